@@ -87,17 +87,19 @@ pub struct Classes {
 /// Number of flows whose leaf is known for prefetching.
 const KNOWN_FLOWS: usize = 1 << 20;
 
-/// Path from the top to a class, and the prefetch targets at its end. One cache line up to eight levels.
+/// Path from the top to a class, and the prefetch targets at its end. One cache line up to four levels.
 #[repr(align(64))]
 struct Path {
     /// Index of each ancestor, and of the class itself, among its siblings; from the top.
-    indices: SmallVec<[u32; 8]>,
+    indices: SmallVec<[u32; 4]>,
     parent: PrefetchTarget<Node>,
     class: PrefetchTarget<Node>,
     /// Header of the packet that the class sends next.
     packet: PrefetchTarget<Header>,
     /// Discipline of the class, if it is boxed.
-    discipline: PrefetchTarget<[u8; 448]>,
+    discipline: PrefetchTarget<[u8; 256]>,
+    /// Queue of that packet in a boxed discipline.
+    queue: PrefetchTarget<[u8; 112]>,
 }
 
 impl Path {
@@ -111,15 +113,21 @@ impl Path {
             class: PrefetchTarget::UNKNOWN,
             packet: PrefetchTarget::UNKNOWN,
             discipline: PrefetchTarget::UNKNOWN,
+            queue: PrefetchTarget::UNKNOWN,
         }
     }
 
-    /// Records the addresses of the class and of its next packet.
+    /// Records the addresses of the class and of its next packet; what is in a boxed discipline only if
+    /// there are `many` classes.
     #[inline(always)]
-    fn record(&mut self, class: &Node) {
+    fn record(&mut self, class: &Node, many: bool) {
         self.class.record(class);
-        if let Some(address) = class.boxed() {
+        if many && let Some(address) = class.boxed() {
             self.discipline.record_address(address);
+            if let Some((packet, queue)) = class.boxed_front() {
+                self.packet.record(packet);
+                self.queue.record_address(queue);
+            }
         }
         if let Some(packet) = class.front() {
             self.packet.record(packet);
@@ -208,11 +216,12 @@ impl Classes {
             if !node.is_class() {
                 node.enqueue(packet, cx);
                 let leaf = node.class_index as usize;
+                let many = self.paths.len() > CACHED_CHILDREN;
                 let path = &mut self.paths[leaf];
-                path.record(node);
+                path.record(node, many);
                 path.parent = parent;
                 let is_empty = node.is_empty();
-                if self.paths.len() > CACHED_CHILDREN {
+                if many {
                     self.remember(flow, leaf);
                 }
                 break (leaf, is_empty);
@@ -252,9 +261,10 @@ impl Classes {
         match stage {
             0 => prefetch(&self.paths[leaf]),
             1 => {
-                let Path { class, discipline, .. } = &self.paths[leaf];
+                let Path { class, discipline, queue, .. } = &self.paths[leaf];
                 class.prefetch();
                 discipline.prefetch();
+                queue.prefetch();
             }
             _ => {
                 let (top, below) = self.paths[leaf].indices.split_first()?;
@@ -273,10 +283,11 @@ impl Classes {
     pub fn dequeue(&mut self, leaf: usize, cx: &mut Context<'_>) -> (Dequeue, bool) {
         let before = cx.drops.account();
         let Self { paths, tops, .. } = self;
+        let many = paths.len() > CACHED_CHILDREN;
         let Some(node) = node(paths, tops, leaf) else { return (Dequeue::Empty, true) };
         let dequeued = node.dequeue(cx);
         let is_empty = node.is_empty();
-        paths[leaf].record(node);
+        paths[leaf].record(node, many);
         if cx.drops.account() != before {
             self.account_drops_on_path(leaf, before, cx);
         }
@@ -351,10 +362,14 @@ impl Classes {
     /// Prefetches the node, the next packet and the parent of `leaf`, from the addresses last seen.
     #[inline(always)]
     pub(crate) fn prefetch(&self, leaf: usize) {
-        let Path { parent, class, packet, .. } = &self.paths[leaf];
+        let Path { parent, class, packet, discipline, queue, .. } = &self.paths[leaf];
         class.prefetch();
         packet.prefetch();
         parent.prefetch();
+        if self.paths.len() > CACHED_CHILDREN {
+            discipline.prefetch();
+            queue.prefetch();
+        }
     }
 
     /// Calls `visit` with each class at the top, in the order of the scenario, as

@@ -106,6 +106,12 @@ pub trait Discipline: Sized + Send + 'static {
         None
     }
 
+    /// Returns the packet that probably leaves next, and the address of its queue: targets of a prefetch when
+    /// its parent's turn nears. Overridden where there may be many thousands of this kind.
+    fn front(&self) -> Option<(&Packet, *const u8)> {
+        None
+    }
+
     /// Returns the time at which its state next changes by itself (PIE's update, a gate's switch).
     fn next_timer(&self) -> Option<Instant> {
         None

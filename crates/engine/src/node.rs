@@ -58,23 +58,24 @@ pub enum Peek {
 
 /// Node of the queue tree: a discipline with a name, counters and the classifier for its children.
 ///
-/// Fields that most packets touch are stored here, the others in `ColdState`: with the parent's fields for
-/// the child a node takes three cache lines (decision 008).
+/// Fields that most packets touch are stored here, in the order of need, the others in `ColdState`: with the
+/// parent's fields for the child a node takes three cache lines (decision 008).
+#[repr(C)]
 pub struct Node {
-    contents: Contents,
-    /// Packet that `peek` took out of the discipline and that was not sent yet. Part of the backlog; the
-    /// discipline does not count it any more.
-    held: Option<Packet>,
     offered: Count,
     backlog: Count,
     /// Largest backlog since [`Node::take_peak`].
     peak: Tally,
-    classifier: Option<Box<Classifier>>,
-    cold: Box<ColdState>,
     id: u32,
-    timed: bool,
     /// Index among the owner's classes (pre-order), if a hierarchical discipline owns this node.
     pub(crate) class_index: u32,
+    classifier: Option<Box<Classifier>>,
+    /// Packet that `peek` took out of the discipline and that was not sent yet. Part of the backlog; the
+    /// discipline does not count it any more.
+    held: Option<Packet>,
+    contents: Contents,
+    cold: Box<ColdState>,
+    timed: bool,
 }
 
 /// State of a node that is rarely read or written, kept out of the cache lines that every packet touches.
@@ -454,6 +455,12 @@ impl Node {
     #[inline(always)]
     pub(crate) fn boxed(&self) -> Option<*const u8> {
         self.contents.boxed()
+    }
+
+    /// Returns the packet that probably leaves a boxed discipline next, and the address of its queue.
+    #[inline(always)]
+    pub(crate) fn boxed_front(&self) -> Option<(&Packet, *const u8)> {
+        if let Contents::Other(other) = &self.contents { other.front() } else { None }
     }
 
     /// Returns the packet that leaves next if that is known without calling the discipline: a held packet,

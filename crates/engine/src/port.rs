@@ -103,9 +103,14 @@ pub struct Retired {
     pub peak: Tally,
 }
 
-/// Queue of a link: a tree of disciplines, a clock model, and a device ring.
+/// Queue of a link: a tree of disciplines, a clock model, and a device ring. What each packet touches comes
+/// first.
+#[repr(C)]
 pub struct Port {
     root: Node,
+    drops: Drops,
+    /// Fast path: no ring, no coarse clock, no timers.
+    plain: bool,
     clock: ClockModel,
     ring: Option<Ring>,
     requests: Requests,
@@ -114,7 +119,6 @@ pub struct Port {
     /// True if the root has few enough queues to be compared before each packet.
     compares: bool,
     random: Random,
-    drops: Drops,
     places: Vec<Place>,
     /// Places that are no longer in the tree.
     retired: Vec<Retired>,
@@ -122,8 +126,6 @@ pub struct Port {
     trees: u32,
     /// True if a node of another name was the root before.
     had_another_root: bool,
-    /// Fast path: no ring, no coarse clock, no timers.
-    plain: bool,
 }
 
 impl Port {
@@ -309,7 +311,7 @@ impl Port {
     #[inline]
     pub fn prefetch_root(&self) {
         prefetch(&self.root);
-        prefetch(&self.plain);
+        prefetch(&self.drops);
     }
 
     /// Returns whether a poll at the end of the current transmission can return a packet.

@@ -241,6 +241,15 @@ impl<const SUB: usize> Histogram<SUB> {
         self.squares = self.squares.saturating_add(moments.squares);
     }
 
+    /// Adds sums and extremes of `other` only: afterwards there are no quantiles.
+    pub(crate) fn merge_sums(&mut self, other: &Self) {
+        self.count += other.count;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum = self.sum.wrapping_add(other.sum);
+        self.squares = self.squares.saturating_add(other.squares);
+    }
+
     /// Returns true if its values are in buckets, or stored themselves.
     pub(crate) fn has_quantiles(&self) -> bool {
         !self.few.is_empty() || self.octaves.iter().any(Option::is_some)

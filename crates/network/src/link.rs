@@ -125,26 +125,26 @@ const MANY_QUEUES: usize = 1000;
 const PACKETS_AHEAD: [usize; STAGES] = [5, 3, 1];
 
 /// One direction of a link, with the port before it. What most packets touch comes first, so that few cache lines
-/// are to be prefetched.
-#[repr(C)]
+/// are to be prefetched: an arrival at the far end needs the first, a transmission the second as well.
+#[repr(C, align(64))]
 pub struct Link {
     flying: Flying,
-    /// End of the current transmission.
-    free_at: Instant,
     /// Time of the next poll of the port.
     wake: Instant,
-    /// True without trace, overhead and loss: one test on the hot path instead of three.
-    plain: bool,
+    /// End of the current transmission.
+    free_at: Instant,
     serialiser: Serialiser,
     delay: Duration,
+    /// True without trace, overhead and loss: one test on the hot path instead of three.
+    plain: bool,
     /// Next hops at its far end.
     pub(crate) far: Hops,
     /// Packet that the link itself lost, until it is recorded.
     pub lost: Option<Packet>,
-    /// Observed data of the port and its line.
-    pub record: PortRecord,
     /// Queue before the link.
     pub port: Port,
+    /// Observed data of the port and its line.
+    pub record: PortRecord,
     /// End of the transmission of the last lost packet.
     lost_end: Instant,
     /// Bytes of the last started packet, divided by the bytes the link charged for it; 1 for a plain link.
@@ -192,6 +192,7 @@ impl Link {
             loss: setup.loss,
             random,
         };
+        link.record.learn_places(&link.port);
         link.refresh_fast_path();
         link
     }
@@ -276,7 +277,7 @@ impl Link {
     pub fn prefetch(&self, stage: usize) {
         if stage == 0 {
             prefetch(&self.flying);
-            prefetch(&self.serialiser);
+            prefetch(&self.free_at);
             prefetch(&self.far);
             self.record.prefetch();
             self.port.prefetch_root();
@@ -302,7 +303,6 @@ impl Link {
     #[inline]
     pub(crate) fn prefetch_arrival(&self) {
         prefetch(&self.flying);
-        prefetch(&self.wake);
     }
 
     /// Returns next hop and flow of the packet that arrives next, if there is one, and prefetches its header.
@@ -311,6 +311,12 @@ impl Link {
         let packet = self.flying.first.as_ref()?;
         prefetch::<Header>(packet);
         Some((self.flying.hop, self.flying.flow))
+    }
+
+    /// Returns the packet that arrives next.
+    #[inline]
+    pub fn arriving(&self) -> Option<&Packet> {
+        self.flying.first.as_ref()
     }
 
     /// Calls `hint` with next hop, flow and stage of some packets that arrive soon after the next.

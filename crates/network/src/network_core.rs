@@ -169,7 +169,12 @@ impl<R: Runtime> NetworkCore<R> {
     #[inline]
     fn prefetch_hop(&self, hop: Hop, flow: FlowId, stage: usize) -> Option<FlowId> {
         match hop.next() {
-            NextHop::Link(link) if self.has_many_queues[link] => self.links[link].prefetch_queue(flow, stage),
+            NextHop::Link(link) if self.has_many_queues[link] => {
+                if stage == 0 {
+                    self.runtime.headers().prefetch(flow);
+                }
+                self.links[link].prefetch_queue(flow, stage);
+            }
             NextHop::Link(link) => self.links[link].prefetch(stage),
             NextHop::Router(_) => {}
             NextHop::Home => {
@@ -196,11 +201,14 @@ impl<R: Runtime> NetworkCore<R> {
         let link = &mut self.links[index];
         let hop = link.next_hop();
         let arrived = link.arrive(now);
-        let mut started = false;
+        let (mut started, mut unrecorded) = (false, false);
+        // Nothing is dropped or lost without a poll: the account is in cache lines that an arrival does not need.
         if link.is_due(now) {
             started = link.serve(now, self.runtime.headers());
+            unrecorded = link.has_unrecorded();
         }
-        let (next, unrecorded) = (link.next(), link.has_unrecorded());
+        debug_assert!(unrecorded || !link.has_unrecorded(), "drops are recorded when they occur");
+        let next = link.next();
         self.runtime.set_link(index, next);
         if unrecorded | self.keeps_rows {
             self.record_link(index, started, now);

@@ -24,7 +24,13 @@ impl HostClock {
     /// Returns this clock's reading at `now`; clamped at its zero.
     #[inline(always)]
     pub fn read(self, now: Instant) -> Instant {
-        if self.offset_ps == 0 && self.drift_ppb == 0 { now } else { self.misread(now) }
+        if self.is_exact() { now } else { self.misread(now) }
+    }
+
+    /// Returns true if it has no error.
+    #[inline(always)]
+    fn is_exact(self) -> bool {
+        self.offset_ps == 0 && self.drift_ppb == 0
     }
 
     #[inline(never)]
@@ -36,28 +42,31 @@ impl HostClock {
     }
 }
 
-/// Source of one flow.
+/// Source of one flow. What each packet needs comes first, in one cache line.
+#[repr(C, align(64))]
 pub struct Source {
-    /// Flow of its packets.
-    pub flow: FlowId,
-    /// Index of the node it sends from.
-    pub node: usize,
-    /// Boxed: it is needed once a batch, and what each packet needs is in few cache lines.
-    arrivals: Option<Box<Arrivals>>,
-    clock: HostClock,
-    traffic_class: u8,
+    /// Emissions drawn in batches: one dispatch for many packets.
+    batch: Vec<Emission>,
+    /// Index of the next emission.
+    position: u32,
+    /// Number of emissions of the batch that will be sent; the rest exceeds the flow's end or its limits.
+    usable: u32,
     /// Origin of the emissions' times.
     start: Instant,
+    /// Index of the node it sends from.
+    pub node: usize,
+    /// Flow of its packets.
+    pub flow: FlowId,
+    sequence: u32,
+    traffic_class: u8,
+    /// True if its host's clock shows the true time.
+    is_exact: bool,
+    clock: HostClock,
+    arrivals: Option<Box<Arrivals>>,
     stop: Instant,
     /// Remaining packets; [`u64::MAX`] for no limit, as for `bytes_left`.
     packets_left: u64,
     bytes_left: u64,
-    sequence: u32,
-    /// Emissions drawn in batches: one dispatch for many packets.
-    batch: Vec<Emission>,
-    position: usize,
-    /// Number of emissions of the batch that will be sent; the rest exceeds the flow's end or its limits.
-    usable: usize,
 }
 
 /// Parameters of a source.
@@ -80,6 +89,7 @@ impl Source {
             flow: setup.flow,
             node: setup.node,
             arrivals: setup.arrivals.map(Box::new),
+            is_exact: setup.clock.is_exact(),
             clock: setup.clock,
             traffic_class: setup.traffic_class,
             start: setup.start,
@@ -121,14 +131,14 @@ impl Source {
 
     /// Subtracts the sent emissions of the batch from the limits.
     fn settle(&mut self) {
-        let sent = &self.batch[..self.position];
+        let sent = &self.batch[..self.position as usize];
         if self.packets_left < u64::MAX {
             self.packets_left -= sent.len() as u64;
         }
         if self.bytes_left < u64::MAX {
             self.bytes_left -= sent.iter().map(|emission| u64::from(emission.length)).sum::<u64>();
         }
-        self.batch.drain(..self.position);
+        self.batch.drain(..self.position as usize);
         self.position = 0;
     }
 
@@ -151,15 +161,15 @@ impl Source {
             };
             usable = self.batch[..usable].iter().take_while(fits).count();
         }
-        self.usable = usable;
+        self.usable = usable as u32;
     }
 
     /// Prefetches what the next packet needs: first the source, then its emission.
     #[inline]
     pub fn prefetch(&self, stage: usize) {
         if stage == 0 {
-            prefetch(self);
-        } else if let Some(emission) = self.batch.get(self.position) {
+            prefetch(&self.batch);
+        } else if let Some(emission) = self.batch.get(self.position as usize) {
             prefetch(emission);
         }
     }
@@ -167,7 +177,7 @@ impl Source {
     /// Returns the time of the next packet.
     #[inline(always)]
     pub fn next(&self) -> Instant {
-        match self.batch.get(..self.usable).and_then(|usable| usable.get(self.position)) {
+        match self.batch.get(..self.usable as usize).and_then(|usable| usable.get(self.position as usize)) {
             Some(emission) => self.start + emission.at,
             None => Instant::NEVER,
         }
@@ -176,16 +186,16 @@ impl Source {
     /// Returns the header of the packet that is sent now.
     #[inline(always)]
     pub fn send(&mut self, now: Instant) -> Header {
-        let length = self.batch[self.position].length;
+        let length = self.batch[self.position as usize].length;
         self.position += 1;
-        if self.position == self.batch.len() {
+        if self.position as usize == self.batch.len() {
             self.refill();
         }
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1);
         Header {
             sent: now,
-            stamp: self.clock.read(now),
+            stamp: if self.is_exact { now } else { self.clock.read(now) },
             waited: Duration::ZERO,
             flow: self.flow,
             sequence,

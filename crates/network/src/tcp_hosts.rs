@@ -141,6 +141,14 @@ impl TcpHosts {
         }
     }
 
+    /// Prefetches the segment that a packet carries, if it belongs to a connection.
+    #[inline]
+    pub fn prefetch_segment(&self, packet: &Packet) {
+        if packet.tcp_flags != 0 {
+            self.segments.prefetch(packet.payload);
+        }
+    }
+
     /// Prefetches an end.
     #[inline]
     pub fn prefetch_end(&self, end: usize) {

@@ -2,6 +2,7 @@
 
 use lockgate_engine::classify::{Fields, Headers};
 use lockgate_engine::packet::{FlowId, Packet};
+use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::{Bytes, Instant};
 use lockgate_measure::recording::Received;
 use lockgate_network::{
@@ -18,6 +19,13 @@ pub(crate) struct FlowTable(pub(crate) Vec<Fields>);
 impl Headers for FlowTable {
     fn fields(&self, packet: &Packet) -> Option<Fields> {
         self.0.get(packet.flow.0 as usize).copied()
+    }
+
+    #[inline]
+    fn prefetch(&self, flow: FlowId) {
+        if let Some(fields) = self.0.get(flow.0 as usize) {
+            prefetch(fields);
+        }
     }
 }
 
@@ -158,8 +166,11 @@ impl<E: Entry> Network<E> {
         for (slot, stage) in hints.drain(..) {
             match core.runtime.slots.turn(slot as usize) {
                 Turn::Link(link) => {
-                    if let Some(flow) = core.prefetch_link(link, stage).filter(|_| stage == 1) {
+                    let Some(flow) = core.prefetch_link(link, stage) else { continue };
+                    if stage == 1 {
                         core.runtime.hosts.prefetch(flow);
+                    } else if let Some(packet) = core.links[link].arriving() {
+                        core.runtime.hosts.prefetch_segment(packet);
                     }
                 }
                 Turn::Source(index) => {

@@ -29,6 +29,9 @@ impl<D: Discipline> Erased for D {
     fn prefetch(&self, flow: FlowId, stage: usize) -> Option<u32> {
         Discipline::prefetch(self, flow, stage)
     }
+    fn front(&self) -> Option<(&Packet, *const u8)> {
+        D::front(self)
+    }
     fn next_timer(&self) -> Option<Instant> {
         D::next_timer(self)
     }

@@ -87,12 +87,16 @@ impl Config {
     }
 }
 
-/// Flow queueing with controlled delay.
+/// Flow queueing with controlled delay. Of the parameters it holds what each packet needs, which are four
+/// cache lines in all: a network has one for each subscriber.
 pub struct FqCodel {
-    config: Config,
-    aim: Aim,
     flows: Flows<ControlLaw>,
     fattest: Fattest,
+    aim: Aim,
+    limit: Limit,
+    memory_limit: Bytes,
+    quantum: Bytes,
+    config: Box<Config>,
 }
 
 /// Queue as the law sees it: the packets of one flow, and the backlog of all flows.
@@ -122,19 +126,27 @@ impl Discipline for FqCodel {
 
     fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         let aim = config.aim()?;
-        let count = config.flows as usize;
-        Ok(Self { config, aim, flows: Flows::new(count), fattest: Fattest::default() })
+        Ok(Self {
+            flows: Flows::new(config.flows as usize),
+            fattest: Fattest::default(),
+            aim,
+            limit: config.limit,
+            memory_limit: config.memory_limit,
+            quantum: config.quantum,
+            config: Box::new(config),
+        })
     }
 
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
-        let aim = config.aim()?;
-        if config.flows == self.config.flows {
-            self.config = config;
-            self.aim = aim;
+        let keeps = config.flows == self.config.flows;
+        let next = Self::new(config, Vec::new())?;
+        if keeps {
+            let Self { aim, limit, memory_limit, quantum, config, .. } = next;
+            (self.aim, self.limit, self.memory_limit) = (aim, limit, memory_limit);
+            (self.quantum, self.config) = (quantum, config);
         } else {
             let mut waiting = Vec::with_capacity(self.flows.packets() as usize);
             self.flush(&mut waiting);
-            let next = Self::new(config, Vec::new())?;
             *self = Self { flows: next.flows.salted_as(&self.flows), ..next };
             for packet in waiting {
                 self.push(packet, cx);
@@ -149,7 +161,7 @@ impl Discipline for FqCodel {
 
     //= https://www.rfc-editor.org/rfc/rfc8290#section-4.1
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        if !self.config.limit.allows(1, packet.bytes().0) || packet.bytes() > self.config.memory_limit {
+        if !self.limit.allows(1, packet.bytes().0) || packet.bytes() > self.memory_limit {
             // It can never fit, so no other packet is dropped for it.
             cx.drop(packet, DropReason::Limit);
             return;
@@ -161,7 +173,7 @@ impl Discipline for FqCodel {
     //= https://www.rfc-editor.org/rfc/rfc8290#section-4.2
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         loop {
-            let Some(turn) = self.flows.next(self.config.quantum) else { return Dequeue::Empty };
+            let Some(turn) = self.flows.next(self.quantum) else { return Dequeue::Empty };
             let (law, mut waiting) = self.flows.split(turn.slot);
             let packet = law.dequeue(&self.aim, &mut waiting, cx);
             self.measure(turn.slot);
@@ -179,6 +191,10 @@ impl Discipline for FqCodel {
         None
     }
 
+    fn front(&self) -> Option<(&Packet, *const u8)> {
+        self.flows.front()
+    }
+
     fn flush(&mut self, out: &mut Vec<Packet>) {
         self.flows.flush(out);
         self.fattest.clear();
@@ -192,7 +208,7 @@ impl Discipline for FqCodel {
 impl FqCodel {
     fn push(&mut self, packet: Packet, cx: &mut Context<'_>) {
         let slot = self.flows.slot(packet.flow, cx, ControlLaw::default);
-        self.flows.push(slot, packet, self.config.quantum);
+        self.flows.push(slot, packet, self.quantum);
         self.measure(slot);
     }
 
@@ -210,7 +226,7 @@ impl FqCodel {
 
     fn fits(&self) -> bool {
         let (packets, bytes) = (self.flows.packets(), self.flows.bytes());
-        self.config.limit.allows(packets, bytes.0) && bytes <= self.config.memory_limit
+        self.limit.allows(packets, bytes.0) && bytes <= self.memory_limit
     }
 
     /// Drops half of the fattest flow's bytes from its head, up to a batch. Returns whether any were

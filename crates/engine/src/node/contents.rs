@@ -38,6 +38,9 @@ pub(crate) trait Erased: Send {
     fn prefetch(&self, _: FlowId, _: usize) -> Option<u32> {
         None
     }
+    fn front(&self) -> Option<(&Packet, *const u8)> {
+        None
+    }
     fn next_timer(&self) -> Option<Instant>;
     fn on_timer(&mut self, cx: &mut Context<'_>);
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64));

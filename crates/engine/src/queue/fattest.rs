@@ -14,6 +14,8 @@
 //! answers from two cache lines instead of 15 KiB of buckets, which ten thousand ports would not keep in
 //! any cache. Decision 101.
 
+use smallvec::SmallVec;
+
 use crate::prefetch::prefetch;
 
 /// Buckets per doubling.
@@ -44,8 +46,8 @@ const FEW: usize = 16;
 /// Queues, bucketed by backlog.
 #[derive(Debug, Default)]
 pub(crate) struct Fattest {
-    /// Up to [`FEW`] queues, while there are no `buckets`.
-    few: Vec<Place>,
+    /// Up to [`FEW`] queues, while there are no `buckets`. A single one, as most subscribers have, is inline.
+    few: SmallVec<[Place; 1]>,
     /// Number of moves between buckets so far.
     moves: u64,
     /// Buckets, from the first queue on that is beyond `few`.

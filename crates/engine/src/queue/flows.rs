@@ -11,8 +11,6 @@
 //!
 //! Source: RFC 8290, section 4.
 
-use std::collections::VecDeque;
-
 use crate::context::Context;
 use crate::packet::{FlowId, Packet};
 use crate::prefetch::prefetch;
@@ -28,8 +26,52 @@ pub(crate) struct Flow<T> {
     /// State of the discipline.
     pub law: T,
     deficit: i64,
+    /// Slot of the flow after it in its list.
+    next: u32,
     /// True if it is in the list of new or of old flows.
     listed: bool,
+}
+
+/// List of flows in the order of their turns, linked by [`Flow::next`]: of few flows it takes no memory of
+/// its own, and what a turn needs of the list is with the flow.
+#[derive(Debug, Default)]
+struct List {
+    /// Slots of the first and the last flow; meaningless if there are none.
+    first: u32,
+    last: u32,
+    flows: u32,
+}
+
+impl List {
+    /// Returns the slot of the first flow.
+    #[inline(always)]
+    fn front(&self) -> Option<u32> {
+        (self.flows > 0).then_some(self.first)
+    }
+
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        self.flows == 0
+    }
+
+    /// Appends a flow, which is in no list.
+    #[inline]
+    fn push_back<T>(&mut self, flows: &mut [Flow<T>], slot: u32) {
+        if self.flows == 0 {
+            self.first = slot;
+        } else {
+            flows[self.last as usize].next = slot;
+        }
+        self.last = slot;
+        self.flows += 1;
+    }
+
+    /// Removes the first flow of a list that is not empty.
+    #[inline]
+    fn pop_front<T>(&mut self, flows: &[Flow<T>]) {
+        self.first = flows[self.first as usize].next;
+        self.flows -= 1;
+    }
 }
 
 /// Turn of a flow.
@@ -71,8 +113,8 @@ pub(crate) struct Flows<T> {
     /// Queues in use, in the order of their first use.
     used: Vec<Flow<T>>,
     slots: Slots,
-    new: VecDeque<u32>,
-    old: VecDeque<u32>,
+    new: List,
+    old: List,
     packets: u64,
     bytes: Bytes,
     salt: Option<u64>,
@@ -84,8 +126,8 @@ impl<T> Flows<T> {
         Self {
             used: Vec::new(),
             slots: Slots::new(count),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
+            new: List::default(),
+            old: List::default(),
             packets: 0,
             bytes: Bytes::ZERO,
             salt: None,
@@ -108,7 +150,7 @@ impl<T> Flows<T> {
         let hash = self.hash(flow, salt);
         let Self { used, slots, .. } = self;
         slots.number(hash, used.len(), || {
-            used.push(Flow { queue: PacketQueue::default(), law: law(), deficit: 0, listed: false });
+            used.push(Flow { queue: PacketQueue::default(), law: law(), deficit: 0, next: 0, listed: false });
         })
     }
 
@@ -121,20 +163,22 @@ impl<T> Flows<T> {
         (((mixed >> 32) * self.slots.len() as u64) >> 32) as usize
     }
 
-    /// Prefetches what a packet of a flow needs, as far as few flows are here: the first queue and the lists.
+    /// Prefetches what a packet of a flow needs, as far as few flows are here: the first queue.
     #[inline]
     pub(crate) fn prefetch(&self, flow: FlowId) {
-        if let Some(salt) = self.salt {
+        if let Some(salt) = self.salt.filter(|_| self.slots.is_table()) {
             self.slots.prefetch(self.hash(flow, salt));
         }
         if let Some(first) = self.used.first() {
             prefetch(first);
         }
-        for list in [&self.new, &self.old] {
-            if let Some(first) = list.as_slices().0.first() {
-                prefetch(first);
-            }
-        }
+    }
+
+    /// Returns the first packet of the flow whose turn it is, and the address of the flow.
+    #[inline]
+    pub(crate) fn front(&self) -> Option<(&Packet, *const u8)> {
+        let flow = self.used.get(self.new.front().or_else(|| self.old.front())? as usize)?;
+        Some((flow.queue.front()?, core::ptr::from_ref(flow).cast()))
     }
 
     /// Returns the flow of this slot.
@@ -166,7 +210,7 @@ impl<T> Flows<T> {
         if !flow.listed {
             flow.listed = true;
             flow.deficit = quantum.0.cast_signed();
-            self.new.push_back(slot as u32);
+            self.new.push_back(&mut self.used, slot as u32);
         }
     }
 
@@ -182,8 +226,8 @@ impl<T> Flows<T> {
     pub(crate) fn next(&mut self, quantum: Bytes) -> Option<Turn> {
         loop {
             let (slot, is_new) = match (self.new.front(), self.old.front()) {
-                (Some(slot), _) => (*slot, true),
-                (None, Some(slot)) => (*slot, false),
+                (Some(slot), _) => (slot, true),
+                (None, Some(slot)) => (slot, false),
                 (None, None) => return None,
             };
             let flow = &mut self.used[slot as usize];
@@ -192,7 +236,7 @@ impl<T> Flows<T> {
             }
             flow.deficit += quantum.0.cast_signed();
             self.unlist(is_new);
-            self.old.push_back(slot);
+            self.old.push_back(&mut self.used, slot);
         }
     }
 
@@ -212,13 +256,13 @@ impl<T> Flows<T> {
         }
         self.unlist(turn.is_new);
         if stays {
-            self.old.push_back(turn.slot as u32);
+            self.old.push_back(&mut self.used, turn.slot as u32);
         }
     }
 
     fn unlist(&mut self, is_new: bool) {
         let list = if is_new { &mut self.new } else { &mut self.old };
-        list.pop_front();
+        list.pop_front(&self.used);
     }
 
     /// Moves all packets to `out`, oldest first.
@@ -229,8 +273,7 @@ impl<T> Flows<T> {
             flow.queue.flush(out);
             flow.listed = false;
         }
-        self.new.clear();
-        self.old.clear();
+        (self.new, self.old) = (List::default(), List::default());
         self.packets = 0;
         self.bytes = Bytes::ZERO;
         out[from..].sort_by_key(|packet| packet.arrived);
@@ -250,7 +293,7 @@ impl<T> Flows<T> {
 
     /// Calls `emit` with the number of flows in each list.
     pub(crate) fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
-        emit("new_flows", self.new.len() as f64);
-        emit("old_flows", self.old.len() as f64);
+        emit("new_flows", f64::from(self.new.flows));
+        emit("old_flows", f64::from(self.old.flows));
     }
 }

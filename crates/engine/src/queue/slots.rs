@@ -4,41 +4,61 @@
 //! ```text
 //! hash value --numbers--> queue index + 1, 0 for none   --> queues, in the order of their first use
 //! ```
+//!
+//! Up to [`FEW`] queues are found among their hash values, which lie in the table itself: a subscriber's
+//! queue has one to three flows, and 4 KiB of numbers each, of which a line is read, would be in no cache.
+//! Decision 109.
+
+use smallvec::SmallVec;
 
 use crate::prefetch::prefetch;
+
+/// Number of queues up to which a search compares their hash values.
+const FEW: usize = 4;
 
 /// Lookup table from hash values to queues.
 #[derive(Debug)]
 pub(crate) struct Slots {
     count: usize,
-    /// By hash value: index of the queue plus 1, 0 for none. Empty before the first queue.
-    numbers: Vec<u32>,
+    /// Hash values of up to [`FEW`] queues, by index; empty while there are `numbers`.
+    few: SmallVec<[u32; FEW]>,
+    /// By hash value: index of the queue plus 1, 0 for none. From the first queue on that is beyond `few`.
+    numbers: Option<Box<[u32]>>,
 }
 
 impl Slots {
     /// Creates a table for `count` hash values without queues.
-    pub(crate) const fn new(count: usize) -> Self {
-        Self { count, numbers: Vec::new() }
+    pub(crate) fn new(count: usize) -> Self {
+        Self { count, few: SmallVec::new(), numbers: None }
     }
 
     /// Returns the index of the queue of `slot`. If it has none yet, calls `make`, which must create queue
-    /// `next`.
+    /// `next`, one more than the last.
     #[inline]
     pub(crate) fn number(&mut self, slot: usize, next: usize, make: impl FnOnce()) -> usize {
-        match self.numbers.get(slot) {
-            Some(number) if *number > 0 => *number as usize - 1,
-            _ => {
-                make();
-                self.take(slot, next);
-                next
+        let known = match &self.numbers {
+            Some(numbers) => {
+                numbers.get(slot).and_then(|number| number.checked_sub(1)).map(|index| index as usize)
             }
-        }
+            None => self.few.iter().position(|known| *known as usize == slot),
+        };
+        known.unwrap_or_else(|| {
+            make();
+            self.take(slot, next);
+            next
+        })
+    }
+
+    /// Returns true if there are so many queues that they are found in a table.
+    #[inline]
+    pub(crate) const fn is_table(&self) -> bool {
+        self.numbers.is_some()
     }
 
     /// Prefetches the entry of a hash value.
     #[inline]
     pub(crate) fn prefetch(&self, slot: usize) {
-        if let Some(number) = self.numbers.get(slot) {
+        if let Some(number) = self.numbers.as_ref().and_then(|numbers| numbers.get(slot)) {
             prefetch(number);
         }
     }
@@ -46,15 +66,26 @@ impl Slots {
     #[cold]
     #[inline(never)]
     fn take(&mut self, slot: usize, next: usize) {
-        if self.numbers.is_empty() {
-            self.numbers = vec![0; self.count];
+        if self.numbers.is_none() {
+            if self.few.len() < FEW {
+                return self.few.push(slot as u32);
+            }
+            let numbers = self.numbers.insert(vec![0; self.count].into());
+            for (index, slot) in self.few.drain(..).enumerate() {
+                numbers[slot as usize] = index as u32 + 1;
+            }
         }
-        self.numbers[slot] = next as u32 + 1;
+        if let Some(numbers) = &mut self.numbers {
+            numbers[slot] = next as u32 + 1;
+        }
     }
 
     /// Iterates over the indices of all queues, in the order of their hash values.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.numbers.iter().filter(|number| **number > 0).map(|number| *number as usize - 1)
+        let mut few: SmallVec<[usize; FEW]> = (0..self.few.len()).collect();
+        few.sort_unstable_by_key(|index| self.few[*index]);
+        let numbers = self.numbers.iter().flat_map(|numbers| numbers.iter());
+        few.into_iter().chain(numbers.filter(|number| **number > 0).map(|number| *number as usize - 1))
     }
 
     /// Returns the number of hash values.
@@ -71,12 +102,16 @@ mod tests {
     fn queues_are_numbered_by_first_use_and_listed_by_hash_value() {
         let mut slots = Slots::new(65_536);
         let mut queues = Vec::new();
-        for slot in [70, 3, 65_535, 3, 70] {
+        let mut order = Vec::new();
+        for slot in [70, 3, 65_535, 3, 70, 9, 0, 65_535, 12, 70] {
             let next = queues.len();
-            slots.number(slot, next, || queues.push(slot));
+            let index = slots.number(slot, next, || queues.push(slot));
+            assert_eq!(queues[index], slot);
+            order.push(slots.iter().map(|index| queues[index]).collect::<Vec<_>>());
+            assert_eq!(slots.numbers.is_some(), queues.len() > FEW, "a table from the fifth on");
         }
-        assert_eq!(queues, [70, 3, 65_535]);
-        assert_eq!(slots.iter().collect::<Vec<_>>(), [1, 0, 2]);
-        assert_eq!(Slots::new(65_536).numbers.capacity(), 0, "what is not used takes no memory");
+        assert_eq!(queues, [70, 3, 65_535, 9, 0, 12]);
+        assert!(order.iter().all(|slots| slots.is_sorted()));
+        assert_eq!(slots.iter().collect::<Vec<_>>(), [4, 1, 3, 5, 0, 2]);
     }
 }

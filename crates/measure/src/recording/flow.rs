@@ -158,9 +158,47 @@ impl Pending {
     }
 }
 
-/// Observations of one flow. What each packet touches comes first.
+/// Buffered packets, fewer than a batch. Allocated with the first.
+#[derive(Clone, Debug, Default)]
+struct Batch {
+    packets: Option<Box<[Pending; BATCH]>>,
+    count: u8,
+}
+
+impl Batch {
+    /// Appends a packet. Returns true if the batch is full; it must be cleared then.
+    #[inline(always)]
+    fn push(&mut self, packet: Pending) -> bool {
+        let place = usize::from(self.count) % BATCH;
+        self.count = place as u8 + 1;
+        match &mut self.packets {
+            Some(packets) => packets[place] = packet,
+            None => self.push_first(packet),
+        }
+        place + 1 == BATCH
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_first(&mut self, packet: Pending) {
+        self.packets = Some(Box::new([packet; BATCH]));
+    }
+
+    #[inline]
+    fn all(&self) -> &[Pending] {
+        self.packets.as_ref().map_or(&[], |packets| &packets[..usize::from(self.count)])
+    }
+}
+
+impl PartialEq for Batch {
+    fn eq(&self, other: &Self) -> bool {
+        self.all() == other.all()
+    }
+}
+
+/// Observations of one flow. What each packet touches comes first, in one cache line.
 #[derive(Clone, Debug, PartialEq)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct FlowRecord {
     /// All packets.
     sent: Count,
@@ -168,9 +206,7 @@ pub struct FlowRecord {
     warmup: Instant,
     /// Propagation delay, the same for all buffered packets.
     propagation: Duration,
-    /// Buffered packets, fewer than a batch. It grows to that with the flow: most flows of a large run are
-    /// short.
-    pending: Vec<Pending>,
+    pending: Batch,
     /// Number of buffered packets that are already in `interval`.
     seen: usize,
     delivered_bytes: Option<u64>,
@@ -219,7 +255,7 @@ impl FlowRecord {
             inside: Tally::default(),
             early: Totals::default(),
             received_early: Tally::default(),
-            pending: Vec::new(),
+            pending: Batch::default(),
             seen: 0,
             propagation: Duration::ZERO,
             delays: Delays::default(),
@@ -243,13 +279,10 @@ impl FlowRecord {
     #[inline]
     pub fn prefetch(&self, stage: usize) {
         match stage {
-            0 => {
-                prefetch(&self.sent);
-                prefetch(&self.pending);
-            }
+            0 => prefetch(&self.sent),
             1 => {
-                if let Some(last) = self.pending.last() {
-                    prefetch(last);
+                if let Some(packets) = &self.pending.packets {
+                    prefetch(&packets[usize::from(self.pending.count) % BATCH]);
                 }
             }
             _ => {}
@@ -277,13 +310,13 @@ impl FlowRecord {
             self.flush();
             self.propagation = packet.propagation;
         }
-        self.pending.push(Pending {
+        let is_full = self.pending.push(Pending {
             now: packet.now.as_picos(),
             sent: packet.sent.as_picos(),
             waited: packet.waited.as_picos(),
             sequence: packet.sequence,
         });
-        if self.pending.len() == BATCH {
+        if is_full {
             self.flush();
         }
     }
@@ -340,12 +373,12 @@ impl FlowRecord {
     #[cold]
     #[inline(never)]
     pub(super) fn flush(&mut self) {
-        let count = self.pending.len().min(BATCH);
+        let count = usize::from(self.pending.count).min(BATCH);
         if count == 0 {
             return;
         }
         let (mut now, mut owd, mut waited, mut sequence) = ([0; BATCH], [0; BATCH], [0; BATCH], [0; BATCH]);
-        for (place, packet) in self.pending.iter().enumerate().take(BATCH) {
+        for (place, packet) in self.pending.all().iter().enumerate().take(BATCH) {
             (now[place], owd[place]) = (packet.now, packet.owd());
             (waited[place], sequence[place]) = (packet.waited, packet.sequence);
         }
@@ -359,7 +392,7 @@ impl FlowRecord {
         let unseen = &owd[self.seen..];
         let moments = Moments::of(owd);
         let latest = if self.seen == 0 { moments } else { Moments::of(unseen) };
-        self.pending.clear();
+        self.pending.count = 0;
         self.seen = 0;
         if let Some(brief) = &mut self.brief {
             brief.record(owd, waited, &moments);
@@ -389,7 +422,7 @@ impl FlowRecord {
     /// Adds to `interval` the buffered packets that are not in it yet. The distributions of the whole run
     /// wait until their batch is full: a flow of few packets per interval would have small batches.
     fn show(&mut self) {
-        let unseen = &self.pending[self.seen..];
+        let unseen = &self.pending.all()[self.seen..];
         if unseen.is_empty() {
             return;
         }
@@ -403,7 +436,7 @@ impl FlowRecord {
             Some(brief) => see_brief(brief, &mut self.watched, owd, &moments),
             None => see(&mut self.interval, &mut self.watched, owd, &moments),
         }
-        self.seen = self.pending.len();
+        self.seen = usize::from(self.pending.count);
     }
 
     /// Closes the sampling intervals that ended since the last call; `ends` are those of all so far. What
@@ -460,7 +493,7 @@ impl FlowRecord {
 
     /// Returns true if all packets are in the distributions.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.pending.is_empty()
+        self.pending.count == 0
     }
 
     /// Checks that its packets and bytes are accounted for.

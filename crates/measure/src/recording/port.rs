@@ -34,9 +34,9 @@ pub struct Line {
     pub offered_bits: Option<f64>,
 }
 
-/// Observations of one port. What each packet touches comes first.
+/// Observations of one port. What each packet touches comes first, in one cache line.
 #[derive(Clone, Debug, PartialEq)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct PortRecord {
     transmitted: Count,
     warmup: Instant,
@@ -154,8 +154,9 @@ impl PortRecord {
         } else {
             &mut self.sojourns
         };
-        if node as usize >= sojourns.len() {
-            sojourns.resize_with(node as usize + 1, Sojourns::default);
+        for place in sojourns.len()..=node as usize {
+            let is_member = self.is_member.get(place).copied().unwrap_or(self.is_brief);
+            sojourns.push(Sojourns::new(is_member, self.detail));
         }
         sojourns[node as usize].note(sojourn);
     }
@@ -164,7 +165,6 @@ impl PortRecord {
     #[inline(always)]
     pub fn prefetch(&self) {
         prefetch(&self.transmitted);
-        prefetch(&self.sojourns);
     }
 
     /// Prefetches the sojourn times of a queue.
@@ -448,12 +448,12 @@ impl PortRecord {
     }
 
     /// Returns the sojourn times in ps of the packets sent in the window that were in this queue or below
-    /// it.
+    /// it; sums and extremes only, if there is no more of one of these queues.
     pub fn sojourn(&self, place: u32) -> Histogram {
+        let used = || self.within(&self.sojourns, place).map(|(_, own)| own).filter(|own| !own.is_empty());
+        let is_sum = used().any(Sojourns::is_sum);
         let mut all = Histogram::default();
-        for (_, sojourns) in self.within(&self.sojourns, place).filter(|(_, own)| !own.is_empty()) {
-            sojourns.add_to(&mut all);
-        }
+        used().for_each(|sojourns| sojourns.add_to(&mut all, is_sum));
         all
     }
 

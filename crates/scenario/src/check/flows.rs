@@ -464,8 +464,8 @@ impl Checker<'_> {
 
     fn traffic(&mut self, place: Place<'_, '_>) -> Option<Traffic> {
         let keys = self.kept.table_keys.of::<TrafficConfig>();
-        let said = |key: &str| place.has(key) || place.misspells(key, &keys);
-        if !keys.names().any(said) {
+        // Misspellings are compared only if nothing is said: ten thousand flows took a third of all reading.
+        if !keys.names().any(|key| place.has(key)) && !keys.names().any(|key| place.misspells(key, &keys)) {
             let problem =
                 Problem::new(place.header.clone(), format!("{} does not say what it sends", place.what));
             self.note(problem.help("add `size = \"200B\"` and `gap = \"20ms\"`; or `size` and `rate`; or a `profile`; or a `replay`"));
