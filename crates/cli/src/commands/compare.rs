@@ -44,9 +44,9 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         .as_deref()
         .map(|file| OutputFile::start(file, Form::Comparison, "--json"))
         .transpose()?;
-    let limit = runs::memory_limit(arguments.variations.memory.as_deref())?;
+    let limit = runs::memory_limit(arguments.variations.limits.memory.as_deref())?;
     let runs = variants.len() * planned.plan.seeds.len();
-    check_memory(planned.memory, arguments.variations.jobs, runs, limit)?;
+    check_memory(planned.memory, arguments.variations.limits.jobs, runs, limit)?;
     let curves = out.is_some().then(|| Curves::new(&planned, variants.len()));
     interrupt::listen();
     let Some(rows) = make(&planned, arguments, curves.as_ref())? else { return Ok(Exit::Interrupted) };
@@ -87,7 +87,7 @@ fn make(
         bar.inc(1);
         Ok::<_, lockgate::Error>(Some(row))
     };
-    let made = on_threads(arguments.variations.jobs, || run_tasks(&tasks, one));
+    let made = on_threads(arguments.variations.limits.jobs, || run_tasks(&tasks, one));
     bar.finish_and_clear();
     let made: Vec<Option<Row>> = made?;
     let done = made.iter().flatten().count();
