@@ -87,7 +87,7 @@ def test_what_is_wrong_is_said_before_the_first_run(line: lg.Scenario, tmp_path:
     for vary, expected in wrong:
         with pytest.raises((lg.PlanError, lg.ScenarioError), match=expected):
             lg.sweep(line, vary)
-    with pytest.raises(lg.MetricError, match="no variant has it"):
+    with pytest.raises(lg.MetricError, match="no variant has the metric"):
         lg.sweep(line, RATES, metrics=["flow.two.owd.p99"])
     with pytest.raises(lg.MetricError, match="did you mean"):
         lg.sweep(line, RATES, metrics=["flow.one.owd.p98"])

@@ -29,6 +29,14 @@ pub enum Error {
         /// Reason.
         why: String,
     },
+    /// A file of a store cannot be read or written.
+    #[error("`{path}`: {source}")]
+    Storage {
+        /// Path or address of the file or folder.
+        path: String,
+        /// Reason.
+        source: std::io::Error,
+    },
     /// The claims of a paper are invalid.
     #[error("{file}: {why}")]
     Claims {

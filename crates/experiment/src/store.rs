@@ -107,11 +107,11 @@ impl Store {
             Err(Error::NoStore { .. }) => {}
             Err(error) => return Err(error),
         }
-        if store.storage.is_used().map_err(|error| store.io("", &error))? {
+        if store.storage.is_used().map_err(|error| store.io("", error))? {
             return Err(store.wrong("it holds other files, and no plan.json"));
         }
         for folder in [PARTS, FAILED] {
-            store.storage.create_folder(folder).map_err(|error| store.io(folder, &error))?;
+            store.storage.create_folder(folder).map_err(|error| store.io(folder, error))?;
         }
         store.write("scenario.toml", plan.text.as_bytes())?;
         let text = serde_json::to_string_pretty(&PlanFile::of(plan, scenario)?).map_err(Error::runner)?;
@@ -137,16 +137,16 @@ impl Store {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(Error::NoStore { address: self.storage.address() });
             }
-            Err(error) => return Err(self.io("plan.json", &error)),
+            Err(error) => return Err(self.io("plan.json", error)),
         };
         let file: PlanFile =
-            serde_json::from_slice(&text).map_err(|error| self.wrong(&format!("plan.json: {error}")))?;
+            serde_json::from_slice(&text).map_err(|error| self.wrong(&format!("plan.json is damaged: {error}")))?;
         if file.schema != SCHEMA {
             return Err(
                 self.wrong(&format!("its layout is {}, and this version reads {SCHEMA}", file.schema))
             );
         }
-        let text = self.storage.read("scenario.toml").map_err(|error| self.io("scenario.toml", &error))?;
+        let text = self.storage.read("scenario.toml").map_err(|error| self.io("scenario.toml", error))?;
         let text = String::from_utf8(text).map_err(|_| self.wrong("scenario.toml is not UTF-8"))?;
         let scenario = file.scenario.clone();
         Ok((file.into_plan(text), scenario))
@@ -174,7 +174,7 @@ impl Store {
     }
 
     fn keys(&self, folder: &str, ending: &str) -> Result<BTreeSet<String>, Error> {
-        let names = self.storage.list(folder).map_err(|error| self.io(folder, &error))?;
+        let names = self.storage.list(folder).map_err(|error| self.io(folder, error))?;
         Ok(names.iter().filter_map(|name| Some(name.strip_suffix(ending)?.to_owned())).collect())
     }
 
@@ -258,7 +258,7 @@ impl Store {
         let mut rows = Vec::with_capacity(tasks.len());
         for tasks in tasks.chunks(TOGETHER) {
             let names: Vec<String> = tasks.iter().map(|task| part_name(task)).collect();
-            let parts = self.storage.read_many(&names).map_err(|error| self.io(PARTS, &error))?;
+            let parts = self.storage.read_many(&names).map_err(|error| self.io(PARTS, error))?;
             for (task, bytes) in tasks.iter().zip(parts) {
                 rows.push((*task, self.row(plan, task, bytes)?));
             }
@@ -270,7 +270,7 @@ impl Store {
     fn row(&self, plan: &Plan, task: &Task, bytes: Vec<u8>) -> Result<Row, Error> {
         let damaged =
             |why: &str| self.wrong(&format!("`{}` {why}; remove it and make its run again", part_name(task)));
-        let row = parquet::first_row(bytes).map_err(|error| damaged(&error.to_string()))?;
+        let row = parquet::first_row(bytes).map_err(|error| damaged(&format!("is damaged ({error})")))?;
         if row.iter().map(|(name, _)| name).ne(&plan.metrics) {
             return Err(damaged("has other metrics than the plan"));
         }
@@ -278,7 +278,7 @@ impl Store {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        self.storage.write(name, bytes).map_err(|error| self.io(name, &error))
+        self.storage.write(name, bytes).map_err(|error| self.io(name, error))
     }
 
     /// Removes what killed processes left half written.
@@ -288,8 +288,8 @@ impl Store {
         }
     }
 
-    fn io(&self, name: &str, error: &std::io::Error) -> Error {
-        self.wrong(&format!("`{}`: {error}", self.storage.path(name)))
+    fn io(&self, name: &str, source: std::io::Error) -> Error {
+        Error::Storage { path: self.storage.path(name), source }
     }
 
     fn wrong(&self, why: &str) -> Error {

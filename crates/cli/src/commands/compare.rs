@@ -52,12 +52,15 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let Some(rows) = make(&planned, arguments, curves.as_ref())? else { return Ok(Exit::Interrupted) };
     let metrics = judge(&planned.plan, &rows, base);
     let compared = Compared { planned: &planned, variants: &variants, rows: &rows, metrics: &metrics };
+    // First: a file that cannot be written takes nothing else with it.
+    if json.is_none() {
+        compared.show();
+    }
     if let Some(csv) = &csv {
         csv.write(&compared.csv())?;
     }
-    match &json {
-        Some(json) => json.write(&results::json(&compared.json())?)?,
-        None => compared.show(),
+    if let Some(json) = &json {
+        json.write(&results::json(&compared.json())?)?;
     }
     if let (Some(out), Some(curves)) = (out, curves) {
         let page = report::write(out, &compared, curves)?;

@@ -74,12 +74,12 @@ pub(crate) fn tune(arguments: &Tune) -> Result<Exit, Failure> {
         seeds: &seeds,
         unseen: &unseen,
     };
-    if let Some(json) = json {
-        json.write(&results::json(&outcome.json())?)?;
-    }
     let is_shown = arguments.json.as_deref() != Some(std::path::Path::new("-"));
     if is_shown {
         outcome.show();
+    }
+    if let Some(json) = json {
+        json.write(&results::json(&outcome.json())?)?;
     }
     if let Some(out) = out {
         let page = report::write(out, &outcome)?;
