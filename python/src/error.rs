@@ -86,8 +86,8 @@ pub(crate) fn plan(error: PlanError) -> PyErr {
     match error {
         PlanError::Read(error) => library(error),
         PlanError::Experiment(error) => experiment(error),
-        PlanError::Metric(ref of) => {
-            exceptions::MetricError::new_err(with_help(error, error.help().unwrap_or_default()))
+        PlanError::Metric(_) => {
+            exceptions::MetricError::new_err(with_help(&error, error.help().unwrap_or_default()))
         }
         PlanError::Version { .. } => {
             exceptions::VersionError::new_err(with_help(&error, error.help().unwrap_or_default()))

@@ -273,7 +273,9 @@ impl From<lockgate_experiment::Error> for Failure {
                     ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
                         "name a directory with --into that can be written"
                     }
-                    _ => "is it the directory that `lockgate sweep FILE … --into DIR` made, and is its disk still there?",
+                    _ => {
+                        "is it the directory that `lockgate sweep FILE … --into DIR` made, and is its disk still there?"
+                    }
                 };
                 Self::run(format!("the store: `{path}`: {}", lockgate::io_error::words(source)), help)
             }

@@ -139,8 +139,8 @@ impl Store {
             }
             Err(error) => return Err(self.io("plan.json", error)),
         };
-        let file: PlanFile =
-            serde_json::from_slice(&text).map_err(|error| self.wrong(&format!("plan.json is damaged: {error}")))?;
+        let file: PlanFile = serde_json::from_slice(&text)
+            .map_err(|error| self.wrong(&format!("plan.json is damaged: {error}")))?;
         if file.schema != SCHEMA {
             return Err(
                 self.wrong(&format!("its layout is {}, and this version reads {SCHEMA}", file.schema))

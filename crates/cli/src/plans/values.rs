@@ -1,8 +1,8 @@
 //! Variations and seeds as written on the command line.
 
 use lockgate::Scenario;
-use lockgate_scenario::{Vary, VaryError};
 use lockgate_scenario::vary::Values;
+use lockgate_scenario::{Vary, VaryError};
 
 use crate::arguments::Variations;
 use crate::exit::Failure;
