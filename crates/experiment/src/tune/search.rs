@@ -244,7 +244,7 @@ mod tests {
         let costs: Vec<f64> = (0..9)
             .map(|seed| {
                 let found = run(seed);
-                assert_eq!((found.tried.len(), found.stop), (60, Stop::Runs));
+                assert!(found.tried.len() == 60 || found.stop == Stop::Converged, "{found:?}");
                 let best = found.front(&goals)[0];
                 assert!(number(&found.tried[best].point, 0) >= 4.0, "infeasible");
                 found.tried[best].means[0].expect("a value")
@@ -253,7 +253,7 @@ mod tests {
         // The least cost is 1. Of 60 random points, the best of half the searches is below 1.4.
         let mut sorted = costs.clone();
         sorted.sort_by(f64::total_cmp);
-        assert!(sorted[4] < 1.15, "{sorted:?}");
+        assert!(sorted[4] < 1.01, "{sorted:?}");
         assert_eq!(run(3), run(3));
     }
 
