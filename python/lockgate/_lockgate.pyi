@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
+from ._storage import Remote
+
 __version__: str
 MEMORY: int
 DEMO: str
@@ -119,10 +121,10 @@ class Plan:
         vary: Sequence[tuple[Sequence[str], str | Sequence[str], str | None]],
         seeds: Sequence[int],
         metrics: Sequence[str],
-        into: str | None = None,
+        into: str | Remote | None = None,
     ) -> Plan: ...
     @staticmethod
-    def open(folder: str, memory: int) -> Plan: ...
+    def open(into: str | Remote, memory: int) -> Plan: ...
     @property
     def title(self) -> str: ...
     @property

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 from . import _executors, _lockgate, _toml
 from ._errors import refuse_pickle
 from ._results import Interval
 from ._scenario import MEMORY, Scenario
+from ._storage import Remote, is_address
 from ._table import Table
 from ._toml import Value
 
@@ -169,8 +169,8 @@ class Plan:
         """Returns a row for each finished run: variables, seed, and metrics by their addresses in base units."""
         return Table(self._inner.table())
 
-    def collect(self) -> Path:
-        """Writes `runs.parquet` of the store, the table of all finished runs. Returns its path.
+    def collect(self) -> str:
+        """Writes `runs.parquet` of the store, the table of all finished runs. Returns its path or address.
 
         Raises:
             StoreError: If a part is damaged.
@@ -179,7 +179,7 @@ class Plan:
         written = self._inner.collect()
         if written is None:
             raise ValueError("the plan has no store: make it with `into=`")
-        return Path(written[0])
+        return written[0]
 
     def compare(self, base: int | None = None) -> Comparison:
         """Compares the variants by what is finished.
@@ -329,6 +329,12 @@ def _progress(progress: bool | Callable[[int, int], object], all: int) -> Callab
     return lambda ended: None
 
 
+def _storage(into: str | os.PathLike[str]) -> str | Remote:
+    """Returns the path of a directory, or the files at an address."""
+    text = os.fspath(into)
+    return Remote(text) if is_address(text) else text
+
+
 def sweep(
     scenario: Scenario,
     vary: Vary | None = None,
@@ -348,8 +354,8 @@ def sweep(
         seeds: Seeds of every variant: 1 to 10 by default, as of the command.
         metrics: Addresses of the metrics that are kept; by default those of the scenario's expectations, or the
             p99 delay and goodput of its first flows.
-        into: Directory for the results, which `lockgate sweep` understands, too. Without one they are kept in
-            memory.
+        into: Directory for the results, or an address of fsspec such as `s3://bucket/results`; `lockgate sweep`
+            understands both, too. Without one they are kept in memory.
 
     Returns:
         The plan; `plan.run()` makes its runs.
@@ -357,7 +363,7 @@ def sweep(
     Raises:
         PlanError: If nothing varies, or a path or value is wrong.
         MetricError: If no variant has one of the metrics.
-        StoreError: If the directory holds another plan, or other files.
+        StoreError: If the directory or address holds another plan, or other files, or cannot be used.
 
     >>> import lockgate as lg
     >>> short = lg.demo().set({"duration": "2s", "warmup": "0s", "change.0.at": "1s"})
@@ -366,21 +372,21 @@ def sweep(
     (4, 4)
     """
     variations = _variations(vary or {}, None) + _variations(vary_together or {}, "together")
-    into = None if into is None else os.fspath(into)
-    return Plan(_lockgate.Plan.create(scenario._inner, variations, list(seeds), list(metrics), into))
+    storage = None if into is None else _storage(into)
+    return Plan(_lockgate.Plan.create(scenario._inner, variations, list(seeds), list(metrics), storage))
 
 
 def open(into: str | os.PathLike[str], *, memory: int = MEMORY) -> Plan:
     """Opens the store of an earlier sweep, of Python or of the command.
 
     Args:
-        into: Its directory.
+        into: Its directory or address.
         memory: Limit on the memory of each of its runs, in bytes.
 
     Raises:
-        StoreError: If the directory is no store.
+        StoreError: If there is no store.
     """
-    return Plan(_lockgate.Plan.open(os.fspath(into), memory))
+    return Plan(_lockgate.Plan.open(_storage(into), memory))
 
 
 def compare(

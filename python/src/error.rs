@@ -1,5 +1,7 @@
 //! Errors as Python exceptions, with the underlined position of each problem.
 
+use std::io::ErrorKind;
+
 use lockgate::plans::PlanError;
 use lockgate_scenario::diagnostic::{Problem, Problems};
 use pyo3::prelude::*;
@@ -84,8 +86,8 @@ pub(crate) fn plan(error: PlanError) -> PyErr {
     match error {
         PlanError::Read(error) => library(error),
         PlanError::Experiment(error) => experiment(error),
-        PlanError::Metric(ref of) => {
-            exceptions::MetricError::new_err(format!("no variant has it: {}", error_of_metric(of)))
+        PlanError::Metric(_) => {
+            exceptions::MetricError::new_err(with_help(&error, error.help().unwrap_or_default()))
         }
         PlanError::Version { .. } => {
             exceptions::VersionError::new_err(with_help(&error, error.help().unwrap_or_default()))
@@ -104,6 +106,18 @@ pub(crate) fn experiment(error: lockgate_experiment::Error) -> PyErr {
         Error::Scenario(found) => problems(&found),
         Error::NoStore { .. } => {
             exceptions::StoreError::new_err(with_help(error, "name the directory that a sweep was made into"))
+        }
+        Error::Storage { ref source, .. } => {
+            let help = match source.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                    "what is finished is kept: make room, and `run` makes the rest"
+                }
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                    "name a directory or an address with `into=` that can be written"
+                }
+                _ => "is it what a sweep was made into, and is its disk still there?",
+            };
+            exceptions::StoreError::new_err(with_help(error, help))
         }
         Error::Store { .. } => exceptions::StoreError::new_err(with_help(
             error,

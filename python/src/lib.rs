@@ -19,6 +19,7 @@ mod run;
 mod scenario;
 mod series;
 mod simulation;
+mod storage;
 mod table;
 mod worker;
 
@@ -55,7 +56,7 @@ mod _lockgate {
     /// Runs the command with these arguments, the program's name first. Returns the exit code.
     #[pyfunction]
     fn main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
-        py.detach(|| lockgate_cli::main(arguments))
+        py.detach(|| lockgate_cli::main_with(arguments, &crate::storage::open))
     }
 
     /// Formats a value of the metric at `address` in its unit: `31.8 ms`.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::{ArrayRef, UInt64Array};
 use lockgate::plans::{self, ENGINE, Planned, Request, Source, Sweep, on_threads};
+use lockgate_experiment::store::FailedTask;
 use lockgate_experiment::{Row, Task, Variant, run_tasks};
 use lockgate_scenario::Vary;
 use lockgate_scenario::vary::Values;
@@ -16,6 +17,7 @@ use crate::arrays::{real, text};
 use crate::error;
 use crate::interrupt::{Stop, interruptible};
 use crate::scenario::Scenario;
+use crate::storage::StorageArgument;
 use crate::table::{Table, fault};
 
 /// Results of tasks, by their index: the row, or why the run failed.
@@ -34,7 +36,7 @@ pub(crate) struct Plan {
 enum Kept {
     /// In memory, until the program ends.
     Memory(Box<Memory>),
-    /// In a directory.
+    /// In a directory, or at an address.
     Store(Box<Sweep>),
 }
 
@@ -153,7 +155,7 @@ impl Plan {
         vary: Vec<Variation>,
         seeds: Vec<u64>,
         metrics: Vec<String>,
-        into: Option<PathBuf>,
+        into: Option<StorageArgument>,
     ) -> PyResult<Self> {
         let vary = vary.into_iter().map(Variation::into_vary).collect::<PyResult<Vec<_>>>()?;
         let request = Request { settings: scenario.settings.clone(), vary, seeds, show: metrics };
@@ -161,16 +163,17 @@ impl Plan {
         // A store has the text of a scenario without a file; without a store, users save it so.
         let path = match (&into, scenario.path.as_os_str().is_empty()) {
             (_, false) => scenario.path.clone(),
-            (Some(folder), true) => folder.join("scenario.toml"),
-            (None, true) => PathBuf::from("scenario.toml"),
+            (Some(StorageArgument::Directory(folder)), true) => folder.join("scenario.toml"),
+            _ => PathBuf::from("scenario.toml"),
         };
+        let storage = into.map(|into| into.storage(py)).transpose()?;
         let (kept, variants) = py
             .detach(|| {
                 let planned = Planned::new(source, &base, request)?;
                 let (variants, tasks) = (planned.plan.variants()?, planned.plan.tasks()?);
-                let kept = match into {
-                    Some(folder) => {
-                        let sweep = Sweep::create(&folder, planned, &path.display().to_string())?;
+                let kept = match storage {
+                    Some(storage) => {
+                        let sweep = Sweep::create(storage, planned, &path.display().to_string())?;
                         sweep.check_version()?;
                         Kept::Store(Box::new(sweep))
                     }
@@ -184,11 +187,12 @@ impl Plan {
 
     /// Opens the store of an earlier sweep. Each of its runs may take `memory` bytes.
     #[staticmethod]
-    fn open(py: Python<'_>, folder: PathBuf, memory: u64) -> PyResult<Self> {
+    fn open(py: Python<'_>, into: StorageArgument, memory: u64) -> PyResult<Self> {
+        let storage = into.storage(py)?;
         py.detach(|| {
-            let sweep = Sweep::open(&folder, memory)?;
+            let title = storage.address();
+            let sweep = Sweep::open(storage, memory)?;
             let variants = sweep.plan.variants()?;
-            let title = folder.display().to_string();
             let path = PathBuf::from(sweep.scenario());
             Ok(Self { kept: Kept::Store(Box::new(sweep)), variants, title, path })
         })
@@ -258,7 +262,7 @@ impl Plan {
     }
 
     /// Returns the index, settings, seed, error and repeating command of each failed task.
-    fn failed(&self, py: Python<'_>) -> Vec<(Vec<String>, u64, String, String)> {
+    fn failed(&self, py: Python<'_>) -> PyResult<Vec<(Vec<String>, u64, String, String)>> {
         py.detach(|| match &self.kept {
             Kept::Memory(memory) => {
                 let failure = |(index, result): (&usize, &Result<Row, String>)| {
@@ -266,12 +270,13 @@ impl Plan {
                     let command = plans::repeat(&self.path.display().to_string(), task);
                     Some((task.settings.clone(), task.seed, error.clone(), command))
                 };
-                memory.results().iter().filter_map(failure).collect()
+                Ok(memory.results().iter().filter_map(failure).collect())
             }
-            Kept::Store(sweep) => sweep
-                .failures()
-                .map(|failure| (failure.settings, failure.seed, failure.error, failure.command))
-                .collect(),
+            Kept::Store(sweep) => {
+                let failures = sweep.failures().map_err(error::experiment)?;
+                let fields = |one: FailedTask| (one.settings, one.seed, one.error, one.command);
+                Ok(failures.into_iter().map(fields).collect())
+            }
         })
     }
 
@@ -354,7 +359,7 @@ impl Plan {
     }
 
     /// Writes `runs.parquet` of the store. Returns its path and the number of rows; `None` without a store.
-    fn collect(&self, py: Python<'_>) -> PyResult<Option<(PathBuf, usize)>> {
+    fn collect(&self, py: Python<'_>) -> PyResult<Option<(String, usize)>> {
         py.detach(|| match &self.kept {
             Kept::Memory(_) => Ok(None),
             Kept::Store(sweep) => sweep.collect().map(Some).map_err(error::experiment),

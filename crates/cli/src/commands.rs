@@ -29,11 +29,12 @@ mod twin;
 mod watch;
 mod welcome;
 
+use crate::OpenStorage;
 use crate::arguments::{Arguments, Command, RouterCommand};
 use crate::exit::{Exit, Failure};
 
-/// Runs the command.
-pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
+/// Runs the command. `storage` opens the stores of sweeps at addresses.
+pub(crate) fn dispatch(arguments: &Arguments, storage: &OpenStorage<'_>) -> Result<Exit, Failure> {
     match &arguments.command {
         None => Ok(welcome::welcome()),
         Some(Command::Demo(demo)) => demo::demo(demo),
@@ -42,7 +43,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Command::Set(set)) => set::set(set),
         Some(Command::Check(check)) => Ok(check::check(check)),
         Some(Command::Compare(compare)) => compare::compare(compare),
-        Some(Command::Sweep(sweep)) => sweep::sweep(sweep),
+        Some(Command::Sweep(sweep)) => sweep::sweep(sweep, storage),
         Some(Command::Tune(tune)) => tune::tune(tune),
         Some(Command::Test(test)) => test::test(test),
         Some(Command::List(list)) => list::list(list),

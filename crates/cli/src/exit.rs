@@ -1,6 +1,7 @@
 //! Exit codes and failures of commands.
 
 use std::fmt::Display;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use lockgate::Error;
@@ -263,6 +264,20 @@ impl From<lockgate_experiment::Error> for Failure {
             Experiment::Plan(_) => Self::usage(&error, "vary less, or name fewer seeds"),
             Experiment::NoStore { .. } => {
                 Self::usage(&error, "name the directory that `lockgate sweep FILE … --into DIR` made")
+            }
+            Experiment::Storage { ref path, ref source } => {
+                let help = match source.kind() {
+                    ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                        "what is finished is kept: make room, then `lockgate sweep --into DIR --resume` makes the rest"
+                    }
+                    ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                        "name a directory with --into that can be written"
+                    }
+                    _ => {
+                        "is it the directory that `lockgate sweep FILE … --into DIR` made, and is its disk still there?"
+                    }
+                };
+                Self::run(format!("the store: `{path}`: {}", lockgate::io_error::words(source)), help)
             }
             Experiment::Store { .. } => Self::run(
                 &error,

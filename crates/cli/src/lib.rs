@@ -20,10 +20,16 @@ mod tables;
 mod terminal;
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use clap::Parser;
+use lockgate_experiment::store::Storage;
 
 use crate::exit::{Exit, Failure};
+
+/// Opens the storage at an address such as `s3://bucket/results`, for `sweep --into`. The error is a reason and a
+/// remedy.
+pub type OpenStorage<'a> = dyn Fn(&str) -> Result<Arc<dyn Storage>, (String, String)> + 'a;
 
 /// Runs the command with these arguments, the program's name first. Returns the exit code: 0 to 5, or 130 if the
 /// user interrupted it.
@@ -31,8 +37,16 @@ use crate::exit::{Exit, Failure};
 /// Call it once a process, before any thread is started: it handles signals, and live runs of ordinary users
 /// enter a namespace.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    main_with(arguments, &|address| {
+        let why = format!("`{address}` is an address, and this program keeps stores in directories");
+        Err((why, "the command of the Python package takes it: pip install lockgate[fsspec]".to_owned()))
+    })
+}
+
+/// The same as [`main`], with stores at addresses that `storage` opens.
+pub fn main_with(arguments: impl IntoIterator<Item = OsString>, storage: &OpenStorage<'_>) -> u8 {
     let exit = match arguments::Arguments::try_parse_from(arguments) {
-        Ok(arguments) => commands::dispatch(&arguments).unwrap_or_else(Failure::report),
+        Ok(arguments) => commands::dispatch(&arguments, storage).unwrap_or_else(Failure::report),
         Err(error) => {
             output::clap(&error);
             // Help and version are results; everything else is a usage error.

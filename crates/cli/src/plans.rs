@@ -20,11 +20,11 @@ use crate::{runs, terminal};
 /// Makes the plan of `arguments`: reads every variant once, so that nothing runs if one of them is wrong.
 pub(crate) fn plan(file: &Path, arguments: &Variations) -> Result<Planned, Failure> {
     // Also the errors of a file that is missing, too long or not text.
-    let base = runs::read_file(file, &arguments.overrides, arguments.memory.as_deref())?;
+    let base = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;
     let text = lockgate::files::text(file).map_err(|why| Failure::usage(why, "name a scenario file"))?;
     let source = Source::new(file.display().to_string(), text, Arc::new(Beside::new(file)), base.memory);
     let request = Request {
-        settings: arguments.overrides.clone(),
+        settings: arguments.limits.overrides.clone(),
         vary: values::variations(arguments, &base)?,
         seeds: values::seeds(&arguments.seeds)?,
         show: arguments.show.clone(),

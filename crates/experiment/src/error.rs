@@ -1,7 +1,5 @@
 //! Errors of experiments.
 
-use std::path::PathBuf;
-
 use lockgate_scenario::{Problems, VaryError};
 
 /// Error of an experiment.
@@ -17,19 +15,27 @@ pub enum Error {
     /// A variation is invalid.
     #[error(transparent)]
     Vary(#[from] VaryError),
-    /// There is no store in a directory.
-    #[error("`{}` is no store: it has no plan.json", folder.display())]
+    /// There is no store in a storage.
+    #[error("`{address}` is no store: it has no plan.json")]
     NoStore {
-        /// The directory.
-        folder: PathBuf,
+        /// Path or address of the storage.
+        address: String,
     },
     /// A store cannot be used.
-    #[error("the store `{}`: {why}", folder.display())]
+    #[error("the store `{address}`: {why}")]
     Store {
-        /// The directory.
-        folder: PathBuf,
+        /// Path or address of the store.
+        address: String,
         /// Reason.
         why: String,
+    },
+    /// A file of a store cannot be read or written.
+    #[error("`{path}`: {source}")]
+    Storage {
+        /// Path or address of the file or folder.
+        path: String,
+        /// Reason.
+        source: std::io::Error,
     },
     /// The claims of a paper are invalid.
     #[error("{file}: {why}")]

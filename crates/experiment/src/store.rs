@@ -8,31 +8,40 @@
 //! runs.parquet        all rows, in the order of the plan's tasks: written by `collect`
 //! ```
 //!
-//! A task is finished if its part is present; nothing else is remembered. Parts are written aside and renamed,
-//! so that one is whole or absent, and a task made twice leaves the same bytes. Any number of processes can
-//! therefore share a store, be killed and be started again.
+//! A task is finished if its part is present; nothing else is remembered. A [`Storage`] writes a part whole or not
+//! at all, and a task made twice leaves the same bytes. Any number of processes can therefore share a store, be
+//! killed and be started again. [`Directory`] is the storage in a directory; a caller can give another, such as one
+//! in an object store.
 
+mod directory;
 mod leftovers;
+mod storage;
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::sync::Arc;
 
 use lockgate_measure::export::parquet::{self, Column};
 use lockgate_scenario::Vary;
 use lockgate_scenario::vary::Values;
 use serde::{Deserialize, Serialize};
 
+pub use self::directory::Directory;
+pub use self::storage::Storage;
 use crate::{Error, Plan, Row, Task};
 
 /// Number of the layout.
 const SCHEMA: u32 = 1;
+/// Folders of the finished and of the failed tasks.
+const PARTS: &str = "parts";
+const FAILED: &str = "failed";
+/// Number of parts that are read at a time.
+const TOGETHER: usize = 1000;
 
 /// Store of a plan's results.
 #[derive(Clone, Debug)]
 pub struct Store {
-    folder: PathBuf,
+    storage: Arc<dyn Storage>,
 }
 
 /// Contents of `plan.json`. The scenario's text is beside it.
@@ -82,13 +91,13 @@ pub struct Status {
 }
 
 impl Store {
-    /// Creates the store of a plan in a new or empty directory, or opens the one that is there. `scenario` is
-    /// the path of the plan's scenario.
+    /// Creates the store of a plan in an empty storage, or opens the one that is there. `scenario` is the path of the
+    /// plan's scenario.
     ///
     /// # Errors
-    /// If the directory holds another plan or other files, or cannot be written.
-    pub fn create(folder: &Path, plan: &Plan, scenario: &str) -> Result<Self, Error> {
-        let store = Self { folder: folder.to_path_buf() };
+    /// If the storage holds another plan or other files, or cannot be written.
+    pub fn create(storage: Arc<dyn Storage>, plan: &Plan, scenario: &str) -> Result<Self, Error> {
+        let store = Self { storage };
         match store.read_plan() {
             Ok((known, _)) if is_same(&known, plan)? => {
                 store.remove_leftovers();
@@ -98,15 +107,15 @@ impl Store {
             Err(Error::NoStore { .. }) => {}
             Err(error) => return Err(error),
         }
-        if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        if store.storage.is_used().map_err(|error| store.io("", error))? {
             return Err(store.wrong("it holds other files, and no plan.json"));
         }
-        for folder in [store.parts(), store.failed()] {
-            fs::create_dir_all(&folder).map_err(|error| store.io(&folder, &error))?;
+        for folder in [PARTS, FAILED] {
+            store.storage.create_folder(folder).map_err(|error| store.io(folder, error))?;
         }
         store.write("scenario.toml", plan.text.as_bytes())?;
         let text = serde_json::to_string_pretty(&PlanFile::of(plan, scenario)?).map_err(Error::runner)?;
-        // Last: a directory with a plan is a whole store.
+        // Last: a storage with a plan is a whole store.
         store.write("plan.json", format!("{text}\n").as_bytes())?;
         Ok(store)
     }
@@ -114,32 +123,31 @@ impl Store {
     /// Opens a store. Returns its plan, and the path of the plan's scenario.
     ///
     /// # Errors
-    /// Fails if the directory is no store, or its plan cannot be read.
-    pub fn open(folder: &Path) -> Result<(Self, Plan, String), Error> {
-        let store = Self { folder: folder.to_path_buf() };
+    /// Fails if the storage holds no store, or its plan cannot be read.
+    pub fn open(storage: Arc<dyn Storage>) -> Result<(Self, Plan, String), Error> {
+        let store = Self { storage };
         let (plan, scenario) = store.read_plan()?;
         store.remove_leftovers();
         Ok((store, plan, scenario))
     }
 
     fn read_plan(&self) -> Result<(Plan, String), Error> {
-        let path = self.folder.join("plan.json");
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
+        let text = match self.storage.read("plan.json") {
+            Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(Error::NoStore { folder: self.folder.clone() });
+                return Err(Error::NoStore { address: self.storage.address() });
             }
-            Err(error) => return Err(self.io(&path, &error)),
+            Err(error) => return Err(self.io("plan.json", error)),
         };
-        let file: PlanFile =
-            serde_json::from_str(&text).map_err(|error| self.wrong(&format!("plan.json: {error}")))?;
+        let file: PlanFile = serde_json::from_slice(&text)
+            .map_err(|error| self.wrong(&format!("plan.json is damaged: {error}")))?;
         if file.schema != SCHEMA {
             return Err(
                 self.wrong(&format!("its layout is {}, and this version reads {SCHEMA}", file.schema))
             );
         }
-        let path = self.folder.join("scenario.toml");
-        let text = fs::read_to_string(&path).map_err(|error| self.io(&path, &error))?;
+        let text = self.storage.read("scenario.toml").map_err(|error| self.io("scenario.toml", error))?;
+        let text = String::from_utf8(text).map_err(|_| self.wrong("scenario.toml is not UTF-8"))?;
         let scenario = file.scenario.clone();
         Ok((file.into_plan(text), scenario))
     }
@@ -147,41 +155,50 @@ impl Store {
     /// Returns the keys of the finished tasks.
     ///
     /// # Errors
-    /// If the directory cannot be read.
+    /// If the storage cannot be read.
     pub fn finished(&self) -> Result<BTreeSet<String>, Error> {
-        self.keys(&self.parts(), "parquet")
+        self.keys(PARTS, ".parquet")
     }
 
-    /// Returns the keys of the tasks that failed.
+    /// Returns the keys of the tasks that failed and are not finished.
     ///
     /// # Errors
-    /// If the directory cannot be read.
-    pub fn failures(&self) -> Result<BTreeSet<String>, Error> {
-        self.keys(&self.failed(), "json")
+    /// If the storage cannot be read.
+    pub fn failed(&self) -> Result<BTreeSet<String>, Error> {
+        let mut failed = self.keys(FAILED, ".json")?;
+        if !failed.is_empty() {
+            let finished = self.finished()?;
+            failed.retain(|key| !finished.contains(key));
+        }
+        Ok(failed)
     }
 
-    fn keys(&self, folder: &Path, ending: &str) -> Result<BTreeSet<String>, Error> {
-        let entries = fs::read_dir(folder).map_err(|error| self.io(folder, &error))?;
-        let paths = entries.flatten().map(|entry| entry.path());
-        let of = paths.filter(|path| path.extension().is_some_and(|found| found == ending));
-        Ok(of.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect())
+    fn keys(&self, folder: &str, ending: &str) -> Result<BTreeSet<String>, Error> {
+        let names = self.storage.list(folder).map_err(|error| self.io(folder, error))?;
+        Ok(names.iter().filter_map(|name| Some(name.strip_suffix(ending)?.to_owned())).collect())
     }
 
     /// Counts the tasks of the store's plan.
     ///
     /// # Errors
-    /// If the directory cannot be read.
+    /// If the storage cannot be read.
     pub fn status(&self, tasks: &[Task]) -> Result<Status, Error> {
-        let (finished, failed) = (self.finished()?, self.failures()?);
         let count = |keys: &BTreeSet<String>| tasks.iter().filter(|task| keys.contains(&task.key)).count();
-        let failed = failed.difference(&finished).cloned().collect();
-        Ok(Status { tasks: tasks.len(), finished: count(&finished), failed: count(&failed) })
+        Ok(Status { tasks: tasks.len(), finished: count(&self.finished()?), failed: count(&self.failed()?) })
     }
 
-    /// Returns the failure of a task, if it is noted.
-    pub fn failure(&self, task: &Task) -> Option<FailedTask> {
-        let text = fs::read_to_string(self.failed().join(format!("{}.json", task.key))).ok()?;
-        serde_json::from_str(&text).ok()
+    /// Returns the failures among these tasks, in their order; those that are not finished.
+    ///
+    /// # Errors
+    /// If the storage cannot be read.
+    pub fn failures(&self, tasks: &[Task]) -> Result<Vec<FailedTask>, Error> {
+        let failed = self.failed()?;
+        let failed = tasks.iter().filter(|task| failed.contains(&task.key));
+        // One that is finished meanwhile has no file any more.
+        Ok(failed
+            .filter_map(|task| self.storage.read(&failure_name(task)).ok())
+            .filter_map(|bytes| serde_json::from_slice(&bytes).ok())
+            .collect())
     }
 
     /// Keeps the row of a finished task, and removes the note of an earlier failure.
@@ -193,8 +210,9 @@ impl Store {
         let columns: Vec<(String, Column)> =
             columns.map(|(value, path)| (path.clone(), Column::Real(vec![*value]))).collect();
         let bytes = parquet::table(&columns, &[], Vec::new()).map_err(Error::runner)?;
-        self.write(&format!("parts/{}.parquet", task.key), &bytes)?;
-        let _ = fs::remove_file(self.failed().join(format!("{}.json", task.key)));
+        self.write(&part_name(task), &bytes)?;
+        // A note that stays is ignored: its task is finished.
+        let _ = self.storage.remove(&failure_name(task));
         Ok(())
     }
 
@@ -204,15 +222,15 @@ impl Store {
     /// If it cannot be written.
     pub fn note_failure(&self, task: &Task, failure: &FailedTask) -> Result<(), Error> {
         let text = serde_json::to_string_pretty(failure).map_err(Error::runner)?;
-        self.write(&format!("failed/{}.json", task.key), format!("{text}\n").as_bytes())
+        self.write(&failure_name(task), format!("{text}\n").as_bytes())
     }
 
     /// Writes `runs.parquet`: a row for each finished task, in the order of the plan's tasks, with the
-    /// variables, the seed and the metrics by their addresses. Returns its path and the number of rows.
+    /// variables, the seed and the metrics by their addresses. Returns its path or address, and the number of rows.
     ///
     /// # Errors
     /// If a part is damaged, or the file cannot be written.
-    pub fn collect(&self, plan: &Plan) -> Result<(PathBuf, usize), Error> {
+    pub fn collect(&self, plan: &Plan) -> Result<(String, usize), Error> {
         let (variants, all) = (plan.variants()?, plan.tasks()?);
         let (tasks, rows): (Vec<&Task>, Vec<Row>) = self.rows(plan, &all)?.into_iter().unzip();
         let variable = |(index, vary): (usize, &Vary)| {
@@ -227,7 +245,7 @@ impl Store {
         let notes = [("lockgate.engine".to_owned(), plan.engine.clone())];
         let bytes = parquet::table(&columns, &notes, Vec::new()).map_err(Error::runner)?;
         self.write("runs.parquet", &bytes)?;
-        Ok((self.folder.join("runs.parquet"), rows.len()))
+        Ok((self.storage.path("runs.parquet"), rows.len()))
     }
 
     /// Returns the finished ones of these tasks of `plan`, each with its row.
@@ -236,58 +254,46 @@ impl Store {
     /// If a part is damaged.
     pub fn rows<'t>(&self, plan: &Plan, tasks: &'t [Task]) -> Result<Vec<(&'t Task, Row)>, Error> {
         let finished = self.finished()?;
-        let tasks = tasks.iter().filter(|task| finished.contains(&task.key));
-        tasks.map(|task| Ok((task, self.part(plan, task)?))).collect()
+        let tasks: Vec<&Task> = tasks.iter().filter(|task| finished.contains(&task.key)).collect();
+        let mut rows = Vec::with_capacity(tasks.len());
+        for tasks in tasks.chunks(TOGETHER) {
+            let names: Vec<String> = tasks.iter().map(|task| part_name(task)).collect();
+            let parts = self.storage.read_many(&names).map_err(|error| self.io(PARTS, error))?;
+            for (task, bytes) in tasks.iter().zip(parts) {
+                rows.push((*task, self.row(plan, task, bytes)?));
+            }
+        }
+        Ok(rows)
     }
 
-    /// Reads the row of a finished task.
-    fn part(&self, plan: &Plan, task: &Task) -> Result<Row, Error> {
-        let path = self.parts().join(format!("{}.parquet", task.key));
-        let bytes = fs::read(&path).map_err(|error| self.io(&path, &error))?;
-        let damaged = |why: &str| {
-            self.wrong(&format!("`parts/{}.parquet` {why}; remove it and make its run again", task.key))
-        };
-        let row = parquet::first_row(bytes).map_err(|error| damaged(&error.to_string()))?;
+    /// Reads the row of a finished task from the bytes of its part.
+    fn row(&self, plan: &Plan, task: &Task, bytes: Vec<u8>) -> Result<Row, Error> {
+        let damaged =
+            |why: &str| self.wrong(&format!("`{}` {why}; remove it and make its run again", part_name(task)));
+        let row = parquet::first_row(bytes).map_err(|error| damaged(&format!("is damaged ({error})")))?;
         if row.iter().map(|(name, _)| name).ne(&plan.metrics) {
             return Err(damaged("has other metrics than the plan"));
         }
         Ok(row.into_iter().map(|(_, value)| value).collect())
     }
 
-    /// Writes a file aside and renames it.
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        let path = self.folder.join(name);
-        let aside = leftovers::aside(&path);
-        let written = fs::File::create(&aside)
-            .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_data()))
-            .and_then(|()| fs::rename(&aside, &path));
-        written.map_err(|error| {
-            let _ = fs::remove_file(&aside);
-            self.io(&path, &error)
-        })
+        self.storage.write(name, bytes).map_err(|error| self.io(name, error))
     }
 
     /// Removes what killed processes left half written.
     fn remove_leftovers(&self) {
-        for folder in [self.folder.clone(), self.parts(), self.failed()] {
-            leftovers::remove(&folder);
+        for folder in ["", PARTS, FAILED] {
+            self.storage.remove_leftovers(folder);
         }
     }
 
-    fn parts(&self) -> PathBuf {
-        self.folder.join("parts")
-    }
-
-    fn failed(&self) -> PathBuf {
-        self.folder.join("failed")
-    }
-
-    fn io(&self, path: &Path, error: &std::io::Error) -> Error {
-        self.wrong(&format!("`{}`: {error}", path.display()))
+    fn io(&self, name: &str, source: std::io::Error) -> Error {
+        Error::Storage { path: self.storage.path(name), source }
     }
 
     fn wrong(&self, why: &str) -> Error {
-        Error::Store { folder: self.folder.clone(), why: why.to_owned() }
+        Error::Store { address: self.storage.address(), why: why.to_owned() }
     }
 
     /// Returns the error that the store holds another plan, with the first part that differs.
@@ -305,6 +311,16 @@ impl Store {
         };
         self.wrong(&format!("it holds another plan: {what}"))
     }
+}
+
+/// Returns the name of a finished task's file.
+fn part_name(task: &Task) -> String {
+    format!("{PARTS}/{}.parquet", task.key)
+}
+
+/// Returns the name of a failed task's file.
+fn failure_name(task: &Task) -> String {
+    format!("{FAILED}/{}.json", task.key)
 }
 
 /// Returns true if two plans make the same runs and keep the same of them: a range and the list of its values
@@ -352,7 +368,14 @@ impl PlanFile {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
+
+    fn at(folder: &Path) -> Arc<dyn Storage> {
+        Arc::new(Directory::new(folder))
+    }
 
     fn plan() -> Plan {
         Plan {
@@ -371,11 +394,11 @@ mod tests {
         let row = |task: &Task| vec![Some(0.1 + task.seed as f64), (task.variant > 0).then_some(1.0 / 3.0)];
         let table = |order: &[usize]| {
             let folder = tempfile::tempdir().expect("a directory");
-            let store = Store::create(folder.path(), &plan, "s.toml").expect("a store");
+            let store = Store::create(at(folder.path()), &plan, "s.toml").expect("a store");
             for index in order {
                 store.keep(&plan, &tasks[*index], &row(&tasks[*index])).expect("kept");
             }
-            let (store, plan, _) = Store::open(folder.path()).expect("a store");
+            let (store, plan, _) = Store::open(at(folder.path())).expect("a store");
             let (path, rows) = store.collect(&plan).expect("a table");
             (fs::read(path).expect("bytes"), rows)
         };
@@ -389,9 +412,9 @@ mod tests {
     fn a_store_refuses_another_plan_and_says_what_differs() {
         let (folder, plan) = (tempfile::tempdir().expect("a directory"), plan());
         let path = folder.path();
-        let store = Store::create(path, &plan, "s.toml").expect("a store");
-        Store::create(path, &plan, "s.toml").expect("the same plan");
-        let refused = |plan: &Plan| Store::create(path, plan, "s.toml").expect_err("another").to_string();
+        let store = Store::create(at(path), &plan, "s.toml").expect("a store");
+        Store::create(at(path), &plan, "s.toml").expect("the same plan");
+        let refused = |plan: &Plan| Store::create(at(path), plan, "s.toml").expect_err("another").to_string();
         assert!(refused(&Plan { seeds: vec![1], ..plan.clone() }).contains("other seeds"));
         assert!(refused(&Plan { engine: "2".into(), ..plan.clone() }).contains("version 1"));
         assert!(refused(&Plan { vary: Vec::new(), ..plan.clone() }).contains("variations"));
@@ -401,9 +424,9 @@ mod tests {
         let other = tempfile::tempdir().expect("a directory");
         fs::write(other.path().join("mine"), b"x").expect("written");
         assert!(
-            Store::create(other.path(), &plan, "s")
+            Store::create(at(other.path()), &plan, "s")
                 .is_err_and(|error| error.to_string().contains("other files"))
         );
-        assert!(matches!(Store::open(other.path()), Err(Error::NoStore { .. })));
+        assert!(matches!(Store::open(at(other.path())), Err(Error::NoStore { .. })));
     }
 }

@@ -10,6 +10,9 @@
 //! told and the end of the search.
 
 mod goal;
+mod optimiser;
+mod pattern;
+mod proposals;
 mod search;
 mod space;
 

@@ -37,7 +37,7 @@
 mod cost;
 mod error;
 pub mod files;
-mod io_error;
+pub mod io_error;
 mod judge;
 #[cfg(feature = "live")]
 mod live;

@@ -27,7 +27,7 @@ pub enum ExportError {
     #[error("writing failed: {0}")]
     Write(#[from] std::io::Error),
     /// The Parquet library returned an error.
-    #[error("writing Parquet failed: {0}")]
+    #[error("Parquet: {0}")]
     Parquet(#[from] ::parquet::errors::ParquetError),
     /// The pcapng library returned an error.
     #[error("writing pcapng failed: {0}")]

@@ -4,6 +4,28 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+/// Settings and limits of runs that are made at the same time.
+#[derive(Debug, Args)]
+pub(crate) struct RunLimits {
+    /// Sets a value of all runs first; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// Number of runs at the same time [default: one a processor]
+    #[arg(long, short, value_name = "N", value_parser = threads)]
+    pub(crate) jobs: Option<usize>,
+    /// Memory limit of the runs, such as 8GiB [default: 2GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+}
+
+/// Parses a number of threads.
+fn threads(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|count| (1..=4096).contains(count))
+        .ok_or_else(|| "a number from 1 to 4096".to_owned())
+}
+
 /// Scenario's variants, seeds and metrics.
 #[derive(Debug, Args)]
 pub(crate) struct Variations {
@@ -19,26 +41,11 @@ pub(crate) struct Variations {
     /// Metrics by their addresses, such as flow.call.owd.p99
     #[arg(long, value_name = "ADDRESS,…", value_delimiter = ',')]
     pub(crate) show: Vec<String>,
-    /// Sets a value of all variants first; may be repeated
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) overrides: Vec<String>,
-    /// Number of runs at the same time [default: one a processor]
-    #[arg(long, short, value_name = "N", value_parser = threads)]
-    pub(crate) jobs: Option<usize>,
-    /// Memory limit of each run, such as 8GiB [default: 2GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
+    #[command(flatten)]
+    pub(crate) limits: RunLimits,
     /// Prints no progress and no warnings
     #[arg(long, short)]
     pub(crate) quiet: bool,
-}
-
-/// Parses a number of threads.
-fn threads(text: &str) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|count| (1..=4096).contains(count))
-        .ok_or_else(|| "a number from 1 to 4096".to_owned())
 }
 
 #[derive(Debug, Args)]
@@ -120,18 +127,14 @@ pub(crate) struct Tune {
     /// Seed of the search's own draws
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,
+    /// Writes a report to this directory: new, or of an earlier run
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// Writes the search as JSON to this file, `-` for the standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Sets a value of all points first; may be repeated
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) overrides: Vec<String>,
-    /// Number of runs at the same time [default: one a processor]
-    #[arg(long, short, value_name = "N", value_parser = threads)]
-    pub(crate) jobs: Option<usize>,
-    /// Memory limit of the runs, such as 8GiB [default: 2GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
+    #[command(flatten)]
+    pub(crate) limits: RunLimits,
     /// Prints no progress and no warnings
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -153,9 +156,6 @@ pub(crate) struct Test {
     /// Seeds of every file, as a range or a list; expectations are judged by all runs
     #[arg(long, default_value = "1", value_name = "SEEDS")]
     pub(crate) seeds: String,
-    /// Sets a value of all files first; may be repeated
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) overrides: Vec<String>,
     /// Writes a document for `JUnit` readers to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
@@ -171,10 +171,6 @@ pub(crate) struct Test {
     /// Prints one JSON document instead of lines
     #[arg(long, conflicts_with = "github")]
     pub(crate) json: bool,
-    /// Number of runs at the same time [default: one a processor]
-    #[arg(long, short, value_name = "N", value_parser = threads)]
-    pub(crate) jobs: Option<usize>,
-    /// Memory limit of each file and its runs, such as 8GiB [default: 2GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
+    #[command(flatten)]
+    pub(crate) limits: RunLimits,
 }

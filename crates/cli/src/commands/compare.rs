@@ -44,20 +44,23 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         .as_deref()
         .map(|file| OutputFile::start(file, Form::Comparison, "--json"))
         .transpose()?;
-    let limit = runs::memory_limit(arguments.variations.memory.as_deref())?;
+    let limit = runs::memory_limit(arguments.variations.limits.memory.as_deref())?;
     let runs = variants.len() * planned.plan.seeds.len();
-    check_memory(planned.memory, arguments.variations.jobs, runs, limit)?;
+    check_memory(planned.memory, arguments.variations.limits.jobs, runs, limit)?;
     let curves = out.is_some().then(|| Curves::new(&planned, variants.len()));
     interrupt::listen();
     let Some(rows) = make(&planned, arguments, curves.as_ref())? else { return Ok(Exit::Interrupted) };
     let metrics = judge(&planned.plan, &rows, base);
     let compared = Compared { planned: &planned, variants: &variants, rows: &rows, metrics: &metrics };
+    // First: a file that cannot be written takes nothing else with it.
+    if json.is_none() {
+        compared.show();
+    }
     if let Some(csv) = &csv {
         csv.write(&compared.csv())?;
     }
-    match &json {
-        Some(json) => json.write(&results::json(&compared.json())?)?,
-        None => compared.show(),
+    if let Some(json) = &json {
+        json.write(&results::json(&compared.json())?)?;
     }
     if let (Some(out), Some(curves)) = (out, curves) {
         let page = report::write(out, &compared, curves)?;
@@ -87,7 +90,7 @@ fn make(
         bar.inc(1);
         Ok::<_, lockgate::Error>(Some(row))
     };
-    let made = on_threads(arguments.variations.jobs, || run_tasks(&tasks, one));
+    let made = on_threads(arguments.variations.limits.jobs, || run_tasks(&tasks, one));
     bar.finish_and_clear();
     let made: Vec<Option<Row>> = made?;
     let done = made.iter().flatten().count();

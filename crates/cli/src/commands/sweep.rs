@@ -1,20 +1,23 @@
 //! `lockgate sweep`: any number of runs into a store that can be stopped, resumed and shared.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lockgate::figures;
 use lockgate::plans::{Sweep, on_threads};
-use lockgate_experiment::store::Status;
+use lockgate_experiment::store::{Directory, Status, Storage};
 use lockgate_experiment::{Error, run_tasks};
 
+use crate::OpenStorage;
 use crate::arguments;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
 use crate::plans::tuned::check_memory;
 use crate::{interrupt, plans, runs};
 
-pub(crate) fn sweep(arguments: &arguments::Sweep) -> Result<Exit, Failure> {
-    let sweep = open(arguments)?;
+pub(crate) fn sweep(arguments: &arguments::Sweep, addresses: &OpenStorage<'_>) -> Result<Exit, Failure> {
+    let sweep = open(arguments, addresses)?;
     if arguments.status {
         return status(&sweep);
     }
@@ -25,7 +28,7 @@ pub(crate) fn sweep(arguments: &arguments::Sweep) -> Result<Exit, Failure> {
     interrupt::listen();
     let bar = plans::progress(missing.len(), arguments.variations.quiet);
     let (done, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let made = on_threads(arguments.variations.jobs, || {
+    let made = on_threads(arguments.variations.limits.jobs, || {
         run_tasks(&missing, |task| {
             match sweep.make(task, &interrupt::is_requested)? {
                 Some(true) => done.fetch_add(1, Ordering::Relaxed),
@@ -56,17 +59,18 @@ pub(crate) fn sweep(arguments: &arguments::Sweep) -> Result<Exit, Failure> {
 }
 
 /// Opens the store, or makes it for the plan of the command line.
-fn open(arguments: &arguments::Sweep) -> Result<Sweep, Failure> {
+fn open(arguments: &arguments::Sweep, addresses: &OpenStorage<'_>) -> Result<Sweep, Failure> {
+    let storage = || storage(&arguments.into, addresses);
     let opens = arguments.resume || arguments.status || arguments.collect;
     let sweep = match (&arguments.file, opens) {
         (Some(file), false) => {
             let planned = plans::plan(file, &arguments.variations)?;
-            let limit = runs::memory_limit(arguments.variations.memory.as_deref())?;
-            check_memory(planned.memory, arguments.variations.jobs, usize::MAX, limit)?;
-            Sweep::create(&arguments.into, planned, &file.display().to_string())?
+            let limit = runs::memory_limit(arguments.variations.limits.memory.as_deref())?;
+            check_memory(planned.memory, arguments.variations.limits.jobs, usize::MAX, limit)?;
+            Sweep::create(storage()?, planned, &file.display().to_string())?
         }
         (None, true) => {
-            Sweep::open(&arguments.into, runs::memory_limit(arguments.variations.memory.as_deref())?)?
+            Sweep::open(storage()?, runs::memory_limit(arguments.variations.limits.memory.as_deref())?)?
         }
         (None, false) => return Err(runs::no_file()),
         (Some(_), true) => {
@@ -83,12 +87,20 @@ fn open(arguments: &arguments::Sweep) -> Result<Sweep, Failure> {
     Ok(sweep)
 }
 
+/// Returns the storage at `--into`: in a directory, or at an address.
+fn storage(into: &Path, addresses: &OpenStorage<'_>) -> Result<Arc<dyn Storage>, Failure> {
+    match into.to_str().filter(|text| text.contains("://")) {
+        Some(address) => addresses(address).map_err(|(why, help)| Failure::usage(why, help)),
+        None => Ok(Arc::new(Directory::new(into))),
+    }
+}
+
 /// Prints the counts and the failures.
 fn status(sweep: &Sweep) -> Result<Exit, Failure> {
     const SHOWN: usize = 10;
     let Status { tasks, finished, failed } = sweep.status()?;
     say!("{finished} of {tasks} runs finished, {failed} failed, {} missing", tasks - finished - failed);
-    for failure in sweep.failures().take(SHOWN) {
+    for failure in sweep.failures()?.into_iter().take(SHOWN) {
         say!("failed: {}\n  {}", failure.error, failure.command);
     }
     Ok(if failed > 0 { Exit::Failed } else { Exit::Ok })
@@ -97,7 +109,7 @@ fn status(sweep: &Sweep) -> Result<Exit, Failure> {
 /// Writes the table of all runs.
 fn collect(sweep: &Sweep) -> Result<Exit, Failure> {
     let (path, rows) = sweep.collect()?;
-    say!("{}: {rows} of {} runs", path.display(), sweep.tasks.len());
+    say!("{path}: {rows} of {} runs", sweep.tasks.len());
     match sweep.status()? {
         Status { failed: 0, .. } => Ok(Exit::Ok),
         _ => status(sweep),

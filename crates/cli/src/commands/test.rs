@@ -109,11 +109,11 @@ fn document(all: &[Tested], baseline: Option<&Baseline>) -> serde_json::Value {
 
 /// Runs a file with every seed and judges its expectations.
 fn summary(file: &Path, arguments: &Test, seeds: &[Seed]) -> Result<Summary, Failure> {
-    let scenario = runs::read_file(file, &arguments.overrides, arguments.memory.as_deref())?;
-    check_memory(lockgate::memory::of_run(&scenario), arguments.jobs, seeds.len(), scenario.memory)?;
+    let scenario = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;
+    check_memory(lockgate::memory::of_run(&scenario), arguments.limits.jobs, seeds.len(), scenario.memory)?;
     let options = Options {
         seeds: seeds.to_vec(),
-        threads: arguments.jobs,
+        threads: arguments.limits.jobs,
         memory: Some(scenario.memory),
         stop: &interrupt::is_requested,
         ..Options::default()

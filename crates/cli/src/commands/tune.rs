@@ -1,5 +1,7 @@
 //! `lockgate tune`: the best values of parameters, searched with some seeds and judged on others.
 
+mod report;
+
 use lockgate::figures;
 use lockgate::verdict::quantity;
 use lockgate_experiment::Row;
@@ -13,10 +15,11 @@ use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
 use crate::plans::outputs::{Form, OutputFile};
 use crate::plans::tuned::{Tuned, check_memory, tuned};
+use crate::results::ResultsDirectory;
 use crate::{interrupt, plans, results, runs, terminal};
 
 /// Points of one goal that are judged on unseen seeds.
-const FINALISTS: usize = 3;
+const FINALISTS: usize = 4;
 /// Points of a front that are judged on unseen seeds.
 const MOST_FRONT: usize = 8;
 
@@ -34,10 +37,12 @@ pub(crate) fn tune(arguments: &Tune) -> Result<Exit, Failure> {
     let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
     let (seeds, unseen) = seeds(arguments)?;
     let tuned = tuned(file, arguments)?;
-    let out =
+    let json =
         arguments.json.as_deref().map(|file| OutputFile::start(file, Form::Search, "--json")).transpose()?;
-    let limit = runs::memory_limit(arguments.memory.as_deref())?;
-    check_memory(tuned.memory, arguments.jobs, arguments.runs, limit)?;
+    let out = arguments.out.as_deref();
+    let out = out.map(|out| ResultsDirectory::start(Some(out), &tuned.base.title)).transpose()?;
+    let limit = runs::memory_limit(arguments.limits.memory.as_deref())?;
+    check_memory(tuned.memory, arguments.limits.jobs, arguments.runs, limit)?;
     interrupt::listen();
     let bar = plans::progress(arguments.runs, arguments.quiet);
     let request = Request {
@@ -49,7 +54,11 @@ pub(crate) fn tune(arguments: &Tune) -> Result<Exit, Failure> {
         patience: arguments.patience,
         seed: arguments.seed,
     };
-    let found = search(&request, |points| tuned.run(points, &seeds, arguments.jobs, &|| bar.inc(1)));
+    let one = |point: &Point| {
+        let rows = tuned.run(std::slice::from_ref(point), &seeds, arguments.limits.jobs, &|| bar.inc(1))?;
+        Ok(rows.map(|rows| rows.into_iter().flatten().collect()))
+    };
+    let found = search(&request, one);
     bar.finish_and_clear();
     let found = found?;
     if found.stop == Stop::Interrupted {
@@ -57,12 +66,26 @@ pub(crate) fn tune(arguments: &Tune) -> Result<Exit, Failure> {
         return Ok(Exit::Interrupted);
     }
     let Some(judged) = judge(&tuned, &found, &unseen, arguments)? else { return Ok(Exit::Interrupted) };
-    let report = Report { tuned: &tuned, found: &found, judged: &judged, seeds: &seeds, unseen: &unseen };
-    if let Some(out) = out {
-        out.write(&results::json(&report.json())?)?;
+    let outcome = Outcome {
+        file: file.display().to_string(),
+        tuned: &tuned,
+        found: &found,
+        judged: &judged,
+        seeds: &seeds,
+        unseen: &unseen,
+    };
+    let is_shown = arguments.json.as_deref() != Some(std::path::Path::new("-"));
+    if is_shown {
+        outcome.show();
     }
-    if arguments.json.as_deref() != Some(std::path::Path::new("-")) {
-        report.show(&file.display().to_string());
+    if let Some(json) = json {
+        json.write(&results::json(&outcome.json())?)?;
+    }
+    if let Some(out) = out {
+        let page = report::write(out, &outcome)?;
+        if is_shown {
+            say!("report: {}", page.display());
+        }
     }
     Ok(if judged.winner.is_some() { Exit::Ok } else { Exit::ExpectMissed })
 }
@@ -87,10 +110,9 @@ fn seeds(arguments: &Tune) -> Result<(Vec<u64>, Vec<u64>), Failure> {
 
 /// Runs the best points, and the scenario as it is, with the unseen seeds.
 fn judge(tuned: &Tuned, found: &Search, unseen: &[u64], arguments: &Tune) -> Result<Option<Judged>, Failure> {
-    let mut best =
-        if tuned.goals.len() == 1 { found.ranked(&tuned.goals) } else { found.front(&tuned.goals) };
+    let mut best = found.front(&tuned.goals);
     if tuned.goals.len() == 1 {
-        best.truncate(FINALISTS);
+        best = found.finalists(&tuned.space, &tuned.goals, FINALISTS);
     } else if best.len() > MOST_FRONT {
         // Along the whole front, both ends included.
         let last = best.len() - 1;
@@ -108,7 +130,7 @@ fn judge(tuned: &Tuned, found: &Search, unseen: &[u64], arguments: &Tune) -> Res
     };
     let points: Vec<Point> = finalists.iter().map(point).collect();
     let bar = plans::progress(points.len() * unseen.len(), arguments.quiet);
-    let rows = tuned.run(&points, unseen, arguments.jobs, &|| bar.inc(1));
+    let rows = tuned.run(&points, unseen, arguments.limits.jobs, &|| bar.inc(1));
     bar.finish_and_clear();
     let Some(rows) = rows? else {
         tell!("stopped while the best points were judged; nothing is kept of a search");
@@ -159,7 +181,9 @@ fn winner(tuned: &Tuned, rows: &[Vec<Row>]) -> Option<usize> {
 }
 
 /// A search with its judgement, to be shown.
-struct Report<'a> {
+struct Outcome<'a> {
+    /// Path of the scenario's file.
+    file: String,
     tuned: &'a Tuned,
     found: &'a Search,
     judged: &'a Judged,
@@ -167,13 +191,18 @@ struct Report<'a> {
     unseen: &'a [u64],
 }
 
-impl Report<'_> {
-    fn show(&self, file: &str) {
-        terminal::heading(&self.tuned.title);
-        let (points, seeds) = (self.found.tried.len(), self.seeds.len());
-        say!("{points} points x {seeds} seed{} = {} runs", figures::plural(seeds as f64), points * seeds);
+/// Heads of the columns, and the rows.
+type TextTable = (Vec<String>, Vec<Vec<String>>);
+
+const NO_WINNER: &str =
+    "no point keeps every constraint on the unseen seeds: widen the ranges, or allow more --runs";
+
+impl Outcome<'_> {
+    fn show(&self) {
+        terminal::heading(&self.tuned.base.title);
+        say!("{}", self.size());
         say!();
-        self.table();
+        show_table(&self.points());
         say!();
         say!(
             "* best of the search{}   - a constraint is not kept",
@@ -181,47 +210,58 @@ impl Report<'_> {
         );
         say!("stopped: {}", self.stop());
         say!();
-        self.judgement();
-        match self.judged.winner.and_then(|winner| self.judged.finalists[winner]) {
+        let unseen = self.unseen.len();
+        say!("on {unseen} seed{} that the search has not seen, mean ± 95 %:", figures::plural(unseen as f64));
+        show_table(&self.finalists());
+        say!("* winner   = no difference from it seen   + better   - worse (paired by seed, Holm's method)");
+        match self.winner() {
             Some(index) => {
                 say!();
                 say!("the winner, #{}:", index + 1);
-                say!("  lockgate run {file} {}", self.tuned.options(&self.found.tried[index].point));
+                say!("  {}", self.command(index));
             }
-            None => say!(
-                "no point keeps every constraint on the unseen seeds: widen the ranges, or allow more --runs"
-            ),
+            None => say!("{NO_WINNER}"),
         }
     }
 
-    /// Prints the points in the order in which they were tried.
-    fn table(&self) {
+    /// Returns the number of points, seeds and runs.
+    fn size(&self) -> String {
+        let (points, seeds) = (self.found.tried.len(), self.seeds.len());
+        format!("{points} points x {seeds} seed{} = {} runs", figures::plural(seeds as f64), points * seeds)
+    }
+
+    /// Returns the index of the winner among the points.
+    fn winner(&self) -> Option<usize> {
+        self.judged.winner.and_then(|winner| self.judged.finalists[winner])
+    }
+
+    /// Returns the command that runs a point.
+    fn command(&self, point: usize) -> String {
+        format!("lockgate run {} {}", self.file, self.tuned.options(&self.found.tried[point].point))
+    }
+
+    /// Returns the points in the order in which they were tried.
+    fn points(&self) -> TextTable {
         let front = self.found.front(&self.tuned.goals);
-        let mut header = vec!["#"];
-        header.extend(self.tuned.space.names());
-        header.extend(self.tuned.metrics.iter().map(String::as_str));
-        header.push("");
+        let mut header = vec!["#".to_owned()];
+        header.extend(self.tuned.space.names().map(str::to_owned));
+        header.extend(self.tuned.metrics.iter().cloned());
+        header.push(String::new());
         let row = |(index, tried): (usize, &Tried)| {
             let mut cells = vec![(index + 1).to_string()];
             cells.extend(tried.point.values.iter().cloned());
             cells.extend(
                 self.tuned.metrics.iter().zip(&tried.means).map(|(path, mean)| quantity(path, *mean)),
             );
-            let is_best = front.contains(&index);
-            cells.push(
-                if is_best {
-                    "*"
-                } else if tried.is_feasible() {
-                    ""
-                } else {
-                    "-"
-                }
-                .to_owned(),
-            );
+            let mark = match tried.is_feasible() {
+                _ if front.contains(&index) => "*",
+                true => "",
+                false => "-",
+            };
+            cells.push(mark.to_owned());
             cells
         };
-        let rows: Vec<Vec<String>> = self.found.tried.iter().enumerate().map(row).collect();
-        terminal::table(&header, &rows);
+        (header, self.found.tried.iter().enumerate().map(row).collect())
     }
 
     fn stop(&self) -> String {
@@ -229,22 +269,22 @@ impl Report<'_> {
         let why = match self.found.stop {
             Stop::Runs | Stop::Interrupted => "the runs that --runs allows are made".to_owned(),
             Stop::NoProgress(points) => format!("{points} points in succession were no better (--patience)"),
-            Stop::Converged => "only points are proposed that were tried".to_owned(),
+            Stop::Converged => {
+                "only points are proposed that were tried or are as good as the best".to_owned()
+            }
         };
         format!("{why}; the last improvement was point {last} of {}", self.found.tried.len())
     }
 
-    /// Prints the finalists on the unseen seeds: each metric with its interval, and the differences from the
+    /// Returns the finalists on the unseen seeds: each metric with its interval, and the differences from the
     /// winner.
-    fn judgement(&self) {
+    fn finalists(&self) -> TextTable {
         let name = |finalist: &Option<usize>| match finalist {
             Some(index) => format!("#{} {}", index + 1, self.found.tried[*index].point.values.join(" ")),
             None => "the file as it is".to_owned(),
         };
-        let unseen = self.unseen.len();
-        say!("on {unseen} seed{} that the search has not seen, mean ± 95 %:", figures::plural(unseen as f64));
-        let mut header = vec!["point"];
-        header.extend(self.tuned.metrics.iter().map(String::as_str));
+        let mut header = vec!["point".to_owned()];
+        header.extend(self.tuned.metrics.iter().cloned());
         let row = |(at, finalist): (usize, &Option<usize>)| {
             let mut cells = vec![name(finalist)];
             cells.extend(
@@ -252,9 +292,7 @@ impl Report<'_> {
             );
             cells
         };
-        let rows: Vec<Vec<String>> = self.judged.finalists.iter().enumerate().map(row).collect();
-        terminal::table(&header, &rows);
-        say!("* winner   = no difference from it seen   + better   - worse (paired by seed, Holm's method)");
+        (header, self.judged.finalists.iter().enumerate().map(row).collect())
     }
 
     fn cell(&self, metric: usize, path: &str, at: usize) -> String {
@@ -280,11 +318,10 @@ impl Report<'_> {
                 "feasible": tried.is_feasible(),
             })
         };
-        let winner = self.judged.winner.and_then(|winner| self.judged.finalists[winner]);
         json!({
             "schema": 1,
             "lockgate": env!("CARGO_PKG_VERSION"),
-            "title": tuned.title,
+            "title": tuned.base.title,
             "vary": tuned.space.names().collect::<Vec<_>>(),
             "metrics": tuned.metrics,
             "goals": tuned.goals.len(),
@@ -295,9 +332,14 @@ impl Report<'_> {
             "stopped": self.stop(),
             "finalists": self.judged.finalists,
             "judged": self.judged.metrics,
-            "winner": winner,
+            "winner": self.winner(),
         })
     }
+}
+
+fn show_table((header, rows): &TextTable) {
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    terminal::table(&header, rows);
 }
 
 /// Returns the mark of a difference from the winner; of a constraint's metric, nothing.

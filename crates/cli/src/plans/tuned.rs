@@ -17,8 +17,8 @@ use lockgate::plans::{PlanError, Source, Wanted, on_threads};
 
 /// A search with what its runs are read from.
 pub(crate) struct Tuned {
-    /// Title of the scenario.
-    pub(crate) title: String,
+    /// Scenario without the variations.
+    pub(crate) base: Scenario,
     pub(crate) space: Space,
     pub(crate) goals: Vec<Goal>,
     pub(crate) constraints: Vec<Constraint>,
@@ -33,7 +33,7 @@ pub(crate) struct Tuned {
 
 /// Makes the search of `arguments`: reads the corners of the space once.
 pub(crate) fn tuned(file: &Path, arguments: &Tune) -> Result<Tuned, Failure> {
-    let base = runs::read_file(file, &arguments.overrides, arguments.memory.as_deref())?;
+    let base = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;
     let text = lockgate::files::text(file).map_err(|why| Failure::usage(why, "name a scenario file"))?;
     let (goals, constraints) = targets(arguments)?;
     let vary = variations(arguments, &base)?;
@@ -43,14 +43,14 @@ pub(crate) fn tuned(file: &Path, arguments: &Tune) -> Result<Tuned, Failure> {
     let mut wanted = Wanted::new(&paths.cloned().collect::<Vec<_>>());
     let mut memory = lockgate::memory::of_run(&base);
     for corner in space.corners()? {
-        let settings = [arguments.overrides.as_slice(), &corner.settings].concat();
+        let settings = [arguments.limits.overrides.as_slice(), &corner.settings].concat();
         let scenario = source.read(&settings).map_err(PlanError::of_variant)?;
         memory = memory.max(lockgate::memory::of_run(&scenario));
         wanted.look_in(&scenario);
     }
     let metrics = wanted.found()?;
-    let settings = arguments.overrides.clone();
-    Ok(Tuned { title: base.title, space, goals, constraints, metrics, memory, settings, source })
+    let settings = arguments.limits.overrides.clone();
+    Ok(Tuned { base, space, goals, constraints, metrics, memory, settings, source })
 }
 
 /// Reads the goals and the constraints.
@@ -117,6 +117,11 @@ impl Tuned {
         let rows = on_threads(jobs, || run_tasks(&tasks, one)).map_err(lockgate_experiment::Error::runner)?;
         let rows = rows.into_iter().collect::<Option<Vec<Row>>>();
         Ok(rows.map(|rows| rows.chunks(seeds.len()).map(<[Row]>::to_vec).collect()))
+    }
+
+    /// Returns the text of the scenario.
+    pub(crate) fn text(&self) -> &str {
+        self.source.text()
     }
 
     /// Returns the settings of a point as options of a command.

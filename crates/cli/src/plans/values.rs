@@ -1,8 +1,8 @@
 //! Variations and seeds as written on the command line.
 
 use lockgate::Scenario;
-use lockgate_scenario::Vary;
 use lockgate_scenario::vary::Values;
+use lockgate_scenario::{Vary, VaryError};
 
 use crate::arguments::Variations;
 use crate::exit::Failure;
@@ -30,8 +30,12 @@ pub(crate) fn seeds(text: &str) -> Result<Vec<u64>, Failure> {
             "write `--seeds 1..10`, or a list: `--seeds 1,2,5`",
         )
     };
+    let many = |error: VaryError| match error {
+        VaryError::TooMany(_) => Failure::usage(format!("`--seeds {text}`: {error}"), "name fewer"),
+        _ => wrong(),
+    };
     let seeds: Vec<u64> = texts
-        .map_err(|_| wrong())?
+        .map_err(many)?
         .iter()
         .map(|seed| seed.parse().map_err(|_| wrong()))
         .collect::<Result<_, _>>()?;

@@ -24,6 +24,19 @@ pub(super) enum Dimension {
     Words(Vec<String>),
 }
 
+impl Dimension {
+    /// Returns the distance of two coordinates, as a part of the dimension; of different words, 1.
+    fn distance(&self, one: Coordinate, other: Coordinate) -> f64 {
+        match (self, one, other) {
+            (_, Coordinate::Position(one), Coordinate::Position(other)) => (one - other).abs(),
+            (Self::Steps(texts), Coordinate::Index(one), Coordinate::Index(other)) => {
+                one.abs_diff(other) as f64 / (texts.len() - 1) as f64
+            }
+            _ => f64::from(u8::from(one != other)),
+        }
+    }
+}
+
 /// One value of each variation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Point {
@@ -83,6 +96,12 @@ impl Space {
             point.settings.extend(one.settings(&text, &self.document)?);
         }
         Ok(point)
+    }
+
+    /// Returns the distance of two points: the largest of the dimensions', each as a part of it.
+    pub(super) fn distance(&self, one: &[Coordinate], other: &[Coordinate]) -> f64 {
+        let parts = self.dimensions.iter().zip(one).zip(other);
+        parts.map(|((dimension, one), other)| dimension.distance(*one, *other)).fold(0.0, f64::max)
     }
 
     /// Returns points that any value of the scenario is checked with: both ends of each dimension.

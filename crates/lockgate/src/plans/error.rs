@@ -30,7 +30,7 @@ pub enum PlanError {
     #[error("nothing varies: no variations are given, and the scenario has no [[vary]]")]
     NothingVaries,
     /// No variant has a metric.
-    #[error("no variant has it: {0}")]
+    #[error("no variant has the metric `{}`", .0.path())]
     Metric(MetricError),
     /// A file that the scenario names is missing, or is not that of the plan.
     #[error("the file `{name}` {why}")]

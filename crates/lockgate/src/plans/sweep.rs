@@ -1,9 +1,9 @@
 //! Sweep: a plan whose results are kept in a store, which is its only state.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use lockgate_experiment::store::{FailedTask, Status};
+use lockgate_experiment::store::{FailedTask, Status, Storage};
 use lockgate_experiment::{Error, Plan, Row, Store, Task};
 
 use super::{ENGINE, PlanError, Planned, Source};
@@ -23,13 +23,13 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Makes the store of a plan in a new or empty directory, or opens the one that is there. `scenario` is the
-    /// path of the plan's scenario.
+    /// Makes the store of a plan in an empty storage, or opens the one that is there. `scenario` is the path of the
+    /// plan's scenario.
     ///
     /// # Errors
-    /// If the directory holds another plan or other files, or cannot be written.
-    pub fn create(folder: &Path, planned: Planned, scenario: &str) -> Result<Self, PlanError> {
-        let store = Store::create(folder, &planned.plan, scenario)?;
+    /// If the storage holds another plan or other files, or cannot be written.
+    pub fn create(storage: Arc<dyn Storage>, planned: Planned, scenario: &str) -> Result<Self, PlanError> {
+        let store = Store::create(storage, &planned.plan, scenario)?;
         let tasks = planned.plan.tasks()?;
         Ok(Self { plan: planned.plan, tasks, store, scenario: scenario.to_owned(), source: planned.source })
     }
@@ -37,9 +37,9 @@ impl Sweep {
     /// Opens the sweep of a store. Each of its runs may take `memory` bytes.
     ///
     /// # Errors
-    /// If the directory is no store, or its plan cannot be read.
-    pub fn open(folder: &Path, memory: u64) -> Result<Self, PlanError> {
-        let (store, plan, scenario) = Store::open(folder)?;
+    /// If the storage holds no store, or its plan cannot be read.
+    pub fn open(storage: Arc<dyn Storage>, memory: u64) -> Result<Self, PlanError> {
+        let (store, plan, scenario) = Store::open(storage)?;
         let files = Arc::new(Beside::new(Path::new(&scenario)));
         let source = Source::new(scenario.as_str(), plan.text.as_str(), files, memory);
         let tasks = plan.tasks()?;
@@ -133,8 +133,11 @@ impl Sweep {
     }
 
     /// Returns the failures, in the order of the tasks.
-    pub fn failures(&self) -> impl Iterator<Item = FailedTask> + '_ {
-        self.tasks.iter().filter_map(|task| self.store.failure(task))
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn failures(&self) -> Result<Vec<FailedTask>, Error> {
+        self.store.failures(&self.tasks)
     }
 
     /// Returns the finished tasks, each with its row.
@@ -145,11 +148,11 @@ impl Sweep {
         self.store.rows(&self.plan, &self.tasks)
     }
 
-    /// Writes the table of all finished runs. Returns its path and the number of rows.
+    /// Writes the table of all finished runs. Returns its path or address, and the number of rows.
     ///
     /// # Errors
     /// If a part is damaged, or the table cannot be written.
-    pub fn collect(&self) -> Result<(PathBuf, usize), Error> {
+    pub fn collect(&self) -> Result<(String, usize), Error> {
         self.store.collect(&self.plan)
     }
 }

@@ -90,6 +90,13 @@ pub enum MetricError {
 }
 
 impl MetricError {
+    /// Returns the address.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Unknown { path, .. } | Self::Empty { path } => path,
+        }
+    }
+
     /// Returns the reason without the address, with the nearest address that exists.
     pub fn help(&self) -> String {
         match self {

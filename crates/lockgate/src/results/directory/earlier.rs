@@ -22,7 +22,7 @@ pub(super) const INTERIM: &str = ".lockgate-manifest";
 const LONGEST: u64 = 16 << 20;
 
 /// All other files that a command writes, except the programs' output.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "scenario.toml",
     "summary.json",
     "events.ndjson",
@@ -34,6 +34,7 @@ const NAMES: [&str; 12] = [
     "claims.json",
     "comparison.json",
     "runs.csv",
+    "search.json",
     "conformance.json",
 ];
 

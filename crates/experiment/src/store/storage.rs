@@ -1,0 +1,62 @@
+//! Storage: where the files of a store are kept.
+
+use std::fmt::Debug;
+use std::io;
+
+/// Files by their names, such as `plan.json` and `parts/KEY.parquet`. Called on several threads.
+pub trait Storage: Debug + Send + Sync {
+    /// Returns the path or address of the storage, as it is shown.
+    fn address(&self) -> String;
+
+    /// Returns the path or address of a file.
+    fn path(&self, name: &str) -> String;
+
+    /// Returns true if any file is there.
+    ///
+    /// # Errors
+    /// If the storage cannot be read.
+    fn is_used(&self) -> io::Result<bool>;
+
+    /// Creates a folder, if the storage has such.
+    ///
+    /// # Errors
+    /// If the storage cannot be written.
+    fn create_folder(&self, folder: &str) -> io::Result<()>;
+
+    /// Returns the names of a folder's files, without the folder's; none if there is no such folder.
+    ///
+    /// # Errors
+    /// If the storage cannot be read.
+    fn list(&self, folder: &str) -> io::Result<Vec<String>>;
+
+    /// Returns the contents of a file.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] if there is none; others if the storage cannot be read.
+    fn read(&self, name: &str) -> io::Result<Vec<u8>>;
+
+    /// Returns the contents of several files, in the order of their names.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    fn read_many(&self, names: &[String]) -> io::Result<Vec<Vec<u8>>> {
+        names.iter().map(|name| self.read(name)).collect()
+    }
+
+    /// Writes a file, whole or not at all, and replaces an earlier one of this name.
+    ///
+    /// # Errors
+    /// If the storage cannot be written.
+    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// If there is none, or the storage cannot be written.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Removes from a folder what killed processes left half written.
+    fn remove_leftovers(&self, folder: &str) {
+        let _ = folder;
+    }
+}
