@@ -56,6 +56,8 @@ pub mod tcp;
 mod warm_up;
 #[cfg(target_os = "linux")]
 pub mod xdp_features;
+#[cfg(target_os = "linux")]
+pub mod xdp_redirection;
 
 /// Ethernet address.
 pub type MacAddress = [u8; 6];
