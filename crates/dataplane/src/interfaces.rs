@@ -20,8 +20,9 @@ use crate::MacAddress;
 use crate::clock::{MonotonicClock, WallOffset};
 use crate::dataplane::{Dataplane, Sent};
 use crate::error::{InterfaceError, Refusal};
+use crate::gather::Gather;
 use crate::namespace::Namespace;
-use crate::poll::PollSet;
+use crate::poll::{self, PollSet};
 use crate::real_time::{RealTimePriority, RealTimeThread};
 use crate::socket::{ArrivalTime, FrameSocket, PacketSocketReason, SocketChoice};
 use crate::warm_up::WarmUp;
@@ -106,12 +107,20 @@ pub struct Options<'a> {
     pub warm_up: Option<WarmUpPair<'a>>,
     /// Time before a deadline at which a sleep ends and spinning begins.
     pub spin: Duration,
+    /// Sleep in which frames gather while many arrive; zero: each arrival ends a sleep.
+    pub gather: Duration,
 }
 
 impl Default for Options<'_> {
     /// Returns options for Ethernet frames without VLAN tags.
     fn default() -> Self {
-        Self { longest: 1_514, sockets: SocketChoice::default(), warm_up: None, spin: SPIN }
+        Self {
+            longest: 1_514,
+            sockets: SocketChoice::default(),
+            warm_up: None,
+            spin: SPIN,
+            gather: Duration::ZERO,
+        }
     }
 }
 
@@ -129,6 +138,7 @@ pub struct Interfaces {
     thread: Option<RealTimeThread>,
     packet_sockets: Option<PacketSocketReason>,
     spin: Duration,
+    gather: Gather,
 }
 
 /// Opens a socket on each interface, those that receive all of one kind. If that is not `AF_XDP`, the second
@@ -205,6 +215,7 @@ impl Interfaces {
             thread: None,
             packet_sockets,
             spin: options.spin,
+            gather: Gather::new(options.gather),
         })
     }
 
@@ -280,6 +291,7 @@ impl Dataplane for Interfaces {
     }
 
     fn take_frame(&mut self, interface: usize, take: &mut dyn FnMut(&[u8])) {
+        self.gather.on_frame();
         self.sockets[interface].take(take);
     }
 
@@ -298,6 +310,10 @@ impl Dataplane for Interfaces {
         }
         if let Some(thread) = &mut self.thread {
             thread.on_sleep(self.latest);
+        }
+        if let Some(sleep) = self.gather.sleep(self.latest) {
+            let sleep = sleep.min(spare.saturating_sub(self.spin));
+            return poll::sleep(sleep).map_err(|why| InterfaceError { what: "sleeping".into(), why });
         }
         let is_long = self.warm_up.as_ref().is_some_and(|warm_up| spare > LONG || warm_up.is_due());
         let early = if is_long { SPIN_LONGER } else { self.spin };

@@ -35,6 +35,8 @@ pub mod datagrams;
 #[cfg(target_os = "linux")]
 pub mod ethtool;
 #[cfg(target_os = "linux")]
+mod gather;
+#[cfg(target_os = "linux")]
 pub mod interfaces;
 #[cfg(target_os = "linux")]
 pub mod namespace;

@@ -55,3 +55,8 @@ impl PollSet {
         self.0.iter().position(|entry| entry.revents & libc::POLLERR != 0)
     }
 }
+
+/// Sleeps for `time`, or until a signal arrives.
+pub(crate) fn sleep(time: Duration) -> io::Result<()> {
+    PollSet(Vec::new()).wait(time).map(drop)
+}

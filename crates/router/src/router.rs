@@ -34,6 +34,9 @@ use crate::watchdog;
 /// Longest frame of an `AF_XDP` slot, in bytes.
 const MOST_AF_XDP: usize = 3_584;
 
+/// Sleep in which frames gather while many arrive (decision 107).
+const GATHER: Duration = Duration::from_micros(50);
+
 /// Longest wait for a change to be made.
 const PATIENCE: WallTime = WallTime::from_secs(5);
 
@@ -244,8 +247,13 @@ impl Opening<'_> {
         let longest = attachment.longest();
         let sockets = if attachment.is_in_driver() { Some(FrameIo::AfXdp) } else { policy.io };
         let sockets = sockets_for(sockets, longest)?;
-        let options =
-            InterfaceOptions { longest, sockets, spin: options.spin, ..InterfaceOptions::default() };
+        let options = InterfaceOptions {
+            longest,
+            sockets,
+            spin: options.spin,
+            gather: GATHER,
+            ..InterfaceOptions::default()
+        };
         let interfaces = Interfaces::open_endpoints(&opened, options, clock)?;
         let ports = group.iter().zip(records).map(|(index, record)| {
             let port = &policy.ports[*index];
