@@ -51,7 +51,7 @@ struct States {
     command: u32,
     blocks: u32,
     /// Which features can be changed, are requested, are on, and never change, 32 in a block.
-    states: [[u32; 4]; MOST / 32],
+    blocks_of_bits: [[u32; 4]; MOST / 32],
 }
 
 // SAFETY: layouts of `linux/ethtool.h`, of integers alone.
@@ -104,11 +104,12 @@ pub struct Feature {
 pub fn features_on(name: &str, wanted: &[&str]) -> io::Result<Vec<Feature>> {
     let names = names(name)?;
     let blocks = names.len().div_ceil(32) as u32;
-    let mut found = States { command: GET_FEATURES, blocks, states: [[0; 4]; MOST / 32] };
+    let mut found = States { command: GET_FEATURES, blocks, blocks_of_bits: [[0; 4]; MOST / 32] };
     call(name, &mut found)?;
     let mut on = Vec::new();
     for (index, name) in names.into_iter().enumerate() {
-        let [changeable, _, active, _] = found.states[index / 32].map(|bits| bits >> (index % 32) & 1 == 1);
+        let [changeable, _, active, _] =
+            found.blocks_of_bits[index / 32].map(|bits| bits >> (index % 32) & 1 == 1);
         if active && wanted.contains(&name.as_str()) {
             on.push(Feature { name, is_switchable: changeable });
         }

@@ -38,7 +38,9 @@ impl Messages {
         // SAFETY: both are plain data of integers and pointers, for which zero is a value.
         let (vectors, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
             unsafe { (core::mem::zeroed(), core::mem::zeroed()) };
-        headers.iter_mut().for_each(|header| header.msg_hdr.msg_iovlen = 1);
+        for header in &mut headers {
+            header.msg_hdr.msg_iovlen = 1;
+        }
         Self { vectors: Box::new(vectors), headers: Box::new(headers) }
     }
 
