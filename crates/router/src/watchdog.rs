@@ -77,28 +77,22 @@ enum HeldBack {
 
 /// Gives the interfaces back, or takes them again, and says so.
 fn change(attachment: &Attachment, before: Option<&HeldBack>, now: Option<&HeldBack>, tell: &Tell) {
-    match now {
-        Some(reason) => {
-            attachment.detach();
-            match reason {
-                HeldBack::Still => {
-                    tell("the router stands still: its interfaces are given back to the kernel")
-                }
-                HeldBack::Unserved(what) => {
-                    tell(&format!("the interfaces are given back to the kernel: {what}"));
-                }
+    if let Some(reason) = now {
+        attachment.detach();
+        return match reason {
+            HeldBack::Still => tell("the router stands still: its interfaces are given back to the kernel"),
+            HeldBack::Unserved(what) => {
+                tell(&format!("the interfaces are given back to the kernel: {what}"));
             }
-        }
-        None => {
-            let back = match before {
-                Some(HeldBack::Unserved(_)) => "the router serves all receive queues again",
-                _ => "the router runs again",
-            };
-            match attachment.attach() {
-                Ok(()) => tell(&format!("{back}, and has its interfaces")),
-                Err(refusal) => tell(&format!("{back}, without its interfaces: {refusal}")),
-            }
-        }
+        };
+    }
+    let back = match before {
+        Some(HeldBack::Unserved(_)) => "the router serves all receive queues again",
+        _ => "the router runs again",
+    };
+    match attachment.attach() {
+        Ok(()) => tell(&format!("{back}, and has its interfaces")),
+        Err(refusal) => tell(&format!("{back}, without its interfaces: {refusal}")),
     }
 }
 

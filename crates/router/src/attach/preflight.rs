@@ -151,18 +151,18 @@ impl Preflight {
 
 /// Returns the obstacle of features that change frames.
 fn changed_by(name: &str, on: &[Feature], place: &str) -> Obstacle {
-    let named = |switchable: bool| {
+    let those = |switchable: bool| {
         let of = on.iter().filter(|feature| feature.is_switchable == switchable);
         of.map(|feature| feature.name.as_str()).collect::<Vec<_>>()
     };
     let names: Vec<&str> = on.iter().map(|feature| feature.name.as_str()).collect();
     let problem = format!("frames of `{name}` are not whole in the driver: {} on", is_or_are(&names));
-    let fixed = named(false);
+    let fixed = those(false);
     if !fixed.is_empty() {
         let help = format!("leave `attach` out: {} cannot be switched off", fixed.join(", "));
         return Obstacle { problem, help };
     }
-    let off: Vec<String> = named(true).iter().map(|name| format!("{name} off")).collect();
+    let off: Vec<String> = those(true).iter().map(|name| format!("{name} off")).collect();
     Obstacle { problem, help: format!("{place}ethtool -K {name} {}, or leave `attach` out", off.join(" ")) }
 }
 
