@@ -68,11 +68,11 @@ pub struct Endpoint<'a> {
 /// Frames that an endpoint handles.
 #[derive(Clone, Copy, Debug)]
 pub enum Traffic<'a> {
-    /// What arrives, and what is sent.
+    /// Arriving frames, and sent ones.
     Both,
-    /// What is sent. Arrivals are left to the kernel.
+    /// Sent frames. Arrivals are left to the kernel.
     Sent,
-    /// What this redirection of the same interface hands over, and what is sent. Its sockets are `AF_XDP`.
+    /// Frames that this redirection of the same interface hands over, and sent ones. The sockets are `AF_XDP`.
     Redirected(&'a XdpRedirection),
 }
 

@@ -48,7 +48,7 @@ pub struct Attachment {
     pairs: Option<Pairs>,
     /// Programs behind the drivers.
     redirections: Mutex<Vec<Redirection>>,
-    /// What could not be read of the interfaces.
+    /// Conditions of the interfaces that could not be read, in words.
     doubts: Vec<String>,
     /// Longest frame, in bytes.
     longest: usize,
@@ -241,7 +241,7 @@ impl Attachment {
         self.names.iter().map(String::as_str)
     }
 
-    /// Returns what could not be read of the interfaces, in words.
+    /// Returns the conditions of the interfaces that could not be read, in words.
     pub(crate) fn doubts(&self) -> &[String] {
         &self.doubts
     }
