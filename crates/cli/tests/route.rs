@@ -26,15 +26,22 @@ const FULL: &str = "4mbit";
 /// A queue that drops nothing here.
 const FIFO: &str = "{ kind = \"fifo\", limit = \"9000p\" }";
 
-/// Policy of a mode, with this queue at this rate in each direction.
-fn policy(mode: &str, rate: &str, queue: &str) -> String {
+/// Mode and attachment of a router.
+#[derive(Clone, Copy, Debug)]
+struct Variant {
+    mode: &'static str,
+    attach: &'static str,
+}
+
+/// Policy of a variant, with this queue at this rate in each direction.
+fn policy(Variant { mode, attach }: Variant, rate: &str, queue: &str) -> String {
     let (interfaces, ports) = match mode {
         "bridge" => ("{ lan = \"eth1\", wan = \"eth2\" }", vec!["lan->wan", "wan->lan"]),
         _ => ("{ wan = \"eth2\" }", vec!["wan"]),
     };
     let port = |port| format!("[port.\"{port}\"]\nrate = \"{rate}\"\nqueue.q = {queue}\n");
     let ports: String = ports.into_iter().map(port).collect();
-    format!("[router]\nmode = \"{mode}\"\ninterfaces = {interfaces}\n{ports}")
+    format!("[router]\nmode = \"{mode}\"\nattach = \"{attach}\"\ninterfaces = {interfaces}\n{ports}")
 }
 
 /// A numbered stream of datagrams from one host to the other.
@@ -158,12 +165,13 @@ fn host_state(network: &Network) -> (BTreeSet<String>, Vec<String>) {
 }
 
 /// Makes the network for a mode, so that the hosts reach each other without a router.
-fn network(mode: &str, folder: &Path) -> Option<Network> {
+fn network(variant: Variant, folder: &Path) -> Option<Network> {
     let network = Network::make(1_500)?;
-    if mode == "bridge" {
+    network.whole_frames();
+    if variant.mode == "bridge" {
         network.join();
         // The first router makes the bridge.
-        let mut router = start(&network, folder, &policy(mode, ROOMY, FIFO));
+        let mut router = start(&network, folder, &policy(variant, ROOMY, FIFO));
         signal(&router, "-TERM");
         router.wait().expect("ended");
     } else {
@@ -172,18 +180,24 @@ fn network(mode: &str, folder: &Path) -> Option<Network> {
     Some(network)
 }
 
-const MODES: [&str; 3] = ["bridge", "egress", "ingress"];
+const VARIANTS: [Variant; 5] = [
+    Variant { mode: "bridge", attach: "tcx" },
+    Variant { mode: "egress", attach: "tcx" },
+    Variant { mode: "ingress", attach: "tcx" },
+    Variant { mode: "bridge", attach: "xdp" },
+    Variant { mode: "ingress", attach: "xdp" },
+];
 
 #[test]
 fn a_killed_router_leaves_nothing_and_traffic_goes_on() {
     let kills: u32 = std::env::var("LOCKGATE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
-    for mode in MODES {
+    for variant in VARIANTS {
         let folder = tempfile::tempdir().expect("a folder");
-        let Some(network) = network(mode, folder.path()) else { return };
+        let Some(network) = network(variant, folder.path()) else { return };
         let before = host_state(&network);
-        let stream = Stream::start(&network, mode);
+        let stream = Stream::start(&network, variant.mode);
         for number in 0..kills {
-            let mut router = start(&network, folder.path(), &policy(mode, ROOMY, FIFO));
+            let mut router = start(&network, folder.path(), &policy(variant, ROOMY, FIFO));
             thread::sleep(Duration::from_millis(200));
             signal(&router, "-KILL");
             router.wait().expect("ended");
@@ -192,60 +206,60 @@ fn a_killed_router_leaves_nothing_and_traffic_goes_on() {
             while host_state(&network) != before && Instant::now() < until {
                 thread::sleep(Duration::from_millis(10));
             }
-            assert_eq!(host_state(&network), before, "{mode}, kill {number}");
+            assert_eq!(host_state(&network), before, "{variant:?}, kill {number}");
         }
         let (sent, arrived) = stream.end();
         let gap = arrived.windows(2).map(|pair| pair[1].1 - pair[0].1).max().expect("datagrams");
         let lost = sent as usize - arrived.len();
-        println!("{mode}: {kills} kills, {lost} of {sent} datagrams lost, longest silence {gap:?}");
+        println!("{variant:?}: {kills} kills, {lost} of {sent} datagrams lost, longest silence {gap:?}");
         // Loose, because a loaded machine stands still by itself: docs/measurements/router.md has the figures.
-        assert!(gap < Duration::from_secs(5), "{mode}: {gap:?}");
-        assert!(arrived.last().expect("datagrams").0 + 1 == sent, "{mode}: traffic goes on");
+        assert!(gap < Duration::from_secs(5), "{variant:?}: {gap:?}");
+        assert!(arrived.last().expect("datagrams").0 + 1 == sent, "{variant:?}: traffic goes on");
     }
 }
 
 #[test]
 fn a_stopped_router_sends_what_waits_in_order_and_loses_nothing() {
-    for mode in MODES {
+    for variant in VARIANTS {
         let folder = tempfile::tempdir().expect("a folder");
-        let Some(network) = network(mode, folder.path()) else { return };
-        let stream = Stream::start(&network, mode);
+        let Some(network) = network(variant, folder.path()) else { return };
+        let stream = Stream::start(&network, variant.mode);
         for _ in 0..3 {
-            let router = start(&network, folder.path(), &policy(mode, FULL, FIFO));
+            let router = start(&network, folder.path(), &policy(variant, FULL, FIFO));
             // A queue of about 300 datagrams.
             thread::sleep(Duration::from_millis(300));
             signal(&router, "-TERM");
             let output = router.wait_with_output().expect("ended");
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.success() && said.contains("; 0 frames lost"), "{mode}: {said}");
+            assert!(output.status.success() && said.contains("; 0 frames lost"), "{variant:?}: {said}");
         }
         // What the kernel forwards from the moment of giving the interfaces back meets what was under way: 3
         // times, and more often where this process is kept waiting then.
-        expect_all(stream.end(), 60, mode);
+        expect_all(stream.end(), 60, &format!("{variant:?}"));
     }
 }
 
 #[test]
 fn changes_of_policy_lose_nothing() {
-    for mode in MODES {
+    for variant in VARIANTS {
         let folder = tempfile::tempdir().expect("a folder");
-        let Some(network) = network(mode, folder.path()) else { return };
-        let mut router = start(&network, folder.path(), &policy(mode, ROOMY, FIFO));
-        let stream = Stream::start(&network, mode);
+        let Some(network) = network(variant, folder.path()) else { return };
+        let mut router = start(&network, folder.path(), &policy(variant, ROOMY, FIFO));
+        let stream = Stream::start(&network, variant.mode);
         let longer = "{ kind = \"fifo\", limit = \"9001p\" }";
         let fair = "{ kind = \"fq_codel\", limit = \"9000p\", target = \"10s\", interval = \"100s\" }";
         // A queue builds up in every second policy, and leaves in the next.
         for (number, queue) in [fair, FIFO, longer, fair, FIFO, fair].into_iter().enumerate() {
-            let text = policy(mode, if number % 2 == 0 { FULL } else { ROOMY }, queue);
+            let text = policy(variant, if number % 2 == 0 { FULL } else { ROOMY }, queue);
             std::fs::write(folder.path().join("new.toml"), text).expect("written");
             let trial = if number == 3 { &["--confirm-within", "1s"][..] } else { &[] };
             let output = control(folder.path(), &[&["apply", "new.toml"], trial].concat());
-            assert!(output.status.success(), "{mode}: {}", String::from_utf8_lossy(&output.stderr));
+            assert!(output.status.success(), "{variant:?}: {}", String::from_utf8_lossy(&output.stderr));
             thread::sleep(Duration::from_millis(if number == 3 { 2_500 } else { 200 }));
         }
         let ended = stream.end();
         signal(&router, "-TERM");
         router.wait().expect("ended");
-        expect_all(ended, 0, mode);
+        expect_all(ended, 0, &format!("{variant:?}"));
     }
 }

@@ -11,6 +11,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// Commands of `bpf(2)`, from `linux/bpf.h`.
 const MAP_CREATE: libc::c_long = 0;
 const MAP_UPDATE_ELEM: libc::c_long = 2;
+const MAP_DELETE_ELEM: libc::c_long = 3;
 const PROG_LOAD: libc::c_long = 5;
 const LINK_CREATE: libc::c_long = 28;
 
@@ -107,6 +108,21 @@ pub(crate) fn set_socket(map: BorrowedFd<'_>, queue: u32, socket: BorrowedFd<'_>
         flags: 0,
     };
     call(MAP_UPDATE_ELEM, &element).map(drop)
+}
+
+/// Removes the socket of a queue from such a map, if there is one.
+pub(crate) fn clear_socket(map: BorrowedFd<'_>, queue: u32) -> io::Result<()> {
+    let element = Element {
+        map: map.as_raw_fd().cast_unsigned(),
+        padding: 0,
+        key: (&raw const queue).addr() as u64,
+        value: 0,
+        flags: 0,
+    };
+    match call(MAP_DELETE_ELEM, &element) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Loads a program.

@@ -12,11 +12,12 @@ use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::error::Refusal;
 
-pub use features::switch_off_features;
+pub use features::{Feature, features_on, switch_off_features};
 
 /// Commands of `linux/ethtool.h`.
 const GET_DRIVER: u32 = 0x03;
 const GET_CHANNELS: u32 = 0x3c;
+const SET_CHANNELS: u32 = 0x3d;
 const GET_SETTINGS: u32 = 0x01;
 const GET_FLAGS: u32 = 0x25;
 const SET_RX_CHECKSUMS: u32 = 0x15;
@@ -137,6 +138,18 @@ pub fn queues(name: &str) -> io::Result<Option<Queues>> {
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Sets the numbers of active queues of an interface of this thread's namespace, whose queues are not combined.
+///
+/// # Errors
+/// If the interface does not exist, or its driver refuses.
+pub fn set_queues(name: &str, queues: Queues) -> io::Result<()> {
+    let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
+    call(name, &mut channels)?;
+    channels.command = SET_CHANNELS;
+    (channels.rx, channels.tx) = (queues.receive, queues.transmit);
+    call(name, &mut channels)
 }
 
 /// Returns the speed of the link in Mbit/s, as the driver tells it; `None` if it has none or does not tell.

@@ -20,11 +20,13 @@ use crate::MacAddress;
 use crate::clock::{MonotonicClock, WallOffset};
 use crate::dataplane::{Dataplane, Sent};
 use crate::error::{InterfaceError, Refusal};
+use crate::gather::Gather;
 use crate::namespace::Namespace;
-use crate::poll::PollSet;
+use crate::poll::{self, PollSet};
 use crate::real_time::{RealTimePriority, RealTimeThread};
 use crate::socket::{ArrivalTime, FrameSocket, PacketSocketReason, SocketChoice};
 use crate::warm_up::WarmUp;
+use crate::xdp_redirection::XdpRedirection;
 
 /// Time before a deadline at which a sleep ends and spinning begins. Sleeps end 25 to 40 us late at the
 /// median, 50 us at the 99th percentile.
@@ -59,8 +61,30 @@ pub struct Endpoint<'a> {
     pub name: &'a str,
     /// Its network namespace; `None`: that of the calling thread.
     pub namespace: Option<&'a Namespace>,
-    /// True if frames are only sent by it. Its arrivals are left to the kernel.
-    pub only_sends: bool,
+    /// Frames that it handles.
+    pub traffic: Traffic<'a>,
+}
+
+/// Frames that an endpoint handles.
+#[derive(Clone, Copy, Debug)]
+pub enum Traffic<'a> {
+    /// Arriving frames, and sent ones.
+    Both,
+    /// Sent frames. Arrivals are left to the kernel.
+    Sent,
+    /// Frames that this redirection of the same interface hands over, and sent ones. The sockets are `AF_XDP`.
+    Redirected(&'a XdpRedirection),
+}
+
+impl Traffic<'_> {
+    /// Returns the number of sockets that receive frames.
+    fn receivers(self) -> usize {
+        match self {
+            Self::Both => 1,
+            Self::Sent => 0,
+            Self::Redirected(redirection) => redirection.queues() as usize,
+        }
+    }
 }
 
 impl Endpoint<'_> {
@@ -83,12 +107,20 @@ pub struct Options<'a> {
     pub warm_up: Option<WarmUpPair<'a>>,
     /// Time before a deadline at which a sleep ends and spinning begins.
     pub spin: Duration,
+    /// Sleep in which frames gather while many arrive; zero: each arrival ends a sleep.
+    pub gather: Duration,
 }
 
 impl Default for Options<'_> {
     /// Returns options for Ethernet frames without VLAN tags.
     fn default() -> Self {
-        Self { longest: 1_514, sockets: SocketChoice::default(), warm_up: None, spin: SPIN }
+        Self {
+            longest: 1_514,
+            sockets: SocketChoice::default(),
+            warm_up: None,
+            spin: SPIN,
+            gather: Duration::ZERO,
+        }
     }
 }
 
@@ -106,6 +138,7 @@ pub struct Interfaces {
     thread: Option<RealTimeThread>,
     packet_sockets: Option<PacketSocketReason>,
     spin: Duration,
+    gather: Gather,
 }
 
 /// Opens a socket on each interface, those that receive all of one kind. If that is not `AF_XDP`, the second
@@ -115,14 +148,15 @@ fn open_sockets(
     longest: usize,
     choice: SocketChoice,
 ) -> Result<(Vec<FrameSocket>, Option<PacketSocketReason>), Refusal> {
-    let receivers = endpoints.iter().filter(|endpoint| !endpoint.only_sends).count();
+    let receivers = endpoints.iter().map(|endpoint| endpoint.traffic.receivers()).sum();
     let open_all = |af_xdp: bool| -> Result<Vec<FrameSocket>, Refusal> {
         let open = |endpoint: &Endpoint<'_>| {
             let name = endpoint.name;
-            endpoint.inside(|| match endpoint.only_sends {
-                true => FrameSocket::open_sender(name),
-                false if af_xdp => FrameSocket::open_af_xdp(name, longest, receivers),
-                false => FrameSocket::open_packet(name, longest, receivers),
+            endpoint.inside(|| match endpoint.traffic {
+                Traffic::Sent => FrameSocket::open_sender(name),
+                Traffic::Redirected(redirection) => FrameSocket::open_queues(redirection, longest, receivers),
+                Traffic::Both if af_xdp => FrameSocket::open_af_xdp(name, longest, receivers),
+                Traffic::Both => FrameSocket::open_packet(name, longest, receivers),
             })
         };
         endpoints.iter().map(open).collect()
@@ -146,7 +180,7 @@ impl Interfaces {
     /// If an interface does not exist, or the kernel refuses the socket.
     pub fn open(names: &[&str], options: Options<'_>, clock: MonotonicClock) -> Result<Self, Refusal> {
         let endpoints: Vec<Endpoint<'_>> =
-            names.iter().map(|name| Endpoint { name, namespace: None, only_sends: false }).collect();
+            names.iter().map(|name| Endpoint { name, namespace: None, traffic: Traffic::Both }).collect();
         Self::open_endpoints(&endpoints, options, clock)
     }
 
@@ -163,7 +197,7 @@ impl Interfaces {
         let near = options.warm_up.iter().map(|pair| Endpoint {
             name: pair.near,
             namespace: None,
-            only_sends: false,
+            traffic: Traffic::Both,
         });
         let all: Vec<Endpoint<'_>> = near.chain(endpoints.iter().copied()).collect();
         let (mut sockets, packet_sockets) = open_sockets(&all, options.longest, options.sockets)?;
@@ -174,13 +208,14 @@ impl Interfaces {
             wall: clock.beside_wall(),
             compared: Instant::ZERO,
             latest: Instant::ZERO,
-            polled: PollSet::new(&sockets),
+            polled: PollSet::new(sockets.iter().flat_map(FrameSocket::descriptors)),
             sockets,
             warm_up,
             woken_for: Instant::ZERO,
             thread: None,
             packet_sockets,
             spin: options.spin,
+            gather: Gather::new(options.gather),
         })
     }
 
@@ -193,6 +228,21 @@ impl Interfaces {
     /// while it sleeps often enough.
     pub fn prioritise(&mut self, priority: RealTimePriority) {
         self.thread = Some(RealTimeThread::new(priority));
+    }
+
+    /// Returns the error of an interface that is gone, by the index of its descriptor among all.
+    fn gone(&self, descriptor: usize) -> InterfaceError {
+        let mut owners = self.sockets.iter().flat_map(|socket| {
+            let count = socket.descriptors().len();
+            core::iter::repeat_n(socket, count)
+        });
+        match owners.nth(descriptor) {
+            Some(owner) => owner.gone(),
+            None => InterfaceError {
+                what: "waiting for frames".into(),
+                why: std::io::Error::other("an interface is gone"),
+            },
+        }
     }
 
     /// Discards the frames that have arrived so far.
@@ -230,6 +280,7 @@ impl Dataplane for Interfaces {
         let at = match self.sockets[interface].next()? {
             ArrivalTime::Wall(seconds, nanoseconds) => self.wall.to_monotonic(seconds, nanoseconds),
             ArrivalTime::Monotonic(nanoseconds) => self.clock.at(nanoseconds),
+            ArrivalTime::Unknown => self.latest,
         };
         if at <= self.latest {
             return Some(at);
@@ -240,6 +291,7 @@ impl Dataplane for Interfaces {
     }
 
     fn take_frame(&mut self, interface: usize, take: &mut dyn FnMut(&[u8])) {
+        self.gather.on_frame();
         self.sockets[interface].take(take);
     }
 
@@ -259,6 +311,10 @@ impl Dataplane for Interfaces {
         if let Some(thread) = &mut self.thread {
             thread.on_sleep(self.latest);
         }
+        if let Some(sleep) = self.gather.sleep(self.latest) {
+            let sleep = sleep.min(spare.saturating_sub(self.spin));
+            return poll::sleep(sleep).map_err(|why| InterfaceError { what: "sleeping".into(), why });
+        }
         let is_long = self.warm_up.as_ref().is_some_and(|warm_up| spare > LONG || warm_up.is_due());
         let early = if is_long { SPIN_LONGER } else { self.spin };
         let has_timed_out = self
@@ -269,7 +325,7 @@ impl Dataplane for Interfaces {
             self.woken_for = until;
             self.warm_up.iter_mut().for_each(WarmUp::after_sleep);
         }
-        self.polled.failed().map_or(Ok(()), |interface| Err(self.sockets[interface].gone()))
+        self.polled.failed().map_or(Ok(()), |descriptor| Err(self.gone(descriptor)))
     }
 
     fn overruns(&mut self) -> u64 {

@@ -35,6 +35,8 @@ pub mod datagrams;
 #[cfg(target_os = "linux")]
 pub mod ethtool;
 #[cfg(target_os = "linux")]
+mod gather;
+#[cfg(target_os = "linux")]
 pub mod interfaces;
 #[cfg(target_os = "linux")]
 pub mod namespace;
@@ -56,6 +58,8 @@ pub mod tcp;
 mod warm_up;
 #[cfg(target_os = "linux")]
 pub mod xdp_features;
+#[cfg(target_os = "linux")]
+pub mod xdp_redirection;
 
 /// Ethernet address.
 pub type MacAddress = [u8; 6];

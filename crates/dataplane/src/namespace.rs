@@ -56,6 +56,16 @@ impl AsFd for Namespace {
     }
 }
 
+/// Returns the namespaces that `ip netns` has given a name, as far as they may be opened.
+pub fn named_namespaces() -> Vec<(String, Namespace)> {
+    let entries = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    let open = |entry: fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        Some((name, Namespace(File::open(entry.path()).ok()?.into())))
+    };
+    entries.filter_map(open).collect()
+}
+
 fn on_thread<R: Send>(work: impl FnOnce() -> Result<R, Refusal> + Send) -> Result<R, Refusal> {
     let thread = std::thread::scope(|scope| scope.spawn(work).join());
     thread.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -17,6 +17,7 @@ use netlink_packet_route::link::{
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
+use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteProtocol,
     RouteScope, RouteType,
@@ -64,6 +65,12 @@ pub struct Link {
     pub kind: String,
     /// Index of the bridge, bond or other interface that it is a port of.
     pub controller: Option<u32>,
+    /// Number of receive queues that it has room for; 0 if the kernel does not tell.
+    pub receive_queues: u32,
+    /// Index of the other end of a veth, or of the interface below.
+    pub peer: Option<u32>,
+    /// Number of that one's namespace in this one ([`Netlink::number_of`]); `None` if it is this one.
+    pub peer_namespace: Option<i32>,
 }
 
 /// End of a new veth pair.
@@ -120,6 +127,26 @@ impl Netlink {
         .map_err(|error| Refusal::new("list the interfaces", error))?;
         links.sort_by_key(|link| link.index);
         Ok(links)
+    }
+
+    /// Returns the number by which links of this namespace name another one; `None` if none of them does.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn number_of(&mut self, namespace: &Namespace) -> Result<Option<i32>, Refusal> {
+        let mut message = NsidMessage::default();
+        message.attributes.push(NsidAttribute::Fd(namespace.as_fd().as_raw_fd().cast_unsigned()));
+        let mut number = None;
+        self.exchange(RouteNetlinkMessage::GetNsId(message), NLM_F_ACK, &mut |message| {
+            if let RouteNetlinkMessage::NewNsId(found) = message {
+                number = found.attributes.iter().find_map(|attribute| match attribute {
+                    NsidAttribute::Id(id) if *id >= 0 => Some(*id),
+                    _ => None,
+                });
+            }
+        })
+        .map_err(|error| Refusal::new("number a namespace", error))?;
+        Ok(number)
     }
 
     /// Adds a veth pair.
@@ -323,6 +350,9 @@ impl Link {
                 LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
                 LinkAttribute::Address(address) => link.address = address.as_slice().try_into().ok(),
                 LinkAttribute::Controller(controller) => link.controller = Some(*controller),
+                LinkAttribute::NumRxQueues(queues) => link.receive_queues = *queues,
+                LinkAttribute::Link(peer) => link.peer = Some(*peer),
+                LinkAttribute::LinkNetNsId(number) => link.peer_namespace = Some(*number),
                 LinkAttribute::LinkInfo(about) => {
                     let mut kinds = about.iter().filter_map(|about| match about {
                         LinkInfo::Kind(kind) => Some(kind.to_string()),

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "ppoll(2) over a kept array")]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use lockgate_engine::units::Duration;
 
@@ -11,10 +11,13 @@ pub(crate) struct PollSet(Vec<libc::pollfd>);
 
 impl PollSet {
     /// Creates the set of `sources`, which must stay open for as long as it is used.
-    pub(crate) fn new<F: AsFd>(sources: &[F]) -> Self {
-        let entry =
-            |source: &F| libc::pollfd { fd: source.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        Self(sources.iter().map(entry).collect())
+    pub(crate) fn new<'a>(sources: impl Iterator<Item = BorrowedFd<'a>>) -> Self {
+        let entry = |source: BorrowedFd<'_>| libc::pollfd {
+            fd: source.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        Self(sources.map(entry).collect())
     }
 
     /// Waits until one of them is readable or failed, a signal arrives, or `timeout` has passed. Returns true
@@ -51,4 +54,9 @@ impl PollSet {
     pub(crate) fn failed(&self) -> Option<usize> {
         self.0.iter().position(|entry| entry.revents & libc::POLLERR != 0)
     }
+}
+
+/// Sleeps for `time`, or until a signal arrives.
+pub(crate) fn sleep(time: Duration) -> io::Result<()> {
+    PollSet(Vec::new()).wait(time).map(drop)
 }

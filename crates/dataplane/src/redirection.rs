@@ -68,16 +68,18 @@ impl Redirection {
         Self::attach(from, AttachType::TcxIngress, &program)
     }
 
-    /// Puts what arrives at interface `from` back: it arrives at `to`.
+    /// Puts what arrives at interface `from` back: it arrives at `to`, behind the driver. `is_last` says that
+    /// no [`incoming`](Self::incoming) follows there, which would need a mark to let it pass.
     ///
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
-    pub fn reinsert(from: &str, to: &str) -> Result<Self, Refusal> {
+    pub fn reinsert(from: &str, to: &str, is_last: bool) -> Result<Self, Refusal> {
         let [index, flags, call, end] = redirect(index_of(to)?, WAY_IN);
+        let mark = if is_last { 0 } else { REINSERTED };
         let program = [
-            instruction(0xb7, 2, 0, 0, REINSERTED), // 0: r2 = REINSERTED
-            instruction(0x63, 1, 2, MARK, 0),       // 1: frame.mark = r2
-            index,                                  // 2
+            instruction(0xb7, 2, 0, 0, mark), // 0: r2 = mark
+            instruction(0x63, 1, 2, MARK, 0), // 1: frame.mark = r2
+            index,                            // 2
             flags,
             call,
             end,

@@ -10,9 +10,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use crate::dataplane::Sent;
 use crate::error::{InterfaceError, Refusal};
 
+use crate::xdp_redirection::XdpRedirection;
+
 use af_xdp::AfXdpSocket;
 use packet::PacketSocket;
 use packet_sender::PacketSender;
+pub(crate) use xdp_program::XdpProgram;
 
 /// Choice of the kind of socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub(crate) enum ArrivalTime {
     Wall(i64, u32),
     /// `CLOCK_MONOTONIC`, in nanoseconds.
     Monotonic(u64),
+    /// The driver has no room for a time stamp.
+    Unknown,
 }
 
 /// Open socket of an interface.
@@ -59,6 +64,15 @@ impl FrameSocket {
         Ok(Self::AfXdp(Box::new(AfXdpSocket::open(name, longest, sockets)?)))
     }
 
+    /// Opens an `AF_XDP` socket for each queue of `redirection`, as [`open_af_xdp`](Self::open_af_xdp) does.
+    pub(crate) fn open_queues(
+        redirection: &XdpRedirection,
+        longest: usize,
+        sockets: usize,
+    ) -> Result<Self, Refusal> {
+        Ok(Self::AfXdp(Box::new(AfXdpSocket::open_queues(redirection, longest, sockets)?)))
+    }
+
     /// Opens a packet socket, as [`open_af_xdp`](Self::open_af_xdp) does.
     pub(crate) fn open_packet(name: &str, longest: usize, sockets: usize) -> Result<Self, Refusal> {
         PacketSocket::open(name, longest, sockets).map(Self::Packet)
@@ -73,7 +87,10 @@ impl FrameSocket {
     pub(crate) fn next(&mut self) -> Option<ArrivalTime> {
         match self {
             Self::Packet(socket) => socket.next().map(|(seconds, nanos)| ArrivalTime::Wall(seconds, nanos)),
-            Self::AfXdp(socket) => socket.next().map(ArrivalTime::Monotonic),
+            Self::AfXdp(socket) => socket.next().map(|nanos| match nanos {
+                0 => ArrivalTime::Unknown,
+                nanos => ArrivalTime::Monotonic(nanos),
+            }),
             Self::Sender(_) => None,
         }
     }
@@ -113,14 +130,13 @@ impl FrameSocket {
             Self::Sender(_) => 0,
         }
     }
-}
 
-impl AsFd for FrameSocket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
+    /// Returns the descriptors to wait for.
+    pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         match self {
-            Self::Packet(socket) => socket.as_fd(),
-            Self::AfXdp(socket) => socket.as_fd(),
-            Self::Sender(sender) => sender.as_fd(),
+            Self::Packet(socket) => vec![socket.as_fd()],
+            Self::AfXdp(socket) => socket.descriptors().collect(),
+            Self::Sender(sender) => vec![sender.as_fd()],
         }
     }
 }

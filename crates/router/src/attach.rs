@@ -1,62 +1,55 @@
 //! Attachment of a router to its interfaces: where frames leave the kernel's way, and where they come back.
 //!
 //! ```text
-//! bridge    eth1 --incoming--> lg1 ~ rx1 -> [ports] -> eth2     below: a kernel bridge of eth1 and eth2
-//! egress    kernel -> eth1 --outgoing--> lg1 ~ rx1 -> [port] -> eth1
-//! ingress   eth1 --incoming--> lg1 ~ rx1 -> [port] -> rx1 ~ lg1 --reinsert--> eth1 -> kernel
+//! tcx   bridge    eth1 --incoming--> lg1 ~ rx1 -> [ports] -> eth2     below: a kernel bridge of eth1 and eth2
+//!       egress    kernel -> eth1 --outgoing--> lg1 ~ rx1 -> [port] -> eth1
+//!       ingress   eth1 --incoming--> lg1 ~ rx1 -> [port] -> rx1 ~ lg1 --reinsert--> eth1 -> kernel
+//! xdp   bridge    eth1 (driver) -> [ports] -> eth2                    below: the same bridge
+//!       ingress   eth1 (driver) -> [port] -> rx1 ~ lg1 --reinsert--> eth1 -> kernel
 //! ```
 //!
-//! `lgN ~ rxN` is a veth pair for the interface with index N; its far end is in a namespace without a name.
-//! Its offloads are off, so that frames arrive there whole: of the interface's length, with their checksums
-//! and VLAN tags. Decision 091.
+//! `lgN ~ rxN` is a veth pair for the interface with index N ([`pairs`]): frames arrive there whole, of the
+//! interface's length, with their checksums and VLAN tags (decision 091). A program in the driver spares the
+//! pair, where the driver has whole frames ([`preflight`], decision 106).
 //!
 //! Invariant: everything hangs on file descriptors of this process. Without it, however it ends, the kernel
 //! detaches the programs and deletes the pairs, and frames take the kernel's way again.
+
+mod pairs;
+pub(crate) mod preflight;
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use lockgate_dataplane::error::Refusal;
-use lockgate_dataplane::ethtool::{switch_off_features, switch_off_offloads};
-use lockgate_dataplane::interfaces::Endpoint;
-use lockgate_dataplane::namespace::Namespace;
-use lockgate_dataplane::netlink::{Link, Netlink, VethEnd};
+use lockgate_dataplane::ethtool;
+use lockgate_dataplane::interfaces::{Endpoint, Traffic};
+use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
 use lockgate_dataplane::redirection::Redirection;
+use lockgate_dataplane::xdp_redirection::XdpRedirection;
 use lockgate_scenario::Policy;
-use lockgate_scenario::policy::{Mode, PolicyPort};
+use lockgate_scenario::policy::{Attach, Mode, PolicyPort};
 
 use crate::failure::Failure;
+use pairs::{Pairs, another_router, near_name};
+use preflight::Preflight;
 
 /// Bytes that a frame may have beyond the interface's MTU: Ethernet, VLAN tags, MPLS labels.
 const ENCAPSULATION: u32 = 64;
 
-/// Largest MTU of a veth.
-const MOST_MTU: u32 = 65_535;
-
-/// Offloads that take VLAN tags out of frames.
-const VLAN_OFFLOADS: [&str; 4] =
-    ["tx-vlan-hw-insert", "rx-vlan-hw-parse", "tx-vlan-stag-hw-insert", "rx-vlan-stag-hw-parse"];
-
-/// Interface of the router, and its veth pair.
-#[derive(Clone, Debug)]
-struct Attached {
-    /// Name of the interface.
-    name: String,
-    /// End of the pair in the host's namespace.
-    near: String,
-    /// End of the pair in the router's namespace.
-    far: String,
-}
-
 /// Interfaces of a router, and its programs on them.
 pub struct Attachment {
     mode: Mode,
-    attached: Vec<Attached>,
-    /// Namespace of the far ends: they live as long as it does.
-    namespace: Namespace,
+    /// Names of the interfaces.
+    names: Vec<String>,
+    /// Programs in the drivers, by interface; empty if frames are taken behind them.
+    in_driver: Vec<XdpRedirection>,
+    /// Veth pairs, by interface; `None` where frames neither come nor go by them.
+    pairs: Option<Pairs>,
+    /// Programs behind the drivers.
     redirections: Mutex<Vec<Redirection>>,
-    /// Socket of the interfaces' namespace.
-    netlink: Mutex<Netlink>,
+    /// Conditions of the interfaces that could not be read, in words.
+    doubts: Vec<String>,
     /// Longest frame, in bytes.
     longest: usize,
 }
@@ -81,12 +74,17 @@ impl Plan {
     pub fn of(policy: &Policy) -> Result<Self, Failure> {
         let found = find(policy)?;
         let mut lines = Vec::new();
-        for (interface, link) in policy.interfaces.iter().zip(&found.links) {
+        for (index, (interface, link)) in policy.interfaces.iter().zip(&found.links).enumerate() {
             let near = near_name(link);
+            let to = match found.preflights.get(index).map(|preflight| preflight.queues) {
+                None => format!("redirected to `{near}`"),
+                Some(1) => "redirected in the driver".to_owned(),
+                Some(queues) => format!("redirected in the driver, {queues} queues,"),
+            };
             let what = match policy.mode {
-                Mode::Bridge => format!("what arrives is redirected to `{near}` before the bridge"),
-                Mode::Egress => format!("what the kernel sends is redirected to `{near}`"),
-                Mode::Ingress => format!("what arrives is redirected to `{near}` before the kernel"),
+                Mode::Bridge => format!("what arrives is {to} before the bridge"),
+                Mode::Egress => format!("what the kernel sends is {to}"),
+                Mode::Ingress => format!("what arrives is {to} before the kernel"),
             };
             lines.push(format!(
                 "{} = {} (index {}, MTU {}): {what}",
@@ -99,6 +97,7 @@ impl Plan {
                 None => "a kernel bridge `lockgate` of both is made; it stays, and takes over where this router ends".into(),
             });
         }
+        lines.extend(found.doubts());
         for port in &policy.ports {
             let rate = port.rate.map_or("as fast as the interface".to_owned(), |rate| rate.to_string());
             let queues = port.tree.queues().len();
@@ -113,6 +112,14 @@ struct Found {
     links: Vec<Link>,
     /// Name of the bridge that both are ports of, in mode `bridge`.
     bridge: Option<String>,
+    /// Preflights by interface, where frames are taken in the driver.
+    preflights: Vec<Preflight>,
+}
+
+impl Found {
+    fn doubts(&self) -> impl Iterator<Item = String> {
+        self.preflights.iter().filter_map(|preflight| preflight.doubt.clone())
+    }
 }
 
 /// Finds the interfaces of `policy` in this thread's namespace.
@@ -145,7 +152,40 @@ fn find(policy: &Policy) -> Result<Found, Failure> {
         Mode::Bridge => bridge_of(&links, &all)?,
         Mode::Egress | Mode::Ingress => None,
     };
-    Ok(Found { links, bridge })
+    let preflights = preflights(policy, &links, &all)?;
+    Ok(Found { links, bridge, preflights })
+}
+
+/// Checks that the programs of `policy` receive the frames of `links`. Returns the preflights, where they are
+/// taken in the driver.
+fn preflights(policy: &Policy, links: &[Link], all: &[Link]) -> Result<Vec<Preflight>, Failure> {
+    if policy.attach == Attach::Tcx {
+        let passed = links.iter().find(|link| policy.mode != Mode::Egress && link.xdp != XdpMode::Absent);
+        return match passed {
+            None => Ok(Vec::new()),
+            Some(link) => Err(Failure::misfit(
+                format!("interface `{}` has an XDP program, which receives its frames first", link.name),
+                format!("remove it: `bpftool net show dev {}` names it", link.name),
+            )),
+        };
+    }
+    let preflight = |link: &Link| {
+        let near = near_name(link);
+        if all.iter().any(|other| other.name == near) {
+            return Err(another_router(&near, &link.name));
+        }
+        let found = Preflight::of(link, all);
+        match &found.obstacles[..] {
+            [] => Ok(found),
+            obstacles => {
+                let join = |part: fn(&preflight::Obstacle) -> &str| {
+                    obstacles.iter().map(part).collect::<Vec<_>>().join("; ")
+                };
+                Err(Failure::misfit(join(|it| it.problem.as_str()), join(|it| it.help.as_str())))
+            }
+        }
+    };
+    links.iter().map(preflight).collect()
 }
 
 /// Returns the name of the bridge that all `links` are ports of; `None` if they are ports of nothing.
@@ -167,54 +207,48 @@ fn bridge_of(links: &[Link], all: &[Link]) -> Result<Option<String>, Failure> {
     Ok(Some(bridge.name.clone()))
 }
 
-fn near_name(link: &Link) -> String {
-    format!("lg{}", link.index)
-}
-
 impl Attachment {
-    /// Makes the pairs, and in mode `bridge` the kernel's bridge where there is none. Redirects nothing yet.
+    /// Makes the pairs and loads the programs, and in mode `bridge` makes the kernel's bridge where there is
+    /// none. Redirects nothing yet.
     ///
     /// # Errors
     /// As for [`Plan::of`], and if the kernel refuses.
     pub fn prepare(policy: &Policy) -> Result<Self, Failure> {
         let found = find(policy)?;
-        let namespace = Namespace::new()?;
-        let mut netlink = Netlink::open()?;
-        let mut attached = Vec::new();
-        let mut longest = 0;
-        for link in &found.links {
-            let (near, far) = (near_name(link), format!("rx{}", link.index));
-            let mtu = (link.mtu + ENCAPSULATION).min(MOST_MTU);
-            let address = |last: u8| {
-                let [a, b, c, d] = link.index.to_be_bytes();
-                // Locally administered: no other interface has it.
-                [2 | (a & 0x3c), 0x4c, b, c, d, last]
-            };
-            let end = |name, last, namespace| VethEnd { name, address: address(last), mtu, namespace };
-            netlink
-                .add_veth_pair(end(&near, 0, None), end(&far, 1, Some(&namespace)))
-                .map_err(|refusal| taken(&near, &link.name, refusal))?;
-            prepare_end(&mut netlink, &near)?;
-            namespace.inside(|| prepare_end(&mut Netlink::open()?, &far))??;
-            longest = longest.max(link.mtu + ENCAPSULATION);
-            attached.push(Attached { name: link.name.clone(), near, far });
-        }
+        let is_in_driver = policy.attach == Attach::Xdp;
+        let in_driver = found.links.iter().zip(&found.preflights);
+        let in_driver = in_driver.map(|(link, preflight)| XdpRedirection::load(&link.name, preflight.queues));
+        let in_driver = in_driver.collect::<Result<Vec<_>, _>>()?;
+        let has_pairs = !is_in_driver || policy.mode == Mode::Ingress;
+        let pairs = has_pairs.then(|| Pairs::make(&found.links)).transpose()?;
         if policy.mode == Mode::Bridge && found.bridge.is_none() {
-            make_bridge(&mut netlink, &found.links)?;
+            make_bridge(&mut Netlink::open()?, &found.links)?;
         }
+        let longest = found.links.iter().map(|link| link.mtu + ENCAPSULATION).max().unwrap_or_default();
         Ok(Self {
             mode: policy.mode,
-            attached,
-            namespace,
+            names: found.links.iter().map(|link| link.name.clone()).collect(),
+            in_driver,
+            pairs,
             redirections: Mutex::new(Vec::new()),
-            netlink: Mutex::new(netlink),
+            doubts: found.doubts().collect(),
             longest: longest as usize,
         })
     }
 
     /// Returns the names of the interfaces.
     pub(crate) fn interface_names(&self) -> impl Iterator<Item = &str> {
-        self.attached.iter().map(|it| it.name.as_str())
+        self.names.iter().map(String::as_str)
+    }
+
+    /// Returns the conditions of the interfaces that could not be read, in words.
+    pub(crate) fn doubts(&self) -> &[String] {
+        &self.doubts
+    }
+
+    /// True if frames are taken in the driver.
+    pub(crate) fn is_in_driver(&self) -> bool {
+        !self.in_driver.is_empty()
     }
 
     /// Returns the longest frame that it carries, in bytes.
@@ -222,90 +256,102 @@ impl Attachment {
         self.longest
     }
 
-    /// Returns the endpoints to open: of each interface first the far end of its pair, then itself.
+    /// Returns the endpoints to open: of each interface first that by which frames come, then that by which
+    /// they go.
     pub(crate) fn endpoints(&self) -> Vec<Endpoint<'_>> {
-        self.attached
-            .iter()
-            .flat_map(|it| {
-                [
-                    Endpoint { name: &it.far, namespace: Some(&self.namespace), only_sends: false },
-                    Endpoint { name: &it.name, namespace: None, only_sends: true },
-                ]
-            })
-            .collect()
+        let own = |index: usize, traffic| Endpoint { name: &self.names[index], namespace: None, traffic };
+        let far = |index: usize, traffic| {
+            let pairs = self.pairs.as_ref()?;
+            Some(Endpoint { name: &pairs.all[index].far, namespace: Some(&pairs.namespace), traffic })
+        };
+        let of = |index: usize| match self.in_driver.get(index) {
+            None => [far(index, Traffic::Both), Some(own(index, Traffic::Sent))],
+            Some(redirection) => {
+                let goes = far(index, Traffic::Sent).unwrap_or(own(index, Traffic::Sent));
+                [Some(own(index, Traffic::Redirected(redirection))), Some(goes)]
+            }
+        };
+        (0..self.names.len()).flat_map(of).flatten().collect()
     }
 
     /// Returns the endpoints that `port` receives from and sends by, as indices of
     /// [`endpoints`](Self::endpoints).
     pub(crate) fn between(&self, port: &PolicyPort) -> [usize; 2] {
         match self.mode {
-            Mode::Bridge | Mode::Egress => [2 * port.from, 2 * port.to + 1],
-            Mode::Ingress => [2 * port.from, 2 * port.to],
+            Mode::Ingress if !self.is_in_driver() => [2 * port.from, 2 * port.to],
+            Mode::Bridge | Mode::Egress | Mode::Ingress => [2 * port.from, 2 * port.to + 1],
         }
     }
 
     /// Redirects the frames to the router, from now on.
     ///
     /// # Errors
-    /// If the kernel refuses.
+    /// If the kernel refuses. Nothing is redirected then.
     pub fn attach(&self) -> Result<(), Refusal> {
         let mut redirections = Vec::new();
-        for Attached { name, near, .. } in &self.attached {
+        let pairs = self.pairs.iter().flat_map(|pairs| &pairs.all);
+        for (name, pair) in self.names.iter().zip(pairs) {
             match self.mode {
-                Mode::Bridge => redirections.push(Redirection::incoming(name, near)?),
-                Mode::Egress => redirections.push(Redirection::outgoing(name, near)?),
+                Mode::Bridge => redirections.push(Redirection::incoming(name, &pair.near)?),
+                Mode::Egress => redirections.push(Redirection::outgoing(name, &pair.near)?),
                 Mode::Ingress => {
                     // First the way back: no frame is taken that could not return.
-                    redirections.push(Redirection::reinsert(near, name)?);
-                    redirections.push(Redirection::incoming(name, near)?);
+                    redirections.push(Redirection::reinsert(&pair.near, name, self.is_in_driver())?);
+                    if !self.is_in_driver() {
+                        redirections.push(Redirection::incoming(name, &pair.near)?);
+                    }
                 }
             }
         }
-        *self.redirections.lock().unwrap_or_else(PoisonError::into_inner) = redirections;
-        Ok(())
+        *self.redirections() = redirections;
+        let attached = self.in_driver.iter().try_for_each(XdpRedirection::attach);
+        if attached.is_err() {
+            self.detach();
+        }
+        attached
     }
 
     /// Lets the frames take the kernel's way. What the router has taken it can still send.
     pub fn detach(&self) {
-        let mut redirections = self.redirections.lock().unwrap_or_else(PoisonError::into_inner);
+        self.in_driver.iter().for_each(XdpRedirection::detach);
         // The way back of mode `ingress` is needed until the router ends.
-        redirections.retain(Redirection::is_way_back);
+        self.redirections().retain(Redirection::is_way_back);
     }
 
     /// True if frames are redirected to the router.
     pub fn is_attached(&self) -> bool {
-        let redirections = self.redirections.lock().unwrap_or_else(PoisonError::into_inner);
-        redirections.iter().any(|redirection| !redirection.is_way_back())
+        self.in_driver.iter().any(XdpRedirection::is_attached)
+            || self.redirections().iter().any(|redirection| !redirection.is_way_back())
+    }
+
+    /// Returns a receive queue in use that no socket serves, in words: frames of it pass the router by.
+    pub(crate) fn unserved(&self) -> Option<String> {
+        let unserved = |redirection: &XdpRedirection| {
+            let (name, served) = (redirection.name(), redirection.queues());
+            let used = ethtool::queues(name).ok().flatten()?.receive;
+            (used > served).then(|| unserved(name, used, served))
+        };
+        self.in_driver.iter().find_map(unserved)
+    }
+
+    fn redirections(&self) -> std::sync::MutexGuard<'_, Vec<Redirection>> {
+        self.redirections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Attachment {
-    /// Deletes the pairs at once; the kernel does it some time after the process has ended.
+    /// Detaches before the pairs are deleted.
     fn drop(&mut self) {
         self.redirections.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
-        let netlink = self.netlink.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for attached in &self.attached {
-            let _ = netlink.delete(&attached.near);
-        }
     }
 }
 
-/// Brings up an end of a pair, with all offloads off.
-fn prepare_end(netlink: &mut Netlink, name: &str) -> Result<(), Refusal> {
-    switch_off_offloads(name)?;
-    switch_off_features(name, &VLAN_OFFLOADS)?;
-    netlink.set_up(name)
-}
-
-/// Returns the failure of making the pair of an interface.
-fn taken(near: &str, name: &str, refusal: Refusal) -> Failure {
-    if refusal.why.kind() == std::io::ErrorKind::AlreadyExists {
-        return Failure::misfit(
-            format!("`{near}` exists: another router runs on `{name}`"),
-            format!("end it, or if nothing of it is left: ip link delete {near}"),
-        );
-    }
-    refusal.into()
+/// Returns the line about receive queues that nothing serves.
+fn unserved(name: &str, used: u32, served: u32) -> String {
+    format!(
+        "interface `{name}` uses {used} receive queues, and the router serves {served}: start the router \
+         again, or use as many as before (`ethtool -L {name} combined {served}`, or `rx {served}`)"
+    )
 }
 
 /// Makes the bridge that takes over where the router ends.

@@ -7,6 +7,8 @@ use lockgate_scenario::nearest;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
+use crate::attach::preflight::{Obstacle, Preflight};
+
 /// First Linux with programs at an interface's egress that a link detaches (`BPF_TCX_EGRESS`).
 const TCX: (u32, u32) = (6, 6);
 
@@ -140,6 +142,7 @@ fn interface(link: &Link, links: &[Link]) -> Vec<Finding> {
         position(link, links),
         queues(&link.name),
         xdp(link, features),
+        attachment(link, links),
         offloads(&link.name, features),
     ]
 }
@@ -178,7 +181,7 @@ fn queues(name: &str) -> Finding {
         Ok(Some(queues)) if queues.receive > 1 => {
             let found = format!("{} for receiving, {} for sending", queues.receive, queues.transmit);
             let help = format!(
-                "a router binds one socket to each; one is enough for 1 Gbit/s: `ethtool -L {name} combined 1`"
+                "with `attach = \"xdp\"` each has a socket; one is enough for 1 Gbit/s: `ethtool -L {name} combined 1`"
             );
             Finding::new(what, State::Good, found, help)
         }
@@ -195,7 +198,7 @@ fn xdp(link: &Link, features: Option<XdpFeatures>) -> Finding {
             format!("another program receives its frames; `bpftool net show dev {}` names it", link.name);
         return Finding::new(what, State::Missing, "a program is attached", help);
     }
-    let help = "frames are received by packet sockets";
+    let help = "frames are taken behind the driver: `attach = \"tcx\"`, the default";
     match features {
         None => Finding::new(what, State::Weak, "the kernel does not tell (Linux 6.3 does)", ""),
         Some(XdpFeatures { is_native: true, redirects: true, has_zero_copy, has_fragments }) => {
@@ -208,6 +211,21 @@ fn xdp(link: &Link, features: Option<XdpFeatures>) -> Finding {
             Finding::good(what, found)
         }
         Some(_) => Finding::new(what, State::Weak, "not in the driver", help),
+    }
+}
+
+/// Says where a router can take the interface's frames, and why not in the driver.
+fn attachment(link: &Link, links: &[Link]) -> Finding {
+    let what = format!("{} attachment", link.name);
+    let Preflight { obstacles, doubt, .. } = Preflight::of(link, links);
+    if !obstacles.is_empty() {
+        let join = |part: fn(&Obstacle) -> &str| obstacles.iter().map(part).collect::<Vec<_>>().join("; ");
+        let found = format!("`attach = \"tcx\"`; not \"xdp\": {}", join(|it| &it.problem));
+        return Finding::new(what, State::Good, found, format!("for \"xdp\": {}", join(|it| &it.help)));
+    }
+    match doubt {
+        Some(doubt) => Finding::new(what, State::Good, "`attach = \"tcx\"`; \"xdp\" if you know", doubt),
+        None => Finding::good(what, "`attach = \"tcx\"`, or \"xdp\" in modes bridge and ingress"),
     }
 }
 
@@ -256,5 +274,7 @@ mod tests {
         let named = |what: &str| findings.iter().find(|finding| finding.what == what).expect(what);
         assert!(named("lo").found.contains("MTU"), "{:?}", named("lo"));
         assert!(named("lo XDP").state != State::Good, "a loopback has no XDP in its driver");
+        let attachment = named("lo attachment");
+        assert!(attachment.found.contains("`lo` does not run XDP programs"), "{attachment:?}");
     }
 }

@@ -11,6 +11,7 @@
 mod orders;
 mod sampling;
 
+use core::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -18,6 +19,7 @@ use lockgate_dataplane::dataplane::{Arrival, Dataplane, Sent, Stopped};
 use lockgate_dataplane::error::InterfaceError;
 use lockgate_engine::packet::Pool;
 use lockgate_engine::units::{Duration, Instant};
+use rustix::thread::set_current_timer_slack;
 
 use crate::frames::Frames;
 use crate::port::{BATCH, RouterPort};
@@ -114,6 +116,8 @@ impl<D: Dataplane> Forwarder<D> {
     /// If an interface is gone.
     pub(crate) fn run(mut self, detach: impl FnOnce()) -> Result<Losses, InterfaceError> {
         let mut batch = Vec::with_capacity(BATCH);
+        // Where the kernel refuses it, sleeps end up to 50 us late.
+        let _ = set_current_timer_slack(NonZeroU64::new(1));
         while !self.shared.stop.load(Ordering::Relaxed) {
             let received = self.receive(&mut batch);
             let now = self.dataplane.now();

@@ -1,7 +1,7 @@
 //! The engine on real interfaces: a policy decides which frames wait, in which queue, and when they go on.
 //!
 //! ```text
-//! frames -> attach (tcx, veth) -> forward { port: [queues] -> pacing } -> interface
+//! frames -> attach (tcx, veth; XDP) -> forward { port: [queues] -> pacing } -> interface
 //!                                    ^ orders      | samples
 //! Unix socket <-> control -----------'-------------'       applies policies, confirms them or goes back
 //! ```

@@ -34,6 +34,9 @@ use crate::watchdog;
 /// Longest frame of an `AF_XDP` slot, in bytes.
 const MOST_AF_XDP: usize = 3_584;
 
+/// Sleep in which frames gather while many arrive (decision 107).
+const GATHER: Duration = Duration::from_micros(50);
+
 /// Longest wait for a change to be made.
 const PATIENCE: WallTime = WallTime::from_secs(5);
 
@@ -133,6 +136,7 @@ impl Router {
             router.workers.push(Worker { ports: group.to_vec(), orders: order, newest, shared, thread });
         }
         attachment.attach()?;
+        attachment.doubts().iter().for_each(|doubt| tell(doubt));
         let watched = router.workers.iter().map(|worker| worker.shared.clone()).collect();
         router.watchdog = watchdog::start(attachment, watched, router.ended.clone(), Box::new(tell));
         Ok(router)
@@ -188,8 +192,8 @@ impl Router {
         let misfit = |problem: String, help: &str| Err(Misfit { problem, help: help.to_owned() });
         let old = &self.policy;
         let restart = "end the router, and start it with this policy";
-        if (new.mode, &new.interfaces) != (old.mode, &old.interfaces) {
-            return misfit("the policy is for another mode or other interfaces".to_owned(), restart);
+        if (new.mode, new.attach, &new.interfaces) != (old.mode, old.attach, &old.interfaces) {
+            return misfit("the policy is for another mode, attachment or interface".to_owned(), restart);
         }
         let names = |policy: &Policy| policy.ports.iter().map(|port| port.name.clone()).collect::<Vec<_>>();
         if names(new) != names(old) {
@@ -241,9 +245,15 @@ impl Opening<'_> {
         let endpoints = attachment.endpoints();
         let opened: Vec<_> = used.iter().map(|endpoint| endpoints[*endpoint]).collect();
         let longest = attachment.longest();
-        let sockets = sockets(policy.io, longest)?;
-        let options =
-            InterfaceOptions { longest, sockets, spin: options.spin, ..InterfaceOptions::default() };
+        let sockets = if attachment.is_in_driver() { Some(FrameIo::AfXdp) } else { policy.io };
+        let sockets = sockets_for(sockets, longest)?;
+        let options = InterfaceOptions {
+            longest,
+            sockets,
+            spin: options.spin,
+            gather: GATHER,
+            ..InterfaceOptions::default()
+        };
         let interfaces = Interfaces::open_endpoints(&opened, options, clock)?;
         let ports = group.iter().zip(records).map(|(index, record)| {
             let port = &policy.ports[*index];
@@ -354,12 +364,12 @@ fn records(policy: &Policy) -> Vec<PortRecord> {
 }
 
 /// Returns the sockets to open.
-fn sockets(io: Option<FrameIo>, longest: usize) -> Result<SocketChoice, Failure> {
+fn sockets_for(io: Option<FrameIo>, longest: usize) -> Result<SocketChoice, Failure> {
     match io {
         Some(FrameIo::Packet) => Ok(SocketChoice::Packet),
         Some(FrameIo::AfXdp) if longest > MOST_AF_XDP => Err(Failure::misfit(
-            format!("`io = \"af_xdp\"` carries frames of {MOST_AF_XDP} bytes at most, not {longest}"),
-            "leave `io` out, or lower the MTU of the interfaces",
+            format!("AF_XDP carries frames of {MOST_AF_XDP} bytes at most, not {longest}"),
+            "leave `io` and `attach` out, or lower the MTU of the interfaces",
         )),
         Some(FrameIo::AfXdp) => Ok(SocketChoice::AfXdp),
         None if longest > MOST_AF_XDP => Ok(SocketChoice::Packet),

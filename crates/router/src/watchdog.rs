@@ -1,5 +1,5 @@
-//! Watchdog: gives the interfaces back to the kernel while a forwarder stands still, and says so. Also says
-//! what happens to the interfaces.
+//! Watchdog: gives the interfaces back to the kernel while a forwarder stands still, or a receive queue has no
+//! socket, and says so. Also says what happens to the interfaces.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,7 +36,8 @@ fn watch(attachment: &Attachment, forwarders: &[Arc<Shared>], ended: &AtomicBool
     let beats =
         || -> Vec<u64> { forwarders.iter().map(|shared| shared.heartbeat.load(Ordering::Relaxed)).collect() };
     let mut seen: Vec<(u64, Instant)> = beats().into_iter().map(|beat| (beat, Instant::now())).collect();
-    let mut is_still = false;
+    let mut held_back: Option<HeldBack> = None;
+    let mut unserved = attachment.unserved();
     let mut interfaces = Interfaces::new(attachment);
     let mut looked = Instant::now();
     while !ended.load(Ordering::Relaxed) {
@@ -47,21 +48,51 @@ fn watch(attachment: &Attachment, forwarders: &[Arc<Shared>], ended: &AtomicBool
                 (*beat, *since) = (current, now);
             }
         }
-        let was_still = is_still;
-        is_still = seen.iter().any(|(_, since)| now.duration_since(*since) >= STILL);
-        if is_still && !was_still {
-            attachment.detach();
-            tell("the router stands still: its interfaces are given back to the kernel");
-        } else if was_still && !is_still && !ended.load(Ordering::Relaxed) {
-            match attachment.attach() {
-                Ok(()) => tell("the router runs again, and has its interfaces"),
-                Err(refusal) => tell(&format!("the router runs again, without its interfaces: {refusal}")),
-            }
-        }
         if now.duration_since(looked) >= LOOK_AT_INTERFACES {
             looked = now;
             interfaces.look(tell);
+            unserved = attachment.unserved();
         }
+        let is_still = seen.iter().any(|(_, since)| now.duration_since(*since) >= STILL);
+        let reason = match &unserved {
+            _ if is_still => Some(HeldBack::Still),
+            Some(what) => Some(HeldBack::Unserved(what.clone())),
+            None => None,
+        };
+        if reason != held_back && !ended.load(Ordering::Relaxed) {
+            change(attachment, held_back.as_ref(), reason.as_ref(), tell);
+            held_back = reason;
+        }
+    }
+}
+
+/// Reason why the interfaces are the kernel's while the router runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum HeldBack {
+    /// A forwarder stands still.
+    Still,
+    /// A receive queue has no socket.
+    Unserved(String),
+}
+
+/// Gives the interfaces back, or takes them again, and says so.
+fn change(attachment: &Attachment, before: Option<&HeldBack>, now: Option<&HeldBack>, tell: &Tell) {
+    if let Some(reason) = now {
+        attachment.detach();
+        return match reason {
+            HeldBack::Still => tell("the router stands still: its interfaces are given back to the kernel"),
+            HeldBack::Unserved(what) => {
+                tell(&format!("the interfaces are given back to the kernel: {what}"));
+            }
+        };
+    }
+    let back = match before {
+        Some(HeldBack::Unserved(_)) => "the router serves all receive queues again",
+        _ => "the router runs again",
+    };
+    match attachment.attach() {
+        Ok(()) => tell(&format!("{back}, and has its interfaces")),
+        Err(refusal) => tell(&format!("{back}, without its interfaces: {refusal}")),
     }
 }
 

@@ -3,10 +3,19 @@
 
 mod common;
 
-use common::{Network, receive};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{HOSTS, INTERFACES, Network, expect_doubts, receive, skipped};
 use lockgate_dataplane::dataplane::Dataplane;
+use lockgate_dataplane::ethtool::{Queues, set_queues};
+use lockgate_dataplane::netlink::XdpMode;
 use lockgate_dataplane::socket::SocketChoice;
-use lockgate_engine::units::Duration;
+use lockgate_engine::units::Duration as Patience;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// Longest wait for what the watchdog does each second.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Longest frame, in bytes, of an MTU of 1500 with a VLAN tag.
 const LONGEST: usize = 1_518;
@@ -134,7 +143,7 @@ fn pass(network: &Network, from: usize, sockets: SocketChoice, rounds: usize) {
         for frame in &sent {
             assert_eq!(sender.transmit(0, &[frame]).expect("there").taken, 1, "{} bytes", frame.len());
         }
-        let mut arrived = receive(&mut receiver, sent.len(), Duration::from_secs(2));
+        let mut arrived = receive(&mut receiver, sent.len(), Patience::from_secs(2));
         // Frames without an IP packet may go ahead of others.
         let mut expected = sent;
         arrived.sort();
@@ -147,25 +156,88 @@ fn pass(network: &Network, from: usize, sockets: SocketChoice, rounds: usize) {
     }
 }
 
+/// Expects that one frame passes without the router.
+fn pass_by_kernel(network: &Network) {
+    let mut sender = network.open(0, SocketChoice::Packet, LONGEST);
+    let mut receiver = network.open(1, SocketChoice::Packet, LONGEST);
+    let frame = frame(&[0x12, 0x34], 1, LONGEST);
+    assert_eq!(sender.transmit(0, &[&frame]).expect("there").taken, 1);
+    assert_eq!(receive(&mut receiver, 1, Patience::from_secs(2)), [frame]);
+}
+
 #[test]
 fn frames_pass_a_bridge_byte_for_byte() {
     let Some(network) = Network::make(1_500) else { return };
-    for io in ["af_xdp", "packet"] {
-        let policy = BRIDGE.replace("mode =", &format!("io = \"{io}\"\nmode ="));
-        let (router, told) = network.start(&policy);
+    for (attach, io) in [("tcx", "af_xdp"), ("tcx", "packet"), ("xdp", "af_xdp")] {
+        let keys = format!("attach = \"{attach}\"\nio = \"{io}\"\nmode =");
+        let (router, told) = network.start(&BRIDGE.replace("mode =", &keys));
         assert_eq!(router.packet_sockets().is_none(), io == "af_xdp");
+        assert_eq!(network.links().iter().any(|link| link.name.starts_with("lg")), attach == "tcx");
         for from in [0, 1] {
             for sockets in [SocketChoice::Packet, SocketChoice::AfXdp] {
                 pass(&network, from, sockets, 60);
             }
         }
         let losses = router.stop().expect("drained");
-        assert_eq!(losses.total(), 0, "{losses:?}");
-        assert_eq!(told.lock().expect("no panic").as_slice(), [""; 0]);
+        assert_eq!(losses.total(), 0, "{attach}, {io}: {losses:?}");
+        expect_doubts(&told.lock().expect("no panic"), attach, 2);
         let links = network.links();
         assert!(!links.iter().any(|link| link.name.starts_with("lg")), "{links:?}");
+        assert!(links.iter().all(|link| link.xdp == XdpMode::Absent), "{links:?}");
         // The bridge that takes over now.
         let bridge = links.iter().find(|link| link.kind == "bridge").expect("a bridge");
         assert!(links.iter().filter(|link| link.controller == Some(bridge.index)).count() == 2);
     }
+}
+
+#[test]
+fn each_receive_queue_has_a_socket_or_the_kernel_has_the_interface() {
+    let Some(network) = Network::make(1_500) else { return };
+    let set = |receive: u32| {
+        let all = |count| Queues { receive: count, transmit: count };
+        let router = network.router.inside(|| set_queues(INTERFACES[0], all(receive)));
+        router.expect("entered").is_ok()
+    };
+    if !set(2) {
+        return skipped::skipped("a veth has one queue on a machine with one processor");
+    }
+    let spread = network.hosts[0].inside(|| set_queues(HOSTS[0], Queues { receive: 2, transmit: 2 }));
+    spread.expect("entered").expect("as many on the host's end");
+    let policy = BRIDGE.replace("mode =", "attach = \"xdp\"\nmode =");
+    let (router, _) = network.start(&policy);
+    // A packet socket sends by the queue of its processor.
+    let everywhere = sched_getaffinity(None).expect("known");
+    for processor in 0..2 {
+        let mut one = CpuSet::new();
+        one.set(processor);
+        sched_setaffinity(None, &one).expect("there are two");
+        for from in [0, 1] {
+            pass(&network, from, SocketChoice::Packet, 20);
+        }
+    }
+    sched_setaffinity(None, &everywhere).expect("as before");
+    assert_eq!(router.stop().expect("drained").total(), 0);
+
+    // One queue at the start, and a second later: it would pass the router by.
+    let one = network.hosts[0].inside(|| set_queues(HOSTS[0], Queues { receive: 1, transmit: 1 }));
+    one.expect("entered").expect("fewer");
+    assert!(set(1));
+    let (router, told) = network.start(&policy);
+    assert!(router.is_attached() && set(2));
+    let until = Instant::now() + PATIENCE;
+    while router.is_attached() && Instant::now() < until {
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!router.is_attached(), "the kernel has the interface");
+    let said = told.lock().expect("no panic").join("\n");
+    assert!(said.contains("uses 2 receive queues") && said.contains("ethtool -L eth1"), "{said}");
+    // By the kernel's bridge.
+    pass_by_kernel(&network);
+    assert!(set(1));
+    while !router.is_attached() && Instant::now() < until {
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(router.is_attached(), "the router has the interface again");
+    pass(&network, 0, SocketChoice::Packet, 2);
+    router.stop().expect("drained");
 }

@@ -1,7 +1,7 @@
 //! Policies: what a router does with the frames of its interfaces, as read from a file.
 //!
 //! ```text
-//! [router]               mode, interfaces, io, frames
+//! [router]               mode, interfaces, attach, io, frames
 //! [port."lan->wan"]      bridge: one port a direction     rate, overhead, mpu, framing
 //! [port.wan]             egress, ingress: one an interface     and root, alternatives, clock, ring, queue.NAME
 //! ```
@@ -65,6 +65,27 @@ impl Mode {
     }
 }
 
+/// Point at which a router takes the frames of an interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Attach {
+    /// After the driver, as whole frames, by way of a veth pair: any Ethernet interface.
+    #[default]
+    Tcx,
+    /// In the driver: a shorter way, for interfaces whose driver delivers whole frames.
+    Xdp,
+}
+
+impl Attach {
+    /// Returns the name in a policy.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tcx => "tcx",
+            Self::Xdp => "xdp",
+        }
+    }
+}
+
 /// Sockets by which frames are received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -114,6 +135,8 @@ pub struct Policy {
     pub title: String,
     /// Position of the router.
     pub mode: Mode,
+    /// Point at which it takes the frames; [`Attach::Tcx`] in mode `egress`.
+    pub attach: Attach,
     /// Sockets; `None`: `AF_XDP` where it is possible and nothing is lost by it, packet sockets elsewhere.
     pub io: Option<FrameIo>,
     /// Frames that all queues hold together at most.

@@ -1,7 +1,7 @@
 //! Policies of a router: what is read, and every problem with its place and fix.
 
 use lockgate_engine::units::{Bytes, Rate};
-use lockgate_scenario::policy::{FrameIo, Mode, embed_subscribers, is_policy, read_policy};
+use lockgate_scenario::policy::{Attach, FrameIo, Mode, embed_subscribers, is_policy, read_policy};
 
 const BRIDGE: &str = r#"title = "box in the cable"
 [router]
@@ -61,6 +61,12 @@ fn problems_have_places_and_fixes() {
     };
     swap("\"bridge\"", "\"brigde\"", &[(3, 8, "`mode` cannot be `brigde`", "`bridge`")]);
     swap("io = \"packet\"", "io = \"dpdk\"", &[(5, 6, "`io` cannot be `dpdk`", "`af_xdp`")]);
+    swap(
+        "io = \"packet\"",
+        "io = \"packet\"\nattach = \"xdp\"",
+        &[(5, 6, "delivers frames by AF_XDP only", "leave `io` out")],
+    );
+    swap("io = \"packet\"", "attach = \"dpdk\"", &[(5, 10, "`attach` cannot be `dpdk`", "`tcx`")]);
     swap("io = \"packet\"", "frames = 7", &[(5, 10, "`frames` cannot be 7", "4096")]);
     swap(", wan = \"eth2\"", "", &[(4, 14, "a bridge joins two interfaces", "lan = \"eth1\"")]);
     swap("\"eth2\"", "\"eth1\"", &[(4, 36, "`eth1` is named twice", "one name")]);
@@ -84,6 +90,9 @@ fn egress_names_ports_by_interfaces() {
         |ports: &str| format!("[router]\nmode = \"egress\"\ninterfaces = {{ wan = \"eth0\" }}\n{ports}");
     let policy = read_policy(&egress("[port.wan]\nqueue.cake = { kind = \"cake\" }\n"), "p").expect("valid");
     assert_eq!((policy.ports.len(), policy.ports[0].name.as_str(), policy.io), (1, "wan", None));
+    assert_eq!(policy.attach, Attach::Tcx);
+    let in_driver = egress("attach = \"xdp\"\n[port.wan]\n");
+    refused(&in_driver, &[(4, 10, "is for arriving frames", "leave `attach` out")]);
     refused(&egress(""), &[(1, 1, "nothing is done to `wan`", "[port.wan]")]);
     refused(&egress("[port.\"lan->wan\"]\n"), &[(4, 7, "a port is named by its interface", "`[port.wan]`")]);
 }

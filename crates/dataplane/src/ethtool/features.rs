@@ -7,6 +7,7 @@ use crate::error::Refusal;
 
 /// Commands of `linux/ethtool.h`, and the set of strings that names the features.
 const GET_STRINGS: u32 = 0x1b;
+const GET_FEATURES: u32 = 0x3a;
 const SET_FEATURES: u32 = 0x3b;
 const FEATURE_NAMES: u32 = 4;
 
@@ -44,12 +45,23 @@ struct Features {
     changes: [[u32; 2]; MOST / 32],
 }
 
+/// `struct ethtool_gfeatures`.
+#[repr(C)]
+struct States {
+    command: u32,
+    blocks: u32,
+    /// Which features can be changed, are requested, are on, and never change, 32 in a block.
+    blocks_of_bits: [[u32; 4]; MOST / 32],
+}
+
 // SAFETY: layouts of `linux/ethtool.h`, of integers alone.
 unsafe impl Argument for Strings {}
 // SAFETY: as above.
 unsafe impl Argument for SetInfo {}
 // SAFETY: as above.
 unsafe impl Argument for Features {}
+// SAFETY: as above.
+unsafe impl Argument for States {}
 
 /// Returns the number of features that this kernel has.
 fn count(name: &str) -> io::Result<usize> {
@@ -60,6 +72,51 @@ fn count(name: &str) -> io::Result<usize> {
     Ok(info.count as usize)
 }
 
+/// Returns the names of the features that this kernel has, in its order.
+fn names(name: &str) -> io::Result<Vec<String>> {
+    let count = count(name)?;
+    if count > MOST {
+        return Err(io::Error::other(format!("the kernel has {count} features")));
+    }
+    let mut strings =
+        Strings { command: GET_STRINGS, set: FEATURE_NAMES, count: count as u32, names: [[0; NAME]; MOST] };
+    call(name, &mut strings)?;
+    let text = |bytes: &[u8; NAME]| {
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME);
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    };
+    Ok(strings.names.iter().take(count).map(text).collect())
+}
+
+/// A feature that is on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Feature {
+    /// Name, such as `rx-vlan-hw-parse`.
+    pub name: String,
+    /// True if it can be switched off.
+    pub is_switchable: bool,
+}
+
+/// Returns those of these features of an interface of this thread's namespace that are on.
+///
+/// # Errors
+/// If the interface does not exist.
+pub fn features_on(name: &str, wanted: &[&str]) -> io::Result<Vec<Feature>> {
+    let names = names(name)?;
+    let blocks = names.len().div_ceil(32) as u32;
+    let mut found = States { command: GET_FEATURES, blocks, blocks_of_bits: [[0; 4]; MOST / 32] };
+    call(name, &mut found)?;
+    let mut on = Vec::new();
+    for (index, name) in names.into_iter().enumerate() {
+        let [changeable, _, active, _] =
+            found.blocks_of_bits[index / 32].map(|bits| bits >> (index % 32) & 1 == 1);
+        if active && wanted.contains(&name.as_str()) {
+            on.push(Feature { name, is_switchable: changeable });
+        }
+    }
+    Ok(on)
+}
+
 /// Switches off these features of an interface of this thread's namespace. Those that the kernel does not
 /// know, or that cannot be switched, stay.
 ///
@@ -67,19 +124,11 @@ fn count(name: &str) -> io::Result<usize> {
 /// If the interface does not exist.
 pub fn switch_off_features(name: &str, features: &[&str]) -> Result<(), Refusal> {
     let refused = |error| Refusal::new(format!("switch offloads of `{name}` off"), error);
-    let count = count(name).map_err(refused)?;
-    if count > MOST {
-        let why = io::Error::other(format!("the kernel has {count} features"));
-        return Err(refused(why));
-    }
-    let mut strings =
-        Strings { command: GET_STRINGS, set: FEATURE_NAMES, count: count as u32, names: [[0; NAME]; MOST] };
-    call(name, &mut strings).map_err(refused)?;
-    let blocks = count.div_ceil(32) as u32;
+    let names = names(name).map_err(refused)?;
+    let blocks = names.len().div_ceil(32) as u32;
     let mut change = Features { command: SET_FEATURES, blocks, changes: [[0; 2]; MOST / 32] };
-    for (index, bytes) in strings.names.iter().enumerate().take(count) {
-        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME);
-        if features.iter().any(|feature| feature.as_bytes() == &bytes[..end]) {
+    for (index, name) in names.iter().enumerate() {
+        if features.contains(&name.as_str()) {
             change.changes[index / 32][0] |= 1 << (index % 32);
         }
     }

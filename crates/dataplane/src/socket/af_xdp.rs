@@ -1,266 +1,140 @@
-//! `AF_XDP` socket of an interface: frames in before the kernel's network stack, out past its queues.
+//! `AF_XDP` sockets of an interface: one for each of its receive queues.
 //!
 //! ```text
-//! program (xdp_program.rs) -> received -> [slots] -> take     taken slots return to the fill ring
-//!                                send -> [reserve] -> sent -> completed -> [reserve]
+//! interface -- queue 0 --> QueueSocket --.
+//!              queue 1 --> QueueSocket --+--> frames, oldest first
+//! interface <-- queue 0 -- QueueSocket <----- frames to send: one queue keeps their order
 //! ```
-//!
-//! Frames are copied in and out, so that all frames live in one slab ([`crate::slab`]). Slots
-//! for sending are reserved by count: arrivals can never exhaust them. Copy mode is requested by name, a veth
-//! has no other. See decision 050.
-#![allow(unsafe_code, reason = "slots of memory shared with the kernel")]
 
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+mod queue;
 
-use rustix::net::{SendFlags, send};
-use xdp::nic::NicIndex;
-use xdp::slab::{HeapSlab, Slab};
-use xdp::socket::{SocketError, XdpSocket, XdpSocketBuilder};
-use xdp::umem::{FrameSize, UmemCfg, UmemCfgBuilder};
-use xdp::{CompletionRing, FillRing, Packet, RingConfig, RingConfigBuilder, RxRing, TxRing, Umem};
+use std::io::ErrorKind;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::packet::ring_length;
-use super::xdp_program::{AttachedProgram, STAMP};
-use crate::dataplane::{Sent, Stopped};
+use super::xdp_program::XdpProgram;
+use crate::dataplane::Sent;
 use crate::error::{InterfaceError, Refusal};
 use crate::netlink::index_of;
+use crate::xdp_redirection::XdpRedirection;
 
-/// Slots reserved for sending.
-const RESERVE: u32 = 256;
+use queue::QueueSocket;
 
-/// Frames received or sent at most by one call.
-const BATCH: usize = 64;
+/// Queue by which frames are sent.
+const SENDING: usize = 0;
 
-/// Bytes that the kernel keeps free in front of each frame.
-const HEADROOM: usize = 256;
+/// Longest wait for a queue that is busy, and the pause before it is tried again: the kernel frees the queues
+/// of a process some time after its end.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(10);
 
-/// Attempts to send while the kernel reports a remainder: it sends 32 frames a call.
-const TRIES: usize = 8;
-
-/// `AF_XDP` socket of an interface.
+/// `AF_XDP` sockets of an interface.
 pub(crate) struct AfXdpSocket {
-    name: String,
-    /// Received frames that have not been taken.
-    waiting: HeapSlab,
-    /// The next of them and its time of arrival, in nanoseconds of `CLOCK_MONOTONIC`.
-    next: Option<(Packet, u64)>,
-    /// Slots to be returned to the fill ring.
-    owed: usize,
-    sending: HeapSlab,
-    fill: FillRing,
-    received: RxRing,
-    sent: TxRing,
-    completed: CompletionRing,
-    socket: XdpSocket,
-    /// Attached program; frames arrive only while it is held.
-    redirection: AttachedProgram,
-    /// Last field, dropped last: the fields above point into it.
-    slots: Umem,
+    /// By queue.
+    queues: Vec<QueueSocket>,
+    /// Only held: the program of an interface that has no [`XdpRedirection`], and its attachment.
+    _attached: Option<(XdpProgram, OwnedFd)>,
 }
 
-// SAFETY: packets and rings point into memory that belongs to this socket alone, and are only touched through
-// `&mut self`.
-unsafe impl Send for AfXdpSocket {}
-
 impl AfXdpSocket {
-    /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace. `sockets`
-    /// is the total number of them, which share the memory budget.
+    /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace, and
+    /// redirects what arrives at its first queue to it. `sockets` is the total number of them, which share
+    /// the memory budget.
     pub(super) fn open(name: &str, longest: usize, sockets: usize) -> Result<Self, Refusal> {
-        let refused = |what: &str, error: io::Error| Refusal::new(what, error);
-        let count = ring_length(2048, sockets) as u32;
-        let (slots, rings) = laid_out(longest, count)
-            .map_err(|error| refused("lay out an AF_XDP socket", io::Error::other(error.to_string())))?;
-        let interface = index_of(name)?;
-        let redirection = AttachedProgram::attach(interface).map_err(|error| {
-            refused("attach a program to an interface (CAP_BPF and CAP_NET_ADMIN)", error)
+        let index = index_of(name)?;
+        let attached = XdpProgram::load(1).and_then(|program| {
+            let link = program.attach(index)?;
+            Ok((program, link))
+        });
+        let (program, link) = attached.map_err(|error| {
+            Refusal::new("attach a program to an interface (CAP_BPF and CAP_NET_ADMIN)", error)
         })?;
-        let mut slots = Umem::map(slots).map_err(|error| refused("have memory for frames", error))?;
-        let mut builder = XdpSocketBuilder::new()
-            .map_err(|error| refused("open an AF_XDP socket (CAP_NET_RAW)", cause(error)))?;
-        let (mut rings, mut flags) = builder
-            .build_rings(&slots, rings)
-            .map_err(|error| refused("share memory with the kernel for AF_XDP", cause(error)))?;
-        let (Some(received), Some(sent)) = (rings.rx_ring.take(), rings.tx_ring.take()) else {
-            return Err(refused("have rings both ways", io::Error::other("there is none")));
-        };
-        flags.force_copy();
-        // SAFETY: the slots live as long as the socket: both are parts of `Self`, which drops the socket
-        // first.
-        unsafe { rings.fill_ring.enqueue(&mut slots, count as usize) };
-        let socket = builder
-            .bind(NicIndex(interface), 0, flags)
-            .map_err(|error| refused("bind an AF_XDP socket in copy mode", cause(error)))?;
-        let opened = Self {
-            name: name.to_owned(),
-            waiting: HeapSlab::with_capacity(BATCH),
-            next: None,
-            owed: 0,
-            sending: HeapSlab::with_capacity(BATCH),
-            fill: rings.fill_ring,
-            received,
-            sent,
-            completed: rings.completion_ring,
-            socket,
-            redirection,
-            slots,
-        };
-        opened
-            .redirection
-            .hand_to(opened.as_fd())
-            .map_err(|error| refused("have frames handed to an AF_XDP socket", error))?;
-        Ok(opened)
+        let socket = QueueSocket::open(name, index, 0, longest, frame_count(sockets))?;
+        program
+            .hand_to(0, socket.as_fd())
+            .map_err(|error| Refusal::new("have frames handed to an AF_XDP socket", error))?;
+        Ok(Self { queues: vec![socket], _attached: Some((program, link)) })
     }
 
-    /// Returns the arrival time of the next frame in nanoseconds of `CLOCK_MONOTONIC`; `None` if there is no
-    /// frame.
-    pub(super) fn next(&mut self) -> Option<u64> {
-        if let Some((_, at)) = &self.next {
-            return Some(*at);
-        }
-        if self.waiting.is_empty() {
-            // SAFETY: packets and ring entries stay within `self`, whose slots outlive them.
-            unsafe {
-                if self.owed > 0 {
-                    self.owed -= self.fill.enqueue(&mut self.slots, self.owed);
+    /// Opens a socket for each queue of `redirection`, which hands frames to them where it is attached.
+    pub(super) fn open_queues(
+        redirection: &XdpRedirection,
+        longest: usize,
+        sockets: usize,
+    ) -> Result<Self, Refusal> {
+        let (name, index) = (redirection.name(), redirection.index());
+        let open = |queue| {
+            let until = Instant::now() + PATIENCE;
+            loop {
+                let opened = QueueSocket::open(name, index, queue, longest, frame_count(sockets));
+                match opened {
+                    Err(refusal)
+                        if refusal.why.kind() == ErrorKind::ResourceBusy && Instant::now() < until =>
+                    {
+                        thread::sleep(PAUSE);
+                    }
+                    opened => return opened,
                 }
-                self.received.recv(&self.slots, &mut self.waiting);
             }
+        };
+        let queues = (0..redirection.queues()).map(open).collect::<Result<Vec<_>, _>>()?;
+        redirection.set_sockets(queues.iter().map(AsFd::as_fd))?;
+        Ok(Self { queues, _attached: None })
+    }
+
+    /// Returns the index of the queue with the oldest frame, and its time of arrival.
+    fn oldest(&mut self) -> Option<(u64, usize)> {
+        let queues = self.queues.iter_mut().enumerate();
+        queues.filter_map(|(index, queue)| Some((queue.next()?, index))).min()
+    }
+
+    /// Returns the arrival time of the next frame in nanoseconds of `CLOCK_MONOTONIC`, 0 if it is not known;
+    /// `None` if there is no frame.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<u64> {
+        match &mut self.queues[..] {
+            [only] => only.next(),
+            _ => self.oldest().map(|(at, _)| at),
         }
-        let mut packet = self.waiting.pop_back()?;
-        let at = stamp(&mut packet);
-        self.next = Some((packet, at));
-        Some(at)
     }
 
     /// Passes the next frame, if any, to `take` and frees its slot.
+    #[inline]
     pub(super) fn take(&mut self, take: &mut dyn FnMut(&[u8])) {
-        if self.next().is_none() {
-            return;
-        }
-        if let Some((packet, _)) = self.next.take() {
-            take(&packet);
-            self.slots.free_packet(packet);
-            self.owed += 1;
+        match &mut self.queues[..] {
+            [only] => only.take(take),
+            _ => {
+                if let Some((_, queue)) = self.oldest() {
+                    self.queues[queue].take(take);
+                }
+            }
         }
     }
 
     /// Sends frames in order, as many as there are slots for.
     pub(super) fn send(&mut self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
-        let mut taken = 0;
-        for batch in frames.chunks(BATCH) {
-            let sent = self.send_batch(batch)?;
-            taken += sent;
-            if sent < batch.len() {
-                return Ok(Sent { taken, stopped: Some(Stopped::Busy) });
-            }
-        }
-        Ok(Sent { taken, stopped: None })
-    }
-
-    fn send_batch(&mut self, frames: &[&[u8]]) -> Result<usize, InterfaceError> {
-        self.completed.dequeue(&mut self.slots, RESERVE as usize);
-        let mut laid = 0;
-        for frame in frames {
-            // SAFETY: the packet stays within `self`, whose slots outlive it. What is owed to the fill ring
-            // is not for sending.
-            let Some(mut packet) =
-                (self.slots.allocatable() > self.owed).then(|| unsafe { self.slots.alloc() }).flatten()
-            else {
-                break;
-            };
-            if packet.append(frame).is_err() {
-                self.slots.free_packet(packet);
-                break;
-            }
-            self.sending.push_front(packet);
-            laid += 1;
-        }
-        // SAFETY: as above. There is room: as many entries as slots for sending.
-        let queued = unsafe { self.sent.send(&mut self.sending) };
-        while let Some(packet) = self.sending.pop_back() {
-            self.slots.free_packet(packet);
-        }
-        debug_assert_eq!(queued, laid, "the ring has room for every slot");
-        self.kick()?;
-        Ok(queued)
-    }
-
-    /// Wakes the kernel to send the ring's contents. A remainder goes with the next call.
-    fn kick(&self) -> Result<(), InterfaceError> {
-        for _ in 0..TRIES {
-            match send(self.as_fd(), &[], SendFlags::DONTWAIT) {
-                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
-                Ok(_) | Err(rustix::io::Errno::BUSY | rustix::io::Errno::NOBUFS) => break,
-                Err(why) => {
-                    return Err(InterfaceError {
-                        what: format!("sending by interface `{}`", self.name),
-                        why: why.into(),
-                    });
-                }
-            }
-        }
-        Ok(())
+        self.queues[SENDING].send(frames)
     }
 
     /// Returns the error of an interface that is gone.
     pub(super) fn gone(&self) -> InterfaceError {
-        let why = match rustix::net::sockopt::socket_error(self.as_fd()) {
-            Ok(Err(error)) | Err(error) => error.into(),
-            Ok(Ok(())) => io::Error::other("the interface is gone"),
-        };
-        InterfaceError { what: format!("interface `{}`", self.name), why }
+        self.queues[SENDING].gone()
     }
 
-    /// Returns the frames that found no slot or no room in the ring since the socket was opened.
+    /// Returns the frames that found no slot or no room in a ring since the sockets were opened.
     pub(super) fn overruns(&self) -> u64 {
-        self.socket.statistics().map_or(0, |counts| counts.rx_dropped + counts.rx_ring_full)
+        self.queues.iter().map(QueueSocket::overruns).sum()
+    }
+
+    /// Returns the descriptors to wait for.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.queues.iter().map(AsFd::as_fd)
     }
 }
 
-impl AsFd for AfXdpSocket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        // SAFETY: the socket is open as long as `self` lives.
-        unsafe { BorrowedFd::borrow_raw(self.socket.as_raw_fd()) }
-    }
-}
-
-/// Lays out `count` slots for received frames of up to `longest` bytes, the slots for sending, and rings for
-/// both.
-fn laid_out(longest: usize, count: u32) -> Result<(UmemCfg, RingConfig), xdp::error::Error> {
-    let fits = longest + HEADROOM + STAMP as usize <= 2048;
-    let slots = UmemCfgBuilder {
-        frame_size: if fits { FrameSize::TwoK } else { FrameSize::FourK },
-        head_room: STAMP as u32,
-        frame_count: count + RESERVE,
-        ..UmemCfgBuilder::default()
-    };
-    let rings = RingConfigBuilder {
-        rx_count: count,
-        tx_count: RESERVE,
-        fill_count: count,
-        completion_count: RESERVE,
-    };
-    Ok((slots.build()?, rings.build()?))
-}
-
-/// Converts to the kernel's error.
-fn cause(error: SocketError) -> io::Error {
-    match error {
-        SocketError::SocketCreation(error) | SocketError::Bind(error) => error,
-        SocketError::SetSockOpt { inner, .. }
-        | SocketError::GetSockOpt { inner, .. }
-        | SocketError::RingMap { inner, .. } => inner,
-    }
-}
-
-/// Removes the time stamp in front of a frame and returns it, in nanoseconds of `CLOCK_MONOTONIC`.
-fn stamp(packet: &mut Packet) -> u64 {
-    let mut bytes = [0; STAMP as usize];
-    // Every slot has this room, so neither call can fail.
-    if packet.adjust_head(-STAMP).is_ok() {
-        let _ = packet.array_at_offset(0, &mut bytes);
-        let _ = packet.adjust_head(STAMP);
-    }
-    u64::from_ne_bytes(bytes)
+/// Returns the number of receive slots of each of `sockets` sockets.
+fn frame_count(sockets: usize) -> u32 {
+    ring_length(2048, sockets) as u32
 }

@@ -19,6 +19,40 @@ const BATCH: usize = 64;
 pub(crate) struct PacketSender {
     pub(super) socket: OwnedFd,
     pub(super) name: String,
+    messages: Messages,
+}
+
+/// Messages of a call, kept from one to the next: clearing them costs more than sending one frame's.
+struct Messages {
+    vectors: Box<[libc::iovec; BATCH]>,
+    /// Each has one of the vectors.
+    headers: Box<[libc::mmsghdr; BATCH]>,
+}
+
+// SAFETY: the pointers are to the vectors, which belong to the messages, and to frames, which are used during
+// a call alone.
+unsafe impl Send for Messages {}
+
+impl Messages {
+    fn new() -> Self {
+        // SAFETY: both are plain data of integers and pointers, for which zero is a value.
+        let (vectors, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
+            unsafe { (core::mem::zeroed(), core::mem::zeroed()) };
+        for header in &mut headers {
+            header.msg_hdr.msg_iovlen = 1;
+        }
+        Self { vectors: Box::new(vectors), headers: Box::new(headers) }
+    }
+
+    /// Fills in `frames`, at most [`BATCH`]. Returns their messages.
+    fn fill(&mut self, frames: &[&[u8]]) -> &mut [libc::mmsghdr] {
+        for ((vector, header), frame) in self.vectors.iter_mut().zip(self.headers.iter_mut()).zip(frames) {
+            vector.iov_base = frame.as_ptr().cast_mut().cast();
+            vector.iov_len = frame.len();
+            header.msg_hdr.msg_iov = vector;
+        }
+        &mut self.headers[..frames.len().min(BATCH)]
+    }
 }
 
 impl PacketSender {
@@ -38,11 +72,11 @@ impl PacketSender {
             .map_err(|error| Refusal::new("open a packet socket (CAP_NET_RAW)", error))?;
         set_option(&socket, libc::PACKET_QDISC_BYPASS, &1u32)
             .map_err(|error| Refusal::new("send past the kernel's queues", error))?;
-        Ok(Self { socket, name: name.to_owned() })
+        Ok(Self { socket, name: name.to_owned(), messages: Messages::new() })
     }
 
     /// Sends frames in order, until the kernel refuses one.
-    pub(super) fn send(&self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
+    pub(super) fn send(&mut self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
         let mut taken = 0;
         for batch in frames.chunks(BATCH) {
             let sent = self.send_batch(batch)?;
@@ -54,24 +88,16 @@ impl PacketSender {
         Ok(Sent { taken, stopped: None })
     }
 
-    fn send_batch(&self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
-        // SAFETY: both are plain data of integers and pointers, for which zero is a value.
-        let (mut vectors, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
-            unsafe { (core::mem::zeroed(), core::mem::zeroed()) };
-        for ((vector, message), frame) in vectors.iter_mut().zip(&mut messages).zip(frames) {
-            vector.iov_base = frame.as_ptr().cast_mut().cast();
-            vector.iov_len = frame.len();
-            message.msg_hdr.msg_iov = vector;
-            message.msg_hdr.msg_iovlen = 1;
-        }
+    fn send_batch(&mut self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
+        let messages = self.messages.fill(frames);
         let mut taken = 0;
         loop {
-            let rest = &mut messages[taken..frames.len().min(BATCH)];
+            let rest = &mut messages[taken..];
             if rest.is_empty() {
                 return Ok(Sent { taken, stopped: None });
             }
             // SAFETY: the messages are filled in, each with one vector over a frame that outlives the call; the
-            // kernel only reads through them.
+            // kernel only reads through them, and writes their `msg_len`.
             let sent = unsafe {
                 libc::sendmmsg(
                     self.socket.as_raw_fd(),

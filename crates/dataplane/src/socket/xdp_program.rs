@@ -1,7 +1,7 @@
-//! XDP program that redirects an interface's frames to a socket, each with its time of arrival.
+//! XDP program that redirects an interface's frames to the sockets of its queues, each with its time of arrival.
 //!
 //! It is attached by a BPF *link*, which is a file descriptor: it is detached when the process ends, however
-//! that ends.
+//! that ends. Frames of a queue without a socket take the kernel's way, untouched.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -11,53 +11,67 @@ use crate::bpf::{self, AttachType, ProgramType, instruction};
 const FLAGS_DRIVER_MODE: u32 = 1 << 2;
 
 /// Length in bytes of the time stamp in front of a frame.
-pub(super) const STAMP: i32 = 8;
+pub(crate) const STAMP: i32 = 8;
 
-/// Returns the program: it writes the monotonic time in front of the frame and redirects it to the socket of
-/// its queue.
-fn program(map: BorrowedFd<'_>) -> [u64; 19] {
+/// Results of a program.
+const PASS: i32 = 2;
+const REDIRECTED: i32 = 4;
+
+/// Returns the program: it redirects the frame to the socket of its queue, and writes the monotonic time in
+/// front of it. A driver without room there delivers the frame unstamped.
+fn instructions(map: BorrowedFd<'_>) -> [u64; 20] {
     [
         instruction(0xbf, 6, 1, 0, 0),               //  0: r6 = context
-        instruction(0xb7, 2, 0, 0, -STAMP),          //  1: r2 = -8
-        instruction(0x85, 0, 0, 0, 54),              //  2: r0 = bpf_xdp_adjust_meta(r1, r2)
-        instruction(0x55, 0, 0, 13, 0),              //  3: if r0 != 0 goto 17
-        instruction(0x85, 0, 0, 0, 5),               //  4: r0 = bpf_ktime_get_ns()
-        instruction(0x61, 1, 6, 8, 0),               //  5: r1 = context.data_meta
-        instruction(0x61, 2, 6, 0, 0),               //  6: r2 = context.data
-        instruction(0xbf, 3, 1, 0, 0),               //  7: r3 = r1
-        instruction(0x07, 3, 0, 0, STAMP),           //  8: r3 += 8
-        instruction(0x2d, 3, 2, 7, 0),               //  9: if r3 > r2 goto 17
-        instruction(0x7b, 1, 0, 0, 0),               // 10: *(u64 *) r1 = r0
-        instruction(0x61, 2, 6, 16, 0),              // 11: r2 = context.rx_queue_index
-        instruction(0x18, 1, 1, 0, map.as_raw_fd()), // 12: r1 = map
-        0,                                           // 13: its second half
-        instruction(0xb7, 3, 0, 0, 2),               // 14: r3 = XDP_PASS, where no socket is
-        instruction(0x85, 0, 0, 0, 51),              // 15: r0 = bpf_redirect_map(r1, r2, r3)
-        instruction(0x95, 0, 0, 0, 0),               // 16: return r0
-        instruction(0xb7, 0, 0, 0, 0),               // 17: r0 = XDP_ABORTED, which the kernel counts
-        instruction(0x95, 0, 0, 0, 0),               // 18: return r0
+        instruction(0x61, 2, 6, 16, 0),              //  1: r2 = context.rx_queue_index
+        instruction(0x18, 1, 1, 0, map.as_raw_fd()), //  2: r1 = map
+        0,                                           //  3: its second half
+        instruction(0xb7, 3, 0, 0, PASS),            //  4: r3 = PASS, where no socket is
+        instruction(0x85, 0, 0, 0, 51),              //  5: r0 = bpf_redirect_map(r1, r2, r3)
+        instruction(0x55, 0, 0, 12, REDIRECTED),     //  6: if r0 != REDIRECTED goto 19
+        instruction(0xbf, 1, 6, 0, 0),               //  7: r1 = context
+        instruction(0xb7, 2, 0, 0, -STAMP),          //  8: r2 = -8
+        instruction(0x85, 0, 0, 0, 54),              //  9: r0 = bpf_xdp_adjust_meta(r1, r2)
+        instruction(0x55, 0, 0, 7, 0),               // 10: if r0 != 0 goto 18
+        instruction(0x85, 0, 0, 0, 5),               // 11: r0 = bpf_ktime_get_ns()
+        instruction(0x61, 1, 6, 8, 0),               // 12: r1 = context.data_meta
+        instruction(0x61, 2, 6, 0, 0),               // 13: r2 = context.data
+        instruction(0xbf, 3, 1, 0, 0),               // 14: r3 = r1
+        instruction(0x07, 3, 0, 0, STAMP),           // 15: r3 += 8
+        instruction(0x2d, 3, 2, 1, 0),               // 16: if r3 > r2 goto 18
+        instruction(0x7b, 1, 0, 0, 0),               // 17: *(u64 *) r1 = r0
+        instruction(0xb7, 0, 0, 0, REDIRECTED),      // 18: r0 = REDIRECTED
+        instruction(0x95, 0, 0, 0, 0),               // 19: return r0
     ]
 }
 
-/// Attached program; detached on drop.
+/// Loaded program, with the sockets of the queues.
 #[derive(Debug)]
-pub(super) struct AttachedProgram {
+pub(crate) struct XdpProgram {
     map: OwnedFd,
-    /// Only held: the kernel detaches the program when the last descriptor closes.
-    _link: OwnedFd,
+    program: OwnedFd,
 }
 
-impl AttachedProgram {
-    /// Loads the program and attaches it to the interface of this index in the thread's namespace.
-    pub(super) fn attach(interface: u32) -> io::Result<Self> {
-        let map = bpf::socket_map(1)?;
-        let program = bpf::load(ProgramType::Xdp, &program(map.as_fd()))?;
-        let link = bpf::attach(program.as_fd(), interface, AttachType::Xdp, FLAGS_DRIVER_MODE)?;
-        Ok(Self { map, _link: link })
+impl XdpProgram {
+    /// Loads the program for an interface with this number of receive queues.
+    pub(crate) fn load(queues: u32) -> io::Result<Self> {
+        let map = bpf::socket_map(queues)?;
+        let program = bpf::load(ProgramType::Xdp, &instructions(map.as_fd()))?;
+        Ok(Self { map, program })
     }
 
-    /// Redirects frames to `socket`, which is bound to the interface's only queue, from now on.
-    pub(super) fn hand_to(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
-        bpf::set_socket(self.map.as_fd(), 0, socket)
+    /// Attaches it to the driver of the interface with this index in the thread's namespace. It is detached
+    /// when the returned link closes.
+    pub(crate) fn attach(&self, interface: u32) -> io::Result<OwnedFd> {
+        bpf::attach(self.program.as_fd(), interface, AttachType::Xdp, FLAGS_DRIVER_MODE)
+    }
+
+    /// Redirects the frames of `queue` to `socket`, which is bound to it, from now on.
+    pub(crate) fn hand_to(&self, queue: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
+        bpf::set_socket(self.map.as_fd(), queue, socket)
+    }
+
+    /// Lets the frames of `queue` take the kernel's way from now on.
+    pub(crate) fn let_pass(&self, queue: u32) -> io::Result<()> {
+        bpf::clear_socket(self.map.as_fd(), queue)
     }
 }

@@ -466,6 +466,8 @@ pub fn fits(running: &Policy, new: &Policy) -> Result<(), Misfit> {
             named.collect::<Vec<_>>().join(", ")
         };
         format!("the interfaces ({}) are not those of the running router ({})", names(new), names(running))
+    } else if running.attach != new.attach {
+        "`attach` is not that of the running router".to_owned()
     } else if running.io != new.io {
         "`io` is not that of the running router".to_owned()
     } else if running.frames != new.frames {

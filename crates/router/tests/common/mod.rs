@@ -2,13 +2,14 @@
 #![allow(dead_code, reason = "not every test file uses all of this")]
 
 #[path = "../../../../tests/skipped.rs"]
-mod skipped;
+pub(crate) mod skipped;
 
 use std::sync::{Arc, Mutex};
 
 use lockgate_dataplane::clock::MonotonicClock;
 use lockgate_dataplane::dataplane::Dataplane;
 use lockgate_dataplane::error::Refusal;
+use lockgate_dataplane::ethtool::switch_off_offloads;
 use lockgate_dataplane::interfaces::{Interfaces, Options};
 use lockgate_dataplane::namespace::{Namespace, may_make_namespaces};
 use lockgate_dataplane::netlink::{Link, Netlink, VethEnd};
@@ -102,6 +103,14 @@ pub(crate) fn policy_of(text: &str) -> Policy {
     read_policy(text, "policy.toml").unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
+/// Expects that a router told nothing but that the other ends of its veths, which are in namespaces without a
+/// name, cannot be examined. That matters to programs in the driver alone.
+pub(crate) fn expect_doubts(told: &[String], attach: &str, interfaces: usize) {
+    let expected = if attach == "xdp" { interfaces } else { 0 };
+    let doubts = told.iter().filter(|line| line.contains("offloads cannot be read")).count();
+    assert!(told.len() == expected && doubts == expected, "{told:?}");
+}
+
 /// Receives the frames that arrive until `patience` has passed without one, or `count` have come.
 pub(crate) fn receive(interfaces: &mut Interfaces, count: usize, patience: Duration) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
@@ -141,6 +150,13 @@ impl Network {
                 })
                 .expect("entered")
                 .expect("an address and a route");
+        }
+    }
+
+    /// Lets the hosts finish their frames themselves, as those that a cable carries are.
+    pub(crate) fn whole_frames(&self) {
+        for (host, name) in self.hosts.iter().zip(HOSTS) {
+            host.inside(|| switch_off_offloads(name)).expect("entered").expect("off");
         }
     }
 

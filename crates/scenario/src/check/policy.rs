@@ -17,7 +17,7 @@ use super::ports::World;
 use super::{Checker, Entry};
 use crate::diagnostic::{Problem, Span};
 use crate::file::PortTable;
-use crate::policy::{FrameIo, Mode, Policy, PolicyInterface, PolicyPort};
+use crate::policy::{Attach, FrameIo, Mode, Policy, PolicyInterface, PolicyPort};
 use crate::table_reader::{Place, read_table, read_valid_table, shorten, unknown_keys};
 use crate::tree::QueueTree;
 use crate::values::LinkOverhead;
@@ -50,6 +50,9 @@ struct PolicyTop {
 struct RouterTable {
     /// `bridge`, `egress` or `ingress`.
     mode: Mode,
+    /// Point at which frames are taken: `tcx` (any interface) or `xdp` (in the driver: a shorter way).
+    #[serde(default)]
+    attach: Attach,
     /// Sockets that receive frames: `af_xdp` or `packet`.
     #[serde(default)]
     io: Option<FrameIo>,
@@ -100,16 +103,37 @@ impl Checker<'_> {
             let (least, most) = (FRAMES_RANGE.start(), FRAMES_RANGE.end());
             self.note(problem.help(format!("it is from {least} to {most}")));
         }
+        self.attachment(place, &router);
         let ports = self.policy_ports(table, &header, router.mode, &interfaces?);
         Some(Policy {
             title: top.and_then(|top| top.title).unwrap_or_default(),
             mode: router.mode,
+            attach: router.attach,
             io: router.io,
             frames,
             interfaces: if self.problems.is_empty() { names(router_table) } else { Vec::new() },
             ports,
             warnings: core::mem::take(&mut self.warnings),
         })
+    }
+
+    /// Checks the keys that `attach = "xdp"` excludes.
+    fn attachment(&mut self, place: Place<'_, '_>, router: &RouterTable) {
+        if router.attach != Attach::Xdp {
+            return;
+        }
+        if router.mode == Mode::Egress {
+            let problem = Problem::new(
+                place.value("attach"),
+                "`attach = \"xdp\"` is for arriving frames, and mode `egress` takes those that leave",
+            );
+            self.note(problem.help("leave `attach` out"));
+        }
+        if router.io == Some(FrameIo::Packet) {
+            let problem =
+                Problem::new(place.value("io"), "`attach = \"xdp\"` delivers frames by AF_XDP only");
+            self.note(problem.help("leave `io` out, or `attach`"));
+        }
     }
 
     /// Reads the roles of the interfaces, noting what cannot be one.

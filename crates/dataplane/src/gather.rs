@@ -1,0 +1,70 @@
+//! Interrupt moderation: while many frames arrive, a thread sleeps for a short time instead of until the next
+//! frame, and finds several.
+//!
+//! A wake-up costs both processors more than a frame: a switch of threads here, an interrupt to this processor
+//! there. A thread that sleeps without waiting for frames costs the arriving ones nothing (decision 107).
+
+use lockgate_engine::units::{Duration, Instant};
+
+/// Frames that are to be expected in a sleep, at least.
+const LEAST: u64 = 3;
+
+/// Rate of the frames since the last wait.
+#[derive(Debug)]
+pub(crate) struct Gather {
+    sleep: Duration,
+    /// Frames since `since`, the last wait.
+    frames: u64,
+    since: Instant,
+}
+
+impl Gather {
+    /// Creates one with this sleep; zero: a thread always waits for frames.
+    pub(crate) fn new(sleep: Duration) -> Self {
+        Self { sleep, frames: 0, since: Instant::ZERO }
+    }
+
+    /// Counts a frame.
+    #[inline]
+    pub(crate) fn on_frame(&mut self) {
+        self.frames += 1;
+    }
+
+    /// Returns the sleep of a wait that begins at `now`, if several frames are to be expected in it; `None` if
+    /// the thread should wait for frames.
+    pub(crate) fn sleep(&mut self, now: Instant) -> Option<Duration> {
+        let frames = core::mem::take(&mut self.frames);
+        let passed = now.since(core::mem::replace(&mut self.since, now));
+        let expected = self.sleep.as_picos().saturating_mul(frames);
+        let is_due = frames > 0 && expected >= passed.as_picos().saturating_mul(LEAST);
+        Some(self.sleep).filter(|sleep| is_due && *sleep > Duration::ZERO)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(micros)
+    }
+
+    #[test]
+    fn a_thread_sleeps_while_several_frames_are_to_be_expected() {
+        let sleep = Duration::from_micros(50);
+        let mut gather = Gather::new(sleep);
+        assert_eq!(gather.sleep(at(1_000)), None, "nothing came");
+        // 3 in 50 us.
+        (0..3).for_each(|_| gather.on_frame());
+        assert_eq!(gather.sleep(at(1_050)), Some(sleep));
+        (0..3).for_each(|_| gather.on_frame());
+        assert_eq!(gather.sleep(at(1_101)), None, "slower than that");
+        assert_eq!(gather.sleep(at(1_102)), None, "the frames before do not count again");
+        // A burst after a pause is none of a stream.
+        (0..30).for_each(|_| gather.on_frame());
+        assert_eq!(gather.sleep(at(11_102)), None);
+        let mut never = Gather::new(Duration::ZERO);
+        never.on_frame();
+        assert_eq!(never.sleep(at(0)), None);
+    }
+}

@@ -1,0 +1,116 @@
+//! Redirection of an interface's arriving frames to `AF_XDP` sockets, by an XDP program in its driver.
+//!
+//! ```text
+//! load -> [sockets are opened] -> attach <-> detach        the program is attached from the first `attach` on
+//! ```
+//!
+//! While detached the program lets frames pass: they take the kernel's way without a reset of the device,
+//! which a change of its program is to many drivers. The process gone, the kernel detaches the program.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
+
+use crate::error::Refusal;
+use crate::netlink::index_of;
+use crate::socket::XdpProgram;
+
+/// Redirection of all receive queues of an interface.
+#[derive(Debug)]
+pub struct XdpRedirection {
+    name: String,
+    index: u32,
+    queues: u32,
+    program: XdpProgram,
+    state: Mutex<State>,
+}
+
+/// State of a redirection.
+#[derive(Debug, Default)]
+struct State {
+    /// Sockets by queue; empty until they are opened.
+    sockets: Vec<OwnedFd>,
+    /// Attachment of the program to the interface.
+    link: Option<OwnedFd>,
+    is_attached: bool,
+}
+
+impl XdpRedirection {
+    /// Loads the program for an interface of this thread's namespace with this number of receive queues.
+    ///
+    /// # Errors
+    /// If the interface does not exist, or the kernel does not permit it.
+    pub fn load(name: &str, queues: u32) -> Result<Self, Refusal> {
+        let index = index_of(name)?;
+        let program = XdpProgram::load(queues).map_err(|error| {
+            Refusal::new(format!("load an XDP program for `{name}` (CAP_BPF and CAP_NET_ADMIN)"), error)
+        })?;
+        Ok(Self { name: name.to_owned(), index, queues, program, state: Mutex::default() })
+    }
+
+    /// Returns the name of the interface.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the index of the interface.
+    pub(crate) fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Returns the number of receive queues that are redirected.
+    pub fn queues(&self) -> u32 {
+        self.queues
+    }
+
+    /// Sets the sockets that frames are redirected to, one for each queue.
+    pub(crate) fn set_sockets<'a>(
+        &self,
+        sockets: impl Iterator<Item = BorrowedFd<'a>>,
+    ) -> Result<(), Refusal> {
+        let copies: io::Result<Vec<OwnedFd>> = sockets.map(|socket| socket.try_clone_to_owned()).collect();
+        self.state().sockets = copies.map_err(|error| Refusal::new("keep AF_XDP sockets", error))?;
+        Ok(())
+    }
+
+    /// Redirects the interface's frames to the sockets, from now on.
+    ///
+    /// # Errors
+    /// If the driver runs no programs, another program is attached, or the kernel does not permit it.
+    pub fn attach(&self) -> Result<(), Refusal> {
+        let mut state = self.state();
+        for (queue, socket) in (0..).zip(&state.sockets) {
+            self.program
+                .hand_to(queue, socket.as_fd())
+                .map_err(|error| Refusal::new("have frames handed to an AF_XDP socket", error))?;
+        }
+        if state.link.is_none() {
+            let link = self.program.attach(self.index).map_err(|error| {
+                Refusal::new(format!("attach an XDP program to the driver of `{}`", self.name), error)
+            })?;
+            state.link = Some(link);
+        }
+        state.is_attached = true;
+        Ok(())
+    }
+
+    /// Lets the frames take the kernel's way, from now on.
+    pub fn detach(&self) {
+        let mut state = self.state();
+        let passing: io::Result<()> = (0..self.queues).try_for_each(|queue| self.program.let_pass(queue));
+        if passing.is_err() {
+            // Without the program they do in any case.
+            state.link = None;
+        }
+        state.is_attached = false;
+    }
+
+    /// True if frames are redirected.
+    pub fn is_attached(&self) -> bool {
+        self.state().is_attached
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
