@@ -6,7 +6,7 @@ use lockgate_dataplane::mailbox::{Mailbox, Sender, mailbox};
 use lockgate_engine::packet::Pool;
 use lockgate_engine::units::Instant;
 
-use super::Sampling;
+use super::{Losses, Sampling};
 use crate::control::Applied;
 use crate::frames::Frames;
 use crate::port::{PortChange, RouterPort};
@@ -41,9 +41,10 @@ impl Orders {
         ports: &mut [RouterPort],
         frames: &mut Frames,
         pool: &mut Pool,
-        sampling: &mut Sampling,
+        (sampling, losses): (&mut Sampling, &Losses),
     ) {
         for mut order in self.0.take() {
+            sampling.settle(now, ports, losses);
             let mut result = Ok(Applied::default());
             for change in &mut order.changes {
                 let Some(port) = ports.get_mut(change.port) else { continue };
