@@ -158,6 +158,11 @@ impl RouterPort {
         pool.recycle(packet);
     }
 
+    /// True if frames wait in it.
+    pub(crate) fn has_frames(&self) -> bool {
+        !self.port.is_empty() || !self.outgoing.is_empty()
+    }
+
     /// Moves all queued frames to `outgoing`, in the order of their arrival, unpaced.
     pub(crate) fn drain(&mut self, now: Instant, frames: &mut Frames, pool: &mut Pool) {
         let mut waiting = Vec::new();
