@@ -15,12 +15,13 @@
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::ethtool::{switch_off_features, switch_off_offloads};
 use lockgate_dataplane::interfaces::Endpoint;
 use lockgate_dataplane::namespace::Namespace;
-use lockgate_dataplane::netlink::{Link, Netlink, VethEnd};
+use lockgate_dataplane::netlink::{Link, Netlink, VethEnd, XdpMode};
 use lockgate_dataplane::redirection::Redirection;
 use lockgate_scenario::Policy;
 use lockgate_scenario::policy::{Mode, PolicyPort};
@@ -137,6 +138,12 @@ fn find(policy: &Policy) -> Result<Found, Failure> {
             return Err(Failure::misfit(
                 format!("interface `{}` has no Ethernet address", link.name),
                 "name an Ethernet interface: tunnels without Ethernet frames are not supported",
+            ));
+        }
+        if policy.mode != Mode::Egress && link.xdp != XdpMode::Absent {
+            return Err(Failure::misfit(
+                format!("interface `{}` has an XDP program, which receives its frames first", link.name),
+                format!("remove it: `bpftool net show dev {}` names it", link.name),
             ));
         }
         links.push(link.clone());
@@ -321,4 +328,21 @@ fn make_bridge(netlink: &mut Netlink, links: &[Link]) -> Result<(), Failure> {
         let _ = netlink.delete(NAME);
         refusal.into()
     })
+}
+
+/// Waits until the veth pairs of a router that was killed on these interfaces are gone, a second at most: the kernel
+/// deletes them some time after their process.
+pub(crate) fn await_pairs_gone(policy: &Policy) -> Result<(), Refusal> {
+    const LONGEST: Duration = Duration::from_secs(1);
+    let until = Instant::now() + LONGEST;
+    let mut netlink = Netlink::open()?;
+    loop {
+        let links = netlink.links()?;
+        let is_ours = |link: &&Link| policy.interfaces.iter().any(|interface| interface.name == link.name);
+        let is_left = |link: &Link| links.iter().any(|other| other.name == near_name(link));
+        if !links.iter().filter(is_ours).any(is_left) || Instant::now() >= until {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

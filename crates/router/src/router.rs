@@ -23,13 +23,13 @@ use lockgate_measure::recording::{Mode as RecordingMode, PortRecord, PortSetup, 
 use lockgate_scenario::Policy;
 use lockgate_scenario::policy::{FrameIo, PolicyPort};
 
-use crate::attach::Attachment;
+use crate::attach::{Attachment, await_pairs_gone};
 use crate::control::{Applied, Engine, Misfit};
 use crate::failure::Failure;
 use crate::forward::{Forwarder, Losses, Newest, Order, Shared, orders, samples};
 use crate::frames::Frames;
 use crate::port::{PortChange, QueueChange, RouterPort};
-use crate::watchdog;
+use crate::watchdog::{self, Flags};
 
 /// Longest frame of an `AF_XDP` slot, in bytes.
 const MOST_AF_XDP: usize = 3_584;
@@ -59,9 +59,9 @@ pub struct Router {
     policy: Policy,
     attachment: Arc<Attachment>,
     workers: Vec<Worker>,
-    watchdog: Option<JoinHandle<()>>,
-    ended: Arc<AtomicBool>,
-    failed: Arc<AtomicBool>,
+    /// Its thread returns the name of an interface that is gone.
+    watchdog: Option<JoinHandle<Option<String>>>,
+    flags: Flags,
     packet_sockets: Option<String>,
 }
 
@@ -86,6 +86,7 @@ impl Router {
         options: Options,
         tell: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
+        await_pairs_gone(&policy)?;
         let attachment = Arc::new(Attachment::prepare(&policy)?);
         let all: Vec<usize> = (0..policy.ports.len()).collect();
         let groups: Vec<&[usize]> =
@@ -109,8 +110,7 @@ impl Router {
             attachment: attachment.clone(),
             workers: Vec::new(),
             watchdog: None,
-            ended: Arc::default(),
-            failed: Arc::default(),
+            flags: Flags::default(),
             packet_sockets,
         };
         for (group, (interfaces, ports)) in groups.iter().zip(opened) {
@@ -119,7 +119,7 @@ impl Router {
             let shared = Arc::new(Shared::default());
             let frames = Frames::new(frames, attachment.longest());
             let forwarder = Forwarder::new(interfaces, ports, frames, receiving, sampling, shared.clone());
-            let (attachment, failing) = (attachment.clone(), router.failed.clone());
+            let (attachment, failing) = (attachment.clone(), router.flags.failed.clone());
             let thread = thread::Builder::new()
                 .name("forward".into())
                 .spawn(move || {
@@ -134,7 +134,7 @@ impl Router {
         }
         attachment.attach()?;
         let watched = router.workers.iter().map(|worker| worker.shared.clone()).collect();
-        router.watchdog = watchdog::start(attachment, watched, router.ended.clone(), Box::new(tell));
+        router.watchdog = watchdog::start(attachment, watched, router.flags.clone(), Box::new(tell));
         Ok(router)
     }
 
@@ -143,9 +143,9 @@ impl Router {
         self.packet_sockets.as_deref()
     }
 
-    /// Returns a flag that is set when a thread has ended, which it does only on an error.
+    /// Returns a flag that is set when the router cannot go on: [`stop`](Self::stop) says why.
     pub fn failed(&self) -> Arc<AtomicBool> {
-        self.failed.clone()
+        self.flags.failed.clone()
     }
 
     /// Returns a reader of its samples.
@@ -164,10 +164,8 @@ impl Router {
     /// # Errors
     /// If an interface failed, now or before.
     pub fn stop(mut self) -> Result<Losses, Failure> {
-        self.ended.store(true, Ordering::Relaxed);
-        if let Some(watchdog) = self.watchdog.take() {
-            let _ = watchdog.join();
-        }
+        self.flags.ended.store(true, Ordering::Relaxed);
+        let gone = self.watchdog.take().and_then(|watchdog| watchdog.join().ok().flatten());
         for worker in &self.workers {
             worker.shared.stop.store(true, Ordering::Relaxed);
         }
@@ -180,6 +178,7 @@ impl Router {
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
+        let failed = gone.map(gone_interface).or(failed);
         failed.map_or(Ok(total), |error| Err(error.into()))
     }
 
@@ -259,7 +258,7 @@ impl Opening<'_> {
 
 impl Drop for Router {
     fn drop(&mut self) {
-        self.ended.store(true, Ordering::Relaxed);
+        self.flags.ended.store(true, Ordering::Relaxed);
         self.attachment.detach();
         for worker in &self.workers {
             worker.shared.stop.store(true, Ordering::Relaxed);
@@ -319,6 +318,11 @@ impl Observer {
         }
         merged
     }
+}
+
+/// Returns the error of an interface that is gone.
+fn gone_interface(name: String) -> InterfaceError {
+    InterfaceError { what: format!("interface `{name}`"), why: std::io::Error::other("it is gone") }
 }
 
 /// Returns the change from the queues of a port to those of the new one.
