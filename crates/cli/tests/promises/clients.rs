@@ -260,14 +260,21 @@ const BULK: usize = 24;
 fn fill(network: &Network, mode: &str, stop: &Arc<AtomicBool>) -> Vec<thread::JoinHandle<()>> {
     let listener = listen(&network.hosts[1], 9_000);
     let to = SocketAddr::from((address(mode, 1), 9_000));
-    let connection = |_| {
-        let near = network.hosts[0].inside(|| TcpStream::connect(to)).expect("entered").expect("connected");
-        let (mut far, _) = listener.accept().expect("a client");
-        thread::spawn(move || {
-            let mut buffer = vec![0; 1 << 16];
-            while far.read(&mut buffer).is_ok_and(|count| count > 0) {}
-        });
-        let (stop, mut near) = (stop.clone(), near);
+    // All before the queue fills, which would drop their first segments.
+    let connected: Vec<TcpStream> = (0..BULK)
+        .map(|_| {
+            let near =
+                network.hosts[0].inside(|| TcpStream::connect(to)).expect("entered").expect("connected");
+            let (mut far, _) = listener.accept().expect("a client");
+            thread::spawn(move || {
+                let mut buffer = vec![0; 1 << 16];
+                while far.read(&mut buffer).is_ok_and(|count| count > 0) {}
+            });
+            near
+        })
+        .collect();
+    let write = |mut near: TcpStream| {
+        let stop = stop.clone();
         thread::spawn(move || {
             let chunk = vec![0; 1 << 14];
             near.set_write_timeout(Some(Duration::from_millis(50))).expect("set");
@@ -279,23 +286,26 @@ fn fill(network: &Network, mode: &str, stop: &Arc<AtomicBool>) -> Vec<thread::Jo
             let _ = rustix::net::sockopt::set_socket_linger(&near, Some(Duration::ZERO));
         })
     };
-    (0..BULK).map(connection).collect()
+    connected.into_iter().map(write).collect()
 }
 
-/// Measures round trips of 64 bytes over TCP for so long, one each 10 ms at most, as somebody types.
-fn round_trips(network: &Network, mode: &str, lasting: Duration) -> Vec<Duration> {
+/// Connection to an echo of 64 bytes over TCP.
+fn echo(network: &Network, mode: &str) -> TcpStream {
     let listener = listen(&network.hosts[1], 7_000);
     let to = SocketAddr::from((address(mode, 1), 7_000));
-    let mut near = network.hosts[0].inside(|| TcpStream::connect(to)).expect("entered").expect("connected");
+    let near = network.hosts[0].inside(|| TcpStream::connect(to)).expect("entered").expect("connected");
     let (mut far, _) = listener.accept().expect("a client");
     near.set_nodelay(true).expect("set");
     far.set_nodelay(true).expect("set");
-    let echoing = thread::spawn(move || {
+    thread::spawn(move || {
         let mut bytes = [0; 64];
-        while far.read_exact(&mut bytes).is_ok() {
-            far.write_all(&bytes).expect("sent");
-        }
+        while far.read_exact(&mut bytes).is_ok() && far.write_all(&bytes).is_ok() {}
     });
+    near
+}
+
+/// Measures round trips for so long, one each 10 ms at most, as of a person who types.
+fn round_trips(near: &mut TcpStream, lasting: Duration) -> Vec<Duration> {
     let (began, mut trips) = (Instant::now(), Vec::new());
     while began.elapsed() < lasting {
         let sent = Instant::now();
@@ -305,8 +315,6 @@ fn round_trips(network: &Network, mode: &str, lasting: Duration) -> Vec<Duration
         trips.push(sent.elapsed());
         thread::sleep(Duration::from_millis(10).saturating_sub(sent.elapsed()));
     }
-    drop(near);
-    echoing.join().expect("no panic");
     trips.sort_unstable();
     trips
 }
@@ -320,9 +328,10 @@ fn small_messages_pass_a_full_queue_with_cake_and_wait_with_fifo() {
         for queue in ["{ kind = \"fifo\", limit = \"1000p\" }", "{ kind = \"cake\" }"] {
             let router = Running::start(&network, &policy(mode, "10mbit", queue), &[]);
             let stop = Arc::new(AtomicBool::new(false));
+            let mut near = echo(&network, mode);
             let filling = fill(&network, mode, &stop);
             thread::sleep(Duration::from_secs(3));
-            let trips = round_trips(&network, mode, Duration::from_secs(number("LOCKGATE_SECONDS", 3)));
+            let trips = round_trips(&mut near, Duration::from_secs(number("LOCKGATE_SECONDS", 3)));
             let [p50, p99] = [0.5, 0.99].map(|share| quantile(&trips, share));
             println!("{mode}, {queue}: {} round trips, p50 {p50:?}, p99 {p99:?}", trips.len());
             medians.push(p50);
