@@ -53,18 +53,18 @@ impl Policies {
     /// Returns one that leaves no queue, of another tree or with another limit than the one before.
     fn roomy(&self, number: u64) -> String {
         let queue = match number % 3 {
-            0 => format!("{{ kind = \"fifo\", limit = \"{}p\" }}", 9_000 + number % 100),
+            0 => format!("{{ kind = \"fifo\", limit = \"{}p\" }}", 20_000 + number % 100),
             1 => {
-                "{ kind = \"fq_codel\", limit = \"9000p\", target = \"10s\", interval = \"100s\" }".to_owned()
+                "{ kind = \"fq_codel\", limit = \"20000p\", target = \"10s\", interval = \"100s\" }".to_owned()
             }
-            _ => "{ kind = \"codel\", limit = \"9000p\", target = \"10s\", interval = \"100s\" }".to_owned(),
+            _ => "{ kind = \"codel\", limit = \"20000p\", target = \"10s\", interval = \"100s\" }".to_owned(),
         };
         policy(self.mode, &format!("{}bit", self.offered * 2 + number), &queue)
     }
 
     /// Returns one whose queue grows by a fifth of what is offered.
     fn tight(&self) -> String {
-        policy(self.mode, &format!("{}bit", self.offered * 4 / 5), "{ kind = \"fifo\", limit = \"9999p\" }")
+        policy(self.mode, &format!("{}bit", self.offered * 4 / 5), "{ kind = \"fifo\", limit = \"9000p\" }")
     }
 }
 
