@@ -9,6 +9,7 @@ use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Instant, Rate};
 use lockgate_measure::recording::PortRecord;
 use lockgate_scenario::policy::PolicyPort;
+use lockgate_scenario::tree::Parameters;
 
 use crate::frames::Frames;
 use crate::pacing::Pacing;
@@ -49,8 +50,8 @@ pub(crate) struct PortChange {
 
 /// A change of a port's queues.
 pub(crate) enum QueueChange {
-    /// The tree stays; these of its queues get the parameters of the policy's.
-    Reconfigure(Box<PolicyPort>, Vec<String>),
+    /// The tree stays; queues of it get these parameters.
+    Reconfigure(Vec<Parameters>),
     /// The queued packets move to this tree. After the change it is the old one.
     Replace(Node),
 }
@@ -201,9 +202,9 @@ impl RouterPort {
         let before = self.port.backlog().packets;
         let mut moved = 0;
         match &mut change.queues {
-            QueueChange::Reconfigure(policy, queues) => {
-                for queue in queues {
-                    policy.tree.reconfigure(queue, &mut self.port, now, frames)?;
+            QueueChange::Reconfigure(queues) => {
+                for parameters in queues {
+                    parameters.set(&mut self.port, now, frames)?;
                 }
             }
             QueueChange::Replace(tree) => {

@@ -327,10 +327,14 @@ fn gone_interface(name: String) -> InterfaceError {
 
 /// Returns the change from the queues of a port to those of the new one.
 fn queue_change(old: &PolicyPort, new: &PolicyPort) -> Result<QueueChange, Misfit> {
-    if let Some(queues) = new.tree.differs_in(&old.tree) {
-        return Ok(QueueChange::Reconfigure(Box::new(new.clone()), queues));
-    }
-    new.tree.build().map(QueueChange::Replace).map_err(|why| Misfit {
+    let change = match new.tree.differs_in(&old.tree) {
+        Some(queues) => {
+            let parameters = queues.iter().map(|queue| new.tree.parameters(queue));
+            parameters.collect::<Result<_, _>>().map(QueueChange::Reconfigure)
+        }
+        None => new.tree.build().map(QueueChange::Replace),
+    };
+    change.map_err(|why| Misfit {
         problem: format!("port `{}` cannot be built: {why}", new.name),
         help: "mend the policy, and apply it again".to_owned(),
     })

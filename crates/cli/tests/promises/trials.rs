@@ -54,9 +54,8 @@ impl Policies {
     fn roomy(&self, number: u64) -> String {
         let queue = match number % 3 {
             0 => format!("{{ kind = \"fifo\", limit = \"{}p\" }}", 20_000 + number % 100),
-            1 => {
-                "{ kind = \"fq_codel\", limit = \"20000p\", target = \"10s\", interval = \"100s\" }".to_owned()
-            }
+            1 => "{ kind = \"fq_codel\", limit = \"20000p\", target = \"10s\", interval = \"100s\" }"
+                .to_owned(),
             _ => "{ kind = \"codel\", limit = \"20000p\", target = \"10s\", interval = \"100s\" }".to_owned(),
         };
         policy(self.mode, &format!("{}bit", self.offered * 2 + number), &queue)

@@ -27,7 +27,7 @@ fn port(name: &str, kind: &str) -> String {
 fn simulated(kind: &str, seconds: u64) -> (Duration, u64, u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut text = format!(
-        "title = \"twin\"\nduration = \"{seconds}s\"\nnode = {{ a = {{}}, b = {{}} }}\nlink.line = {{ between = [\"a\", \
+        "title = \"twin\"\nduration = \"{seconds}s\"\nwarmup = \"1s\"\nnode = {{ a = {{}}, b = {{}} }}\nlink.line = {{ between = [\"a\", \
          \"b\"], rate = \"10mbit\" }}\n{}",
         port("a->b", kind)
     );
