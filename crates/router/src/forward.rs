@@ -228,8 +228,8 @@ impl<D: Dataplane> Forwarder<D> {
     }
 
     fn serve_orders(&mut self, now: Instant) {
-        let Self { orders, ports, frames, pool, sampling, losses, .. } = self;
-        orders.serve(now, ports, frames, pool, (sampling, losses));
+        let Self { orders, ports, frames, pool, sampling, .. } = self;
+        orders.serve(now, ports, frames, pool, sampling);
     }
 
     /// Sends what waits, gives the interfaces back, and sends what arrived until then, all in order.

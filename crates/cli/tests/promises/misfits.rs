@@ -63,7 +63,7 @@ fn an_interface_that_does_not_fit_is_named() {
             ip(&network, "link set eth2 master lockgate");
             ip(&network, "link delete other");
         }
-        // Somebody else's program.
+        // A program of another owner.
         let options = Options { sockets: SocketChoice::AfXdp, ..Options::default() };
         let clock = MonotonicClock::start();
         let opened = network.router.inside(|| Interfaces::open(&["eth2"], options, clock)).expect("entered");
@@ -99,7 +99,7 @@ fn without_rights_nothing_is_begun() {
     let path = folder.path();
     std::os::unix::fs::chown(path, Some(65_534), Some(65_534)).expect("set");
     let command = Running::command(path, &["--fresh"]);
-    // Of user `nobody`, who may not run what is in a home directory.
+    // Another user may not run what is in a home directory.
     let copy = path.join("lockgate");
     std::fs::copy(command.get_program(), &copy).expect("copied");
     let mut unprivileged = Command::new(&copy);

@@ -6,7 +6,7 @@ use lockgate_dataplane::mailbox::{Mailbox, Sender, mailbox};
 use lockgate_engine::packet::Pool;
 use lockgate_engine::units::Instant;
 
-use super::{Losses, Sampling};
+use super::Sampling;
 use crate::control::Applied;
 use crate::frames::Frames;
 use crate::port::{PortChange, RouterPort};
@@ -34,17 +34,19 @@ pub(crate) fn orders() -> (Sender<Order>, Orders) {
 }
 
 impl Orders {
-    /// Serves what was ordered.
+    /// Serves what was ordered, unless a sample is under way: after it.
     pub(super) fn serve(
         &mut self,
         now: Instant,
         ports: &mut [RouterPort],
         frames: &mut Frames,
         pool: &mut Pool,
-        (sampling, losses): (&mut Sampling, &Losses),
+        sampling: &mut Sampling,
     ) {
+        if sampling.is_under_way() {
+            return;
+        }
         for mut order in self.0.take() {
-            sampling.settle(now, ports, losses);
             let mut result = Ok(Applied::default());
             for change in &mut order.changes {
                 let Some(port) = ports.get_mut(change.port) else { continue };

@@ -63,31 +63,29 @@ impl Sampling {
     #[inline]
     pub(super) fn serve(&mut self, now: Instant, ports: &mut [RouterPort], losses: &Losses) -> Instant {
         if now >= self.look || self.is_under_way {
-            self.advance(now, SLICE, ports, losses);
+            self.advance(now, ports, losses);
         }
         if self.is_under_way { now } else { self.look }
     }
 
-    /// Ends the look that is under way: the trees are about to change.
-    pub(super) fn settle(&mut self, now: Instant, ports: &mut [RouterPort], losses: &Losses) {
-        while self.is_under_way {
-            self.advance(now, usize::MAX, ports, losses);
-        }
+    /// True if a look or a sample is under way: the trees must stay as they are until it has seen all queues.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.is_under_way
     }
 
     #[inline(never)]
-    fn advance(&mut self, now: Instant, most: usize, ports: &mut [RouterPort], losses: &Losses) {
+    fn advance(&mut self, now: Instant, ports: &mut [RouterPort], losses: &Losses) {
         let pairs = ports.iter_mut().map(|port| (&mut port.port, &mut port.record));
         self.is_under_way = true;
         let Some(closing) = self.closing else {
-            if self.monitor.observe_some(&mut self.pass, most, pairs) {
+            if self.monitor.observe_some(&mut self.pass, SLICE, pairs) {
                 self.closing = Some(now).filter(|now| *now >= self.due);
                 self.is_under_way = self.closing.is_some();
                 self.schedule(now);
             }
             return;
         };
-        if self.monitor.close_some(&mut self.pass, most, &mut self.spare, closing, pairs) {
+        if self.monitor.close_some(&mut self.pass, SLICE, &mut self.spare, closing, pairs) {
             (self.closing, self.is_under_way) = (None, false);
             self.publish(closing, losses);
             self.due = Some(self.due + self.every).filter(|due| *due > now).unwrap_or(now + self.every);
