@@ -178,7 +178,7 @@ impl Router {
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        let failed = gone.map(gone_interface).or(failed);
+        let failed = gone.as_deref().map(gone_interface).or(failed);
         failed.map_or(Ok(total), |error| Err(error.into()))
     }
 
@@ -321,7 +321,7 @@ impl Observer {
 }
 
 /// Returns the error of an interface that is gone.
-fn gone_interface(name: String) -> InterfaceError {
+fn gone_interface(name: &str) -> InterfaceError {
     InterfaceError { what: format!("interface `{name}`"), why: std::io::Error::other("it is gone") }
 }
 

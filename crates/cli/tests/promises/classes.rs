@@ -84,7 +84,7 @@ fn flood(network: &Network, router: &Running, classes: u64, count: u64) -> (f64,
     }
     let took = begun.elapsed();
     let arrived = counting.join().expect("no panic");
-    let used = router.processor_time() - used;
+    let used = router.processor_time().saturating_sub(used);
     (arrived as f64 / took.as_secs_f64(), arrived as f64 / count as f64, used / (arrived.max(1) as u32))
 }
 

@@ -339,7 +339,9 @@ fn small_messages_pass_a_full_queue_with_cake_and_wait_with_fifo() {
             medians.push(p50);
             stop.store(true, Ordering::Relaxed);
             // Its queue ends by the reset.
-            filling.into_iter().for_each(|thread| thread.join().expect("no panic"));
+            for thread in filling {
+                thread.join().expect("no panic");
+            }
             router.stop();
         }
         assert!(medians[0] > Duration::from_millis(300), "{mode}: the queue is full: {medians:?}");

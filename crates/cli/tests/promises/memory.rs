@@ -80,11 +80,11 @@ fn memory_is_flat_under_mixed_traffic() {
     thread::sleep(Duration::from_secs(2));
     let last = router.memory();
     stop.store(true, Ordering::Relaxed);
-    let sent: usize = mixed.into_iter().map(|thread| thread.join().expect("no panic")).sum();
+    let frames: usize = mixed.into_iter().map(|thread| thread.join().expect("no panic")).sum();
     let ended = stream.end();
     let lost = ended.sent.len() - ended.arrived.len();
     println!(
-        "{minutes} minutes, {sent} frames: {first} to {last} KiB; a stream beside lost {lost} of {}",
+        "{minutes} minutes, {frames} frames: {first} to {last} KiB; a stream beside lost {lost} of {}",
         ended.sent.len()
     );
     assert!(last < first + (8 << 10), "{first} to {last} KiB");

@@ -264,19 +264,22 @@ impl Drop for Running {
     }
 }
 
+/// Number of each datagram that arrived, and when.
+type Arrivals = Vec<(u32, Instant)>;
+
 /// A numbered stream of datagrams from one host to the other.
 pub(crate) struct Stream {
     stop: Arc<AtomicBool>,
     sender: JoinHandle<Vec<Instant>>,
-    receiver: JoinHandle<(Vec<(u32, Instant)>, Option<IpAddr>)>,
+    receiver: JoinHandle<(Arrivals, Option<IpAddr>)>,
 }
 
 /// What became of a stream.
 pub(crate) struct Ended {
     /// When each datagram was sent.
     pub(crate) sent: Vec<Instant>,
-    /// Number of each datagram that arrived, and when.
-    pub(crate) arrived: Vec<(u32, Instant)>,
+    /// What arrived, in this order.
+    pub(crate) arrived: Arrivals,
     /// Address that the last of them came from.
     pub(crate) source: Option<IpAddr>,
 }

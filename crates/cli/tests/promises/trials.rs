@@ -87,7 +87,7 @@ fn trials_end_as_promised_and_lose_nothing() {
                     assert!(status(&router).trial.is_some(), "on trial");
                     let took = await_policy(&router, &confirmed, begun);
                     assert!(took >= Duration::from_secs(1), "{mode}: reverted early, after {took:?}");
-                    late[0].push(took - Duration::from_secs(1));
+                    late[0].push(took.saturating_sub(Duration::from_secs(1)));
                 }
                 // Reverted by what its samples show.
                 2 | 7 => {

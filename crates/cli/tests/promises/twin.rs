@@ -33,7 +33,9 @@ fn simulated(kind: &str, seconds: u64) -> (Duration, u64, u64) {
     );
     for (name, rate, payload) in STREAMS {
         let (size, gap) = (payload + HEADERS, 1_000_000 / rate);
-        text += &format!("[flow.{name}]\nfrom = \"a\"\nto = \"b\"\nsize = \"{size}B\"\ngap = \"{gap}us\"\n");
+        let flow =
+            format!("[flow.{name}]\nfrom = \"a\"\nto = \"b\"\nsize = \"{size}B\"\ngap = \"{gap}us\"\n");
+        text.push_str(&flow);
     }
     std::fs::write(folder.path().join("twin.toml"), text).expect("written");
     let output = lockgate(folder.path()).args(["run", "twin.toml", "--json"]).output().expect("run");
