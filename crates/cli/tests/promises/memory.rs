@@ -82,9 +82,9 @@ fn memory_is_flat_under_mixed_traffic() {
     stop.store(true, Ordering::Relaxed);
     let frames: usize = mixed.into_iter().map(|thread| thread.join().expect("no panic")).sum();
     let ended = stream.end();
-    let lost = ended.sent.len() - ended.arrived.len();
+    let missing = ended.sent.len() - ended.arrived.len();
     println!(
-        "{minutes} minutes, {frames} frames: {first} to {last} KiB; a stream beside lost {lost} of {}",
+        "{minutes} minutes, {frames} frames: {first} to {last} KiB; {missing} of {} datagrams beside were lost",
         ended.sent.len()
     );
     assert!(last < first + (8 << 10), "{first} to {last} KiB");
