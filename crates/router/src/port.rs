@@ -3,7 +3,7 @@
 use lockgate_engine::discipline::Invalid;
 use lockgate_engine::disciplines::cake::Compensation;
 use lockgate_engine::node::Node;
-use lockgate_engine::packet::{Header, Packet, Pool};
+use lockgate_engine::packet::{FlowId, Header, Packet, Pool};
 use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Instant, Rate};
@@ -100,6 +100,7 @@ impl RouterPort {
         self.latest = now;
         self.sequence = self.sequence.wrapping_add(1);
         let header = Header {
+            flow: ip.map_or(FlowId::default(), |ip| frames.flow_of(&ip.fields)),
             payload: slot,
             sent: now,
             stamp: now,

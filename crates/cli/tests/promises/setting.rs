@@ -353,8 +353,14 @@ impl Ended {
 
     /// Returns the delays of those that arrived, in order of size.
     pub(crate) fn delays(&self) -> Vec<Duration> {
-        let delay = |(number, at): &(u32, Instant)| at.duration_since(self.sent[*number as usize]);
-        let mut delays: Vec<Duration> = self.arrived.iter().map(delay).collect();
+        self.sent.last().map(|last| self.delays_until(*last)).unwrap_or_default()
+    }
+
+    /// Returns the delays of those that were sent until then and arrived, in order of size.
+    pub(crate) fn delays_until(&self, until: Instant) -> Vec<Duration> {
+        let timed = self.arrived.iter().map(|(number, at)| (self.sent[*number as usize], *at));
+        let delays = timed.filter(|(sent, _)| *sent <= until).map(|(sent, at)| at.duration_since(sent));
+        let mut delays: Vec<Duration> = delays.collect();
         delays.sort_unstable();
         delays
     }

@@ -110,7 +110,9 @@ fn a_masquerading_kernel_gets_the_simulated_queue() {
         let mut later: Vec<Duration> = p99s.iter().skip(1).copied().collect();
         later.sort_unstable();
         let (p99, drops, sent) = simulated(kind, seconds);
-        let voice = streams[2].delays();
+        // While the others send, which end before it.
+        let until = streams[0].sent[streams[0].sent.len() - 1];
+        let [bulk, voice] = [0, 2].map(|stream: usize| streams[stream].delays_until(until));
         println!(
             "{kind}: {:.4} Mbit/s, {:+.3} % off; sojourn p99 a second {:?} to {:?}, simulated {p99:?}; dropped {} of {}, simulated \
              {drops} of {}; voice p50 {:?}, p99 {:?}",
@@ -127,6 +129,9 @@ fn a_masquerading_kernel_gets_the_simulated_queue() {
         // A machine that stands still for longer than the pacing makes up for sends less, never more.
         assert!(rate < RATE * 1.002, "{kind}: {rate}");
         assert!(rate > RATE * 0.8, "{kind}: {rate}");
+        // In a queue of its own.
+        let [waited, own] = [&bulk, &voice].map(|delays| quantile(delays, 0.5));
+        assert!(own < waited / 4, "{kind}: the call waits {own:?}, the largest stream {waited:?}");
         let lost = total.dropped_packets as f64 / total.offered_packets as f64;
         let expected = drops as f64 / (sent + drops) as f64;
         assert!((lost - expected).abs() < 0.1, "{kind}: {lost} of the packets, simulated {expected}");
