@@ -41,16 +41,19 @@ web/dist/report.html: web/node_modules $(shell find web/src web/report.html web/
 	@touch $@
 
 # Everything is compiled once. Then two lanes run side by side, one of which mostly waits: for real time, namespaces,
-# browsers, package managers. The output of a command is printed when it ends. What this host cannot run is recorded in the
-# file LOCKGATE_SKIPPED and printed at the end.
+# browsers, package managers; its output is printed at the end. What this host cannot run is recorded in the file
+# LOCKGATE_SKIPPED and printed last.
 test: export LOCKGATE_SKIPPED = $(CURDIR)/target/skipped.txt
 test: forget-skips web
 	$(CARGO) test --workspace --locked --no-run
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line test-waiting test-computing
+	@$(MAKE) --no-print-directory test-waiting > target/waiting.txt 2>&1 & waiting=$$!; \
+	$(MAKE) --no-print-directory test-computing; status=$$?; \
+	wait $$waiting || status=$$?; cat target/waiting.txt; exit $$status
 	@tests/skips.sh $(LOCKGATE_SKIPPED)
 
 # Tests of this list wait more than they compute. The only ones that make interfaces or namespaces.
-WAITING = apply bad_hosts control control_channel driver frames kernel live monitor output reproduce_live route timestamp
+WAITING = apply bad_hosts control control_channel driver frames kernel live monitor output promises reproduce_live route \
+    timestamp
 TESTS = $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs))) \
     $(notdir $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs))))
 

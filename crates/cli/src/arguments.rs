@@ -65,8 +65,8 @@ Elsewhere than on loopback, changes need the token in LOCKGATE_TOKEN, or the one
 
 Elsewhere than on loopback, the token is read from LOCKGATE_TOKEN.")]
     Set(Set),
-    /// Reads and validates scenarios without running them: every problem at once
-    #[command(after_help = "Example:\n  lockgate check scenarios/*.toml")]
+    /// Reads and validates scenarios, and policies of routers, without running them: every problem at once
+    #[command(after_help = "Examples:\n  lockgate check scenarios/*.toml\n  lockgate check house.toml")]
     Check(Check),
     /// Runs variants of a scenario with the same seeds: which is best, and which differences are real
     #[command(after_help = "Examples:

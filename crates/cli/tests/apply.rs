@@ -161,6 +161,38 @@ fn what_is_wrong_is_said_with_its_fix() {
 }
 
 #[test]
+fn a_policy_is_checked_as_a_scenario_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("written");
+    write("house.toml", &policy("house", "10mbit"));
+    write("broken.toml", &policy("broken", "12"));
+    write(
+        "plans.toml",
+        "subscribers = \"plans.csv\"\n[router]\nmode = \"egress\"\ninterfaces = { wan = \"eth0\" }\n[port.wan]\nroot = \
+         \"shaper\"\nqueue.shaper = { kind = \"drr\", children = [\"plan\"] }\nqueue.plan = { count = \"subscribers\", kind = \
+         \"fifo\" }\n",
+    );
+    let check = |arguments: &[&str]| lockgate(&[&["check"], arguments].concat(), folder.path());
+    let output = check(&["house.toml"]);
+    assert_eq!(
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).as_ref()),
+        (Some(0), "house.toml: ok, a policy of mode egress, 1 interface, 1 port, 1 queue\n")
+    );
+    for (arguments, words) in [
+        (&["broken.toml"][..], "needs a unit"),
+        (&["plans.toml"], "cannot read `plans.csv`"),
+        (&["house.toml", "--set", "port.wan.rate=1mbit"], "is for scenarios"),
+    ] {
+        let output = check(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && errors.contains(words), "{arguments:?}: {errors}");
+    }
+    write("plans.csv", "Circuit ID\n1\n2\n3\n");
+    let output = check(&["plans.toml"]);
+    assert!(String::from_utf8_lossy(&output.stdout).ends_with("1 port, 4 queues\n"), "{output:?}");
+}
+
+#[test]
 fn the_doctor_of_routers_names_what_an_interface_lacks() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = lockgate(&["doctor", "--json", "--router", "lo", "no-such-name"], folder.path());

@@ -419,6 +419,24 @@ impl Node {
         self.each_below(0, visit);
     }
 
+    /// Calls `visit` with those of the nodes of [`each`](Self::each) whose numbers, in that order from `at`, are in
+    /// `range`. `at` is then the number of the next.
+    pub(crate) fn each_in(
+        &mut self,
+        at: &mut usize,
+        range: &core::ops::Range<usize>,
+        visit: &mut dyn FnMut(&mut Node),
+    ) {
+        if *at >= range.end {
+            return;
+        }
+        if *at >= range.start {
+            visit(self);
+        }
+        *at += 1;
+        self.contents.each_child(&mut |child| child.each_in(at, range, visit));
+    }
+
     fn each_below(&mut self, depth: usize, visit: &mut dyn FnMut(&mut Node, usize)) {
         visit(self, depth);
         self.contents.each_child(&mut |child| child.each_below(depth + 1, visit));

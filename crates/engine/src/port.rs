@@ -438,6 +438,18 @@ impl Port {
         self.root.each(&mut |node, _| visit(node));
     }
 
+    /// Calls `visit` with those of the nodes of [`each_node`](Self::each_node) whose numbers, in that order, are in
+    /// `range`. Returns the number of nodes passed, which is less than the end of the range at the end of the tree.
+    pub fn each_node_in(
+        &mut self,
+        range: &core::ops::Range<usize>,
+        visit: &mut dyn FnMut(&mut Node),
+    ) -> usize {
+        let mut at = 0;
+        self.root.each_in(&mut at, range, visit);
+        at
+    }
+
     /// Iterates over the places that are no longer in the tree.
     pub fn retired(&self) -> impl Iterator<Item = Retired> + '_ {
         self.retired.iter().copied()

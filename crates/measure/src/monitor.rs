@@ -9,12 +9,14 @@
 //! Every sample is complete: it has totals since the start besides the figures of the interval. A lost
 //! sample loses only the figures of its own interval.
 
-use lockgate_engine::discipline::DropReason;
-use lockgate_engine::node::{Counters, Tally};
-use lockgate_engine::port::{Handed, Port};
+mod interval;
+
+use lockgate_engine::port::Port;
 use lockgate_engine::units::{Duration, Instant};
 use serde::Serialize;
 
+pub use self::interval::Pass;
+use self::interval::PortState;
 use crate::histogram::Coarse;
 use crate::recording::{Event, FlowRecord, PortRecord, Recording, SOJOURN_CLASSES, Seen, Totals, Window};
 
@@ -254,26 +256,6 @@ pub struct Monitor {
     delays: Coarse,
 }
 
-#[derive(Debug, Default)]
-struct PortState {
-    transmitted: Tally,
-    places: Vec<PlaceState>,
-    parents: Vec<Option<u32>>,
-    /// Packets passed to the ring by each queue, everything below it included; empty without a ring.
-    handed: Vec<Handed>,
-}
-
-/// State of a queue at the end of the last interval, and sums over the observations since.
-#[derive(Debug, Default)]
-struct PlaceState {
-    counters: Counters,
-    drops: [u64; DropReason::ALL.len()],
-    peak: Tally,
-    packets: u128,
-    bytes: u128,
-    handed: Handed,
-}
-
 impl Monitor {
     /// Creates a monitor of a run that is at `now`.
     pub fn new(now: Instant) -> Self {
@@ -287,26 +269,29 @@ impl Monitor {
 
     /// Observes the backlog of the queues of every port, in their order.
     pub fn observe<'a>(&mut self, ports: impl Iterator<Item = (&'a mut Port, &'a mut PortRecord)>) {
-        self.observations += 1;
-        for (index, (port, record)) in ports.enumerate() {
+        self.observe_some(&mut Pass::default(), usize::MAX, ports);
+    }
+
+    /// Observes the next queues, `most` at most, from where `pass` is. Returns true once all have been observed; `pass`
+    /// is at the start then.
+    pub fn observe_some<'a>(
+        &mut self,
+        pass: &mut Pass,
+        most: usize,
+        ports: impl Iterator<Item = (&'a mut Port, &'a mut PortRecord)>,
+    ) -> bool {
+        let mut left = most;
+        for (index, (port, record)) in ports.enumerate().skip(pass.port) {
             if index >= self.ports.len() {
                 self.ports.resize_with(index + 1, PortState::default);
             }
-            let places = &mut self.ports[index].places;
-            port.each_node(&mut |node| {
-                let place = node.id() as usize;
-                if place >= places.len() {
-                    places.resize_with(place + 1, PlaceState::default);
-                }
-                let state = &mut places[place];
-                let peak = record.take_peak(node);
-                state.peak.packets = state.peak.packets.max(peak.packets);
-                state.peak.bytes = state.peak.bytes.max(peak.bytes);
-                let backlog = node.backlog();
-                state.packets += u128::from(backlog.packets);
-                state.bytes += u128::from(backlog.bytes.0);
-            });
+            if !self.ports[index].observe(pass, &mut left, port, record) {
+                return false;
+            }
         }
+        *pass = Pass::default();
+        self.observations += 1;
+        true
     }
 
     /// Repeats the last `events` events in the next sample, because the last sample was lost.
@@ -338,27 +323,47 @@ impl Monitor {
         recording: &mut [FlowRecord],
         events: &[Event],
     ) {
-        let interval = now.since(self.closed).as_secs_f64();
-        let observations = core::mem::take(&mut self.observations).max(1);
-        let mut count = 0;
-        for ((port, record), state) in ports.zip(&mut self.ports) {
-            record.learn_places(port);
-            record.seen(&mut self.seen);
-            let shown = nth(&mut sample.ports, count);
-            shown.index = count;
-            state.close(shown, port, record, &mut self.seen, interval, observations);
-            count += 1;
-        }
-        sample.ports.truncate(count);
+        self.close_some(&mut Pass::default(), usize::MAX, sample, now, ports);
         self.flows.resize_with(recording.len(), Totals::default);
         sample.flows.resize_with(recording.len(), FlowSample::default);
         for ((shown, flow), before) in sample.flows.iter_mut().zip(recording).zip(&mut self.flows) {
             flow.take_delays(&mut self.delays);
-            flow_sample(shown, flow, &mut self.delays, before, interval);
+            flow_sample(shown, flow, &mut self.delays, before, sample.interval_s);
         }
+        self.finish(sample, now, events);
+    }
+
+    /// Ends the interval of the next queues, `most` at most, from where `pass` is, and writes them into `sample`. Returns
+    /// true once all are written; [`finish`](Self::finish) follows then. `now` is the same in all calls of a pass. The
+    /// trees of the ports must stay as they are meanwhile.
+    pub fn close_some<'a>(
+        &mut self,
+        pass: &mut Pass,
+        most: usize,
+        sample: &mut Sample,
+        now: Instant,
+        ports: impl Iterator<Item = (&'a mut Port, &'a mut PortRecord)>,
+    ) -> bool {
+        let over = (now.since(self.closed).as_secs_f64(), self.observations.max(1));
+        sample.interval_s = over.0;
+        let mut left = most;
+        for (pair, state) in ports.zip(&mut self.ports).skip(pass.port) {
+            let shown = nth(&mut sample.ports, pass.port);
+            shown.index = pass.port;
+            if !state.close(pass, &mut left, shown, pair, &mut self.seen, over) {
+                return false;
+            }
+        }
+        sample.ports.truncate(pass.port);
+        *pass = Pass::default();
+        true
+    }
+
+    /// Ends the interval of which all queues are in `sample`, with the events that are new.
+    pub fn finish(&mut self, sample: &mut Sample, now: Instant, events: &[Event]) {
+        self.observations = 0;
         sample.number = self.number;
         sample.at_s = now.as_secs_f64();
-        sample.interval_s = interval;
         sample.dropped_samples = 0;
         sample.fidelity = None;
         sample.left_out = LeftOut::default();
@@ -424,126 +429,4 @@ fn flow_sample(
     shown.sent_packets = now.sent.packets;
     shown.received_packets = now.received.packets;
     shown.lost_packets_total = now.lost.packets;
-}
-
-impl PortState {
-    fn close(
-        &mut self,
-        shown: &mut PortSample,
-        port: &mut Port,
-        record: &mut PortRecord,
-        seen: &mut [Seen],
-        interval: f64,
-        observations: u64,
-    ) {
-        let transmitted = record.transmitted();
-        let bytes = transmitted.bytes.0 - self.transmitted.bytes.0;
-        self.transmitted = transmitted;
-        shown.name.clone_from(&record.setup.name);
-        shown.sent_bps = per_second(bytes, interval);
-        shown.ring_packets = port.ring_occupancy();
-        self.parents.clear();
-        self.parents.extend(port.places().iter().map(|place| place.parent));
-        self.count_handed(port);
-        let (places, parents, queues) = (&mut self.places, &self.parents, &mut shown.queues);
-        let mut count = 0;
-        port.each_node(&mut |node| {
-            let id = node.id() as usize;
-            let (Some(state), Some(seen)) = (places.get_mut(id), seen.get_mut(id)) else { return };
-            let queue = nth(queues, count);
-            count += 1;
-            state.close(queue, node.counters(), seen, interval, observations);
-            state.close_handed(queue, self.handed.get(id).copied().unwrap_or_default());
-            queue.name.clear();
-            queue.name.push_str(node.name());
-            queue.kind = node.kind();
-            queue.place = node.id();
-            queue.parent = parents.get(id).copied().flatten();
-            queue.gauges.clear();
-            node.gauges(&mut |name, value| queue.gauges.push((name, value)));
-        });
-        queues.truncate(count);
-        record.close_interval();
-    }
-
-    /// Adds up the packets passed to the device ring, for each queue with everything below it.
-    fn count_handed(&mut self, port: &Port) {
-        self.handed.clear();
-        if !port.has_ring() {
-            return;
-        }
-        self.handed.resize(self.parents.len(), Handed::default());
-        for place in 0..self.parents.len() {
-            let own = port.handed(place as u32);
-            let mut at = Some(place).filter(|_| own.packets > 0);
-            // A chain of parents is at most as long as the number of queues.
-            for _ in 0..=self.parents.len() {
-                let Some(place) = at else { break };
-                self.handed[place].packets += own.packets;
-                self.handed[place].waited_ps += own.waited_ps;
-                at = self.parents[place].map(|parent| parent as usize);
-            }
-        }
-    }
-}
-
-impl PlaceState {
-    fn close(
-        &mut self,
-        shown: &mut QueueSample,
-        counters: Counters,
-        seen: &mut Seen,
-        interval: f64,
-        observations: u64,
-    ) {
-        let then = core::mem::replace(&mut self.counters, counters);
-        shown.dropped_by.clear();
-        for (index, reason) in DropReason::ALL.into_iter().enumerate() {
-            let packets = seen.drops[index].saturating_sub(self.drops[index]);
-            if packets > 0 {
-                shown.dropped_by.push((reason.name(), packets));
-            }
-        }
-        self.drops = seen.drops;
-        let [p50, p99] = quantiles(&mut seen.sojourn);
-        let peak = core::mem::take(&mut self.peak);
-        let (packets, bytes) = (core::mem::take(&mut self.packets), core::mem::take(&mut self.bytes));
-        shown.packets = counters.backlog.packets;
-        shown.bytes = counters.backlog.bytes.0;
-        shown.mean_packets = packets as f64 / observations as f64;
-        shown.mean_bytes = bytes as f64 / observations as f64;
-        shown.peak_packets = peak.packets;
-        shown.peak_bytes = peak.bytes.0;
-        shown.offered_bps = per_second(counters.offered.bytes.0 - then.offered.bytes.0, interval);
-        shown.sent_bps = per_second(counters.sent.bytes.0 - then.sent.bytes.0, interval);
-        shown.sent_packets = counters.sent.packets - then.sent.packets;
-        shown.dropped_packets = counters.dropped.packets - then.dropped.packets;
-        shown.marked_packets = counters.marked_packets - then.marked_packets;
-        shown.sojourn_mean_s = seen.sojourn.mean().map(|picos| picos / 1e12);
-        shown.sojourn_p50_s = p50;
-        shown.sojourn_p99_s = p99;
-        shown.total = QueueTotal {
-            offered_packets: counters.offered.packets,
-            offered_bytes: counters.offered.bytes.0,
-            sent_packets: counters.sent.packets,
-            sent_bytes: counters.sent.bytes.0,
-            dropped_packets: counters.dropped.packets,
-            marked_packets: counters.marked_packets,
-            moved_packets: counters.moved_out.packets,
-            sojourn_classes: seen.classes,
-            sojourn_count: seen.sojourns.0,
-            sojourn_sum_s: seen.sojourns.1 as f64 / 1e12,
-            waited_count: 0,
-            waited_sum_s: 0.0,
-        };
-    }
-
-    fn close_handed(&mut self, shown: &mut QueueSample, handed: Handed) {
-        let then = core::mem::replace(&mut self.handed, handed);
-        let packets = handed.packets - then.packets;
-        let waited = (handed.waited_ps - then.waited_ps) as f64 / 1e12;
-        shown.waited_mean_s = (packets > 0).then(|| waited / packets as f64);
-        shown.total.waited_count = handed.packets;
-        shown.total.waited_sum_s = handed.waited_ps as f64 / 1e12;
-    }
 }

@@ -20,6 +20,7 @@ pub(crate) mod preflight;
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::ethtool;
@@ -367,4 +368,21 @@ fn make_bridge(netlink: &mut Netlink, links: &[Link]) -> Result<(), Failure> {
         let _ = netlink.delete(NAME);
         refusal.into()
     })
+}
+
+/// Waits until the veth pairs of a router that was killed on these interfaces are gone, a second at most: the kernel
+/// deletes them some time after their process.
+pub(crate) fn await_pairs_gone(policy: &Policy) -> Result<(), Refusal> {
+    const LONGEST: Duration = Duration::from_secs(1);
+    let until = Instant::now() + LONGEST;
+    let mut netlink = Netlink::open()?;
+    loop {
+        let links = netlink.links()?;
+        let is_ours = |link: &&Link| policy.interfaces.iter().any(|interface| interface.name == link.name);
+        let is_left = |link: &Link| links.iter().any(|other| other.name == near_name(link));
+        if !links.iter().filter(is_ours).any(is_left) || Instant::now() >= until {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

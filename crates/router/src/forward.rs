@@ -33,6 +33,10 @@ const NAP: Duration = Duration::from_millis(5);
 /// Pause before an interface whose queue is full is tried again.
 const FULL: Duration = Duration::from_micros(50);
 
+/// Time in which a router that is to end goes on at its rates while frames wait: sent at once, a device behind it
+/// might drop them.
+const WIND_DOWN: Duration = Duration::from_millis(500);
+
 /// Time in which the frames of a full interface are tried again after the end.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -119,19 +123,29 @@ impl<D: Dataplane> Forwarder<D> {
         // Where the kernel refuses it, sleeps end up to 50 us late.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         while !self.shared.stop.load(Ordering::Relaxed) {
-            let received = self.receive(&mut batch);
-            let now = self.dataplane.now();
-            let next = self.send_all(now)?;
-            self.shared.heartbeat.fetch_add(1, Ordering::Relaxed);
-            self.serve_orders(now);
-            let look = self.sampling.serve(now, &mut self.ports, &self.losses);
-            if received == 0 {
-                self.dataplane.wait(next.min(look).min(now + NAP))?;
-            }
+            self.round(&mut batch)?;
+        }
+        let until = self.dataplane.now() + WIND_DOWN;
+        while self.ports.iter().any(RouterPort::has_frames) && self.dataplane.now() < until {
+            self.round(&mut batch)?;
         }
         self.end(detach, &mut batch)?;
         self.losses.overruns = self.dataplane.overruns();
         Ok(self.losses)
+    }
+
+    /// Receives what has arrived, sends what may be sent, and sleeps if nothing has arrived.
+    fn round(&mut self, batch: &mut Vec<Arrival>) -> Result<(), InterfaceError> {
+        let received = self.receive(batch);
+        let now = self.dataplane.now();
+        let next = self.send_all(now)?;
+        self.shared.heartbeat.fetch_add(1, Ordering::Relaxed);
+        self.serve_orders(now);
+        let look = self.sampling.serve(now, &mut self.ports, &self.losses);
+        if received == 0 {
+            self.dataplane.wait(next.min(look).min(now + NAP))?;
+        }
+        Ok(())
     }
 
     /// Receives a batch of frames into their ports. Returns how many came.

@@ -1,10 +1,12 @@
 //! Slab of the frames that wait, with the header fields that queues read.
 
+use core::hash::BuildHasher;
 use core::net::{IpAddr, Ipv4Addr};
+use std::hash::RandomState;
 
 use lockgate_dataplane::slab::FrameSlab;
 use lockgate_engine::classify::{Fields, Headers, PROTOCOL_OTHER};
-use lockgate_engine::packet::Packet;
+use lockgate_engine::packet::{FlowId, Packet};
 
 use crate::frame::{IpHeader, set_traffic_class};
 
@@ -33,13 +35,16 @@ const OTHER: Fields = Fields {
 pub(crate) struct Frames {
     pub(crate) slab: FrameSlab,
     about: Vec<About>,
+    /// Keyed hash of flows, so that a sender cannot choose frames that share one.
+    flows: RandomState,
 }
 
 impl Frames {
     /// Creates a slab of `count` slots for frames of up to `longest` bytes.
     pub(crate) fn new(count: u32, longest: usize) -> Self {
         let about = About { fields: OTHER, ip_offset: 0, traffic_class: 0 };
-        Self { slab: FrameSlab::new(count, longest), about: vec![about; count as usize] }
+        let flows = RandomState::new();
+        Self { slab: FrameSlab::new(count, longest), about: vec![about; count as usize], flows }
     }
 
     /// Reads the frame in `slot`, for the queues. Returns its IP header, if it has one.
@@ -52,6 +57,15 @@ impl Frames {
             None => About { fields: OTHER, ip_offset: 0, traffic_class: 0 },
         };
         header
+    }
+
+    /// Returns the flow of a packet: a hash of its protocol, addresses and ports. Disciplines that have a queue for
+    /// each flow tell packets apart by it.
+    pub(crate) fn flow_of(&self, fields: &Fields) -> FlowId {
+        let Fields { protocol, source, destination, source_port, destination_port, flow_label } = *fields;
+        let hash =
+            self.flows.hash_one((protocol, source, destination, source_port, destination_port, flow_label));
+        FlowId(hash as u32)
     }
 
     /// Writes the mark that a queue set on `packet` into its frame.

@@ -3,12 +3,13 @@
 use lockgate_engine::discipline::Invalid;
 use lockgate_engine::disciplines::cake::Compensation;
 use lockgate_engine::node::Node;
-use lockgate_engine::packet::{Header, Packet, Pool};
+use lockgate_engine::packet::{FlowId, Header, Packet, Pool};
 use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Instant, Rate};
 use lockgate_measure::recording::PortRecord;
 use lockgate_scenario::policy::PolicyPort;
+use lockgate_scenario::tree::Parameters;
 
 use crate::frames::Frames;
 use crate::pacing::Pacing;
@@ -49,8 +50,8 @@ pub(crate) struct PortChange {
 
 /// A change of a port's queues.
 pub(crate) enum QueueChange {
-    /// The tree stays; these of its queues get the parameters of the policy's.
-    Reconfigure(Box<PolicyPort>, Vec<String>),
+    /// The tree stays; queues of it get these parameters.
+    Reconfigure(Vec<Parameters>),
     /// The queued packets move to this tree. After the change it is the old one.
     Replace(Node),
 }
@@ -99,6 +100,7 @@ impl RouterPort {
         self.latest = now;
         self.sequence = self.sequence.wrapping_add(1);
         let header = Header {
+            flow: ip.map_or(FlowId::default(), |ip| frames.flow_of(&ip.fields)),
             payload: slot,
             sent: now,
             stamp: now,
@@ -158,6 +160,11 @@ impl RouterPort {
         pool.recycle(packet);
     }
 
+    /// True if frames wait in it.
+    pub(crate) fn has_frames(&self) -> bool {
+        !self.port.is_empty() || !self.outgoing.is_empty()
+    }
+
     /// Moves all queued frames to `outgoing`, in the order of their arrival, unpaced.
     pub(crate) fn drain(&mut self, now: Instant, frames: &mut Frames, pool: &mut Pool) {
         let mut waiting = Vec::new();
@@ -196,9 +203,9 @@ impl RouterPort {
         let before = self.port.backlog().packets;
         let mut moved = 0;
         match &mut change.queues {
-            QueueChange::Reconfigure(policy, queues) => {
-                for queue in queues {
-                    policy.tree.reconfigure(queue, &mut self.port, now, frames)?;
+            QueueChange::Reconfigure(queues) => {
+                for parameters in queues {
+                    parameters.set(&mut self.port, now, frames)?;
                 }
             }
             QueueChange::Replace(tree) => {

@@ -23,13 +23,13 @@ use lockgate_measure::recording::{Mode as RecordingMode, PortRecord, PortSetup, 
 use lockgate_scenario::Policy;
 use lockgate_scenario::policy::{FrameIo, PolicyPort};
 
-use crate::attach::Attachment;
+use crate::attach::{Attachment, await_pairs_gone};
 use crate::control::{Applied, Engine, Misfit};
 use crate::failure::Failure;
 use crate::forward::{Forwarder, Losses, Newest, Order, Shared, orders, samples};
 use crate::frames::Frames;
 use crate::port::{PortChange, QueueChange, RouterPort};
-use crate::watchdog;
+use crate::watchdog::{self, Flags};
 
 /// Longest frame of an `AF_XDP` slot, in bytes.
 const MOST_AF_XDP: usize = 3_584;
@@ -62,9 +62,9 @@ pub struct Router {
     policy: Policy,
     attachment: Arc<Attachment>,
     workers: Vec<Worker>,
-    watchdog: Option<JoinHandle<()>>,
-    ended: Arc<AtomicBool>,
-    failed: Arc<AtomicBool>,
+    /// Its thread returns the name of an interface that is gone.
+    watchdog: Option<JoinHandle<Option<String>>>,
+    flags: Flags,
     packet_sockets: Option<String>,
 }
 
@@ -89,6 +89,7 @@ impl Router {
         options: Options,
         tell: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
+        await_pairs_gone(&policy)?;
         let attachment = Arc::new(Attachment::prepare(&policy)?);
         let all: Vec<usize> = (0..policy.ports.len()).collect();
         let groups: Vec<&[usize]> =
@@ -112,8 +113,7 @@ impl Router {
             attachment: attachment.clone(),
             workers: Vec::new(),
             watchdog: None,
-            ended: Arc::default(),
-            failed: Arc::default(),
+            flags: Flags::default(),
             packet_sockets,
         };
         for (group, (interfaces, ports)) in groups.iter().zip(opened) {
@@ -122,7 +122,7 @@ impl Router {
             let shared = Arc::new(Shared::default());
             let frames = Frames::new(frames, attachment.longest());
             let forwarder = Forwarder::new(interfaces, ports, frames, receiving, sampling, shared.clone());
-            let (attachment, failing) = (attachment.clone(), router.failed.clone());
+            let (attachment, failing) = (attachment.clone(), router.flags.failed.clone());
             let thread = thread::Builder::new()
                 .name("forward".into())
                 .spawn(move || {
@@ -138,7 +138,7 @@ impl Router {
         attachment.attach()?;
         attachment.doubts().iter().for_each(|doubt| tell(doubt));
         let watched = router.workers.iter().map(|worker| worker.shared.clone()).collect();
-        router.watchdog = watchdog::start(attachment, watched, router.ended.clone(), Box::new(tell));
+        router.watchdog = watchdog::start(attachment, watched, router.flags.clone(), Box::new(tell));
         Ok(router)
     }
 
@@ -147,9 +147,9 @@ impl Router {
         self.packet_sockets.as_deref()
     }
 
-    /// Returns a flag that is set when a thread has ended, which it does only on an error.
+    /// Returns a flag that is set when the router cannot go on: [`stop`](Self::stop) says why.
     pub fn failed(&self) -> Arc<AtomicBool> {
-        self.failed.clone()
+        self.flags.failed.clone()
     }
 
     /// Returns a reader of its samples.
@@ -168,10 +168,8 @@ impl Router {
     /// # Errors
     /// If an interface failed, now or before.
     pub fn stop(mut self) -> Result<Losses, Failure> {
-        self.ended.store(true, Ordering::Relaxed);
-        if let Some(watchdog) = self.watchdog.take() {
-            let _ = watchdog.join();
-        }
+        self.flags.ended.store(true, Ordering::Relaxed);
+        let gone = self.watchdog.take().and_then(|watchdog| watchdog.join().ok().flatten());
         for worker in &self.workers {
             worker.shared.stop.store(true, Ordering::Relaxed);
         }
@@ -184,6 +182,7 @@ impl Router {
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
+        let failed = gone.as_deref().map(gone_interface).or(failed);
         failed.map_or(Ok(total), |error| Err(error.into()))
     }
 
@@ -269,7 +268,7 @@ impl Opening<'_> {
 
 impl Drop for Router {
     fn drop(&mut self) {
-        self.ended.store(true, Ordering::Relaxed);
+        self.flags.ended.store(true, Ordering::Relaxed);
         self.attachment.detach();
         for worker in &self.workers {
             worker.shared.stop.store(true, Ordering::Relaxed);
@@ -331,12 +330,21 @@ impl Observer {
     }
 }
 
+/// Returns the error of an interface that is gone.
+fn gone_interface(name: &str) -> InterfaceError {
+    InterfaceError { what: format!("interface `{name}`"), why: std::io::Error::other("it is gone") }
+}
+
 /// Returns the change from the queues of a port to those of the new one.
 fn queue_change(old: &PolicyPort, new: &PolicyPort) -> Result<QueueChange, Misfit> {
-    if let Some(queues) = new.tree.differs_in(&old.tree) {
-        return Ok(QueueChange::Reconfigure(Box::new(new.clone()), queues));
-    }
-    new.tree.build().map(QueueChange::Replace).map_err(|why| Misfit {
+    let change = match new.tree.differs_in(&old.tree) {
+        Some(queues) => {
+            let parameters = queues.iter().map(|queue| new.tree.parameters(queue));
+            parameters.collect::<Result<_, _>>().map(QueueChange::Reconfigure)
+        }
+        None => new.tree.build().map(QueueChange::Replace),
+    };
+    change.map_err(|why| Misfit {
         problem: format!("port `{}` cannot be built: {why}", new.name),
         help: "mend the policy, and apply it again".to_owned(),
     })

@@ -1,5 +1,9 @@
 //! Watchdog: gives the interfaces back to the kernel while a forwarder stands still, or a receive queue has no
-//! socket, and says so. Also says what happens to the interfaces.
+//! socket, and says so. Also says what happens to the interfaces, and ends the router where one is gone: frames of
+//! a new interface of its name would pass by the router.
+//!
+//! It is a thread of the router's process. Where the process as a whole is stopped (SIGSTOP, a debugger), frames
+//! wait or are lost until it goes on or is killed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use lockgate_dataplane::netlink::{Link, Netlink};
+use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
 
 use crate::attach::Attachment;
 use crate::forward::Shared;
@@ -21,18 +25,29 @@ const LOOK_AT_INTERFACES: Duration = Duration::from_secs(1);
 
 type Tell = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Starts the watchdog's thread; it ends with `ended`. Returns `None` if no thread can be started.
+/// Flags that the watchdog shares with the router.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flags {
+    /// Set by the router: the watchdog ends.
+    pub(crate) ended: Arc<AtomicBool>,
+    /// Set where the router cannot go on.
+    pub(crate) failed: Arc<AtomicBool>,
+}
+
+/// Starts the watchdog's thread, which returns the name of an interface that is gone. Returns `None` if no
+/// thread can be started.
 pub(crate) fn start(
     attachment: Arc<Attachment>,
     forwarders: Vec<Arc<Shared>>,
-    ended: Arc<AtomicBool>,
+    flags: Flags,
     tell: Tell,
-) -> Option<JoinHandle<()>> {
-    let work = move || watch(&attachment, &forwarders, &ended, &tell);
+) -> Option<JoinHandle<Option<String>>> {
+    let work = move || watch(&attachment, &forwarders, &flags, &tell);
     thread::Builder::new().name("watchdog".into()).spawn(work).ok()
 }
 
-fn watch(attachment: &Attachment, forwarders: &[Arc<Shared>], ended: &AtomicBool, tell: &Tell) {
+fn watch(attachment: &Attachment, forwarders: &[Arc<Shared>], flags: &Flags, tell: &Tell) -> Option<String> {
+    let Flags { ended, failed } = flags;
     let beats =
         || -> Vec<u64> { forwarders.iter().map(|shared| shared.heartbeat.load(Ordering::Relaxed)).collect() };
     let mut seen: Vec<(u64, Instant)> = beats().into_iter().map(|beat| (beat, Instant::now())).collect();
@@ -50,7 +65,10 @@ fn watch(attachment: &Attachment, forwarders: &[Arc<Shared>], ended: &AtomicBool
         }
         if now.duration_since(looked) >= LOOK_AT_INTERFACES {
             looked = now;
-            interfaces.look(tell);
+            if let Some(gone) = interfaces.look(tell) {
+                failed.store(true, Ordering::Relaxed);
+                return Some(gone);
+            }
             unserved = attachment.unserved();
         }
         let is_still = seen.iter().any(|(_, since)| now.duration_since(*since) >= STILL);
@@ -64,6 +82,7 @@ fn watch(attachment: &Attachment, forwarders: &[Arc<Shared>], ended: &AtomicBool
             held_back = reason;
         }
     }
+    None
 }
 
 /// Reason why the interfaces are the kernel's while the router runs.
@@ -98,8 +117,8 @@ fn change(attachment: &Attachment, before: Option<&HeldBack>, now: Option<&HeldB
 
 /// State of the interfaces, as last told.
 struct Interfaces {
-    /// By name; `None`: the interface is gone.
-    known: BTreeMap<String, Option<Link>>,
+    /// By name.
+    known: BTreeMap<String, Link>,
     netlink: Option<Netlink>,
 }
 
@@ -108,30 +127,29 @@ impl Interfaces {
         let mut netlink = Netlink::open().ok();
         let links = netlink.as_mut().and_then(|netlink| netlink.links().ok()).unwrap_or_default();
         let of = |name: &str| links.iter().find(|link| link.name == name).cloned();
-        let known = attachment.interface_names().map(|name| (name.to_owned(), of(name))).collect();
+        let known =
+            attachment.interface_names().filter_map(|name| Some((name.to_owned(), of(name)?))).collect();
         Self { known, netlink }
     }
 
-    fn look(&mut self, tell: &Tell) {
-        let Some(Ok(links)) = self.netlink.as_mut().map(Netlink::links) else { return };
+    /// Says what has happened since the last look. Returns the name of an interface that is gone.
+    fn look(&mut self, tell: &Tell) -> Option<String> {
+        let Some(Ok(links)) = self.netlink.as_mut().map(Netlink::links) else { return None };
         for (name, known) in &mut self.known {
-            let now = links.iter().find(|link| link.name == *name).cloned();
-            for change in differences(known.as_ref(), now.as_ref()) {
+            // Another interface may have its name.
+            let now = links.iter().find(|link| link.name == *name && link.index == known.index);
+            let Some(now) = now else { return Some(name.clone()) };
+            for change in differences(known, now) {
                 tell(&format!("interface `{name}` {change}"));
             }
-            *known = now;
+            *known = now.clone();
         }
+        None
     }
 }
 
 /// Returns what happened to an interface, for people to read.
-fn differences(before: Option<&Link>, now: Option<&Link>) -> Vec<String> {
-    let (before, now) = match (before, now) {
-        (Some(before), Some(now)) => (before, now),
-        (Some(_), None) => return vec!["is gone".to_owned()],
-        (None, Some(_)) => return vec!["is back: start the router again".to_owned()],
-        (None, None) => return Vec::new(),
-    };
+fn differences(before: &Link, now: &Link) -> Vec<String> {
     let mut changes = Vec::new();
     if before.is_up != now.is_up {
         let what = if now.is_up { "is up" } else { "is down: frames for it are lost" };
@@ -145,6 +163,9 @@ fn differences(before: Option<&Link>, now: Option<&Link>) -> Vec<String> {
     if before.controller != now.controller {
         changes.push("is a port of another bridge: the kernel's way has changed".to_owned());
     }
+    if before.xdp != now.xdp && now.xdp != XdpMode::Absent {
+        changes.push("has another XDP program: frames that it takes pass by the router".to_owned());
+    }
     changes
 }
 
@@ -157,11 +178,15 @@ mod tests {
         let link = Link { index: 3, name: "eth1".into(), is_up: true, mtu: 1500, ..Link::default() };
         let down = Link { is_up: false, ..link.clone() };
         let longer = Link { mtu: 9000, controller: Some(7), ..link.clone() };
-        assert!(differences(Some(&link), Some(&link)).is_empty());
-        assert_eq!(differences(Some(&link), None), ["is gone"]);
-        assert_eq!(differences(Some(&link), Some(&down)), ["is down: frames for it are lost"]);
-        assert_eq!(differences(Some(&down), Some(&link)), ["is up"]);
-        let changes = differences(Some(&link), Some(&longer));
+        let taken = Link { xdp: XdpMode::Driver, ..link.clone() };
+        assert!(differences(&link, &link).is_empty());
+        assert_eq!(differences(&link, &down), ["is down: frames for it are lost"]);
+        assert_eq!(differences(&down, &link), ["is up"]);
+        assert_eq!(
+            differences(&link, &taken),
+            ["has another XDP program: frames that it takes pass by the router"]
+        );
+        let changes = differences(&link, &longer);
         assert!(changes[0].contains("9000") && changes[0].contains("again") && changes[1].contains("bridge"));
     }
 }

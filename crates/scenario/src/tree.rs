@@ -3,12 +3,33 @@
 use std::sync::Arc;
 
 use lockgate_engine::class;
-use lockgate_engine::classify::{Classifier, Rule};
-use lockgate_engine::discipline::{Child, Discipline, Invalid};
+use lockgate_engine::classify::{Classifier, Headers, Rule};
+use lockgate_engine::discipline::{Child, Context, Discipline, Invalid};
 use lockgate_engine::disciplines::{self, Visitor};
 use lockgate_engine::node::Node;
-use lockgate_engine::units::Limit;
+use lockgate_engine::port::Port;
+use lockgate_engine::units::{Instant, Limit};
 use serde::de::DeserializeOwned;
+
+type SetParameters = Box<dyn FnMut(&mut Node, &mut Context<'_>) -> Result<(), Invalid> + Send>;
+
+/// Parameters of a queue and shares of its children, read and not set yet.
+pub struct Parameters {
+    queue: Arc<str>,
+    set: SetParameters,
+}
+
+impl Parameters {
+    /// Sets them in the node of their queue, once: a second call does nothing.
+    ///
+    /// # Errors
+    /// If the discipline refuses them, or the port has no such queue.
+    pub fn set(&mut self, port: &mut Port, now: Instant, headers: &dyn Headers) -> Result<(), Invalid> {
+        let set = port.with_node(&self.queue, now, headers, &mut |node, cx| (self.set)(node, cx));
+        let missing = || Invalid::new("queue", format!("`{}` is not in the port's tree", self.queue));
+        set.unwrap_or_else(|| Err(missing()))
+    }
+}
 
 /// A tree of queues. The first is the root; every child comes after its parent.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,21 +113,23 @@ impl QueueTree {
     pub fn reconfigure(
         &self,
         name: &str,
-        port: &mut lockgate_engine::port::Port,
-        now: lockgate_engine::units::Instant,
-        headers: &dyn lockgate_engine::classify::Headers,
+        port: &mut Port,
+        now: Instant,
+        headers: &dyn Headers,
     ) -> Result<(), Invalid> {
+        self.parameters(name)?.set(port, now, headers)
+    }
+
+    /// Reads the parameters of the queue `name` and the shares of its children, to be set at once later.
+    pub fn parameters(&self, name: &str) -> Result<Parameters, Invalid> {
         let Some(queue) = self.queues.iter().find(|queue| &*queue.name == name) else {
             return Err(Invalid::new("queue", format!("`{name}` is not in the tree")));
         };
-        let shares: Vec<toml::Table> =
-            self.shares_of(queue).into_iter().map(|class| self.queues[class].share.clone()).collect();
-        let reconfigured = port.with_node(name, now, headers, &mut |node, cx| {
-            let visitor = Reconfigure { queue, shares: &shares, node, cx };
-            disciplines::visit(queue.kind, visitor).unwrap_or_else(|| Err(unknown(queue.kind)))
-        });
-        reconfigured
-            .unwrap_or_else(|| Err(Invalid::new("queue", format!("`{name}` is not in the port's tree"))))
+        let shares: Vec<&toml::Table> =
+            self.shares_of(queue).into_iter().map(|class| &self.queues[class].share).collect();
+        let read = disciplines::visit(queue.kind, ReadParameters { queue, shares });
+        let set = read.unwrap_or_else(|| Err(unknown(queue.kind)))?;
+        Ok(Parameters { queue: queue.name.clone(), set })
     }
 
     /// Returns the queues whose own parameters or children's shares differ from those in `before`. Returns
@@ -228,18 +251,20 @@ pub(crate) fn maps_rest(kind: &str, config: &toml::Table) -> bool {
     disciplines::visit(kind, MapsRest(config)).unwrap_or(false)
 }
 
-struct Reconfigure<'a, 'b, 'c> {
+struct ReadParameters<'a> {
     queue: &'a Queue,
-    shares: &'a [toml::Table],
-    node: &'a mut Node,
-    cx: &'b mut lockgate_engine::discipline::Context<'c>,
+    shares: Vec<&'a toml::Table>,
 }
 
-impl Visitor for Reconfigure<'_, '_, '_> {
-    type Output = Result<(), Invalid>;
+impl Visitor for ReadParameters<'_> {
+    type Output = Result<SetParameters, Invalid>;
 
     fn visit<D: Discipline>(self) -> Self::Output {
-        let shares = self.shares.iter().map(typed).collect::<Result<Vec<D::Share>, _>>()?;
-        self.node.reconfigure::<D>(typed(&self.queue.config)?, shares, self.cx)
+        let shares = self.shares.into_iter().map(typed).collect::<Result<Vec<D::Share>, _>>()?;
+        let mut read = Some((typed::<D::Config>(&self.queue.config)?, shares));
+        Ok(Box::new(move |node, cx| match read.take() {
+            Some((config, shares)) => node.reconfigure::<D>(config, shares, cx),
+            None => Ok(()),
+        }))
     }
 }

@@ -1,7 +1,10 @@
-//! `lockgate check`: validates scenarios without running them.
+//! `lockgate check`: validates scenarios and policies without running them.
+
+use std::path::Path;
 
 use crate::arguments::Check;
-use crate::exit::Exit;
+use crate::commands::route;
+use crate::exit::{Exit, Failure};
 use crate::output::say;
 use crate::{plans, runs, terminal};
 use lockgate::{figures, memory};
@@ -9,6 +12,12 @@ use lockgate::{figures, memory};
 pub(crate) fn check(arguments: &Check) -> Exit {
     let mut exit = Exit::Ok;
     for file in &arguments.files {
+        if is_policy(file) {
+            if let Err(failure) = check_policy(file, arguments) {
+                exit = failure.report();
+            }
+            continue;
+        }
         let read = runs::read_file(file, &arguments.overrides, arguments.memory.as_deref());
         let reckoned = read.and_then(|scenario| {
             let needed = memory::estimate(&scenario, 1);
@@ -25,12 +34,36 @@ pub(crate) fn check(arguments: &Check) -> Exit {
                     (scenario.changes.len(), "change"),
                     (scenario.expects.len(), "expectation"),
                 ];
-                let counts =
-                    counts.map(|(count, what)| format!("{count} {what}{}", figures::plural(count as f64)));
-                say!("{}: ok, {}, {} of memory", file.display(), counts.join(", "), figures::memory(needed));
+                say!("{}: ok, {}, {} of memory", file.display(), listed(&counts), figures::memory(needed));
             }
             Err(failure) => exit = failure.report(),
         }
     }
     exit
+}
+
+fn is_policy(file: &Path) -> bool {
+    lockgate::files::text(file).is_ok_and(|text| lockgate_scenario::is_policy(&text))
+}
+
+/// Checks a policy. What it needs of a host, `lockgate route --dry-run` says there.
+fn check_policy(file: &Path, arguments: &Check) -> Result<(), Failure> {
+    if let Some(setting) = arguments.overrides.first() {
+        let message = format!("`--set {setting}`: `{}` is a policy, and has no settings", file.display());
+        return Err(Failure::usage(message, "`--set` is for scenarios: edit the policy"));
+    }
+    let (origin, text) = route::read(file)?;
+    let policy = lockgate_scenario::read_policy(&text, &origin)
+        .map_err(|problems| Failure::Scenario(Box::new(problems)))?;
+    terminal::warnings(&policy.warnings);
+    let queues = policy.ports.iter().map(|port| port.tree.queues().len()).sum();
+    let counts = [(policy.interfaces.len(), "interface"), (policy.ports.len(), "port"), (queues, "queue")];
+    say!("{origin}: ok, a policy of mode {}, {}", policy.mode.name(), listed(&counts));
+    Ok(())
+}
+
+/// Formats numbers of things.
+fn listed(counts: &[(usize, &str)]) -> String {
+    let count = |(count, what): &(usize, &str)| format!("{count} {what}{}", figures::plural(*count as f64));
+    counts.iter().map(count).collect::<Vec<_>>().join(", ")
 }

@@ -26,6 +26,9 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     /// Interval at which the end is looked for.
     const LOOK: Duration = Duration::from_millis(50);
 
+    /// Longest life. Times are picoseconds in 64 bits, which end after 213 days.
+    const LONGEST_LIFE: Duration = Duration::from_hours(200 * 24);
+
     let lasting = arguments.lasting.as_deref().map(time).transpose()?;
     let every = time(&arguments.every)?;
     if !(SHORTEST_INTERVAL..=LONGEST).contains(&every) {
@@ -56,8 +59,10 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     let server = Server::start(claim, boot, router, Notifier::from_environment(), log)
         .map_err(|why| Failure::run(why, "name another directory with --state"))?;
     let until = lasting.map(|lasting| Instant::now() + Duration::from_nanos(lasting.as_picos() / 1_000));
+    let begun = Instant::now();
     let ends = || {
         interrupt::is_requested()
+            || begun.elapsed() >= LONGEST_LIFE
             || failed.load(Ordering::Relaxed)
             || until.is_some_and(|until| Instant::now() >= until)
     };
@@ -72,6 +77,10 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
         "ended: the queues are drained, the interfaces are the kernel's; {} frames lost outside the queues",
         losses.total()
     );
+    if begun.elapsed() >= LONGEST_LIFE {
+        let message = "a router runs for 200 days, which its clock has room for";
+        return Err(Failure::run(message, "start it again; the unit lockgate-route@.service does"));
+    }
     Ok(Exit::Ok)
 }
 

@@ -200,28 +200,24 @@ impl PortRecord {
         larger(peak, core::mem::take(&mut place.unseen))
     }
 
-    /// Replaces the content of `all` with the figures of each queue, by index. Entries are empty beyond the
-    /// last queue, and while no observer is attached.
-    pub fn seen(&self, all: &mut Vec<Seen>) {
-        all.iter_mut().for_each(Seen::clear);
-        all.resize_with(all.len().max(self.places.len()), Seen::default);
-        let Some(watch) = &self.watch else { return };
-        for (node, watched) in watch.places.iter().enumerate() {
+    /// Adds the figures of the queues with indices in `range` to their entries in `all`, and to those of the queues
+    /// above them; their next interval begins. Returns the number of queues that have such figures: none while no
+    /// observer is attached.
+    pub fn add_seen(&mut self, all: &mut [Seen], range: &core::ops::Range<usize>) -> usize {
+        let Self { watch: Some(watch), places, .. } = self else { return 0 };
+        let count = watch.places.len();
+        let range = range.start.min(count)..range.end.min(count);
+        for (node, watched) in range.clone().zip(&mut watch.places[range.clone()]) {
             let mut at = Some(node);
             // A chain of parents is at most as long as the number of queues.
-            for _ in 0..=self.places.len() {
+            for _ in 0..=places.len() {
                 let Some(seen) = at.and_then(|place| all.get_mut(place)) else { break };
                 seen.add(watched);
-                at = at.and_then(|place| self.places.get(place)?.parent).map(|parent| parent as usize);
+                at = at.and_then(|place| places.get(place)?.parent).map(|parent| parent as usize);
             }
+            watched.sojourn.clear();
         }
-    }
-
-    /// Starts the next interval of the figures for observers.
-    pub fn close_interval(&mut self) {
-        for place in self.watch.iter_mut().flat_map(|watch| &mut watch.places) {
-            place.sojourn.clear();
-        }
+        count
     }
 
     /// Records a packet dropped by the queue `node`.

@@ -76,8 +76,8 @@ impl Watch {
     }
 }
 
-/// Figures of one queue of a port, everything below it included. The interval ends with
-/// [`close_interval`](super::PortRecord::close_interval).
+/// Figures of one queue of a port, everything below it included, from
+/// [`add_seen`](super::PortRecord::add_seen).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     /// Sojourn times of the packets sent in the interval, in ps.
@@ -92,7 +92,7 @@ pub struct Seen {
 
 impl Seen {
     /// Removes all values but keeps the memory.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.sojourn.clear();
         *self = Self { sojourn: core::mem::take(&mut self.sojourn), ..Self::default() };
     }

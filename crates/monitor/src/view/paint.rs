@@ -51,8 +51,7 @@ pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
     frame.render_widget(Paragraph::new(Line::styled(said, style(screen, Color::Yellow))), message);
     // A live run cannot be paused.
     let hold = if screen.status.mode == "live" { "" } else { " h hold" };
-    let help =
-        format!("↑↓ queue ←→ knob +- step ⏎ type r root / find [] every ␣ freeze{hold} q quit");
+    let help = format!("↑↓ queue ←→ knob +- step ⏎ type r root / find [] every ␣ freeze{hold} q quit");
     frame.render_widget(Paragraph::new(Line::styled(help, Style::new().add_modifier(Modifier::DIM))), keys);
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn orders() -> (Sender<Order>, Orders) {
 }
 
 impl Orders {
-    /// Serves what was ordered.
+    /// Serves what was ordered, unless a sample is under way: after it.
     pub(super) fn serve(
         &mut self,
         now: Instant,
@@ -43,6 +43,9 @@ impl Orders {
         pool: &mut Pool,
         sampling: &mut Sampling,
     ) {
+        if sampling.is_under_way() {
+            return;
+        }
         for mut order in self.0.take() {
             let mut result = Ok(Applied::default());
             for change in &mut order.changes {

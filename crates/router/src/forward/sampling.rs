@@ -3,15 +3,23 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_measure::monitor::{FidelitySample, LOOKS, Monitor, Sample};
+use lockgate_measure::monitor::{FidelitySample, LOOKS, Monitor, Pass, Sample};
 use lockgate_measure::recording::Event;
 
 use super::Losses;
 use crate::port::RouterPort;
 
+/// Queues looked at between two rounds at most: some 0.2 ms.
+const SLICE: usize = 256;
+
 /// Forwarder's end.
 pub(crate) struct Sampling {
     monitor: Monitor,
+    /// Position of the look, or of the sample, that is under way.
+    pass: Pass,
+    is_under_way: bool,
+    /// End of the interval whose sample is under way.
+    closing: Option<Instant>,
     every: Duration,
     due: Instant,
     look: Instant,
@@ -31,6 +39,9 @@ pub(crate) fn samples(every: Duration) -> (Sampling, Newest) {
     let newest: Arc<Mutex<Box<Sample>>> = Arc::default();
     let sampling = Sampling {
         monitor: Monitor::new(Instant::ZERO),
+        pass: Pass::default(),
+        is_under_way: false,
+        closing: None,
         every,
         due: Instant::ZERO + every,
         look: Instant::ZERO,
@@ -48,38 +59,61 @@ impl Sampling {
         self.events.push(Event::note(now, "policy applied"));
     }
 
-    /// Takes a look if one is due. Returns the time of the next.
+    /// Takes a look if one is due, some queues at a time. Returns the time of the next.
     #[inline]
     pub(super) fn serve(&mut self, now: Instant, ports: &mut [RouterPort], losses: &Losses) -> Instant {
-        if now >= self.look {
-            self.look(now, ports, losses);
+        if now >= self.look || self.is_under_way {
+            self.advance(now, ports, losses);
         }
-        self.look
+        if self.is_under_way { now } else { self.look }
+    }
+
+    /// True if a look or a sample is under way: the trees must stay as they are until it has seen all queues.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.is_under_way
     }
 
     #[inline(never)]
-    fn look(&mut self, now: Instant, ports: &mut [RouterPort], losses: &Losses) {
-        self.monitor.observe(ports.iter_mut().map(|port| (&mut port.port, &mut port.record)));
-        if now >= self.due {
-            let ports = ports.iter_mut().map(|port| (&mut port.port, &mut port.record));
-            self.monitor.close_into(&mut self.spare, now, ports, &mut [], &self.events);
-            self.spare.dropped_samples = self.dropped;
-            let host_losses = losses.no_slot + losses.too_long + losses.down;
-            self.spare.fidelity =
-                (host_losses > 0).then(|| FidelitySample { host_losses, ..FidelitySample::default() });
-            // The forwarder never waits for a reader: while one copies, this sample is lost.
-            if let Ok(mut newest) = self.newest.try_lock() {
-                core::mem::swap(&mut *newest, &mut self.spare);
-                // They are in the sample; kept, they would grow with each change.
-                self.monitor.tell_again(self.events.len());
-                self.events.clear();
-            } else {
-                self.dropped += 1;
-                self.monitor.tell_again(self.spare.events.len());
+    fn advance(&mut self, now: Instant, ports: &mut [RouterPort], losses: &Losses) {
+        let pairs = ports.iter_mut().map(|port| (&mut port.port, &mut port.record));
+        self.is_under_way = true;
+        let Some(closing) = self.closing else {
+            if self.monitor.observe_some(&mut self.pass, SLICE, pairs) {
+                self.closing = Some(now).filter(|now| *now >= self.due);
+                self.is_under_way = self.closing.is_some();
+                self.schedule(now);
             }
+            return;
+        };
+        if self.monitor.close_some(&mut self.pass, SLICE, &mut self.spare, closing, pairs) {
+            (self.closing, self.is_under_way) = (None, false);
+            self.publish(closing, losses);
             self.due = Some(self.due + self.every).filter(|due| *due > now).unwrap_or(now + self.every);
+            self.schedule(now);
         }
+    }
+
+    fn schedule(&mut self, now: Instant) {
         self.look = (now + Duration::from_picos((self.every.as_picos() / LOOKS).max(1))).min(self.due);
+    }
+
+    /// Passes the sample of the interval that ended at `at` to the readers.
+    fn publish(&mut self, at: Instant, losses: &Losses) {
+        self.monitor.finish(&mut self.spare, at, &self.events);
+        self.spare.dropped_samples = self.dropped;
+        let host_losses = losses.no_slot + losses.too_long + losses.down;
+        self.spare.fidelity =
+            (host_losses > 0).then(|| FidelitySample { host_losses, ..FidelitySample::default() });
+        // The forwarder never waits for a reader: while one copies, this sample is lost.
+        if let Ok(mut newest) = self.newest.try_lock() {
+            core::mem::swap(&mut *newest, &mut self.spare);
+            // They are in the sample; kept, they would grow with each change.
+            self.monitor.tell_again(self.events.len());
+            self.events.clear();
+        } else {
+            self.dropped += 1;
+            self.monitor.tell_again(self.spare.events.len());
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A router between two hosts, in namespaces of its own.
 #![allow(dead_code, reason = "not every test file uses all of this")]
 
+pub(crate) mod kinds;
 #[path = "../../../../tests/skipped.rs"]
 pub(crate) mod skipped;
 
@@ -18,6 +19,11 @@ use lockgate_dataplane::socket::SocketChoice;
 use lockgate_engine::units::Duration;
 use lockgate_router::router::Router;
 use lockgate_scenario::{Policy, read_policy};
+
+/// Notes that the calling test is not run, or not in full.
+pub(crate) fn skip(why: &str) {
+    skipped::skipped(why);
+}
 
 /// Names of the router's interfaces, and of the hosts' ends of their cables.
 pub(crate) const INTERFACES: [&str; 2] = ["eth1", "eth2"];

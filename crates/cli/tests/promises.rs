@@ -1,0 +1,25 @@
+//! What the router promises, between two hosts in namespaces: real programs, trials, floods, interfaces that change.
+//!
+//! The tests are short by default. `LOCKGATE=path` names another build of the command; the variables that make
+//! a test a long one are with it, and docs/measurements/router.md has what they showed.
+#![cfg(target_os = "linux")]
+#![allow(clippy::print_stdout, reason = "figures for the person who runs the test alone")]
+
+#[path = "promises/classes.rs"]
+mod classes;
+#[path = "promises/clients.rs"]
+mod clients;
+#[path = "../../router/tests/common/mod.rs"]
+mod common;
+#[path = "promises/hostile.rs"]
+mod hostile;
+#[path = "promises/memory.rs"]
+mod memory;
+#[path = "promises/misfits.rs"]
+mod misfits;
+#[path = "promises/setting.rs"]
+mod setting;
+#[path = "promises/trials.rs"]
+mod trials;
+#[path = "promises/twin.rs"]
+mod twin;

@@ -1,0 +1,127 @@
+//! Ten thousand subscribers, each with a class of his own, beside eight: frames a second, processor time, silences.
+//!
+//! `LOCKGATE_FRAMES=1000000` frames are sent as fast as possible, `LOCKGATE_CLASSES=10000` is the number of classes.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lockgate_dataplane::dataplane::Dataplane;
+use lockgate_dataplane::socket::SocketChoice;
+
+use super::common::Network;
+use super::setting::{Ended, Running, Stream, network, number, quantile};
+
+/// Table of `count` subscribers with this rate, of 10.64.0.0 and on, and of the hosts' network as the last.
+fn table(count: u64, changed: Option<u64>) -> String {
+    let mut text = "Circuit ID,IPv4,Download Min Mbps,Download Max Mbps\n".to_owned();
+    for number in 0..count {
+        let [_, b, c, d] = (number as u32).to_be_bytes();
+        let most = if changed == Some(number) { 101 } else { 100 };
+        writeln!(text, "s{number},10.{}.{c}.{d},1,{most}", 64 + b).expect("text");
+    }
+    text
+}
+
+/// A bridge with a class for each subscriber, and one for all others.
+const POLICY: &str = r#"
+subscribers = "plans.csv"
+[router]
+mode = "bridge"
+interfaces = { lan = "eth1", wan = "eth2" }
+[port."lan->wan"]
+root = "shaper"
+[port."lan->wan".queue]
+shaper = { kind = "htb", children = ["line"] }
+line = { kind = "class", rate = "10gbit", children = ["plan", "rest"] }
+plan = { count = "subscribers", kind = "fq_codel", rate = "$download_min", ceil = "$download_max", match = [{ destination = "$ipv4" }] }
+rest = { kind = "fifo", rate = "100mbit" }
+"#;
+
+/// Starts a router with so many subscribers.
+fn start(network: &Network, classes: u64) -> Running {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+    write("policy.toml", POLICY);
+    write("plans.csv", &table(classes, None));
+    Running::start_in(network, Arc::new(folder), &["--fresh"])
+}
+
+/// Sends frames to all subscribers in turn, as fast as they are taken. Returns how many a second reached the other host,
+/// which share, and the router's processor time for each.
+fn flood(network: &Network, router: &Running, classes: u64, count: u64) -> (f64, f64, Duration) {
+    let mut sender = network.open(0, SocketChoice::Packet, 1_514);
+    let mut receiver = network.open(1, SocketChoice::Packet, 1_514);
+    receiver.discard();
+    let counting = thread::spawn(move || {
+        let (mut arrived, mut last) = (0_u64, receiver.now());
+        while receiver.now().since(last) < lockgate_engine::units::Duration::from_secs(1) {
+            while receiver.next_arrival(0).is_some() {
+                receiver.take_frame(0, &mut |_| arrived += 1);
+                last = receiver.now();
+            }
+            let nap = receiver.now() + lockgate_engine::units::Duration::from_millis(1);
+            receiver.wait(nap).expect("there");
+        }
+        arrived
+    });
+    let mut frame = vec![2, 0, 0, 0, 9, 1, 2, 0, 0, 0, 9, 2, 8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0];
+    frame.extend([198, 51, 100, 9, 0, 0, 0, 0, 0x10, 0, 0, 53, 0, 26, 0, 0]);
+    frame.resize(60, 0);
+    let (begun, used) = (Instant::now(), router.processor_time());
+    let mut sent = 0;
+    while sent < count {
+        let batch: Vec<Vec<u8>> = (sent..count.min(sent + 64))
+            .map(|number| {
+                let [_, b, c, d] = ((number % classes) as u32).to_be_bytes();
+                frame[30..34].copy_from_slice(&[10, 64 + b, c, d]);
+                frame.clone()
+            })
+            .collect();
+        let views: Vec<&[u8]> = batch.iter().map(Vec::as_slice).collect();
+        sent += sender.transmit(0, &views).expect("there").taken as u64;
+    }
+    let took = begun.elapsed();
+    let arrived = counting.join().expect("no panic");
+    let used = router.processor_time().saturating_sub(used);
+    (arrived as f64 / took.as_secs_f64(), arrived as f64 / count as f64, used / (arrived.max(1) as u32))
+}
+
+/// Prints the delays of a stream, and expects all of it.
+fn show(ended: &Ended, what: &str) {
+    let delays = ended.delays();
+    let [p50, p99, p999, most] = [0.5, 0.99, 0.999, 1.0].map(|share| quantile(&delays, share));
+    println!("{what}: delay p50 {p50:?}, p99 {p99:?}, p99.9 {p999:?}, most {most:?}");
+    ended.expect_all(0, what);
+}
+
+#[test]
+fn ten_thousand_classes_are_served_sampled_and_changed_in_place() {
+    let most = number("LOCKGATE_CLASSES", 1_000);
+    for classes in [8, most] {
+        let Some(network) = network("bridge") else { return };
+        let router = start(&network, classes);
+        let (rate, share, each) = flood(&network, &router, classes, number("LOCKGATE_FRAMES", 20_000));
+        println!("{classes} classes: {rate:.0} frames/s, {:.2} % arrived, {each:?} a frame", share * 100.0);
+        assert!(share > 0.0);
+        // Each second samples of all classes are taken.
+        let stream = Stream::start(&network, "bridge", 2_000, 100, 5_000);
+        thread::sleep(Duration::from_secs(number("LOCKGATE_SECONDS", 2)));
+        show(&stream.end(), &format!("{classes} classes, sampled"));
+        // One subscriber's plan changes: his class alone is touched.
+        let stream = Stream::start(&network, "bridge", 2_000, 100, 5_000);
+        thread::sleep(Duration::from_millis(500));
+        router.write("plans.csv", &table(classes, Some(classes / 2)));
+        let begun = Instant::now();
+        let output = router.control(&["apply", "policy.toml"]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let last = said.lines().last().unwrap_or_default();
+        println!("{classes} classes: the table is applied in {:?}: {last}", begun.elapsed());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(said.contains("1 line added, 1 removed; 0 packets moved"), "{said}");
+        thread::sleep(Duration::from_millis(500));
+        show(&stream.end(), &format!("{classes} classes, one changed"));
+        router.stop();
+    }
+}

@@ -1,0 +1,237 @@
+//! Interfaces that do not fit, or change while the router runs: a clear error or a stated behaviour, and frames never pass
+//! by the router unsaid.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use lockgate_dataplane::clock::MonotonicClock;
+use lockgate_dataplane::interfaces::{Interfaces, Options};
+use lockgate_dataplane::socket::SocketChoice;
+
+use super::common::Network;
+use super::setting::{
+    FIFO, MODES, Running, Stream, address, dotted, found, head, network, policy, run, run_well, spawn,
+};
+
+const RATE: &str = "16mbit";
+
+/// Starts a router that cannot start. Expects its exit code, and these words; nothing is left of it.
+#[track_caller]
+fn refused(network: &Network, text: &str, code: i32, words: &[&str]) {
+    let before = network.links();
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("policy.toml"), text).expect("written");
+    for options in [&["--fresh"][..], &["--dry-run"]] {
+        let _ = std::fs::remove_file(folder.path().join("log"));
+        let status =
+            spawn(&network.router, &mut Running::command(folder.path(), options)).wait().expect("ended");
+        let log = std::fs::read_to_string(folder.path().join("log")).expect("a log");
+        assert_eq!(status.code(), Some(code), "{options:?}: {log}");
+        for word in words {
+            assert!(log.contains(word), "{options:?}: `{word}` is not in\n{log}");
+        }
+    }
+    assert_eq!(network.links(), before, "{words:?}");
+}
+
+/// Sets something of the router's namespace.
+fn ip(network: &Network, arguments: &str) {
+    run_well(&network.router, "ip", &arguments.split(' ').collect::<Vec<_>>());
+}
+
+#[test]
+fn an_interface_that_does_not_fit_is_named() {
+    if found("ip").is_none() {
+        return super::common::skip("no ip");
+    }
+    for mode in MODES {
+        let Some(network) = network(mode) else { return };
+        let good = policy(mode, RATE, FIFO);
+        refused(&network, &good.replace("eth2", "eth9"), 2, &["there is no interface `eth9`", "eth1, eth2"]);
+        ip(&network, "link set eth2 down");
+        refused(&network, &good, 2, &["interface `eth2` is down", "ip link set eth2 up"]);
+        ip(&network, "link set eth2 up");
+        refused(&network, &good.replace("eth2", "lo"), 2, &["`lo`"]);
+        if mode == "bridge" {
+            ip(&network, "link add other type bridge");
+            ip(&network, "link set eth2 master other");
+            refused(&network, &good, 2, &["eth1 and eth2 are not ports of the same bridge"]);
+            ip(&network, "link set eth2 nomaster");
+            refused(&network, &good, 2, &["eth1 and eth2 are not ports of the same bridge"]);
+            ip(&network, "link set eth2 master lockgate");
+            ip(&network, "link delete other");
+        }
+        // A program of another owner.
+        let options = Options { sockets: SocketChoice::AfXdp, ..Options::default() };
+        let clock = MonotonicClock::start();
+        let opened = network.router.inside(|| Interfaces::open(&["eth2"], options, clock)).expect("entered");
+        let Ok(opened) = opened else { return super::common::skip("no AF_XDP") };
+        if mode == "egress" {
+            // It is on the other way.
+            Running::start(&network, &good, &[]).stop();
+        } else {
+            refused(
+                &network,
+                &good,
+                2,
+                &["interface `eth2` has an XDP program", "bpftool net show dev eth2"],
+            );
+        }
+        drop(opened);
+        let running = Running::start(&network, &good, &[]);
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("policy.toml"), &good).expect("written");
+        let status = spawn(&network.router, &mut Running::command(folder.path(), &[])).wait().expect("ended");
+        let log = std::fs::read_to_string(folder.path().join("log")).expect("a log");
+        assert!(status.code() == Some(2) && log.contains("another router runs on `eth"), "{mode}: {log}");
+        running.stop();
+    }
+}
+
+#[test]
+fn without_rights_nothing_is_begun() {
+    let Some(network) = network("egress") else { return };
+    let before = network.links();
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("policy.toml"), policy("egress", RATE, FIFO)).expect("written");
+    let path = folder.path();
+    std::os::unix::fs::chown(path, Some(65_534), Some(65_534)).expect("set");
+    let command = Running::command(path, &["--fresh"]);
+    // Another user may not run what is in a home directory.
+    let copy = path.join("lockgate");
+    std::fs::copy(command.get_program(), &copy).expect("copied");
+    let mut unprivileged = Command::new(&copy);
+    unprivileged.args(command.get_args()).current_dir(path).uid(65_534).gid(65_534);
+    unprivileged.stdout(Stdio::null()).stderr(Stdio::piped());
+    let output = spawn(&network.router, &mut unprivileged).wait_with_output().expect("ended");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("network namespace") && said.contains("lockgate doctor --router"), "{said}");
+    assert_eq!(network.links(), before);
+}
+
+/// True if the hosts reach each other.
+fn reaches(network: &Network, mode: &str) -> bool {
+    let other = dotted(address(mode, 1));
+    run(&network.hosts[0], "ping", &["-c", "3", "-i", "0.05", "-W", "2", &other]).status.success()
+}
+
+#[test]
+fn an_interface_may_go_down_and_change_while_the_router_runs() {
+    if found("ip").is_none() || found("ping").is_none() {
+        return super::common::skip("no ip and ping");
+    }
+    for mode in MODES {
+        let Some(network) = network(mode) else { return };
+        let router = Running::start(&network, &policy(mode, RATE, FIFO), &[]);
+        let stream = Stream::start(&network, mode, 500, 500, 5_000);
+        thread::sleep(Duration::from_millis(300));
+        ip(&network, "link set eth2 down");
+        router.expect("interface `eth2` is down: frames for it are lost");
+        ip(&network, "link set eth2 up");
+        router.expect("interface `eth2` is up");
+        ip(&network, "link set eth2 mtu 1400");
+        router.expect("interface `eth2` has an MTU of 1400 bytes, before 1500");
+        ip(&network, "link set eth2 mtu 1500");
+        router.expect("interface `eth2` has an MTU of 1500 bytes, before 1400");
+        ip(&network, "link set eth2 mtu 3000");
+        router.expect("start the router again to carry longer frames");
+        ip(&network, "link set eth2 mtu 1500");
+        if mode == "bridge" {
+            ip(&network, "link set eth2 nomaster");
+            router.expect("is a port of another bridge");
+            ip(&network, "link set eth2 master lockgate");
+        }
+        assert!(reaches(&network, mode), "{mode}");
+        let ended = stream.end();
+        println!("{mode}: lost {} of {}", ended.sent.len() - ended.arrived.len(), ended.sent.len());
+        let (last, sent) = (ended.arrived.last().expect("datagrams").0 as usize, ended.sent.len());
+        assert!(last + 1 == sent, "{mode}: traffic goes on: {last} of {sent}");
+        let log = router.stop();
+        assert!(!log.contains("stands still"), "{log}");
+    }
+}
+
+#[test]
+fn a_router_ends_where_an_interface_is_gone_and_starts_where_it_is_back() {
+    if found("ip").is_none() {
+        return super::common::skip("no ip");
+    }
+    for mode in MODES {
+        let Some(network) = network(mode) else { return };
+        let text = policy(mode, RATE, FIFO);
+        let router = Running::start(&network, &text, &[]);
+        let folder = router.folder();
+        ip(&network, "link delete eth2");
+        // Another of the same name: its frames would pass by this router.
+        ip(&network, "link add eth2 type veth peer name line");
+        ip(&network, "link set line up");
+        ip(&network, "link set eth2 up");
+        let (code, log) = router.wait();
+        assert_eq!(code, Some(1), "{mode}: {log}");
+        assert!(log.contains("interface `eth2`: it is gone"), "{mode}: {log}");
+        let left = network.links();
+        assert!(!left.iter().any(|link| link.name.starts_with("lg")), "{mode}: {left:?}");
+        if mode == "bridge" {
+            ip(&network, "link set eth2 master lockgate");
+        }
+        Running::start_in(&network, folder, &[]).stop();
+    }
+}
+
+#[test]
+fn queues_of_an_interface_may_change_while_the_router_runs() {
+    if found("ip").is_none() || found("ethtool").is_none() || found("ping").is_none() {
+        return super::common::skip("no ip, ethtool and ping");
+    }
+    let Some(network) = Network::make(1_500) else { return };
+    // Cables whose ends at the router have four queues.
+    for side in 0..2 {
+        let mut resident = Command::new("sleep");
+        let mut resident = spawn(&network.hosts[side], resident.arg("60"));
+        let [near, far] = [format!("q{side}"), format!("p{side}")];
+        ip(&network, &format!("link add {near} numrxqueues 4 numtxqueues 4 type veth peer name {far}"));
+        ip(&network, &format!("link set {far} netns {}", resident.id()));
+        ip(&network, &format!("link set {near} up"));
+        let address = format!("10.3.0.{}/24", side + 1);
+        run_well(&network.hosts[side], "ip", &["link", "set", &far, "up"]);
+        run_well(&network.hosts[side], "ip", &["address", "add", &address, "dev", &far]);
+        resident.kill().expect("killed");
+        resident.wait().expect("ended");
+    }
+    let text = policy("bridge", RATE, FIFO).replace("eth1", "q0").replace("eth2", "q1");
+    let router = Running::start(&network, &text, &[]);
+    let stream = Stream::start(&network, "bridge", 500, 500, 5_000);
+    for count in ["1", "4", "2"] {
+        for name in ["q0", "q1"] {
+            run_well(&network.router, "ethtool", &["-L", name, "rx", count, "tx", count]);
+        }
+        thread::sleep(Duration::from_millis(200));
+        assert!(reaches(&network, "bridge"), "{count} queues");
+    }
+    let ended = stream.end();
+    println!("lost {} of {}", ended.sent.len() - ended.arrived.len(), ended.sent.len());
+    let log = router.stop();
+    assert!(log.contains("; 0 frames lost"), "{log}");
+}
+
+#[test]
+fn a_policy_for_other_interfaces_is_refused_and_the_old_one_runs() {
+    let Some(network) = network("egress") else { return };
+    let text = policy("egress", RATE, FIFO);
+    let router = Running::start(&network, &text, &[]);
+    for (wrong, words) in [
+        (text.replace("eth2", "eth1"), "the interfaces (wan = eth1) are not those of the running router"),
+        (text.replace("egress", "ingress"), "mode `ingress` is not that of the running router"),
+        (format!("{}[port.wan]\nring = 16\nqueue.q = {FIFO}\n", head("egress", "")), "`clock` or `ring`"),
+    ] {
+        router.write("new.toml", &wrong);
+        let output = router.control(&["apply", "new.toml"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(words), "{said}");
+    }
+    assert_eq!(router.status()["policy"].as_str(), Some(&*text));
+    router.stop();
+}

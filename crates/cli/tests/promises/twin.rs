@@ -1,0 +1,139 @@
+//! The kernel routes and masquerades, the router queues what leaves: beside a simulation of the same port.
+//!
+//! `LOCKGATE_SECONDS` is the length of each run.
+
+use std::time::{Duration, Instant};
+
+use lockgate_router::control::Engine;
+use serde_json::Value;
+
+use super::common::ROUTER_ADDRESSES;
+use super::setting::{Ended, Stream, dotted, has, head, lockgate, network, number, quantile, run_well};
+
+/// Streams: name, datagrams a second, and payload in bytes; 12.2 Mbit/s for a port of 10 Mbit/s.
+const STREAMS: [(&str, u64, usize); 3] = [("bulk", 830, 1_200), ("other", 390, 1_200), ("voice", 50, 160)];
+const RATE: f64 = 10e6;
+
+/// Bytes of a frame beyond the payload: UDP, IPv4, Ethernet.
+const HEADERS: usize = 42;
+
+/// Table of the port, as a policy and a scenario have it.
+fn port(name: &str, kind: &str) -> String {
+    format!("[port.\"{name}\"]\nqueue.q = {{ kind = \"{kind}\" }}\n")
+}
+
+/// Simulates the port between two hosts with the same streams. Returns the p99 of its sojourn times, its drops and the
+/// packets that it sent.
+fn simulated(kind: &str, seconds: u64) -> (Duration, u64, u64) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut text = format!(
+        "title = \"twin\"\nduration = \"{seconds}s\"\nwarmup = \"1s\"\nnode = {{ a = {{}}, b = {{}} }}\nlink.line = {{ between = [\"a\", \
+         \"b\"], rate = \"10mbit\" }}\n{}",
+        port("a->b", kind)
+    );
+    for (name, rate, payload) in STREAMS {
+        let (size, gap) = (payload + HEADERS, 1_000_000 / rate);
+        let flow =
+            format!("[flow.{name}]\nfrom = \"a\"\nto = \"b\"\nsize = \"{size}B\"\ngap = \"{gap}us\"\n");
+        text.push_str(&flow);
+    }
+    std::fs::write(folder.path().join("twin.toml"), text).expect("written");
+    let output = lockgate(folder.path()).args(["run", "twin.toml", "--json"]).output().expect("run");
+    let summary: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    let queue = &summary["ports"]["a:b"]["queues"]["q"];
+    let count = |key: &str| queue[key].as_u64().unwrap_or_else(|| panic!("no `{key}` in {queue}"));
+    let p99 = queue["sojourn_s"]["p99"].as_f64().unwrap_or_else(|| panic!("no p99 in {queue}"));
+    (Duration::from_secs_f64(p99), count("dropped_packets"), count("sent_packets"))
+}
+
+/// Bits a second that arrived, all streams together, after the first second.
+fn received_rate(streams: &[Ended]) -> f64 {
+    let sized = streams.iter().zip(STREAMS).flat_map(|(stream, (_, _, payload))| {
+        stream.arrived.iter().map(move |(_, at)| (*at, (payload + HEADERS) as f64 * 8.0))
+    });
+    let mut all: Vec<(Instant, f64)> = sized.collect();
+    all.sort_unstable_by_key(|(at, _)| *at);
+    let begun = all[0].0 + Duration::from_secs(1);
+    let end = streams.iter().filter_map(|stream| stream.sent.last()).min().copied().expect("datagrams");
+    all.retain(|(at, _)| (begun..end).contains(at));
+    let bits: f64 = all.iter().skip(1).map(|(_, bits)| bits).sum();
+    bits / (all[all.len() - 1].0 - all[0].0).as_secs_f64()
+}
+
+#[test]
+fn a_masquerading_kernel_gets_the_simulated_queue() {
+    if !has(&["nft"]) {
+        return;
+    }
+    let seconds = number("LOCKGATE_SECONDS", 4);
+    for kind in ["cake", "fq_codel"] {
+        let Some(network) = network("egress") else { return };
+        for rule in [
+            "add table ip nat",
+            "add chain ip nat post { type nat hook postrouting priority 100; }",
+            "add rule ip nat post oifname eth2 masquerade",
+        ] {
+            run_well(&network.router, "nft", &[rule]);
+        }
+        let text = format!("{}{}", head("egress", ""), port("wan", kind));
+        let (mut router, _) = network.start(&text.replace("queue.q", "rate = \"10mbit\"\nqueue.q"));
+        let streams: Vec<Stream> = (5_000..)
+            .zip(STREAMS)
+            .map(|(to, (_, rate, payload))| Stream::start(&network, "egress", rate, payload, to))
+            .collect();
+        let mut p99s: Vec<Duration> = Vec::new();
+        let mut number = None;
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(seconds) {
+            std::thread::sleep(Duration::from_millis(100));
+            if let Some(sample) = router.sample().filter(|sample| number != Some(sample.number)) {
+                number = Some(sample.number);
+                p99s.extend(sample.ports[0].queues[0].sojourn_p99_s.map(Duration::from_secs_f64));
+            }
+        }
+        let total = router.sample().expect("samples").ports[0].queues[0].total.clone();
+        let streams: Vec<Ended> = streams.into_iter().map(Stream::end).collect();
+        assert_eq!(router.stop().expect("drained").total(), 0);
+        let masked = run_well(&network.router, "nft", &["list", "ruleset"]);
+        assert!(masked.contains("masquerade"), "{masked}");
+        let sources = streams.iter().map(|stream| stream.source);
+        let gateway = std::net::IpAddr::from(ROUTER_ADDRESSES[1]);
+        assert!(
+            sources.clone().all(|source| source == Some(gateway)),
+            "not {}: {:?}",
+            dotted(ROUTER_ADDRESSES[1]),
+            sources.collect::<Vec<_>>()
+        );
+        let rate = received_rate(&streams);
+        // The first second fills the queue.
+        let mut later: Vec<Duration> = p99s.iter().skip(1).copied().collect();
+        later.sort_unstable();
+        let (p99, drops, sent) = simulated(kind, seconds);
+        // While the others send, which end before it.
+        let until = streams[0].sent[streams[0].sent.len() - 1];
+        let [bulk, voice] = [0, 2].map(|stream: usize| streams[stream].delays_until(until));
+        println!(
+            "{kind}: {:.4} Mbit/s, {:+.3} % off; sojourn p99 a second {:?} to {:?}, simulated {p99:?}; dropped {} of {}, simulated \
+             {drops} of {}; voice p50 {:?}, p99 {:?}",
+            rate / 1e6,
+            (rate / RATE - 1.0) * 100.0,
+            later.first(),
+            later.last(),
+            total.dropped_packets,
+            total.offered_packets,
+            sent + drops,
+            quantile(&voice, 0.5),
+            quantile(&voice, 0.99),
+        );
+        // A machine that stands still for longer than the pacing makes up for sends less, never more.
+        assert!(rate < RATE * 1.002, "{kind}: {rate}");
+        assert!(rate > RATE * 0.8, "{kind}: {rate}");
+        // In a queue of its own.
+        let [waited, own] = [&bulk, &voice].map(|delays| quantile(delays, 0.5));
+        assert!(own < waited / 4, "{kind}: the call waits {own:?}, the largest stream {waited:?}");
+        let lost = total.dropped_packets as f64 / total.offered_packets as f64;
+        let expected = drops as f64 / (sent + drops) as f64;
+        assert!((lost - expected).abs() < 0.1, "{kind}: {lost} of the packets, simulated {expected}");
+    }
+}
