@@ -23,6 +23,9 @@ use crate::table::{Table, fault};
 /// Results of tasks, by their index: the row, or why the run failed.
 type Results = BTreeMap<usize, Result<Row, String>>;
 
+/// Failed task: its settings, its seed, the error, and the command that repeats it.
+type FailedRun = (Vec<String>, u64, String, String);
+
 /// A plan, its tasks, and where their results are kept.
 #[pyclass(frozen, module = "lockgate._lockgate")]
 pub(crate) struct Plan {
@@ -261,8 +264,8 @@ impl Plan {
         })
     }
 
-    /// Returns the index, settings, seed, error and repeating command of each failed task.
-    fn failed(&self, py: Python<'_>) -> PyResult<Vec<(Vec<String>, u64, String, String)>> {
+    /// Returns the failed tasks.
+    fn failed(&self, py: Python<'_>) -> PyResult<Vec<FailedRun>> {
         py.detach(|| match &self.kept {
             Kept::Memory(memory) => {
                 let failure = |(index, result): (&usize, &Result<Row, String>)| {

@@ -240,15 +240,15 @@ fn bits(slots: usize) -> u32 {
 
 /// Two winner trees: the slots that change most often, and all others.
 pub(crate) struct Pair<E> {
-    busy: Groups<E>,
-    others: Groups<E>,
+    busy: WideTree<E>,
+    others: WideTree<E>,
     /// First slot of `others`.
     split: usize,
 }
 
 impl<E: Entry> Pair<E> {
     fn new(leaf: impl Fn(usize) -> E, slots: usize, busy: usize) -> Self {
-        Self { busy: Groups::new(&leaf, 0..busy), others: Groups::new(&leaf, busy..slots), split: busy }
+        Self { busy: WideTree::new(&leaf, 0..busy), others: WideTree::new(&leaf, busy..slots), split: busy }
     }
 
     #[inline(always)]
@@ -276,14 +276,14 @@ const FAN: usize = 4;
 struct Group<E>([E; FAN]);
 
 /// Winner tree of four entries a group; the winners of groups 4 k + 1 to 4 k + 4 are the entries of group k.
-struct Groups<E> {
+struct WideTree<E> {
     groups: Box<[Group<E>]>,
     winner: E,
     /// Index of the first group of the last level, which holds the slots.
     leaves: usize,
 }
 
-impl<E: Entry> Groups<E> {
+impl<E: Entry> WideTree<E> {
     fn new(leaf: &impl Fn(usize) -> E, slots: core::ops::Range<usize>) -> Self {
         let (mut above, mut level) = (0, 1);
         while level * FAN < slots.len() {
