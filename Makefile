@@ -58,13 +58,13 @@ TESTS = $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs))) \
     $(notdir $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs))))
 
 test-waiting:
-	RUST_TEST_THREADS=4 $(CARGO) test --workspace --locked $(WAITING:%=--test %)
+	RUST_TEST_THREADS=4 $(CARGO) test --workspace --locked --no-fail-fast $(WAITING:%=--test %)
 	cd web && npm test
 	@# With these options the artifacts of `cargo test` are used: its features are those of all tests.
 	@CARGO="$(CARGO)" LOCKGATE_PYTHON_BUILD="--workspace --lib --tests" tests/python.sh
 
 test-computing: lint
-	$(CARGO) test --workspace --locked --lib --bins $(patsubst %,--test %,$(filter-out $(WAITING),$(TESTS)))
+	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins $(patsubst %,--test %,$(filter-out $(WAITING),$(TESTS)))
 	$(CARGO) test --workspace --locked --doc
 
 python-test:

@@ -8,9 +8,9 @@
 //!       ingress   eth1 (driver) -> [port] -> rx1 ~ lg1 --reinsert--> eth1 -> kernel
 //! ```
 //!
-//! `lgN ~ rxN` is a veth pair for the interface with index N ([`pairs`]): frames arrive there whole, of the
+//! `lgN ~ rxN` is a veth pair for the interface with index N (`attach/pairs.rs`): frames arrive there whole, of the
 //! interface's length, with their checksums and VLAN tags (decision 091). A program in the driver spares the
-//! pair, where the driver has whole frames ([`preflight`], decision 106).
+//! pair, where the driver has whole frames (`attach/preflight.rs`, decision 106).
 //!
 //! Invariant: everything hangs on file descriptors of this process. Without it, however it ends, the kernel
 //! detaches the programs and deletes the pairs, and frames take the kernel's way again.

@@ -90,12 +90,16 @@ impl Config {
     }
 }
 
+/// Flows whose bytes are counted. Where more come, all are forgotten, and count as short again: a router that runs
+/// for months meets any number of them.
+const KNOWN_FLOWS: usize = 1 << 20;
+
 /// Two classes by age.
 pub struct Run2c {
     config: Config,
     /// Short and long, or one child for both.
     children: Vec<Node>,
-    /// Bytes that arrived of each flow; by `bytes` only.
+    /// Bytes that arrived of each flow; by `bytes` only. At most [`KNOWN_FLOWS`].
     ages: BTreeMap<FlowId, u64>,
     /// Child that is served first; the first one, unless they take turns.
     next: usize,
@@ -177,11 +181,33 @@ impl Run2c {
             // Every TCP segment has at least one flag.
             By::Sequence => packet.tcp_flags != 0 && self.config.is_early(packet.tcp_sequence),
             By::Bytes => {
+                if self.ages.len() >= KNOWN_FLOWS && !self.ages.contains_key(&packet.flow) {
+                    self.ages.clear();
+                }
                 let age = self.ages.entry(packet.flow).or_default();
                 let short = *age < self.config.threshold.0;
                 *age = age.saturating_add(u64::from(packet.length));
                 short
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_of_flows_takes_bounded_memory() {
+        let config = Config { by: By::Bytes, threshold: Bytes(1), ..Config::default() };
+        let mut queue = Run2c { config, children: Vec::new(), ages: BTreeMap::new(), next: 0 };
+        let packet = |flow: usize| Header { flow: FlowId(flow as u32), length: 100, ..Header::default() };
+        for flow in 0..KNOWN_FLOWS {
+            assert!(queue.is_short(&packet(flow)));
+        }
+        assert!(!queue.is_short(&packet(7)), "known");
+        assert!(queue.is_short(&packet(KNOWN_FLOWS)), "one more");
+        assert!(queue.is_short(&packet(7)), "forgotten");
+        assert_eq!(queue.ages.len(), 2);
     }
 }
