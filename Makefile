@@ -58,7 +58,7 @@ TESTS = $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs))) \
     $(notdir $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs))))
 
 test-waiting:
-	RUST_TEST_THREADS=4 $(CARGO) test --workspace --locked --no-fail-fast $(WAITING:%=--test %)
+	$(CARGO) test --workspace --locked --no-fail-fast $(WAITING:%=--test %)
 	cd web && npm test
 	@# With these options the artifacts of `cargo test` are used: its features are those of all tests.
 	@CARGO="$(CARGO)" LOCKGATE_PYTHON_BUILD="--workspace --lib --tests" tests/python.sh

@@ -9,6 +9,7 @@
 //! caller's part. The optimiser is that of the crate `optimizer` (decision 104); here stand only what it is
 //! told and the end of the search.
 
+mod found;
 mod goal;
 mod optimiser;
 mod pattern;
@@ -16,6 +17,7 @@ mod proposals;
 mod search;
 mod space;
 
+pub use self::found::{Request, Search, Stop, Tried};
 pub use self::goal::{Constraint, Goal};
-pub use self::search::{Request, Search, Stop, Tried, search};
+pub use self::search::search;
 pub use self::space::{Point, Space};

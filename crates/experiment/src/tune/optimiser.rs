@@ -5,8 +5,8 @@ use optimizer::parameter::{CategoricalParam, FloatParam, Parameter};
 use optimizer::sampler::{GpSampler, MotpeSampler, TpeSampler};
 use optimizer::{Direction, Study, Trial};
 
+use super::found::{Request, Tried};
 use super::goal::Goal;
-use super::search::{Request, Tried};
 use super::space::{Coordinate, Dimension};
 use crate::Error;
 

@@ -5,9 +5,9 @@
 
 use optimizer::Trial;
 
+use super::found::{Request, Search, Tried};
 use super::optimiser::Optimiser;
 use super::pattern::Pattern;
-use super::search::{Request, Search, Tried};
 use super::space::{Coordinate, Point};
 use crate::Error;
 
