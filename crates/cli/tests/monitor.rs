@@ -209,7 +209,7 @@ fn other_programs_read_the_same_numbers() {
     let api: Value = serde_json::from_str(&watched.get("/api/openapi.json").1).expect("JSON");
     for path in api["paths"].as_object().expect("paths").keys().filter(|path| *path != "/api/stream") {
         let (status, _) = watched.get(path);
-        // One asks for a queue by name.
+        // `/api/knobs` requires the name of a queue.
         let expected = if path == "/api/knobs" { status == 400 } else { status == 200 || status == 405 };
         assert!(expected, "{path}: {status}");
     }

@@ -60,7 +60,7 @@ mod tests {
         (0..3).for_each(|_| gather.on_frame());
         assert_eq!(gather.sleep(at(1_101)), None, "slower than that");
         assert_eq!(gather.sleep(at(1_102)), None, "the frames before do not count again");
-        // A burst after a pause is none of a stream.
+        // A burst after a pause is not a stream.
         (0..30).for_each(|_| gather.on_frame());
         assert_eq!(gather.sleep(at(11_102)), None);
         let mut never = Gather::new(Duration::ZERO);

@@ -1,5 +1,5 @@
 //! Folding of samples: of a large network, readers get the queues and flows that fare worst, and those that
-//! they follow. A sample of ten thousand subscribers has 20 MB of text; folded, it has 100 kB.
+//! they follow. A sample of two thousand subscribers has 4 MB of text.
 //!
 //! ```text
 //! up to 400 queues and 400 flows     as they are
