@@ -44,6 +44,43 @@ function append(parent: Element, children: readonly Child[]): void {
   }
 }
 
+/** Makes the children of an element equal to fresh ones. Elements stay where they can, because a click counts only if it
+ * ends on the element on which it began: listeners belong to the parent then. */
+export function update(parent: Element, fresh: readonly Element[]): void {
+  fresh.forEach((child, index) => {
+    const old = parent.children[index];
+    if (old) copy(old, child);
+    else parent.append(child);
+  });
+  while (parent.children.length > fresh.length) parent.lastElementChild?.remove();
+}
+
+function copy(old: Element, fresh: Element): void {
+  if (old.tagName !== fresh.tagName) {
+    old.replaceWith(fresh);
+    return;
+  }
+  for (const name of old.getAttributeNames()) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+  for (const name of fresh.getAttributeNames()) {
+    const value = fresh.getAttribute(name) as string;
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  if (old.childElementCount === 0 && fresh.childElementCount === 0) {
+    if (old.textContent !== fresh.textContent) old.textContent = fresh.textContent;
+    return;
+  }
+  const [now, then] = [[...old.childNodes], [...fresh.childNodes]];
+  if (now.length !== then.length || now.some((node, index) => node.nodeType !== then[index]?.nodeType)) {
+    old.replaceChildren(...then);
+    return;
+  }
+  now.forEach((node, index) => {
+    const other = then[index] as ChildNode;
+    if (node instanceof Element) copy(node, other as Element);
+    else if (node.nodeValue !== other.nodeValue) node.nodeValue = other.nodeValue;
+  });
+}
+
 /** A path or an address that may be broken after its dots and arrows, and nowhere else. */
 export function breakable(text: string): (string | HTMLElement)[] {
   return text.split(/(?<=[.>/,])/).flatMap((part, index) => (index === 0 ? [part] : [h("wbr"), part]));

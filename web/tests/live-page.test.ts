@@ -411,6 +411,18 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     player.close();
   });
 
+  it("takes a click for one though samples arrive while the button is down", async () => {
+    const player = new Player(html);
+    const { page, complaints } = await open(player, 1280, "light");
+    const slowly = { delay: 350 };
+    await page.locator("#queues tbody tr", { hasText: "one" }).click(slowly);
+    await expect.poll(() => page.locator("tr.selected th").textContent()).toBe("one");
+    await page.locator(".queue-mark").first().click(slowly);
+    await expect.poll(() => page.locator("tr.selected th").textContent()).toBe("a->b q");
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
   it("finds each queue of a network that is too large to show, with its knobs", async () => {
     const player = new Player(html);
     const asked: string[] = [];

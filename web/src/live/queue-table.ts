@@ -1,5 +1,5 @@
 /** Table of queues: the trees of all ports, or of the fullest ones that a filter finds, folded where there are many. */
-import { h } from "../dom";
+import { h, update } from "../dom";
 import type { PortSample, QueueSample, Sample } from "../generated/lockgate";
 import type { Ink } from "../palette";
 import type { Choice } from "./choice";
@@ -66,6 +66,8 @@ export class QueueTable {
   readonly body = h("tbody");
   /** Says how many are not listed. */
   readonly note = h("p", { class: "note", hidden: true });
+  /** What the rows of the table show. */
+  #shown: readonly Row[] = [];
   /** When the run was last asked for what the filter says. */
   #asked = { text: "", at: 0 };
 
@@ -87,6 +89,13 @@ export class QueueTable {
       { "aria-label": "Order of queues", hidden: true, onchange: redraw },
       ...Object.keys(ORDERS).map((order) => h("option", { value: order }, order)),
     );
+    this.body.addEventListener("click", (event) => {
+      const place = [...this.body.children].findIndex((row) => row.contains(event.target as Node));
+      const row = this.#shown[place];
+      if (!row) return;
+      this.choice.choose(row.port.index, row.queue.name);
+      this.redraw();
+    });
   }
 
   /** Queues in the order of the table. In the order of the trees only the selected port is unfolded of many. */
@@ -194,7 +203,11 @@ export class QueueTable {
     ];
     if (this.head.childElementCount === 0 || this.head.querySelectorAll("th").length !== names.length)
       this.head.replaceChildren(headings(names));
-    this.body.replaceChildren(...rows.map((row) => this.#row(row, most, ringed, ink)));
+    this.#shown = rows;
+    update(
+      this.body,
+      rows.map((row) => this.#row(row, most, ringed, ink)),
+    );
   }
 
   #row(row: Row, most: number, ringed: boolean, ink: Ink): HTMLElement {
@@ -231,10 +244,6 @@ export class QueueTable {
         class: selected ? "selected" : "",
         "aria-selected": String(selected),
         title: [gauges, drops].filter((part) => part !== "").join("\n"),
-        onclick: () => {
-          this.choice.choose(port.index, queue.name);
-          this.redraw();
-        },
       },
       h(
         "th",

@@ -1,5 +1,5 @@
 /** The network as a picture: links as wide as they carry, filled as far as they are loaded, with what waits before them. */
-import { svg } from "../dom";
+import { svg, update } from "../dom";
 import { places } from "../figures/topology";
 import type { Sample, Status } from "../generated/lockgate";
 import type { Ink } from "../palette";
@@ -92,10 +92,7 @@ export function drawTopology(
           tabindex: 0,
           "aria-label": name,
           "aria-pressed": String(index === selected),
-          onclick: () => select(index),
-          onkeydown: (event: KeyboardEvent) => {
-            if (event.key === "Enter") select(index);
-          },
+          "data-port": index,
         },
         svg("title", {}, name),
         svg("circle", {
@@ -135,9 +132,21 @@ export function drawTopology(
       svg("text", { x, y: y + 22, "text-anchor": "middle", "font-size": 12, fill: ink.text }, name),
     );
   }
-  // Only what differs is worth a rebuild: a focused mark keeps its focus otherwise.
+  const portOf = (event: Event): number => {
+    const mark = (event.target as Element).closest(".queue-mark");
+    return Number(mark?.getAttribute("data-port") ?? Number.NaN);
+  };
+  into.onclick = (event) => {
+    const port = portOf(event);
+    if (!Number.isNaN(port)) select(port);
+  };
+  into.onkeydown = (event) => {
+    const port = portOf(event);
+    if (event.key === "Enter" && !Number.isNaN(port)) select(port);
+  };
+  // The focused mark may be another port's afterwards.
   const focused = document.activeElement?.getAttribute("aria-label")?.split(":")[0];
-  into.replaceChildren(...parts);
+  update(into, parts);
   if (focused !== undefined && focused !== "") {
     for (const mark of into.querySelectorAll<SVGGElement>(".queue-mark"))
       if (mark.getAttribute("aria-label")?.startsWith(`${focused}:`)) mark.focus();
