@@ -18,6 +18,9 @@ use super::Network;
 use crate::failure::Failure;
 use crate::machine::{ConnectionEvent, Happened, Report};
 
+/// Largest gap in the sequence numbers of a flow that is taken for lost datagrams. A larger one is a damaged number.
+const LARGEST_GAP: u32 = 1 << 20;
+
 /// Datagram that was sent to its host and is not yet reported.
 #[derive(Clone, Copy, Debug)]
 struct Handed {
@@ -77,11 +80,12 @@ impl Network<'_> {
     }
 
     /// Counts skipped sequence numbers as sent and lost before the driver. Their sizes are unknown; each
-    /// counts as large as the datagram that arrived.
+    /// counts as large as the datagram that arrived. Beyond [`LARGEST_GAP`] nothing is counted.
     pub(super) fn account_gap(&mut self, header: &Header) {
         let record = header.flow.0 as usize;
         let missing = header.sequence.wrapping_sub(self.account.expected[record]);
-        if missing > u32::MAX / 2 {
+        // Numbers of the past give gaps that are larger still.
+        if missing > LARGEST_GAP {
             return;
         }
         self.account.expected[record] = header.sequence.wrapping_add(1);
