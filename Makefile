@@ -47,6 +47,7 @@ test: export LOCKGATE_SKIPPED = $(CURDIR)/target/skipped.txt
 test: forget-skips web
 	$(CARGO) test --workspace --locked --no-run
 	@$(MAKE) --no-print-directory test-waiting > target/waiting.txt 2>&1 & waiting=$$!; \
+	trap 'kill $$waiting' INT TERM; \
 	$(MAKE) --no-print-directory test-computing; status=$$?; \
 	wait $$waiting || status=$$?; cat target/waiting.txt; exit $$status
 	@tests/skips.sh $(LOCKGATE_SKIPPED)

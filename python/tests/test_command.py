@@ -41,8 +41,10 @@ def test_ctrl_c_stops_early_and_keeps_the_results(line_file: Path, command: list
 
 
 def test_ctrl_c_ends_a_run_in_python(line_file: Path, command: list[str]) -> None:
+    # What a shell starts in the background ignores SIGINT, and so do the programs that it starts.
     script = (
-        "import lockgate as lg\n"
+        "import signal, lockgate as lg\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "long = lg.read('line.toml').set({'duration': '1000000s', 'flow.one.gap.mean': '1ms'})\n"
         "print('begins', flush=True)\n"
         "long.%s\n"
