@@ -40,6 +40,11 @@ const WIND_DOWN: Duration = Duration::from_millis(500);
 /// Time in which the frames of a full interface are tried again after the end.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// Time over which a long queue is sent at the end, and the longest pause between its batches: what follows the
+/// interface holds about a thousand frames, as the kernel's backlog does behind a veth pair.
+const SPREAD: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+
 /// Silence after which no frame is expected to arrive by a detached interface.
 const SILENCE: Duration = Duration::from_millis(5);
 
@@ -239,14 +244,16 @@ impl<D: Dataplane> Forwarder<D> {
     /// Sends what waits, gives the interfaces back, and sends what arrived until then, all in order.
     fn end(&mut self, detach: impl FnOnce(), batch: &mut Vec<Arrival>) -> Result<(), InterfaceError> {
         let until = self.dataplane.now() + GRACE;
-        self.drain(until)?;
+        while self.ports.iter().any(RouterPort::has_frames) && self.dataplane.now() + GRACE / 2 < until {
+            self.drain(until, batch)?;
+        }
         detach();
         let mut silent_since = self.dataplane.now();
         while self.dataplane.now().since(silent_since) < SILENCE && self.dataplane.now() < until {
             if self.receive(batch) > 0 {
                 silent_since = self.dataplane.now();
             }
-            self.drain(until)?;
+            self.drain(until, batch)?;
         }
         for port in &mut self.ports {
             self.losses.at_the_end += port.outgoing.len() as u64;
@@ -254,13 +261,25 @@ impl<D: Dataplane> Forwarder<D> {
         Ok(())
     }
 
-    fn drain(&mut self, until: Instant) -> Result<(), InterfaceError> {
+    /// Sends what waits in each port, in batches with pauses. What arrives meanwhile waits in its port.
+    fn drain(&mut self, until: Instant, batch: &mut Vec<Arrival>) -> Result<(), InterfaceError> {
         for port in 0..self.ports.len() {
             let now = self.dataplane.now();
             self.ports[port].drain(now, &mut self.frames, &mut self.pool);
-            while self.transmit(port)? && self.dataplane.now() < until {
-                let pause = self.dataplane.now() + FULL;
-                self.dataplane.wait(pause)?;
+            let waiting = core::mem::take(&mut self.ports[port].outgoing);
+            let batches = waiting.len().div_ceil(BATCH).max(1) as u64;
+            let pause = LONGEST_PAUSE.min(SPREAD / batches);
+            for (index, frames) in waiting.chunks(BATCH).enumerate() {
+                let due = if index > 0 { until.min(self.dataplane.now() + pause) } else { now };
+                while self.dataplane.now() < due {
+                    self.receive(batch);
+                    self.dataplane.wait(due)?;
+                }
+                self.ports[port].outgoing.extend_from_slice(frames);
+                while self.transmit(port)? && self.dataplane.now() < until {
+                    let again = self.dataplane.now() + FULL;
+                    self.dataplane.wait(again)?;
+                }
             }
         }
         Ok(())
