@@ -19,6 +19,8 @@ mod memory;
 mod misfits;
 #[path = "promises/setting.rs"]
 mod setting;
+#[path = "promises/stream.rs"]
+mod stream;
 #[path = "promises/trials.rs"]
 mod trials;
 #[path = "promises/twin.rs"]

@@ -4,20 +4,25 @@
 
 #[path = "../../router/tests/common/mod.rs"]
 mod common;
+#[path = "promises/stream.rs"]
+#[allow(dead_code, reason = "delays are read by others")]
+mod stream;
 
 use std::collections::BTreeSet;
-use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{HOST_ADDRESSES, INTERFACES, Network};
+use common::{INTERFACES, Network};
+use stream::Stream;
 
-/// Datagrams a second, of 500 bytes.
-const RATE: u32 = 2_000;
+/// Datagrams a second of a stream, and bytes of each.
+const RATE: u64 = 2_000;
+const SIZE: usize = 500;
+
+/// Port to which a stream is sent.
+const STREAM: u16 = 5_000;
 
 /// Rate that the stream fills half of, and one that it fills twice.
 const ROOMY: &str = "16mbit";
@@ -42,74 +47,6 @@ fn policy(Variant { mode, attach }: Variant, rate: &str, queue: &str) -> String 
     let port = |port| format!("[port.\"{port}\"]\nrate = \"{rate}\"\nqueue.q = {queue}\n");
     let ports: String = ports.into_iter().map(port).collect();
     format!("[router]\nmode = \"{mode}\"\nattach = \"{attach}\"\ninterfaces = {interfaces}\n{ports}")
-}
-
-/// A numbered stream of datagrams from one host to the other.
-struct Stream {
-    stop: Arc<AtomicBool>,
-    sender: JoinHandle<u32>,
-    receiver: JoinHandle<Vec<(u32, Instant)>>,
-}
-
-impl Stream {
-    /// Starts it in the direction in which the router of this mode queues.
-    fn start(network: &Network, mode: &str) -> Self {
-        // In mode `ingress` what arrives at `eth2` is queued.
-        let from = usize::from(mode == "ingress");
-        let address = if mode == "bridge" { [10, 3, 0, 2] } else { HOST_ADDRESSES[1 - from] };
-        let to = SocketAddr::from((address, 5_000));
-        let bind = |host: usize, address: SocketAddr| {
-            network.hosts[host].inside(|| UdpSocket::bind(address)).expect("entered").expect("bound")
-        };
-        let inbound = bind(1 - from, to);
-        inbound.set_read_timeout(Some(Duration::from_secs(3))).expect("set");
-        // Room for a whole queue of the router: it is sent at once where a router is stopped.
-        rustix::net::sockopt::set_socket_recv_buffer_size_force(&inbound, 64 << 20).expect("set");
-        let outbound = bind(from, SocketAddr::from(([0, 0, 0, 0], 0)));
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopping = stop.clone();
-        let sender = thread::spawn(move || {
-            let (started, mut number) = (Instant::now(), 0);
-            while !stopping.load(Ordering::Relaxed) {
-                let due = (started.elapsed().as_secs_f64() * f64::from(RATE)) as u32;
-                while number < due {
-                    let mut bytes = [7; 500];
-                    bytes[..4].copy_from_slice(&number.to_be_bytes());
-                    outbound.send_to(&bytes, to).expect("sent");
-                    number += 1;
-                }
-                thread::sleep(Duration::from_millis(1));
-            }
-            number
-        });
-        let receiver = thread::spawn(move || {
-            let mut arrived = Vec::new();
-            let mut bytes = [0; 600];
-            while inbound.recv(&mut bytes).is_ok() {
-                arrived.push((u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]), Instant::now()));
-            }
-            arrived
-        });
-        Self { stop, sender, receiver }
-    }
-
-    /// Ends it. Returns how many datagrams were sent, and which arrived when.
-    fn end(self) -> (u32, Vec<(u32, Instant)>) {
-        self.stop.store(true, Ordering::Relaxed);
-        (self.sender.join().expect("no panic"), self.receiver.join().expect("no panic"))
-    }
-}
-
-/// Expects every datagram, once and in order but for this many places.
-#[track_caller]
-fn expect_all((sent, arrived): (u32, Vec<(u32, Instant)>), seams: usize, what: &str) {
-    let mut numbers: Vec<u32> = arrived.iter().map(|(number, _)| *number).collect();
-    let overtaken = numbers.windows(2).filter(|pair| pair[0] > pair[1]).count();
-    numbers.sort_unstable();
-    let lost: Vec<u32> = (0..sent).filter(|number| numbers.binary_search(number).is_err()).take(20).collect();
-    assert_eq!(numbers.len(), sent as usize, "{what}: lost {lost:?}");
-    println!("{what}: {sent} datagrams, out of order in {overtaken} places");
-    assert!(overtaken <= seams, "{what}: overtaken in {overtaken} places");
 }
 
 fn lockgate(folder: &Path) -> Command {
@@ -195,7 +132,7 @@ fn a_killed_router_leaves_nothing_and_traffic_goes_on() {
         let folder = tempfile::tempdir().expect("a folder");
         let Some(network) = network(variant, folder.path()) else { return };
         let before = host_state(&network);
-        let stream = Stream::start(&network, variant.mode);
+        let stream = Stream::start(&network, variant.mode, RATE, SIZE, STREAM);
         for number in 0..kills {
             let mut router = start(&network, folder.path(), &policy(variant, ROOMY, FIFO));
             thread::sleep(Duration::from_millis(200));
@@ -208,13 +145,14 @@ fn a_killed_router_leaves_nothing_and_traffic_goes_on() {
             }
             assert_eq!(host_state(&network), before, "{variant:?}, kill {number}");
         }
-        let (sent, arrived) = stream.end();
+        let ended = stream.end();
+        let (sent, arrived) = (ended.sent.len(), ended.arrived);
         let gap = arrived.windows(2).map(|pair| pair[1].1 - pair[0].1).max().expect("datagrams");
-        let lost = sent as usize - arrived.len();
+        let lost = sent - arrived.len();
         println!("{variant:?}: {kills} kills, {lost} of {sent} datagrams lost, longest silence {gap:?}");
         // Loose, because a loaded machine stands still by itself: docs/measurements/router.md has the figures.
         assert!(gap < Duration::from_secs(5), "{variant:?}: {gap:?}");
-        assert!(arrived.last().expect("datagrams").0 + 1 == sent, "{variant:?}: traffic goes on");
+        assert!(arrived.last().expect("datagrams").0 as usize + 1 == sent, "{variant:?}: traffic goes on");
     }
 }
 
@@ -223,7 +161,7 @@ fn a_stopped_router_sends_what_waits_in_order_and_loses_nothing() {
     for variant in VARIANTS {
         let folder = tempfile::tempdir().expect("a folder");
         let Some(network) = network(variant, folder.path()) else { return };
-        let stream = Stream::start(&network, variant.mode);
+        let stream = Stream::start(&network, variant.mode, RATE, SIZE, STREAM);
         for _ in 0..3 {
             let router = start(&network, folder.path(), &policy(variant, FULL, FIFO));
             // A queue of about 300 datagrams.
@@ -235,7 +173,7 @@ fn a_stopped_router_sends_what_waits_in_order_and_loses_nothing() {
         }
         // What the kernel forwards from the moment of giving the interfaces back meets what was under way: 3
         // times, and more often where this process is kept waiting then.
-        expect_all(stream.end(), 60, &format!("{variant:?}"));
+        stream.end().expect_all(60, &format!("{variant:?}"));
     }
 }
 
@@ -245,7 +183,7 @@ fn changes_of_policy_lose_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let Some(network) = network(variant, folder.path()) else { return };
         let mut router = start(&network, folder.path(), &policy(variant, ROOMY, FIFO));
-        let stream = Stream::start(&network, variant.mode);
+        let stream = Stream::start(&network, variant.mode, RATE, SIZE, STREAM);
         let longer = "{ kind = \"fifo\", limit = \"9001p\" }";
         let fair = "{ kind = \"fq_codel\", limit = \"9000p\", target = \"10s\", interval = \"100s\" }";
         // A queue builds up in every second policy, and leaves in the next.
@@ -260,6 +198,6 @@ fn changes_of_policy_lose_nothing() {
         let ended = stream.end();
         signal(&router, "-TERM");
         router.wait().expect("ended");
-        expect_all(ended, 0, &format!("{variant:?}"));
+        ended.expect_all(0, &format!("{variant:?}"));
     }
 }

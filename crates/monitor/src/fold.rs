@@ -42,7 +42,7 @@ pub(crate) fn fold(sample: &Arc<Sample>, followed: &[String]) -> Arc<Sample> {
     worst_first(&mut kept);
     let mut chosen: Vec<(usize, usize)> = kept.iter().take(KEPT).map(|leaf| leaf.place).collect();
     for text in followed {
-        let found = kept.iter().filter(|leaf| leaf.port.has(text) || is_in(text, &leaf.queue.name));
+        let found = kept.iter().filter(|leaf| is_in(text, &leaf.port.name) || is_in(text, &leaf.queue.name));
         chosen.extend(found.take(KEPT).map(|leaf| leaf.place));
     }
     let ports = ports_of(sample, chosen);
@@ -69,11 +69,11 @@ pub(crate) fn fold(sample: &Arc<Sample>, followed: &[String]) -> Arc<Sample> {
 /// them.
 pub(crate) fn search<'a>(sample: &'a Sample, text: &str, most: usize) -> Vec<Found<'a>> {
     let mut found = leaves(sample);
-    found.retain(|leaf| leaf.port.has(text) || is_in(text, &leaf.queue.name));
+    found.retain(|leaf| is_in(text, &leaf.port.name) || is_in(text, &leaf.queue.name));
     worst_first(&mut found);
     let found = found.into_iter().take(most);
     found
-        .map(|leaf| Found { port_index: leaf.port.0.index, port: &leaf.port.0.name, queue: leaf.queue })
+        .map(|leaf| Found { port_index: leaf.port.index, port: &leaf.port.name, queue: leaf.queue })
         .collect()
 }
 
@@ -81,18 +81,8 @@ pub(crate) fn search<'a>(sample: &'a Sample, text: &str, most: usize) -> Vec<Fou
 struct Leaf<'a> {
     /// Indices of its port and of itself in the sample.
     place: (usize, usize),
-    port: Named<'a>,
+    port: &'a PortSample,
     queue: &'a QueueSample,
-}
-
-/// Port with its name, to be searched.
-#[derive(Clone, Copy)]
-struct Named<'a>(&'a PortSample);
-
-impl Named<'_> {
-    fn has(self, text: &str) -> bool {
-        is_in(text, &self.0.name)
-    }
 }
 
 /// True if `text`, which is in lower case, is in `name`.
@@ -111,7 +101,7 @@ fn leaves(sample: &Sample) -> Vec<Leaf<'_>> {
             }
         }
         let own = port.queues.iter().enumerate().filter(|(_, queue)| !is_parent[queue.place as usize]);
-        leaves.extend(own.map(|(place, queue)| Leaf { place: (index, place), port: Named(port), queue }));
+        leaves.extend(own.map(|(place, queue)| Leaf { place: (index, place), port, queue }));
     }
     leaves
 }

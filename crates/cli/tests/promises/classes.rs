@@ -11,7 +11,8 @@ use lockgate_dataplane::dataplane::Dataplane;
 use lockgate_dataplane::socket::SocketChoice;
 
 use super::common::Network;
-use super::setting::{Ended, Running, Stream, network, number, quantile};
+use super::setting::{Running, network, number, quantile};
+use super::stream::{Ended, Stream};
 
 /// Table of `count` subscribers with this rate, of 10.64.0.0 and on, and of the hosts' network as the last.
 fn table(count: u64, changed: Option<u64>) -> String {

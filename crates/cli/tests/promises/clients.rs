@@ -15,8 +15,9 @@ use serde_json::Value;
 
 use super::common::{HOSTS, Network, ROUTER_ADDRESSES};
 use super::setting::{
-    FIFO, Running, address, dotted, found, has, network, number, policy, quantile, run, run_well, spawn,
+    FIFO, Running, dotted, found, has, network, number, policy, quantile, run, run_well, spawn,
 };
+use super::stream::address;
 
 /// Longest frame of an MTU of 1500, in bytes.
 const LONGEST: usize = 1_514;

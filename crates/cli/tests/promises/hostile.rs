@@ -11,7 +11,8 @@ use lockgate_dataplane::socket::SocketChoice;
 
 use super::common::kinds::{frame, kinds};
 use super::common::{Network, receive};
-use super::setting::{Running, Stream, head, network, number, quantile};
+use super::setting::{Running, head, network, number, quantile};
+use super::stream::Stream;
 
 /// Longest frame of an MTU of 1500, in bytes.
 const LONGEST: usize = 1_514;

@@ -11,9 +11,8 @@ use lockgate_dataplane::dataplane::Dataplane;
 use lockgate_dataplane::socket::SocketChoice;
 
 use super::common::kinds::{frame, kinds};
-use super::setting::{
-    MODES, Running, Stream, address, dotted, found, network, network_of, number, policy, run,
-};
+use super::setting::{MODES, Running, dotted, found, network, network_of, number, policy, run};
+use super::stream::{Stream, address};
 
 #[test]
 fn jumbo_frames_pass() {

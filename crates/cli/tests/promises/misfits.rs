@@ -11,9 +11,8 @@ use lockgate_dataplane::interfaces::{Interfaces, Options};
 use lockgate_dataplane::socket::SocketChoice;
 
 use super::common::Network;
-use super::setting::{
-    FIFO, MODES, Running, Stream, address, dotted, found, head, network, policy, run, run_well, spawn,
-};
+use super::setting::{FIFO, MODES, Running, dotted, found, head, network, policy, run, run_well, spawn};
+use super::stream::{Stream, address};
 
 const RATE: &str = "16mbit";
 

@@ -1,18 +1,16 @@
 //! What the tests of this folder share: a running router, programs in a namespace, a stream of datagrams.
 
 use std::fs::File;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use lockgate_dataplane::namespace::Namespace;
 use serde_json::Value;
 
-use super::common::{HOST_ADDRESSES, Network};
+use super::common::Network;
 
 /// Limit on waiting for a router that starts or ends.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -64,11 +62,6 @@ pub(crate) fn network_of(mode: &str, mtu: u32) -> Option<Network> {
         network.route_by_kernel();
     }
     Some(network)
-}
-
-/// Address of a host, in the network of a mode.
-pub(crate) fn address(mode: &str, host: usize) -> [u8; 4] {
-    if mode == "bridge" { [10, 3, 0, 1 + host as u8] } else { HOST_ADDRESSES[host] }
 }
 
 /// Formats an address for a command line.
@@ -261,108 +254,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// Number of each datagram that arrived, and when.
-type Arrivals = Vec<(u32, Instant)>;
-
-/// A numbered stream of datagrams from one host to the other.
-pub(crate) struct Stream {
-    stop: Arc<AtomicBool>,
-    sender: JoinHandle<Vec<Instant>>,
-    receiver: JoinHandle<(Arrivals, Option<IpAddr>)>,
-}
-
-/// What became of a stream.
-pub(crate) struct Ended {
-    /// When each datagram was sent.
-    pub(crate) sent: Vec<Instant>,
-    /// What arrived, in this order.
-    pub(crate) arrived: Arrivals,
-    /// Address that the last of them came from.
-    pub(crate) source: Option<IpAddr>,
-}
-
-impl Stream {
-    /// Starts it in the direction in which a router of this mode queues: `rate` datagrams of `size` bytes a
-    /// second to this port.
-    pub(crate) fn start(network: &Network, mode: &str, rate: u64, size: usize, port: u16) -> Self {
-        // In mode `ingress` what arrives at `eth2` is queued.
-        let from = usize::from(mode == "ingress");
-        let to = SocketAddr::from((address(mode, 1 - from), port));
-        let bind = |host: usize, address: SocketAddr| {
-            network.hosts[host].inside(|| UdpSocket::bind(address)).expect("entered").expect("bound")
-        };
-        let inbound = bind(1 - from, to);
-        inbound.set_read_timeout(Some(Duration::from_secs(3))).expect("set");
-        // Room for a whole queue of the router: it is sent at once where a router is stopped.
-        rustix::net::sockopt::set_socket_recv_buffer_size_force(&inbound, 64 << 20).expect("set");
-        let outbound = bind(from, SocketAddr::from(([0, 0, 0, 0], 0)));
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopping = stop.clone();
-        let sender = thread::spawn(move || {
-            let (started, mut sent) = (Instant::now(), Vec::new());
-            let mut bytes = vec![7; size];
-            while !stopping.load(Ordering::Relaxed) {
-                let due = (started.elapsed().as_secs_f64() * rate as f64) as usize;
-                while sent.len() < due {
-                    bytes[..4].copy_from_slice(&(sent.len() as u32).to_be_bytes());
-                    sent.push(Instant::now());
-                    outbound.send_to(&bytes, to).expect("sent");
-                }
-                thread::sleep(Duration::from_millis(1));
-            }
-            sent
-        });
-        let receiver = thread::spawn(move || {
-            let mut arrived = Vec::new();
-            let (mut bytes, mut source) = (vec![0; size], None);
-            while let Ok((_, from)) = inbound.recv_from(&mut bytes) {
-                arrived.push((u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]), Instant::now()));
-                source = Some(from.ip());
-            }
-            (arrived, source)
-        });
-        Self { stop, sender, receiver }
-    }
-
-    /// Ends it.
-    pub(crate) fn end(self) -> Ended {
-        self.stop.store(true, Ordering::Relaxed);
-        let (sent, received) = (self.sender.join(), self.receiver.join());
-        let (arrived, source) = received.expect("no panic");
-        Ended { sent: sent.expect("no panic"), arrived, source }
-    }
-}
-
-impl Ended {
-    /// Expects every datagram, once and in order but for this many places.
-    #[track_caller]
-    pub(crate) fn expect_all(&self, seams: usize, what: &str) {
-        let mut numbers: Vec<u32> = self.arrived.iter().map(|(number, _)| *number).collect();
-        let overtaken = numbers.windows(2).filter(|pair| pair[0] > pair[1]).count();
-        numbers.sort_unstable();
-        let sent = self.sent.len();
-        let is_lost = |number: &u32| numbers.binary_search(number).is_err();
-        let lost: Vec<u32> = (0..sent as u32).filter(is_lost).take(20).collect();
-        assert_eq!(numbers.len(), sent, "{what}: lost {lost:?}");
-        println!("{what}: {sent} datagrams, out of order in {overtaken} places");
-        assert!(overtaken <= seams, "{what}: overtaken in {overtaken} places");
-    }
-
-    /// Returns the delays of those that arrived, in order of size.
-    pub(crate) fn delays(&self) -> Vec<Duration> {
-        self.sent.last().map(|last| self.delays_until(*last)).unwrap_or_default()
-    }
-
-    /// Returns the delays of those that were sent until then and arrived, in order of size.
-    pub(crate) fn delays_until(&self, until: Instant) -> Vec<Duration> {
-        let timed = self.arrived.iter().map(|(number, at)| (self.sent[*number as usize], *at));
-        let delays = timed.filter(|(sent, _)| *sent <= until).map(|(sent, at)| at.duration_since(sent));
-        let mut delays: Vec<Duration> = delays.collect();
-        delays.sort_unstable();
-        delays
     }
 }
 

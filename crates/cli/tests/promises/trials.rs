@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use lockgate_router::control::client::Client;
 use lockgate_router::control::protocol::{Answer, Request, Status};
 
-use super::setting::{Running, Stream, lockgate, network, number, policy};
+use super::setting::{Running, lockgate, network, number, policy};
+use super::stream::Stream;
 
 /// Length of a datagram, and of its frame, in bytes.
 const SIZE: usize = 100;

@@ -8,7 +8,8 @@ use lockgate_router::control::Engine;
 use serde_json::Value;
 
 use super::common::ROUTER_ADDRESSES;
-use super::setting::{Ended, Stream, dotted, has, head, lockgate, network, number, quantile, run_well};
+use super::setting::{dotted, has, head, lockgate, network, number, quantile, run_well};
+use super::stream::{Ended, Stream};
 
 /// Streams: name, datagrams a second, and payload in bytes; 12.2 Mbit/s for a port of 10 Mbit/s.
 const STREAMS: [(&str, u64, usize); 3] = [("bulk", 830, 1_200), ("other", 390, 1_200), ("voice", 50, 160)];

@@ -32,7 +32,7 @@ pub trait Storage: Debug + Send + Sync {
     /// Returns the contents of a file.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if there is none; others if the storage cannot be read.
+    /// [`io::ErrorKind::NotFound`] if there is no such file; others if the storage cannot be read.
     fn read(&self, name: &str) -> io::Result<Vec<u8>>;
 
     /// Returns the contents of several files, in the order of their names.
@@ -52,7 +52,7 @@ pub trait Storage: Debug + Send + Sync {
     /// Removes a file.
     ///
     /// # Errors
-    /// If there is none, or the storage cannot be written.
+    /// If there is no such file, or the storage cannot be written.
     fn remove(&self, name: &str) -> io::Result<()>;
 
     /// Removes from a folder what killed processes left half written.

@@ -138,7 +138,7 @@ impl Optimiser {
     }
 }
 
-/// Returns the cost that is told of a point. An infeasible one costs as much as a feasible one in the middle of
+/// Returns the cost of a point as the optimiser gets it. An infeasible one costs as much as a feasible one in the middle of
 /// those known, and more the farther it is beyond its bounds: a cost far above all others would flatten the
 /// surface that the process sees near the bound, where the best points often are.
 fn penalised(cost: f64, violation: f64, feasible: Option<(f64, f64)>) -> f64 {

@@ -45,7 +45,7 @@ impl<'a> Proposals<'a> {
         Ok(Self { request: *request, optimiser, global, pattern: None })
     }
 
-    /// Proposes a point that was not tried; `None` if there is none.
+    /// Proposes a point that was not tried; `None` once the search has ended.
     ///
     /// # Errors
     /// If a point is outside the space.

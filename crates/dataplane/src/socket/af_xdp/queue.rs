@@ -245,8 +245,8 @@ fn cause(error: SocketError) -> io::Error {
     }
 }
 
-/// Removes the time stamp in front of a frame and returns it, in nanoseconds of `CLOCK_MONOTONIC`; 0 if there
-/// is none. It is cleared, so that an unstamped frame in the same slot later has none.
+/// Removes the time stamp in front of a frame and returns it, in nanoseconds of `CLOCK_MONOTONIC`; 0 if it
+/// has no stamp. It is cleared, so that an unstamped frame in the same slot later has none.
 fn stamp(packet: &mut Packet) -> u64 {
     let mut bytes = [0; STAMP as usize];
     // Every slot has this room, so no call can fail.

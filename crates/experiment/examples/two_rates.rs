@@ -1,7 +1,7 @@
 //! Compares the p99 delay of a flow at two rates of a link, over four seeds.
 //!
 //! ```text
-//! cargo run --release -p lockgate-experiment --example rates
+//! cargo run --release -p lockgate-experiment --example two_rates
 //! ```
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
