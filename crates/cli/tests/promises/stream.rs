@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,10 @@ use super::common::{HOST_ADDRESSES, Network};
 pub(crate) fn address(mode: &str, host: usize) -> [u8; 4] {
     if mode == "bridge" { [10, 3, 0, 1 + host as u8] } else { HOST_ADDRESSES[host] }
 }
+
+/// Silence after which datagrams that are missing count as lost, and after which none is expected a second time.
+const LOST: Duration = Duration::from_secs(3);
+const TWICE: Duration = Duration::from_millis(100);
 
 /// Number of each datagram that arrived, and when.
 type Arrivals = Vec<(u32, Instant)>;
@@ -44,12 +48,15 @@ impl Stream {
             network.hosts[host].inside(|| UdpSocket::bind(address)).expect("entered").expect("bound")
         };
         let inbound = bind(1 - from, to);
-        inbound.set_read_timeout(Some(Duration::from_secs(3))).expect("set");
+        inbound.set_read_timeout(Some(TWICE)).expect("set");
         // Room for a whole queue of the router: it is sent at once where a router is stopped.
         rustix::net::sockopt::set_socket_recv_buffer_size_force(&inbound, 64 << 20).expect("set");
         let outbound = bind(from, SocketAddr::from(([0, 0, 0, 0], 0)));
         let stop = Arc::new(AtomicBool::new(false));
         let stopping = stop.clone();
+        // The number of all that were sent, once it is known.
+        let total = Arc::new(AtomicUsize::new(usize::MAX));
+        let known = total.clone();
         let sender = thread::spawn(move || {
             let (started, mut sent) = (Instant::now(), Vec::new());
             let mut bytes = vec![7; size];
@@ -62,16 +69,26 @@ impl Stream {
                 }
                 thread::sleep(Duration::from_millis(1));
             }
+            known.store(sent.len(), Ordering::Relaxed);
             sent
         });
         let receiver = thread::spawn(move || {
             let mut arrived = Vec::new();
             let (mut bytes, mut source) = (vec![0; size], None);
-            while let Ok((_, from)) = inbound.recv_from(&mut bytes) {
-                arrived.push((u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]), Instant::now()));
+            let mut last = Instant::now();
+            loop {
+                let Ok((_, from)) = inbound.recv_from(&mut bytes) else {
+                    let sent = total.load(Ordering::Relaxed);
+                    let patience = if sent < usize::MAX { LOST } else { 10 * LOST };
+                    if arrived.len() >= sent || last.elapsed() >= patience {
+                        return (arrived, source);
+                    }
+                    continue;
+                };
+                last = Instant::now();
+                arrived.push((u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]), last));
                 source = Some(from.ip());
             }
-            (arrived, source)
         });
         Self { stop, sender, receiver }
     }

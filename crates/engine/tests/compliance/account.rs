@@ -13,10 +13,7 @@ use serde_json::Value;
 
 use crate::common::fickle::{self, Fickle};
 use crate::common::kind::{self, Refusal};
-use crate::topology::{FLOWS, Topology};
-
-/// Kinds that drop packets of their children.
-const EVICTS: [&str; 2] = ["wfq-altq", "tbf"];
+use crate::topology::{FLOWS, Shape, Topology};
 
 /// Record of a packet that the test offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,11 +29,18 @@ type State = (String, Counters, Vec<(&'static str, u64)>);
 /// Port under test.
 pub(crate) struct Account {
     pub port: Port,
+    /// Tree of the port. Its places and kinds change by [`replace`](Self::replace) only.
     pub topology: Topology,
+    shape: Shape,
+    /// Index of the place of each node, in the order in which the port visits them.
+    visited: Vec<usize>,
     pub now: Instant,
     pub has_ring: bool,
     /// All packets in the port, by identity.
     waiting: BTreeMap<u64, Known>,
+    /// Number of them by flow, and their bytes.
+    waiting_of: [u64; FLOWS as usize],
+    waiting_bytes: u64,
     next: u64,
     sequences: [u32; FLOWS as usize],
     last_sent: [Option<u32>; FLOWS as usize],
@@ -46,8 +50,8 @@ pub(crate) struct Account {
     replaced: bool,
     /// Number of packets passed to the link.
     transmitted: u64,
-    /// The length that a place promised for its next packet, and its sent and dropped counters then.
-    promised: BTreeMap<String, (Counters, Bytes)>,
+    /// The length that a place promised for its next packet, and its counters then, by index of the place.
+    promised: BTreeMap<usize, (Counters, Bytes)>,
     /// Time named by the last poll.
     pub wake: Option<Instant>,
     /// Flow of the packet returned by the last poll.
@@ -60,10 +64,14 @@ impl Account {
     pub(crate) fn new(topology: Topology, port: Port, now: Instant) -> Self {
         Self {
             port,
+            shape: topology.shape(),
+            visited: Vec::new(),
             topology,
             now,
             has_ring: false,
             waiting: BTreeMap::new(),
+            waiting_of: [0; FLOWS as usize],
+            waiting_bytes: 0,
             next: 0,
             sequences: [0; FLOWS as usize],
             last_sent: [None; FLOWS as usize],
@@ -111,6 +119,8 @@ impl Account {
             ..Header::default()
         };
         self.waiting.insert(self.next, Known { flow, sequence, length });
+        self.waiting_of[flow as usize] += 1;
+        self.waiting_bytes += u64::from(length);
         self.next += 1;
         self.port.offer(Packet::new(header), self.now, &NoHeaders);
         self.check();
@@ -123,6 +133,8 @@ impl Account {
         let known = known.unwrap_or_else(|| panic!("packet {} came out twice", packet.payload));
         let found = Known { flow: packet.flow.0, sequence: packet.sequence, length: packet.length };
         assert_eq!(known, found, "a packet came out changed");
+        self.waiting_of[known.flow as usize] -= 1;
+        self.waiting_bytes -= u64::from(known.length);
         self.mix(packet.payload);
         known
     }
@@ -143,7 +155,7 @@ impl Account {
                     self.disordered -= 1;
                     // The packets sent before say nothing about the next ones.
                     self.last_sent = [None; FLOWS as usize];
-                } else if !self.topology.reorders() {
+                } else if !self.shape.reorders {
                     assert!(
                         last.is_none_or(|last| last < known.sequence),
                         "flow {} was reordered: {} after {last:?}",
@@ -158,7 +170,7 @@ impl Account {
                 assert!(time > self.now, "told to wait until {time}, and it is {}", self.now);
                 self.wake = Some(time);
                 assert!(
-                    had == 0 || !self.topology.is_work_conserving(),
+                    had == 0 || !self.shape.is_work_conserving,
                     "a work-conserving tree with {had} packets says to wait"
                 );
                 false
@@ -167,7 +179,7 @@ impl Account {
                 // The drops of this poll are not yet removed from the account.
                 self.take_drops();
                 assert!(
-                    self.waiting.is_empty() || self.topology.is_hostile(),
+                    self.waiting.is_empty() || self.shape.is_hostile,
                     "idle with {} packets waiting",
                     self.waiting()
                 );
@@ -186,7 +198,8 @@ impl Account {
         match (first, second) {
             (Peek::Length(length), again) => {
                 assert_eq!(again, first, "a second peek differs");
-                self.promised.entry(name.to_owned()).or_insert((before, length));
+                let place = self.shape.names.iter().position(|known| known == name).expect("a place");
+                self.promised.entry(place).or_insert((before, length));
             }
             (Peek::NotBefore(time), _) => assert!(time > self.now || self.has_coarse_clock(time)),
             (Peek::Empty, _) => {}
@@ -241,10 +254,12 @@ impl Account {
     pub(crate) fn replace(&mut self, topology: Topology) {
         let tree = topology.build().expect("the examples are valid");
         let in_tree = self.port.backlog().packets as usize;
-        if self.topology.reorders() {
+        if self.shape.reorders {
             self.disordered = self.port.ring_occupancy();
             self.last_sent = [None; FLOWS as usize];
         }
+        self.shape = topology.shape();
+        self.visited.clear();
         let old_root = core::mem::replace(&mut self.topology, topology).place;
         self.promised.clear();
         self.replaced = true;
@@ -336,47 +351,66 @@ impl Account {
         }
     }
 
+    /// Returns the counters of all places, by index.
+    fn counters(&mut self) -> Vec<Counters> {
+        let Self { port, shape, visited, .. } = self;
+        let is_new = visited.is_empty();
+        let mut counters = vec![None; shape.names.len()];
+        let mut position = 0;
+        port.each_node(&mut |node| {
+            if is_new {
+                let place = shape.names.iter().position(|name| name == node.name());
+                visited.push(place.expect("a place of the tree"));
+            }
+            let place = visited[position];
+            assert_eq!(shape.names[place], node.name(), "another place than before");
+            let past = counters[place].replace(node.counters());
+            assert!(past.is_none(), "two places of one name");
+            position += 1;
+        });
+        counters.into_iter().map(|counters| counters.expect("every place is visited")).collect()
+    }
+
     /// Checks the laws that hold after every call.
     pub(crate) fn check(&mut self) {
         self.take_drops();
-        let mut nodes = BTreeMap::new();
-        self.port.each_node(&mut |node| {
-            let past = nodes.insert(node.name().to_string(), node.counters());
-            assert!(past.is_none(), "two places of one name");
-        });
+        let counters = self.counters();
         for Retired { place, counters, .. } in self.port.retired() {
             assert_eq!(counters.backlog, Tally::default(), "retired place {place} holds packets");
         }
         let ring = self.port.ring_occupancy();
-        let root = nodes[&self.topology.place].backlog;
+        let root = counters[0].backlog;
         assert_eq!(root.packets as usize + ring, self.waiting(), "the root's backlog");
         if ring == 0 {
-            let bytes: u64 = self.waiting.values().map(|known| u64::from(known.length)).sum();
-            assert_eq!(root.bytes.0, bytes, "the root's backlog in bytes");
+            assert_eq!(root.bytes.0, self.waiting_bytes, "the root's backlog in bytes");
         }
-        self.check_sums(&nodes);
+        self.check_sums(&counters);
         if ring == 0 {
-            self.check_places(&nodes);
+            self.check_places(&counters);
         }
-        self.check_promises(&nodes);
+        self.check_promises(&counters);
     }
 
     /// A place's backlog is that of its children, and at most one packet that it holds for its own parent.
-    fn check_sums(&self, nodes: &BTreeMap<String, Counters>) {
-        for place in self.topology.places().into_iter().filter(|place| !place.children.is_empty()) {
-            let own = nodes[&place.place].backlog;
-            let below = place.children.iter().map(|child| nodes[&child.place].backlog);
+    fn check_sums(&self, counters: &[Counters]) {
+        for (place, children) in self.shape.children.iter().enumerate() {
+            if children.is_empty() {
+                continue;
+            }
+            let own = counters[place].backlog;
+            let below = children.iter().map(|child| counters[*child].backlog);
             let below = below.fold(Tally::default(), |sum, tally| Tally {
                 packets: sum.packets + tally.packets,
                 bytes: sum.bytes + tally.bytes,
             });
+            let name = &self.shape.names[place];
             let held = own.packets.checked_sub(below.packets);
-            assert!(held.is_some_and(|held| held <= 1), "{}: {own:?} over {below:?}", place.place);
-            assert!(own.bytes >= below.bytes, "{}: bytes of what is held", place.place);
-            assert!(held == Some(1) || own.bytes == below.bytes, "{}: bytes of nothing", place.place);
+            assert!(held.is_some_and(|held| held <= 1), "{name}: {own:?} over {below:?}");
+            assert!(own.bytes >= below.bytes, "{name}: bytes of what is held");
+            assert!(held == Some(1) || own.bytes == below.bytes, "{name}: bytes of nothing");
         }
-        self.check_sent(nodes);
-        self.check_transmitted(&nodes[&self.topology.place]);
+        self.check_sent(counters);
+        self.check_transmitted(&counters[0]);
     }
 
     /// Packets sent by the root are those passed to the link and those in the ring, if it was the root all
@@ -390,14 +424,14 @@ impl Account {
 
     /// Packets sent by the root's children were sent by the root or are held by it; a packet that it takes
     /// from a child and drops counts as dropped by the child. Holds if no tree was replaced or flushed.
-    fn check_sent(&self, nodes: &BTreeMap<String, Counters>) {
-        let root = &nodes[&self.topology.place];
-        if self.topology.children.is_empty() || root.moved_out.packets > 0 || self.replaced {
+    fn check_sent(&self, counters: &[Counters]) {
+        let root = &counters[0];
+        let children = &self.shape.children[0];
+        if children.is_empty() || root.moved_out.packets > 0 || self.replaced {
             return;
         }
-        let of_children = |get: fn(&Counters) -> u64| -> u64 {
-            self.topology.children.iter().map(|child| get(&nodes[&child.place])).sum()
-        };
+        let of_children =
+            |get: fn(&Counters) -> u64| -> u64 { children.iter().map(|child| get(&counters[*child])).sum() };
         let held = root.backlog.packets - of_children(|counters| counters.backlog.packets);
         let sent = of_children(|counters| counters.sent.packets);
         assert_eq!(sent, root.sent.packets + held, "{}: sent by its children", self.topology.place);
@@ -405,46 +439,32 @@ impl Account {
 
     /// Each place holds the packets that the test expects there, except for a packet held at each place
     /// above it.
-    fn check_places(&self, nodes: &BTreeMap<String, Counters>) {
-        let mut expected: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
-        for known in self.waiting.values() {
-            for (depth, place) in self.topology.route(known.flow).into_iter().enumerate() {
-                let entry = expected.entry(place).or_default();
-                entry.0 = depth;
-                entry.1 += 1;
-            }
-        }
-        for place in self.topology.places_by_rules() {
-            let (depth, count) = expected.get(place.place.as_str()).copied().unwrap_or_default();
-            let above = count.checked_sub(nodes[&place.place].backlog.packets);
+    fn check_places(&self, counters: &[Counters]) {
+        for &place in &self.shape.by_rules {
+            let count: u64 = self.shape.flows[place].iter().map(|flow| self.waiting_of[*flow as usize]).sum();
+            let backlog = counters[place].backlog;
+            let above = count.checked_sub(backlog.packets);
             assert!(
-                above.is_some_and(|above| above <= depth as u64),
-                "{} has {:?}, and {count} packets are its own",
-                place.place,
-                nodes[&place.place].backlog
+                above.is_some_and(|above| above <= self.shape.depths[place]),
+                "{} has {backlog:?}, and {count} packets are its own",
+                self.shape.names[place],
             );
         }
     }
 
     /// The first packet that left a place since a peek has the length that was promised. If the parent
     /// evicts, the dropped packet may be the promised one.
-    fn check_promises(&mut self, nodes: &BTreeMap<String, Counters>) {
-        let places = self.topology.places();
-        let evicted: Vec<&str> = places
-            .iter()
-            .filter(|place| EVICTS.contains(&place.kind.as_str()))
-            .flat_map(|place| &place.children)
-            .map(|child| child.place.as_str())
-            .collect();
-        self.promised.retain(|place, (before, length)| {
-            let (sent, before, dropped) = (nodes[place].sent, before.sent, before.dropped);
-            if nodes[place].dropped != dropped && evicted.contains(&place.as_str()) {
+    fn check_promises(&mut self, counters: &[Counters]) {
+        let shape = &self.shape;
+        self.promised.retain(|&place, (before, length)| {
+            let (now, name) = (&counters[place], &shape.names[place]);
+            if now.dropped != before.dropped && shape.is_evicted[place] {
                 return false;
             }
-            match sent.packets - before.packets {
+            match now.sent.packets - before.sent.packets {
                 0 => return true,
-                1 => assert_eq!(sent.bytes.0 - before.bytes.0, length.0, "{place} broke its promise"),
-                _ => assert!(sent.bytes.0 - before.bytes.0 > length.0, "{place} broke its promise"),
+                1 => assert_eq!(now.sent.bytes.0 - before.sent.bytes.0, length.0, "{name} broke its promise"),
+                _ => assert!(now.sent.bytes.0 - before.sent.bytes.0 > length.0, "{name} broke its promise"),
             }
             false
         });

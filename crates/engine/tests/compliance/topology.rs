@@ -10,6 +10,9 @@ use serde_json::Value;
 use crate::common::fickle::Fickle;
 use crate::common::kind::{self, Kind, Refusal};
 
+/// Kinds that drop packets of their children.
+const EVICTS: [&str; 2] = ["wfq-altq", "tbf"];
+
 /// Number of flows that the suite sends.
 pub(crate) const FLOWS: u32 = 8;
 
@@ -135,20 +138,6 @@ impl Topology {
         Ok(node.with_classifier(Classifier::new(rules.chain([Vec::new()]).collect())))
     }
 
-    /// Returns the places on the path of `flow`, from the root to the leaf.
-    pub(crate) fn route(&self, flow: u32) -> Vec<&str> {
-        let mut route = vec![self.place.as_str()];
-        let mut here = self;
-        for depth in 0.. {
-            if here.children.is_empty() {
-                break;
-            }
-            here = &here.children[turn(flow, depth, here.children.len())];
-            route.push(&here.place);
-        }
-        route
-    }
-
     /// Returns all places, parents first.
     pub(crate) fn places(&self) -> Vec<&Self> {
         let mut places = vec![self];
@@ -160,18 +149,22 @@ impl Topology {
         places
     }
 
-    /// Returns the places whose packets depend on rules alone: all except those below a kind that sorts its
-    /// packets itself.
-    pub(crate) fn places_by_rules(&self) -> Vec<&Self> {
-        let mut places = vec![self];
-        let mut next = 0;
-        while next < places.len() {
-            if kind::is_class(&places[next].kind) || !kind::kind(&places[next].kind).classifies {
-                places.extend(&places[next].children);
-            }
-            next += 1;
-        }
-        places
+    /// Computes what the laws ask of the tree.
+    pub(crate) fn shape(&self) -> Shape {
+        let kinds: Vec<&Kind> = self.disciplines().collect();
+        let mut shape = Shape {
+            names: Vec::new(),
+            children: Vec::new(),
+            depths: Vec::new(),
+            flows: Vec::new(),
+            by_rules: Vec::new(),
+            is_evicted: Vec::new(),
+            is_work_conserving: kinds.iter().all(|kind| kind.work_conserving),
+            reorders: kinds.iter().any(|kind| kind.reorders),
+            is_hostile: self.is_hostile(),
+        };
+        shape.add(self, 0, (0..FLOWS).collect(), true, false);
+        shape
     }
 
     /// Returns the places that have a share for this one, in the order of its shares: its children, or, if
@@ -203,16 +196,6 @@ impl Topology {
             .map(|place| kind::kind(&place.kind))
     }
 
-    /// Returns whether every kind in it is work-conserving.
-    pub(crate) fn is_work_conserving(&self) -> bool {
-        self.disciplines().all(|kind| kind.work_conserving)
-    }
-
-    /// Returns whether any kind in it may reorder a flow.
-    pub(crate) fn reorders(&self) -> bool {
-        self.disciplines().any(|kind| kind.reorders)
-    }
-
     /// Returns whether it has the hostile leaf.
     pub(crate) fn is_hostile(&self) -> bool {
         self.places().iter().any(|place| place.kind == Fickle::KIND)
@@ -228,6 +211,58 @@ impl Topology {
                 format!("{} > ({})", self.kind, many.join(", "))
             }
         }
+    }
+}
+
+/// What the laws ask of a tree: its places by index, each before those below it.
+pub(crate) struct Shape {
+    pub(crate) names: Vec<String>,
+    /// Indices of each place's children.
+    pub(crate) children: Vec<Vec<usize>>,
+    /// Number of places above each.
+    pub(crate) depths: Vec<u64>,
+    /// Flows whose packets pass each place by the rules.
+    pub(crate) flows: Vec<Vec<u32>>,
+    /// Places whose packets depend on rules alone: all except those below a kind that sorts its packets itself.
+    pub(crate) by_rules: Vec<usize>,
+    /// True for each place whose parent drops packets of its children.
+    pub(crate) is_evicted: Vec<bool>,
+    /// True if every kind is work-conserving.
+    pub(crate) is_work_conserving: bool,
+    /// True if any kind may reorder a flow.
+    pub(crate) reorders: bool,
+    /// True if it has the hostile leaf.
+    pub(crate) is_hostile: bool,
+}
+
+impl Shape {
+    /// Adds a place and those below it. Returns its index.
+    fn add(
+        &mut self,
+        place: &Topology,
+        depth: u32,
+        flows: Vec<u32>,
+        by_rules: bool,
+        is_evicted: bool,
+    ) -> usize {
+        let index = self.names.len();
+        self.names.push(place.place.clone());
+        self.children.push(Vec::new());
+        self.depths.push(u64::from(depth));
+        self.flows.push(flows.clone());
+        self.is_evicted.push(is_evicted);
+        if by_rules {
+            self.by_rules.push(index);
+        }
+        let classifies = !kind::is_class(&place.kind) && kind::kind(&place.kind).classifies;
+        let evicts = EVICTS.contains(&place.kind.as_str());
+        let count = place.children.len();
+        for (number, child) in place.children.iter().enumerate() {
+            let own = flows.iter().copied().filter(|flow| turn(*flow, depth, count) == number).collect();
+            let child = self.add(child, depth + 1, own, by_rules && !classifies, evicts);
+            self.children[index].push(child);
+        }
+        index
     }
 }
 
