@@ -45,21 +45,21 @@ web/dist/report.html: web/node_modules $(shell find web/src web/report.html web/
 # LOCKGATE_SKIPPED and printed last.
 test: export LOCKGATE_SKIPPED = $(CURDIR)/target/skipped.txt
 test: forget-skips web
-	$(CARGO) test --workspace --locked --no-run
+	$(CARGO) test --workspace --locked --lib --bins --tests --no-run
 	@$(MAKE) --no-print-directory test-waiting > target/waiting.txt 2>&1 & waiting=$$!; \
 	trap 'kill $$waiting' INT TERM; \
 	$(MAKE) --no-print-directory test-computing; status=$$?; \
 	wait $$waiting || status=$$?; cat target/waiting.txt; exit $$status
 	@tests/skips.sh $(LOCKGATE_SKIPPED)
 
-# Tests of this list wait more than they compute. The only ones that make interfaces or namespaces.
-WAITING = apply bad_hosts control control_channel driver frames kernel live monitor output promises reproduce_live route \
-    timestamp
+# Tests of this list wait more than they compute, so more of them run at a time. The only ones that make interfaces or
+# namespaces.
+WAITING = apply bad_hosts control control_channel frames kernel live monitor output promises reproduce_live route timestamp
 TESTS = $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs))) \
     $(notdir $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs))))
 
 test-waiting:
-	$(CARGO) test --workspace --locked --no-fail-fast $(WAITING:%=--test %)
+	RUST_TEST_THREADS=4 $(CARGO) test --workspace --locked --no-fail-fast $(WAITING:%=--test %)
 	cd web && npm test
 	@# With these options the artifacts of `cargo test` are used: its features are those of all tests.
 	@CARGO="$(CARGO)" LOCKGATE_PYTHON_BUILD="--workspace --lib --tests" tests/python.sh

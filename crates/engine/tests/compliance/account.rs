@@ -359,11 +359,11 @@ impl Account {
         let mut position = 0;
         port.each_node(&mut |node| {
             if is_new {
-                let place = shape.names.iter().position(|name| name == node.name());
+                let place = shape.names.iter().position(|name| **name == **node.name());
                 visited.push(place.expect("a place of the tree"));
             }
             let place = visited[position];
-            assert_eq!(shape.names[place], node.name(), "another place than before");
+            assert_eq!(*shape.names[place], **node.name(), "another place than before");
             let past = counters[place].replace(node.counters());
             assert!(past.is_none(), "two places of one name");
             position += 1;
