@@ -18,7 +18,7 @@ pub struct Claim {
     pub(super) runtime: PathBuf,
     pub(super) store: Store,
     /// Lock of the state directory; the kernel releases it when the process ends, however it does.
-    _lock: File,
+    lock: File,
 }
 
 /// A name that cannot be claimed.
@@ -121,7 +121,7 @@ impl Claim {
             Err(TryLockError::Error(why)) => return Err(unreachable("lock", &path, why).into()),
         }
         write_pid(&mut lock).map_err(|why| unreachable("write", &path, why))?;
-        Ok(Self { name: name.to_owned(), runtime: directories.runtime.clone(), store, _lock: lock })
+        Ok(Self { name: name.to_owned(), runtime: directories.runtime.clone(), store, lock })
     }
 
     /// Returns the policy to start with: the last confirmed one, or the file if there is none, or if `is_fresh`.
@@ -170,6 +170,14 @@ impl Claim {
                 Ok(Boot { origin: origin.to_owned(), text: text.to_owned(), policy, notes, history })
             }
         }
+    }
+}
+
+impl Drop for Claim {
+    /// Gives the name back at once: a process that was just forked here may hold the file open until it has started its
+    /// program, and the lock would last as long.
+    fn drop(&mut self) {
+        let _ = self.lock.unlock();
     }
 }
 
