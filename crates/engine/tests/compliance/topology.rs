@@ -163,7 +163,8 @@ impl Topology {
             reorders: kinds.iter().any(|kind| kind.reorders),
             is_hostile: self.is_hostile(),
         };
-        shape.add(self, 0, (0..FLOWS).collect(), true, false);
+        let flows: Vec<u32> = (0..FLOWS).collect();
+        shape.add(self, 0, &flows, true, false);
         shape
     }
 
@@ -241,7 +242,7 @@ impl Shape {
         &mut self,
         place: &Topology,
         depth: u32,
-        flows: Vec<u32>,
+        flows: &[u32],
         by_rules: bool,
         is_evicted: bool,
     ) -> usize {
@@ -249,7 +250,7 @@ impl Shape {
         self.names.push(place.place.clone());
         self.children.push(Vec::new());
         self.depths.push(u64::from(depth));
-        self.flows.push(flows.clone());
+        self.flows.push(flows.to_vec());
         self.is_evicted.push(is_evicted);
         if by_rules {
             self.by_rules.push(index);
@@ -258,8 +259,9 @@ impl Shape {
         let evicts = EVICTS.contains(&place.kind.as_str());
         let count = place.children.len();
         for (number, child) in place.children.iter().enumerate() {
-            let own = flows.iter().copied().filter(|flow| turn(*flow, depth, count) == number).collect();
-            let child = self.add(child, depth + 1, own, by_rules && !classifies, evicts);
+            let is_own = |flow: &u32| turn(*flow, depth, count) == number;
+            let own: Vec<u32> = flows.iter().copied().filter(is_own).collect();
+            let child = self.add(child, depth + 1, &own, by_rules && !classifies, evicts);
             self.children[index].push(child);
         }
         index

@@ -16,8 +16,6 @@
 //! - `drops`: `at name reason`.
 //! - `marked`: the names of those that left with congestion experienced and had come without.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 

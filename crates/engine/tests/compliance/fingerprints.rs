@@ -4,17 +4,8 @@
 //! they leave out: refusals and doubts of parameters, gauges, and rarely used parameters. A run offers bursts
 //! and silences, changes parameters under load, and hashes departures, drops, marks and gauges.
 //!
-//! A change on purpose: `LOCKGATE_FINGERPRINTS=write cargo test -p lockgate-engine --test fingerprints`, and
-//! the commit says why.
-
-#[path = "common/mod.rs"]
-mod common;
-#[allow(dead_code, reason = "the compliance suite uses the rest")]
-#[path = "compliance/parameters.rs"]
-mod parameters;
-#[allow(dead_code, reason = "the compliance suite uses the rest")]
-#[path = "compliance/topology.rs"]
-mod topology;
+//! A change on purpose: `LOCKGATE_FINGERPRINTS=write cargo test -p lockgate-engine --test compliance
+//! fingerprints`, and the commit says why.
 
 use std::fmt::Write as _;
 
@@ -32,7 +23,7 @@ use crate::common::link::Link;
 use crate::parameters::{Parameter, draw, parameters};
 use crate::topology::{FLOWS, Topology};
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fingerprints.txt");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/compliance/fingerprints.txt");
 const KEPT: &str = include_str!("fingerprints.txt");
 /// Drawn sets of parameters of a kind, beside one parameter at a time.
 const DRAWN: u64 = 150;
