@@ -538,10 +538,13 @@ fn a_sender_and_a_receiver_agree() {
     assert!(sent.status.success(), "{sent:?}");
     let sent: Value = serde_json::from_slice(&sent.stdout).expect("JSON");
     let received: Value = serde_json::from_slice(&arrived.stdout).expect("JSON");
-    // Every 2 ms, after 2 ms, before a second: the schedule is worked off, however late, and what the kernel
-    // refused is told.
+    // Every 2 ms, after 2 ms, before a second: 499 are due, of which those are left out that were due while the sender
+    // was behind when the time was over.
     let count = |key: &str| sent[key].as_u64().expect("a number");
-    assert_eq!(count("sent_packets") + count("send_errors"), 499, "{sent}");
+    let behind = sent["behind_s"].as_f64().expect("a time");
+    let left_out =
+        499_u64.checked_sub(count("sent_packets") + count("send_errors")).expect("no more than are due");
+    assert!(left_out as f64 <= behind / 0.002, "{left_out} left out: {sent}");
     assert_eq!(sent["receiver"], received, "both say the same");
     assert_eq!(received["received_bytes"].as_u64(), received["received_packets"].as_u64().map(|n| n * 300));
     // One machine, but two clocks, each from its program's start: no delay is below zero by more than the error.
