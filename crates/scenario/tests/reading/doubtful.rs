@@ -1,10 +1,9 @@
 //! Parameters of queues that cannot be, refused at their field; and those that the kernel would take although they are
 //! hardly meant, accepted with a warning.
 
-mod support;
-
 use lockgate_scenario::{Override, Problem, read};
-use support::{BASE, files, outcome, rendered, rendered_one};
+
+use crate::support::{BASE, files, outcome, rendered, rendered_one};
 
 /// The table of the port, which follows [`BASE`] in line 13.
 const PORT: &str = "[port.\"a->b\"]\n";

@@ -1,14 +1,13 @@
 //! Changes on a port under load: nothing is lost, duplicated or forgotten.
 
-mod support;
-
 use lockgate_engine::classify::{Fields, Headers};
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_scenario::{Action, Scenario};
-use support::{example, scenario};
+
+use crate::support::{example, scenario};
 
 /// The flows' addresses, as the simulator gives them.
 struct Table<'a>(&'a Scenario);
@@ -138,7 +137,7 @@ fn a_change_asked_for_during_the_run_is_one_of_the_file() {
     let set = |text: &str| lockgate_scenario::Override::parse(text).expect("an override");
     let at = Instant::ZERO + Duration::from_micros(3_500);
     let asked = [set("port.home->server.queue.other.rate=7mbit"), set("link.wan.delay=3ms")];
-    let (changed, new) = scenario.with_change(at, &asked, &support::files()).expect("a change");
+    let (changed, new) = scenario.with_change(at, &asked, &crate::support::files()).expect("a change");
     let paths: Vec<&str> = new.iter().map(|change| change.path.as_str()).collect();
     assert_eq!(paths, ["port.home:server.queue.other.rate", "link.wan.delay"]);
     assert!(new.iter().all(|change| change.at == at));
@@ -146,12 +145,12 @@ fn a_change_asked_for_during_the_run_is_one_of_the_file() {
     // The next one builds on it: the tree has both changes.
     let later = at + Duration::from_micros(1);
     let (_, new) = changed
-        .with_change(later, &[set("port.home->server.queue.other.burst=20kB")], &support::files())
+        .with_change(later, &[set("port.home->server.queue.other.burst=20kB")], &crate::support::files())
         .expect("a change");
     let Action::Reconfigure { tree, queues, .. } = &new[0].action else { panic!("{:?}", new[0]) };
     assert_eq!(queues.as_slice(), ["other"]);
     assert_eq!(tree.queues()[0].config["rate"].as_str(), Some("7mbit"));
     let refused =
-        scenario.with_change(at, &[set("port.home->server.queue.other.rate=0bit")], &support::files());
-    assert!(support::rendered(&refused.expect_err("refused")).contains("of zero lets nothing pass"));
+        scenario.with_change(at, &[set("port.home->server.queue.other.rate=0bit")], &crate::support::files());
+    assert!(crate::support::rendered(&refused.expect_err("refused")).contains("of zero lets nothing pass"));
 }

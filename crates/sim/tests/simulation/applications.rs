@@ -1,10 +1,9 @@
 //! Applications that talk in turns, worked out by hand: on links so fast that only round trips take time.
 
-mod common;
-
-use common::{assert_near, simulate};
 use lockgate_measure::recording::{FlowRecord, Recording};
 use lockgate_measure::summarise;
+
+use crate::common::{assert_near, simulate};
 
 /// One way takes 50 ms; a frame of 1514 bytes takes 12 ns.
 fn far_apart(flows: &str) -> String {
@@ -89,7 +88,7 @@ to = "b"
 transport = "tcp"
 files = "sizes"
 "#;
-    let recording = common::simulate_with(text, &[("sizes", "100kB\n50kB\n1MB 1s\n")], 1);
+    let recording = crate::common::simulate_with(text, &[("sizes", "100kB\n50kB\n1MB 1s\n")], 1);
     let summary = summarise(core::slice::from_ref(&recording));
     // 1448 bytes of data in a frame of 1514; what is over in one of its own.
     let charged = |bytes: u64| (bytes + bytes.div_ceil(1448) * 66) as f64;
@@ -230,7 +229,7 @@ file = { distribution = "empirical", file = "sizes" }
 every = { distribution = "exponential", mean = "50ms" }
 "#;
     // From 1 kB to 10 kB evenly for eight of ten, from 10 kB to 100 kB for the rest: 4.4 kB + 11 kB on average.
-    let recording = common::simulate_with(text, &[("sizes", "1kB 0\n10kB 0.8\n100kB 1\n")], 1);
+    let recording = crate::common::simulate_with(text, &[("sizes", "1kB 0\n10kB 0.8\n100kB 1\n")], 1);
     let summary = summarise(core::slice::from_ref(&recording));
     let web = &summary.groups["web"];
     assert_eq!((web.all.files, web.all.completed), (1000, 1000));

@@ -1,17 +1,16 @@
 //! What a run says of itself, held against what happened: peaks, moved packets, rows of packets, what a link carried,
 //! and that a run of very many events can be stopped.
 
-mod common;
-
 use std::fmt::Write as _;
 
-use common::{one_link, scenario, simulate};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::Monitor;
 use lockgate_measure::summary::{QueueSummary, summarise};
 use lockgate_sim::simulation::EVENTS_BETWEEN_STOPS;
 use lockgate_sim::{Command, Control, Observer, RunView, run, watched};
+
+use crate::common::{one_link, scenario, simulate};
 
 /// A queue that fills at 10 000 packets a second and is swapped out between two samples, ten milliseconds apart.
 const SWAP: &str = r#"
@@ -135,10 +134,10 @@ fn a_link_is_used_for_what_it_carries_within_the_window() {
         summarise(std::slice::from_ref(recording)).ports["a:b"].utilisation.expect("a rate")
     };
     // From 1 ms on it carries 8 bit/s; the packet would take a thousand seconds.
-    common::assert_near("utilisation at 8 bit/s", used(&one_packet("8bit", &[])), 0.9999, 1e-9);
+    crate::common::assert_near("utilisation at 8 bit/s", used(&one_packet("8bit", &[])), 0.9999, 1e-9);
     let lowered = one_packet("1mbit", &[("2ms", "8bit")]);
     let (carried, could) = (1_000.0 + 8.0 * 9.998, 2_000.0 + 8.0 * 9.998);
-    common::assert_near("utilisation after a rate is lowered", used(&lowered), carried / could, 1e-9);
+    crate::common::assert_near("utilisation after a rate is lowered", used(&lowered), carried / could, 1e-9);
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! Words that are nearly right: names of other tools, sections in the plural, ports in their other spelling.
 
-mod support;
-
 use lockgate_scenario::Problem;
-use support::{BASE, outcome, problems, rendered, scenario, with};
+
+use crate::support::{BASE, outcome, problems, rendered, scenario, with};
 
 /// The only problem of `text`: its message and its help.
 #[track_caller]

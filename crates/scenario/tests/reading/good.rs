@@ -1,14 +1,13 @@
 //! Scenarios that are right: what they mean.
 
-mod support;
-
 use std::borrow::Cow;
 
 use lockgate_engine::packet::FlowId;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 use lockgate_scenario::{Action, Application, Bound, Congestion, Criterion, Expected, Transport};
-use support::{BASE, example, files, scenario, with};
+
+use crate::support::{BASE, example, files, scenario, with};
 
 #[test]
 fn the_example_of_the_product_is_read() {
@@ -167,7 +166,7 @@ fn overrides_are_part_of_the_text_that_is_kept() {
     assert_eq!(scenario.ports[4].tree.queues()[2].kind, "lis");
     assert!(scenario.record.packets);
     assert!(scenario.to_toml().contains("# left out of the statistics"), "comments stay");
-    let again = support::scenario(&scenario.to_toml());
+    let again = crate::support::scenario(&scenario.to_toml());
     assert_eq!(again.ports[4].tree, scenario.ports[4].tree);
     // The ring of a port that the file does not mention.
     let scenario = with(example(), &["port.server->home.ring=4"]).expect("a scenario");
@@ -262,7 +261,7 @@ fn bounds_are_read_in_the_unit_of_their_metric() {
         &[],
     ) {
         Ok(scenario) => format!("{:?}", scenario.expects[0].bounds),
-        Err(problems) => support::rendered(&problems),
+        Err(problems) => crate::support::rendered(&problems),
     };
     assert_eq!(read("flow.voice.throughput", "at_least = \"1mbit\""), "[AtLeast(1000000.0)]");
     assert_eq!(read("flow.voice.loss", "between = [0, \"1%\"]"), "[Between(0.0, 0.01)]");
@@ -346,8 +345,8 @@ fn starts_are_drawn_by_seed_for_each_member() {
     let constant = scenario_of_constants(&text.replace(law, "\"1500ms\""));
     assert_eq!(constant, Duration::from_millis(1500));
     let wrong = text.replace("max = \"2s\"", "max = \"500ms\"");
-    let problems = support::problems(&wrong);
-    let shown = support::rendered(&problems);
+    let problems = crate::support::problems(&wrong);
+    let shown = crate::support::rendered(&problems);
     assert!(problems.len() == 1 && shown.contains("`max` of `start`"), "{shown}");
 }
 
@@ -376,6 +375,6 @@ fn expectations_have_names_lines_and_what_they_are_judged_in() {
             (Criterion::All, Some("it stays clear"), Some(18))
         );
     }
-    let wrong = support::rendered(&support::problems(&text.replace("\"all\"", "\"each\"")));
+    let wrong = crate::support::rendered(&crate::support::problems(&text.replace("\"all\"", "\"each\"")));
     assert!(wrong.contains("`in` cannot be `each`") && wrong.contains("`95%`, `mean`, `all`"), "{wrong}");
 }

@@ -1,14 +1,13 @@
 //! TCP held against Linux's own: the same network, flows and queues as the reference runs of the kernel.
 #![allow(clippy::print_stdout, reason = "the table is wanted")]
 
-mod common;
-
-use common::simulate;
 use lockgate_engine::units::Instant;
 use lockgate_measure::recording::{Recording, TcpSample, Window};
 use serde_json::Value;
 
-const REFERENCE: &str = include_str!("../../conform/tests/reference/linux.json");
+use crate::common::simulate;
+
+const REFERENCE: &str = include_str!("../../../conform/tests/reference/linux.json");
 
 /// The kernel's network: sender, router, receiver; acknowledgements are delayed by `delay` on their way back.
 fn network(duration: u64, rate: &str, delay: &str, queue: &str, flows: &str) -> String {

@@ -1,10 +1,9 @@
 //! TCP against the laws that are known of it: throughput and loss, buffers, round trips, fairness.
 #![allow(clippy::print_stdout, reason = "the figures are wanted")]
 
-mod common;
-
-use common::simulate;
 use lockgate_measure::recording::{Recording, Window};
+
+use crate::common::simulate;
 
 fn goodput(recording: &Recording, flow: usize) -> f64 {
     recording.flows[flow].payload_in_window().0 as f64 * 8.0 / recording.window().as_secs_f64()

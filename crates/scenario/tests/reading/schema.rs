@@ -1,12 +1,11 @@
 //! The schema and the reader agree on which files are right.
 
-mod support;
-
 use boon::{Compiler, Draft, SchemaIndex, Schemas};
 use lockgate_engine::disciplines::KINDS;
 use lockgate_scenario::{references, schema};
 use serde_json::{Value, json};
-use support::example;
+
+use crate::support::example;
 
 fn compiled() -> (Schemas, SchemaIndex) {
     let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
@@ -40,7 +39,7 @@ fn what_is_read_is_valid_and_what_is_misspelt_is_not() {
     for (right, wrong) in wrong {
         assert!(example().contains(right), "{right}");
         assert!(valid(&example().replace(right, wrong)).is_err(), "`{wrong}` is taken for right");
-        assert!(support::outcome(&example().replace(right, wrong)).is_err(), "`{wrong}` is read");
+        assert!(crate::support::outcome(&example().replace(right, wrong)).is_err(), "`{wrong}` is read");
     }
 }
 

@@ -1,10 +1,9 @@
 //! Applications of flows: what they mean, and every way to write them wrongly, with its place and its fix.
 
-mod support;
-
 use lockgate_engine::units::{Bytes, Duration};
 use lockgate_scenario::{Application, Codec, Transport};
-use support::{problems, rendered, scenario};
+
+use crate::support::{problems, rendered, scenario};
 
 /// Eleven lines without a problem but that the flow does not say what it sends; cases add that from line 12 on.
 const BASE: &str = r#"duration = "10s"

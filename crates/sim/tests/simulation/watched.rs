@@ -1,10 +1,7 @@
 //! An observer that only reads changes nothing; one that turns knobs leaves a scenario that says so.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::scenario;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::{Monitor, Sample};
@@ -12,6 +9,8 @@ use lockgate_measure::recording::Recording;
 use lockgate_measure::summary::summarise;
 use lockgate_scenario::{Override, Scenario};
 use lockgate_sim::{Command, Control, Observer, RunView, run, watched};
+
+use crate::common::scenario;
 
 const TEXT: &str = r#"
 duration = "4s"
@@ -198,7 +197,7 @@ fn what_is_set_while_it_runs_is_a_scenario_that_replays_it() {
     let session = looked_at(&scenario, &mut looker);
     let saved = looker.last.expect("changes");
     assert_eq!(session.events.len(), 5);
-    assert_same(&alone(&common::scenario(&saved.to_toml())), &session);
+    assert_same(&alone(&crate::common::scenario(&saved.to_toml())), &session);
     assert_ne!(alone(&scenario).flows[0].delays(), session.flows[0].delays());
 }
 

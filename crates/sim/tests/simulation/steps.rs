@@ -1,17 +1,16 @@
 //! Runs in steps: equal to a run in one, whatever the steps.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{one_link, scenario};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::Window;
 use lockgate_measure::summary::summarise;
 use lockgate_scenario::Override;
 use lockgate_sim::{Control, Outcome, Progress, Simulation, run};
+
+use crate::common::{one_link, scenario};
 
 const FLOWS: &str = r#"
 [flow.poisson]

@@ -1,9 +1,8 @@
 //! What links do to packets, worked out by hand: exact times, loss, traces, routers bound by their processor.
 
-mod common;
-
-use common::{assert_near, one_link, simulate};
 use lockgate_measure::recording::Window;
+
+use crate::common::{assert_near, one_link, simulate};
 
 const FIFO: &str = r#"root = "q"
 queue.q = { kind = "fifo" }"#;

@@ -1,0 +1,11 @@
+//! Laws of a simulation: its account, links, applications and TCP, its steps, and what observers and scale change.
+
+mod accounts;
+mod applications;
+mod common;
+mod links;
+mod scale;
+mod steps;
+mod tcp_kernel;
+mod tcp_laws;
+mod watched;
