@@ -119,7 +119,7 @@ fn large_files_are_answered() {
             "duration = \"1s\"\n[node]\na = {}\nb = {}\n[link.l]\nbetween = [\"a\", \"b\"]\nrate = \"1mbit\"\n",
         );
         let mut index = 0;
-        while text.len() < 1 << 20 {
+        while text.len() < 3 << 20 {
             text += &line(index);
             index += 1;
         }
