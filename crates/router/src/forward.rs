@@ -131,7 +131,7 @@ impl<D: Dataplane> Forwarder<D> {
             self.round(&mut batch)?;
         }
         let until = self.dataplane.now() + WIND_DOWN;
-        while self.ports.iter().any(RouterPort::has_frames) && self.dataplane.now() < until {
+        while self.has_frames() && self.dataplane.now() < until {
             self.round(&mut batch)?;
         }
         self.end(detach, &mut batch)?;
@@ -244,21 +244,29 @@ impl<D: Dataplane> Forwarder<D> {
     /// Sends what waits, gives the interfaces back, and sends what arrived until then, all in order.
     fn end(&mut self, detach: impl FnOnce(), batch: &mut Vec<Arrival>) -> Result<(), InterfaceError> {
         let until = self.dataplane.now() + GRACE;
-        while self.ports.iter().any(RouterPort::has_frames) && self.dataplane.now() + GRACE / 2 < until {
+        while self.has_frames() && self.dataplane.now() + GRACE / 2 < until {
             self.drain(until, batch)?;
         }
         detach();
         let mut silent_since = self.dataplane.now();
-        while self.dataplane.now().since(silent_since) < SILENCE && self.dataplane.now() < until {
+        // What arrives while a port is drained waits in the ports.
+        while (self.dataplane.now().since(silent_since) < SILENCE || self.has_frames())
+            && self.dataplane.now() < until
+        {
             if self.receive(batch) > 0 {
                 silent_since = self.dataplane.now();
             }
             self.drain(until, batch)?;
         }
         for port in &mut self.ports {
-            self.losses.at_the_end += port.outgoing.len() as u64;
+            self.losses.at_the_end += port.outgoing.len() as u64 + port.port.backlog().packets;
         }
         Ok(())
+    }
+
+    /// True if frames wait in any port.
+    fn has_frames(&self) -> bool {
+        self.ports.iter().any(RouterPort::has_frames)
     }
 
     /// Sends what waits in each port, in batches with pauses. What arrives meanwhile waits in its port.
