@@ -270,7 +270,8 @@ impl Plan {
             Kept::Memory(memory) => {
                 let failure = |(index, result): (&usize, &Result<Row, String>)| {
                     let (task, error) = (&memory.tasks[*index], result.as_ref().err()?);
-                    let command = plans::repeat(&self.path.display().to_string(), task);
+                    let path = self.path.display().to_string();
+                    let command = plans::repeat(&path, task, memory.planned.source().memory());
                     Some((task.settings.clone(), task.seed, error.clone(), command))
                 };
                 Ok(memory.results().iter().filter_map(failure).collect())

@@ -131,6 +131,37 @@ fn a_killed_sweep_and_shards_give_the_bytes_of_an_undisturbed_one() {
     assert_eq!(lockgate(folder.path(), &["sweep", "--into", "none", "--status"]).status.code(), Some(2));
 }
 
+/// A run of three needs more memory than the resumed sweep allows.
+#[test]
+fn a_failed_run_costs_its_row_and_its_command_repeats_the_failure() {
+    let folder = folder();
+    let limits = "port.a->b.queue.q.limit=100p,1000000p,200p";
+    let scenario =
+        format!("{SCENARIO}\n[port.\"a->b\".queue]\nq = {{ kind = \"fifo\", limit = \"100p\" }}\n");
+    fs::write(folder.path().join("line.toml"), scenario).expect("written");
+    let sweep =
+        |arguments: &[&str]| lockgate(folder.path(), &[&["sweep", "--into", "runs"], arguments].concat());
+    let first = sweep(&["line.toml", "--vary", limits, "--seeds", "1", "--shard", "1/3"]);
+    assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
+
+    let resumed = sweep(&["--resume", "--memory", "8MiB"]);
+    let said = stdout(&resumed);
+    assert_eq!(resumed.status.code(), Some(1), "{said}");
+    assert!(said.contains("runs.parquet: 2 of 3 runs"), "{said}");
+    assert!(said.contains("2 of 3 runs finished, 1 failed, 0 missing"), "{said}");
+    let (_, failure) = said.split_once("failed: ").expect("a failure");
+    let (why, rest) = failure.split_once('\n').expect("a command");
+    let command = rest.lines().next().expect("a command").trim();
+    let arguments = command.strip_prefix("lockgate ").expect("a command of lockgate");
+    let again = Command::new("sh")
+        .args(["-c", &format!("exec \"$0\" {arguments}"), env!("CARGO_BIN_EXE_lockgate")])
+        .current_dir(folder.path())
+        .output()
+        .expect("sh runs");
+    assert!(!again.status.success(), "{command}");
+    assert!(String::from_utf8_lossy(&again.stderr).contains(why), "{command}: {why}");
+}
+
 #[test]
 fn expectations_of_several_files_are_a_line_each_and_a_junit_document() {
     let folder = folder();

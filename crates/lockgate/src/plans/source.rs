@@ -9,7 +9,7 @@ use lockgate_measure::recording::Recording;
 use lockgate_scenario::{Files, Override, Reader, Scenario};
 
 use super::{Hashes, PlanError};
-use crate::{Error, Options, Seed};
+use crate::{Error, Options, Seed, memory};
 
 /// Files that several threads load.
 pub type SharedFiles = Arc<dyn Files + Send + Sync>;
@@ -89,7 +89,7 @@ impl Source {
     /// Simulates a task. Returns the metrics at `addresses`; `None` if `stop` ended the run.
     ///
     /// # Errors
-    /// If the scenario cannot be read, or the run fails.
+    /// If the scenario cannot be read, its run would take too much memory, or fails.
     pub fn run(
         &self,
         task: &Task,
@@ -103,12 +103,15 @@ impl Source {
     /// Simulates a task. Returns its recording; `None` if `stop` ended the run.
     ///
     /// # Errors
-    /// If the scenario cannot be read, or the run fails.
+    /// If the scenario cannot be read, its run would take too much memory, or fails.
     pub fn record(&self, task: &Task, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Recording>, Error> {
         if stop() {
             return Ok(None);
         }
-        let scenario = self.recent.get(&task.settings, || self.read(&task.settings))?;
+        let scenario = self.recent.get(&task.settings, || {
+            let scenario = self.read(&task.settings)?;
+            memory::estimate(&scenario, 1).map(|_| scenario)
+        })?;
         let options = Options {
             seeds: vec![Seed(task.seed)],
             threads: Some(1),

@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use lockgate_engine::units::Bytes;
 use lockgate_experiment::store::{FailedTask, Status, Storage};
 use lockgate_experiment::{Error, Plan, Row, Store, Task};
+use lockgate_scenario::MEMORY;
 
 use super::{ENGINE, PlanError, Planned, Source};
 use crate::files::Beside;
@@ -120,7 +122,7 @@ impl Sweep {
     /// # Errors
     /// If the store cannot be written.
     pub fn note_failure(&self, task: &Task, error: String) -> Result<(), Error> {
-        let (settings, command) = (task.settings.clone(), repeat(&self.scenario, task));
+        let (settings, command) = (task.settings.clone(), repeat(&self.scenario, task, self.source.memory()));
         self.store.note_failure(task, &FailedTask { settings, seed: task.seed, error, command })
     }
 
@@ -157,9 +159,10 @@ impl Sweep {
     }
 }
 
-/// Returns the command that repeats a run of the scenario at this path.
-pub fn repeat(scenario: &str, task: &Task) -> String {
+/// Returns the command that repeats a run of the scenario at this path, with this limit on its memory in bytes.
+pub fn repeat(scenario: &str, task: &Task, memory: u64) -> String {
     let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
     let settings: Vec<String> = task.settings.iter().map(|one| format!(" --set {}", quoted(one))).collect();
-    format!("lockgate run {} --seed {}{}", quoted(scenario), task.seed, settings.concat())
+    let memory = if memory == MEMORY { String::new() } else { format!(" --memory {}", Bytes(memory)) };
+    format!("lockgate run {} --seed {}{memory}{}", quoted(scenario), task.seed, settings.concat())
 }
