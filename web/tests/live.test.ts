@@ -6,6 +6,7 @@ import { columns } from "../src/live/columns";
 import { keep } from "../src/live/feed";
 import { readable } from "../src/live/knobs";
 import { portAt } from "../src/live/parts";
+import { Progress } from "../src/live/progress";
 import { History } from "../src/live/seen";
 import { step } from "../src/live/step";
 import { ticks } from "../src/live/strips";
@@ -185,5 +186,27 @@ describe("a step of a knob", () => {
     expect(step("1.5mbit", true)).toBe("1.875mbit");
     expect(step("1p", false)).toBeNull();
     expect(step("fifo", true)).toBeNull();
+  });
+});
+
+describe("progress against real time", () => {
+  const taken = (pace: number, speed: number): Progress => {
+    const progress = new Progress();
+    for (let now = 0; now <= 10_000; now += 100) progress.take((speed * now) / 1_000, now, pace);
+    return progress;
+  };
+
+  it("is said where a run is slower than its pace, or has none", () => {
+    expect(taken(1, 0.02).words).toBe("0.02× real time");
+    expect(taken(0, 37.2).words).toBe("37× real time");
+    expect(taken(1, 0.99).words).toBe("");
+  });
+
+  it("is that of the last seconds, and of nothing before a change of pace", () => {
+    const progress = taken(1, 0.02);
+    for (let now = 0; now <= 10_000; now += 100) progress.take(1 + (0.5 * now) / 1_000, 20_000 + now, 1);
+    expect(progress.rate).toBeCloseTo(0.5);
+    progress.take(7, 31_000, 10);
+    expect(progress.words).toBe("");
   });
 });

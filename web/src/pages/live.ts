@@ -3,12 +3,13 @@ import "uplot/dist/uPlot.min.css";
 import "../style/live.css";
 import { announce, h, svg } from "../dom";
 import { eventLabel } from "../events";
-import type { Sample } from "../generated/lockgate";
+import type { Sample, Status } from "../generated/lockgate";
 import { Choice } from "../live/choice";
 import { EventLog } from "../live/event-log";
 import { Feed } from "../live/feed";
 import { KnobPanel } from "../live/knobs";
 import { portAt } from "../live/parts";
+import { Progress } from "../live/progress";
 import { bytes, rate, time } from "../live/quantities";
 import { headings, QueueTable } from "../live/queue-table";
 import { History } from "../live/seen";
@@ -49,6 +50,7 @@ class LivePage {
   readonly strips = new Strips();
   readonly choice = new Choice();
   readonly history = new History();
+  readonly progress = new Progress();
   readonly queues = new QueueTable(this.feed, this.choice, this.history, () => this.#ask());
   readonly log = new EventLog(this.feed, () => this.#ask());
   /** The time the picture stands at; null: it follows the run. */
@@ -317,7 +319,13 @@ class LivePage {
     const missed = this.feed.missed + (samples.at(-1)?.dropped_samples ?? 0);
     // A router has no planned end.
     const planned = status.duration_s > 0 ? ` of ${status.duration_s} s` : "";
-    this.clock.textContent = `${(sample?.at_s ?? 0).toFixed(2)} s${planned}${missed > 0 ? ` · ${missed} samples missed` : ""}`;
+    this.clock.textContent = [
+      `${(sample?.at_s ?? 0).toFixed(2)} s${planned}`,
+      this.#speed(status, last),
+      missed > 0 ? `${missed} samples missed` : "",
+    ]
+      .filter(Boolean)
+      .join(" · ");
     this.#drawFidelity(sample);
     // Real packets go by the clock.
     this.paceLabel.hidden = this.holdButton.hidden = status.mode !== "sim";
@@ -350,6 +358,14 @@ class LivePage {
     const chosen = this.history.within(this.choice.port, this.choice.queue, end - this.#window, end);
     const rules = events.map((event): Rule => ({ at: event.at_s, label: eventLabel(event) }));
     this.strips.draw(shown, chosen, rules, ink);
+  }
+
+  /** How fast a simulation advances, where that is not its pace. */
+  #speed(status: Status, last: number): string {
+    if (status.mode !== "sim" || status.ended) return "";
+    if (status.held) this.progress.clear();
+    else this.progress.take(last, performance.now(), status.pace);
+    return this.progress.words;
   }
 
   /** What may be relied on in a live run, as far as is known; the reasons are said, not only shown on hover. */
