@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Which crates each crate may use, tests and benches aside.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("engine", &[]),
     ("traffic", &["engine"]),
     ("measure", &["engine"]),
+    ("export", &["engine", "measure"]),
     ("scenario", &["engine", "traffic", "measure"]),
     ("tcp", &["engine", "traffic", "scenario"]),
     ("network", &["engine", "traffic", "scenario", "tcp", "measure"]),
@@ -20,8 +21,8 @@ const ARROWS: [(&str, &[&str]); 18] = [
     ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network", "dataplane"]),
     ("monitor", &["engine", "scenario", "measure", "session", "sim", "live"]),
     ("router", &["engine", "scenario", "measure", "dataplane"]),
-    ("experiment", &["engine", "scenario", "measure"]),
-    ("lockgate", &["engine", "scenario", "measure", "sim", "live", "experiment"]),
+    ("experiment", &["engine", "scenario", "measure", "export"]),
+    ("lockgate", &["engine", "scenario", "measure", "export", "sim", "live", "experiment"]),
     (
         "cli",
         &[
@@ -85,9 +86,10 @@ fn crates_use_only_those_before_them() {
 /// Pure crates have no dependency that reads clocks, starts threads or opens files for them.
 #[test]
 fn pure_crates_stay_pure() {
-    for name in
-        ["engine", "traffic", "scenario", "tcp", "measure", "network", "session", "sim", "tc", "conform"]
-    {
+    for name in [
+        "engine", "traffic", "scenario", "tcp", "measure", "export", "network", "session", "sim", "tc",
+        "conform",
+    ] {
         let tree = cargo(&[
             "tree",
             "--offline",

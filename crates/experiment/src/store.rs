@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use lockgate_measure::export::parquet::{self, Column};
+use lockgate_export::parquet::{self, Column};
 use lockgate_scenario::Vary;
 use lockgate_scenario::vary::Values;
 use serde::{Deserialize, Serialize};

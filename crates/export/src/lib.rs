@@ -1,12 +1,22 @@
-//! A run's packets for other tools: Parquet for notebooks, pcapng for Wireshark.
+//! Tables and packets for other tools: Parquet for notebooks, pcapng for Wireshark.
+//!
+//! Everything is written to the writer it is given; no file is opened.
+//!
+//! ```
+//! use lockgate_export::parquet::{self, Column};
+//!
+//! let columns = [("seed".to_owned(), Column::Integer(vec![Some(1), Some(2)]))];
+//! let file = parquet::table(&columns, &[], Vec::new())?;
+//! assert!(file.starts_with(b"PAR1"));
+//! # Ok::<(), lockgate_export::ExportError>(())
+//! ```
 
-#[cfg(feature = "export")]
+#![forbid(unsafe_code)]
+
 pub mod parquet;
-#[cfg(feature = "export")]
 pub mod pcapng;
 
 /// The error of an export.
-#[cfg(feature = "export")]
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
@@ -34,5 +44,5 @@ pub enum ExportError {
     Capture(#[from] pcap_file::PcapError),
 }
 
-#[cfg(all(test, feature = "export"))]
+#[cfg(test)]
 mod tests;

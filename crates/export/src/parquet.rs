@@ -21,8 +21,9 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 
+use lockgate_measure::recording::{PacketRow, Recording};
+
 use super::ExportError;
-use crate::recording::{PacketRow, Recording};
 
 /// Rows per row group.
 const GROUP: usize = 1 << 18;

@@ -22,8 +22,9 @@ use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
 
+use lockgate_measure::recording::{FlowSetup, PacketRow, Recording};
+
 use super::ExportError;
-use crate::recording::{FlowSetup, PacketRow, Recording};
 
 /// Bytes kept of each packet: all headers, with the longest TCP options.
 const SNAP: usize = 96;

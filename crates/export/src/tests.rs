@@ -1,13 +1,13 @@
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::Field;
 use bytes::Bytes;
+use lockgate_measure::{example, recording};
 use pcap_parser::PcapNGSlice;
 use pcap_parser::pcapng::{Block, OptionCode};
 use pcap_parser::traits::PcapNGPacketBlock;
 
 use super::parquet::Column;
 use super::*;
-use crate::example;
 
 #[test]
 fn parquet_reads_back_as_it_was_written() {
@@ -123,10 +123,10 @@ fn tcp_segments_have_their_flags_and_sequence_numbers() {
     let fields = recording.flows[0].setup.fields.as_mut().expect("addresses");
     fields.protocol = 6;
     let template = recording.packets.as_ref().and_then(|rows| rows.get(0)).expect("a row");
-    let mut rows = crate::recording::Packets::default();
+    let mut rows = recording::Packets::default();
     let [syn, data, sack] = [(0x02, 7, 74), (0x18, 8, 1_514), (0x10, 9, 78)];
     for (flags, sequence, length) in [syn, data, sack] {
-        rows.push(&crate::recording::PacketRow { tcp: (flags, sequence), length, ..template });
+        rows.push(&recording::PacketRow { tcp: (flags, sequence), length, ..template });
     }
     recording.packets = Some(rows);
     let file = pcapng::packets(&recording, Vec::new()).expect("a file");

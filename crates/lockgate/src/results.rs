@@ -10,7 +10,6 @@ mod saved_file;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use lockgate_measure::export;
 use lockgate_measure::recording::{Event, Mode, Recording};
 use lockgate_measure::report::{
     ReportData, Run, Topology, TopologyLink, TopologyNode, files, groups, page, requests,
@@ -199,11 +198,13 @@ pub fn write(directory: ResultsDirectory, results: &RunResults<'_>) -> Result<Pa
     }
     directory.write("report.html", page(TEMPLATE, &results.report(first)))?;
     if scenario.record.packets {
-        directory
-            .write_with("packets.parquet", |writer| export::parquet::packets(first, writer).map(drop))?;
+        directory.write_with("packets.parquet", |writer| {
+            lockgate_export::parquet::packets(first, writer).map(drop)
+        })?;
     }
     if scenario.record.capture {
-        directory.write_with("ports.pcapng", |writer| export::pcapng::packets(first, writer).map(drop))?;
+        directory
+            .write_with("ports.pcapng", |writer| lockgate_export::pcapng::packets(first, writer).map(drop))?;
     }
     directory.finish(&manifest)
 }

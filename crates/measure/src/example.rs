@@ -1,4 +1,4 @@
-//! A run small enough to be computed by hand, through a real port: the fixture of tests.
+//! A run small enough to be computed by hand, through a real port: the example of tests.
 //!
 //! ```text
 //! 100 B over 8 kbit/s take 100 ms, the link delays by 10 ms, `voice` holds 2 packets, warm-up 100 ms
@@ -23,9 +23,11 @@ use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Packets, Rate};
 
 use crate::recording::{Event, FlowSetup, Loss, PacketRow, PortSetup, Received, Recording, Setup};
 
-pub(crate) const LENGTH: u64 = 100;
+/// Length of every packet, in bytes.
+pub const LENGTH: u64 = 100;
 
-pub(crate) fn ms(millis: u64) -> Instant {
+/// Returns the time this many milliseconds after the start.
+pub fn ms(millis: u64) -> Instant {
     Instant::from_picos(millis * 1_000_000_000)
 }
 
@@ -75,7 +77,10 @@ fn port() -> Port {
 }
 
 /// Returns the run above, with its packet 5 sent at `last` ms instead of 950.
-pub(crate) fn run(seed: u64, last: u64) -> Recording {
+///
+/// # Panics
+/// If the run is not as it was computed: the port refuses its queues, or keeps no packets.
+pub fn run(seed: u64, last: u64) -> Recording {
     let mut recording = Recording::new(setup(seed));
     let mut port = port();
     let mut link_free = Instant::ZERO;

@@ -3,11 +3,10 @@
 //! ```text
 //! driver --hot calls--> Recording --summarise--> Summary --> summary.json, expectations
 //!                           |--> report data --> the page
-//!                           |--> Monitor --> samples of the running run
-//!                           '--> Parquet, pcapng
+//!                           '--> Monitor --> samples of the running run
 //! ```
 //!
-//! This crate is pure: it performs no I/O (exports write to the writer they are given) and reads no clock.
+//! This crate is pure: it performs no I/O and reads no clock.
 //!
 //! ```
 //! use lockgate_measure::metric::{Names, Unit, check_path};
@@ -23,9 +22,8 @@
 
 pub mod comparison;
 pub mod emodel;
-#[cfg(test)]
-mod example;
-pub mod export;
+#[cfg(any(test, feature = "example"))]
+pub mod example;
 pub mod fairness;
 pub mod figures;
 pub mod group;
