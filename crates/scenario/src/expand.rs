@@ -23,7 +23,8 @@ use toml::de::{DeTable, DeValue};
 use crate::diagnostic::{Problem, Span};
 use crate::nearest::suggest;
 use crate::table_reader::shorten;
-use fill::{Fill, is_dealt};
+use fill::Fill;
+pub use fill::is_dealt;
 pub(crate) use table::Rows;
 
 /// Bytes of memory that a member takes while it is read, for the limit on all members.

@@ -75,6 +75,7 @@ pub use application::{Codec, Ftp, Pages};
 pub use builder::ScenarioBuilder;
 pub use change::{Action, Change};
 pub use diagnostic::{Problem, Problems};
+pub use expand::is_dealt;
 pub use expect::{Bound, Criterion, Expected};
 pub use files::Files;
 pub use model::{Flow, Link, NodeModel, PortModel, Record, Scenario, Service, Transport};

@@ -1,12 +1,13 @@
 //! Effective scenario at a time of the run: the text with the changes so far. Knobs show its values, and
 //! temporary changes restore them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
-use lockgate_engine::port_name;
 use lockgate_engine::units::{Duration, Instant};
+use lockgate_engine::{class, port_name};
+use lockgate_measure::group::group_of;
 use lockgate_scenario::path::join;
-use lockgate_scenario::{Override, reference};
+use lockgate_scenario::{Override, is_dealt, reference};
 use serde::Serialize;
 use toml::{Table, Value};
 
@@ -105,10 +106,29 @@ impl Effective {
         rest.iter().try_fold(self.table.get(first)?, |value, segment| value.get(segment))
     }
 
-    /// Returns the setting that restores the current value at `path`: `PATH=VALUE` of the written value, else
+    /// Returns the value in force at `path`: the one written there, or what a group has for its member, such as
+    /// `plan/77`. A column of a table of subscribers has no value here: the table is not in the text.
+    pub(crate) fn value(&self, path: &[String]) -> Option<&Value> {
+        self.get(path).or_else(|| {
+            let place = if path.first()? == "port" { 3 } else { 1 };
+            let (group, number) = member(path.get(place)?)?;
+            let mut of_group = path.to_vec();
+            group.clone_into(&mut of_group[place]);
+            let value = self.get(&of_group)?;
+            let value = match value {
+                Value::Array(list) if is_dealt(path.get(place + 1)?) => {
+                    list.get((number - 1) % list.len().max(1))?
+                }
+                other => other,
+            };
+            (!value.as_str().is_some_and(|text| text.contains('$'))).then_some(value)
+        })
+    }
+
+    /// Returns the setting that restores the current value at `path`: `PATH=VALUE` of the value in force, else
     /// of the constant default, else `PATH=`, which removes the value.
     pub(crate) fn restoring(&self, path: &[String]) -> String {
-        let value = self.get(path).map(as_written).or_else(|| self.default_of(path));
+        let value = self.value(path).map(as_written).or_else(|| self.default_of(path));
         format!("{}={}", join(path), value.unwrap_or_default())
     }
 
@@ -127,8 +147,8 @@ impl Effective {
         let kind = self.kind(port, name)?;
         let own = reference(&kind)?.parameters.into_iter().find(|parameter| parameter.name == *key);
         let share = || {
-            let parent = self.parent(port, name)?;
-            reference(&self.kind(port, &parent)?)?.shares.into_iter().find(|share| share.name == *key)
+            let shares = reference(&self.scheduler(port, name)?)?.shares;
+            shares.into_iter().find(|share| share.name == *key)
         };
         own.or_else(share)?.default
     }
@@ -138,28 +158,36 @@ impl Effective {
     }
 
     fn kind(&self, port: &str, queue: &str) -> Option<String> {
-        Some(self.queues(port)?.get(queue)?.get("kind")?.as_str()?.to_owned())
+        let path = ["port", port, "queue", queue, "kind"].map(str::to_owned);
+        Some(self.value(&path)?.as_str()?.to_owned())
     }
 
     /// Returns the parent of `queue`.
     fn parent(&self, port: &str, queue: &str) -> Option<String> {
-        let is_child = |table: &Value| {
-            let children = table.get("children").and_then(Value::as_array);
-            children.is_some_and(|children| children.iter().any(|child| child.as_str() == Some(queue)))
-        };
+        let is_child =
+            |table: &Value| children(table).any(|child| child == queue || group_of(queue) == Some(child));
         self.queues(port)?.iter().find(|(_, table)| is_child(table)).map(|(name, _)| name.clone())
+    }
+
+    /// Returns the kind of the discipline that has `queue` among its children or the leaves of its classes.
+    fn scheduler(&self, port: &str, queue: &str) -> Option<String> {
+        let mut above = self.parent(port, queue)?;
+        // A queue that is its own child is refused when it is read, so that there is an end.
+        while self.kind(port, &above)? == class::KIND {
+            above = self.parent(port, &above)?;
+        }
+        self.kind(port, &above)
     }
 
     /// Returns the knobs of one queue: its kind, its parameters, and its share at its parent.
     pub(crate) fn queue_knobs(&self, port: &str, queue: &str) -> Vec<Knob> {
         let Some(kind) = self.kind(port, queue) else { return Vec::new() };
-        let parent = self.parent(port, queue).and_then(|parent| self.kind(port, &parent));
         let own = reference(&kind).map(|reference| reference.parameters).unwrap_or_default();
-        let shares =
-            parent.and_then(|kind| reference(&kind)).map(|reference| reference.shares).unwrap_or_default();
+        let scheduler = self.scheduler(port, queue).and_then(|kind| reference(&kind));
+        let shares = scheduler.map(|reference| reference.shares).unwrap_or_default();
         let knob = |parameter: lockgate_scenario::reference::Parameter| {
             let path = ["port", port, "queue", queue, &parameter.name].map(str::to_owned);
-            let value = self.get(&path).map(as_written);
+            let value = self.value(&path).map(as_written);
             let choices: Vec<String> = parameter.takes.split(" | ").map(str::to_owned).collect();
             Knob {
                 path: join(&path),
@@ -177,7 +205,11 @@ impl Effective {
     /// Returns the knob that selects the tree of a port, if several queues may be the root.
     pub(crate) fn root_knob(&self, port: &str, queues: &[String], root: &str) -> Knob {
         let value = self.get(&["port", port, "root"].map(str::to_owned)).map(as_written);
-        let choices = queues.iter().filter(|queue| self.parent(port, queue).is_none()).cloned().collect();
+        let tables = self.queues(port).into_iter().flat_map(Table::values);
+        let inner: BTreeSet<&str> = tables.flat_map(children).collect();
+        let is_inner =
+            |queue: &str| inner.contains(queue) || group_of(queue).is_some_and(|group| inner.contains(group));
+        let choices = queues.iter().filter(|queue| !is_inner(queue)).cloned().collect();
         Knob {
             path: join(&["port", port, "root"].map(str::to_owned)),
             key: "root".to_owned(),
@@ -193,7 +225,7 @@ impl Effective {
     pub(crate) fn link_knobs(&self, link: &str) -> Vec<Knob> {
         let knob = |(key, takes, default, about): LinkKnob| {
             let path = ["link", link, key].map(str::to_owned);
-            let value = self.get(&path).map(as_written);
+            let value = self.value(&path).map(as_written);
             Knob {
                 path: join(&path),
                 key: key.to_owned(),
@@ -217,6 +249,18 @@ const LINK_KNOBS: [LinkKnob; 3] = [
     ("delay", "time", Some("0s"), "propagation, each way"),
     ("loss", "probability", Some("0"), "of each packet, each way"),
 ];
+
+/// Returns the names of a queue's children; `plan` stands for all members of the group of that name.
+fn children(queue: &Value) -> impl Iterator<Item = &str> {
+    let names = queue.get("children").and_then(Value::as_array).into_iter().flatten();
+    names.filter_map(Value::as_str).map(|name| name.strip_suffix("/*").unwrap_or(name))
+}
+
+/// Returns the group of a member, and its number from 1: `plan/77` is member 77 of `plan`.
+fn member(name: &str) -> Option<(&str, usize)> {
+    let group = group_of(name)?;
+    Some((group, name[group.len() + 1..].parse().ok().filter(|number| *number > 0)?))
+}
 
 /// Rewrites the names of ports with a colon, as in paths.
 fn name_ports(ports: &mut Value) {
@@ -303,6 +347,55 @@ set = { "port.a->b.queue.one.limit" = "30p", link.l.rate = "2mbit" }
         assert_eq!(at(5, "link.l.rate"), "2mbit");
         assert_eq!(at(5, "link.l.delay"), "0s");
         assert_eq!(at(0, "port.a->b.queue.q.limit"), "", "not a constant: taken out again");
+    }
+
+    const GROUPS: &str = r#"
+[port."a:b"]
+root = "shaper"
+[port."a:b".queue]
+shaper = { kind = "htb", children = ["all"] }
+all = { kind = "class", rate = "9gbit", children = ["plan"] }
+plan = { count = 5, kind = "fq_codel", limit = "1000p", rate = "$rate", ceil = ["50mbit", "100mbit"] }
+other = { kind = "fifo" }
+[link.access]
+count = 5
+rate = { up = ["1mbit", "2mbit"], down = "9mbit" }
+delay = ["1ms", "2ms", "3ms"]
+[[change]]
+at = "1s"
+set = { "port.a:b.queue.plan/4.ceil" = "7mbit" }
+"#;
+
+    #[test]
+    fn members_of_a_group_have_the_values_that_it_deals_and_their_own() {
+        let (start, later) = (Instant::ZERO, Instant::ZERO + Duration::from_secs(1));
+        let value = |at: Instant, path: &str| {
+            Effective::at(GROUPS, at).value(&segments(path)).map(as_written).unwrap_or_default()
+        };
+        for (path, expected) in [
+            ("port.a:b.queue.plan/3.ceil", "50mbit"),
+            ("port.a:b.queue.plan/4.ceil", "100mbit"),
+            ("port.a:b.queue.plan/4.limit", "1000p"),
+            ("port.a:b.queue.plan/4.rate", ""),
+            ("port.a:b.queue.plan/0.ceil", ""),
+            ("link.access/4.rate.up", "2mbit"),
+            ("link.access/4.rate.down", "9mbit"),
+            ("link.access/4.delay", "1ms"),
+        ] {
+            assert_eq!(value(start, path), expected, "{path}");
+        }
+        assert_eq!(value(later, "port.a:b.queue.plan/4.ceil"), "7mbit");
+        assert_eq!(value(later, "port.a:b.queue.plan/2.ceil"), "100mbit");
+        let back = Effective::at(GROUPS, start).restoring(&segments("port.a:b.queue.plan/4.ceil"));
+        assert_eq!(back, "port.a:b.queue.plan/4.ceil=100mbit");
+
+        let effective = Effective::at(GROUPS, later);
+        let knobs = effective.queue_knobs("a:b", "plan/4");
+        let knob = |key: &str| knobs.iter().find(|knob| knob.key == key).expect("a knob");
+        assert_eq!(knob("ceil").value.as_deref(), Some("7mbit"), "a share at its parent");
+        assert_eq!((knob("limit").value.as_deref(), knob("limit").is_default), (Some("1000p"), false));
+        let queues = ["shaper", "all", "plan/1", "plan/5", "other"].map(str::to_owned);
+        assert_eq!(effective.root_knob("a:b", &queues, "shaper").choices, ["shaper", "other"]);
     }
 
     #[test]

@@ -87,7 +87,7 @@ export class KnobPanel {
   #shown = "";
   /** What was asked for last, of a large network. */
   #asked = "";
-  #answer: { port: PortStatus; link: LinkStatus } | null = null;
+  #answer: { of: string; port: PortStatus; link: LinkStatus } | null = null;
 
   constructor(
     readonly feed: Feed,
@@ -98,7 +98,11 @@ export class KnobPanel {
   show(portName: string, queue: string): void {
     const status = this.feed.status;
     if (!status) return;
-    if (status.is_large) this.#ask(`${portName} ${queue} ${status.version}`, portName, queue);
+    if (status.is_large) {
+      this.#ask(status.version, portName, queue);
+      // Knobs of another queue would be taken for those of this one.
+      if (this.#answer?.of !== `${portName} ${queue}`) return this.#wait(queue);
+    }
     const port = status.is_large
       ? this.#answer?.port
       : status.ports.find((candidate) => candidate.name === portName);
@@ -139,12 +143,24 @@ export class KnobPanel {
     );
   }
 
-  #ask(key: string, port: string, queue: string): void {
+  /** Says that the knobs of this queue are on their way. */
+  #wait(queue: string): void {
+    if (queue === "" || this.#shown === queue) return;
+    this.#shown = queue;
+    this.element.replaceChildren(
+      h("h2", {}, "Knobs"),
+      h("p", { class: "note" }, `Those of ${queue} are being asked for.`),
+    );
+  }
+
+  #ask(version: number, port: string, queue: string): void {
+    const of = `${port} ${queue}`;
+    const key = `${of} ${version}`;
     if (key === this.#asked) return;
     this.#asked = key;
     void this.feed.knobs(port, queue).then((answer) => {
       if (key !== this.#asked) return;
-      this.#answer = answer;
+      this.#answer = answer && { of, ...answer };
       this.redraw();
     });
   }

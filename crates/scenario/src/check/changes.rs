@@ -104,6 +104,11 @@ impl Base {
         Self { sections, network, flows, ports, groups, end }
     }
 
+    /// Returns the groups of the file.
+    pub(crate) fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
     pub(super) fn parts(&self) -> (&Network, &Flows, &Ports) {
         (&self.network, &self.flows, &self.ports)
     }

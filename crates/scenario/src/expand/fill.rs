@@ -10,8 +10,9 @@ use super::{Groups, Rows};
 /// Keys whose value is a list for every member.
 const LISTS: [&str; 6] = ["between", "children", "match", "priomap", "quanta", "alternatives"];
 
-/// Returns true if a list at `key` is dealt to the members in turn.
-pub(super) fn is_dealt(key: &str) -> bool {
+/// Returns true if a list at this key of a group is dealt to its members in turn, and false if it is the value of
+/// every member.
+pub fn is_dealt(key: &str) -> bool {
     !LISTS.contains(&key)
 }
 

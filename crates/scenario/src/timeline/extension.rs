@@ -66,6 +66,7 @@ impl Scenario {
         let texts: Vec<String> = more.iter().map(|(at, settings)| as_toml(*at, settings)).collect();
         let mut checker = Checker::new(files, &[], self.memory);
         checker.kept = self.timeline.kept.clone();
+        checker.groups.clone_from(self.timeline.base.groups());
         let new = self.read_entries(&texts, &mut checker);
         let extended = self.extend(&new, &mut checker);
         let mut problems = core::mem::take(&mut checker.problems);
@@ -248,6 +249,42 @@ set = { "port.a:b.queue.q.limit" = "7p" }
         assert_eq!(scenario.changes.len() as u64, CHANGES + 1);
         assert!(scenario.timeline.states.len() <= STATES);
         assert!(scenario.to_toml().len() > 4 << 20);
+    }
+
+    /// A member of a group changes alone, as by a change of the text, and its group as a whole.
+    #[test]
+    fn members_of_groups_change() {
+        const GROUPS: &str = r#"
+title = "groups"
+duration = "1s"
+node = { bng = {}, web = {}, sub = { count = 3 } }
+link.access = { between = ["bng", "sub/*"], rate = ["1mbit", "2mbit"] }
+link.line = { between = ["bng", "web"], rate = "1gbit" }
+flow.call = { from = "web", to = "sub/*", transport = "udp", size = "100B", gap = "20ms" }
+[port."web:bng".queue]
+shaper = { kind = "htb", children = ["plan"] }
+plan = { count = 3, kind = "fifo", rate = "1mbit", ceil = ["5mbit", "9mbit"], match = [{ destination = "sub/$i" }] }
+"#;
+        let files = NoFiles::new();
+        let read = |text: &str| crate::read(text, "groups", &files, &[]).expect("a scenario");
+        let mut scenario = read(GROUPS);
+        let settings = [
+            "port.web:bng.queue.plan/2.ceil=3mbit",
+            "port.web:bng.queue.plan.limit=9p",
+            "link.access/3.delay=7ms",
+            "flow.call/1.gap=10ms",
+        ];
+        for (index, text) in settings.into_iter().enumerate() {
+            let at = Instant::ZERO + Duration::from_millis(100 * (1 + index as u64));
+            let new =
+                scenario.change(at, &setting(text), &files).unwrap_or_else(|why| panic!("{text}: {why}"));
+            assert!(!new.is_empty(), "{text}");
+        }
+        let text = scenario.to_toml();
+        assert_eq!(format!("{:?}", scenario.changes), format!("{:?}", read(&text).changes));
+        let refused =
+            scenario.change(Instant::ZERO, &setting("port.web:bng.queue.plan/4.ceil=3mbit"), &files);
+        assert!(refused.is_err(), "there are three members");
     }
 
     #[test]
