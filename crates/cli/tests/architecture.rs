@@ -86,10 +86,9 @@ fn crates_use_only_those_before_them() {
 /// Pure crates have no dependency that reads clocks, starts threads or opens files for them.
 #[test]
 fn pure_crates_stay_pure() {
-    for name in [
-        "engine", "traffic", "scenario", "tcp", "measure", "export", "network", "session", "sim", "tc",
-        "conform",
-    ] {
+    for name in
+        ["engine", "traffic", "scenario", "tcp", "measure", "network", "session", "sim", "tc", "conform"]
+    {
         let tree = cargo(&[
             "tree",
             "--offline",

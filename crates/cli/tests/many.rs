@@ -136,8 +136,12 @@ fn a_killed_sweep_and_shards_give_the_bytes_of_an_undisturbed_one() {
 fn a_failed_run_costs_its_row_and_its_command_repeats_the_failure() {
     let folder = folder();
     let limits = "port.a->b.queue.q.limit=100p,1000000p,200p";
-    let scenario =
-        format!("{SCENARIO}\n[port.\"a->b\".queue]\nq = {{ kind = \"fifo\", limit = \"100p\" }}\n");
+    let gap = r#"gap = { distribution = "exponential", mean = "5ms" }"#;
+    let flood = SCENARIO.replace(gap, r#"gap = "4us""#).replace("500B", "64B");
+    let queue = r#"[port."a->b".queue.q]
+kind = "fifo"
+limit = "100p""#;
+    let scenario = format!("{flood}\n{queue}\n");
     fs::write(folder.path().join("line.toml"), scenario).expect("written");
     let sweep =
         |arguments: &[&str]| lockgate(folder.path(), &[&["sweep", "--into", "runs"], arguments].concat());
