@@ -101,7 +101,10 @@ export class KnobPanel {
     if (status.is_large) {
       this.#ask(status.version, portName, queue);
       // Knobs of another queue would be taken for those of this one.
-      if (this.#answer?.of !== `${portName} ${queue}`) return this.#wait(queue);
+      if (this.#answer?.of !== `${portName} ${queue}`) {
+        this.#wait(queue);
+        return;
+      }
     }
     const port = status.is_large
       ? this.#answer?.port
