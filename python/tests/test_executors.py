@@ -30,10 +30,7 @@ def test_processes_give_the_bytes_of_threads(line: lg.Scenario, tmp_path: Path) 
 
 
 def test_a_run_that_fails_costs_its_row_and_no_other(line: lg.Scenario) -> None:
-    """A queue without limit before a slow link needs more memory than is allowed, in one variant of three.
-
-    The worker that runs the third still has the memory of the second.
-    """
+    """A queue without limit before a slow link needs more memory than is allowed, in one variant of three."""
     flood = lg.parse(
         line.set(
             {

@@ -72,7 +72,26 @@ impl Guard {
         if !calls.is_multiple_of(Self::CALLS) {
             return None;
         }
-        let now = resident()?;
-        (now > self.limit.saturating_add(OWN.max(self.before))).then(|| now - self.before)
+        added(self.limit, self.before, resident()?)
+    }
+}
+
+/// Returns the bytes that a process has in addition to those `before`, if they exceed `limit`.
+fn added(limit: u64, before: u64, now: u64) -> Option<u64> {
+    (now > limit.saturating_add(OWN.max(before))).then(|| now - before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_process_had_before_a_run_does_not_count() {
+        let (limit, small, large) = (64 << 20, 50 << 20, 900 << 20);
+        assert_eq!(added(limit, small, limit + OWN), None);
+        assert_eq!(added(limit, small, limit + OWN + 1), Some(limit + OWN + 1 - small));
+        assert_eq!(added(limit, large, large + limit), None, "an earlier run left much");
+        assert_eq!(added(limit, large, large + limit + 1), Some(limit + 1));
+        assert_eq!(added(u64::MAX, large, u64::MAX), None);
     }
 }
