@@ -87,7 +87,7 @@ export class KnobPanel {
   #shown = "";
   /** What was asked for last, of a large network. */
   #asked = "";
-  #answer: { of: string; port: PortStatus; link: LinkStatus } | null = null;
+  #answer: { of: string; knobs: { port: PortStatus; link: LinkStatus } | null } | null = null;
 
   constructor(
     readonly feed: Feed,
@@ -102,16 +102,20 @@ export class KnobPanel {
       this.#ask(status.version, portName, queue);
       // Knobs of another queue would be taken for those of this one.
       if (this.#answer?.of !== `${portName} ${queue}`) {
-        this.#wait(queue);
+        this.#say(queue, `Those of ${queue} are being asked for.`);
+        return;
+      }
+      if (this.#answer.knobs === null) {
+        this.#say(queue, `The server has none for ${queue}.`);
         return;
       }
     }
     const port = status.is_large
-      ? this.#answer?.port
+      ? this.#answer?.knobs?.port
       : status.ports.find((candidate) => candidate.name === portName);
     if (!port) return;
     const link = status.is_large
-      ? this.#answer?.link
+      ? this.#answer?.knobs?.link
       : status.links.find((candidate) => candidate.name === port.link);
     const own = port.queues.find(([name]) => name === queue)?.[1] ?? [];
     const key = JSON.stringify([port.name, queue, own, port.root, link?.knobs, this.feed.readOnly]);
@@ -146,14 +150,11 @@ export class KnobPanel {
     );
   }
 
-  /** Says that the knobs of this queue are on their way. */
-  #wait(queue: string): void {
-    if (queue === "" || this.#shown === queue) return;
-    this.#shown = queue;
-    this.element.replaceChildren(
-      h("h2", {}, "Knobs"),
-      h("p", { class: "note" }, `Those of ${queue} are being asked for.`),
-    );
+  /** Shows a sentence instead of the knobs of a queue. */
+  #say(queue: string, sentence: string): void {
+    if (queue === "" || this.#shown === sentence) return;
+    this.#shown = sentence;
+    this.element.replaceChildren(h("h2", {}, "Knobs"), h("p", { class: "note" }, sentence));
   }
 
   #ask(version: number, port: string, queue: string): void {
@@ -163,7 +164,7 @@ export class KnobPanel {
     this.#asked = key;
     void this.feed.knobs(port, queue).then((answer) => {
       if (key !== this.#asked) return;
-      this.#answer = answer && { of, ...answer };
+      this.#answer = { of, knobs: answer };
       this.redraw();
     });
   }

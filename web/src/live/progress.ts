@@ -5,10 +5,12 @@ const SPAN_MS = 5_000;
 /** Least real time for a rate, in milliseconds. */
 const LEAST_MS = 1_000;
 
+/** The times of the last samples, and the rate that they make. */
 export class Progress {
   /** Time of the run in seconds and real time in milliseconds, the latest last. */
   #seen: { readonly at: number; readonly now: number }[] = [];
 
+  /** Pace that was asked for with the last of them. */
   #pace = 0;
 
   /** Takes the time `at` of the latest sample in seconds of the run, the real time `now` in milliseconds, and the pace that was asked for (0 for as fast as possible). */
