@@ -162,18 +162,21 @@ fn a_stopped_router_sends_what_waits_in_order_and_loses_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let Some(network) = network(variant, folder.path()) else { return };
         let stream = Stream::start(&network, variant.mode, RATE, SIZE, STREAM);
+        let (begun, mut stopped) = (Instant::now(), Vec::new());
         for _ in 0..3 {
             let router = start(&network, folder.path(), &policy(variant, FULL, FIFO));
             // A queue of about 300 datagrams.
             thread::sleep(Duration::from_millis(300));
+            let asked = begun.elapsed();
             signal(&router, "-TERM");
             let output = router.wait_with_output().expect("ended");
+            stopped.push((asked, begun.elapsed()));
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(output.status.success() && said.contains("; 0 frames lost"), "{variant:?}: {said}");
         }
         // What the kernel forwards from the moment of giving the interfaces back meets what was under way: 3
         // times, and more often where this process is kept waiting then.
-        stream.end().expect_all(60, &format!("{variant:?}"));
+        stream.end().expect_all(60, &format!("{variant:?}, told to stop and ended at {stopped:?}"));
     }
 }
 

@@ -58,11 +58,14 @@ impl Stream {
         let total = Arc::new(AtomicUsize::new(usize::MAX));
         let known = total.clone();
         let sender = thread::spawn(move || {
-            let (started, mut sent) = (Instant::now(), Vec::new());
+            let (started, mut sent, mut left_out) = (Instant::now(), Vec::new(), 0);
+            let most = (rate / 20).max(32) as usize;
             let mut bytes = vec![7; size];
             while !stopping.load(Ordering::Relaxed) {
-                let due = (started.elapsed().as_secs_f64() * rate as f64) as usize;
-                while sent.len() < due {
+                let due = (started.elapsed().as_secs_f64() * rate as f64) as usize - left_out;
+                // After a halt of this thread, what would be a burst is left out.
+                left_out += (due - sent.len()).saturating_sub(most);
+                for _ in sent.len()..due.min(sent.len() + most) {
                     bytes[..4].copy_from_slice(&(sent.len() as u32).to_be_bytes());
                     sent.push(Instant::now());
                     outbound.send_to(&bytes, to).expect("sent");
@@ -103,7 +106,8 @@ impl Stream {
 }
 
 impl Ended {
-    /// Expects every datagram, once and in order but for this many places.
+    /// Expects every datagram, once and in order but for this many places. Where some are missing, it says when they
+    /// were sent, after the first.
     #[track_caller]
     pub(crate) fn expect_all(&self, seams: usize, what: &str) {
         let mut numbers: Vec<u32> = self.arrived.iter().map(|(number, _)| *number).collect();
@@ -111,8 +115,17 @@ impl Ended {
         numbers.sort_unstable();
         let sent = self.sent.len();
         let is_lost = |number: &u32| numbers.binary_search(number).is_err();
-        let lost: Vec<u32> = (0..sent as u32).filter(is_lost).take(20).collect();
-        assert_eq!(numbers.len(), sent, "{what}: lost {lost:?}");
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for number in (0..sent as u32).filter(is_lost) {
+            match ranges.last_mut() {
+                Some((_, end)) if *end + 1 == number => *end = number,
+                _ => ranges.push((number, number)),
+            }
+        }
+        let at = |number: u32| self.sent[number as usize].duration_since(self.sent[0]);
+        let range = |(from, to): &(u32, u32)| format!("{from} to {to} ({:?} to {:?})", at(*from), at(*to));
+        let lost: Vec<String> = ranges.iter().map(range).take(20).collect();
+        assert_eq!(numbers.len(), sent, "{what}: lost {}", lost.join(", "));
         println!("{what}: {sent} datagrams, out of order in {overtaken} places");
         assert!(overtaken <= seams, "{what}: overtaken in {overtaken} places");
     }
