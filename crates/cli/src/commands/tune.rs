@@ -65,7 +65,9 @@ pub(crate) fn tune(arguments: &Tune) -> Result<Exit, Failure> {
         tell!("stopped after {} points; nothing is kept of a search", found.tried.len());
         return Ok(Exit::Interrupted);
     }
-    let Some(judged) = judge(&tuned, &found, &unseen, arguments)? else { return Ok(Exit::Interrupted) };
+    let Some(judged) = judge(&tuned, &request, &found, &unseen, arguments)? else {
+        return Ok(Exit::Interrupted);
+    };
     let outcome = Outcome {
         file: file.display().to_string(),
         tuned: &tuned,
@@ -109,10 +111,16 @@ fn seeds(arguments: &Tune) -> Result<(Vec<u64>, Vec<u64>), Failure> {
 }
 
 /// Runs the best points, and the scenario as it is, with the unseen seeds.
-fn judge(tuned: &Tuned, found: &Search, unseen: &[u64], arguments: &Tune) -> Result<Option<Judged>, Failure> {
+fn judge(
+    tuned: &Tuned,
+    request: &Request<'_>,
+    found: &Search,
+    unseen: &[u64],
+    arguments: &Tune,
+) -> Result<Option<Judged>, Failure> {
     let mut best = found.front(&tuned.goals);
     if tuned.goals.len() == 1 {
-        best = found.finalists(&tuned.space, &tuned.goals, FINALISTS);
+        best = found.finalists(request, FINALISTS);
     } else if best.len() > MOST_FRONT {
         // Along the whole front, both ends included.
         let last = best.len() - 1;

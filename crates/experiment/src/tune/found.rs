@@ -99,6 +99,18 @@ impl Tried {
         self.violation <= 0.0
     }
 
+    /// Returns how far all seeds are within all bounds, as a fraction of the bound; infinite without a bound.
+    fn slack(&self, request: &Request<'_>) -> f64 {
+        let goals = request.goals.len();
+        let slack = |row: &Row| {
+            let bounded = request.constraints.iter().zip(row.iter().skip(goals));
+            bounded
+                .map(|(one, value)| value.map_or(f64::NEG_INFINITY, |value| one.slack(value)))
+                .fold(f64::INFINITY, f64::min)
+        };
+        self.rows.iter().map(slack).fold(f64::INFINITY, f64::min)
+    }
+
     /// Returns the costs of the goals: less is better. `None` if one has no value.
     pub fn costs(&self, goals: &[Goal]) -> Option<Vec<f64>> {
         goals.iter().zip(&self.means).map(|(goal, mean)| mean.map(|mean| goal.cost(mean))).collect()
@@ -127,18 +139,29 @@ impl Search {
         Some(costs.fold((first, first), |(low, high), cost| (low.min(cost), high.max(cost))))
     }
 
-    /// Returns the indices of the points of one goal that are to be judged on other seeds: the `most` best ones, the
-    /// last of which differs from the best by at least 2 % of a dimension. Those beside the best are as good by the
-    /// seeds of the search and may all be beyond a bound by others.
-    pub fn finalists(&self, space: &Space, goals: &[Goal], most: usize) -> Vec<usize> {
+    /// Returns the indices of the points of one goal that are to be judged on other seeds. Half of them are the best
+    /// ones. Those beside the best may only be the luckiest by the seeds of the search, or beyond a bound by others:
+    /// so the other half are the best that differ from all chosen before by at least 2 % of a dimension, and the last
+    /// of these is within every bound by at least 2 % with each seed, where there is such a point.
+    pub fn finalists(&self, request: &Request<'_>, most: usize) -> Vec<usize> {
         const APART: f64 = 0.02;
-        let ranked = self.ranked(goals);
-        let (near, rest) = ranked.split_at(ranked.len().min(most.saturating_sub(1)));
-        let Some(best) = near.first() else { return ranked };
-        let from = &self.tried[*best].coordinates;
-        let is_apart = |index: &&usize| space.distance(from, &self.tried[**index].coordinates) >= APART;
-        let last = rest.iter().find(is_apart).or(rest.first());
-        near.iter().chain(last).copied().collect()
+        let ranked = self.ranked(request.goals);
+        let mut chosen: Vec<usize> = ranked.iter().copied().take(most.div_ceil(2)).collect();
+        while chosen.len() < most.min(ranked.len()) {
+            let rest = ranked.iter().copied().filter(|index| !chosen.contains(index));
+            let is_apart = |index: &usize| {
+                let from = |other: &usize| {
+                    request.space.distance(&self.tried[*other].coordinates, &self.tried[*index].coordinates)
+                };
+                chosen.iter().map(from).fold(f64::INFINITY, f64::min) >= APART
+            };
+            let is_last = chosen.len() + 1 == most;
+            let is_within = |index: &usize| !is_last || self.tried[*index].slack(request) >= APART;
+            let next = rest.clone().find(|index| is_apart(index) && is_within(index));
+            let next = next.or_else(|| rest.clone().find(is_apart)).or_else(|| rest.clone().next());
+            chosen.extend(next);
+        }
+        chosen
     }
 
     /// Returns the index of the best point of the first goal; the least infeasible one if none is feasible. `None`

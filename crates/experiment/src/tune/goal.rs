@@ -89,8 +89,13 @@ impl Constraint {
 
     /// Returns how far a value is beyond the bound, as a fraction of the bound; zero if it is not.
     pub fn violation(&self, value: f64) -> f64 {
-        let beyond = if self.is_at_least { self.bound - value } else { value - self.bound };
-        (beyond / self.bound.abs().max(f64::MIN_POSITIVE)).max(0.0)
+        (-self.slack(value)).max(0.0)
+    }
+
+    /// Returns how far a value is within the bound, as a fraction of the bound; below zero if it is beyond.
+    pub(super) fn slack(&self, value: f64) -> f64 {
+        let within = if self.is_at_least { value - self.bound } else { self.bound - value };
+        within / self.bound.abs().max(f64::MIN_POSITIVE)
     }
 }
 

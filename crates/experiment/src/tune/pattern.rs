@@ -1,5 +1,8 @@
 //! Pattern search: steps along each dimension from the best point, a third as long once none is better.
 //!
+//! Directions are tried in the order of what the last step along each of them gave, so that a point in front of a cliff
+//! first steps towards it again, by less.
+//!
 //! Hooke and Jeeves 1961; Kolda, Lewis and Torczon, "Optimization by Direct Search", SIAM Review 45 (2003).
 
 use super::space::{Coordinate, Dimension};
@@ -9,18 +12,50 @@ const LARGEST: f64 = 0.25;
 /// Step below which the search has converged, as a part of a dimension.
 const SMALLEST: f64 = 1e-3;
 
+/// Outcome of a proposed point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Outcome {
+    /// It is the best one now.
+    Better,
+    /// It costs less than the best one, and is beyond a bound.
+    Beyond,
+    /// It is worse by this cost; with 0, it is as good, and the next steps are from there. On a ridge of the smaller of
+    /// two limits both have to rise for a better point, one after the other.
+    Worse(f64),
+    /// It is the best one itself, or was tried before.
+    Known,
+}
+
+impl Outcome {
+    /// Returns the place of its direction among those of the next step: less is tried earlier.
+    fn order(self) -> f64 {
+        match self {
+            Self::Better => f64::NEG_INFINITY,
+            // A shorter step may end before the bound.
+            Self::Beyond => f64::MIN,
+            Self::Worse(by) => by,
+            Self::Known => f64::INFINITY,
+        }
+    }
+}
+
 /// State of the search. Only dimensions with an order are changed.
 #[derive(Debug)]
 pub(super) struct Pattern {
-    /// Index of the dimension, and the sign of the step.
-    directions: Vec<(usize, f64)>,
+    directions: Vec<Direction>,
     /// Number of values of each dimension of steps; `None`: a range, or words.
     steps: Vec<Option<usize>>,
     step: f64,
-    /// Index of the direction of the next point.
-    next: usize,
-    /// Directions that have failed since the last better point or shorter step.
-    failed: usize,
+    /// Indices of the directions to be tried before the step is made shorter, the next one last.
+    untried: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Direction {
+    dimension: usize,
+    sign: f64,
+    /// Outcome of the last step in this direction.
+    last: Outcome,
 }
 
 impl Pattern {
@@ -28,20 +63,18 @@ impl Pattern {
     /// order.
     pub(super) fn new(dimensions: &[Dimension], step: f64) -> Option<Self> {
         let ordered = dimensions.iter().enumerate().filter(|(_, one)| !matches!(one, Dimension::Words(_)));
-        let directions: Vec<(usize, f64)> =
-            ordered.flat_map(|(index, _)| [(index, 1.0), (index, -1.0)]).collect();
+        let directions: Vec<Direction> = ordered
+            .flat_map(|(dimension, _)| [1.0, -1.0].map(|sign| (dimension, sign)))
+            .map(|(dimension, sign)| Direction { dimension, sign, last: Outcome::Worse(0.0) })
+            .collect();
         let steps = dimensions.iter().map(|one| match one {
             Dimension::Steps(texts) => Some(texts.len()),
             _ => None,
         });
         let step = step.clamp(2.0 * SMALLEST, LARGEST);
-        (!directions.is_empty()).then(|| Self {
-            directions,
-            steps: steps.collect(),
-            step,
-            next: 0,
-            failed: 0,
-        })
+        let mut pattern = Self { directions, steps: steps.collect(), step, untried: Vec::new() };
+        pattern.try_all();
+        (!pattern.directions.is_empty()).then_some(pattern)
     }
 
     /// Proposes a point beside the best one; `None` once the steps are too small to matter.
@@ -51,27 +84,35 @@ impl Pattern {
             if point != best {
                 return Some(point);
             }
-            self.tell(false);
+            self.tell(Outcome::Known);
         }
         None
     }
 
-    /// Notes whether the proposed point is the best one now.
-    pub(super) fn tell(&mut self, is_better: bool) {
-        if is_better {
-            self.failed = 0;
-            return;
-        }
-        self.next = (self.next + 1) % self.directions.len();
-        self.failed += 1;
-        if self.failed == self.directions.len() {
+    /// Notes what became of the proposed point. After a better one all directions are tried again, the same one first.
+    pub(super) fn tell(&mut self, outcome: Outcome) {
+        let Some(tried) = self.untried.pop() else { return };
+        self.directions[tried].last = outcome;
+        if outcome == Outcome::Better {
+            self.try_all();
+            self.untried.retain(|index| *index != tried);
+            self.untried.push(tried);
+        } else if self.untried.is_empty() {
             self.step /= 3.0;
-            self.failed = 0;
+            self.try_all();
         }
     }
 
+    /// Puts all directions in the order of their last outcomes.
+    fn try_all(&mut self) {
+        self.untried = (0..self.directions.len()).rev().collect();
+        let order = |index: &usize| self.directions[*index].last.order();
+        self.untried.sort_by(|one, other| order(other).total_cmp(&order(one)));
+    }
+
     fn beside(&self, best: &[Coordinate]) -> Vec<Coordinate> {
-        let (dimension, sign) = self.directions[self.next];
+        let next = self.untried.last().copied().unwrap_or_default();
+        let Direction { dimension, sign, .. } = self.directions[next];
         let mut point = best.to_vec();
         point[dimension] = match (best[dimension], self.steps[dimension]) {
             (Coordinate::Position(position), _) => {
@@ -123,8 +164,8 @@ mod tests {
         for _ in 0..most {
             let Some(point) = pattern.propose(&best) else { break };
             let found = cost(&numbers(&point));
-            pattern.tell(found < least);
-            if found < least {
+            pattern.tell(if found < least { Outcome::Better } else { Outcome::Worse(found - least) });
+            if found <= least {
                 (best, least) = (point, found);
             }
         }
@@ -141,6 +182,29 @@ mod tests {
         // The least of both counts.
         let ridge = |x: &[f64]| if x[0] > 0.7 || x[1] > 0.7 { 10.0 } else { 1.0 - x[0].min(x[1]) };
         assert!(search(&plane, &[0.6, 0.55], 100, ridge) < 0.302);
+    }
+
+    #[test]
+    fn a_shorter_step_goes_first_where_the_longer_one_was_beyond_a_bound() {
+        let plane = dimensions(&["a.x=0ms..1ms", "a.y=0ms..1ms"]);
+        let mut pattern = Pattern::new(&plane, 0.09).expect("an order");
+        let best = [Coordinate::Position(0.5), Coordinate::Position(0.5)];
+        let mut moved = || {
+            let point = pattern.propose(&best).expect("a point");
+            let by = |index: usize| match (point[index], best[index]) {
+                (Coordinate::Position(to), Coordinate::Position(from)) => ((to - from) * 1e3).round() as i32,
+                _ => panic!("positions"),
+            };
+            let by = (by(0), by(1));
+            pattern.tell(match by {
+                (0, 1..) => Outcome::Beyond,
+                (1.., 0) => Outcome::Worse(2.0),
+                _ => Outcome::Worse(1.0),
+            });
+            by
+        };
+        let found: Vec<(i32, i32)> = (0..8).map(|_| moved()).collect();
+        assert_eq!(found, [(90, 0), (-90, 0), (0, 90), (0, -90), (0, 30), (-30, 0), (0, -30), (30, 0)]);
     }
 
     #[test]

@@ -6,8 +6,9 @@
 use optimizer::Trial;
 
 use super::found::{Request, Search, Tried};
+use super::goal::Goal;
 use super::optimiser::Optimiser;
-use super::pattern::Pattern;
+use super::pattern::{Outcome, Pattern};
 use super::space::{Coordinate, Point};
 use crate::Error;
 
@@ -30,6 +31,8 @@ pub(super) struct Proposals<'a> {
     global: usize,
     /// `None` until then.
     pattern: Option<Pattern>,
+    /// Index of the point beside which steps are proposed: the best one, or the last that is as good.
+    base: usize,
 }
 
 impl<'a> Proposals<'a> {
@@ -39,24 +42,31 @@ impl<'a> Proposals<'a> {
     /// If the optimiser does not take the space.
     pub(super) fn new(request: &Request<'a>) -> Result<Self, Error> {
         let most = request.points();
-        // The best of several goals is a front, which has no point beside which to search.
-        let global = if request.goals.len() == 1 { most - most / 3 } else { most };
+        let global = if request.goals.len() == 1 { most - most / 2 } else { most };
         let optimiser = Optimiser::new(request)?;
-        Ok(Self { request: *request, optimiser, global, pattern: None })
+        Ok(Self { request: *request, optimiser, global, pattern: None, base: 0 })
     }
 
-    /// Proposes a point that was not tried; `None` once the search has ended.
+    /// Proposes a point that was not tried; `None` once the search has ended. A part that has converged leaves the rest
+    /// of the points to the other.
     ///
     /// # Errors
     /// If a point is outside the space.
     pub(super) fn next(&mut self, found: &Search) -> Result<Option<Proposal>, Error> {
         if found.tried.len() < self.global {
-            return self.anywhere(found);
+            if let Some(proposal) = self.anywhere(found)? {
+                return Ok(Some(proposal));
+            }
+            self.global = found.tried.len();
         }
         if self.pattern.is_none() {
             self.pattern = self.begin(found);
+            self.base = found.best(self.request.goals).unwrap_or_default();
         }
-        if self.pattern.is_some() { self.beside_best(found) } else { self.anywhere(found) }
+        match self.beside_best(found)? {
+            Some(proposal) => Ok(Some(proposal)),
+            None => self.anywhere(found),
+        }
     }
 
     fn anywhere(&self, found: &Search) -> Result<Option<Proposal>, Error> {
@@ -70,26 +80,29 @@ impl<'a> Proposals<'a> {
         Ok(None)
     }
 
-    /// Begins the pattern search with half the distance from the best point to the nearest other one: what the
-    /// optimiser has resolved.
+    /// Begins the pattern search with half the distance of as many points spread evenly: what the optimiser has
+    /// resolved. The distance from the best point to its nearest neighbour is no measure of it: the optimiser
+    /// crowds its last points.
     fn begin(&self, found: &Search) -> Option<Pattern> {
-        let best = found.best(self.request.goals)?;
-        let (space, from) = (self.request.space, &found.tried[best].coordinates);
-        let others = found.tried.iter().enumerate().filter(|(index, _)| *index != best);
-        let nearest = others.map(|(_, other)| space.distance(from, &other.coordinates)).fold(1.0, f64::min);
-        Pattern::new(space.dimensions(), nearest / 2.0)
+        // The best of several goals is a front, which has no point beside which to search.
+        if self.request.goals.len() > 1 {
+            return None;
+        }
+        let dimensions = self.request.space.dimensions();
+        let spacing = (found.tried.len() as f64).powf(-1.0 / dimensions.len() as f64);
+        Pattern::new(dimensions, spacing / 2.0)
     }
 
     fn beside_best(&mut self, found: &Search) -> Result<Option<Proposal>, Error> {
-        let (Some(best), Some(pattern)) = (found.best(self.request.goals), &mut self.pattern) else {
+        let (Some(base), Some(pattern)) = (found.tried.get(self.base), &mut self.pattern) else {
             return Ok(None);
         };
-        while let Some(coordinates) = pattern.propose(&found.tried[best].coordinates) {
+        while let Some(coordinates) = pattern.propose(&base.coordinates) {
             let point = self.request.space.point(&coordinates)?;
             if !is_tried(found, &point) {
                 return Ok(Some(Proposal { point, coordinates, trial: None }));
             }
-            pattern.tell(false);
+            pattern.tell(Outcome::Known);
         }
         Ok(None)
     }
@@ -100,14 +113,37 @@ impl<'a> Proposals<'a> {
     /// If the optimiser does not take it.
     pub(super) fn tell(&mut self, proposal: Proposal, tried: Tried, found: &mut Search) -> Result<(), Error> {
         let goals = self.request.goals;
+        let is_step = proposal.trial.is_none();
         if let Some(trial) = proposal.trial {
             self.optimiser.tell(trial, &tried, goals, found.extremes(goals))?;
         }
         found.tried.push(tried);
-        if let Some(pattern) = &mut self.pattern {
-            pattern.tell(found.best(goals) == Some(found.tried.len() - 1));
+        if let Some(pattern) = self.pattern.as_mut().filter(|_| is_step) {
+            let outcome = outcome(found, self.base, goals);
+            pattern.tell(outcome);
+            if matches!(outcome, Outcome::Better | Outcome::Worse(0.0)) {
+                self.base = found.tried.len() - 1;
+            }
         }
         Ok(())
+    }
+}
+
+/// Returns what became of the last point, a step from the point at `base`.
+fn outcome(found: &Search, base: usize, goals: &[Goal]) -> Outcome {
+    let last = found.tried.len() - 1;
+    if found.best(goals) == Some(last) {
+        return Outcome::Better;
+    }
+    let (base, tried) = (&found.tried[base], &found.tried[last]);
+    if !base.is_feasible() {
+        return Outcome::Worse(tried.violation - base.violation);
+    }
+    let cost = |one: &Tried| one.costs(goals).map_or(f64::MAX, |costs| costs[0]);
+    match cost(tried) - cost(base) {
+        less if less < 0.0 => Outcome::Beyond,
+        _ if !tried.is_feasible() => Outcome::Worse(f64::MAX),
+        more => Outcome::Worse(more),
     }
 }
 

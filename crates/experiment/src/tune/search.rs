@@ -106,6 +106,54 @@ mod tests {
         assert_eq!(run(3), run(3));
     }
 
+    /// Shaper and class below it on a line of which `a.line` and `a.class` are shares: more is sent up to the smaller
+    /// of the two, and beyond the line's rate the delay is that of the next queue.
+    fn shaped(point: &Point) -> Row {
+        let (shaper, class) = (number(point, 0), number(point, 1));
+        let delay = if shaper > 100.0 { 200.0 } else { 15.0 };
+        vec![Some(shaper.min(class)), Some(delay)]
+    }
+
+    #[test]
+    fn the_best_point_is_found_in_front_of_a_cliff_and_on_a_ridge() {
+        let goals = [Goal::parse("max flow.a.r_factor").expect("a goal")];
+        let constraints = [Constraint::parse("flow.a.mos <= 20").expect("a constraint")];
+        let best = |ends: [&str; 2], seed| {
+            let space = space(&ends);
+            let request = Request { seed, ..request(&space, &goals, &constraints) };
+            let found = search(&request, |point| Ok(Some(vec![shaped(point)]))).expect("a search");
+            found.tried[found.front(&goals)[0]].means[0].expect("a value")
+        };
+        let ranges = |seed| best(["a.line=86.0..105.0", "a.class=81.0..100.0"], seed);
+        let mut found: Vec<f64> = (0..5).map(ranges).collect();
+        found.sort_by(f64::total_cmp);
+        // A grid of 20 by 20 points that does not hit 100 by chance has its best 0.5 below in the mean.
+        assert!(found[2] > 99.9 && found[0] > 99.0, "{found:?}");
+        let steps = |seed| best(["a.line=86..105 step 1", "a.class=81..100 step 1"], seed);
+        let found: Vec<f64> = (0..5).map(steps).collect();
+        assert!(found.iter().all(|best| *best > 99.5), "{found:?}");
+    }
+
+    #[test]
+    fn points_beside_the_best_are_not_the_only_ones_to_be_judged() {
+        let space = space(&["a.x=0..100"]);
+        let goals = [Goal::parse("min flow.a.owd.p99").expect("a goal")];
+        let constraints = [Constraint::parse("flow.a.r_factor >= 4").expect("a constraint")];
+        let request = request(&space, &goals, &constraints);
+        // With the second seed, values up to 20 are just beyond the bound.
+        let row = |point: &Point| {
+            let x = number(point, 0);
+            let bounded = |beyond: f64| if x <= 20.0 { 4.0 + beyond } else { 5.0 };
+            Ok(Some([0.1, -0.05].map(|beyond| vec![Some(x), Some(bounded(beyond))]).to_vec()))
+        };
+        let found = search(&Request { seeds: 2, runs: 120, ..request }, row).expect("a search");
+        let judged = found.finalists(&request, 4);
+        let x = |index: usize| number(&found.tried[judged[index]].point, 0);
+        assert_eq!(judged.len(), 4);
+        assert!(x(0) < x(1) && x(1) <= 4.0, "the best two");
+        assert!(x(2) - x(0) >= 2.0 && x(2) - x(1) >= 2.0 && x(3) > 20.0, "{judged:?}");
+    }
+
     #[test]
     fn two_goals_give_a_front_and_end_when_all_steps_were_tried() {
         let space = space(&["a.x=0..4", "a.kind=fifo,cake"]);
