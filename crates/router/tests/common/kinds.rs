@@ -2,15 +2,20 @@
 
 /// Kinds of frames: what stands between the Ethernet addresses and the payload.
 pub(crate) fn kinds() -> Vec<(&'static str, Vec<u8>)> {
+    kinds_from(1)
+}
+
+/// Kinds of frames whose IP addresses are those of a host with this number.
+pub(crate) fn kinds_from(host: u8) -> Vec<(&'static str, Vec<u8>)> {
     let ip4 = |protocol: u8, flags: [u8; 2]| {
         let mut header = vec![8, 0, 0x45, 0x28, 0, 200, 0, 1];
         header.extend(flags);
-        header.extend([64, protocol, 0x12, 0x34, 10, 0, 0, 1, 10, 0, 0, 2]);
+        header.extend([64, protocol, 0x12, 0x34, 10, 0, 0, host, 10, 0, 0, 2]);
         header
     };
     let ip6 = |next: u8, more: &[u8]| {
         let mut header = vec![0x86, 0xdd, 0x6b, 0x81, 0x23, 0x45, 0, 180, next, 64];
-        header.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        header.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host]);
         header.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
         header.extend(more);
         header
