@@ -14,6 +14,7 @@
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 #[cfg(target_os = "linux")]
+#[path = "../shared/ends.rs"]
 mod ends;
 #[cfg(target_os = "linux")]
 #[path = "../shared/places.rs"]
@@ -37,9 +38,14 @@ fn main() {
     match arguments[..] {
         ["send", interface, to, source, destination, rate, millis, file] => {
             let flood = ends::Flood {
+                length: ends::SHORTEST,
+                classes: routers::CLASSES,
+                processor: 0,
+                is_first: true,
                 to: bytes(to, ':', 16),
                 source: bytes(source, '.', 10),
                 destination: bytes(destination, '.', 10),
+                class: ends::Class::Port,
                 rate: number(rate),
                 millis: number(millis),
             };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lockgate_engine::random::Seed;
 
-use crate::ends::{CLASSES, FIRST_PORT, Passed};
+use crate::ends::{FIRST_PORT, Passed};
 use crate::places::{end, holder, program, sh};
 
 /// Ethernet addresses: the kernel's router on its side of the sender, and an unused one, so that the sink's
@@ -18,6 +18,9 @@ const UNUSED: &str = "02:00:00:00:00:99";
 
 /// The gateway of the first host of a live run.
 const GATEWAY: &str = "02:4c:47:01:00:00";
+
+/// Classes of the tree.
+pub(crate) const CLASSES: u16 = 8;
 
 /// What a router cost beside what the ends saw.
 pub(crate) struct Router {

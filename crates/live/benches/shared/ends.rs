@@ -1,4 +1,4 @@
-//! The two programs at the ends: this bench itself, started again.
+//! The two programs at the ends of a bench's network: the bench itself, started again.
 #![allow(unsafe_code, reason = "sendmmsg on a packet socket, and the choice of a processor")]
 
 use std::fmt::Write as _;
@@ -10,11 +10,10 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Bytes of a frame: the shortest that Ethernet has, without its checksum.
-pub(crate) const FRAME: usize = 60;
+/// Bytes of the shortest frame that Ethernet has, without its checksum.
+pub(crate) const SHORTEST: usize = 60;
 
-/// Classes, each with a destination port of its own from this on.
-pub(crate) const CLASSES: u16 = 8;
+/// Destination port of the first class; each class has its own.
 pub(crate) const FIRST_PORT: u16 = 5001;
 
 /// Frames a call sends.
@@ -23,12 +22,30 @@ const BATCH: usize = 32;
 /// How often the sink looks at its counter.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What is sent where.
+/// Header field that tells the frames of a class from those of the others.
+#[derive(Clone, Copy)]
+#[allow(dead_code, reason = "each bench uses one")]
+pub(crate) enum Class {
+    /// Destination port, from [`FIRST_PORT`] on.
+    Port,
+    /// Last two bytes of the destination address.
+    Address,
+}
+
+/// Frames that are sent, and how.
 pub(crate) struct Flood {
+    /// Bytes of a frame, from 60 to 1514.
+    pub(crate) length: usize,
+    /// Number of classes: frames are for each in turn.
+    pub(crate) classes: u16,
+    /// Processor of the sender, and whether it is before all others on it.
+    pub(crate) processor: usize,
+    pub(crate) is_first: bool,
     /// The Ethernet address of the next hop.
     pub(crate) to: [u8; 6],
     pub(crate) source: [u8; 4],
     pub(crate) destination: [u8; 4],
+    pub(crate) class: Class,
     /// Frames a second; 0: as many as can be.
     pub(crate) rate: u64,
     pub(crate) millis: u64,
@@ -59,52 +76,66 @@ fn be_first() {
     let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
 }
 
-fn frame(flood: &Flood, class: u16) -> [u8; FRAME] {
-    let mut frame = [0u8; FRAME];
+fn frame(flood: &Flood, class: u16) -> Vec<u8> {
+    let mut frame = vec![0u8; flood.length];
+    let [high, low] = (flood.length as u16 - 14).to_be_bytes();
     frame[..6].copy_from_slice(&flood.to);
     frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
     frame[12..14].copy_from_slice(&[8, 0]);
-    frame[14..24].copy_from_slice(&[0x45, 0, 0, (FRAME - 14) as u8, 0, 0, 0x40, 0, 64, 17]);
+    frame[14..24].copy_from_slice(&[0x45, 0, high, low, 0, 0, 0x40, 0, 64, 17]);
     frame[26..30].copy_from_slice(&flood.source);
     frame[30..34].copy_from_slice(&flood.destination);
+    if matches!(flood.class, Class::Address) {
+        frame[32..34].copy_from_slice(&class.to_be_bytes());
+    }
     let sum: u32 =
         frame[14..34].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
     let sum = (sum & 0xffff) + (sum >> 16);
     frame[24..26].copy_from_slice(&(!(((sum & 0xffff) + (sum >> 16)) as u16)).to_be_bytes());
     frame[34..36].copy_from_slice(&4000u16.to_be_bytes());
-    frame[36..38].copy_from_slice(&(FIRST_PORT + class).to_be_bytes());
-    frame[38..40].copy_from_slice(&((FRAME - 34) as u16).to_be_bytes());
+    let port = if matches!(flood.class, Class::Port) { FIRST_PORT + class } else { FIRST_PORT };
+    frame[36..38].copy_from_slice(&port.to_be_bytes());
+    frame[38..40].copy_from_slice(&(flood.length as u16 - 34).to_be_bytes());
     frame
 }
 
-/// Sends, on the first processor, and writes from when to when, how many frames the kernel took, and what it cost.
+/// Sends, and writes from when to when, how many frames the kernel took, and what it cost.
 pub(crate) fn send(interface: &str, flood: &Flood, file: &str) {
-    stay_on(0);
+    stay_on(flood.processor);
     let socket = open(interface).expect("a packet socket (CAP_NET_RAW)");
-    let mut frames: Vec<[u8; FRAME]> = (0..CLASSES).map(|class| frame(flood, class)).collect();
-    let mut vectors: Vec<libc::iovec> = (0..BATCH)
-        .map(|place| libc::iovec {
-            iov_base: frames[place % usize::from(CLASSES)].as_mut_ptr().cast(),
-            iov_len: FRAME,
+    let mut frames: Vec<Vec<u8>> = (0..flood.classes).map(|class| frame(flood, class)).collect();
+    let mut vectors: Vec<libc::iovec> = frames
+        .iter_mut()
+        .map(|frame| libc::iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: frame.len() })
+        .collect();
+    // Whole calls: every frame as often as the others.
+    let count = vectors.len().next_multiple_of(BATCH);
+    let mut messages: Vec<libc::mmsghdr> = (0..count)
+        .map(|place| {
+            let vector = &mut vectors[place % frames.len()];
+            // SAFETY: message headers are plain data of integers and pointers, for which zero is a value.
+            let mut message: libc::mmsghdr = unsafe { core::mem::zeroed() };
+            message.msg_hdr.msg_iov = vector;
+            message.msg_hdr.msg_iovlen = 1;
+            message
         })
         .collect();
-    // SAFETY: message headers are plain data of integers and pointers, for which zero is a value.
-    let mut messages: [libc::mmsghdr; BATCH] = unsafe { core::mem::zeroed() };
-    for (message, vector) in messages.iter_mut().zip(&mut vectors) {
-        message.msg_hdr.msg_iov = vector;
-        message.msg_hdr.msg_iovlen = 1;
-    }
+    let mut next = 0;
     // The sink and the router may be started later.
     sleep(Duration::from_millis(700));
-    be_first();
+    if flood.is_first {
+        be_first();
+    }
     let start = nanos(ClockId::Monotonic);
     let (mut sent, mut refused, mut worked, mut now) = (0u64, 0u64, 0, start);
     while now < start + flood.millis * 1_000_000 {
         let due = (u128::from(now - start) * u128::from(flood.rate) / 1_000_000_000) as u64;
         if flood.rate == 0 || sent + refused < due {
             let cpu = nanos(ClockId::ThreadCPUTime);
+            let batch = &mut messages[next..next + BATCH];
+            next = (next + BATCH) % count;
             // SAFETY: every message is filled in, with one vector over a frame; all outlive the call.
-            let done = unsafe { libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), BATCH as u32, 0) };
+            let done = unsafe { libc::sendmmsg(socket.as_raw_fd(), batch.as_mut_ptr(), BATCH as u32, 0) };
             match u64::try_from(done) {
                 Ok(done) => sent += done,
                 Err(_) => refused += 1,
