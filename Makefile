@@ -58,11 +58,14 @@ WAITING = apply bad_hosts control control_channel frames kernel live monitor out
 TESTS = $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs))) \
     $(notdir $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs))))
 
+# Each of the three runs also where one before it failed. LOCKGATE_PYTHON_BUILD: with these options the artifacts of
+# `cargo test` are used, whose features are those of all tests.
 test-waiting:
-	RUST_TEST_THREADS=4 $(CARGO) test --workspace --locked --no-fail-fast $(WAITING:%=--test %)
-	cd web && npm test
-	@# With these options the artifacts of `cargo test` are used: its features are those of all tests.
-	@CARGO="$(CARGO)" LOCKGATE_PYTHON_BUILD="--workspace --lib --tests" tests/python.sh
+	@status=0; \
+	RUST_TEST_THREADS=4 $(CARGO) test --workspace --locked --no-fail-fast $(WAITING:%=--test %) || status=$$?; \
+	(cd web && npm test) || status=$$?; \
+	CARGO="$(CARGO)" LOCKGATE_PYTHON_BUILD="--workspace --lib --tests" tests/python.sh || status=$$?; \
+	exit $$status
 
 test-computing: lint
 	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins $(patsubst %,--test %,$(filter-out $(WAITING),$(TESTS)))
