@@ -14,6 +14,7 @@ mod sampling;
 use core::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 
 use lockgate_dataplane::dataplane::{Arrival, Dataplane, Sent, Stopped};
 use lockgate_dataplane::error::InterfaceError;
@@ -44,6 +45,9 @@ const GRACE: Duration = Duration::from_secs(1);
 /// interface holds about a thousand frames, as the kernel's backlog does behind a veth pair.
 const SPREAD: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// Frames that a receive ring holds at most.
+const LONGEST_RING: usize = 65_536;
 
 /// Silence after which no frame is expected to arrive by a detached interface.
 const SILENCE: Duration = Duration::from_millis(5);
@@ -119,11 +123,12 @@ impl<D: Dataplane> Forwarder<D> {
         Self { dataplane, frames, ports, port_of, pool, losses, orders, sampling, shared }
     }
 
-    /// Forwards until it is stopped; `detach` gives the interfaces back to the kernel. Returns the losses.
+    /// Forwards until it is stopped; `detach` gives the interfaces back to the kernel, and may block for
+    /// seconds. Returns the losses.
     ///
     /// # Errors
     /// If an interface is gone.
-    pub(crate) fn run(mut self, detach: impl FnOnce()) -> Result<Losses, InterfaceError> {
+    pub(crate) fn run(mut self, detach: &(impl Fn() + Sync)) -> Result<Losses, InterfaceError> {
         let mut batch = Vec::with_capacity(BATCH);
         // Where the kernel refuses it, sleeps end up to 50 us late.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
@@ -241,27 +246,72 @@ impl<D: Dataplane> Forwarder<D> {
         orders.serve(now, ports, frames, pool, sampling);
     }
 
-    /// Sends what waits, gives the interfaces back, and sends what arrived until then, all in order.
-    fn end(&mut self, detach: impl FnOnce(), batch: &mut Vec<Arrival>) -> Result<(), InterfaceError> {
+    /// Sends the queued frames, gives the interfaces back, and sends the frames that arrived until then, all in
+    /// order.
+    fn end(&mut self, detach: &(impl Fn() + Sync), batch: &mut Vec<Arrival>) -> Result<(), InterfaceError> {
         let until = self.dataplane.now() + GRACE;
         while self.has_frames() && self.dataplane.now() + GRACE / 2 < until {
             self.drain(until, batch)?;
         }
-        detach();
-        let mut silent_since = self.dataplane.now();
-        // What arrives while a port is drained waits in the ports.
-        while (self.dataplane.now().since(silent_since) < SILENCE || self.has_frames())
-            && self.dataplane.now() < until
-        {
-            if self.receive(batch) > 0 {
-                silent_since = self.dataplane.now();
-            }
+        self.detach(detach, batch)?;
+        let (mut silent_since, until) = (self.dataplane.now(), self.dataplane.now() + GRACE);
+        loop {
+            let received = self.receive(batch);
+            // Frames that arrive while a port is drained are queued in the ports.
             self.drain(until, batch)?;
+            let now = self.dataplane.now();
+            if received > 0 || self.has_frames() {
+                silent_since = now;
+            } else if now.since(silent_since) >= SILENCE {
+                break;
+            } else {
+                self.dataplane.wait(silent_since + SILENCE)?;
+            }
+            if now >= until {
+                break;
+            }
         }
-        for port in &mut self.ports {
+        self.abandon_rest();
+        Ok(())
+    }
+
+    /// Gives the interfaces back on a thread of its own, and forwards meanwhile: the kernel detaches a program under
+    /// its lock of all interfaces (RTNL), which others may hold for seconds, and a receive ring is full sooner.
+    fn detach(
+        &mut self,
+        detach: &(impl Fn() + Sync),
+        batch: &mut Vec<Arrival>,
+    ) -> Result<(), InterfaceError> {
+        thread::scope(|scope| {
+            let Ok(detaching) = thread::Builder::new().name("detach".into()).spawn_scoped(scope, detach)
+            else {
+                detach();
+                return Ok(());
+            };
+            while !detaching.is_finished() {
+                let now = self.dataplane.now();
+                self.receive(batch);
+                self.drain(now + GRACE, batch)?;
+                self.dataplane.wait(now + LONGEST_PAUSE)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Counts the frames as lost that are still queued, or in the receive rings.
+    fn abandon_rest(&mut self) {
+        for port in &self.ports {
             self.losses.at_the_end += port.outgoing.len() as u64 + port.port.backlog().packets;
         }
-        Ok(())
+        for interface in 0..self.dataplane.interface_count() {
+            for _ in 0..LONGEST_RING {
+                if self.dataplane.next_arrival(interface).is_none() {
+                    break;
+                }
+                self.dataplane.take_frame(interface, &mut |_| {});
+                self.losses.at_the_end += 1;
+            }
+        }
     }
 
     /// True if frames wait in any port.
@@ -291,5 +341,138 @@ impl<D: Dataplane> Forwarder<D> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lockgate_dataplane::clock::{MonotonicClock, WallOffset};
+    use lockgate_engine::random::Seed;
+    use lockgate_measure::recording::{PortSetup, Recording, Setup};
+    use lockgate_scenario::policy::read_policy;
+
+    use super::*;
+
+    /// Frames that the receive ring holds.
+    const RING: u64 = 500;
+
+    /// A simulated kernel: a frame arrives each millisecond until the interface is given back.
+    struct Kernel {
+        /// Time, in milliseconds.
+        now: AtomicU64,
+        /// Frames taken from the receive ring.
+        taken: AtomicU64,
+        given_back_at: AtomicU64,
+    }
+
+    impl Kernel {
+        fn arrived(&self) -> u64 {
+            self.now.load(Ordering::SeqCst).min(self.given_back_at.load(Ordering::SeqCst))
+        }
+
+        fn waiting(&self) -> u64 {
+            self.arrived() - self.taken.load(Ordering::SeqCst)
+        }
+
+        /// Gives the interface back after three seconds, as if others held the kernel's lock. Time passes only
+        /// while the ring has room, and without regard to it if nothing reads the ring for two real seconds.
+        fn give_back(&self) {
+            let patience = std::time::Instant::now() + std::time::Duration::from_secs(2);
+            for _ in 0..3_000 {
+                while self.waiting() > RING / 2 && std::time::Instant::now() < patience {
+                    thread::yield_now();
+                }
+                self.now.fetch_add(1, Ordering::SeqCst);
+            }
+            self.given_back_at.store(self.now.load(Ordering::SeqCst), Ordering::SeqCst);
+        }
+    }
+
+    struct Simulated<'a> {
+        kernel: &'a Kernel,
+        /// Numbers of the frames sent.
+        sent: &'a mut Vec<u64>,
+        overruns: u64,
+    }
+
+    /// Returns a UDP datagram with this number.
+    fn frame(number: u64) -> Vec<u8> {
+        let mut frame = vec![0; 60];
+        frame[12..24].copy_from_slice(&[8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17]);
+        frame[42..50].copy_from_slice(&number.to_be_bytes());
+        frame
+    }
+
+    impl Dataplane for Simulated<'_> {
+        fn now(&mut self) -> Instant {
+            Instant::ZERO + Duration::from_millis(self.kernel.now.load(Ordering::SeqCst))
+        }
+
+        fn wall(&self) -> WallOffset {
+            MonotonicClock::start().beside_wall()
+        }
+
+        fn interface_count(&self) -> usize {
+            2
+        }
+
+        fn next_arrival(&mut self, interface: usize) -> Option<Instant> {
+            if interface > 0 {
+                return None;
+            }
+            let lost = self.kernel.waiting().saturating_sub(RING);
+            self.kernel.taken.fetch_add(lost, Ordering::SeqCst);
+            self.overruns += lost;
+            let number = self.kernel.taken.load(Ordering::SeqCst);
+            (self.kernel.waiting() > 0).then(|| Instant::ZERO + Duration::from_millis(number))
+        }
+
+        fn take_frame(&mut self, _: usize, take: &mut dyn FnMut(&[u8])) {
+            take(&frame(self.kernel.taken.fetch_add(1, Ordering::SeqCst)));
+        }
+
+        fn transmit(&mut self, _: usize, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
+            let number = |frame: &&[u8]| u64::from_be_bytes(frame[42..50].try_into().expect("eight bytes"));
+            self.sent.extend(frames.iter().map(number));
+            Ok(Sent { taken: frames.len(), stopped: None })
+        }
+
+        fn wait(&mut self, until: Instant) -> Result<(), InterfaceError> {
+            if self.kernel.given_back_at.load(Ordering::SeqCst) < u64::MAX && self.kernel.waiting() == 0 {
+                self.kernel.now.fetch_max(until.as_picos().div_ceil(1_000_000_000), Ordering::SeqCst);
+            }
+            Ok(())
+        }
+
+        fn overruns(&mut self) -> u64 {
+            self.overruns
+        }
+    }
+
+    #[test]
+    fn frames_that_arrive_while_the_kernel_detaches_are_sent_in_order() {
+        let text = "[router]\nmode = \"egress\"\ninterfaces = { wan = \"eth0\" }\n\
+                    [port.wan]\nrate = \"100mbit\"\nqueue.q = { kind = \"fifo\", limit = \"1000p\" }\n";
+        let policy = read_policy(text, "policy.toml").expect("a policy");
+        let setup = PortSetup { name: "wan".into(), ..PortSetup::default() };
+        let mut recording = Recording::new(Setup { ports: vec![setup], ..Setup::default() });
+        let record = recording.ports.remove(0);
+        let port = RouterPort::build(&policy.ports[0], [0, 1], Seed(1), record).expect("a port");
+        let kernel = Kernel {
+            now: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
+            given_back_at: AtomicU64::new(u64::MAX),
+        };
+        let mut sent = Vec::new();
+        let dataplane = Simulated { kernel: &kernel, sent: &mut sent, overruns: 0 };
+        let (_orders, receiving) = orders();
+        let (sampling, _samples) = samples(Duration::from_secs(1));
+        let shared = Arc::new(Shared::default());
+        shared.stop.store(true, Ordering::Relaxed);
+        let frames = Frames::new(2_000, 1_600);
+        let forwarder = Forwarder::new(dataplane, vec![port], frames, receiving, sampling, shared);
+        let losses = forwarder.run(&|| kernel.give_back()).expect("no interface is gone");
+        assert_eq!(losses, Losses::default());
+        assert_eq!(sent, (0..3_000).collect::<Vec<u64>>());
     }
 }

@@ -126,8 +126,7 @@ impl Router {
             let thread = thread::Builder::new()
                 .name("forward".into())
                 .spawn(move || {
-                    let detaching = attachment.clone();
-                    let result = forwarder.run(move || detaching.detach());
+                    let result = forwarder.run(&|| attachment.detach());
                     attachment.detach();
                     failing.store(true, Ordering::Relaxed);
                     result
