@@ -1,5 +1,7 @@
 /** Made-up reports in the form of the data contract: a plausible one, and one of everything that could go wrong. */
 
+import { gzipSync } from "node:zlib";
+
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 /** A small generator of random numbers (mulberry32): samples are the same every time. */
@@ -640,11 +642,12 @@ export function edgeReport(): { [key: string]: Json } {
   };
 }
 
-/** Puts a report into the built page at its marker; `<` is written so that no text can end or open an element. */
+/** Puts a report into the built page at its marker, compressed as the command does it. */
 export function fill(template: string, report: Json): string {
   const marker = '<script type="application/json" id="lockgate-data">{}</script>';
   const parts = template.split(marker);
   if (parts.length !== 2)
     throw new Error(`the marker stands ${parts.length - 1} times in the page, once is wanted`);
-  return parts.join(marker.replace("{}", () => JSON.stringify(report).replaceAll("<", "\\u003c")));
+  const data = gzipSync(JSON.stringify(report)).toString("base64");
+  return parts.join(`<script type="text/plain" id="lockgate-data" data-encoding="gzip">${data}</script>`);
 }

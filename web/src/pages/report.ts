@@ -4,6 +4,7 @@ import "../style/figure.css";
 import "../style/section.css";
 import "../style/narrow.css";
 import "../style/print.css";
+import { carriedData } from "../carried";
 import { h } from "../dom";
 import type { Figure, Make } from "../figure";
 import { boxFigure } from "../figures/box";
@@ -19,6 +20,7 @@ import { timeFigure } from "../figures/time";
 import { topologyFigure } from "../figures/topology";
 import { date, shortened } from "../format";
 import { type Context, Frame } from "../frame";
+import { record } from "../read";
 import { type Report, readReport, SCHEMA } from "../report";
 import { flowsSection } from "../sections/flows";
 import { comparisonTables, definitionList, eventTable } from "../sections/notes";
@@ -41,15 +43,6 @@ interface Section {
   title: string;
   short: string;
   parts: (HTMLElement | null)[];
-}
-
-function carried(): { report: Report; problem: string } {
-  try {
-    const report = readReport(JSON.parse(document.getElementById("lockgate-data")?.textContent ?? "{}"));
-    return { report, problem: "" };
-  } catch (error) {
-    return { report: readReport({}), problem: `The data of this page cannot be read: ${String(error)}` };
-  }
 }
 
 /** Configuration and date, as captions end in files and on paper: a figure that was cut out still says what it is of. */
@@ -336,22 +329,18 @@ class Page {
   }
 }
 
-/** Whether the page was served by a running run, and is to ask it. */
-function isLive(): boolean {
+/** Shows the live page if a running run served this one, and else the report that it carries. */
+async function showCarried(root: HTMLElement): Promise<void> {
+  let data: unknown = {};
+  let problem = "";
   try {
-    return (
-      (JSON.parse(document.getElementById("lockgate-data")?.textContent ?? "{}") as { live?: unknown })
-        .live === true
-    );
-  } catch {
-    return false;
+    data = await carriedData();
+  } catch (error) {
+    problem = `The data of this page cannot be read: ${String(error)}`;
   }
+  if (record<{ live: boolean }>(data).live === true) showLive(root);
+  else new Page(readReport(data)).show(root, problem);
 }
 
 const root = document.getElementById("page");
-if (root && isLive()) {
-  showLive(root);
-} else if (root) {
-  const { report, problem } = carried();
-  new Page(report).show(root, problem);
-}
+if (root) void showCarried(root);

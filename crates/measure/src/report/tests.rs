@@ -1,3 +1,6 @@
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
 use serde_json::Value;
 
 use super::*;
@@ -19,18 +22,27 @@ fn report() -> ReportData {
     data
 }
 
+/// Returns the data that a page carries, and the text around their element.
+fn carried(page: &str) -> (&str, Value, &str) {
+    let (before, element) = page.split_once("<script ").expect("the element");
+    let (head, rest) = element.split_once('>').expect("its head");
+    assert_eq!(head, r#"type="text/plain" id="lockgate-data" data-encoding="gzip""#);
+    let (text, after) = rest.split_once("</script>").expect("its end");
+    let compressed = STANDARD.decode(text).expect("base64");
+    let json = serde_json::from_reader(GzDecoder::new(&compressed[..])).expect("the data");
+    (before, json, after)
+}
+
 #[test]
 fn the_page_holds_the_data_and_nothing_in_it_ends_the_element() {
     let data = report();
     let page = page(&format!("<html>{MARKER}<p>after</p></html>"), &data);
-    let start = page.find("id=\"lockgate-data\">").expect("the element") + "id=\"lockgate-data\">".len();
-    let end = start + page[start..].find("</script>").expect("its end");
-    let read: Value = serde_json::from_str(&page[start..end]).expect("the data");
+    let (before, read, after) = carried(&page);
     assert_eq!(read, serde_json::to_value(&data).expect("the data"));
     assert_eq!(read["scenario"], data.scenario.as_str());
-    assert!(page.starts_with("<html>") && page.ends_with("</script><p>after</p></html>"));
-    assert!(!page[start..end].contains('<'));
-    assert!(super::page("<html></html>", &data).contains("a report"));
+    assert_eq!((before, after), ("<html>", "<p>after</p></html>"));
+    assert_eq!(page, super::page(&format!("<html>{MARKER}<p>after</p></html>"), &data));
+    assert_eq!(carried(&super::page("<html></html>", &data)).1["title"], "a report");
 }
 
 #[test]
