@@ -19,8 +19,9 @@
 //! indexed loads, in a loop without virtual calls (decision 070: `htb` with 1000 classes at three levels
 //! went from 207 ns to 157 ns together with five other changes).
 //!
-//! A path also caches the last known addresses of the leaf, its parent and its next packet. They are
-//! prefetch targets only and may be stale (decision 071). Up to eight levels a path is one cache line.
+//! A path also caches the last known addresses of the leaf, its parent and its next packet, and with many
+//! classes those inside a boxed discipline. They are prefetch targets only and may be stale (decisions 071
+//! and 109). Up to four levels a path is one cache line.
 //!
 //! # Accounting
 //!
@@ -79,12 +80,12 @@ pub struct Classes {
     top_indices: Vec<usize>,
     positions: Vec<Position>,
     paths: Vec<Path>,
-    /// By flow: leaf of its last packet plus 1, 0 for none. For prefetching only, and only if there are so many
-    /// classes that they are not in the cache.
+    /// By flow: leaf of its last packet plus 1; 0: none. For prefetching only, and filled only with more than
+    /// `CACHED_CHILDREN` classes.
     leaves: Vec<u32>,
 }
 
-/// Number of flows whose leaf is known for prefetching.
+/// Maximum number of flows whose leaf is cached for prefetching: the table takes at most 4 MiB.
 const KNOWN_FLOWS: usize = 1 << 20;
 
 /// Path from the top to a class, and the prefetch targets at its end. One cache line up to four levels.
@@ -117,8 +118,8 @@ impl Path {
         }
     }
 
-    /// Records the addresses of the class and of its next packet; what is in a boxed discipline only if
-    /// there are `many` classes.
+    /// Records the addresses of the class and of its next packet. Those inside a boxed discipline are
+    /// recorded only if there are `many` classes.
     #[inline(always)]
     fn record(&mut self, class: &Node, many: bool) {
         self.class.record(class);
@@ -199,9 +200,9 @@ impl Classes {
         self.positions[class].height
     }
 
-    /// Passes a packet down to a leaf: the owner's rules chose the class at the top ([`Header::position`]),
-    /// those of the inner classes choose below. Returns the leaf, and whether it is empty all the same,
-    /// because it dropped the packet.
+    /// Passes a packet down to a leaf. The owner's rules have chosen the class at the top
+    /// ([`Header::position`]); the rules of each inner class choose its child. Returns the leaf, and true if
+    /// the leaf is empty afterwards because it dropped the packet.
     ///
     /// [`Header::position`]: crate::packet::Header::position
     #[inline]
@@ -237,7 +238,7 @@ impl Classes {
         (leaf, is_empty)
     }
 
-    /// Notes the leaf of a flow for [`leaf_of`](Self::leaf_of).
+    /// Caches the leaf of a flow for [`leaf_of`](Self::leaf_of).
     #[inline]
     fn remember(&mut self, flow: usize, leaf: usize) {
         if flow >= self.leaves.len() {
@@ -255,7 +256,8 @@ impl Classes {
         self.leaves.get(flow.0 as usize)?.checked_sub(1).map(|leaf| leaf as usize)
     }
 
-    /// Prefetches a leaf in steps: its path, its node and packet, the first packet of a discipline.
+    /// Prefetches a leaf in stages: its path; its node and the memory of its discipline; what the discipline
+    /// needs for `flow`. Returns the number of the leaf's node once the node was read.
     #[inline]
     pub(crate) fn prefetch_stage(&self, leaf: usize, flow: FlowId, stage: usize) -> Option<u32> {
         match stage {
@@ -359,7 +361,7 @@ impl Classes {
         self.backlog(class).packets == 0
     }
 
-    /// Prefetches the node, the next packet and the parent of `leaf`, from the addresses last seen.
+    /// Prefetches the node, the next packet and the parent of `leaf` at their last known addresses.
     #[inline(always)]
     pub(crate) fn prefetch(&self, leaf: usize) {
         let Path { parent, class, packet, discipline, queue, .. } = &self.paths[leaf];

@@ -166,7 +166,7 @@ impl Classifier {
         let mut rules = Vec::new();
         for (child, own) in children.into_iter().enumerate() {
             if own.is_empty() {
-                // The children after it get nothing.
+                // Later children get no packets: this one takes the rest.
                 rules.push((index_of(child), Rule::default()));
                 break;
             }

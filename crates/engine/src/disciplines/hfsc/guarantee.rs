@@ -23,9 +23,9 @@ struct Guarantee {
     has_begun: bool,
     /// Deadline curve.
     curve: Curve,
-    /// Eligible curve, if it differs from the deadline curve: for a convex one, a straight line of its
-    /// second rate. By it work may be done ahead of the deadline curve, so that the leaf never needs more
-    /// than the curve promises later. A concave curve asks for its work soon enough.
+    /// Eligible curve, if it differs from the deadline curve: for a convex one, a straight line of its second
+    /// rate. It allows work ahead of the deadline curve, so that the leaf never needs more than the curve
+    /// guarantees later. A concave deadline curve is its own eligible curve.
     eligible_curve: Option<Curve>,
 }
 

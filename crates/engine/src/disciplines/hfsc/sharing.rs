@@ -126,8 +126,8 @@ impl Sharing {
         Self { classes: (0..classes.len()).map(class).collect(), parents, children, next_leaf, has_limits }
     }
 
-    /// Adopts new curves. All classes start again, passive and level with each other: a virtual time made
-    /// with an old curve would hold its class up, or favour it, long after the change.
+    /// Adopts new curves. All classes start again, passive and level with each other: a virtual time computed
+    /// with an old curve would delay or favour its class long after the change.
     pub(super) fn retune(&mut self, shares: &[Shares]) {
         for (class, shares) in self.classes.iter_mut().zip(shares) {
             *class = Class::new(*shares, class.parent, class.child_index, class.as_parent);
@@ -153,7 +153,7 @@ impl Sharing {
         (class, parent)
     }
 
-    /// Returns the time from which a child of this parent is eligible; always, for a leaf ([`ROOT`]).
+    /// Returns the time from which a child of this parent is eligible: any time for a leaf ([`ROOT`]).
     #[inline(always)]
     fn children_eligible_at(&self, as_parent: usize) -> Instant {
         if as_parent == ROOT { Instant::ZERO } else { self.parents[as_parent].eligible_at() }

@@ -7,7 +7,8 @@ use crate::units::{Bytes, Duration, PICOS_PER_SECOND, Rate};
 
 /// Picobits per byte.
 const BYTE: u64 = 8 * PICOS_PER_SECOND;
-/// Age in picoseconds at which a debt is forgiven: the most that a class may be behind, as in Linux.
+/// Maximum debt, as the time in picoseconds that pays it at the rate: 60 s, as in Linux. Further debt is
+/// forgiven.
 const PATIENCE: u64 = 60 * PICOS_PER_SECOND;
 
 /// Returns the cost of `bytes` in picobits.

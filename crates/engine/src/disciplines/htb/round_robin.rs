@@ -1,4 +1,5 @@
-//! Round robin among the classes that borrow from a lender at one priority, or that can send at one level.
+//! Round robin among the classes that borrow from a lender at one priority, or that can send at one level. A
+//! bitmap finds the next member: O(log n) to base 64.
 
 use crate::queue::bitmap::Bitmap;
 
@@ -8,7 +9,7 @@ use crate::queue::bitmap::Bitmap;
 #[derive(Debug)]
 pub(super) struct RoundRobin {
     members: Bitmap,
-    /// By level of the lender: the next turn is the first member's from this index on.
+    /// By level of the lender: index at which the search for the next member starts.
     next: Box<[usize]>,
 }
 

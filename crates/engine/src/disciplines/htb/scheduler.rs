@@ -69,10 +69,10 @@ struct Class {
     level: u32,
     /// Children; empty for a leaf.
     children: Box<[u32]>,
-    /// Index of the first of its feeds: one per priority of a leaf below, with the children that borrow at
-    /// it.
+    /// Index of the first of its feeds. It has one feed for each bit of `priorities`, with the children that
+    /// borrow at that priority.
     feeds: u32,
-    /// Set of those priorities, a bit each; of a leaf, its own.
+    /// Bitmap of the priorities of the leaves below; of a leaf, its own.
     priorities: u8,
     mpu: u16,
     overhead: u16,
@@ -80,7 +80,7 @@ struct Class {
     mode: Mode,
     /// Set of the priorities for which it is listed, a bit each.
     listed: u8,
-    /// The entry in `wakes` is only a lower bound: recompute it when it comes first.
+    /// True if the entry in `wakes` is only a lower bound, to be recomputed when it comes first.
     wake_is_stale: bool,
 }
 
@@ -425,7 +425,7 @@ impl Scheduler {
         }
     }
 
-    /// Returns the time at which the next mode changes.
+    /// Returns the time of the next change of a mode. Recomputes stale entries until the first one is exact.
     pub(super) fn next_wake(&mut self) -> Option<Instant> {
         loop {
             let (wake, class) = self.wakes.first()?;
@@ -512,7 +512,7 @@ impl Scheduler {
         if *deficit >= 0 {
             return;
         }
-        // One packet is sent each turn, however small the quantum: a larger debt is not carried on.
+        // However small the quantum, each turn sends a packet: debt beyond one quantum is forgiven.
         *deficit = deficit.saturating_add(quantum).max(0);
         let mut class = leaf;
         loop {
