@@ -6,17 +6,21 @@
 //!
 //!  Idle --enqueue--> Fresh --tag_fresh--> Listed --served, relist--> Listed, or Idle if empty
 //!                                          |  ^
-//!                          gave no packet  v  | has a packet again, asked at each dequeue
+//!                      returned no packet  v  | has a packet again, peeked at in each dequeue
 //!                                        Waiting ----> Idle if empty
 //! ```
 //!
 //! Virtual time counts bytes per unit of weight in steps of 2^-32. A packet adds at most 2^64 steps (2^32
-//! bytes at weight 1), so 128 bits outlast 2^64 packets; besides, it restarts whenever a packet meets an
-//! empty node and a server that asks at once. Tags are rounded up by less than a step, which is `weight /
-//! 2^32` bytes of the child.
+//! bytes at weight 1), so 128 bits outlast 2^64 packets. It also restarts with each busy period whose first
+//! packets are dequeued at the time of their arrival. Tags are rounded up by less than a step, which is
+//! `weight / 2^32` bytes of the child.
 //!
 //! Tags belong to heads of children and not to arrivals: a child may drop or reorder its packets without
 //! notice. For a FIFO child both are the same, since the tags of a busy child do not depend on V.
+//!
+//! Invariant, outside a call: a child is in `fresh` exactly if it is `Fresh`, in `waiting` exactly if it is
+//! `Waiting`, and in the discipline's order exactly if it is `Listed`. The order is a [`TagHeap`], O(log n) a
+//! packet, or for `qfq` [`groups`], O(1). Decision 008.
 
 pub(crate) mod groups;
 mod tag_heap;
@@ -173,9 +177,8 @@ impl TaggedChildren {
         Ok(Self { all: all.collect(), fresh: Vec::new(), waiting: Vec::new(), listed: 0, period: 0 })
     }
 
-    /// Adopts new weights. Returns whether any changed: then all children start again, level with each
-    /// other, since a tag made with an old weight would hold its child up, or favour it, long after the
-    /// change.
+    /// Adopts new weights. Returns whether any changed: then all children start again, level with each other,
+    /// since a tag computed with an old weight would delay or favour its child long after the change.
     pub(crate) fn reweigh(&mut self, shares: &[Share], now: Instant) -> Result<bool, Invalid> {
         check_weights(shares.iter().map(|share| share.weight))?;
         let mut changed = false;
@@ -290,7 +293,8 @@ impl TaggedChildren {
                     class.state = State::Idle;
                     return false;
                 }
-                // It holds packets but returns none. Not listed anywhere, it would never be asked again.
+                // It holds packets but returned none. It stays in `waiting`, because no event would list it
+                // again.
                 Peek::Empty => {}
             }
             true

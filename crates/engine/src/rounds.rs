@@ -124,7 +124,8 @@ impl DeficitRounds {
                 }
                 Peek::Empty if class.node.is_empty() => self.active.retire(),
                 Peek::Empty => {
-                    // It holds packets but returns none. Delisted, it would never have a turn again.
+                    // It holds packets but returned none. It stays listed, because no event would list it
+                    // again.
                     self.active.rotate();
                     turns += 1;
                 }

@@ -18,8 +18,8 @@
 //! Invariant: every group with slots is in exactly one of the three bitmaps, an empty group in none; F is
 //! ascending over the ready groups.
 //!
-//! Differs from the paper: the slots of a group are a short ordered list and not a ring of fixed size,
-//! which holds only if the lengths of packets are similar; and blocking is decided when a group becomes
+//! Differs from the paper: the slots of a group are a short ordered list instead of a ring of fixed size,
+//! which suffices only if packets have similar lengths; and blocking is decided when a group becomes
 //! eligible, so that the paper's IR and IB are one set.
 
 use std::collections::VecDeque;
@@ -179,7 +179,7 @@ impl Groups {
 
     /// Files the groups that became eligible when virtual time advanced from `before` to `now`.
     pub(crate) fn advance(&mut self, before: Tag, now: Tag) {
-        // Only the groups whose current slot virtual time has left: the others have no start in between.
+        // Slots start at multiples of their size: a group becomes eligible only if virtual time crosses one.
         let left = (before.steps() ^ now.steps()).checked_ilog2().unwrap_or(0).min(GROUPS as u32 - 1);
         let mut due = self.later & (u64::MAX >> (63 - left));
         while let Some(group) = lowest(due) {

@@ -13,8 +13,8 @@
 //!
 //! No entry is ever removed from the middle, so no index by child is needed. A pop is mostly followed by an
 //! insert, so it leaves a hole at the root (`is_root_free`): the next insert sinks its key from there, one
-//! way down instead of one down and one up. With 1000 children at three levels this took `wf2q+` from 110
-//! to 91 ns.
+//! path down instead of one down and one up. With 1000 children at three levels this took `wf2q+` from 110 to
+//! 91 ns.
 //!
 //! # Keys
 //!
@@ -119,17 +119,17 @@ impl TagHeap {
         (key != NONE).then(|| self.slot(key))
     }
 
-    /// Reports what to prefetch: for each key that entered the root's children since the last call, its
-    /// successor, that is, the child that takes its slot when it leaves, and that child's successor. Calls
-    /// `report` with `(successor, true)`: its node was prefetched before (as the second one), so prefetch
-    /// its packet, which is needed in three turns or later; and with `(second, false)`: prefetch its node.
+    /// Reports what to prefetch. The *successor* of a key is the smallest key of its child line, which takes
+    /// its slot when it leaves. For each key that entered the root's children since the last call, calls
+    /// `report` with `(successor, true)`, whose packet is to be prefetched (its node was before), and with
+    /// the successor's own `(successor, false)`, whose node is to be prefetched. The first is needed in three
+    /// turns or later.
     #[inline]
     pub(crate) fn each_new_successor(&mut self, mut report: impl FnMut(u32, bool)) {
         let Some(&Line(now)) = self.lines.get(1) else { return };
         let last = core::mem::replace(&mut self.last_line, Line(now));
         for (index, (key, last)) in now.iter().zip(last.0).enumerate() {
             if *key != last && *key != NONE {
-                // The successor, and its successor.
                 let Some((successor, at)) = self.successor(FAN + index) else { continue };
                 report(self.slot(successor), true);
                 if let Some((after, _)) = self.successor(at) {
