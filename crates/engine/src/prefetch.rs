@@ -1,7 +1,7 @@
 //! Software prefetch: non-blocking cache-line hints, and the thresholds that decide when to give them.
 //!
-//! A load that misses the cache takes about 150 ns, and as instructions retire in order, the processor
-//! stops some hundred instructions behind it; a plain load ahead of time stops it as well. A prefetch does
+//! A load that misses the cache takes about 150 ns. Instructions retire in order, so that the processor
+//! stalls some hundred instructions after it; a plain load ahead of time stalls it as well. A prefetch does
 //! not. It pays off if the address is known that long before its use and the line is not in the cache;
 //! otherwise it only costs an instruction, and finding the address.
 //!
@@ -11,8 +11,13 @@
 //! round robin (queue/active.rs)  nodes 8 to 16 turns ahead, packets 0 to 8 turns ahead    CACHED_CHILDREN
 //! tags (fair.rs)                 successors of keys that enter the root's children        CACHED_CHILDREN
 //! tag heap (fair/tag_heap.rs)    the 8 grandchild lines during a sift-down                LARGE_HEAP
-//! HTB, H-FSC (class.rs)          leaf, packet and parent of the next leaf, as last seen   none: always
+//! HTB, H-FSC (class.rs)          leaf, packet and parent of the next leaf                 none: always
+//!                                memory of the leaf's boxed discipline                    CACHED_CHILDREN
+//! any (discipline.rs)            state for the next packet of a flow, in STAGES stages    the run's
 //! ```
+//!
+//! The last row is driven by the run, which has the times of future events (decision 102); the others follow
+//! the order of service.
 //!
 //! With 100 000 children, shallow, `wf2q+` takes 160 ns a packet instead of 390, and `drr` 30 instead of 54
 //! (both with the allocator of decision 067). If everything is cached, the hints cost `wf2q+` 2 to 3 ns.
@@ -22,8 +27,8 @@ use core::marker::PhantomData;
 
 use branches::prefetch_read_data;
 
-/// Number of children up to which a discipline gives no hints: a few cache lines each, they stay in the
-/// cache from turn to turn. Decision 008.
+/// Number of children up to which a discipline gives no hints: with a few cache lines each, all of them stay
+/// in the cache from turn to turn. Decision 008.
 pub(crate) const CACHED_CHILDREN: usize = 2_048;
 
 /// Number of turns that one group of hints covers. A load from memory (150 ns) takes as long as several
@@ -34,16 +39,16 @@ pub(crate) const TURNS_PER_GROUP: usize = 8;
 /// Number of packets ahead at which the header is prefetched in a long queue.
 pub(crate) const PACKETS_AHEAD: usize = 8;
 
-/// Queue length above which the header [`PACKETS_AHEAD`] is prefetched instead of the next one. Reading
-/// that slot of a short queue is itself a cache miss if there are many queues (decision 069: 100 000
-/// children of `drr`, deep, took 105 ns with it and 73 ns without).
+/// Queue length above which the header [`PACKETS_AHEAD`] is prefetched instead of the next one. In a short
+/// queue, reading that slot is itself a cache miss if there are many queues (decision 069: 100 000 children
+/// of `drr`, deep, took 105 ns with it and 73 ns without).
 pub(crate) const LONG_QUEUE: usize = 64;
 
 /// Number of cache lines above which the lower levels of a tag heap are not in the first-level cache (64 kB).
 pub(crate) const LARGE_HEAP: usize = 1024;
 
-/// Number of steps in which a run prefetches what an event needs: the object itself, what it points to, and so
-/// on. Decision 102.
+/// Number of stages in which a run prefetches the state that an event needs: the object itself, the memory
+/// that it points to, and so on. Decision 102.
 pub const STAGES: usize = 3;
 
 /// Bytes of a cache line.

@@ -60,7 +60,8 @@ impl PacketQueue {
         }
     }
 
-    /// Out of line and as a tail call, so that the caller saves no registers for it.
+    /// Appends a packet if the deque must grow. Out of line and a tail call, so that `push` saves no
+    /// registers for it.
     #[cold]
     #[inline(never)]
     fn push_growing(&mut self, packet: Packet) {

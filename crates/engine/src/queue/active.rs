@@ -1,8 +1,8 @@
 //! Active list: the ring of children that may have a packet to send, for every round-robin discipline.
 //!
-//! Membership is a *hint*: a child can become empty without a call of its parent (an active queue
-//! management drops during a peek, a timer fires, a limit shrinks). The kernel's scheduler vulnerabilities
-//! come from there (CVE-2025-37798, CVE-2025-37890, CVE-2025-38350 and their family). So joining is
+//! Membership is a *hint*: a child can become empty without a call of its parent (an active queue management
+//! drops during a peek, a timer fires, a limit shrinks). Schedulers of Linux that assumed otherwise had
+//! vulnerabilities (CVE-2025-37798, CVE-2025-37890, CVE-2025-38350 and their family). So joining is
 //! idempotent, and a discipline that finds a member empty delists it and goes on.
 //!
 //! Invariant: a slot is in `turns` at most once, exactly if its flag in `listed` is set. Every operation
@@ -90,10 +90,10 @@ impl ActiveList {
         }
     }
 
-    /// Reports the slots of the turns that come soon, to be prefetched, in groups of `TURNS_PER_GROUP` and
-    /// only if more than `CACHED_CHILDREN` are listed. Calls `prefetch` with `(slot, false)` for a slot of
-    /// the group after the next (its node is to be prefetched) and later with `(slot, true)` when it
-    /// belongs to the next group (the node is cached by then, its packet is to be prefetched).
+    /// Reports the slots of the next turns, to be prefetched: once every `TURNS_PER_GROUP` turns, and only if
+    /// more than `CACHED_CHILDREN` slots are listed. Calls `prefetch` with `(slot, false)` for a slot of the
+    /// group after the next, whose node is to be prefetched, and with `(slot, true)` for a slot of the next
+    /// group, whose node is cached by then and whose packet is to be prefetched.
     #[inline]
     pub(crate) fn prefetch_upcoming(&mut self, prefetch: impl FnMut(usize, bool)) {
         if self.ended >= TURNS_PER_GROUP {

@@ -10,9 +10,9 @@
 //! is exact; beyond, it holds more than 64/65 of the longest. Within a bucket the latest to enter is
 //! returned. No operation scans the queues, whatever their number. Decision 008.
 //!
-//! Up to [`FEW`] queues keep their bucket and when they entered it, and a search looks at all: the same
-//! answers from two cache lines instead of 15 KiB of buckets, which ten thousand ports would not keep in
-//! any cache. Decision 101.
+//! Up to [`FEW`] queues there are no lists: each queue has its bucket and the number of its last move, and a
+//! search scans all of them. The answers are the same, from four cache lines instead of 15 KiB of buckets,
+//! which ten thousand ports would not keep in any cache. Decision 101.
 
 use smallvec::SmallVec;
 
@@ -50,11 +50,11 @@ pub(crate) struct Fattest {
     few: SmallVec<[Place; 1]>,
     /// Number of moves between buckets so far.
     moves: u64,
-    /// Buckets, from the first queue on that is beyond `few`.
+    /// Buckets, once a queue at index [`FEW`] or above was used.
     buckets: Option<Box<Buckets>>,
 }
 
-/// Place of one of few queues. Of two places, the later one is the fatter, or the later to enter.
+/// Place of one of few queues, ordered by bucket and then by time of entry: the largest is the fattest queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     /// Bucket plus 1; 0 for an empty queue.

@@ -32,8 +32,8 @@ pub(crate) struct Flow<T> {
     listed: bool,
 }
 
-/// List of flows in the order of their turns, linked by [`Flow::next`]: of few flows it takes no memory of
-/// its own, and what a turn needs of the list is with the flow.
+/// List of flows in the order of their turns, linked by [`Flow::next`]: it allocates nothing, and a turn
+/// reads and writes only the cache lines of the flow itself.
 #[derive(Debug, Default)]
 struct List {
     /// Slots of the first and the last flow; meaningless if there are none.
@@ -163,7 +163,8 @@ impl<T> Flows<T> {
         (((mixed >> 32) * self.slots.len() as u64) >> 32) as usize
     }
 
-    /// Prefetches what a packet of a flow needs, as far as few flows are here: the first queue.
+    /// Prefetches the table's entry for a flow, if there is a table, and the first queue, which with few
+    /// flows is mostly the one needed.
     #[inline]
     pub(crate) fn prefetch(&self, flow: FlowId) {
         if let Some(salt) = self.salt.filter(|_| self.slots.is_table()) {

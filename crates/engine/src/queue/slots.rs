@@ -1,12 +1,12 @@
-//! Table of the queues that a hash selects, allocated on first use: 65 536 hash values cost nothing until
-//! packets arrive, and then as much as there are queues in use.
+//! Table of the queues that a hash selects. Queues are allocated on first use: 65 536 hash values cost
+//! nothing until packets arrive, and then as much as there are queues in use.
 //!
 //! ```text
 //! hash value --numbers--> queue index + 1, 0 for none   --> queues, in the order of their first use
 //! ```
 //!
-//! Up to [`FEW`] queues are found among their hash values, which lie in the table itself: a subscriber's
-//! queue has one to three flows, and 4 KiB of numbers each, of which a line is read, would be in no cache.
+//! Up to [`FEW`] queues are found by comparing hash values, which are stored inline: a subscriber's queue has
+//! one to three flows, and a table of 4 KiB for each, of which one line is read, would be in no cache.
 //! Decision 109.
 
 use smallvec::SmallVec;
@@ -22,7 +22,8 @@ pub(crate) struct Slots {
     count: usize,
     /// Hash values of up to [`FEW`] queues, by index; empty while there are `numbers`.
     few: SmallVec<[u32; FEW]>,
-    /// By hash value: index of the queue plus 1, 0 for none. From the first queue on that is beyond `few`.
+    /// By hash value: index of the queue plus 1, 0 for none. Allocated once there are more than [`FEW`]
+    /// queues.
     numbers: Option<Box<[u32]>>,
 }
 
