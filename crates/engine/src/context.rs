@@ -54,19 +54,19 @@ impl Context<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DropReason {
-    /// The queue was full and it was the one arriving.
+    /// The queue was full when the packet arrived, or the packet alone exceeds the limit (tail drop).
     Limit,
-    /// The queue was full and it was the oldest (head drop).
+    /// The queue was full, and the packet was its oldest (head drop).
     Head,
-    /// The queue was full and it was the one that would be served last (push-out).
+    /// The queue was full, and the packet would have been served last (push-out).
     PushOut,
-    /// An active queue management asked for it before the queue was full.
+    /// Active queue management dropped the packet before the queue was full.
     Early,
-    /// An active queue management asked for it above its upper threshold.
+    /// Active queue management dropped the packet because its upper threshold was exceeded.
     Forced,
-    /// It is larger than the discipline can ever send.
+    /// The packet is longer than the discipline can ever send.
     Oversize,
-    /// A change made the queue smaller.
+    /// A change made the queue's limit smaller.
     Shrunk,
 }
 

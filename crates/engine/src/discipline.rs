@@ -33,7 +33,7 @@ pub trait Discipline: Sized + Send + 'static {
     const GUARANTEES: &'static [&'static str];
     /// Number of children it takes.
     const CHILDREN: Arity = Arity::None;
-    /// True if it always has a packet to give while it holds one (as far as its children do).
+    /// True if it returns a packet whenever it holds one and its children return theirs.
     const WORK_CONSERVING: bool = true;
     /// True if it may let a packet overtake an earlier one of the same flow.
     const REORDERS: bool = false;
@@ -76,11 +76,11 @@ pub trait Discipline: Sized + Send + 'static {
     /// Accepts a packet, or drops it (or another) by [`Context::drop`].
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>);
 
-    /// Returns the packet that leaves now, or the time at which to ask again.
+    /// Returns the packet that leaves now, or the time at which to call again.
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue;
 
-    /// Does [`enqueue`](Self::enqueue), then [`dequeue`](Self::dequeue), while it is empty: how a packet
-    /// passes an idle link. Overridden only if a packet can pass without being stored.
+    /// Enqueues and then dequeues a packet at an empty discipline, as on an idle link. Overridden only if the
+    /// packet need not be stored.
     #[inline]
     fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue {
         self.enqueue(packet, cx);
@@ -98,16 +98,17 @@ pub trait Discipline: Sized + Send + 'static {
         let _ = visit;
     }
 
-    /// Prefetches what the next packet of this flow needs, in [`STAGES`](crate::prefetch::STAGES) steps: each
-    /// reads what the one before it has fetched. Returns the number of the node that it will enter last, if
-    /// known. Overridden where there may be many thousands: of children, or of this kind.
+    /// Prefetches the state that the next packet of this flow needs, in [`STAGES`](crate::prefetch::STAGES)
+    /// stages: each reads what the one before it has loaded. Returns the number of the node that the packet
+    /// will enter last, if known. Overridden by kinds with many thousands of children, or of which a network
+    /// has many thousands.
     fn prefetch(&self, flow: FlowId, stage: usize) -> Option<u32> {
         let _ = (flow, stage);
         None
     }
 
-    /// Returns the packet that probably leaves next, and the address of its queue: targets of a prefetch when
-    /// its parent's turn nears. Overridden where there may be many thousands of this kind.
+    /// Returns the packet that probably leaves next, and the address of its queue: targets of a prefetch some
+    /// turns ahead. Overridden by kinds of which a network has many thousands.
     fn front(&self) -> Option<(&Packet, *const u8)> {
         None
     }
@@ -135,7 +136,7 @@ pub trait Discipline: Sized + Send + 'static {
     }
 }
 
-/// A full Ethernet frame: the least that a burst should hold.
+/// Length of a full Ethernet frame: the smallest burst that makes sense.
 pub(crate) const FULL_FRAME: Bytes = Bytes(1514);
 /// Quantum below which a full frame takes more than six turns, which `fq_codel` refuses. A quantum between
 /// this and a full frame is right for a class of small packets.
@@ -150,8 +151,8 @@ pub enum Arity {
     Optional,
     /// At least one.
     Many,
-    /// At least one class: a queue, or an inner class over classes in turn ([`Node::class`]). All of them are
-    /// the discipline's own ([`Classes`](crate::class::Classes)), each with a share.
+    /// At least one class: a queue, or an inner class ([`Node::class`]) over further classes. The discipline
+    /// owns the whole tree ([`Classes`](crate::class::Classes)), and every class has a share.
     Classes,
 }
 

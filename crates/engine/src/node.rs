@@ -58,8 +58,8 @@ pub enum Peek {
 
 /// Node of the queue tree: a discipline with a name, counters and the classifier for its children.
 ///
-/// Fields that most packets touch are stored here, in the order of need, the others in `ColdState`: with the
-/// parent's fields for the child a node takes three cache lines (decision 008).
+/// Fields that most packets touch are stored here, in the order of their use, the others in `ColdState`: with
+/// the parent's fields for the child a node takes three cache lines (decision 008).
 #[repr(C)]
 pub struct Node {
     offered: Count,
@@ -191,7 +191,7 @@ impl Node {
         }
     }
 
-    /// Returns the packet that leaves now, or the time at which to ask again.
+    /// Returns the packet that leaves now, or the time at which to call again.
     #[inline(always)]
     pub fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         if self.held.is_some()
@@ -259,10 +259,9 @@ impl Node {
         }
     }
 
-    /// Drops the packet that [`dequeue`](Self::dequeue) would return, with the reason that `reason`
-    /// computes from it: a parent makes room in its children by this. The packet counts as dropped here and
-    /// in the ancestors, not as sent; the nodes below gave it away and count it as sent. Returns `false` if
-    /// no packet can leave now.
+    /// Drops the packet that [`dequeue`](Self::dequeue) would return, with the reason that `reason` computes
+    /// from it. Parents use it to make room in their children. The packet counts as dropped here and in the
+    /// ancestors, and as sent in the nodes below. Returns `false` if no packet can leave now.
     pub fn evict(&mut self, cx: &mut Context<'_>, reason: impl FnOnce(&Header) -> DropReason) -> bool {
         let packet = match self.held.take() {
             Some(packet) => packet,
@@ -419,8 +418,8 @@ impl Node {
         self.each_below(0, visit);
     }
 
-    /// Calls `visit` with those of the nodes of [`each`](Self::each) whose numbers, in that order from `at`, are in
-    /// `range`. `at` is then the number of the next.
+    /// Calls `visit` with the nodes of [`each`](Self::each) whose numbers, counted in that order, are in
+    /// `range`. `at` is the number of this node, and afterwards that of the next node in the order.
     pub(crate) fn each_in(
         &mut self,
         at: &mut usize,
@@ -442,8 +441,8 @@ impl Node {
         self.contents.each_child(&mut |child| child.each_below(depth + 1, visit));
     }
 
-    /// Prefetches the node (three cache lines), or, if `is_node_cached`, its next packet. The address of
-    /// the packet lies in the node, so that one call must follow the other at a distance.
+    /// Prefetches the node (three cache lines), or, if `is_node_cached`, its next packet. The node holds the
+    /// address of the packet, so that the second call must follow the first at a distance.
     #[inline(always)]
     pub(crate) fn prefetch(&self, is_node_cached: bool) {
         if is_node_cached {
@@ -456,7 +455,7 @@ impl Node {
         }
     }
 
-    /// Prefetches what the next packet of a flow needs: see
+    /// Prefetches the state that the next packet of a flow needs: see
     /// [`Discipline::prefetch`](crate::discipline::Discipline::prefetch).
     #[inline(always)]
     pub(crate) fn prefetch_for(&self, flow: FlowId, stage: usize) -> Option<u32> {

@@ -44,12 +44,12 @@ pub struct Header {
 }
 
 /// Position of a packet in a tree: the number of the node that it entered last, as assigned by the port, and
-/// the child of that node to which it was classified. 20 bits each, which is the room left in a header of one
-/// cache line: a port has at most a million queues ([`Place::MOST`](crate::port::Place::MOST)).
+/// the index of the child of that node to which it was classified. Both have 20 bits, which is the room in a
+/// header of one cache line: a port has at most a million queues ([`Place::MOST`](crate::port::Place::MOST)).
 ///
-/// The node's number and part of the child's share a word that is written and read as a whole. As bytes the
-/// compiler writes single ones and reads them in pairs; such a read waits until the writes have reached the cache
-/// (no store forwarding), which cost `htb` 10 ns (decisions 008 and 103).
+/// The node's number and part of the child's index share a word that is written and read as a whole. For
+/// single bytes the compiler writes each by itself and reads them in pairs. Such a read waits until the
+/// writes have reached the cache (no store forwarding), which cost `htb` 10 ns (decisions 008 and 103).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(Rust, packed)]
 pub struct Position {
@@ -60,12 +60,12 @@ pub struct Position {
 }
 
 impl Position {
-    /// Bits of a number.
+    /// Bits of a node's number and of a child's index.
     const BITS: u32 = 20;
-    /// Number of nodes, and of the children of one, that are told apart.
+    /// Number of nodes of a port, and of children of a node, that have a number of their own.
     pub const MOST: usize = 1 << Self::BITS;
 
-    /// Creates the position of a packet for the child with this index; above 2^20 - 1 they all become that.
+    /// Creates the position of a packet for the child with this index, which is limited to 2^20 - 1.
     #[inline]
     pub const fn to_child(index: usize) -> Self {
         let mut position = Self { word: 0, high: 0 };
@@ -73,7 +73,7 @@ impl Position {
         position
     }
 
-    /// Returns the index, or the last that is told apart.
+    /// Returns `index`, or the largest index if that is smaller.
     #[inline]
     pub const fn clamp(index: usize) -> usize {
         if index < Self::MOST { index } else { Self::MOST - 1 }

@@ -69,7 +69,7 @@ impl Place {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
     /// Requests to the tree: after each arrival and each return of slots until the ring is full or the tree
-    /// refuses, and whenever a packet's time came.
+    /// refuses, and at each time that the tree named.
     pub made: u64,
     /// Requests that were met.
     pub met: u64,
@@ -103,8 +103,8 @@ pub struct Retired {
     pub peak: Tally,
 }
 
-/// Queue of a link: a tree of disciplines, a clock model, and a device ring. What each packet touches comes
-/// first.
+/// Queue of a link: a tree of disciplines, a clock model, and a device ring. The fields that each packet
+/// touches come first.
 #[repr(C)]
 pub struct Port {
     root: Node,
@@ -273,7 +273,7 @@ impl Port {
         }
     }
 
-    /// Moves packets into the ring while it has room; returns why it stopped. `asks`: a device would
+    /// Moves packets into the ring while it has room; returns why it stopped. `asks`: true if a device would
     /// request a packet now, so that a refusal counts.
     fn fill_ring(&mut self, now: Instant, headers: &dyn Headers, asks: bool) -> Dequeue {
         while self.ring.as_ref().is_some_and(Ring::has_room) {
@@ -300,8 +300,9 @@ impl Port {
         Dequeue::Empty
     }
 
-    /// Prefetches what the next packet of a flow needs in the tree, in [`STAGES`](crate::prefetch::STAGES) steps.
-    /// Returns the place that it will enter last, if known.
+    /// Prefetches the state that the next packet of a flow needs in the tree, in
+    /// [`STAGES`](crate::prefetch::STAGES) stages. Returns the place that the packet will enter last, if
+    /// known.
     #[inline]
     pub fn prefetch(&self, flow: FlowId, stage: usize) -> Option<u32> {
         self.root.prefetch_for(flow, stage)
@@ -331,7 +332,7 @@ impl Port {
         self.root.backlog()
     }
 
-    /// Returns what the root sent; `None` if the port had another root before.
+    /// Returns the packets and bytes that the root sent; `None` if the port had another root before.
     pub fn sent(&self) -> Option<Tally> {
         (!self.had_another_root).then(|| self.root.counters().sent)
     }
@@ -346,8 +347,8 @@ impl Port {
         self.requests
     }
 
-    /// Returns what the place with this index, without those below, passed to the device ring; zero without
-    /// one.
+    /// Returns the packets that the place with this index passed to the device ring, without those of places
+    /// below it; zero without a ring.
     pub fn handed(&self, place: u32) -> Handed {
         self.handed.get(place as usize).copied().unwrap_or_default()
     }
@@ -368,10 +369,10 @@ impl Port {
         self.drops.waiting.drain(..)
     }
 
-    /// Replaces the whole tree. Queued packets move to the new one in order of arrival; those that a
-    /// smaller limit forces out are dropped and counted there. Counters continue under their names. Returns
-    /// the number of packets moved, and the old tree: freeing a large one takes time that not every caller
-    /// has.
+    /// Replaces the whole tree. Queued packets move to the new one in order of arrival; those that a smaller
+    /// limit forces out are dropped and counted there. Counters continue under their names. Returns the
+    /// number of packets moved, and the old tree, so that the caller decides when to spend the time of
+    /// freeing it.
     pub fn replace(&mut self, root: Node, now: Instant, headers: &dyn Headers) -> (usize, Node) {
         let mut waiting = Vec::with_capacity(self.root.backlog().packets as usize);
         self.root.flush(&mut waiting);
@@ -422,7 +423,7 @@ impl Port {
         self.root.flush(out);
     }
 
-    /// Returns all places there ever were, parents before children.
+    /// Returns all places, those of replaced trees included, parents before children.
     pub fn places(&self) -> &[Place] {
         &self.places
     }
@@ -438,8 +439,9 @@ impl Port {
         self.root.each(&mut |node, _| visit(node));
     }
 
-    /// Calls `visit` with those of the nodes of [`each_node`](Self::each_node) whose numbers, in that order, are in
-    /// `range`. Returns the number of nodes passed, which is less than the end of the range at the end of the tree.
+    /// Calls `visit` with the nodes of [`each_node`](Self::each_node) whose numbers, counted in that order,
+    /// are in `range`. Returns the number of nodes passed, which is less than the end of the range at the end
+    /// of the tree.
     pub fn each_node_in(
         &mut self,
         range: &core::ops::Range<usize>,

@@ -6,10 +6,9 @@
 //! a second begins:  sent -= rate, if it is above zero   unused bytes are carried over, once
 //! ```
 //!
-//! It does not bound bursts as a shaper is expected to. An idle one may send at once the bytes of the
-//! current second so far, and besides those that it had not used in the last second in which it sent: up to
-//! *two seconds* of its rate, and a packet beyond. Its packets are spaced only while it is backlogged. If
-//! bursts matter, use `tbf`.
+//! It does not bound bursts as a shaper is expected to. After silence it may send at once the bytes of the
+//! current second so far, and those left unused in the last second in which it sent: up to *two seconds* of
+//! its rate, plus a packet. Packets are spaced only during a backlog. If bursts matter, use `tbf`.
 //!
 //! Differs: bits are counted exactly, while Click's gap is a number of 2^-12 microseconds and its clock
 //! shows whole microseconds; and a second without a poll counts as polled once (Click's does if nothing
@@ -72,7 +71,7 @@ impl Account {
         (part / u128::from(PICOS_PER_SECOND)).cast_signed()
     }
 
-    /// Begins the seconds that have started.
+    /// Advances the account to the second of `now`.
     fn turn(&mut self, now: Instant) {
         let second = now.as_picos() / PICOS_PER_SECOND;
         match self.second.replace(second) {
@@ -92,7 +91,7 @@ impl Account {
         if self.sent <= self.allowed(now) {
             return None;
         }
-        // After as many whole seconds as bring it below a second's worth, the rest at the rate.
+        // Waits whole seconds until `sent` is at most a second's bits, then for the rest at the rate.
         let (rate, sent) = (u128::from(self.rate.as_bits()), self.sent.unsigned_abs());
         let whole = (sent - 1) / rate;
         let rest = ((sent - whole * rate) * u128::from(PICOS_PER_SECOND)).div_ceil(rate);

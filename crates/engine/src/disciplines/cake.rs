@@ -15,14 +15,13 @@
 //! The shaper keeps no tokens: a busy period of length t carries at most `bandwidth * t` and a packet. If
 //! the link is late for a packet, the following packets may catch up.
 //!
-//! Differs: hosts are distinguished exactly and not by a hash; only flows that have sent a quantum count as
-//! a host's, as in Linux since 5.1; a flow that shares a queue stays there while it has packets in it, so
-//! that none is reordered; memory is the bytes of the frames. A tin's borrowing is not held against it for
-//! longer than one packet. The manual mentions a shorter interval for voice, which its own listing does not
-//! have: neither has this. A backlog of 1514 bytes in a flow's queue is always acceptable. Acknowledgements
-//! are not filtered (`ack-filter`), rates not estimated (`autorate-ingress`); there is no `nat`, `fwmark`
-//! nor `split-gso`, of which the engine knows nothing. Code point 1 is LE (RFC 8622), which the manual also
-//! calls TOS1.
+//! Differs: hosts are distinguished exactly and not by a hash; only flows that have sent a quantum count as a
+//! host's, as in Linux since 5.1; a flow that shares a queue stays there while it has packets in it, so that
+//! none is reordered; memory is the bytes of the frames. A tin that borrowed owes at most one packet. The
+//! manual mentions a shorter interval for voice, but its listing has none, and neither has this. A backlog of
+//! 1514 bytes in a flow's queue is always acceptable. There is no `ack-filter` (filtering of
+//! acknowledgements) and no `autorate-ingress` (estimate of the rate), and no `nat`, `fwmark` or `split-gso`,
+//! whose data the engine does not have. Code point 1 is LE (RFC 8622), which the manual also calls TOS1.
 
 mod diffserv;
 mod framing;
@@ -424,7 +423,7 @@ impl Cake {
         nearest.map(|(_, number)| number)
     }
 
-    /// Deficit round robin over the non-empty tins, by their parts.
+    /// Selects a non-empty tin by deficit round robin, in proportion to the parts.
     fn choose_by_turns(&mut self) -> Option<usize> {
         if self.backlog.packets == 0 {
             return None;
@@ -447,7 +446,7 @@ impl Cake {
                     self.tins[self.turn].deficit += quantum(self.turn);
                 }
             }
-            // A round only raised deficits: adds as many of them at once as change nothing else.
+            // The whole round only raised deficits: adds at once all further rounds in which no tin can send.
             let holding = || self.tins.iter().enumerate().filter(|(_, tin)| tin.packets > 0);
             let rounds = holding().map(|(number, tin)| (-tin.deficit).max(0) / quantum(number)).min()?;
             for (number, tin) in self.tins.iter_mut().enumerate().filter(|(_, tin)| tin.packets > 0) {

@@ -31,10 +31,10 @@
 //! Clock resolution: apart from the ticks of `linux`, times here are exact; the resolution of a kernel's
 //! timer comes from the port's clock model, which shows the time in ticks and rounds waits up to them.
 //!
-//! Differs: `exempt` is of the paper that introduced CBQ to Linux routers, and in no program: a class that
-//! is never over its limit. All flavours have `isolated`, and `penalty` is exact time. A class that becomes
-//! backlogged joins the end of its round in `altq`, too. `weight` is what ALTQ calls allotment. The leaf's
-//! queue is a discipline of its own: ALTQ's default is a `fifo` with `overflow = "head"`.
+//! Differs: `exempt` (a class that is never over its limit) is from the paper that introduced CBQ to Linux
+//! routers; no program has it. All flavours have `isolated`, and `penalty` is exact time. A class that
+//! becomes backlogged joins the end of its round in `altq`, too. `weight` is what ALTQ calls allotment. The
+//! leaf's queue is a discipline of its own: ALTQ's default is a `fifo` with `overflow = "head"`.
 
 mod altq;
 mod bands;
@@ -112,7 +112,7 @@ struct Charge {
     length: Bytes,
 }
 
-/// Earliest time at which a class may send that may not now.
+/// Earliest time at which one of the classes that may not send now may send.
 struct Wake {
     /// Real time.
     now: Ticks,
@@ -129,7 +129,7 @@ impl Wake {
         self.earliest = Some(self.earliest.map_or(time, |known| known.min(time)));
     }
 
-    /// For `delay`, at least one tick.
+    /// Requests a wake-up after `delay`, at least one tick.
     fn after(&mut self, delay: Ticks) {
         self.at(self.arithmetic.instant(self.now + delay.max(1)));
     }
@@ -272,12 +272,12 @@ impl Cbq {
         self.config.flavour.arithmetic()
     }
 
-    /// Returns the ancestor that is charged for what this one sends.
+    /// Returns the ancestor that is charged for the packets of `class`.
     fn sharing(&self, class: usize) -> Option<usize> {
         (!self.states[class].settings.isolated).then(|| self.states[class].parent)
     }
 
-    /// Returns the ancestor from which this one may borrow.
+    /// Returns the ancestor from which `class` may borrow.
     fn lender(&self, class: usize) -> Option<usize> {
         (!self.states[class].settings.bounded).then(|| self.states[class].parent)
     }
@@ -329,7 +329,7 @@ impl Cbq {
                 Turn::Refused
             }
             Dequeue::Empty if is_empty => Turn::Gone,
-            // It holds packets but returns none. Delisted, it would never be asked again.
+            // It holds packets but returned none. It stays listed, because no event would list it again.
             Dequeue::Empty => Turn::Refused,
         }
     }

@@ -226,7 +226,7 @@ impl Discipline for Choke {
             return Dequeue::Empty;
         };
         if self.queue.is_empty() {
-            // The link is idle when this one is sent.
+            // The link becomes idle when this packet has been sent.
             self.average.idles(cx.now + self.config.bandwidth.time_for(packet.bytes()));
         }
         Dequeue::Packet(packet)

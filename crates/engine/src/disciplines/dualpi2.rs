@@ -139,9 +139,9 @@ const LONGEST: u64 = 1 << 50;
 struct Gains {
     target: Duration,
     tupdate: Duration,
-    /// In 2^-32 Hz.
+    /// Weight of the distance from the target, in 2^-32 Hz.
     alpha: u64,
-    /// In 2^-32 Hz.
+    /// Weight of the trend, in 2^-32 Hz.
     beta: u64,
     /// Upper bound of the base probability.
     highest: u64,
@@ -381,8 +381,8 @@ impl DualPi2 {
         self.config.limit.allows(packets, bytes.0) && bytes <= self.config.memlimit
     }
 
-    /// The waiting that counts, at this time: of the oldest classic packet, or of the other queue's where
-    /// there is none.
+    /// Returns the delay that the controller uses at this time: that of the oldest classic packet, or, if
+    /// there is none, of the oldest L packet.
     //= https://www.rfc-editor.org/rfc/rfc9332#appendix-A.2
     fn waiting(&self, at: Instant) -> Duration {
         let head = self.classic.front().or(self.low.front());
@@ -465,7 +465,7 @@ impl DualPi2 {
         }
     }
 
-    /// Share that is not the classic queue's protection, in 2^-32.
+    /// Returns the share of the link without the classic queue's protection, in 2^-32.
     fn others_share(&self) -> u64 {
         Probability::ONE.steps() - self.config.classic_protection.steps()
     }

@@ -6,11 +6,11 @@
 //! ```
 //!
 //! Not preemptive. If the children's traffic can be served in time at all, it is, except for the packet on
-//! the link; if it cannot, all become late together. O(log n), plus a step for each child that holds
-//! packets and does not give them now.
+//! the link; if it cannot, all become late together. O(log n), plus a step for each child that holds packets
+//! but returns none now.
 //!
-//! A packet that a child drops outside of a dequeue (on a timer, by a change of its own limit) is taken for
-//! its oldest: the child's deadline is then that of the next.
+//! A packet that a child drops outside of a dequeue (on a timer, by a change of its own limit) is assumed to
+//! be its oldest: the child's deadline is then that of the next packet.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -147,7 +147,7 @@ impl Discipline for Edf {
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         let mut earliest: Option<Instant> = None;
-        // Children that returned no packet: listed again at the end.
+        // Children that returned no packet in this call; listed again at its end.
         let mut asked: Vec<usize> = Vec::new();
         let mut found = None;
         while let Some((listed, slot)) = self.order.pop_first() {

@@ -87,8 +87,8 @@ impl Config {
     }
 }
 
-/// Flow queueing with controlled delay. Of the parameters it holds what each packet needs, which are four
-/// cache lines in all: a network has one for each subscriber.
+/// Flow queueing with controlled delay. Only the parameters that each packet needs are stored inline: four
+/// cache lines in all, as a network may have one `fq_codel` for each subscriber (decision 109).
 pub struct FqCodel {
     flows: Flows<ControlLaw>,
     fattest: Fattest,

@@ -202,7 +202,7 @@ impl Discipline for FqPie {
 }
 
 impl FqPie {
-    /// Returns whether so much more fits.
+    /// Returns whether this many more packets and bytes fit.
     fn has_room(&self, packets: u64, bytes: u64) -> bool {
         let bytes = self.flows.bytes().0 + bytes;
         self.config.limit.allows(self.flows.packets() + packets, bytes) && bytes <= self.config.memory_limit.0

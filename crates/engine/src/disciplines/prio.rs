@@ -10,11 +10,11 @@
 //! ```
 //!
 //! Not preemptive. Without a guard, a band that is always busy starves those below it. With one it can take
-//! no more than `guard_burst + guard_rate * t` from them in any time t, and sends anything beyond that
-//! while they have nothing: nothing is dropped and the link never idles. A maximum wait for the lower bands
-//! would bound their delay only as long as few of them are late; a policed upper band leaves them a rate.
+//! no more than `guard_burst + guard_rate * t` from them in any time t, and sends anything beyond that while
+//! they have nothing: nothing is dropped and the link never idles. A guard limits the upper band and not the
+//! wait of the lower bands, because a maximum wait bounds delays only while few packets reach it.
 //!
-//! A packet longer than the bucket is sent with priority when the bucket is full, and is owed.
+//! A packet longer than the bucket is sent with priority when the bucket is full; the excess remains as debt.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -9,9 +9,9 @@
 //!              min    max       2 max
 //! ```
 //!
-//! The average moves by `w = 2^-n` of the difference at each arrival (`n` from `burst`, as `tc` computes
-//! it), of the backlog before the arrival. In between, the gap from one drop to the next is uniform on
-//! `1..=1/p`. Flavours differ in arithmetic and in what an idle queue does to the average:
+//! At each arrival the average moves by `w = 2^-n` of its difference from the backlog before the arrival (`n`
+//! from `burst`, as `tc` computes it). In between, the gap from one drop to the next is uniform on `1..=1/p`.
+//! Flavours differ in arithmetic and in what an idle queue does to the average:
 //!
 //! - `paper`: Floyd and Jacobson. After idle time for `m` packets of `avpkt`, `(1-w)^m` of the average is
 //!   left.
@@ -143,7 +143,7 @@ pub struct Red {
     config: Config,
     average: Average,
     gap: Gap,
-    /// Of 2^32.
+    /// Probability of a drop at `max`, in 2^-32.
     probability: u64,
     /// Time of the next adaptation.
     adapts: Instant,
@@ -229,7 +229,7 @@ impl Discipline for Red {
             return Dequeue::Empty;
         };
         if self.queue.is_empty() {
-            // The link is idle when this one is sent.
+            // The link becomes idle when this packet has been sent.
             self.average.idles(cx.now + self.config.bandwidth.time_for(packet.bytes()));
         }
         Dequeue::Packet(packet)
@@ -322,7 +322,7 @@ impl Red {
         Verdict::Accept
     }
 
-    /// All in fractions of 2^16, thresholds in packets.
+    /// Judges an arriving packet by Click's rule, in fractions of 2^16 and with thresholds in packets.
     fn judge_as_click(&mut self, cx: &mut Context<'_>) -> Verdict {
         let packets = |bytes: Bytes| (bytes.0 / self.config.avpkt.0).max(1);
         let (min, max) =
@@ -377,7 +377,8 @@ impl Red {
             }
             self.adapts = self.adapts + ADAPTATION;
             if self.probability == before && (average < *target.start() || self.average.is_constant()) {
-                // It will not change at any later time either.
+                // Until the next arrival the average falls or stays, so that no further adaptation changes
+                // anything.
                 let left = now.since(self.adapts).as_picos() / ADAPTATION.as_picos();
                 self.adapts = self.adapts + ADAPTATION * left;
                 if self.adapts <= now {

@@ -90,8 +90,8 @@ impl Config {
     }
 }
 
-/// Flows whose bytes are counted. Where more come, all are forgotten, and count as short again: a router that runs
-/// for months meets any number of them.
+/// Maximum number of flows whose bytes are counted. One flow more discards all counts, and every flow counts
+/// as short again, so that a router that runs for months needs bounded memory.
 const KNOWN_FLOWS: usize = 1 << 20;
 
 /// Two classes by age.

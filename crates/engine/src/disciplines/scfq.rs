@@ -6,7 +6,7 @@
 //! ```
 //!
 //! As fair as start-time fair queueing, but a packet that comes to an idle child may have to wait for one
-//! packet of every other child *and* as long as it takes at its own rate: see `stfq` and `wf2q+`. O(log n).
+//! packet of every other child *and* for its own time at the child's rate: see `stfq` and `wf2q+`. O(log n).
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
 use crate::fair::{Tag, TagHeap, TaggedChildren};

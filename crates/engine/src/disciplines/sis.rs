@@ -1,7 +1,7 @@
 //! Shortest in system: the packet that was injected last is served first.
 //!
-//! Rank: minus the injection time, as the source stamped it. With push-out the survivors are quick and
-//! the old are discarded: latency alone flatters it, so read it with the loss.
+//! Rank: minus the injection time, as the source stamped it. With push-out, old packets are dropped and the
+//! delays of the rest are short: judge it by loss as well as by delay.
 
 use crate::packet::Header;
 use crate::rank::{Rank, Ranked};

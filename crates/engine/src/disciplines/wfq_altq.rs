@@ -252,7 +252,7 @@ impl WfqAltq {
     /// Drops the oldest packet of the longest queue until the limit is kept. `came` is the packet that just
     /// arrived.
     fn shrink(&mut self, came: Option<(FlowId, u32)>, cx: &mut Context<'_>) {
-        // Queues that returned no packet: they are not asked again.
+        // Queues that returned no packet: they are skipped from then on.
         let mut refused: Vec<usize> = Vec::new();
         while !self.config.limit.allows(self.packets, self.bytes) {
             let longest = self.order.iter().rev().map(|(_, slot)| slot.0 as usize);

@@ -117,7 +117,7 @@ impl Discipline for Wrr {
                 }
                 Dequeue::Empty if class.node.is_empty() => self.leave(),
                 refused => {
-                    // It returns no packet now: it stays listed, or it would never be asked again.
+                    // It returns no packet now. It stays listed, because no event would list it again.
                     if let Dequeue::NotBefore(time) = refused {
                         earliest = Some(earliest.map_or(time, |known| known.min(time)));
                     }

@@ -9,9 +9,9 @@
 //!           '- Other(Box<dyn Erased>)   one allocation, virtual calls    every other kind
 //! ```
 //!
-//! Most leaves are FIFOs. Stored inline, the parent's decision, the counters and the queue are neighbours
-//! in memory, and the compiler sees through the call. This counts if there are more classes than the cache
-//! holds: a FIFO pair went from 9.6 ns to 7.3 ns, `htb` at three levels from 102 to 88 (decision 008).
+//! Most leaves are FIFOs. Stored inline, the parent's state of the child, the counters and the queue are
+//! neighbours in memory, and the compiler inlines the call. This counts if there are more classes than the
+//! cache holds: a FIFO pair went from 9.6 ns to 7.3 ns, `htb` at three levels from 102 to 88 (decision 008).
 
 mod inner_class;
 
@@ -105,7 +105,7 @@ impl Contents {
         if let Self::Class(class) = self { class.classes() } else { &mut [] }
     }
 
-    /// Prefetches what the next packet of a flow needs in a boxed discipline.
+    /// Prefetches the state that the next packet of a flow needs in a boxed discipline.
     #[inline(always)]
     pub(crate) fn prefetch_for(&self, flow: FlowId, stage: usize) -> Option<u32> {
         if let Self::Other(other) = self { other.prefetch(flow, stage) } else { None }

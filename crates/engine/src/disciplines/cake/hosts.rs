@@ -110,7 +110,8 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// Returns the slot of a host, which is kept until it is released as often.
+    /// Returns the slot of a host and counts a user of it. The last [`release`](Self::release) frees the
+    /// slot.
     pub(super) fn acquire(&mut self, host: Host) -> u32 {
         let slot = *self.slots.entry(host).or_insert_with(|| {
             let load = Load { host, users: 0, sends: 0, receives: 0 };

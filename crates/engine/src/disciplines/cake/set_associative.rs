@@ -1,5 +1,4 @@
-//! Set-associative table of flows: 1024 queues in sets of eight, and any free queue of its set will do for
-//! a flow.
+//! Set-associative table of flows: 1024 queues in sets of eight. A flow may use any free queue of its set.
 //!
 //! ```text
 //! tag of a flow --mod 1024--> own queue --> its set of eight: [ A | - | C | D | - | F | G | H ]

@@ -5,9 +5,9 @@
 //! old     the others, by the round in which they come next: a turn gives quantum / (bulk flows of the host)
 //! ```
 //!
-//! If a turn gives less than a packet, a flow skips as many rounds as it takes to pay for the packet. They
-//! are counted after it has sent, with its host's bulk flows of that time, so that a packet costs O(log n)
-//! whatever the quantum.
+//! If a turn gives less than a packet, the flow skips the rounds that pay for the packet. Their number is
+//! computed after the packet was sent, from its host's bulk flows at that time, so that a packet costs O(log
+//! n) whatever the quantum.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -192,7 +192,7 @@ impl Tin {
         self.hosts.release(queue.destination);
     }
 
-    /// The packet that leaves now.
+    /// Returns the packet that leaves now, and the bytes on the link of those that the control law dropped.
     //= https://www.rfc-editor.org/rfc/rfc8290#section-4.2
     pub(super) fn dequeue(
         &mut self,

@@ -136,8 +136,8 @@ impl Cbq {
         self.cutoff = if is_open { self.states[charge.lender].level } else { NO_CUTOFF };
     }
 
-    /// Returns the time at which the link will have sent a packet of this length after those before it: not
-    /// too far from now.
+    /// Returns the time at which the link will have sent a packet of this length after those before it: at
+    /// most [`AHEAD`] of the largest packets from now, on a slow link a quarter of that.
     fn end_of_link(&self, length: Bytes) -> Ticks {
         let time_for = |length| Ticks::from(self.config.bandwidth.time_for(length).as_picos());
         let mtu = time_for(self.config.mtu);

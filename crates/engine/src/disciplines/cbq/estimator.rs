@@ -106,7 +106,7 @@ impl Tuning {
     /// Returns an average times W.
     fn part(&self, average: Ticks) -> Ticks {
         match self.arithmetic {
-            // A shift would drift downwards.
+            // Division truncates towards zero. A shift would round down, and the average would drift.
             Arithmetic::Exact => average / (1 << self.ewma),
             Arithmetic::Kernel => average >> self.ewma,
         }

@@ -9,7 +9,7 @@ use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Instant};
 
 /// Maximum time that packets wait if a round was cut short and no timer is set: long compared with the gaps
-/// between the packets of a loaded link, and short compared with a sender's patience.
+/// between the packets of a loaded link, and short compared with a sender's timeout.
 const LOST_WAKE: Duration = Duration::from_millis(10);
 
 /// Result of serving a band.
@@ -48,8 +48,9 @@ impl Cbq {
                 }
                 return wake.answer();
             }
-            // No class may send because borrowing is bounded, or because the link is thought to be busy. It
-            // is not: it polls. Without this a class could wait for a packet that never comes.
+            // No class may send, because borrowing is bounded or CBQ's clock counts the link as busy. The
+            // link is free, since it polls. If the bound stayed, a class could wait for a packet that never
+            // comes.
             self.cutoff = NO_CUTOFF;
             self.states[link].estimator.undertime = None;
         }
@@ -75,8 +76,8 @@ impl Cbq {
 
     /// Charges the last packet and sets the clock.
     ///
-    /// Linux 2.2 adds the packet's time on the link, and of the time that really passed only the excess: a
-    /// packet that follows at once has gained its length on the clock for good.
+    /// Linux 2.2 advances its clock by the packet's time on the link, or by the time passed if that is
+    /// longer. A packet that follows at once therefore advances the clock by its length for good.
     pub(super) fn advance_clock(&mut self, now: Instant) {
         let real = self.arithmetic().at(now);
         let mut passed = (real - self.clock.real).max(0);
@@ -261,7 +262,7 @@ impl Cbq {
                 self.delay(class);
             }
         }
-        // It may go on when any class from which it could borrow is under its limit again.
+        // The class may send again when any class from which it could borrow is under its limit.
         let mut next = Some(class);
         while let Some(above) = next {
             if let Some(undertime) = self.states[above].estimator.undertime {
@@ -282,7 +283,7 @@ impl Cbq {
         state.is_delayed = true;
     }
 
-    /// Returns whether `delay` holds the class whatever else becomes free.
+    /// Returns whether `delay` holds the class even if a lender becomes free.
     fn is_set_aside(&self, class: usize) -> bool {
         let state = &self.states[class];
         state.settings.overlimit == Overlimit::Delay && state.penalised_until.is_some()
