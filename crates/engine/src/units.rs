@@ -24,25 +24,25 @@ pub struct Instant(u64);
 impl Instant {
     /// The start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than everything that happens.
+    /// Later than every event.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The instant `picos` picoseconds after the start.
+    /// Creates the instant `picos` picoseconds after the start.
     pub const fn from_picos(picos: u64) -> Self {
         Self(picos)
     }
 
-    /// Picoseconds since the start.
+    /// Returns the picoseconds since the start.
     pub const fn as_picos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start, for statistics and display.
+    /// Returns the seconds since the start, for statistics and display.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PICOS_PER_SECOND as f64
     }
 
-    /// Time passed since `earlier`; zero where `earlier` is later.
+    /// Returns the time passed since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
@@ -72,59 +72,60 @@ pub struct Duration(u64);
 impl Duration {
     /// No time at all.
     pub const ZERO: Self = Self(0);
-    /// Longer than everything that happens.
+    /// Longer than every run.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `picos` picoseconds.
+    /// Creates a duration of `picos` picoseconds.
     pub const fn from_picos(picos: u64) -> Self {
         Self(picos)
     }
 
-    /// `micros` microseconds, saturating.
+    /// Creates a duration of `micros` microseconds, saturating.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros.saturating_mul(1_000_000))
     }
 
-    /// `millis` milliseconds, saturating.
+    /// Creates a duration of `millis` milliseconds, saturating.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000_000))
     }
 
-    /// `secs` seconds, saturating.
+    /// Creates a duration of `secs` seconds, saturating.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(PICOS_PER_SECOND))
     }
 
-    /// `secs` seconds to the nearest picosecond; negative and NaN give zero, too large gives [`Self::MAX`].
+    /// Creates a duration of `secs` seconds, to the nearest picosecond. Negative numbers and NaN give zero,
+    /// too large ones [`Self::MAX`].
     pub fn from_secs_f64(secs: f64) -> Self {
         Self((secs * PICOS_PER_SECOND as f64 + 0.5) as u64)
     }
 
-    /// Picoseconds.
+    /// Returns the picoseconds.
     pub const fn as_picos(self) -> u64 {
         self.0
     }
 
-    /// Seconds, for statistics and display.
+    /// Returns the seconds, for statistics and display.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PICOS_PER_SECOND as f64
     }
 
-    /// `self - other`, zero where that would be negative.
+    /// Returns `self - other`, or zero if that would be negative.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// `self + other` without a look at the end of time: for parts of a time that has passed, whose sum is
-    /// not more than that.
+    /// Returns `self + other` without a check for overflow: for parts of a time that has passed, whose sum is
+    /// at most that time.
     #[must_use]
     #[inline(always)]
     pub const fn joined(self, other: Self) -> Self {
         Self(self.0.wrapping_add(other.0))
     }
 
-    /// True if it is no time at all.
+    /// Returns whether it is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -155,7 +156,10 @@ impl Mul<u64> for Duration {
 
 impl Div<u64> for Duration {
     type Output = Self;
-    /// Rounds down. Panics where `parts` is zero, as integers do.
+    /// Rounds down.
+    ///
+    /// # Panics
+    /// If `parts` is zero, as for integers.
     #[inline]
     fn div(self, parts: u64) -> Self {
         Self(self.0 / parts)
@@ -170,7 +174,7 @@ impl Bytes {
     /// No data.
     pub const ZERO: Self = Self(0);
 
-    /// `self - other`, zero where that would be negative.
+    /// Returns `self - other`, or zero if that would be negative.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -208,23 +212,23 @@ pub struct Packets(pub u64);
 pub struct Rate(u64);
 
 impl Rate {
-    /// `bits` bits per second.
+    /// Creates a rate of `bits` bits per second.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// Bits per second.
+    /// Returns the bits per second.
     pub const fn as_bits(self) -> u64 {
         self.0
     }
 
-    /// True if nothing ever passes.
+    /// Returns whether it is zero: no packet ever passes.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// How long `bytes` take at this rate, rounded **up** to the picosecond, so that a shaper never
-    /// exceeds its rate. A rate of zero takes for ever.
+    /// Returns the time that `bytes` take at this rate, rounded **up** to the picosecond, so that a shaper
+    /// never exceeds its rate. At a rate of zero it is [`Duration::MAX`].
     #[inline]
     #[must_use]
     pub fn time_for(self, bytes: Bytes) -> Duration {
@@ -243,7 +247,7 @@ impl Rate {
         Duration(u64::try_from(picos).unwrap_or(u64::MAX))
     }
 
-    /// How many whole bytes pass in `duration`, rounded **down**.
+    /// Returns the whole bytes that pass in `duration`, rounded **down**.
     #[must_use]
     pub fn bytes_in(self, duration: Duration) -> Bytes {
         let bytes = u128::from(duration.0) * u128::from(self.0) / u128::from(BYTE_PICOS);
@@ -261,17 +265,17 @@ impl Probability {
     /// Always.
     pub const ONE: Self = Self(1 << 32);
 
-    /// The nearest representable probability; `None` outside 0..=1 or for NaN.
+    /// Returns the nearest representable probability; `None` outside 0..=1 and for NaN.
     pub fn from_f64(value: f64) -> Option<Self> {
         (0.0..=1.0).contains(&value).then_some(Self((value * 4_294_967_296.0 + 0.5) as u64))
     }
 
-    /// The value between 0 and 1.
+    /// Returns the value between 0 and 1.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / 4_294_967_296.0
     }
 
-    /// The probability in steps of 2^-32.
+    /// Returns the probability in steps of 2^-32.
     pub(crate) const fn steps(self) -> u64 {
         self.0
     }

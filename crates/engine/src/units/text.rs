@@ -1,4 +1,4 @@
-//! Quantities as people write them: `20ms`, `10mbit`, `1500B`, `100p`, `1%`.
+//! Notation of quantities: `20ms`, `10mbit`, `1500B`, `100p`, `1%`.
 //!
 //! A bare number where a unit belongs is refused, and so are `kbps` and `mbps`, which mean bytes to
 //! `tc` and bits to everyone else. Decimal fractions are exact (`1.5ms`); what is finer than the
@@ -15,7 +15,7 @@ use super::{
     Bytes, Duration, Instant, Limit, Overhead, PICOS_PER_SECOND, Packets, Probability, Rate, Threshold,
 };
 
-/// A text that is not the quantity it should be: what is wrong, and how it is written.
+/// Error of a text that is not the expected quantity: the problem, and the notation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
     what: &'static str,
@@ -37,12 +37,12 @@ impl fmt::Display for Malformed {
 
 impl core::error::Error for Malformed {}
 
-/// How one kind of quantity is written.
+/// Notation of one kind of quantity.
 struct Notation {
     /// With its article: "a rate".
     what: &'static str,
     example: &'static str,
-    /// Unit and its size in the quantity's grain, largest first among those used for printing.
+    /// Units and their sizes in the quantity's grain; those used for printing come first, the largest first.
     units: &'static [(&'static str, u128)],
     /// Units that look right and are not, with the reason.
     refused: &'static [(&'static str, &'static str)],
@@ -225,7 +225,7 @@ macro_rules! quantity {
     };
 }
 
-/// Serde and schema for a type written as text with a unit.
+/// Implements serde and the schema for a type written as text with a unit.
 macro_rules! textual {
     ($type:ident, $notation:ident, $name:literal, $about:literal) => {
         impl Serialize for $type {
