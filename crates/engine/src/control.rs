@@ -58,7 +58,7 @@ impl Aim {
         Ok(self)
     }
 
-    /// `interval / sqrt(count)`, rounded down to the picosecond; `count` of none counts as one.
+    /// Returns `interval / sqrt(count)`, rounded down to the picosecond. A `count` of 0 counts as 1.
     //= https://www.rfc-editor.org/rfc/rfc8289#section-5.6
     pub(crate) fn spacing(&self, count: u32) -> Duration {
         let interval = u128::from(self.interval.as_picos());

@@ -252,7 +252,7 @@ impl ControlLaw {
         state.last_departure = Some(now);
     }
 
-    /// The law's internal quantities.
+    /// Calls `emit` with the law's internal quantities.
     pub(crate) fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         emit("drop_probability", self.state.probability as f64 / ONE as f64);
         emit("delay_s", self.state.delay.as_secs_f64());
@@ -273,7 +273,7 @@ impl State {
         }
     }
 
-    /// The controller's step.
+    /// Performs one update of the probability.
     //= https://www.rfc-editor.org/rfc/rfc8033#section-4.2
     fn update(&mut self, aim: &Aim, backlog: Bytes) {
         let linux = aim.flavour == Flavour::Linux;
@@ -323,7 +323,8 @@ impl State {
             shift = if shift == 0 { 1 } else { shift + 2 };
             below /= 10;
         }
-        // Sixteenths, picoseconds and the scale. The sum is of less than 71 bits, so first a part of 2^56.
+        // 2^52 is the scale 2^56 over the sixteenths of the weights. The sum has less than 71 bits: no
+        // overflow.
         ((sum << 52) / i128::from(PICOS_PER_SECOND)) >> shift
     }
 }
