@@ -38,7 +38,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// The command's.
+/// Allocator of the command-line program (decision 067).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -110,13 +110,13 @@ fn read<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("valid parameters")
 }
 
-/// Flows or classes to put a load on.
+/// Arrangement of the flows or classes under load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Flat(usize),
-    /// Ten by ten by ten.
+    /// Three levels, ten children each.
     Nested,
-    /// The same, each class at its limit.
+    /// Three levels, ten children each, every class at its limit.
     Limited,
 }
 
@@ -129,7 +129,7 @@ impl Shape {
     }
 }
 
-/// Builds the tree of a kind; `Err` says why it is not built.
+/// Visitor that builds the tree of a kind in this shape. `Err` holds the reason why it has none.
 struct Build(Shape);
 
 impl Visitor for Build {
@@ -159,7 +159,7 @@ fn takes_several<D: Discipline>() -> bool {
     matches!(D::CHILDREN, Arity::Many | Arity::Classes)
 }
 
-/// Whether a share gives a class a rate, beyond which it waits or borrows.
+/// Returns whether a class's share has a rate, above which the class waits or borrows.
 fn gives_rates<D: Discipline>() -> bool {
     matches!(D::KIND, "htb" | "cbq")
 }
@@ -197,7 +197,7 @@ fn leaves(name: &str, count: usize) -> Vec<Node> {
         .collect()
 }
 
-/// A tree whose levels sort packets by the decimal digits of their lengths, from `from` on.
+/// Returns a tree whose levels each classify by one decimal digit of a packet's length, less `from`.
 fn nested<D: Discipline>(name: &str, levels: u32, from: u32, shape: Shape) -> Node {
     let step = 10_u32.pow(levels - 1);
     let children = if levels == 1 {
@@ -224,7 +224,7 @@ fn nested<D: Discipline>(name: &str, levels: u32, from: u32, shape: Shape) -> No
 struct Load {
     port: Port,
     now: Instant,
-    /// Dropped, and not offered again yet.
+    /// Dropped packets that were not offered again yet.
     spare: Vec<Packet>,
     draw: u64,
     ranks: bool,
@@ -278,7 +278,7 @@ impl Load {
         }
     }
 
-    /// Sends a packet, and offers it again. A time that is waited for is part of it.
+    /// Sends a packet and offers it again. If the port names a time to wait for, the clock advances to it.
     #[inline]
     fn pair(&mut self) {
         self.now = self.now + Duration::from_picos(1_000);
@@ -304,7 +304,7 @@ impl Load {
     }
 }
 
-/// Processor time of this thread: what others on the machine do is left out, as far as it can be.
+/// Returns the processor time of this thread, which includes little of the effect of other load.
 fn cpu_time() -> Elapsed {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Elapsed::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
@@ -315,7 +315,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Measures one port, if the filter lets it; returns the median of its samples in nanoseconds.
+/// Measures one port, if the filter selects it. Returns the median of its samples in nanoseconds.
 fn measure(
     criterion: &mut Criterion,
     kind: &str,
@@ -326,13 +326,13 @@ fn measure(
     let mut load: Option<Load> = None;
     let mut refused = None;
     let mut samples = Vec::new();
-    // What cannot be built is not measured; to know, it is built when criterion asks for it.
+    // A port is built only if criterion selects it. A shape that cannot be built is not measured.
     criterion.bench_function(id, |bencher| {
         if load.is_none() && refused.is_none() {
             match disciplines::visit(kind, Build(shape)).expect("a kind of the list") {
                 Ok(root) => {
                     let mut built = Load::new(kind, root, shape, each);
-                    // Once around, so that memory is where it will be.
+                    // One round first, so that all memory is allocated.
                     built.pairs(built.packets.min(MOST_PACKETS) as u64);
                     load = Some(built);
                 }
@@ -401,7 +401,7 @@ fn shapes() -> impl Iterator<Item = (usize, Shape)> {
     shapes.enumerate()
 }
 
-/// What a cell is called, and how many packets each of its flows has.
+/// Returns the name of a cell, and the number of packets of each of its flows.
 fn cell(kind: &str, shape: Shape, depth: &str, each: usize) -> (String, usize) {
     let name = match shape {
         Shape::Flat(size) => size_name(size),

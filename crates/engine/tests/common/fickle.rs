@@ -31,7 +31,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// As bad as it gets while still letting packets through.
+    /// The most hostile parameters that still let packets through.
     pub const HOSTILE: Self =
         Self { enqueue: 24, dequeue: 48, timer: 96, reconfigure: 128, mood: 64, impossible: false };
     /// A plain FIFO.
@@ -45,7 +45,7 @@ impl Default for Config {
     }
 }
 
-/// What it says while it gives nothing.
+/// Result of a dequeue while it returns no packet.
 #[derive(Clone, Copy)]
 enum Mood {
     Wait(Instant),

@@ -130,7 +130,7 @@ fn run(tree: &Topology, other: &Topology, seed: u64, hash: &mut Hash) -> Result<
     Ok(())
 }
 
-/// Runs the trees of a kind with what `set` makes of them.
+/// Returns the hash of `runs` runs of a kind's trees, each changed by `set` before.
 fn fingerprint(kind: &Kind, runs: u64, mut set: impl FnMut(u64, &mut Topology)) -> u64 {
     let mut hash = Hash(0xcbf2_9ce4_8422_2325);
     for example in trees(kind) {

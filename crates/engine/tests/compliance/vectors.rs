@@ -3,18 +3,18 @@
 //! A case is a file `vectors/<kind>/<case>.toml`: what is under test and why in its comment, then
 //!
 //! - `link`: the link's rate. At `8mbit` a byte takes a microsecond and 1000 bytes a millisecond.
-//! - `queue`: the tree: `kind`, its parameters, `children`; on a child, `share` is what it says to its
-//!   parent. An inner class has `kind = "class"`. Where leaves have a `flow`, packets go to them by their
+//! - `queue`: the tree: `kind`, its parameters, `children`; on a child, `share` has its parameters for the
+//!   parent. An inner class has `kind = "class"`. If leaves have a `flow`, packets go to them by their
 //!   flow, not by their `class`.
 //! - `clock`, `ring`: the port's, if it has them.
 //! - `arrivals`: a table with the columns it needs of `at name flow length class hops stamp waited
 //!   tcp dscp ecn`. `tcp` is the sequence number of a TCP segment, `ecn` the codepoint as a number: 0 none,
 //!   1 ECT(1), 2 ECT(0), 3 CE.
-//!   `stamp` is the arrival where it is not given. At one instant a transmission ends first, then packets
-//!   arrive in the order of the table, each meeting the link as the one before left it.
+//!   `stamp` is the arrival by default. At one instant a transmission ends first, then packets arrive in the
+//!   order of the table, each after the link has handled the one before.
 //! - `departures`: `at name`, when the link begins to send each.
 //! - `drops`: `at name reason`.
-//! - `marked`: the names of those that left with congestion experienced and had come without.
+//! - `marked`: the names of those that arrived without a congestion mark and left with one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
