@@ -18,7 +18,7 @@ pub trait Outlet {
     /// Queues this many bytes of any value.
     fn write(&mut self, bytes: u64);
 
-    /// Queues a message. If only lengths matter, it counts as so many bytes.
+    /// Queues a message. An outlet that carries only lengths writes so many bytes.
     fn say(&mut self, words: &'static str) {
         self.write(words.len() as u64);
     }
@@ -93,7 +93,7 @@ impl Stream {
         self.write_each(outlet, now, |_| {});
     }
 
-    /// Writes what is due; calls `tell` with the length of each write.
+    /// Writes all data due by `now`; calls `tell` with the length of each write.
     fn write_each(&mut self, outlet: &mut impl Outlet, now: Instant, mut tell: impl FnMut(u64)) {
         while self.next() <= now {
             let length = u64::from(self.batch[self.position].length).min(self.bytes_left);
@@ -139,7 +139,7 @@ impl Application {
         }
     }
 
-    /// Handles the peer's answer: the side that talks first starts.
+    /// Handles the establishment of the connection: the side that talks first starts.
     pub fn on_connected(&mut self, outlet: &mut impl Outlet, now: Instant) {
         if let Self::Dialogue(dialogue) = self {
             dialogue.go_on(outlet, now);
@@ -197,7 +197,7 @@ impl Application {
         }
     }
 
-    /// Keeps an unlimited source ahead.
+    /// Writes ahead for an unlimited source, once less than half of [`AHEAD`] is unsent.
     #[inline]
     pub fn refill(&mut self, outlet: &mut impl Outlet) {
         if matches!(self, Self::Unlimited) && outlet.unsent() < AHEAD / 2 {

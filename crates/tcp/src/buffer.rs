@@ -5,7 +5,7 @@
 //! bound   <- 2 x the most that was read in a round trip + 16 mss (more while that grows), up to the largest
 //! ```
 //!
-//! As Linux (dynamic right-sizing: Fisk and Feng 2001): while the window grows, acknowledgements are not
+//! As in Linux (dynamic right-sizing: Fisk and Feng 2001). While the window grows, acknowledgements are not
 //! delayed.
 
 use lockgate_engine::units::{Duration, Instant};

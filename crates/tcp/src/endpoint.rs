@@ -79,7 +79,7 @@ impl Endpoint {
         }
     }
 
-    /// Sets `stop`, at or after which the application writes nothing.
+    /// Returns the end with `stop`, the time from which its application writes nothing.
     #[must_use]
     pub fn stopping_at(mut self, stop: Instant) -> Self {
         self.stop = stop;

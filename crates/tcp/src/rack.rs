@@ -45,7 +45,8 @@ impl Rack {
     ) {
         let rtt = now.since(sent);
         //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
-        // A repetition acknowledged faster than any packet could be: its original was, ignore it.
+        // Acknowledged faster than any round trip: the acknowledgement is for the original, and is ignored
+        // here.
         if repeated && rtt < smallest_rtt {
             return;
         }

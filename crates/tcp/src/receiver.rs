@@ -16,7 +16,7 @@ use crate::segment::{Block, SACK_BLOCKS, Segment, flag};
 const DUPLICATES_AT_ONCE: u32 = 3;
 /// Longest delay of later ones; on short paths a twentieth of the round-trip time.
 const LONGEST_HOLD: Duration = Duration::from_millis(1);
-/// Later ones merged into one acknowledgement at most.
+/// Maximum number of later ones that are merged into one acknowledgement.
 const MOST_HELD: u32 = 44;
 
 /// Parameters of a receiver.
@@ -65,10 +65,10 @@ pub(crate) struct Receiver {
     due: Instant,
     now: bool,
     quick: u32,
-    /// Undelayed acknowledgements of the current gap, and the merged ones that wait now.
+    /// Numbers of undelayed acknowledgements of the current gap, and of merged ones that wait now.
     gap_told: u32,
     held: u32,
-    /// Largest segment so far: after two of these an acknowledgement is sent at once.
+    /// Largest segment so far: data of two such segments are acknowledged at once.
     largest: u32,
     last_data: Instant,
     /// Timestamp to echo (RFC 7323 section 4.3).
@@ -220,7 +220,7 @@ impl Receiver {
         }
         if self.config.exact_echo {
             //= https://www.rfc-editor.org/rfc/rfc8257#section-3.2
-            // A change of the mark is said at once.
+            // A change of the mark is acknowledged at once.
             if segment.length > 0 && marked != self.last_marked {
                 self.now |= self.next > self.said;
                 self.last_marked = marked;
@@ -229,7 +229,7 @@ impl Receiver {
             return;
         }
         //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.3
-        // Every acknowledgement echoes until the sender says that it has reduced its window.
+        // Every acknowledgement echoes until CWR shows that the sender has reduced its window.
         if segment.has(flag::CWR) {
             self.echoing = false;
         }

@@ -40,7 +40,7 @@ impl Sender {
         let ack = segment.acknowledgment;
         self.hold_repeats = false;
         if ack > self.nxt || ack < self.una {
-            // Acknowledges what was never sent, or was overtaken by a later one.
+            // It acknowledges data that was never sent, or a later acknowledgement overtook it.
             return 0;
         }
         let before = self.una;
@@ -461,7 +461,7 @@ impl Sender {
         self.high = self.nxt;
         self.owe_cwr();
         //= https://www.rfc-editor.org/rfc/rfc5682#section-2.1
-        // F-RTO is for the first timeout of a round, or where the last repetition timed out again.
+        // F-RTO applies to the first timeout of a round, and to repeated timeouts of the last retransmission.
         self.frto = new_round || self.timeouts_in_row > 0;
         self.timeouts_in_row += 1;
     }
@@ -518,7 +518,7 @@ impl Sender {
             self.probe = None;
         } else if ack > end {
             //= https://www.rfc-editor.org/rfc/rfc8985#section-7.4
-            // The probe has repaired a loss that nothing else told of: the window is reduced for it.
+            // The probe repaired a loss that no other signal showed: the window is reduced for it.
             self.probe = None;
             if self.phase < Phase::Reduction {
                 self.begin_reduction(Cause::Loss);
@@ -572,7 +572,7 @@ impl Sender {
             self.reduce_in_proportion(acked, news.advanced && new_losses == 0);
             if !self.config.sack && news.advanced && self.board.waiting() > 0 {
                 //= https://www.rfc-editor.org/rfc/rfc6582#section-3.2
-                // A partial acknowledgement has the next segment sent again at once.
+                // A partial acknowledgement triggers an immediate retransmission of the next segment.
                 self.window.cwnd = self.window.cwnd.max(self.in_flight() + 1);
             }
         }

@@ -369,8 +369,8 @@ impl Scoreboard {
         self.again -= u32::from(was_again);
         self.waiting += u32::from(!was_lost || was_again);
         let (place, hint) = (number.wrapping_sub(base), self.waiting_from.wrapping_sub(base));
-        // A hint before the first entry (its index wraps) means from the first on: others may wait before
-        // this.
+        // A hint before the first entry (its index wraps) means that the search starts at the first entry:
+        // segments before this one may wait as well.
         if hint <= self.len() && place < hint {
             self.waiting_from = number;
         }

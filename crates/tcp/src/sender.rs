@@ -365,7 +365,7 @@ impl Sender {
         })
     }
 
-    /// Notes that CWR is due: the congestion control has reduced the window for marks, and the peer may stop
+    /// Marks CWR as due: the congestion control has reduced the window for marks, and the peer may stop
     /// echoing.
     pub(crate) fn owe_cwr(&mut self) {
         self.cwr_due = self.config.ecn;
@@ -486,7 +486,7 @@ impl Sender {
             return Some(Outgoing { start: self.una - 1, length: 0, flags: 0, again: true });
         }
         //= https://www.rfc-editor.org/rfc/rfc8985#section-7.3
-        // A probe carries new data where there are some, else the last segment again.
+        // A probe carries new data if there are any, else it repeats the last segment.
         self.burst.begin(1);
         let sent = self.send_new(now).or_else(|| {
             let snapshot = self.rate.on_send(now, false);

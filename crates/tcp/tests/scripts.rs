@@ -159,7 +159,7 @@ impl Stage {
     }
 }
 
-/// Words as in `ack 1 sack 5-7`.
+/// Words of a line, such as `ack 1 sack 5-7`.
 struct Words<'a>(Vec<&'a str>);
 
 impl<'a> Words<'a> {
@@ -253,7 +253,7 @@ fn show(at: Instant, departure: &Departure) -> String {
     line
 }
 
-/// What is expected of one segment.
+/// Expectation of one segment.
 struct Wanted {
     at: Instant,
     from: Option<(u64, u64)>,
@@ -403,7 +403,7 @@ fn play(text: &str) -> Result<(), String> {
 }
 
 fn transcript(text: &str) -> String {
-    // Once more without expectations, for whoever has to see what went wrong.
+    // Runs once more without expectations, so that the failure message shows what was sent.
     let plain: Vec<&str> =
         text.lines().filter(|line| !line.contains(" > ") && !line.contains(" ? ")).collect();
     let mut settings = Settings::default();

@@ -42,7 +42,7 @@ enum Mode {
     ProbeRtt,
 }
 
-/// draft-cardwell-iccrg-bbr-congestion-control-00.
+/// BBR, as in draft-cardwell-iccrg-bbr-congestion-control-00.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "the draft's own state")]
 pub struct Bbr {
@@ -190,7 +190,8 @@ impl Bbr {
 
     fn probe_bandwidth(&mut self, now: Instant) {
         self.mode = Mode::ProbeBandwidth;
-        // Any phase but the draining one may come first; the draft draws it, this starts at the third.
+        // Any phase but the draining one may come first. The draft draws one at random; this starts with the
+        // third.
         (self.cycle, self.cycle_at) = (2, now);
     }
 

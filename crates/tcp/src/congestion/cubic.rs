@@ -23,7 +23,7 @@ const BETA: f64 = 717.0 / 1024.0;
 /// Tick of the kernel's clock, by which the curve is evaluated: 250 a second, as in Debian's and Ubuntu's
 /// kernels.
 const TICK: Duration = Duration::from_millis(4);
-/// Lifetime of a cached result while the window stays: a 32nd of a second in whole ticks.
+/// Lifetime of a cached result while the window stays the same: a 32nd of a second in whole ticks.
 const STANDS: Duration = Duration::from_millis(28);
 /// Window below which `HyStart` is inactive, in segments.
 const HYSTART_LOW_WINDOW: u32 = 16;
@@ -32,7 +32,7 @@ const HYSTART_SAMPLES: u32 = 8;
 /// Longest gap between acknowledgements of a train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
 
-/// RFC 9438.
+/// CUBIC (RFC 9438).
 #[derive(Clone, Debug)]
 pub struct Cubic {
     /// Window before the last reduction, lowered if it had not been reached again.

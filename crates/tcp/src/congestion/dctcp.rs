@@ -11,7 +11,7 @@ const G_SHIFT: u32 = 4;
 /// Fixed-point 1 of `alpha`.
 const ONE: u32 = 1024;
 
-/// RFC 8257.
+/// DCTCP (RFC 8257).
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     pub(super) alpha: u32,

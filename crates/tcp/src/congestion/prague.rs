@@ -14,7 +14,7 @@ use super::{Ack, BurstBounds, Cause, CongestionControl, Dctcp, Phase, Window};
 /// Reference round-trip time: growth on shorter ones is as slow as on this.
 const REFERENCE: Duration = Duration::from_millis(25);
 
-/// RFC 9330, RFC 9331; draft-briscoe-iccrg-prague-congestion-control.
+/// Prague (RFC 9330, RFC 9331; draft-briscoe-iccrg-prague-congestion-control).
 #[derive(Clone, Debug, Default)]
 pub struct Prague {
     marks: Dctcp,

@@ -2,7 +2,7 @@
 
 use super::{Ack, Cause, CongestionControl, Window};
 
-/// RFC 5681.
+/// Reno (RFC 5681).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reno;
 
