@@ -5,7 +5,7 @@
 //!  (alone or in batches)
 //! ```
 //!
-//! Times are relative to the flow's start, and never fall. Each flow draws from its own random streams
+//! Times are relative to the flow's start, and never decrease. Each flow draws from its own random streams
 //! (`flow/<name>/gaps`, `flow/<name>/sizes`, `flow/<name>/bursts`), so that changing the lengths of packets
 //! does not change their times.
 

@@ -1,4 +1,4 @@
-//! Sizes of frames: what a packet is as the link charges it.
+//! Sizes of frames, as a link charges them.
 
 /// Headers around a UDP payload in a frame: 14 bytes of Ethernet, 20 of IPv4, 8 of UDP.
 pub const HEADERS: u32 = 14 + 20 + 8;

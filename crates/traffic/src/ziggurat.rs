@@ -1,7 +1,7 @@
 //! Standard exponential and standard normal numbers by the ziggurat method, bit-identical on every machine.
 //!
 //! ```text
-//! 256 layers of equal area cover the density; a draw picks a layer and a place in it:
+//! 256 layers of equal area cover the density; a draw picks a layer and a point in it:
 //!   |--.__                 inside the layer below's width: accepted at once (99 in 100 draws)
 //!   |-----'--.___          in the wedge: compared with the density
 //!   |------------'-----..  beyond R in the lowest layer: the tail

@@ -52,8 +52,8 @@ impl Bursts {
         emissions.len()
     }
 
-    /// Advances to the on period that contains `at` on the flow's own clock. Returns false if it is too
-    /// far.
+    /// Advances to the on period that contains `at` on the flow's own clock. Returns false if that takes more
+    /// than [`MOST_PERIODS`] periods.
     #[cold]
     fn move_on(&mut self, at: Duration) -> bool {
         for _ in 0..MOST_PERIODS {
