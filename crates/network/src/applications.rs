@@ -13,7 +13,7 @@ use lockgate_traffic::{Invalid, Law, LawConfig};
 
 use crate::failure::Failure;
 
-/// Connection without any random choice left.
+/// Connection with all random choices made.
 #[derive(Clone, Copy, Debug)]
 pub struct Connection {
     /// Parameters; never with [`Task::Drawn`].

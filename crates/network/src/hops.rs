@@ -51,7 +51,8 @@ impl From<NextHop> for Hop {
 pub enum Hops {
     /// Next hop of each flow, shared by all links that lead there.
     Table(Arc<[Hop]>),
-    /// Those at a leaf, a node with one link: flows that end there are at home, others leave by the link.
+    /// Next hops at a leaf, a node with one link: flows that end there have arrived, others leave by the
+    /// link.
     Leaf {
         /// Destination of each flow, shared by all leaves.
         destinations: Arc<[u32]>,

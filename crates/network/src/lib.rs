@@ -5,9 +5,9 @@
 //!                                     '-- drops, losses, samples --> Recording
 //! ```
 //!
-//! A simulation and a live run play these same objects. They differ in the clock, in the event schedule and
-//! in what a packet's payload is ([`Runtime`]): the simulator's are an event queue and TCP segments, those of
-//! a live run are the kernel's clock and frames.
+//! A simulation and a live run use these same objects. They differ in the clock, in the event schedule and in
+//! the payload of a packet ([`Runtime`]): the simulator has an event queue and TCP segments, a live run has
+//! the kernel's clock and frames.
 //!
 //! Pure: no I/O, no thread, no clock; the caller passes the time. Start at [`network_core`].
 //!

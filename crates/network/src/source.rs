@@ -42,7 +42,7 @@ impl HostClock {
     }
 }
 
-/// Source of one flow. What each packet needs comes first, in one cache line.
+/// Source of one flow. The fields that each packet needs come first, in one cache line.
 #[repr(C, align(64))]
 pub struct Source {
     /// Emissions drawn in batches: one dispatch for many packets.

@@ -204,8 +204,8 @@ impl TcpHosts {
         Some(TcpArrival { end: index, delivered: arrival.delivered, completed, ended: arrival.ended })
     }
 
-    /// Returns the header of the next packet that an end can send now, and the index of its node. It must be
-    /// called after all that changes an end.
+    /// Returns the header of the next packet that an end can send now, and the index of its node. Must be
+    /// called after every change of an end, until it returns `None`.
     pub fn next_packet(&mut self, end: usize, now: Instant) -> Option<(Header, usize)> {
         self.changed[end] = true;
         let end = &mut self.ends[end];
