@@ -102,7 +102,7 @@ fn is_classification(kind: Kind, name: &str) -> bool {
     }
 }
 
-/// Returns the reason for which a setting has no effect, if it has none.
+/// Returns the reason why a setting has no effect in a scenario; `None` if it has one.
 fn reason(kind: Kind, setting: &Setting, all: &[Setting]) -> Option<&'static str> {
     // Without a peak rate there is no second bucket, so its depth has no effect.
     if kind == Kind::Tbf && *setting.name == "mtu" {
