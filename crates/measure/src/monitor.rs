@@ -20,7 +20,7 @@ use self::interval::PortState;
 use crate::histogram::Coarse;
 use crate::recording::{Event, FlowRecord, PortRecord, Recording, SOJOURN_CLASSES, Seen, Totals, Window};
 
-/// Looks an interval: the number of values that the mean queue length is computed from.
+/// Observations in an interval: the number of values from which the mean queue length is computed.
 pub const LOOKS: u64 = 10;
 
 /// State of the run at the end of an interval.
@@ -272,8 +272,8 @@ impl Monitor {
         self.observe_some(&mut Pass::default(), usize::MAX, ports);
     }
 
-    /// Observes the next queues, `most` at most, from where `pass` is. Returns true once all have been observed; `pass`
-    /// is at the start then.
+    /// Observes the next queues, at most `most`, from the position of `pass`. Returns true once all have been
+    /// observed; `pass` is then at the start again.
     pub fn observe_some<'a>(
         &mut self,
         pass: &mut Pass,
@@ -333,9 +333,9 @@ impl Monitor {
         self.finish(sample, now, events);
     }
 
-    /// Ends the interval of the next queues, `most` at most, from where `pass` is, and writes them into `sample`. Returns
-    /// true once all are written; [`finish`](Self::finish) follows then. `now` is the same in all calls of a pass. The
-    /// trees of the ports must stay as they are meanwhile.
+    /// Ends the interval of the next queues, at most `most`, from the position of `pass`, and writes them
+    /// into `sample`. Returns true once all are written; then [`finish`](Self::finish) must follow. `now`
+    /// must be the same in all calls of a pass, and the trees of the ports must not change during the pass.
     pub fn close_some<'a>(
         &mut self,
         pass: &mut Pass,
@@ -359,7 +359,7 @@ impl Monitor {
         true
     }
 
-    /// Ends the interval of which all queues are in `sample`, with the events that are new.
+    /// Ends the interval of a sample that has all queues, and adds the new ones of `events`.
     pub fn finish(&mut self, sample: &mut Sample, now: Instant, events: &[Event]) {
         self.observations = 0;
         sample.number = self.number;

@@ -124,7 +124,7 @@ pub struct Recording {
     pub warnings: Vec<String>,
     /// Ends of all sampling intervals so far.
     samplings: Vec<Instant>,
-    /// By flow: true if something may have happened to it since the last sampling.
+    /// By flow: true if its record may have changed since the last sampling.
     changed: Vec<bool>,
 }
 
@@ -225,8 +225,8 @@ impl Recording {
         }
     }
 
-    /// Returns the record of a flow to which something happens: [`sample_changed`](Self::sample_changed) visits
-    /// it next time.
+    /// Returns the record of a flow for an update, and marks the flow for the next
+    /// [`sample_changed`](Self::sample_changed).
     ///
     /// # Panics
     /// Panics if the setup has no such flow.
@@ -266,10 +266,10 @@ impl Recording {
         }
     }
 
-    /// Closes the sampling interval at `now` of the flows whose records were asked for by
-    /// [`flow`](Self::flow) since the last sampling. The others get their rows, which say that nothing
-    /// happened, with their next ones: at the latest from [`sample_flows`](Self::sample_flows) at the end.
-    /// With ten thousand flows most rows are such.
+    /// Closes the sampling interval at `now` of the flows whose records were requested by
+    /// [`flow`](Self::flow) since the last sampling. The rows of the others, in which nothing happened, are
+    /// added together with their next row, at the latest by [`sample_flows`](Self::sample_flows) at the end.
+    /// With ten thousand flows most rows are of this kind.
     pub fn sample_changed(&mut self, now: Instant) {
         self.samplings.push(now);
         for (flow, changed) in self.flows.iter_mut().zip(&mut self.changed) {

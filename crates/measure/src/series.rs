@@ -92,8 +92,8 @@ pub(crate) fn rates(bytes: &[u64], ends: &[Instant]) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the run whose default interval a run of this length has if members of groups are recorded
-/// briefly: a tenth of the intervals.
+/// Returns the length to pass to [`default_interval`] for a run of this length in which members of groups are
+/// recorded briefly. It gives a tenth of the intervals.
 pub fn brief(duration: Duration) -> Duration {
     Duration::from_picos(duration.as_picos().saturating_mul(10))
 }

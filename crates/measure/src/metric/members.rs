@@ -43,7 +43,7 @@ impl Over {
         }
     }
 
-    /// Computes it of values of `metric`; `None` if there are none.
+    /// Computes the statistic of these values of `metric`; `None` if there are none.
     pub fn of(self, metric: &Metric, mut values: Vec<f64>) -> Option<f64> {
         values.sort_by(f64::total_cmp);
         let (first, last) = (*values.first()?, *values.last()?);

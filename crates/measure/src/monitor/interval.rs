@@ -1,7 +1,8 @@
-//! Interval of a monitor: what a port and its queues had at its start, and the rows of a sample at its end.
+//! Interval of a monitor: the state of a port and its queues at its start, and the rows of a sample at its
+//! end.
 //!
-//! A port of many queues is observed, and its interval closed, some queues at a time: a router's thread, which
-//! does this between frames, does not stand still for all of them.
+//! A port of many queues is observed, and its interval closed, some queues at a time. A router's thread does
+//! this between frames, which would otherwise wait for all queues.
 
 use core::ops::Range;
 
@@ -15,12 +16,12 @@ use crate::recording::{PortRecord, Seen};
 /// Position of a pass over the queues of all ports, which may be interrupted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pass {
-    /// Port at which it is.
+    /// Index of the current port.
     pub(super) port: usize,
     step: Step,
     /// Number of the next queue, in the order of the step.
     next: usize,
-    /// Rows of the sample that are written.
+    /// Number of rows of the sample written so far.
     rows: usize,
 }
 
@@ -104,7 +105,7 @@ impl PortState {
         if passed == range.end {
             return false;
         }
-        // What the last queues left of the range is for the next port.
+        // The rest of the range is left for the next port.
         *left += range.end - passed.max(range.start);
         pass.leave_port();
         true

@@ -97,7 +97,7 @@ impl Brief {
         }
     }
 
-    /// Notes a delay of the interval.
+    /// Updates the largest delay of the interval.
     pub(super) fn see(&mut self, owd: u64) {
         self.largest = self.largest.max(owd);
     }

@@ -196,7 +196,7 @@ impl PartialEq for Batch {
     }
 }
 
-/// Observations of one flow. What each packet touches comes first, in one cache line.
+/// Observations of one flow. The fields that each packet touches come first, in one cache line.
 #[derive(Clone, Debug, PartialEq)]
 #[repr(C, align(64))]
 pub struct FlowRecord {
@@ -275,7 +275,7 @@ impl FlowRecord {
         }
     }
 
-    /// Prefetches what the next packet touches: first the record, then its place among the buffered ones.
+    /// Prefetches in stages: 0 the record, 1 the slot of the next buffered packet.
     #[inline]
     pub fn prefetch(&self, stage: usize) {
         match stage {
@@ -439,8 +439,8 @@ impl FlowRecord {
         self.seen = usize::from(self.pending.count);
     }
 
-    /// Closes the sampling intervals that ended since the last call; `ends` are those of all so far. What
-    /// happened to the flow since then happened in the last of them.
+    /// Closes the sampling intervals that ended since the last call; `ends` are the ends of all intervals so
+    /// far. Everything since the last call belongs to the last interval.
     pub(super) fn sample(&mut self, ends: &[Instant]) {
         let Some((now, idle)) = ends.get(self.rows..).and_then(<[_]>::split_last) else { return };
         self.rows = ends.len();
@@ -564,7 +564,7 @@ impl FlowRecord {
     }
 }
 
-/// Notes one-way delays of an interval that is recorded briefly.
+/// Adds one-way delays to an interval that is recorded briefly.
 fn see_brief(brief: &mut Brief, watched: &mut Option<Box<Coarse>>, owd: &[u64], moments: &Moments) {
     brief.see(owd.iter().copied().max().unwrap_or(0));
     if let Some(watched) = watched {

@@ -15,7 +15,7 @@ use crate::series::PlaceSeries;
 /// Properties of a port known before the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PortSetup {
-    /// Name in the scenario, such as `home->server`.
+    /// Name in the scenario, such as `home:server`.
     pub name: String,
     /// Rate of its link at the start.
     pub rate: Rate,
@@ -34,7 +34,7 @@ pub struct Line {
     pub offered_bits: Option<f64>,
 }
 
-/// Observations of one port. What each packet touches comes first, in one cache line.
+/// Observations of one port. The fields that each packet touches come first, in one cache line.
 #[derive(Clone, Debug, PartialEq)]
 #[repr(C, align(64))]
 pub struct PortRecord {
@@ -161,7 +161,7 @@ impl PortRecord {
         sojourns[node as usize].note(sojourn);
     }
 
-    /// Prefetches what the next packet touches.
+    /// Prefetches the memory that the next packet touches.
     #[inline(always)]
     pub fn prefetch(&self) {
         prefetch(&self.transmitted);
@@ -268,8 +268,8 @@ impl PortRecord {
         }
     }
 
-    /// Reads the counters of the port's queues; those without series only if `all`. `closes`: an interval
-    /// ends.
+    /// Reads the counters of the port's queues; those without series only if `all`. `closes`: true if an
+    /// interval ends.
     fn read(&mut self, now: Instant, port: &mut Port, closes: bool, all: bool) {
         let rows = self.ends.len();
         self.learn_places(port);
@@ -278,7 +278,7 @@ impl PortRecord {
         }
         let Self { watch, places, is_member, warmup, .. } = self;
         let warmup = *warmup;
-        // Of a queue with series only if a row of it is added.
+        // A queue with series is read only if a row is added.
         let is_read =
             |place: usize| if is_member.get(place).copied().unwrap_or(false) { all } else { closes };
         self.requests[0] = port.requests();
@@ -443,8 +443,8 @@ impl PortRecord {
         &self.ends
     }
 
-    /// Returns the sojourn times in ps of the packets sent in the window that were in this queue or below
-    /// it; sums and extremes only, if there is no more of one of these queues.
+    /// Returns the sojourn times in ps of the packets sent in the window that were in this queue or below it:
+    /// only sums and extremes if one of these queues has no distribution.
     pub fn sojourn(&self, place: u32) -> Histogram {
         let used = || self.within(&self.sojourns, place).map(|(_, own)| own).filter(|own| !own.is_empty());
         let is_sum = used().any(Sojourns::is_sum);
@@ -461,8 +461,8 @@ impl PortRecord {
         all.filter(|(_, packets)| *packets > 0).collect()
     }
 
-    /// Returns the queues from `all` that are `place` or below it, with their indices. One that has none
-    /// below it costs one step.
+    /// Returns the queues from `all` that are `place` or below it, with their indices. For a queue with none
+    /// below it this takes one step.
     fn within<'a, T>(&'a self, all: &'a [T], place: u32) -> impl Iterator<Item = (usize, &'a T)> {
         let index = place as usize;
         let is_leaf = !self.is_parent.get(index).copied().unwrap_or(true);

@@ -6,7 +6,7 @@
 //! member of a group        6, inline           in buckets; under `totals` only sums and extremes
 //! ```
 //!
-//! What a packet touches is one cache line: with ten thousand queues each line is a miss (decision 109).
+//! A packet touches one cache line: with ten thousand queues each line is a miss (decision 109).
 
 use smallvec::SmallVec;
 
@@ -16,7 +16,7 @@ use lockgate_engine::units::Duration;
 use super::Detail;
 use crate::histogram::{BATCH, Histogram, Moments};
 
-/// Number of values that are pending at most in a queue of a group: the rest of the first cache line.
+/// Maximum number of pending values in a queue of a group: they fill the rest of the first cache line.
 const FEW: usize = 6;
 
 /// Sojourn times of one queue, counted in batches (see decision 004).
@@ -52,7 +52,7 @@ impl Sojourns {
         }
     }
 
-    /// Prefetches what the next value touches.
+    /// Prefetches the memory that the next value touches.
     #[inline(always)]
     pub(super) fn prefetch(&self) {
         prefetch(&self.zeros);

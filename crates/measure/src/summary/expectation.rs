@@ -91,8 +91,8 @@ impl Expected {
         self.bounds.iter().map(of).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Returns the value that decides if enough of several hold, and how many do. One without a value is the
-    /// worst of all.
+    /// Returns the deciding value, and the number of values that hold. Enough hold exactly if the deciding
+    /// value holds: it is the worst of the best `held_by`. A missing value counts as the worst of all.
     fn decisive(&self, values: &[Option<f64>]) -> (Option<f64>, MembersHeld) {
         let held = values.iter().filter(|value| value.is_some_and(|value| self.holds(value))).count();
         let badness = |value: &Option<f64>| value.map_or(f64::INFINITY, |value| self.excess(value));

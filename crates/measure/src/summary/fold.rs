@@ -1,7 +1,7 @@
 //! Folds the members of groups: statistics over all of them, and the worst ones by themselves.
 //!
-//! A run whose members are recorded briefly has too many of them to be read one by one. What is written of
-//! it has statistics of every group, and the flows and queues of the worst members.
+//! A run whose members are recorded briefly has too many of them to be read one by one. Its written summary
+//! has statistics of every group, but only the flows and queues of the worst members.
 
 use std::collections::BTreeSet;
 

@@ -107,7 +107,7 @@ fn nothing_observed_is_null_and_everything_else_is_found() {
             Err(MetricError::Empty { .. }) => assert!(!expected, "{path} has a value"),
             Err(other) => panic!("{other}"),
         }
-        // What `expect` would see stands in the document under the same address.
+        // The document has the value that `expect` uses under the same address.
         assert_eq!(summary.metrics.get(&path), Some(&value.ok()), "{path}");
     }
     assert_eq!(
