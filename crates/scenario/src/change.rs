@@ -1,4 +1,15 @@
 //! Changes during the run: their effects on ports, links and flows.
+//!
+//! ```text
+//! [[change]] at, set = { PATH = VALUE, ... }    one `Change` for each port, link or flow concerned
+//!   port, tree of the same shape      Reconfigure   parameters of the queues that differ
+//!   port, another shape or root       Replace       waiting packets move to the new tree
+//!   link                              Link          rate, delay and loss of each direction
+//!   flow or group of flows            Flow          traffic and stop
+//! ```
+//!
+//! Invariant: a change loses packets only if a smaller limit forces them out. A new tree is built ahead of
+//! time ([`Prepared`]), so that between two packets the trees are only swapped. Decisions 003 and 089.
 
 use core::ops::Range;
 use std::sync::Arc;

@@ -1,7 +1,14 @@
-//! Checks changes. Each change is an edit of the file's values: the edited object alone is read again as the
-//! file is, then compared with the one before.
+//! Checks changes. A change is an edit of the file's values: only the edited port, link or flow is read
+//! again, by the functions that read the file, and compared with its state before (decision 089).
 //!
-//! Values keep their positions in the `[[change]]`, so that problems point there.
+//! ```text
+//! `Base`: values of the file       .
+//!                                   >--settings--> edited table --read--> object, its new state
+//! `State`: objects changed so far  '                                        '-- differs? --> `Change`
+//! ```
+//!
+//! Values keep their positions in the `[[change]]`, so that problems point there. A change costs the reading
+//! and building of the objects that it names; all changes together build at most [`MOST_BUILT`] queues.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

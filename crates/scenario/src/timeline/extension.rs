@@ -1,7 +1,8 @@
-//! Adds changes to a scenario that was read.
+//! Adds changes to a scenario that was read (decision 089).
 //!
-//! A new entry is checked against the state at its time, and the entries after it against what it leaves.
-//! The cost depends on the objects concerned and on the changes to come, not on past changes.
+//! A new entry is checked against the state at its time, and later entries again, against the state that it
+//! leaves. Past entries are not checked again; from the nearest of [`STATES`] states they are only applied.
+//! The cost depends on the objects concerned and on the later entries, not on the number of past changes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
