@@ -320,7 +320,7 @@ impl Override {
     }
 }
 
-/// Creates the table of a member of a group of `entries`, such as `call/17`, where its own values stand.
+/// Creates the table of a member of a group of `entries`, such as `call/17`, for the member's own values.
 fn create_member(entries: &mut dyn TableLike, member: &str) {
     let Some((group, number)) = member.split_once('/') else { return };
     if number.parse::<u32>().is_ok() && entries.contains_key(group) && !entries.contains_key(member) {

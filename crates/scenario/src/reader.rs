@@ -35,7 +35,7 @@ pub fn read(text: &str, name: &str, files: &dyn Files, overrides: &[Override]) -
 /// Memory that a text takes while it is read, in multiples of its length.
 const READING: u64 = 64;
 
-/// Length in bytes of a text that is read whatever memory is allowed: its own estimate says more.
+/// Length in bytes up to which a text is always read: the later estimate of what it describes is more exact.
 const ALWAYS_READ: u64 = 4 << 20;
 
 /// Limit on the TOML syntax errors shown: later ones follow from the first.

@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 /// `l` has `2 l` and `2 l + 1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes {
-    /// `next[destination][node]`: the port, or [`NONE`]; both are the places of inner nodes. Empty for
+    /// `next[destination][node]`: the port, or [`NONE`]; both indices are values of `place`. Empty for
     /// destinations that were not requested.
     next: Vec<Vec<u32>>,
-    /// Place of each node in `next`; of a leaf, that of its neighbour.
+    /// By node: index of an inner node in `next`; for a leaf, that of its neighbour.
     place: Vec<u32>,
     /// Port by which each leaf sends; [`NONE`] for inner nodes.
     uplink: Vec<u32>,
@@ -24,8 +24,9 @@ const NONE: u32 = u32::MAX;
 impl Routes {
     /// Computes the routes from all `nodes` nodes joined by `links` to each of `destinations`.
     ///
-    /// A leaf, a node with one link to a node with several, has no table: its packets go to its neighbour,
-    /// and those to it first go there. Tables take memory of the square of the inner nodes only.
+    /// A leaf (a node with one link, to a node with several) has no table: its packets go to its neighbour,
+    /// and packets to it go to the neighbour first. The memory of the tables is quadratic in the number of
+    /// inner nodes only.
     pub fn new(nodes: usize, links: &[[usize; 2]], destinations: impl Iterator<Item = usize>) -> Self {
         let mut ports_of: Vec<Vec<u32>> = vec![Vec::new(); nodes];
         let mut receiver = Vec::with_capacity(links.len() * 2);

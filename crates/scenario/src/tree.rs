@@ -13,14 +13,14 @@ use serde::de::DeserializeOwned;
 
 type SetParameters = Box<dyn FnMut(&mut Node, &mut Context<'_>) -> Result<(), Invalid> + Send>;
 
-/// Parameters of a queue and shares of its children, read and not set yet.
+/// Parsed parameters of a queue and shares of its children, not applied yet.
 pub struct Parameters {
     queue: Arc<str>,
     set: SetParameters,
 }
 
 impl Parameters {
-    /// Sets them in the node of their queue, once: a second call does nothing.
+    /// Applies the parameters to the node of their queue. A second call does nothing.
     ///
     /// # Errors
     /// If the discipline refuses them, or the port has no such queue.

@@ -9,13 +9,13 @@ use support::{BASE, problems, rendered};
 /// Line, column, a part of the message, a part of the help.
 type Expected = (usize, usize, &'static str, &'static str);
 
-/// In place of a part of the help where there is none to give.
+/// Instead of a part of the help: the problem has none.
 const NO_HELP: &str = "\0";
 
-/// In place of a part of the help where any will do.
+/// Instead of a part of the help: any text.
 const ANY: &str = "";
 
-/// Exactly these problems, in this order.
+/// Expects exactly these problems, in this order.
 #[track_caller]
 fn expect(text: &str, expected: &[Expected]) {
     let problems = problems(text);
@@ -418,7 +418,7 @@ fn changes_that_cannot_be() {
     change("{ \"link.wan\" = 5 }", &[(15, 9, "names no value", "link.wan.rate")]);
     change("{ \"link..rate\" = 5 }", &[(15, 9, "an empty part", "link.wan.rate")]);
     change("{}", &[(15, 7, "sets nothing", "link.wan.rate")]);
-    // What a change leaves behind counts for the next, by time and not by place.
+    // A change applies to the state that the previous one left, in the order of time and not of the file.
     add(
         "[[change]]\nat = \"4s\"\nset = { port.\"a->b\".queue.fifo.burst = \"2kB\" }\n[[change]]\nat = \"2s\"\nset = { port.\"a->b\".queue.fifo = { kind = \"tbf\", rate = \"1mbit\", burst = \"0B\" } }\n",
         &[(15, 32, "`fifo` has no key `burst`", ANY), (18, 74, "`burst` of the queue `fifo`", ANY)],

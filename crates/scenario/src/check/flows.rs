@@ -464,7 +464,8 @@ impl Checker<'_> {
 
     fn traffic(&mut self, place: Place<'_, '_>) -> Option<Traffic> {
         let keys = self.kept.table_keys.of::<TrafficConfig>();
-        // Misspellings are compared only if nothing is said: ten thousand flows took a third of all reading.
+        // Misspellings are searched only if no key is present: for ten thousand flows they took a third of
+        // the time.
         if !keys.names().any(|key| place.has(key)) && !keys.names().any(|key| place.misspells(key, &keys)) {
             let problem =
                 Problem::new(place.header.clone(), format!("{} does not say what it sends", place.what));

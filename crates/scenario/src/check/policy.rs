@@ -32,7 +32,7 @@ const FRAMES_RANGE: core::ops::RangeInclusive<u32> = 4_096..=4_194_304;
 /// Longest name of an interface: `IFNAMSIZ` less the zero byte.
 const LONGEST_NAME: usize = 15;
 
-/// Disciplines that rank by what only a simulated source says: its time stamp, and the routers passed.
+/// Disciplines whose rank only a simulated source supplies: its time stamp, and the number of routers passed.
 const SIMULATED: [&str; 5] = ["lis", "lisb", "sis", "ffs", "nfs"];
 
 /// Keys at the top of the file.
@@ -300,7 +300,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Returns the conversion of lengths that the port's keys say.
+    /// Returns the conversion of lengths that the port's keys define.
     fn charge(&mut self, place: Place<'_, '_>, table: &PolicyPortTable) -> Option<Compensation> {
         let given = ["overhead", "mpu", "framing"].into_iter().find(|key| place.has(key));
         if let Some(key) = given.filter(|_| !place.has("rate")) {

@@ -5,7 +5,7 @@ use lockgate_scenario::{Application, Codec, Transport};
 
 use crate::support::{problems, rendered, scenario};
 
-/// Eleven lines without a problem but that the flow does not say what it sends; cases add that from line 12 on.
+/// Eleven lines whose only problem is that the flow has no traffic; cases add traffic from line 12 on.
 const BASE: &str = r#"duration = "10s"
 [node]
 a = {}
@@ -23,7 +23,7 @@ fn with(keys: &str) -> String {
     format!("{BASE}{keys}\n")
 }
 
-/// Exactly one problem, at this line and column, that says this and helps like that.
+/// Expects exactly one problem, at this line and column, with this message and help.
 #[track_caller]
 fn expect(text: &str, place: (usize, usize), message: &str, help: &str) {
     let problems = problems(text);
@@ -66,7 +66,7 @@ fn ftp_has_a_control_connection_of_its_own() {
     assert!(matches!(read.flows[6].transport, Transport::TcpReturn { of: 2 }));
     let ports: Vec<u16> = read.flows[..4].iter().map(|flow| flow.fields.source_port).collect();
     assert!(ports.windows(2).all(|pair| pair[0] != pair[1]), "{ports:?}");
-    // A rule that names the flow means the dialogue as well.
+    // A rule that names the flow includes the dialogue.
     let queues = "[port.\"a->b\"]\nroot = \"q\"\n[port.\"a->b\".queue.q]\nkind = \"prio\"\nchildren = [\"x\", \"y\"]\n\
                   [port.\"a->b\".queue.x]\nkind = \"fifo\"\nmatch = [{ flow = \"f\" }]\n[port.\"a->b\".queue.y]\nkind = \"fifo\"";
     let read = scenario(&with(&format!("bytes = \"1MB\"\nftp = {{}}\n{queues}")));

@@ -1,5 +1,5 @@
-//! Parameters of queues that cannot be, refused at their field; and those that the kernel would take although they are
-//! hardly meant, accepted with a warning.
+//! Impossible parameters of queues are refused at their field. Probable mistakes that the kernel accepts are
+//! accepted with a warning.
 
 use lockgate_scenario::{Override, Problem, read};
 
@@ -22,7 +22,7 @@ fn compare(said: &[Problem], expected: &[Said], is_error: bool, shown: &str) {
     }
 }
 
-/// Exactly these problems.
+/// Expects exactly these problems.
 #[track_caller]
 fn refused(queues: &str, expected: &[Said]) {
     let problems = outcome(&format!("{BASE}{PORT}{queues}")).expect_err("it was read without a problem");
@@ -30,7 +30,7 @@ fn refused(queues: &str, expected: &[Said]) {
     compare(&said, expected, true, &rendered(&problems));
 }
 
-/// Exactly these warnings.
+/// Expects exactly these warnings.
 #[track_caller]
 fn doubted(queues: &str, expected: &[Said]) {
     let scenario = outcome(&format!("{BASE}{PORT}{queues}"))
@@ -130,7 +130,7 @@ fn what_the_kernel_accepts_and_is_hardly_meant_is_warned_of() {
     };
     let small = ("{ kind = \"fifo\" }", "`quantum` of the queue `z` is small for full frames", "`1514B`");
     doubted(&bands("[1]"), &[small]);
-    // What the map does not name and no rule leads to gets nothing; the last band takes the rest.
+    // A band that neither the map names nor a rule selects gets nothing; the last band takes the rest.
     let unmapped = ("\"z\"", "`z` never gets a packet: it has no `match`, and `priomap`", "goes to the last");
     doubted(&bands("[0]"), &[unmapped, small]);
     let starved = ("\"y\"", "`y` never gets a packet: `z` before it takes all that comes", "or put it last");
@@ -277,7 +277,7 @@ fn capture(packets: &[(u32, u32, u32)]) -> Vec<u8> {
     bytes
 }
 
-/// Exactly these warnings of a flow that replays `file`.
+/// Expects exactly these warnings of a flow that replays `file`.
 #[track_caller]
 fn replayed(file: &[u8], replay: &str, expected: &[(&str, &str)]) {
     let text =

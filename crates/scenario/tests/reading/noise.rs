@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::support::{example, outcome, with};
 
-/// What problems promise whatever the text.
+/// Checks the properties that problems of any text have.
 fn sound(text: &str) {
     if let Err(problems) = outcome(text) {
         assert!(!problems.is_empty());
@@ -111,7 +111,8 @@ proptest! {
     }
 }
 
-/// Large texts of the shapes that cost most: what is more than proportional to their length would take minutes here.
+/// Large texts of the most expensive shapes: a cost that grows faster than their length would take minutes
+/// here.
 #[test]
 fn large_files_are_answered() {
     let repeated = |line: &dyn Fn(usize) -> String| {

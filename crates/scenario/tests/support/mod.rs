@@ -1,4 +1,4 @@
-//! What the tests of reading share: the example, and ways to read and to look at problems.
+//! Common parts of the tests of reading: the example, and ways to read and to inspect problems.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ size = "100B"
 gap = "1ms"
 "#;
 
-/// PRODUCT's example with the kinds that exist: `drr` in place of `cbq`, UDP in place of TCP.
+/// Example of PRODUCT with the kinds that exist: `drr` instead of `cbq`, UDP instead of TCP.
 pub(crate) fn example() -> &'static str {
     include_str!("example.toml")
 }
@@ -63,7 +63,7 @@ pub(crate) fn with(text: &str, overrides: &[&str]) -> Result<Scenario, Problems>
     read(text, "test.toml", &files(), &overrides)
 }
 
-/// As a terminal without colours shows them.
+/// Renders problems as a terminal without colours shows them.
 pub(crate) fn rendered(problems: &Problems) -> String {
     problems.iter().map(rendered_one).collect::<Vec<_>>().join("\n")
 }
