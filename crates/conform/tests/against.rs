@@ -1,4 +1,4 @@
-//! Reference runs of a kernel: those of the repository beside ours, what of `tc` is understood, and files that cannot be used.
+//! Reference runs of a kernel compared with simulated ones, the supported part of `tc`, and unusable files.
 
 #![allow(clippy::print_stdout, reason = "the comparison is for whoever asks to see it")]
 
@@ -6,7 +6,7 @@ use lockgate_conform::kernel::{Comparison, Reference, RunComparison, Verdict, co
 
 const LINUX: &str = include_str!("reference/linux.json");
 
-/// Judged as the command does: nothing is run only here, and nothing is excused only here.
+/// The verdict is that of the command: no run and no exception belongs to this test only.
 #[test]
 fn what_linux_does_is_done_here() {
     let reference = Reference::read(LINUX).expect("the file is good");
@@ -63,7 +63,8 @@ fn only(text: &str) -> RunComparison {
 
 #[test]
 fn a_run_is_compared_quantity_by_quantity() {
-    // Ten wait and one is sent: at twice the rate each packet that is taken in waits for ten, or less by half a packet.
+    // Ten wait and one is sent. At twice the rate, each accepted packet waits for ten, or for half a packet
+    // less.
     let run = only(ONE);
     assert_eq!((run.not_run.as_deref(), run.runs), (None, 1));
     let found: Vec<_> = run.lines.iter().map(|line| (line.quantity, line.holds)).collect();
@@ -74,7 +75,7 @@ fn a_run_is_compared_quantity_by_quantity() {
 
 #[test]
 fn bursts_come_at_once() {
-    // Ten packets each 10 ms: all are taken in, and the k-th is through after k packets' times.
+    // Ten packets, one every 10 ms: all are accepted, and the k-th leaves after the time of k packets.
     let text = ONE
         .replace("\"burst_packets\": 1", "\"burst_packets\": 10")
         .replace("16000000.0", "4000000.0")
@@ -130,7 +131,7 @@ fn a_run_that_is_not_run_does_not_hold() {
     assert_eq!((all.compared, all.held, all.not_run, all.holds), (3, 3, 1, false));
     assert!(document(true, &[&good, &other]).holds);
     assert!(document(false, &[&good]).holds);
-    // Nothing is shown by nothing.
+    // A comparison without any run does not hold.
     assert!(!document(true, &[&other]).holds && !document(false, &[]).holds);
     let empty = ONE.replace("\"flows\": { \"f\"", "\"flows\": {}, \"not\": { \"f\"");
     assert!(only(&empty).not_run.is_some_and(|why| why.contains("`f`")));
@@ -155,10 +156,10 @@ fn what_is_known_to_be_off_is_said_and_bounded() {
     assert!(only(&ONE.replace("\"results\"", other)).not_run.expect("not run").contains("is not compared"));
 }
 
-/// The window ends with the flow: what comes while the queue drains was not received in it.
+/// The window ends with the flow: packets that arrive while the queue drains are not received in it.
 #[test]
 fn what_comes_after_the_window_is_not_received() {
-    // A queue without an end, at twice the rate of the link: of 4 s, half is through.
+    // An unlimited queue, at twice the rate of the link: after 4 s, half of the packets have left.
     let text = ONE
         .replace("pfifo limit 10", "pfifo limit 100000")
         .replace("\"window_s\": [2.0, 4.0]", "\"window_s\": [0.0, 4.0]")
@@ -213,8 +214,8 @@ fn events_of_several_packets_are_generated() {
     }
 }
 
-/// A run with these commands on the device `sl0`, for which `$` stands, and flows `f` to port 9000 and `g` to port 9001
-/// of 4 Mbit/s each.
+/// Compares a run with these commands on the device `sl0`, which `$` stands for, and with the flows `f` to
+/// port 9000 and `g` to port 9001 of 4 Mbit/s each.
 fn with(commands: &[&str], flows: [&str; 2]) -> RunComparison {
     let line = |line: &&str| format!("\"tc {}\"", line.replace('$', "dev sl0"));
     let lines: Vec<_> = commands.iter().map(line).collect();
@@ -241,17 +242,17 @@ const HTB: [&str; 3] = [
     "class add $ parent 1: classid 1:20 htb rate 5mbit ceil 10mbit burst 1600 quantum 1514 cburst 1600",
 ];
 
-/// HTB with these lines more.
+/// Compares a run of HTB with these additional lines.
 fn htb(more: &[&str], flows: [&str; 2]) -> RunComparison {
     with(&[&HTB[..], more].concat(), flows)
 }
 
-/// The words of why it was not run; of its comparison where it was.
+/// Returns the reason why a run was not simulated, or else its comparison, for a failing test.
 fn refusal(run: &RunComparison) -> String {
     run.not_run.clone().unwrap_or_else(|| format!("it was run: {run:?}"))
 }
 
-/// What a scenario says of a queue.
+/// Returns the line of a queue in the scenario.
 fn queue<'a>(run: &'a RunComparison, name: &str) -> &'a str {
     assert_eq!(run.not_run, None);
     let scenario = run.scenario.as_deref().expect("a scenario");
@@ -267,7 +268,7 @@ fn a_class_and_the_discipline_in_it_may_say_the_same_word() {
     let shaped = queue(&run, "class-1-10");
     assert!(shaped.contains("kind = \"tbf\", rate = \"4000000bit\", burst = \"3000B\""), "{shaped}");
     assert!(shaped.contains("share = { rate = \"5000000bit\", burst = \"1600B\" }"), "{shaped}");
-    // FQ-CoDel has a default of its own: the class's word is not its.
+    // FQ-CoDel has a quantum of its own: the class's setting does not apply to it.
     let run = htb(&[filter, "qdisc add $ parent 1:10 handle 10: fq_codel"], ["", ""]);
     assert!(queue(&run, "class-1-10").contains("share = { quantum = \"1514B\" }"));
     let run = htb(&[filter, "qdisc add $ parent 1:10 handle 10: fq_codel quantum 300"], ["", ""]);
@@ -316,7 +317,7 @@ fn every_word_of_a_filter_counts() {
     }
     for (conditions, flows, why) in [
         ("u32 match ip sport 53 0xffff", ["", ""], "unknown for flow `f`"),
-        // In the kernel its ECN bits keep it out.
+        // In the kernel, its ECN bits exclude it.
         ("u32 match ip tos 0xb8 0xff", [", \"tos\": 185", ""], "flow `f` goes to `1:20`"),
         ("handle 5 fw", ["", ""], "`fw`"),
         ("u32 match ip dport 9000 0xffff police rate 1mbit", ["", ""], "`police`"),
@@ -347,7 +348,7 @@ fn packets_go_where_a_kernel_sends_them() {
     // Without a preference, the filter that was added last is tried first.
     let run = drr(&[&filter(wide), &filter(narrow)]);
     assert!(queue(&run, "link").contains("children = [\"class-1-10\", \"class-1-20\"]"));
-    // Nothing says where `g` goes: DRR drops it.
+    // No filter matches `g`: DRR drops it.
     let why = refusal(&drr(&[&filter(&format!("prio 1 {narrow}"))]));
     assert!(why.contains("flow `g` comes to no class"), "{why}");
     // A class without a filter gets nothing.

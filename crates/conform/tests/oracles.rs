@@ -4,7 +4,8 @@
 
 use lockgate_conform::{Entry, Kind, Task, oracles, page, tasks};
 
-/// The oracle holds for all its kinds, under traffic that tries it, and the reference page says what it finds.
+/// Requires that the oracle holds for all its kinds, that the traffic is sharp, and that the page has the
+/// findings.
 fn hold(entry: &Entry) {
     let tasks: Vec<_> =
         tasks(&Kind::all(), 1, None).into_iter().filter(|task| task.entry.name == entry.name).collect();
@@ -25,7 +26,7 @@ fn hold(entry: &Entry) {
     assert!(kept.contains(&section), "docs/reference/conformance.md is out of date: run `make docs`");
 }
 
-/// One test an oracle; the last one sees that none is forgotten.
+/// Declares one test for each oracle. The last test checks that none is missing.
 macro_rules! tests {
     ($($test:ident $name:literal),* $(,)?) => {
         $(
