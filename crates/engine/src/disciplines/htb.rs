@@ -16,6 +16,9 @@
 //!
 //! On a clock of limited resolution, bursts must hold the tokens of one tick. The tokens of a lender are
 //! shared among the *leaves* that borrow, by their quanta, wherever they are below it.
+//!
+//! Modules: `bucket` (token accounts with debt), `scheduler` (modes, rows, feeds and wake-ups; cost and
+//! invariant), `round_robin` (turns). Decisions 013 and 070.
 
 mod bucket;
 mod round_robin;
