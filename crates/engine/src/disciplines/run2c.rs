@@ -9,9 +9,9 @@
 //! ```
 //!
 //! By `sequence` the router keeps no state: senders that number their bytes as above reveal how much they
-//! have sent. A flow is short for its first 15360 to 16383 bytes, and again for 2^14 bytes whenever L
-//! wraps, each 4 MiB. Packets that are not TCP are long. By `bytes` the router counts what each flow sent
-//! through it: any sender, no wrap, and one counter for each flow there ever was.
+//! have sent. A flow is short for its first 15360 to 16383 bytes, and again for 2^14 bytes whenever L wraps,
+//! each 4 MiB. Packets that are not TCP are long. By `bytes` the router counts the bytes of each flow: for
+//! any sender and without a wrap, with a counter for each of at most 2^20 flows.
 //!
 //! The children's rules are not used: it sorts packets itself.
 //!
