@@ -9,8 +9,8 @@
 //! ```
 //!
 //! An inner class is a [`Node`] like any other: named, counted, with the rules that sort packets to its
-//! children. It has no discipline; its owner decides which leaf sends. The owner knows every class by its
-//! index in pre-order.
+//! children. It has no discipline; its owner decides which leaf sends. The owner identifies every class by
+//! its index in pre-order.
 //!
 //! # Data structure and cost
 //!
@@ -137,7 +137,7 @@ impl Path {
 }
 
 impl Classes {
-    /// Maximum number of classes: owners order them by a winner tree of so many slots.
+    /// Maximum number of classes: owners order classes by a winner tree, which has at most that many slots.
     pub const MAX_CLASSES: usize = winner_tree::MAX_SLOTS;
 
     /// Takes over these trees. Returns the classes and their shares, both in pre-order.

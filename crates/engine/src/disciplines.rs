@@ -1,4 +1,4 @@
-//! Every discipline the laboratory knows.
+//! Registry of the disciplines.
 //!
 //! To add one: write `disciplines/<kind>.rs`, declare the module below, and enter it with its family in the
 //! registry (`disciplines!`). Scenario building, the JSON schema, `lockgate list`, the reference pages and

@@ -131,7 +131,7 @@ enum State {
     Fresh,
     /// It has a start tag and is in the discipline's order.
     Listed,
-    /// It holds packets but returned none when asked.
+    /// It holds packets but returned none at the last dequeue or peek.
     Waiting,
 }
 

@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn slots_come_back_in_batches() {
-        // Six slots; the fourth packet filled asks for the report.
+        // Six slots; the fourth packet filled requests the report.
         let mut ring = ring(6, 4);
         assert_eq!(fill(&mut ring), 6);
         for sent in 1..=3 {

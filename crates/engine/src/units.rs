@@ -316,7 +316,7 @@ pub enum Threshold {
     Packets(Packets),
 }
 
-/// Bytes that a link adds to every frame, or leaves out where it is below zero: `38B`, `-4B`.
+/// Bytes that a link adds to every frame, or removes if negative: `38B`, `-4B`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Overhead(pub i64);
 

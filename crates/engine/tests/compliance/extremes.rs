@@ -120,8 +120,8 @@ fn every_extreme_is_refused_or_works() {
     assert!(refused > 50 && worked > 50, "{refused} refused and {worked} worked");
 }
 
-/// Builds it and uses it; and reaches the same parameters from the example under load: both ways agree on
-/// validity.
+/// Builds the tree and uses it, then reaches the same parameters from the example under load. Both ways must
+/// agree on validity.
 fn try_it(kind: &Kind, tree: &Topology) -> Result<(), Refusal> {
     let built = tree.build().map(drop);
     let mut example = tree.clone();

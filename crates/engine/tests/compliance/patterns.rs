@@ -281,7 +281,7 @@ fn cve_2023_4921_and_2026_43496_what_is_peeked_is_what_is_dequeued() {
 
 #[test]
 fn cve_2025_21700_2026_22976_and_2025_21971_no_class_is_special_and_none_is_shared() {
-    // All possible classes, the all-ones one that is a sentinel elsewhere included.
+    // All possible class indices, also the one of all ones, which is a sentinel elsewhere.
     let several = |kind: &&Kind| matches!(kind.children, Arity::Many | Arity::Classes) && !kind.classifies;
     for parent in parents().filter(several) {
         let leaves = (0..300).map(|index| Topology::leaf(&format!("leaf/{index}"), "fifo")).collect();
@@ -357,8 +357,8 @@ fn a_timer_below_a_shaper_that_waits_is_asked_for_and_run() {
 
 #[test]
 fn cve_2025_37752_parameters_are_judged_together_whatever_came_before() {
-    // A path through many parameters, refused ones included, ends like the direct change: in the same
-    // result of the last of them, and in the same service afterwards.
+    // A sequence of changes, some of them refused, ends like its last change alone: with the same result of
+    // that change, and with the same service afterwards.
     for kind in kind::kinds() {
         let own = parameters(&kind.config_schema);
         let of_child = parameters(&kind.share_schema);

@@ -54,8 +54,8 @@ impl Topology {
         Self::over("root", grandparent, below(grandparent, middle, "leaf/2"))
     }
 
-    /// A kind that owns classes, two inner ones deep: `owner > class > class > (leaf, leaf)`, and a leaf
-    /// beside each inner class.
+    /// Creates a tree of a kind that owns classes, with two levels of inner ones: `owner > class > class >
+    /// (leaf, leaf)`, and a leaf beside each inner class.
     pub(crate) fn classes(owner: &str, leaf: &str) -> Self {
         let class = |place: &str, children| Self {
             config: Value::Object(serde_json::Map::new()),
@@ -149,7 +149,7 @@ impl Topology {
         places
     }
 
-    /// Computes what the laws ask of the tree.
+    /// Computes the properties of the tree that the laws need.
     pub(crate) fn shape(&self) -> Shape {
         let kinds: Vec<&Kind> = self.disciplines().collect();
         let mut shape = Shape {
@@ -215,7 +215,7 @@ impl Topology {
     }
 }
 
-/// What the laws ask of a tree: its places by index, each before those below it.
+/// Properties of a tree that the laws need: its places by index, each before those below it.
 pub(crate) struct Shape {
     pub(crate) names: Vec<String>,
     /// Indices of each place's children.

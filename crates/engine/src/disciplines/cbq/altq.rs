@@ -1,5 +1,5 @@
-//! ALTQ's service of classes: sleep at the limit, cutoff of borrowing, rounds that forget, and the end of
-//! the link's transmissions.
+//! ALTQ's service of classes: sleep at the limit, cutoff of borrowing, rounds that carry nothing over, and
+//! the end of the link's transmissions.
 
 use super::bands::BANDS;
 use super::config::RoundRobin;

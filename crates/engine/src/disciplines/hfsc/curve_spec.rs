@@ -35,7 +35,7 @@ struct Pieces {
 }
 
 impl CurveSpec {
-    /// Returns whether the curve is convex: it begins no faster than it goes on.
+    /// Returns whether the curve is convex: its first rate is at most its second.
     #[inline]
     pub(super) fn is_convex(&self) -> bool {
         self.m1 <= self.m2
