@@ -197,7 +197,7 @@ impl Application {
         }
     }
 
-    /// Writes ahead for an unlimited source, once less than half of [`AHEAD`] is unsent.
+    /// Writes more for an unlimited source if less than 512 MiB are unsent.
     #[inline]
     pub fn refill(&mut self, outlet: &mut impl Outlet) {
         if matches!(self, Self::Unlimited) && outlet.unsent() < AHEAD / 2 {

@@ -321,7 +321,7 @@ impl Sender {
         self.nxt = end;
         if self.cwr_due {
             //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.2
-            // The first new segment after the window was reduced says so.
+            // The first new segment after a reduction of the window carries CWR.
             self.cwr_due = false;
             flags |= flag::CWR;
         }
@@ -450,8 +450,8 @@ impl Sender {
             return None;
         }
         //= https://www.rfc-editor.org/rfc/rfc8985#section-7.2
-        // PTO = 2 * SRTT, and room for a delayed acknowledgement of a single segment. The caller sees to
-        // it that this is never after the timeout.
+        // PTO = 2 * SRTT, and room for a delayed acknowledgement of a single segment. The caller ensures that
+        // this is never after the timeout.
         let single = if self.board.len() == 1 { self.config.minimum_rto } else { Duration::from_millis(8) };
         Some(self.rtt.smoothed()? * 2 + single)
     }

@@ -30,7 +30,8 @@ impl CongestionControl for Reno {
     fn reduce(&mut self, window: &Window, _: Cause) -> u32 {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
         //# ssthresh = max (FlightSize / 2, 2*SMSS)
-        // Differs: half the window, which is the flight where the window limits.
+        // Differs: half the window instead of half the flight; they are equal while the window limits
+        // sending.
         (window.cwnd / 2).max(2)
     }
 }
