@@ -1,4 +1,5 @@
-//! Small captures made here: what generates them, that the files are what it generates, and that they are read as meant.
+//! Small generated captures: their generator, a check that the files are its output, and that they are read
+//! correctly.
 //!
 //! `LOCKGATE_WRITE_CAPTURES=1 cargo test -p lockgate-traffic --test captures` writes the files anew.
 
@@ -89,8 +90,8 @@ fn page() -> Vec<Packet> {
     packets
 }
 
-/// Names that are asked for over UDP, ten of them a second apart, and a connection after the last; one packet is stamped
-/// before the one that was captured before it.
+/// Ten name queries over UDP, a second apart, and a connection after the last. One packet has a time stamp
+/// before that of the packet captured before it.
 fn names() -> Vec<Packet> {
     let start = (YEAR_2024 + 2 * DAY) * 1_000_000_000;
     let (client, resolver) = ((1, 40_000), (53, 53));
@@ -211,7 +212,7 @@ fn the_captures_are_read_as_meant() {
             replay.span()
         );
         assert!(replay.packets.is_sorted_by_key(|packet| packet.0), "{name}");
-        // Cut anywhere, what was whole is read.
+        // Of a capture that is cut anywhere, the complete packets are read.
         let cut = Replay::read(&file[..file.len() - 7]).expect("most of it");
         assert!(cut.is_cut && cut.packets.len() + 1 == replay.packets.len(), "{name}");
     }
