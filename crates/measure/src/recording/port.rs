@@ -52,7 +52,7 @@ pub struct PortRecord {
     is_member: Vec<bool>,
     /// Indices of the queues with series.
     with_series: Vec<u32>,
-    /// Number of trees that the port had when its queues were last looked at.
+    /// Number of trees that the port had when its queues were last read.
     trees: u32,
     /// Packets transmitted before the end of the warm-up.
     transmitted_early: Count,

@@ -383,9 +383,9 @@ pub(super) fn short(value: f64) -> f64 {
     short_by_arithmetic(value).unwrap_or_else(|| format!("{value:.5e}").parse().unwrap_or(value))
 }
 
-/// Rounds to six significant digits where that is exact in doubles: six digits and a power of ten are, so
-/// their quotient or product is the double nearest to the decimal number. `None` where the digits themselves
-/// are in doubt (near a half), or the power is not exact.
+/// Rounds to six significant digits by arithmetic. Six digits and a power of ten up to 10^22 are exact
+/// doubles, so their quotient or product is the double nearest to the decimal number. Returns `None` if the
+/// digits are in doubt (near a half), or if the power is not exact.
 fn short_by_arithmetic(value: f64) -> Option<f64> {
     let magnitude = value.abs();
     if magnitude < 1e6 && magnitude.fract() == 0.0 {
@@ -396,7 +396,7 @@ fn short_by_arithmetic(value: f64) -> Option<f64> {
         let power = *EXACT_POWERS.get(shift.unsigned_abs() as usize)?;
         Some(if shift < 0 { magnitude / power } else { magnitude * power })
     };
-    // The logarithm may be one off beside a power of ten.
+    // The logarithm may be off by one near a power of ten.
     let mut digits = scaled(shift)?;
     if digits >= 1e6 {
         shift -= 1;
