@@ -163,7 +163,7 @@ impl Expansion<'_> {
         };
         let members = match written.get("count") {
             None => followed?,
-            // Members of a group of flows without differences are made later, as one.
+            // Checked once as a whole; its members are made from the checked flow.
             Some(count)
                 if section == "flow"
                     && count.get_ref().as_str().is_none()

@@ -68,8 +68,8 @@ impl Routes {
         routes
     }
 
-    /// Breadth-first search backwards from the inner node `destination`; then each inner node takes its
-    /// first port one hop nearer.
+    /// Computes the next ports to the inner node `destination`: by breadth-first search backwards, then each
+    /// inner node takes its first port that is one hop nearer. O(nodes + links).
     fn towards(&self, destination: usize, inner: &[usize], ports_of: &[Vec<u32>]) -> Vec<u32> {
         let is_inner = |node: usize| self.uplink[node] == NONE;
         let mut hops = vec![u32::MAX; inner.len()];

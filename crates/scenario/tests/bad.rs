@@ -1,4 +1,4 @@
-//! Scenarios that are wrong: every problem, its place, what it says and how to put it right.
+//! Wrong scenarios: every problem with its position, its message and its help.
 
 mod support;
 
