@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::paths::path;
 use crate::tcp_hosts::frame_headers;
 
-/// Returns the size classes that a scenario asks for.
+/// Returns the size classes that a scenario requests.
 pub(crate) fn file_bins(record: &Record) -> FileBins {
     match record.file_bin_width {
         Some(width) => FileBins::Width(width),

@@ -1,4 +1,4 @@
-//! Writes a tree of queues as TOML values: the only file that knows the notation of scenarios.
+//! Writes a tree of queues as TOML values: the only file with the notation of scenarios.
 
 use lockgate_engine::units::{Bytes, Duration, Rate};
 use toml_edit::{Array, InlineTable, Item, Table, Value as Toml};
