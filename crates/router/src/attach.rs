@@ -8,12 +8,12 @@
 //!       ingress   eth1 (driver) -> [port] -> rx1 ~ lg1 --reinsert--> eth1 -> kernel
 //! ```
 //!
-//! `lgN ~ rxN` is a veth pair for the interface with index N (`attach/pairs.rs`): frames arrive there whole, of the
-//! interface's length, with their checksums and VLAN tags (decision 091). A program in the driver spares the
-//! pair, where the driver has whole frames (`attach/preflight.rs`, decision 106).
+//! `lgN ~ rxN` is a veth pair for the interface with index N (`attach/pairs.rs`): frames arrive there whole,
+//! of the interface's length, with their checksums and VLAN tags (decision 091). If the driver already has
+//! whole frames (`attach/preflight.rs`), a program in it replaces the pair (decision 106).
 //!
-//! Invariant: everything hangs on file descriptors of this process. Without it, however it ends, the kernel
-//! detaches the programs and deletes the pairs, and frames take the kernel's way again.
+//! Invariant: programs and pairs exist only as long as file descriptors of this process. However the process
+//! ends, the kernel then detaches the programs and deletes the pairs, and frames take the kernel's way again.
 
 mod pairs;
 pub(crate) mod preflight;
@@ -43,9 +43,9 @@ pub struct Attachment {
     mode: Mode,
     /// Names of the interfaces.
     names: Vec<String>,
-    /// Programs in the drivers, by interface; empty if frames are taken behind them.
+    /// Programs in the drivers, by interface; empty if frames are taken behind the drivers.
     in_driver: Vec<XdpRedirection>,
-    /// Veth pairs, by interface; `None` where frames neither come nor go by them.
+    /// Veth pairs, by interface; `None` if no frame passes through a pair.
     pairs: Option<Pairs>,
     /// Programs behind the drivers.
     redirections: Mutex<Vec<Redirection>>,
@@ -209,8 +209,8 @@ fn bridge_of(links: &[Link], all: &[Link]) -> Result<Option<String>, Failure> {
 }
 
 impl Attachment {
-    /// Makes the pairs and loads the programs, and in mode `bridge` makes the kernel's bridge where there is
-    /// none. Redirects nothing yet.
+    /// Makes the pairs, loads the programs and, in mode `bridge`, makes the kernel's bridge if it does not
+    /// exist. Redirects no frame yet.
     ///
     /// # Errors
     /// As for [`Plan::of`], and if the kernel refuses.
@@ -252,13 +252,13 @@ impl Attachment {
         !self.in_driver.is_empty()
     }
 
-    /// Returns the longest frame that it carries, in bytes.
+    /// Returns the length of the longest frame that the router passes on, in bytes.
     pub(crate) fn longest(&self) -> usize {
         self.longest
     }
 
-    /// Returns the endpoints to open: of each interface first that by which frames come, then that by which
-    /// they go.
+    /// Returns the endpoints to open. Each interface has two in succession: the one that receives its frames,
+    /// then the one that sends them.
     pub(crate) fn endpoints(&self) -> Vec<Endpoint<'_>> {
         let own = |index: usize, traffic| Endpoint { name: &self.names[index], namespace: None, traffic };
         let far = |index: usize, traffic| {
@@ -312,7 +312,7 @@ impl Attachment {
         attached
     }
 
-    /// Lets the frames take the kernel's way. What the router has taken it can still send.
+    /// Gives the frames back to the kernel. Frames that the router has already received can still be sent.
     pub fn detach(&self) {
         self.in_driver.iter().for_each(XdpRedirection::detach);
         // The way back of mode `ingress` is needed until the router ends.
@@ -325,7 +325,8 @@ impl Attachment {
             || self.redirections().iter().any(|redirection| !redirection.is_way_back())
     }
 
-    /// Returns a receive queue in use that no socket serves, in words: frames of it pass the router by.
+    /// Returns a sentence about the first interface with more active receive queues than sockets, whose
+    /// frames therefore bypass the router; `None` if there is none.
     pub(crate) fn unserved(&self) -> Option<String> {
         let unserved = |redirection: &XdpRedirection| {
             let (name, served) = (redirection.name(), redirection.queues());
@@ -347,7 +348,7 @@ impl Drop for Attachment {
     }
 }
 
-/// Returns the line about receive queues that nothing serves.
+/// Formats the sentence about receive queues without a socket.
 fn unserved(name: &str, used: u32, served: u32) -> String {
     format!(
         "interface `{name}` uses {used} receive queues, and the router serves {served}: start the router \
@@ -355,7 +356,7 @@ fn unserved(name: &str, used: u32, served: u32) -> String {
     )
 }
 
-/// Makes the bridge that takes over where the router ends.
+/// Makes the kernel's bridge, which forwards the frames once the router has ended.
 fn make_bridge(netlink: &mut Netlink, links: &[Link]) -> Result<(), Failure> {
     const NAME: &str = "lockgate";
     netlink.add_bridge(NAME)?;

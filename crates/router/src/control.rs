@@ -5,10 +5,11 @@
 //!                                                                     '--> Store: the confirmed policy, the last ten
 //! ```
 //!
-//! [`Control`](state::Control) is a state machine that is told the time: a policy runs confirmed or on
-//! trial, and a trial that ends without a confirmation goes back to the last confirmed policy. The timer is
-//! the router's, so a command, a shell or a connection may die. [`Store`](store::Store) holds confirmed
-//! policies only as such, so a router that dies during a trial starts again without it.
+//! [`Control`](state::Control) is a state machine with time as an argument: a policy runs confirmed or on
+//! trial, and a trial that ends without a confirmation is reverted to the last confirmed policy. The timer is
+//! the router's, so a trial ends in time although the command, its shell or its connection has died.
+//! [`Store`](store::Store) marks a policy as confirmed only once it is, so a router that dies during a trial
+//! starts again without the policy on trial.
 
 pub mod condition;
 pub mod difference;

@@ -9,7 +9,8 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::attach::preflight::{Obstacle, Preflight};
 
-/// First Linux with programs at an interface's egress that a link detaches (`BPF_TCX_EGRESS`).
+/// First Linux release with programs at an interface's egress that are attached by a BPF link
+/// (`BPF_TCX_EGRESS`).
 const TCX: (u32, u32) = (6, 6);
 
 /// Locked memory that the default number of frames needs, in bytes.
@@ -214,7 +215,7 @@ fn xdp(link: &Link, features: Option<XdpFeatures>) -> Finding {
     }
 }
 
-/// Says where a router can take the interface's frames, and why not in the driver.
+/// Returns where a router can take the interface's frames, with the obstacles to taking them in the driver.
 fn attachment(link: &Link, links: &[Link]) -> Finding {
     let what = format!("{} attachment", link.name);
     let Preflight { obstacles, doubt, .. } = Preflight::of(link, links);

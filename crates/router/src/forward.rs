@@ -5,8 +5,8 @@
 //!              orders of the control                                                    '-> wait
 //! ```
 //!
-//! One thread runs a forwarder. Invariant: nothing but [`Dataplane::wait`] blocks, and that for 5 ms at most,
-//! after which the heartbeat moves. Each frame that was received is sent, queued, or counted as dropped.
+//! One thread runs a forwarder. Invariant: only [`Dataplane::wait`] blocks, for at most 5 ms, so the
+//! heartbeat moves at least that often. Each received frame is sent, queued, or counted as dropped.
 
 mod orders;
 mod sampling;
@@ -34,15 +34,16 @@ const NAP: Duration = Duration::from_millis(5);
 /// Pause before an interface whose queue is full is tried again.
 const FULL: Duration = Duration::from_micros(50);
 
-/// Time in which a router that is to end goes on at its rates while frames wait: sent at once, a device behind it
-/// might drop them.
+/// Time after a request to stop in which a router with queued frames keeps to its rates: a device behind it
+/// might drop frames that are sent at once.
 const WIND_DOWN: Duration = Duration::from_millis(500);
 
 /// Time in which the frames of a full interface are tried again after the end.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Time over which a long queue is sent at the end, and the longest pause between its batches: what follows the
-/// interface holds about a thousand frames, as the kernel's backlog does behind a veth pair.
+/// Time over which a long queue is sent at the end, and the longest pause between its batches. The pauses are
+/// needed because a receiver behind the interface holds about a thousand frames, as the kernel's backlog
+/// behind a veth pair does.
 const SPREAD: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
@@ -52,7 +53,7 @@ const LONGEST_RING: usize = 65_536;
 /// Silence after which no frame is expected to arrive by a detached interface.
 const SILENCE: Duration = Duration::from_millis(5);
 
-/// Frames that were lost, by cause. Drops of the queues are counted there.
+/// Frames that were lost, by cause. Drops by queues are not included: the queues count them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Frames that found no slot: the queues held as many as the policy allows.
@@ -88,7 +89,7 @@ impl Losses {
 pub(crate) struct Shared {
     /// Moves at least every few milliseconds.
     pub(crate) heartbeat: AtomicU64,
-    /// Set to end it: it sends what waits, detaches, and sends what arrived meanwhile.
+    /// Set to end the forwarder: it sends what is queued, detaches, and sends what arrived meanwhile.
     pub(crate) stop: AtomicBool,
 }
 
@@ -130,7 +131,7 @@ impl<D: Dataplane> Forwarder<D> {
     /// If an interface is gone.
     pub(crate) fn run(mut self, detach: &(impl Fn() + Sync)) -> Result<Losses, InterfaceError> {
         let mut batch = Vec::with_capacity(BATCH);
-        // Where the kernel refuses it, sleeps end up to 50 us late.
+        // If the kernel refuses, sleeps end up to 50 us late.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         while !self.shared.stop.load(Ordering::Relaxed) {
             self.round(&mut batch)?;
@@ -158,7 +159,7 @@ impl<D: Dataplane> Forwarder<D> {
         Ok(())
     }
 
-    /// Receives a batch of frames into their ports. Returns how many came.
+    /// Receives a batch of frames into their ports. Returns the number of frames.
     fn receive(&mut self, batch: &mut Vec<Arrival>) -> usize {
         self.losses.too_long += self.dataplane.receive(&mut self.frames.slab, batch);
         for &Arrival { interface, at, slot } in batch.iter() {
@@ -173,7 +174,7 @@ impl<D: Dataplane> Forwarder<D> {
         batch.len()
     }
 
-    /// Drops frames from the receive rings while no slot is free, so that later ones meet a short ring.
+    /// Drops frames from the receive rings while no slot is free, so that later frames find a short ring.
     #[cold]
     fn discard(&mut self) {
         for interface in 0..self.dataplane.interface_count() {
@@ -187,7 +188,7 @@ impl<D: Dataplane> Forwarder<D> {
         }
     }
 
-    /// Sends what may be sent at `now`. Returns when to try again.
+    /// Sends all frames that may be sent at `now`. Returns the time of the next attempt.
     fn send_all(&mut self, now: Instant) -> Result<Instant, InterfaceError> {
         let mut next = Instant::NEVER;
         for port in 0..self.ports.len() {
@@ -204,8 +205,8 @@ impl<D: Dataplane> Forwarder<D> {
         Ok(next)
     }
 
-    /// Passes the outgoing frames of a port to its interface. Returns true if the interface is full; the rest
-    /// stays then.
+    /// Passes the outgoing frames of a port to its interface. Returns true if the interface is full; the
+    /// remaining frames then stay outgoing.
     fn transmit(&mut self, port: usize) -> Result<bool, InterfaceError> {
         let RouterPort { outgoing, to, .. } = &mut self.ports[port];
         let mut done = 0;
@@ -319,7 +320,7 @@ impl<D: Dataplane> Forwarder<D> {
         self.ports.iter().any(RouterPort::has_frames)
     }
 
-    /// Sends what waits in each port, in batches with pauses. What arrives meanwhile waits in its port.
+    /// Sends the queued frames of each port, in batches with pauses. Frames that arrive meanwhile are queued.
     fn drain(&mut self, until: Instant, batch: &mut Vec<Arrival>) -> Result<(), InterfaceError> {
         for port in 0..self.ports.len() {
             let now = self.dataplane.now();

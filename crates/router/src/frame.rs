@@ -1,19 +1,19 @@
-//! Parser of a frame: finds its IP packet behind whatever encapsulations, and reads the fields for queues.
+//! Parser of a frame: finds the IP packet behind any encapsulations, and reads the fields that queues use.
 //!
 //! ```text
 //! Ethernet | VLAN tags | PPPoE | MPLS labels | IPv4 or IPv6 | extension headers | TCP, UDP
 //!           '------------- skipped ---------' '------ read: Fields, DSCP and ECN ---------'
 //! ```
 //!
-//! Input is untrusted: any bytes give an answer, and none makes it panic. A frame is never changed here but in
-//! the DSCP and ECN bits of its IP packet ([`set_traffic_class`]).
+//! Input is untrusted: any bytes give an answer, and none causes a panic. A frame is changed only in the DSCP
+//! and ECN bits of its IP packet ([`set_traffic_class`]).
 
 use core::net::IpAddr;
 
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use lockgate_engine::classify::Fields;
 
-/// Length of the two Ethernet addresses, in bytes: the type is behind them.
+/// Length of the two Ethernet addresses, in bytes. The Ethernet type follows them.
 const ADDRESSES: usize = 12;
 
 /// Ethernet types.
@@ -101,8 +101,8 @@ fn ip_offset(frame: &[u8]) -> Option<usize> {
     None
 }
 
-/// Returns the offset of what follows the MPLS labels at `at`, if it looks like an IP packet: labels do not
-/// say what they carry.
+/// Returns the offset behind the MPLS labels at `at`, if an IP packet seems to begin there: labels do not
+/// state the protocol of their payload.
 fn below_labels(frame: &[u8], mut at: usize) -> Option<usize> {
     for _ in 0..MOST_TAGS {
         let is_last = *frame.get(at + 2)? & 1 == 1;

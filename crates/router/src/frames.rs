@@ -59,8 +59,8 @@ impl Frames {
         header
     }
 
-    /// Returns the flow of a packet: a hash of its protocol, addresses and ports. Disciplines that have a queue for
-    /// each flow tell packets apart by it.
+    /// Returns the flow of a packet: a hash of its protocol, addresses and ports, by which disciplines with a
+    /// queue for each flow classify.
     pub(crate) fn flow_of(&self, fields: &Fields) -> FlowId {
         let Fields { protocol, source, destination, source_port, destination_port, flow_label } = *fields;
         let hash =

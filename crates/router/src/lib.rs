@@ -1,4 +1,5 @@
-//! The engine on real interfaces: a policy decides which frames wait, in which queue, and when they go on.
+//! The engine on real interfaces: a policy decides which frames are queued, in which queue, and when they are
+//! sent.
 //!
 //! ```text
 //! frames -> attach (tcx, veth; XDP) -> forward { port: [queues] -> pacing } -> interface

@@ -9,8 +9,8 @@
 use lockgate_engine::disciplines::cake::Compensation;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
-/// Lateness that is made up for. It bounds what a port sends at once after a pause: as many bytes as its rate
-/// carries in this time.
+/// Largest lateness that is made up for. It bounds the burst after a pause: as many bytes as the rate carries
+/// in this time.
 pub(crate) const SLACK: Duration = Duration::from_millis(1);
 
 /// Pacing of a port.

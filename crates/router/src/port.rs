@@ -32,13 +32,13 @@ pub(crate) struct RouterPort {
     queues_other: bool,
     /// Slots of the frames that the interface takes next.
     pub(crate) outgoing: Vec<u64>,
-    /// Latest time that its queues were told.
+    /// Latest time that was passed to the queues.
     latest: Instant,
     /// Number of its packets so far: equal ones are told apart by it.
     sequence: u32,
 }
 
-/// A change of a port, built before the port is reached.
+/// A change of a port, built before it reaches the forwarder's thread.
 pub(crate) struct PortChange {
     /// Index of the port.
     pub(crate) port: usize,
@@ -115,8 +115,8 @@ impl RouterPort {
         self.collect_drops(now, frames, pool);
     }
 
-    /// True if a frame without an IP packet, of this length, goes ahead of all queues. A flood of such frames
-    /// does not: beyond an eighth of the rate, or of what the interface takes, they are queued.
+    /// True if a frame of this length without an IP packet goes ahead of all queues. Beyond an eighth of the
+    /// rate, or of a batch, such frames are queued, so that a flood of them cannot displace others.
     fn goes_ahead(&mut self, now: Instant, length: Bytes) -> bool {
         if self.queues_other || self.outgoing.len() >= BATCH / 8 || self.ahead.waits(now).is_some() {
             return false;
@@ -126,7 +126,8 @@ impl RouterPort {
         true
     }
 
-    /// Fills `outgoing` with what may be sent at `now`, up to a batch. Returns when to ask again.
+    /// Fills `outgoing` with packets that may be sent at `now`, up to a batch. Returns the time of the next
+    /// call.
     pub(crate) fn fill(&mut self, now: Instant, frames: &mut Frames, pool: &mut Pool) -> Instant {
         let now = now.max(self.latest);
         self.latest = now;
@@ -160,7 +161,7 @@ impl RouterPort {
         pool.recycle(packet);
     }
 
-    /// True if frames wait in it.
+    /// True if frames are queued or outgoing.
     pub(crate) fn has_frames(&self) -> bool {
         !self.port.is_empty() || !self.outgoing.is_empty()
     }

@@ -37,7 +37,7 @@ const MOST_AF_XDP: usize = 3_584;
 /// Sleep in which frames gather while many arrive (decision 107).
 const GATHER: Duration = Duration::from_micros(50);
 
-/// Longest wait for a change to be made.
+/// Limit on the time that a change of policy takes.
 const PATIENCE: WallTime = WallTime::from_secs(5);
 
 /// Options of a router, besides its policy.
@@ -47,7 +47,8 @@ pub struct Options {
     pub thread_for_each_port: bool,
     /// Interval of the samples.
     pub every: Duration,
-    /// Time before a deadline in which a thread spins instead of sleeping: punctual frames for processor time.
+    /// Time before a deadline in which a thread spins instead of sleeping: frames are more punctual, and
+    /// processor time is used.
     pub spin: Duration,
 }
 
@@ -57,7 +58,7 @@ impl Default for Options {
     }
 }
 
-/// A running router. Ended by [`stop`](Self::stop), or dropped: without draining its queues.
+/// A running router. [`stop`](Self::stop) ends it in order; dropping it ends it without draining its queues.
 pub struct Router {
     policy: Policy,
     attachment: Arc<Attachment>,
@@ -80,10 +81,10 @@ struct Worker {
 
 impl Router {
     /// Starts a router with `policy` in the namespace of the calling thread. `tell` is called, from any
-    /// thread, with what a person should know.
+    /// thread, with messages for the user.
     ///
     /// # Errors
-    /// If the policy does not fit this host, or the kernel refuses a step. Nothing is left then.
+    /// If the policy does not fit this host, or the kernel refuses a step. Everything is undone then.
     pub fn start(
         policy: Policy,
         options: Options,
@@ -107,7 +108,7 @@ impl Router {
             groups.iter().map(|group| opening.open(group, &mut records)).collect();
         let opened = opened?;
         let packet_sockets = opened.iter().find_map(|(it, _)| it.packet_socket_reason().map(reason));
-        // Dropped on an error below: it ends the threads started so far.
+        // Dropped on an error below, which ends the threads started so far.
         let mut router = Self {
             policy,
             attachment: attachment.clone(),
@@ -141,7 +142,7 @@ impl Router {
         Ok(router)
     }
 
-    /// Returns why frames come by packet sockets; `None` if they come by `AF_XDP`.
+    /// Returns the reason why packet sockets are used; `None` if `AF_XDP` is.
     pub fn packet_sockets(&self) -> Option<&str> {
         self.packet_sockets.as_deref()
     }
@@ -229,7 +230,7 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// Opens what the ports of `group` receive from and send by, and builds them.
+    /// Opens the endpoints of the ports of `group`, and builds these ports.
     fn open(
         &self,
         group: &[usize],
@@ -370,7 +371,7 @@ fn records(policy: &Policy) -> Vec<PortRecord> {
     recording.ports
 }
 
-/// Returns the sockets to open.
+/// Returns the kind of socket to open, which depends on the longest frame.
 fn sockets_for(io: Option<FrameIo>, longest: usize) -> Result<SocketChoice, Failure> {
     match io {
         Some(FrameIo::Packet) => Ok(SocketChoice::Packet),

@@ -1,9 +1,9 @@
-//! Watchdog: gives the interfaces back to the kernel while a forwarder stands still, or a receive queue has no
-//! socket, and says so. Also says what happens to the interfaces, and ends the router where one is gone: frames of
-//! a new interface of its name would pass by the router.
+//! Watchdog: gives the interfaces back to the kernel while a forwarder stalls or a receive queue has no
+//! socket, and reports it. It also reports changes of the interfaces, and ends the router if one is gone:
+//! frames of a new interface with its name would bypass the router.
 //!
-//! It is a thread of the router's process. Where the process as a whole is stopped (SIGSTOP, a debugger), frames
-//! wait or are lost until it goes on or is killed.
+//! It is a thread of the router's process. While the whole process is stopped (SIGSTOP, a debugger), frames
+//! wait or are lost until it continues or is killed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
 use crate::attach::Attachment;
 use crate::forward::Shared;
 
-/// Standstill after which the interfaces are given back.
+/// Stall after which the interfaces are given back.
 const STILL: Duration = Duration::from_secs(1);
 
-/// Interval of the looks at the forwarders, and at the interfaces.
+/// Polling interval of the forwarders' heartbeats, and that of the interfaces.
 const LOOK: Duration = Duration::from_millis(100);
 const LOOK_AT_INTERFACES: Duration = Duration::from_secs(1);
 
@@ -30,7 +30,7 @@ type Tell = Box<dyn Fn(&str) + Send + Sync>;
 pub(crate) struct Flags {
     /// Set by the router: the watchdog ends.
     pub(crate) ended: Arc<AtomicBool>,
-    /// Set where the router cannot go on.
+    /// Set by the watchdog: the router cannot continue.
     pub(crate) failed: Arc<AtomicBool>,
 }
 
@@ -85,16 +85,16 @@ fn watch(attachment: &Attachment, forwarders: &[Arc<Shared>], flags: &Flags, tel
     None
 }
 
-/// Reason why the interfaces are the kernel's while the router runs.
+/// Reason why the kernel has the interfaces while the router runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum HeldBack {
-    /// A forwarder stands still.
+    /// A forwarder stalls.
     Still,
     /// A receive queue has no socket.
     Unserved(String),
 }
 
-/// Gives the interfaces back, or takes them again, and says so.
+/// Gives the interfaces back or attaches to them again, and reports it.
 fn change(attachment: &Attachment, before: Option<&HeldBack>, now: Option<&HeldBack>, tell: &Tell) {
     if let Some(reason) = now {
         attachment.detach();
@@ -115,7 +115,7 @@ fn change(attachment: &Attachment, before: Option<&HeldBack>, now: Option<&HeldB
     }
 }
 
-/// State of the interfaces, as last told.
+/// State of the interfaces, as last reported.
 struct Interfaces {
     /// By name.
     known: BTreeMap<String, Link>,
@@ -132,11 +132,11 @@ impl Interfaces {
         Self { known, netlink }
     }
 
-    /// Says what has happened since the last look. Returns the name of an interface that is gone.
+    /// Reports all changes since the last call. Returns the name of an interface that is gone.
     fn look(&mut self, tell: &Tell) -> Option<String> {
         let Some(Ok(links)) = self.netlink.as_mut().map(Netlink::links) else { return None };
         for (name, known) in &mut self.known {
-            // Another interface may have its name.
+            // By index too: another interface may have the name by now.
             let now = links.iter().find(|link| link.name == *name && link.index == known.index);
             let Some(now) = now else { return Some(name.clone()) };
             for change in differences(known, now) {
@@ -148,7 +148,7 @@ impl Interfaces {
     }
 }
 
-/// Returns what happened to an interface, for people to read.
+/// Returns the changes of an interface as messages for the user.
 fn differences(before: &Link, now: &Link) -> Vec<String> {
     let mut changes = Vec::new();
     if before.is_up != now.is_up {

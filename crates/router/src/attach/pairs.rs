@@ -1,4 +1,4 @@
-//! Veth pairs of a router: frames arrive whole at their far ends, or go back to the kernel by them.
+//! Veth pairs of a router: frames arrive whole at their far ends, or return to the kernel through them.
 //!
 //! For the interface with index N the pair is `lgN ~ rxN`; the far ends are in a namespace without a name.
 //! All offloads of a pair are off.
@@ -33,7 +33,7 @@ pub(super) struct Pair {
 pub(super) struct Pairs {
     /// In the order of the interfaces.
     pub(super) all: Vec<Pair>,
-    /// Namespace of the far ends: they live as long as it does.
+    /// Namespace of the far ends, which exist as long as it does.
     pub(super) namespace: Namespace,
     /// Socket of the interfaces' namespace.
     netlink: Mutex<Netlink>,
@@ -48,7 +48,7 @@ impl Pairs {
     /// Makes the pairs of `links`.
     ///
     /// # Errors
-    /// If the kernel refuses, or a pair is there: another router runs then.
+    /// If the kernel refuses, or a pair exists already: then another router runs.
     pub(super) fn make(links: &[Link]) -> Result<Self, Failure> {
         let mut made =
             Self { all: Vec::new(), namespace: Namespace::new()?, netlink: Mutex::new(Netlink::open()?) };
@@ -80,7 +80,8 @@ impl Pairs {
 }
 
 impl Drop for Pairs {
-    /// Deletes the pairs at once; the kernel does it some time after the process has ended.
+    /// Deletes the pairs at once. The kernel alone would delete them only some time after the process has
+    /// ended.
     fn drop(&mut self) {
         let netlink = self.netlink.get_mut().unwrap_or_else(PoisonError::into_inner);
         for pair in &self.all {

@@ -1,9 +1,9 @@
 //! Preflight of `attach = "xdp"`: whether an XDP program in an interface's driver receives its frames whole.
 //!
-//! A program sees the bytes that the driver has, and nothing beside them. A VLAN tag that the device took out
-//! is lost, a checksum that a veth's other end left to hardware stays wrong, frames that the device merged are
-//! longer than the link carries. All of it is read, and none of it is changed: an interface's settings are
-//! its owner's.
+//! A program receives the bytes that the driver has, and no metadata. A VLAN tag that the device removed is
+//! lost, a checksum that a veth's other end left to hardware stays wrong, and frames that the device merged
+//! are longer than the link carries. The preflight reads these settings and changes none of them: they belong
+//! to the interface's owner.
 
 use lockgate_dataplane::ethtool::{Feature, features_on, queues};
 use lockgate_dataplane::namespace::{Namespace, named_namespaces};
@@ -13,8 +13,8 @@ use lockgate_dataplane::xdp_features::xdp_features;
 /// Features of a device that change frames before its driver has them.
 const RECEIVING: [&str; 4] = ["rx-vlan-hw-parse", "rx-vlan-stag-hw-parse", "rx-lro", "rx-gro-hw"];
 
-/// Features by which the other end of a veth leaves frames unfinished. It is not asked for segments: the
-/// kernel lets it make none while a program is attached.
+/// Features by which the other end of a veth leaves frames unfinished. Segmentation offload is not among
+/// them: the kernel disables it while a program is attached.
 const SENDING: [&str; 6] = [
     "tx-checksum-ip-generic",
     "tx-checksum-ipv4",
@@ -74,7 +74,7 @@ impl Preflight {
                 format!("remove it: `bpftool net show dev {name}` names it"),
             );
         }
-        // A kernel that does not tell refuses the program where the driver cannot run it.
+        // A kernel that does not report these features still refuses a program that the driver cannot run.
         let features = xdp_features(name).ok().flatten();
         if features.is_some_and(|features| !features.is_native || !features.redirects) {
             self.note(format!("the driver of `{name}` does not run XDP programs"), "leave `attach` out");
@@ -99,7 +99,8 @@ impl Preflight {
         }
     }
 
-    /// Notes which of these features are on. `place` says where the command is to be run, if not here.
+    /// Adds an obstacle if any of these features is on. `place` is the prefix that runs the remedy's command
+    /// in the right namespace; empty for this one.
     fn features(&mut self, name: &str, wanted: &[&str], place: &str) {
         match features_on(name, wanted) {
             Err(error) => self.note(
@@ -111,7 +112,7 @@ impl Preflight {
         }
     }
 
-    /// Examines the other end of a veth, where it can be found.
+    /// Examines the other end of a veth. If it is in a namespace without a name, notes a doubt instead.
     fn other_end(&mut self, link: &Link, links: &[Link]) {
         let is_end = |other: &&Link| Some(other.index) == link.peer;
         let Some(number) = link.peer_namespace else {

@@ -11,7 +11,7 @@ use super::directories::Directories;
 use super::history::History;
 use super::store::{Loaded, Store, StoreError, create_private};
 
-/// Claimed name: no other router has it until this value is dropped, or its process ends.
+/// Claimed name: no other router can have it until this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct Claim {
     pub(super) name: String,
@@ -105,7 +105,7 @@ impl Claim {
         create_private(&directories.runtime)
             .map_err(|why| unreachable("create the directory", &directories.runtime, why))?;
         let path = directories.state.join("lock");
-        // Private, or another user could hold the lock.
+        // Private: otherwise another user could hold the lock.
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let mut lock = options.open(&path).map_err(|why| unreachable("open", &path, why))?;
@@ -174,8 +174,8 @@ impl Claim {
 }
 
 impl Drop for Claim {
-    /// Gives the name back at once: a process that was just forked here may hold the file open until it has started its
-    /// program, and the lock would last as long.
+    /// Releases the name at once. A process that was just forked here may hold the file open until it has
+    /// started its program; without this the lock would last as long.
     fn drop(&mut self) {
         let _ = self.lock.unlock();
     }

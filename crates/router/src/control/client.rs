@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::directories::{Environment, SOCKET};
 use super::protocol::{Answer, Request};
 
-/// Time within which a router takes and answers each part of a message.
+/// Limit on each read and each write of a message.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 
 /// Longest answer, in bytes.

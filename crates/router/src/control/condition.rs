@@ -136,7 +136,7 @@ impl Condition {
             let problem = format!("a condition of {} bytes is too long", text.len());
             return Err(ConditionError::new(problem, format!("it has at most {LONGEST}")));
         }
-        // The last one: a port's name may have an arrow.
+        // The last operator: a port's name may contain an arrow.
         let operator = text.rfind(['<', '>']).filter(|at| *at > 0 && !text[..*at].ends_with('-'));
         let Some(at) = operator else {
             let problem = format!("`{text}` compares nothing");
@@ -290,8 +290,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts to observe. `newest` is the number of the sample before the change. The one that follows it shows
-    /// packets of both policies, and is left out.
+    /// Starts to observe. `newest` is the number of the sample before the change. The sample after it shows
+    /// packets of both policies and is skipped.
     pub fn new(condition: Condition, newest: Option<u64>) -> Self {
         Self { condition, first: newest.map_or(0, |number| number.saturating_add(2)), since: None }
     }

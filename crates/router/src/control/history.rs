@@ -45,7 +45,7 @@ pub struct History {
 }
 
 impl History {
-    /// Adds a policy and returns its number. The oldest one of its outcome is left out if there are more than
+    /// Adds a policy and returns its number. Removes the oldest policy of its outcome if there are more than
     /// [`KEPT`].
     pub fn push(&mut self, revision: Revision) -> u64 {
         self.newest += 1;

@@ -23,11 +23,11 @@ impl Notifier {
         notifier.and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Opens the channel at this address: a path, or a name in the abstract namespace after an `@`. `watchdog` is
-    /// the time after which the manager misses a sign of life.
+    /// Opens the channel at this address: a path, or a name in the abstract namespace after an `@`.
+    /// `watchdog` is the interval within which the manager expects a sign of life.
     ///
     /// # Errors
-    /// If the address is none, or there is no socket.
+    /// If the address is malformed, or no socket can be opened.
     pub fn new(address: &str, watchdog: Option<Duration>) -> io::Result<Self> {
         let address = match address.strip_prefix('@') {
             Some(name) => SocketAddr::from_abstract_name(name)?,

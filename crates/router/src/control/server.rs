@@ -1,4 +1,5 @@
-//! Thread that owns a router's [`Control`]: it answers on the socket, ends trials in time, and gives signs of life.
+//! Thread that owns a router's [`Control`]: it answers on the socket, ends trials in time, and sends signs of
+//! life.
 
 mod clients;
 
@@ -118,7 +119,8 @@ impl<E: Engine + Send + 'static> Server<E> {
     }
 }
 
-/// Opens the socket for the present user alone. It takes the place of one whose router is gone: the name is claimed.
+/// Opens the socket for the present user alone. It replaces a socket whose router is gone, which is safe
+/// because the name is claimed.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     let aside = path.with_extension("new");
     remove_socket(&aside);
@@ -160,7 +162,7 @@ impl<E: Engine> Serving<E> {
             let timeout = self.timeout(clients);
             match poll(&mut events, timeout.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                // Without poll: no busy loop, and trials still end in time.
+                // If poll fails: no busy loop, and trials still end in time.
                 Err(_) => thread::sleep(Duration::from_millis(100)),
             }
             let ready: Vec<bool> = events.iter().map(|event| !event.revents().is_empty()).collect();
@@ -205,7 +207,7 @@ impl<E: Engine> Serving<E> {
 
     /// Answers a request.
     fn answer(&mut self, sent: Sent<'_>) -> Answer {
-        // A trial whose time has passed is over, also if the request arrived first.
+        // A trial whose time has passed ends first, even if the request arrived before this thread ran.
         if let Some(reversal) = self.control.tick(self.now()) {
             self.reverted(&reversal);
         }

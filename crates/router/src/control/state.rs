@@ -1,4 +1,4 @@
-//! State machine of a router's policy: confirmed, on trial, or stranded. It is told the time.
+//! State machine of a router's policy: confirmed, on trial, or stranded. Time is an argument.
 //!
 //! ```text
 //!             apply --confirm-within            confirm
@@ -7,8 +7,8 @@
 //!     '---- deadline, condition, rollback -'---- the engine refuses ----> Stranded
 //! ```
 //!
-//! One trial at a time: an apply during a trial is refused, so what a reversal leads back to is always the last
-//! confirmed policy (decision 093).
+//! There is at most one trial: an apply during a trial is refused. A reversal therefore always leads back to
+//! the last confirmed policy (decision 093).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -254,7 +254,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
             if steps > 0 {
                 return Err(self.put_back(&error));
             }
-            // The start after this one reverts the trial by itself.
+            // The next start reverts the trial by itself.
             changed.warnings.push(format!("the rollback cannot be stored: {error}"));
         }
         self.history = history;

@@ -161,7 +161,8 @@ impl Store {
             let _ = fs::remove_file(&aside);
             return Err(unreachable("write", &path, why));
         }
-        // The name is on disk once its directory is. Too late to fail: the file is in its place.
+        // The rename is durable once its directory is synchronised. Not an error: the file is already in
+        // place.
         let _ = File::open(&self.folder).and_then(|folder| folder.sync_all());
         Ok(())
     }
@@ -206,7 +207,8 @@ fn checksum(bytes: &[u8]) -> String {
     })
 }
 
-/// Creates a directory for the present user alone. Its parents are for all users, as routers of others are below them.
+/// Creates a directory for the present user alone. Its parents are readable by all users, because they also
+/// contain the directories of other users' routers.
 pub(super) fn create_private(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Orders of the control to a forwarder: changes of its ports, served between two rounds.
+//! Orders from the control to a forwarder: changes of its ports, carried out between two rounds.
 
 use std::sync::mpsc;
 
@@ -17,7 +17,8 @@ pub(crate) struct Order {
     pub(crate) done: mpsc::Sender<Done>,
 }
 
-/// An order that was served. It holds what the changes replaced, to be freed where time is plenty.
+/// An order that was carried out. It holds the replaced parts, so that the thread without deadlines frees
+/// them.
 pub(crate) struct Done {
     pub(crate) _changes: Vec<PortChange>,
     /// Effect of the changes, or the reason why a discipline refused one.
@@ -34,7 +35,7 @@ pub(crate) fn orders() -> (Sender<Order>, Orders) {
 }
 
 impl Orders {
-    /// Serves what was ordered, unless a sample is under way: after it.
+    /// Carries out pending orders. While a sample is under way it does nothing: the trees must not change.
     pub(super) fn serve(
         &mut self,
         now: Instant,

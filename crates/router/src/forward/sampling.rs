@@ -9,7 +9,7 @@ use lockgate_measure::recording::Event;
 use super::Losses;
 use crate::port::RouterPort;
 
-/// Queues looked at between two rounds at most: some 0.2 ms.
+/// Queues visited between two rounds at most: some 0.2 ms.
 const SLICE: usize = 256;
 
 /// Forwarder's end.
@@ -54,12 +54,12 @@ pub(crate) fn samples(every: Duration) -> (Sampling, Newest) {
 }
 
 impl Sampling {
-    /// Notes a change of policy in the next sample.
+    /// Records a change of policy as an event of the next sample.
     pub(super) fn note_change(&mut self, now: Instant) {
         self.events.push(Event::note(now, "policy applied"));
     }
 
-    /// Takes a look if one is due, some queues at a time. Returns the time of the next.
+    /// Takes a look if one is due, some queues at a time. Returns the time of the next call.
     #[inline]
     pub(super) fn serve(&mut self, now: Instant, ports: &mut [RouterPort], losses: &Losses) -> Instant {
         if now >= self.look || self.is_under_way {
@@ -68,7 +68,8 @@ impl Sampling {
         if self.is_under_way { now } else { self.look }
     }
 
-    /// True if a look or a sample is under way: the trees must stay as they are until it has seen all queues.
+    /// True if a look or a sample is under way: the trees must stay as they are until all queues have been
+    /// visited.
     pub(super) fn is_under_way(&self) -> bool {
         self.is_under_way
     }
@@ -104,7 +105,7 @@ impl Sampling {
         let host_losses = losses.no_slot + losses.too_long + losses.down;
         self.spare.fidelity =
             (host_losses > 0).then(|| FidelitySample { host_losses, ..FidelitySample::default() });
-        // The forwarder never waits for a reader: while one copies, this sample is lost.
+        // The forwarder never blocks on a reader: if one is copying now, this sample is lost.
         if let Ok(mut newest) = self.newest.try_lock() {
             core::mem::swap(&mut *newest, &mut self.spare);
             // They are in the sample; kept, they would grow with each change.

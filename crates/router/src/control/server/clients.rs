@@ -10,13 +10,14 @@ use rustix::event::PollFlags;
 use crate::control::peer::Peer;
 use crate::control::protocol::{Answer, LONGEST_REQUEST, Refusal};
 
-/// Connections at a time. One more takes the place of the connection that has been idle for longest.
+/// Connections at a time. A further one replaces the connection that has been idle for longest.
 const MOST: usize = 8;
 
-/// Time for a whole request, and for the whole answer: a peer that sends a byte a second gains nothing.
+/// Time limit for a whole request, and for its whole answer, so that a peer that sends a byte a second gains
+/// nothing.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Bytes read of one connection before the others' turn.
+/// Bytes read from one connection before the next one's turn.
 const PORTION: usize = 256 << 10;
 
 /// Request as it was received.
@@ -100,7 +101,7 @@ impl Clients {
         });
     }
 
-    /// Returns true if a request that was received waits for its turn.
+    /// Returns true if a received request is still to be answered.
     pub(super) fn have_requests(&self) -> bool {
         self.all.iter().any(Client::has_request)
     }
@@ -169,7 +170,7 @@ impl Client {
 
     fn answer(&mut self, answer: &Answer) {
         self.since = Instant::now();
-        // Plain data of texts and numbers: it can be written.
+        // Cannot fail: the answer is plain data of texts and numbers.
         self.output = serde_json::to_vec(answer).unwrap_or_default();
         self.output.push(b'\n');
         self.written = 0;

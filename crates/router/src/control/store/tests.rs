@@ -88,7 +88,7 @@ fn a_failed_save_leaves_the_stored_history() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut store = Store::open(folder.path()).expect("created");
     store.save(&history(1)).expect("saved");
-    // A directory in the way of the file that is written beside it.
+    // A directory blocks the name of the draft.
     fs::create_dir(folder.path().join("history.new")).expect("in the way");
     let error = store.save(&history(2)).expect_err("refused");
     assert!(error.to_string().starts_with("cannot write `"), "{error}");
