@@ -1,4 +1,5 @@
-//! The control of a router over its socket, with an engine that only remembers: trials, lost clients, kills, bad input.
+//! The control of a router over its socket, with an engine that only stores its policy: trials, lost clients,
+//! kills, bad input.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -21,10 +22,10 @@ use lockgate_router::control::server::Server;
 use lockgate_router::control::{Applied, Engine, Misfit};
 use lockgate_scenario::Policy;
 
-/// Variable with the directory of a router that a test starts as a process of its own.
+/// Environment variable that names the directory of a router that a test starts as a separate process.
 const PROCESS: &str = "LOCKGATE_TEST_ROUTER";
 
-/// Time within which something is expected on a busy machine.
+/// Limit on waiting for an event on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 fn text(title: &str) -> String {
@@ -43,7 +44,7 @@ struct World {
     log: Vec<String>,
 }
 
-/// Engine that remembers the policy it runs, and writes its title to a file for other processes.
+/// Engine that stores the policy it runs, and writes its title to a file for other processes.
 #[derive(Clone, Default)]
 struct Memory {
     world: Arc<Mutex<World>>,
@@ -149,7 +150,8 @@ fn a_hundred_applies_end_at_the_last_confirmed_policy() {
     for number in 1..=100_u64 {
         let title = format!("policy {number}");
         match number % 10 {
-            // By its timer, while the client waits, dies before it reads the answer, or in the middle of a request.
+            // Reverted by its timer while the client waits, dies before it reads the answer, or dies in the
+            // middle of a request.
             0 if number % 20 == 0 => {
                 let begun = Instant::now();
                 let answer = changed(folder, &apply(&title, Some(1000), None));
@@ -175,7 +177,7 @@ fn a_hundred_applies_end_at_the_last_confirmed_policy() {
                 drop(stream);
                 assert_eq!(engine.world().running, confirmed);
             }
-            // By its condition.
+            // Reverted by its condition.
             2 => {
                 let condition = Some("class.voice.sojourn.p99 > 50ms");
                 let answer = changed(folder, &apply(&title, None, condition));
@@ -346,7 +348,7 @@ fn a_start_takes_the_confirmed_policy_unless_it_is_fresh() {
     assert_eq!(changed(folder, &Request::Rollback { steps: Some(1) }).origin, "rollback to 2");
     assert_eq!(engine.world().running, "second");
     server.stop();
-    // Neither file is whole: an error that says so, and a way on.
+    // Neither file is whole: the error names the damage and a remedy.
     for name in ["history", "history.copy"] {
         fs::write(folder.join(name), "torn").expect("written");
     }
@@ -374,7 +376,7 @@ fn bad_requests_are_answered_and_harm_no_other() {
     assert_eq!(lines.len(), 3, "{answers}");
     assert!(lines[0].contains("no request") && lines[1].contains("nothing is on trial"), "{answers}");
     assert!(lines[2].starts_with("{\"status\":"), "{answers}");
-    // Longer than is read.
+    // A request longer than the limit.
     let mut long = UnixStream::connect(folder.join(SOCKET)).expect("a router");
     let portion = vec![b'x'; 1 << 20];
     let mut sent = 0;
@@ -385,7 +387,7 @@ fn bad_requests_are_answered_and_harm_no_other() {
     let mut answer = String::new();
     let _ = long.read_to_string(&mut answer);
     assert!(answer.contains("a request has at most"), "{answer}");
-    // More connections than are kept, all silent.
+    // More connections than the limit, all silent.
     let idle: Vec<UnixStream> =
         (0..50).map(|_| UnixStream::connect(folder.join(SOCKET)).expect("a router")).collect();
     changed(folder, &apply("second", None, None));

@@ -1,4 +1,4 @@
-//! Frames leave the router as they came: every byte, in order, both ways, in every mode.
+//! Frames leave the router as they arrived: every byte, in order, both ways, in every mode.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -15,10 +15,10 @@ use lockgate_dataplane::socket::SocketChoice;
 use lockgate_engine::units::Duration as Patience;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Longest wait for what the watchdog does each second.
+/// Limit on waiting for the watchdog, which polls the interfaces each second.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Longest frame, in bytes, of an MTU of 1500 with a VLAN tag.
+/// Length of the longest frame with a VLAN tag at an MTU of 1500, in bytes.
 const LONGEST: usize = 1_518;
 
 const BRIDGE: &str = r#"
@@ -65,7 +65,7 @@ fn pass(network: &Network, from: usize, sockets: SocketChoice, rounds: usize) {
     }
 }
 
-/// Expects that one frame passes without the router.
+/// Expects that one frame passes through the kernel alone.
 fn pass_by_kernel(network: &Network) {
     let mut sender = network.open(0, SocketChoice::Packet, LONGEST);
     let mut receiver = network.open(1, SocketChoice::Packet, LONGEST);
@@ -93,7 +93,7 @@ fn frames_pass_a_bridge_byte_for_byte() {
         let links = network.links();
         assert!(!links.iter().any(|link| link.name.starts_with("lg")), "{links:?}");
         assert!(links.iter().all(|link| link.xdp == XdpMode::Absent), "{links:?}");
-        // The bridge that takes over now.
+        // The bridge that forwards once the router has ended.
         let bridge = links.iter().find(|link| link.kind == "bridge").expect("a bridge");
         assert!(links.iter().filter(|link| link.controller == Some(bridge.index)).count() == 2);
     }
@@ -127,7 +127,7 @@ fn each_receive_queue_has_a_socket_or_the_kernel_has_the_interface() {
     sched_setaffinity(None, &everywhere).expect("as before");
     assert_eq!(router.stop().expect("drained").total(), 0);
 
-    // One queue at the start, and a second later: it would pass the router by.
+    // One queue at the start, two a second later: the second one would bypass the router.
     let one = network.hosts[0].inside(|| set_queues(HOSTS[0], Queues { receive: 1, transmit: 1 }));
     one.expect("entered").expect("fewer");
     assert!(set(1));

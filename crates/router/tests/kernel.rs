@@ -1,4 +1,5 @@
-//! Modes `egress` and `ingress`: the kernel routes, the router queues what leaves or arrives by an interface.
+//! Modes `egress` and `ingress`: the kernel routes, the router queues frames that leave or arrive by an
+//! interface.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -25,8 +26,8 @@ queue.q = {{ kind = "fifo", limit = "2000p" }}
     )
 }
 
-/// Sends `count` datagrams of 1000 bytes from one host to the other. Returns the contents that arrived,
-/// and the time from the first to the last.
+/// Sends `count` datagrams of 1000 bytes from one host to the other. Returns the numbers of those that
+/// arrived, and the time from the first arrival to the last.
 fn send(network: &Network, from: usize, count: u32) -> (Vec<u32>, Duration) {
     let to = (HOST_ADDRESSES[1 - from], 5_000);
     let receiver =
@@ -79,7 +80,7 @@ fn what_leaves_or_arrives_is_queued_at_the_rate_and_nothing_is_lost() {
         let (mut router, told) = network.start(&policy(mode, attach, io));
         let (numbers, took) = send(&network, usize::from(mode == "ingress"), 1_000);
         let millis = took.as_secs_f64() * 1e3;
-        // 999 frames of 1042 bytes at 20 Mbit/s: 416.4 ms, and more on a machine that is busy otherwise.
+        // 999 frames of 1042 bytes at 20 Mbit/s: 416.4 ms; longer on a busy machine.
         assert!((410.0..5_000.0).contains(&millis), "{what}: {millis} ms");
         assert_eq!(numbers, (0..1_000).collect::<Vec<_>>(), "{what}");
         std::thread::sleep(Duration::from_millis(1_100));

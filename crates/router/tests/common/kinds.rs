@@ -1,6 +1,6 @@
 //! Kinds of frames that a network carries.
 
-/// Kinds of frames: what stands between the Ethernet addresses and the payload.
+/// Kinds of frames: name, and the bytes between the Ethernet addresses and the payload.
 pub(crate) fn kinds() -> Vec<(&'static str, Vec<u8>)> {
     kinds_from(1)
 }
@@ -76,7 +76,7 @@ pub(crate) fn kinds_from(host: u8) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Frame number `number` of a kind, of a length and to an address that vary with it.
+/// Returns frame number `number` of a kind. Its length and its destination address vary with the number.
 pub(crate) fn frame(kind: &[u8], number: usize, longest: usize) -> Vec<u8> {
     let destinations: [[u8; 6]; 5] = [
         [2, 0, 0, 0, 0, 2],

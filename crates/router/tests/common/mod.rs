@@ -36,7 +36,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Makes it with an MTU; `None` where this user may not, which is noted as skipped.
+    /// Makes the network with an MTU; `None`, noted as skipped, if this user may not.
     pub(crate) fn make(mtu: u32) -> Option<Self> {
         if !may_make_namespaces() {
             skipped::skipped("this user may not make network namespaces");
@@ -72,7 +72,7 @@ impl Network {
         Some(network)
     }
 
-    /// Starts a router with a policy. Returns it, and what it tells.
+    /// Starts a router with a policy. Returns the router and its messages.
     pub(crate) fn start(&self, policy: &str) -> (Router, Arc<Mutex<Vec<String>>>) {
         let told = Arc::new(Mutex::new(Vec::new()));
         let telling = told.clone();
@@ -109,8 +109,8 @@ pub(crate) fn policy_of(text: &str) -> Policy {
     read_policy(text, "policy.toml").unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
-/// Expects that a router told nothing but that the other ends of its veths, which are in namespaces without a
-/// name, cannot be examined. That matters to programs in the driver alone.
+/// Expects no messages from a router except doubts about veths: their other ends are in namespaces without a
+/// name and cannot be examined, which matters to programs in the driver alone.
 pub(crate) fn expect_doubts(told: &[String], attach: &str, interfaces: usize) {
     let expected = if attach == "xdp" { interfaces } else { 0 };
     let doubts = told.iter().filter(|line| line.contains("offloads cannot be read")).count();
@@ -159,14 +159,14 @@ impl Network {
         }
     }
 
-    /// Lets the hosts finish their frames themselves, as those that a cable carries are.
+    /// Makes the hosts finish their frames themselves (offloads off), as frames on a cable are.
     pub(crate) fn whole_frames(&self) {
         for (host, name) in self.hosts.iter().zip(HOSTS) {
             host.inside(|| switch_off_offloads(name)).expect("entered").expect("off");
         }
     }
 
-    /// Puts both hosts in one network, as a bridge between them makes it.
+    /// Gives both hosts addresses in one network, for a bridge between them.
     pub(crate) fn join(&self) {
         for (last, (host, name)) in (1..).zip(self.hosts.iter().zip(HOSTS)) {
             let address = [10, 3, 0, last].into();
