@@ -119,7 +119,7 @@ impl MonotonicClock {
 }
 
 /// Offset of the wall clock from a monotonic one, in nanoseconds. The kernel stamps packets by the wall
-/// clock, which may step: refresh it often. The default is 0: both began in 1970.
+/// clock, which may step, so the offset must be measured often. The default is 0: both clocks start in 1970.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WallOffset(i128);
 
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(offset.to_monotonic(3, 0), Instant::ZERO, "never before its zero");
         assert_eq!(offset.millis_of_day(Instant::from_picos(2_345_999_999_000)), 1_002_346);
         assert_eq!(WallOffset(-1).millis_of_day(Instant::ZERO), 86_399_999, "the day before");
-        // Both clocks advance between the readings, so the two agree only within that time.
+        // Both clocks advance between the readings, so that they agree only to within that time.
         let clock = MonotonicClock::start();
         let early = clock.now();
         let wall = system::wall();

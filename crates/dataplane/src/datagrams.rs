@@ -30,7 +30,7 @@ pub fn enable_time_stamps(socket: &UdpSocket) -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Buffers for a batch of datagrams, of each of which the first `LOOK` bytes are read.
+/// Buffers for a batch of datagrams. Of each datagram, only the first `LOOK` bytes are kept.
 pub struct DatagramBatch<const LOOK: usize> {
     looks: Box<[[u8; LOOK]; BATCH]>,
     controls: Box<[Control; BATCH]>,
@@ -55,8 +55,8 @@ impl<const LOOK: usize> DatagramBatch<LOOK> {
         }
     }
 
-    /// Replaces the contents by what has arrived at `socket`, up to [`BATCH`] datagrams. Non-blocking. Returns
-    /// how many.
+    /// Replaces the contents by the datagrams that have arrived at `socket`, up to [`BATCH`]. Non-blocking.
+    /// Returns their number.
     pub fn receive(&mut self, socket: &UdpSocket) -> usize {
         // SAFETY: an I/O vector is a pointer and a length, for which zero is a value.
         let mut vectors: [libc::iovec; BATCH] = unsafe { core::mem::zeroed() };
@@ -76,7 +76,7 @@ impl<const LOOK: usize> DatagramBatch<LOOK> {
                 socket.as_raw_fd(),
                 self.messages.as_mut_ptr(),
                 BATCH as u32,
-                // Returns the full length, although only the first bytes are copied.
+                // Makes the kernel return the full length, although only the first bytes are copied.
                 libc::MSG_DONTWAIT | libc::MSG_TRUNC,
                 core::ptr::null_mut(),
             )
@@ -110,7 +110,7 @@ impl<const LOOK: usize> DatagramBatch<LOOK> {
     pub fn arrival(&self, index: usize) -> Option<(i64, u32)> {
         let header = &raw const self.messages[..self.count][index].msg_hdr;
         // SAFETY: the kernel has filled in the control messages of this header and their length; the walk
-        // stays within that length, and a time stamp is read only where the message is one and as long.
+        // stays within that length, and a time stamp is read only from a message of that type and length.
         unsafe {
             let mut control = libc::CMSG_FIRSTHDR(header);
             while !control.is_null() {

@@ -20,7 +20,7 @@ pub struct Arrival {
     pub slot: u64,
 }
 
-/// Why an interface took no further frame.
+/// Reason why an interface did not take a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
     /// Its queue is full: the frame may be sent later.
@@ -36,7 +36,7 @@ pub enum Stopped {
 pub struct Sent {
     /// Number of the first frames that were taken.
     pub taken: usize,
-    /// Why the frame after them was not; `None` if all were taken.
+    /// Reason why the frame after them was not taken; `None` if all were.
     pub stopped: Option<Stopped>,
 }
 
@@ -55,7 +55,7 @@ pub trait Dataplane {
     /// [`now`](Self::now).
     fn next_arrival(&mut self, interface: usize) -> Option<Instant>;
 
-    /// Passes that frame, if any, to `take` and removes it.
+    /// Passes the next frame, if any, to `take`, and removes it.
     fn take_frame(&mut self, interface: usize, take: &mut dyn FnMut(&[u8]));
 
     /// Transmits frames by an interface, in order, until the kernel refuses one.
@@ -64,14 +64,15 @@ pub trait Dataplane {
     /// If the interface is gone.
     fn transmit(&mut self, interface: usize, frames: &[&[u8]]) -> Result<Sent, InterfaceError>;
 
-    /// Returns when a frame has arrived or `until` is near; at once if it is very near. The caller repeats
-    /// it.
+    /// Waits until a frame arrives or shortly before `until`; returns at once if `until` is very near.
+    /// Callers repeat it until the time has come.
     ///
     /// # Errors
     /// If an interface is gone.
     fn wait(&mut self, until: Instant) -> Result<(), InterfaceError>;
 
-    /// Returns the frames lost so far because a receive ring was full.
+    /// Returns the number of frames lost because a receive ring was full. To be called once, at the end: the
+    /// counter of a packet socket restarts at each call.
     fn overruns(&mut self) -> u64;
 
     /// Receives up to [`BATCH`] frames into `slab`, in order of arrival over all interfaces, and replaces the

@@ -116,7 +116,7 @@ pub struct Queues {
 /// Returns the name of the driver of an interface of this thread's namespace.
 ///
 /// # Errors
-/// If the interface does not exist, or its driver does not tell.
+/// If the interface does not exist, or its driver does not report a name.
 pub fn driver(name: &str) -> io::Result<String> {
     let mut info = DriverInfo { command: GET_DRIVER, driver: [0; 32], rest: [0; 160] };
     call(name, &mut info)?;
@@ -124,7 +124,8 @@ pub fn driver(name: &str) -> io::Result<String> {
     Ok(driver.to_string_lossy().into_owned())
 }
 
-/// Returns the active queues of an interface of this thread's namespace; `None` if its driver does not tell.
+/// Returns the active queues of an interface of this thread's namespace; `None` if its driver does not report
+/// them.
 ///
 /// # Errors
 /// If the interface does not exist.
@@ -140,7 +141,8 @@ pub fn queues(name: &str) -> io::Result<Option<Queues>> {
     }
 }
 
-/// Sets the numbers of active queues of an interface of this thread's namespace, whose queues are not combined.
+/// Sets the numbers of active queues of an interface of this thread's namespace. Its queues must not be
+/// combined ones.
 ///
 /// # Errors
 /// If the interface does not exist, or its driver refuses.
@@ -152,7 +154,8 @@ pub fn set_queues(name: &str, queues: Queues) -> io::Result<()> {
     call(name, &mut channels)
 }
 
-/// Returns the speed of the link in Mbit/s, as the driver tells it; `None` if it has none or does not tell.
+/// Returns the speed of the link in Mbit/s, as the driver reports it; `None` if it has none or does not
+/// report it.
 ///
 /// # Errors
 /// If the interface does not exist.
@@ -190,8 +193,8 @@ pub fn offloads(name: &str) -> io::Result<Vec<&'static str>> {
 /// Switches off the offloads of an interface of this thread's namespace: checksums, scatter-gather, TSO, GSO,
 /// GRO.
 ///
-/// With them a kernel hands packets of 64 kB with checksums left to hardware to a veth, which passes them on
-/// unchanged.
+/// Otherwise a kernel passes packets of up to 64 kB, whose checksums are left to hardware, to a veth, which
+/// passes them on unchanged.
 ///
 /// # Errors
 /// If the kernel refuses, unless the interface lacks the feature.

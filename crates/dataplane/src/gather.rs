@@ -1,12 +1,13 @@
-//! Interrupt moderation: while many frames arrive, a thread sleeps for a short time instead of until the next
-//! frame, and finds several.
+//! Interrupt moderation: while many frames arrive, a thread sleeps for a fixed short time instead of until
+//! the next frame, and then handles several frames at once.
 //!
-//! A wake-up costs both processors more than a frame: a switch of threads here, an interrupt to this processor
-//! there. A thread that sleeps without waiting for frames costs the arriving ones nothing (decision 107).
+//! A wake-up costs more than a frame on both processors: a thread switch on this one, an interrupt sent by
+//! the other. A thread that sleeps by a timer, without waiting for frames, causes no such interrupts
+//! (decision 107).
 
 use lockgate_engine::units::{Duration, Instant};
 
-/// Frames that are to be expected in a sleep, at least.
+/// Least expected number of frames for which a thread sleeps.
 const LEAST: u64 = 3;
 
 /// Rate of the frames since the last wait.
@@ -19,7 +20,7 @@ pub(crate) struct Gather {
 }
 
 impl Gather {
-    /// Creates one with this sleep; zero: a thread always waits for frames.
+    /// Creates a moderator with this sleep; with zero, a thread always waits for frames.
     pub(crate) fn new(sleep: Duration) -> Self {
         Self { sleep, frames: 0, since: Instant::ZERO }
     }
@@ -30,8 +31,8 @@ impl Gather {
         self.frames += 1;
     }
 
-    /// Returns the sleep of a wait that begins at `now`, if several frames are to be expected in it; `None` if
-    /// the thread should wait for frames.
+    /// Returns the sleep to use at `now`, if several frames are expected during it; `None` if the thread
+    /// should wait for frames.
     pub(crate) fn sleep(&mut self, now: Instant) -> Option<Duration> {
         let frames = core::mem::take(&mut self.frames);
         let passed = now.since(core::mem::replace(&mut self.since, now));
@@ -54,13 +55,13 @@ mod tests {
         let sleep = Duration::from_micros(50);
         let mut gather = Gather::new(sleep);
         assert_eq!(gather.sleep(at(1_000)), None, "nothing came");
-        // 3 in 50 us.
+        // 3 frames in 50 us.
         (0..3).for_each(|_| gather.on_frame());
         assert_eq!(gather.sleep(at(1_050)), Some(sleep));
         (0..3).for_each(|_| gather.on_frame());
         assert_eq!(gather.sleep(at(1_101)), None, "slower than that");
         assert_eq!(gather.sleep(at(1_102)), None, "the frames before do not count again");
-        // A burst after a pause is not a stream.
+        // A burst after a pause is not a steady stream.
         (0..30).for_each(|_| gather.on_frame());
         assert_eq!(gather.sleep(at(11_102)), None);
         let mut never = Gather::new(Duration::ZERO);

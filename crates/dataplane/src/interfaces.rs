@@ -8,9 +8,8 @@
 //! All of it runs on one thread. Invariant: nothing but [`Dataplane::wait`] blocks, and that has a deadline.
 //! Decision 050 says when frames go by `AF_XDP`, decision 068 why a warm-up frame precedes a deadline after a
 //! long sleep.
-//!
-//! Cost: a wait sleeps until [`Options::spin`] before its deadline and spins the rest, because a sleep ends late. It
-//! allocates nothing.
+//! Cost: a wait sleeps until [`Options::spin`] before its deadline and spins for the rest, because sleeps end
+//! late. A wait allocates nothing.
 
 use core::hint::spin_loop;
 
@@ -35,8 +34,8 @@ pub const SPIN: Duration = Duration::from_micros(60);
 /// Early wake-up after a long sleep, with room for a warm-up frame.
 const SPIN_LONGER: Duration = Duration::from_micros(120);
 
-/// Sleep after which a warm-up frame is sent. A thread without such sleeps is busy, and would not sleep at
-/// all if it woke earlier.
+/// Sleep after which a warm-up frame is sent. A thread with only shorter sleeps is busy: if it woke earlier
+/// for a warm-up frame, it would not sleep at all.
 const LONG: Duration = Duration::from_millis(1);
 
 /// Longest warm-up frame, in bytes.
@@ -72,7 +71,8 @@ pub enum Traffic<'a> {
     Both,
     /// Sent frames. Arrivals are left to the kernel.
     Sent,
-    /// Frames that this redirection of the same interface hands over, and sent ones. The sockets are `AF_XDP`.
+    /// Sent frames, and arriving ones that this redirection of the same interface hands over. The sockets are
+    /// `AF_XDP`.
     Redirected(&'a XdpRedirection),
 }
 
@@ -141,8 +141,8 @@ pub struct Interfaces {
     gather: Gather,
 }
 
-/// Opens a socket on each interface, those that receive all of one kind. If that is not `AF_XDP`, the second
-/// value says why.
+/// Opens a socket on each interface; all sockets that receive are of one kind. If that kind is not `AF_XDP`,
+/// the second value is the reason.
 fn open_sockets(
     endpoints: &[Endpoint<'_>],
     longest: usize,
@@ -173,8 +173,8 @@ fn open_sockets(
 }
 
 impl Interfaces {
-    /// Opens the interfaces called `names` in the namespace of this thread, all by one kind of socket. Their
-    /// index is that in `names`, their time that of `clock`.
+    /// Opens the interfaces called `names` in the namespace of this thread, all by one kind of socket. An
+    /// interface's index is its index in `names`. Times are those of `clock`.
     ///
     /// # Errors
     /// If an interface does not exist, or the kernel refuses the socket.
@@ -184,7 +184,7 @@ impl Interfaces {
         Self::open_endpoints(&endpoints, options, clock)
     }
 
-    /// Opens interfaces of several namespaces as [`open`](Self::open) does. Those that only send do so by
+    /// Opens interfaces of several namespaces as [`open`](Self::open) does. Endpoints that only send use
     /// packet sockets, whatever the others use.
     ///
     /// # Errors
@@ -224,13 +224,13 @@ impl Interfaces {
         self.packet_sockets.as_ref()
     }
 
-    /// Gives the calling thread, which must be the one that waits, low wake-up latency and real-time priority
-    /// while it sleeps often enough.
+    /// Gives the calling thread, which must be the one that calls [`wait`](Dataplane::wait), low wake-up
+    /// latency, and real-time priority while it sleeps often enough.
     pub fn prioritise(&mut self, priority: RealTimePriority) {
         self.thread = Some(RealTimeThread::new(priority));
     }
 
-    /// Returns the error of an interface that is gone, by the index of its descriptor among all.
+    /// Returns the error of the interface to which a descriptor belongs. `descriptor` is an index among all.
     fn gone(&self, descriptor: usize) -> InterfaceError {
         let mut owners = self.sockets.iter().flat_map(|socket| {
             let count = socket.descriptors().len();
@@ -285,8 +285,8 @@ impl Dataplane for Interfaces {
         if at <= self.latest {
             return Some(at);
         }
-        // Newer than the cached time. Clamped to the clock, because a step of the wall clock would put it in
-        // the future.
+        // The arrival is later than the cached time. It is clamped to the clock, because a step of the wall
+        // clock could put it into the future.
         Some(at.min(self.clock.now()))
     }
 

@@ -1,4 +1,4 @@
-//! Frame I/O on Linux: the network interfaces of this machine, and what a program on time needs beside them.
+//! Frame I/O on Linux: the network interfaces of this machine, and the means to be punctual.
 //!
 //! ```text
 //! Netlink, ethtool, Namespace     find and configure interfaces; xdp_features: what their drivers can do
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Start at [`Interfaces::open`](interfaces::Interfaces::open). This is the only crate with `unsafe` code.
-//! On other systems than Linux it has the clock, the slab and the mailbox, and the trait
+//! On other platforms than Linux it has only the clock, the slab and the mailbox, and the trait
 //! [`Dataplane`](dataplane::Dataplane) for simulated interfaces.
 //!
 //! ```

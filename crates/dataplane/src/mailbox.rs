@@ -8,8 +8,9 @@
 //! A real-time thread must never wait for an ordinary one: if real-time threads take every processor, the
 //! ordinary one never runs. The standard library's channel does wait: a receiver that finds a half-written
 //! message yields until the message is whole, and a yield lets only threads of the same priority run. Here
-//! the reader tries the lock, and if it is taken returns no message; it gets them at the next call. A writer
-//! that must not wait has an outbox, which keeps its messages until the lock is free.
+//! the reader only tries the lock: while another thread holds it, the reader gets no message, and gets all of
+//! them at a later call. A writer that must not block has an outbox, which keeps its messages until the lock
+//! is free.
 
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 

@@ -56,7 +56,7 @@ impl AsFd for Namespace {
     }
 }
 
-/// Returns the namespaces that `ip netns` has given a name, as far as they may be opened.
+/// Returns the namespaces that `ip netns` has named, except those that this process may not open.
 pub fn named_namespaces() -> Vec<(String, Namespace)> {
     let entries = fs::read_dir("/run/netns").into_iter().flatten().flatten();
     let open = |entry: fs::DirEntry| {
@@ -90,7 +90,7 @@ pub fn unshare_mounts_and_processes() -> rustix::io::Result<()> {
     unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)
 }
 
-/// Returns whether this process may make network namespaces as it is. Starts no thread.
+/// True if this process may make network namespaces without entering a user namespace. Starts no thread.
 pub fn may_make_namespaces() -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
 }

@@ -65,11 +65,12 @@ pub struct Link {
     pub kind: String,
     /// Index of the bridge, bond or other interface that it is a port of.
     pub controller: Option<u32>,
-    /// Number of receive queues that it has room for; 0 if the kernel does not tell.
+    /// Number of receive queues that the device can have; 0 if the kernel does not report it.
     pub receive_queues: u32,
     /// Index of the other end of a veth, or of the interface below.
     pub peer: Option<u32>,
-    /// Number of that one's namespace in this one ([`Netlink::number_of`]); `None` if it is this one.
+    /// Identifier, in this namespace, of the peer's namespace ([`Netlink::number_of`]); `None` if it is the
+    /// same namespace.
     pub peer_namespace: Option<i32>,
 }
 
@@ -129,7 +130,8 @@ impl Netlink {
         Ok(links)
     }
 
-    /// Returns the number by which links of this namespace name another one; `None` if none of them does.
+    /// Returns the identifier by which links of this namespace refer to another namespace; `None` if no link
+    /// does.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -162,8 +164,8 @@ impl Netlink {
         self.ask("make a veth pair", RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Adds a bridge that forwards all link-local groups but those that IEEE 802.1D keeps, and does not look
-    /// at multicast. It is down, and has no ports.
+    /// Adds a bridge that forwards all link-local groups except those that the kernel refuses to forward, and
+    /// that does not snoop multicast. It is down and has no ports.
     ///
     /// # Errors
     /// If the kernel refuses, for example because the name is taken.
@@ -182,7 +184,7 @@ impl Netlink {
         self.ask("make a bridge", RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Makes an interface a port of the bridge with this index, or of none.
+    /// Makes an interface a port of the bridge with index `bridge`; `None` removes it from its bridge.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -216,12 +218,13 @@ impl Netlink {
         quiet.header.index = link.header.index;
         let no_address = AfSpecUnspec::Inet6(vec![AfSpecInet6::AddrGenMode(In6AddrGenMode::None)]);
         quiet.attributes.push(LinkAttribute::AfSpecUnspec(vec![no_address]));
-        // A kernel without IPv6 refuses this, and does not need it.
+        // A kernel without IPv6 refuses this setting and does not need it.
         let _ = self.ask("set up an interface", RouteNetlinkMessage::SetLink(quiet), 0);
         self.ask("bring up an interface", RouteNetlinkMessage::SetLink(link), 0)
     }
 
-    /// Gives an interface the address `address/prefix_length`, which must be unique in its network.
+    /// Gives an interface the address `address/prefix_length`. The address must be unique in its network,
+    /// because duplicate address detection is off.
     ///
     /// # Errors
     /// If the kernel refuses, for example because it has the address.
@@ -230,14 +233,14 @@ impl Netlink {
         message.header.index = index_of(name)?;
         message.header.family = family(address);
         message.header.prefix_len = prefix_length;
-        // No duplicate address detection: the address is unique.
+        // No duplicate address detection: the address is unique by contract.
         message.header.flags = AddressHeaderFlags::Nodad;
         message.attributes.push(AddressAttribute::Address(address));
         message.attributes.push(AddressAttribute::Local(address));
         self.ask("set an address", RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Adds a permanent neighbour, so that nothing waits for address resolution.
+    /// Adds a permanent neighbour, so that no packet waits for address resolution.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -255,8 +258,8 @@ impl Netlink {
         self.ask("set a neighbour", RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Adds a default route by `gateway`, which need not be in a network of the interface. Connections begin
-    /// with `initial_window` segments, if given.
+    /// Adds a default route by `gateway`, which need not be in a network of the interface. `initial_window`
+    /// is the initial congestion window of its connections, in segments.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -287,8 +290,8 @@ impl Netlink {
         self.exchange(message, flags, &mut |_| {}).map_err(|error| Refusal::new(what, error))
     }
 
-    /// Sends a request, passes the objects of the answer to `take`, and waits for the end of the answer or its
-    /// acknowledgement (blocking).
+    /// Sends a request, passes the objects of the answer to `take`, and blocks until the answer has ended or
+    /// is acknowledged.
     fn exchange(
         &mut self,
         message: RouteNetlinkMessage,

@@ -20,8 +20,8 @@ impl PollSet {
         Self(sources.map(entry).collect())
     }
 
-    /// Waits until one of them is readable or failed, a signal arrives, or `timeout` has passed. Returns true
-    /// if the time has passed.
+    /// Waits until a descriptor is readable or has failed, a signal arrives, or `timeout` has passed. Returns
+    /// true if the timeout has passed.
     pub(crate) fn wait(&mut self, timeout: Duration) -> io::Result<bool> {
         let nanos = timeout.as_picos() / 1_000;
         let timeout = libc::timespec {

@@ -1,8 +1,8 @@
 //! Real-time thread: minimal timer slack, and real-time priority if permitted.
 //!
-//! A thread that sleeps most of the time gets real-time priority, so that it wakes on time on a busy machine.
-//! Without sleep it would starve everything else, until the kernel throttles it for 50 ms each second; it
-//! therefore gives its priority up while it has no time to sleep.
+//! A thread that sleeps most of the time gets real-time priority, so that it wakes punctually on a busy
+//! machine. A thread that never sleeps would starve all others until the kernel throttles it for 50 ms in
+//! each second. It therefore gives up the priority while it has no time to sleep.
 #![allow(unsafe_code, reason = "sched_setscheduler")]
 
 use lockgate_engine::units::{Duration, Instant};
@@ -10,7 +10,7 @@ use lockgate_engine::units::{Duration, Instant};
 /// Minimum time without real-time priority after giving it up.
 const GIVEN_UP: Duration = Duration::from_millis(10);
 
-/// A shorter wait does not count as sleep: there was work already.
+/// Shortest wait that counts as sleep: after a shorter one there was work already.
 const SLEEP: Duration = Duration::from_micros(20);
 
 /// Real-time priority of a thread.
@@ -77,7 +77,8 @@ impl RealTimeThread {
     }
 }
 
-/// Sets the calling thread's scheduling policy; its children start with the default. Returns whether it was
+/// Sets the calling thread's scheduling policy; its child processes start with the default one. Returns true
+/// if it was permitted.
 /// permitted.
 fn schedule(policy: libc::c_int, priority: i32) -> bool {
     let parameters = libc::sched_param { sched_priority: priority };

@@ -6,8 +6,9 @@
 //! Redirection::reinsert(lg0 -> eth0)     frames that arrive at lg0 arrive at eth0, past `incoming`
 //! ```
 //!
-//! Each is a program attached by a BPF link: dropped, or with the process gone, frames take the kernel's own
-//! way again. Frames that a packet socket sends past the kernel's queues do not meet `outgoing`.
+//! Each is a program attached by a BPF link: if it is dropped, or the process has ended, frames take the
+//! kernel's own way again. `outgoing` does not redirect frames that a packet socket sends past the kernel's
+//! queues.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -26,7 +27,7 @@ const MARK: i16 = 8;
 const REDIRECT: i32 = 23;
 const WAY_IN: i32 = 1;
 
-/// Result of a program: the next program, or the kernel, decides.
+/// Result of a program that leaves the frame to the next program, or to the kernel.
 const NEXT: i32 = -1;
 
 /// Attached redirection; detached on drop.
@@ -38,7 +39,8 @@ pub struct Redirection {
 }
 
 impl Redirection {
-    /// Redirects what the kernel sends by interface `from` to leave by `to`. Both are of this thread's
+    /// Redirects the frames that the kernel sends by interface `from`: they leave by `to`. Both are of this
+    /// thread's namespace.
     /// namespace.
     ///
     /// # Errors
@@ -47,7 +49,8 @@ impl Redirection {
         Self::attach(from, AttachType::TcxEgress, &redirect(index_of(to)?, 0))
     }
 
-    /// Redirects what arrives at interface `from` to leave by `to`, unless it was put back.
+    /// Redirects the frames that arrive at interface `from`: they leave by `to`, except those that
+    /// [`reinsert`](Self::reinsert) has put back.
     ///
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
@@ -68,8 +71,9 @@ impl Redirection {
         Self::attach(from, AttachType::TcxIngress, &program)
     }
 
-    /// Puts what arrives at interface `from` back: it arrives at `to`, behind the driver. `is_last` says that
-    /// no [`incoming`](Self::incoming) follows there, which would need a mark to let it pass.
+    /// Puts back the frames that arrive at interface `from`: they arrive again at `to`, behind the driver.
+    /// `is_last` is true if no [`incoming`](Self::incoming) program is attached at `to`: the frames then need
+    /// no mark.
     ///
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).

@@ -122,7 +122,8 @@ impl FrameSocket {
         }
     }
 
-    /// Returns the frames lost because a ring or the slots were full.
+    /// Returns the number of frames lost because a ring or the slots were full: since the last call for a
+    /// packet socket, since it was opened for `AF_XDP`.
     pub(crate) fn overruns(&self) -> u64 {
         match self {
             Self::Packet(socket) => socket.overruns(),

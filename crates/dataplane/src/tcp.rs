@@ -1,4 +1,4 @@
-//! TCP socket options without a safe call elsewhere, and the state of a connection by `TCP_INFO`.
+//! TCP socket options for which no safe wrapper exists, and the state of a connection by `TCP_INFO`.
 #![allow(unsafe_code, reason = "setsockopt and getsockopt of IPPROTO_TCP")]
 
 use std::io;
@@ -24,13 +24,13 @@ pub struct TcpState {
     pub cwnd: Bytes,
     /// Slow start threshold; `None` if infinite.
     pub ssthresh: Option<Bytes>,
-    /// Sent, and neither acknowledged nor selectively acknowledged.
+    /// Payload that was sent and is neither acknowledged nor selectively acknowledged.
     pub in_flight: Bytes,
     /// Smoothed round-trip time; `None` before the first measurement.
     pub rtt: Option<Duration>,
     /// Retransmission timeout.
     pub rto: Duration,
-    /// Segments sent again since the connection began.
+    /// Segments retransmitted since the connection began.
     pub retransmissions: u64,
 }
 
@@ -89,8 +89,8 @@ pub fn set_minimum_rto(socket: impl AsFd, least: Duration) -> io::Result<()> {
     set_option(socket, RTO_MIN_US, u32::try_from(micros).unwrap_or(u32::MAX))
 }
 
-/// Chooses the first sequence number of a socket that is not connected: under repair it takes the end of its
-/// queue, and the SYN uses it. The kernel treats 0 as not chosen.
+/// Sets the first sequence number of a socket that is not connected. In repair mode the option sets the end
+/// of the send queue, and the SYN uses that number. The kernel treats 0 as not chosen.
 ///
 /// # Errors
 /// Without `CAP_NET_ADMIN`, or if the kernel was built without `CONFIG_CHECKPOINT_RESTORE`.

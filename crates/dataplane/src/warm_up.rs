@@ -6,17 +6,17 @@
 //!                                     |<------- up to 120 us -------->|
 //! ```
 //!
-//! After some milliseconds of sleep the code and data of sending (the system call, the device's queue, the
-//! veth, the receiving side) are in no cache. The first frame then takes 5 to 10 us longer than one in a row
-//! of frames, and not by a constant. A frame through a second pair of veths takes the same path of the kernel
-//! and warms it (decision 068).
+//! After some milliseconds of sleep the code and data of the send path (the system call, the device's queue,
+//! the veth, the receiving side) are in no cache. The first frame then takes 5 to 10 us longer than a frame
+//! within a series, and the difference varies. A frame through a second veth pair takes the same path through
+//! the kernel and warms it (decision 068).
 
 use lockgate_engine::units::Duration;
 
 use crate::MacAddress;
 use crate::socket::FrameSocket;
 
-/// Least time before a deadline in which a warm-up frame is sent: a cold one takes up to 15 us.
+/// Least time before a deadline in which a warm-up frame is sent: with cold caches it takes up to 15 us.
 const LEAST: Duration = Duration::from_micros(20);
 
 /// Ethernet type for experiments (IEEE Std 802, "local experimental"): the kernel has no handler for it.
@@ -30,8 +30,8 @@ pub(crate) struct WarmUp {
 }
 
 impl WarmUp {
-    /// Creates one that sends frames of `length` bytes (at least 60) by `socket`, whose interface leads to the
-    /// unused one with the address `far`.
+    /// Creates a sender of warm-up frames of `length` bytes (at least 60). `socket` belongs to one end of the
+    /// unused pair; `far` is the address of the other.
     pub(crate) fn new(socket: FrameSocket, far: MacAddress, length: usize) -> Self {
         let mut frame = vec![0; length.max(60)];
         frame[..6].copy_from_slice(&far);
@@ -54,7 +54,7 @@ impl WarmUp {
     #[inline]
     pub(crate) fn go(&mut self, spare: Duration) {
         if core::mem::take(&mut self.is_due) && spare > LEAST {
-            // On an error the frame that is due fails too, and that one reports it.
+            // Ignored: if the interface has failed, sending the due frame fails too and reports it.
             let _ = self.socket.send(&[&self.frame]);
         }
     }

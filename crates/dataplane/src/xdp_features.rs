@@ -41,7 +41,8 @@ pub struct XdpFeatures {
     pub has_fragments: bool,
 }
 
-/// Returns the features of an interface of this thread's namespace; `None` if the kernel does not tell.
+/// Returns the features of an interface of this thread's namespace; `None` if the kernel does not report
+/// them.
 ///
 /// # Errors
 /// If there is no such interface, or the kernel refuses.

@@ -4,8 +4,9 @@
 //! load -> [sockets are opened] -> attach <-> detach        the program is attached from the first `attach` on
 //! ```
 //!
-//! While detached the program lets frames pass: they take the kernel's way without a reset of the device,
-//! which a change of its program is to many drivers. The process gone, the kernel detaches the program.
+//! While detached, the program stays attached to the driver and lets frames pass. Many drivers reset the
+//! device when its program changes; this way frames take the kernel's way without a reset. If the process
+//! ends, the kernel detaches the program.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -41,7 +41,7 @@ struct SetInfo {
 struct Features {
     command: u32,
     blocks: u32,
-    /// Which features to change, and to what, 32 in a block.
+    /// Bits of the features to change, and their new values, 32 features a block.
     changes: [[u32; 2]; MOST / 32],
 }
 
@@ -50,7 +50,8 @@ struct Features {
 struct States {
     command: u32,
     blocks: u32,
-    /// Which features can be changed, are requested, are on, and never change, 32 in a block.
+    /// Bits of the features that can be changed, are requested, are on, and never change, 32 features a
+    /// block.
     blocks_of_bits: [[u32; 4]; MOST / 32],
 }
 
@@ -97,7 +98,7 @@ pub struct Feature {
     pub is_switchable: bool,
 }
 
-/// Returns those of these features of an interface of this thread's namespace that are on.
+/// Returns those features of `wanted` that are on at an interface of this thread's namespace.
 ///
 /// # Errors
 /// If the interface does not exist.
@@ -117,8 +118,8 @@ pub fn features_on(name: &str, wanted: &[&str]) -> io::Result<Vec<Feature>> {
     Ok(on)
 }
 
-/// Switches off these features of an interface of this thread's namespace. Those that the kernel does not
-/// know, or that cannot be switched, stay.
+/// Switches off these features of an interface of this thread's namespace. Features that the kernel does not
+/// know, or that cannot be switched, stay as they are.
 ///
 /// # Errors
 /// If the interface does not exist.

@@ -10,7 +10,7 @@ use crate::namespace::{Namespace, may_make_namespaces};
 use crate::netlink::{Netlink, VethEnd, XdpMode};
 use crate::slab::FrameSlab;
 
-/// Time left before a deadline: one that has room for a warm-up frame, and one that has not.
+/// Two times left before a deadline: one with room for a warm-up frame, and one without.
 const LONG_ENOUGH: Duration = Duration::from_micros(50);
 const TOO_SHORT: Duration = Duration::from_micros(5);
 
@@ -18,7 +18,7 @@ const LONGEST: usize = 1_514;
 
 const CHOICES: [SocketChoice; 2] = [SocketChoice::AfXdpOrPacket, SocketChoice::Packet];
 
-/// Makes two veth pairs, a0 to a1 and b0 to b1, in a new namespace, whose kernel sends nothing by itself.
+/// Makes two veth pairs, a0 to a1 and b0 to b1, in a new namespace whose kernel sends no frames of its own.
 fn pairs() -> Option<Namespace> {
     if !may_make_namespaces() {
         skipped("this user may not make network namespaces");
@@ -135,7 +135,7 @@ fn receive_all(interfaces: &mut Interfaces, slab: &mut FrameSlab, count: usize) 
 fn frames_are_received_as_transmitted_in_order_over_all_interfaces() {
     let Some(namespace) = pairs() else { return };
     for choice in CHOICES {
-        // Both ends of both pairs: what leaves by 0 arrives at 1, and what leaves by 2 at 3.
+        // Both ends of both pairs: frames sent by 0 arrive at 1, and those sent by 2 at 3.
         let mut interfaces = open(&namespace, &["a0", "a1", "b0", "b1"], choice, None);
         if choice == SocketChoice::Packet {
             assert!(matches!(interfaces.packet_socket_reason(), Some(PacketSocketReason::Chosen)));

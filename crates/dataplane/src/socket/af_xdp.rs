@@ -25,8 +25,8 @@ use queue::QueueSocket;
 /// Queue by which frames are sent.
 const SENDING: usize = 0;
 
-/// Longest wait for a queue that is busy, and the pause before it is tried again: the kernel frees the queues
-/// of a process some time after its end.
+/// Longest wait for a queue that is in use, and the pause before the next attempt: the kernel frees the
+/// queues of a process some time after its end.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -58,7 +58,7 @@ impl AfXdpSocket {
         Ok(Self { queues: vec![socket], _attached: Some((program, link)) })
     }
 
-    /// Opens a socket for each queue of `redirection`, which hands frames to them where it is attached.
+    /// Opens a socket for each queue of `redirection`, which hands frames to them once it is attached.
     pub(super) fn open_queues(
         redirection: &XdpRedirection,
         longest: usize,
@@ -84,7 +84,7 @@ impl AfXdpSocket {
         Ok(Self { queues, _attached: None })
     }
 
-    /// Returns the index of the queue with the oldest frame, and its time of arrival.
+    /// Returns the arrival time of the oldest frame, and the index of its queue.
     fn oldest(&mut self) -> Option<(u64, usize)> {
         let queues = self.queues.iter_mut().enumerate();
         queues.filter_map(|(index, queue)| Some((queue.next()?, index))).min()
@@ -113,7 +113,7 @@ impl AfXdpSocket {
         }
     }
 
-    /// Sends frames in order, as many as there are slots for.
+    /// Sends frames in order, until no slot is free.
     pub(super) fn send(&mut self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
         self.queues[SENDING].send(frames)
     }
@@ -123,7 +123,8 @@ impl AfXdpSocket {
         self.queues[SENDING].gone()
     }
 
-    /// Returns the frames that found no slot or no room in a ring since the sockets were opened.
+    /// Returns the number of frames, since the sockets were opened, for which no slot or no room in a ring
+    /// was left.
     pub(super) fn overruns(&self) -> u64 {
         self.queues.iter().map(QueueSocket::overruns).sum()
     }

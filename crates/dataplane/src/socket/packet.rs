@@ -1,9 +1,9 @@
 //! Packet socket of an interface: frames in by a ring shared with the kernel, out by `sendmmsg`.
 //!
-//! The ring is of version 2: each frame is visible at once. Version 3 hands over blocks, which adds up to a
-//! millisecond. The kernel stamps each frame on arrival, so the time at which a program reads it does not
-//! matter. It takes the outermost VLAN tag out of a frame and puts it into the ring's header; here it is put
-//! back.
+//! The ring is of version 2, in which each frame is visible at once; version 3 hands over blocks of frames,
+//! which adds up to a millisecond of delay. The kernel stamps each frame on arrival, so that the time at
+//! which a program reads it does not matter. The kernel moves the outermost VLAN tag of a frame to the ring's
+//! header; the socket restores it.
 #![allow(unsafe_code, reason = "memory shared with the kernel, and its calls")]
 
 use core::ptr;
@@ -108,7 +108,7 @@ impl PacketSocket {
             return None;
         }
         let header = self.header();
-        // SAFETY: the status says that this frame is ours, so the kernel does not touch its header.
+        // SAFETY: the status says that this frame is the reader's, so the kernel does not touch its header.
         unsafe { Some((i64::from((*header).tp_sec), (*header).tp_nsec)) }
     }
 
@@ -118,15 +118,16 @@ impl PacketSocket {
             return;
         }
         let header = self.header();
-        // SAFETY: the frame is ours, as above.
+        // SAFETY: the frame is the reader's, as above.
         let (start, length) = unsafe { (usize::from((*header).tp_mac), (*header).tp_snaplen as usize) };
         let length = length.min(self.frame_size.saturating_sub(start));
         // SAFETY: as above.
         let tag = unsafe { tag(&*header) };
         let room = if tag.is_some() { TAG } else { 0 };
         // SAFETY: `start + length <= frame_size`, so the bytes lie in this frame of the ring, and so do the
-        // `TAG` bytes in front of them: the kernel leaves at least 14 between the address and the frame. It
-        // leaves all of them alone until the status is given back, which is after the last use of the slice.
+        // `TAG` bytes in front of them: the kernel leaves at least 14 bytes between the address and the
+        // frame. It changes none of them until the status is given back, which is after the last use of the
+        // slice.
         let frame =
             unsafe { core::slice::from_raw_parts_mut(header.cast::<u8>().add(start - room), length + room) };
         if let Some(tag) = tag.filter(|_| length >= ADDRESSES) {
@@ -138,7 +139,7 @@ impl PacketSocket {
         self.next = (self.next + 1) % self.frames;
     }
 
-    /// Returns the frames that found no room in the ring since the last call.
+    /// Returns the number of frames for which the ring had no room since the last call.
     pub(super) fn overruns(&self) -> u64 {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
@@ -169,7 +170,7 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// Returns the outermost VLAN tag, which the kernel takes out of a frame; `None` if there was none.
+/// Returns the outermost VLAN tag, which the kernel has removed from the frame; `None` if it had none.
 fn tag(header: &libc::tpacket2_hdr) -> Option<[u8; TAG]> {
     if header.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
         return None;

@@ -14,23 +14,23 @@ use crate::netlink::index_of;
 /// Frames sent at most by one call of the kernel.
 const BATCH: usize = 64;
 
-/// Frames go past the kernel's queues, in order. Frames that leave by it do not meet programs on the
-/// interface's way out.
+/// Packet socket that only sends. Its frames bypass the kernel's queues and the programs at the interface's
+/// egress, and keep their order.
 pub(crate) struct PacketSender {
     pub(super) socket: OwnedFd,
     pub(super) name: String,
     messages: Messages,
 }
 
-/// Messages of a call, kept from one to the next: clearing them costs more than sending one frame's.
+/// Message headers of a call, reused by the next one: clearing them costs more than sending one frame's.
 struct Messages {
     vectors: Box<[libc::iovec; BATCH]>,
-    /// Each has one of the vectors.
+    /// Each header refers to the vector of the same index.
     headers: Box<[libc::mmsghdr; BATCH]>,
 }
 
-// SAFETY: the pointers are to the vectors, which belong to the messages, and to frames, which are used during
-// a call alone.
+// SAFETY: the pointers refer to the vectors, which belong to the same value, and to frames, which are used
+// only during a call.
 unsafe impl Send for Messages {}
 
 impl Messages {
@@ -107,7 +107,7 @@ impl PacketSender {
                 )
             };
             if let Ok(sent) = usize::try_from(sent) {
-                // Fewer than all: the next call says why.
+                // Not all were taken: the next call returns the reason.
                 taken += sent;
                 continue;
             }
@@ -143,7 +143,7 @@ impl AsFd for PacketSender {
 }
 
 pub(super) fn set_option<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
-    // SAFETY: the kernel reads the size of a `T` from a `T`, which is plain data at every call of this.
+    // SAFETY: the kernel reads `size_of::<T>()` bytes from a `T`, which every caller chooses as plain data.
     let done = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),

@@ -1,7 +1,7 @@
 //! XDP program that redirects an interface's frames to the sockets of its queues, each with its time of arrival.
 //!
-//! It is attached by a BPF *link*, which is a file descriptor: it is detached when the process ends, however
-//! that ends. Frames of a queue without a socket take the kernel's way, untouched.
+//! It is attached by a BPF *link*, which is a file descriptor: the program is detached when the process ends,
+//! however that ends. Frames of a queue without a socket take the kernel's way, unchanged.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -17,8 +17,8 @@ pub(crate) const STAMP: i32 = 8;
 const PASS: i32 = 2;
 const REDIRECTED: i32 = 4;
 
-/// Returns the program: it redirects the frame to the socket of its queue, and writes the monotonic time in
-/// front of it. A driver without room there delivers the frame unstamped.
+/// Returns the program: it redirects a frame to the socket of its queue, and writes the monotonic time in
+/// front of it. If the driver leaves no room there, the frame arrives without a stamp.
 fn instructions(map: BorrowedFd<'_>) -> [u64; 20] {
     [
         instruction(0xbf, 6, 1, 0, 0),               //  0: r6 = context

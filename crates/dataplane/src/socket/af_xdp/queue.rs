@@ -5,9 +5,9 @@
 //!                                send -> [reserve] -> sent -> completed -> [reserve]
 //! ```
 //!
-//! Frames are copied in and out, so that all frames live in one slab ([`crate::slab`]). Slots
-//! for sending are reserved by count: arrivals can never exhaust them. Copy mode is requested by name, a veth
-//! has no other. See decision 050.
+//! Frames are copied in and out, so that all frames live in one slab ([`crate::slab`]). A fixed number of
+//! slots is reserved for sending: arrivals can never exhaust them. Copy mode is requested explicitly, because
+//! a veth has no other. See decision 050.
 #![allow(unsafe_code, reason = "slots of memory shared with the kernel")]
 
 use std::io;
@@ -33,7 +33,7 @@ const BATCH: usize = 64;
 /// Bytes that the kernel keeps free in front of each frame.
 const HEADROOM: usize = 256;
 
-/// Attempts to send while the kernel reports a remainder: it sends 32 frames a call.
+/// Attempts to send while frames remain in the ring: the kernel sends 32 frames a call.
 const TRIES: usize = 8;
 
 /// `AF_XDP` socket of a queue.
@@ -136,7 +136,7 @@ impl QueueSocket {
         }
     }
 
-    /// Sends frames in order, as many as there are slots for.
+    /// Sends frames in order, until no slot is free.
     pub(super) fn send(&mut self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
         let mut taken = 0;
         for batch in frames.chunks(BATCH) {
@@ -153,8 +153,8 @@ impl QueueSocket {
         self.completed.dequeue(&mut self.slots, RESERVE as usize);
         let mut laid = 0;
         for frame in frames {
-            // SAFETY: the packet stays within `self`, whose slots outlive it. What is owed to the fill ring
-            // is not for sending.
+            // SAFETY: the packet stays within `self`, whose slots outlive it. Slots that are to return to the
+            // fill ring are not used for sending.
             let Some(mut packet) =
                 (self.slots.allocatable() > self.owed).then(|| unsafe { self.slots.alloc() }).flatten()
             else {
@@ -167,7 +167,7 @@ impl QueueSocket {
             self.sending.push_front(packet);
             laid += 1;
         }
-        // SAFETY: as above. There is room: as many entries as slots for sending.
+        // SAFETY: as above. The ring has room: it has as many entries as there are slots for sending.
         let queued = unsafe { self.sent.send(&mut self.sending) };
         while let Some(packet) = self.sending.pop_back() {
             self.slots.free_packet(packet);
@@ -177,7 +177,7 @@ impl QueueSocket {
         Ok(queued)
     }
 
-    /// Wakes the kernel to send the ring's contents. A remainder goes with the next call.
+    /// Makes the kernel send the ring's frames. Frames that remain are sent by the next call.
     fn kick(&self) -> Result<(), InterfaceError> {
         for _ in 0..TRIES {
             match send(self.as_fd(), &[], SendFlags::DONTWAIT) {
@@ -203,7 +203,8 @@ impl QueueSocket {
         InterfaceError { what: format!("interface `{}`", self.name), why }
     }
 
-    /// Returns the frames that found no slot or no room in the ring since the socket was opened.
+    /// Returns the number of frames, since the socket was opened, for which no slot or no room in the ring
+    /// was left.
     pub(super) fn overruns(&self) -> u64 {
         self.socket.statistics().map_or(0, |counts| counts.rx_dropped + counts.rx_ring_full)
     }
