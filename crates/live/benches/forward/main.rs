@@ -1,16 +1,17 @@
-//! How many short frames a second a router with eight HTB classes forwards, live, beside the kernel's in the same run.
+//! Forwarding rate of short frames, in frames a second: a live router with eight HTB classes beside the
+//! kernel's.
 //!
 //! ```text
 //! cargo bench -p lockgate-live --bench forward
 //! ```
 //!
-//! A program sends frames of 60 bytes, 32 a call, on the first processor: as fast as it can, then 400 000 a second.
-//! Between it and the sink stand, in turns, nothing; the kernel's forwarding with `tc`'s HTB, which works on the
-//! sender's processor; and Lockgate's router, whose driver has the second, once with packet sockets and once with
-//! `AF_XDP`. The sink's kernel counts a frame and throws
-//! it away. Frames a second are those that came to the sink; the first tenth of the time is left out.
+//! A program sends frames of 60 bytes, 32 a call, on the first processor: first as fast as it can, then 400
+//! 000 a second. The systems between it and the sink are measured in turn: none; the kernel's forwarding with
+//! `tc`'s HTB, which works on the sender's processor; and Lockgate's router, whose driver has the second
+//! processor, once with packet sockets and once with `AF_XDP`. The sink's kernel counts each frame and drops
+//! it. Rates are counted at the sink; the first tenth of the time is left out.
 //!
-//! `LOCKGATE_BENCH=short` measures a quarter as long; a number as argument says how often (3).
+//! `LOCKGATE_BENCH=short` measures a quarter as long; a number as argument sets the repetitions (3).
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 #[cfg(target_os = "linux")]
@@ -68,7 +69,7 @@ fn number(text: &str) -> u64 {
     text.parse().expect("a number")
 }
 
-/// An address.
+/// Parses an address of `COUNT` bytes, separated by `between`.
 #[cfg(target_os = "linux")]
 fn bytes<const COUNT: usize>(text: &str, between: char, radix: u32) -> [u8; COUNT] {
     let bytes: Vec<u8> =
@@ -76,7 +77,7 @@ fn bytes<const COUNT: usize>(text: &str, between: char, radix: u32) -> [u8; COUN
     bytes.try_into().expect("an address")
 }
 
-/// Frames a second that are to pass without loss.
+/// Offered rate at which no loss is expected, in frames a second.
 #[cfg(target_os = "linux")]
 const LOSSLESS: u64 = 400_000;
 
@@ -100,7 +101,7 @@ fn measure(times: u64) {
         "| router | offered/s | passed/s | sent | lost | sender, ns a frame | router, ns a frame | remarks |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
     );
-    // The driver of live runs inherits this; the sender chooses the other.
+    // The driver of live runs inherits this processor; the sender uses the other one.
     ends::stay_on(1);
     for rate in [0, LOSSLESS] {
         for _ in 0..times {
@@ -122,7 +123,7 @@ fn measure(times: u64) {
     let _ = std::fs::remove_dir_all(&directory);
 }
 
-/// A router's row. Where it works on the sender's thread, its cost is what the sender's is above `base`.
+/// Prints a router's row. If the router has no thread of its own, its cost is the sender's cost above `base`.
 #[cfg(target_os = "linux")]
 fn row(name: &str, router: Result<routers::Router, String>, base: Option<f64>) {
     let router = match router {

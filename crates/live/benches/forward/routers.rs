@@ -1,4 +1,5 @@
-//! What forwards: Lockgate, live, or the kernel between two veths, each with a tree of eight HTB classes.
+//! Systems that forward: Lockgate's live router, or the kernel between two veths, each with eight HTB
+//! classes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,8 +12,8 @@ use lockgate_engine::random::Seed;
 use crate::ends::{FIRST_PORT, Passed};
 use crate::places::{end, holder, program, sh};
 
-/// Ethernet addresses: the kernel's router on its side of the sender, and an unused one, so that the sink's
-/// kernel counts a frame and throws it away at once.
+/// Ethernet addresses: the kernel router's end of the sender's wire, and an unused one, because of which the
+/// sink's kernel counts a frame and drops it at once.
 const ROUTER: &str = "02:00:00:00:00:02";
 const UNUSED: &str = "02:00:00:00:00:99";
 
@@ -22,16 +23,16 @@ const GATEWAY: &str = "02:4c:47:01:00:00";
 /// Classes of the tree.
 pub(crate) const CLASSES: u16 = 8;
 
-/// What a router cost beside what the ends saw.
+/// Measurement of a router: cost and remarks, with the counts of both ends.
 pub(crate) struct Router {
     pub(crate) passed: Passed,
-    /// Processor time of the thread that forwards, in seconds, where there is one.
+    /// Processor time of the forwarding thread, in seconds; `None` if the router has no thread of its own.
     pub(crate) cpu: Option<f64>,
-    /// Frames it found no room for, and what the run says against itself.
+    /// Frames for which the router had no room, and the reasons why the run is unfaithful.
     pub(crate) remarks: String,
 }
 
-/// Where the ends write.
+/// Files that the ends write.
 pub(crate) struct Files<'a> {
     pub(crate) sender: &'a Path,
     pub(crate) sink: &'a Path,
@@ -44,7 +45,7 @@ impl Files<'_> {
     }
 }
 
-/// A live run.
+/// Runs Lockgate's router live.
 pub(crate) fn live(rate: u64, millis: u64, files: &Files<'_>) -> Result<Router, String> {
     files.clear();
     let (program, sender, sink) = (program(), files.sender.display(), files.sink.display());
@@ -110,7 +111,7 @@ children = [{}]
     })
 }
 
-/// Three namespaces in a row: sender, router, sink, which end with their holders.
+/// Three namespaces in a row (sender, router, sink), deleted when the processes that hold them end.
 pub(crate) struct Kernel {
     source: Child,
     router: Child,
@@ -118,7 +119,7 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Sets them up by `unshare`, `nsenter`, `ip` and `tc`.
+    /// Sets up the namespaces by `unshare`, `nsenter`, `ip` and `tc`.
     pub(crate) fn new() -> Result<Self, String> {
         let kernel = Self { source: holder()?, router: holder()?, sink: holder()? };
         let [source, router, sink] = kernel.pids();
@@ -158,7 +159,8 @@ impl Kernel {
         [self.source.id(), self.router.id(), self.sink.id()]
     }
 
-    /// Sends through the router; or, where `alone`, to an unused address on the near wire, so that the sender works alone.
+    /// Sends through the router. With `alone`, sends to an unused address on the near wire instead, so that
+    /// only the sender works.
     pub(crate) fn run(
         &self,
         alone: bool,

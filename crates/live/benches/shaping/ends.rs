@@ -1,4 +1,4 @@
-//! The two programs at the ends: this bench itself, started again.
+//! The two programs at the ends: processes of this bench.
 #![allow(unsafe_code, reason = "recvmsg, with a time stamp as a control message")]
 
 use std::fmt::Write as _;
@@ -9,21 +9,21 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Bytes of a frame, and of what a datagram of it carries.
+/// Bytes of a frame, and of its datagram's payload.
 pub(crate) const FRAME: u64 = 1442;
 const PAYLOAD: usize = FRAME as usize - 42;
 
-/// How much is sent ahead, so that the shaper always has a frame although its sender may be kept from running:
-/// at least so many frames, or what leaves in so many seconds.
+/// Amount sent ahead of the schedule, so that the shaper always has a frame although its sender may be
+/// preempted: the larger of this many frames and this many seconds of the rate.
 const AHEAD: (f64, f64) = (32.0, 0.03);
 
 /// Longest wait for a datagram.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// Offers 5 % more than `rate` for so long. The kernel may make it wait: then it sends as fast as it may.
+/// Offers 5 % more than `rate` for `millis` ms. If the kernel blocks the sender, it sends as fast as it can.
 pub(crate) fn send(to: &str, rate: u64, millis: u64) {
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
-    // Once: to look a name up for each datagram takes longer than to send it.
+    // Once: resolving the name for each datagram would take longer than sending it.
     socket.connect(to).expect("an address");
     // The receiver may be started later.
     sleep(Duration::from_millis(300));
@@ -34,7 +34,7 @@ pub(crate) fn send(to: &str, rate: u64, millis: u64) {
         while sent < ahead + start.elapsed().as_secs_f64() * frames_a_second
             && start.elapsed() < Duration::from_millis(millis)
         {
-            // Frames without room or without a receiver are lost, as on any wire.
+            // Frames without room or without a receiver are lost, as on any link.
             let _ = socket.send(&[0; PAYLOAD]);
             sent += 1.0;
         }
@@ -42,7 +42,7 @@ pub(crate) fn send(to: &str, rate: u64, millis: u64) {
     }
 }
 
-/// Writes when each datagram came, by the kernel, for so long from the first.
+/// Writes the kernel's arrival time of each datagram, for `millis` ms from the first one.
 pub(crate) fn receive(port: u16, file: &str, millis: u64) {
     let socket = UdpSocket::bind(("0.0.0.0", port)).expect("a socket");
     socket.set_read_timeout(Some(SILENCE)).expect("a timeout");
@@ -75,7 +75,7 @@ pub(crate) fn receive(port: u16, file: &str, millis: u64) {
     std::fs::write(file, text).expect("written");
 }
 
-/// Takes a datagram and says when the kernel got it, in nanoseconds.
+/// Receives a datagram and returns the kernel's time of its arrival, in nanoseconds.
 fn stamp(socket: &UdpSocket) -> Option<i64> {
     let mut byte = 0u8;
     let mut vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
@@ -101,7 +101,7 @@ fn stamp(socket: &UdpSocket) -> Option<i64> {
     }
 }
 
-/// What the socket of a port had no room for.
+/// Returns the number of datagrams for which the socket of a port had no room.
 fn lost(port: u16) -> u64 {
     let table = std::fs::read_to_string("/proc/thread-self/net/udp").unwrap_or_default();
     let end = format!(":{port:04X}");
@@ -109,16 +109,16 @@ fn lost(port: u16) -> u64 {
     row.and_then(|line| line.split_whitespace().last()?.parse().ok()).unwrap_or(0)
 }
 
-/// What a receiver saw.
+/// Arrivals at a receiver.
 pub(crate) struct Arrived {
-    /// Datagrams that found no room at the receiving socket: then gaps are not the shaper's.
+    /// Datagrams for which the receiving socket had no room: the gaps are then not the shaper's alone.
     pub(crate) lost: u64,
-    /// When the others came, in nanoseconds.
+    /// Arrival times of the other datagrams, in nanoseconds.
     pub(crate) times: Vec<i64>,
 }
 
 impl Arrived {
-    /// Reads what a receiver wrote.
+    /// Reads a receiver's file.
     pub(crate) fn read(file: &Path) -> Result<Self, String> {
         let text =
             std::fs::read_to_string(file).map_err(|error: io::Error| format!("no arrivals: {error}"))?;

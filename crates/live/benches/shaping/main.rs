@@ -1,13 +1,13 @@
-//! How exactly a live run shapes, beside the kernel's own shapers in the same run.
+//! Exactness of shaping: live runs beside the kernel's own shapers in the same run.
 //!
 //! ```text
 //! cargo bench -p lockgate-live --bench shaping
 //! ```
 //!
-//! A program offers 5 % more than the rate in frames of 1442 bytes; another takes what arrives, as the kernel
-//! of the receiving namespace stamps it. In between, one after the other at each rate: a link of Lockgate's, a
-//! token bucket of Lockgate's on a link of 10 Gbit/s, and the kernel's TBF and HTB on a veth, set by `tc`. The
-//! first tenth is left out. Rate error: from the first frame to the last; then |gap - ideal|.
+//! A program offers 5 % more than the rate in frames of 1442 bytes; another receives them, with the time
+//! stamps of its namespace's kernel. The shapers are measured in turn at each rate: a link of Lockgate's, a
+//! token bucket of Lockgate's on a link of 10 Gbit/s, and the kernel's TBF and HTB on a veth, set by `tc`.
+//! The first tenth is left out. Results: the rate error from the first frame to the last, then |gap - ideal|.
 //!
 //! A rate as an argument (`-- 100000000`) is measured alone. `LOCKGATE_BENCH=short` measures a quarter as long.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
@@ -32,7 +32,7 @@ fn main() {
     match arguments[..] {
         ["send", to, rate, millis] => ends::send(to, number(rate), number(millis)),
         ["receive", port, file, millis] => ends::receive(number(port) as u16, file, number(millis)),
-        // What else there is is cargo's.
+        // Cargo passes further arguments.
         _ => measure(arguments.iter().find_map(|argument| argument.parse().ok())),
     }
 }
@@ -42,7 +42,7 @@ fn number(text: &str) -> u64 {
     text.parse().expect("a number")
 }
 
-/// Rates in bit/s, and for how many milliseconds each is measured.
+/// Rates in bit/s, and the time for which each is measured, in ms.
 #[cfg(target_os = "linux")]
 const RATES: [(u64, u64); 5] = [
     (100_000, 12_000),
@@ -58,7 +58,7 @@ fn measure(only: Option<u64>) {
         println!("skipped: {missing}");
         return;
     }
-    // As a live run does: for the kernel's shapers as well.
+    // As in a live run, so that the kernel's shapers have the same wake-up latency.
     let _awake = lockgate_live::cpu_latency::LatencyRequest::begin();
     let share = if std::env::var_os("LOCKGATE_BENCH").is_some() { 4 } else { 1 };
     let directory = std::env::temp_dir().join(format!("lockgate-shaping-{}", std::process::id()));
@@ -90,7 +90,7 @@ fn measure(only: Option<u64>) {
     let _ = std::fs::remove_dir_all(&directory);
 }
 
-/// Frames' bits over the rate, in nanoseconds.
+/// Returns the ideal gap between frames: their bits over the rate, in nanoseconds.
 #[cfg(target_os = "linux")]
 fn ideal(rate: u64) -> f64 {
     (ends::FRAME * 8) as f64 * 1e9 / rate as f64

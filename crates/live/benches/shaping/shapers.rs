@@ -1,4 +1,4 @@
-//! What shapes: Lockgate, live, or the kernel on a veth between two namespaces.
+//! Shapers under test: Lockgate's in live runs, or the kernel's on a veth between two namespaces.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,13 +10,13 @@ use lockgate_measure::recording::Window;
 
 use crate::places::{end, holder, program, sh};
 
-/// Where the receiver listens.
+/// Port of the receiver.
 const PORT: u16 = 9000;
 
-/// What is under test.
+/// Shaper under test.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shaper {
-    /// A link of Lockgate's, of that rate.
+    /// Lockgate's link with the rate under test.
     Link,
     /// Lockgate's token bucket on a fast link.
     Bucket,
@@ -26,7 +26,7 @@ pub(crate) enum Shaper {
     KernelHtb,
 }
 
-/// All, in the order they are measured.
+/// All shapers, in the order in which they are measured.
 pub(crate) const ALL: [Shaper; 4] = [Shaper::Link, Shaper::Bucket, Shaper::KernelTbf, Shaper::KernelHtb];
 
 impl Shaper {
@@ -44,27 +44,28 @@ impl Shaper {
     }
 }
 
-/// Bytes of the bucket: two frames, or a millisecond where that is more, which the kernel needs at high rates.
+/// Bytes of the bucket: two frames or, if that is more, one millisecond, which the kernel needs at high
+/// rates.
 fn burst(rate: u64) -> u64 {
     (rate / 8 / 1000).max(2 * 1514)
 }
 
-/// Bytes that may wait: 60 ms, and not too few frames.
+/// Limit of the queue in bytes: 60 ms, with a minimum number of frames.
 fn limit(rate: u64) -> u64 {
     (rate / 8 * 60 / 1000).max(300_000)
 }
 
-/// What a live run says of itself.
+/// Figures that a live run reports about itself.
 pub(crate) struct Live {
-    /// How late frames were handed over, at the 99th percentile, in seconds.
+    /// 99th percentile of the lateness at delivery, in seconds.
     pub(crate) late: f64,
-    /// Frames that came to Lockgate.
+    /// Frames that entered Lockgate's network.
     pub(crate) offered: u64,
     /// Processor time of the driver, in seconds.
     pub(crate) cpu: f64,
 }
 
-/// A live run.
+/// Measures a shaper in a live run.
 pub(crate) fn live(shaper: Shaper, rate: u64, millis: u64, file: &Path) -> Result<Option<Live>, String> {
     let (line, queue) = match shaper {
         Shaper::Link => (rate, format!("kind = \"fifo\"\nlimit = \"{}B\"", limit(rate))),
@@ -113,14 +114,14 @@ gap = "100ms"
     }))
 }
 
-/// Two namespaces with a veth pair between them, which end with their holders.
+/// Two namespaces with a veth pair between them, deleted when the processes that hold them end.
 pub(crate) struct Wire {
     near: Child,
     far: Child,
 }
 
 impl Wire {
-    /// Sets it up by `unshare`, `nsenter` and `ip`.
+    /// Sets up the namespaces by `unshare`, `nsenter` and `ip`.
     pub(crate) fn new() -> Result<Self, String> {
         let wire = Self { near: holder()?, far: holder()? };
         let (near, far) = (wire.near.id(), wire.far.id());
@@ -132,7 +133,7 @@ impl Wire {
         Ok(wire)
     }
 
-    /// Sends through one of the kernel's shapers.
+    /// Measures one of the kernel's shapers.
     pub(crate) fn run(&self, shaper: Shaper, rate: u64, millis: u64, file: &Path) -> Result<(), String> {
         let (near, far, burst) = (self.near.id(), self.far.id(), burst(rate));
         let tc = format!("nsenter -t {near} -n tc");

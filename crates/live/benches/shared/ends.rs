@@ -1,4 +1,4 @@
-//! The two programs at the ends of a bench's network: the bench itself, started again.
+//! The two programs at the ends of a bench's network: processes of the bench itself.
 #![allow(unsafe_code, reason = "sendmmsg on a packet socket, and the choice of a processor")]
 
 use std::fmt::Write as _;
@@ -16,13 +16,13 @@ pub(crate) const SHORTEST: usize = 60;
 /// Destination port of the first class; each class has its own.
 pub(crate) const FIRST_PORT: u16 = 5001;
 
-/// Frames a call sends.
+/// Frames sent by one call.
 const BATCH: usize = 32;
 
-/// How often the sink looks at its counter.
+/// Polling interval of the sink's counter.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Header field that tells the frames of a class from those of the others.
+/// Header field by which frames are classified.
 #[derive(Clone, Copy)]
 #[allow(dead_code, reason = "each bench uses one")]
 pub(crate) enum Class {
@@ -32,32 +32,32 @@ pub(crate) enum Class {
     Address,
 }
 
-/// Frames that are sent, and how.
+/// Traffic of the sender.
 pub(crate) struct Flood {
     /// Bytes of a frame, from 60 to 1514.
     pub(crate) length: usize,
-    /// Number of classes: frames are for each in turn.
+    /// Number of classes; frames belong to each class in turn.
     pub(crate) classes: u16,
-    /// Processor of the sender, and whether it is before all others on it.
+    /// Processor of the sender, and whether its thread has real-time priority there.
     pub(crate) processor: usize,
     pub(crate) is_first: bool,
-    /// The Ethernet address of the next hop.
+    /// Ethernet address of the next hop.
     pub(crate) to: [u8; 6],
     pub(crate) source: [u8; 4],
     pub(crate) destination: [u8; 4],
     pub(crate) class: Class,
-    /// Frames a second; 0: as many as can be.
+    /// Frames a second; 0 for as fast as possible.
     pub(crate) rate: u64,
     pub(crate) millis: u64,
 }
 
-/// Nanoseconds of a clock.
+/// Returns the time of a clock in nanoseconds.
 fn nanos(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
-/// Makes this process run on one processor only.
+/// Binds this process to one processor.
 pub(crate) fn stay_on(processor: usize) {
     // SAFETY: a set of processors is plain data of integers, for which zero is a value; `processor` is below 1024.
     let done = unsafe {
@@ -68,8 +68,8 @@ pub(crate) fn stay_on(processor: usize) {
     assert!(done == 0, "there are two processors");
 }
 
-/// Puts this thread before all others of its processor, so that a busy machine has a sender all the same. Nothing is
-/// done where that is not allowed.
+/// Gives this thread real-time priority, so that it sends on a busy machine too. No-op if that is not
+/// permitted.
 fn be_first() {
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: 0 is the calling thread, and the kernel reads one `sched_param`.
@@ -99,7 +99,8 @@ fn frame(flood: &Flood, class: u16) -> Vec<u8> {
     frame
 }
 
-/// Sends, and writes from when to when, how many frames the kernel took, and what it cost.
+/// Sends the traffic, and writes start and end, the frames that the kernel took and refused, and the
+/// processor time.
 pub(crate) fn send(interface: &str, flood: &Flood, file: &str) {
     stay_on(flood.processor);
     let socket = open(interface).expect("a packet socket (CAP_NET_RAW)");
@@ -108,7 +109,7 @@ pub(crate) fn send(interface: &str, flood: &Flood, file: &str) {
         .iter_mut()
         .map(|frame| libc::iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: frame.len() })
         .collect();
-    // Whole calls: every frame as often as the others.
+    // A multiple of the batch, because every call sends a whole batch.
     let count = vectors.len().next_multiple_of(BATCH);
     let mut messages: Vec<libc::mmsghdr> = (0..count)
         .map(|place| {
@@ -140,7 +141,7 @@ pub(crate) fn send(interface: &str, flood: &Flood, file: &str) {
                 Ok(done) => sent += done,
                 Err(_) => refused += 1,
             }
-            // Not what it waits.
+            // Only the time of the call, without the time between calls.
             worked += nanos(ClockId::ThreadCPUTime) - cpu;
         }
         now = nanos(ClockId::Monotonic);
@@ -148,7 +149,7 @@ pub(crate) fn send(interface: &str, flood: &Flood, file: &str) {
     std::fs::write(file, format!("{start} {now} {sent} {refused} {worked}")).expect("written");
 }
 
-/// A socket that sends past the queues of an interface of this namespace, and receives nothing.
+/// Opens a socket that sends past the queues of an interface of this namespace, and receives nothing.
 fn open(interface: &str) -> io::Result<OwnedFd> {
     let name = std::ffi::CString::new(interface)?;
     // SAFETY: the name ends in a zero byte; no other value owns the descriptor; the address is plain data of
@@ -177,7 +178,7 @@ fn open(interface: &str) -> io::Result<OwnedFd> {
     }
 }
 
-/// Writes for so long how many frames have come to an interface of this namespace.
+/// Writes the number of frames that have arrived at an interface of this namespace, over `millis` ms.
 pub(crate) fn count(interface: &str, millis: u64, file: &str) {
     let end = nanos(ClockId::Monotonic) + millis * 1_000_000;
     let mut text = String::new();
@@ -195,22 +196,23 @@ pub(crate) fn count(interface: &str, millis: u64, file: &str) {
     std::fs::write(file, text).expect("written");
 }
 
-/// What both saw.
+/// Counts of both ends.
 pub(crate) struct Passed {
-    /// Frames the sender's kernel took, and calls it refused.
+    /// Frames that the sender's kernel took, and calls that it refused.
     pub(crate) sent: u64,
     pub(crate) refused: u64,
-    /// Frames that came to the sink.
+    /// Frames that arrived at the sink.
     pub(crate) received: u64,
-    /// Frames a second, offered and received, the first tenth left out.
+    /// Frames a second, offered and received, without the first tenth of the time.
     pub(crate) offered_rate: f64,
     pub(crate) received_rate: f64,
-    /// Processor time of the sender, a frame: what its kernel does on its thread is in it.
+    /// Processor time of the sender for each frame, in ns. It includes the kernel's work on the sender's
+    /// thread.
     pub(crate) sender_ns: f64,
 }
 
 impl Passed {
-    /// Reads what the ends wrote.
+    /// Reads the files of the ends.
     pub(crate) fn read(sender: &Path, sink: &Path) -> Result<Self, String> {
         let read = |file: &Path| {
             let text = std::fs::read_to_string(file).map_err(|error| format!("an end failed: {error}"))?;

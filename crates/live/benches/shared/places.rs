@@ -1,15 +1,16 @@
-//! Network namespaces that a bench makes by the tools of the host: each lives as long as a process that sleeps in it.
+//! Network namespaces that a bench makes by tools of the host. Each exists as long as a process that sleeps
+//! in it.
 
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// This bench, to be started again as one of its ends.
+/// Returns the path of this bench, which starts itself again as one of its ends.
 pub(crate) fn program() -> String {
     std::env::current_exe().expect("this program").display().to_string()
 }
 
-/// Ends the holders of namespaces.
+/// Ends the processes that hold namespaces.
 pub(crate) fn end<const COUNT: usize>(holders: [&mut Child; COUNT]) {
     for holder in holders {
         let _ = holder.kill();
@@ -17,7 +18,7 @@ pub(crate) fn end<const COUNT: usize>(holders: [&mut Child; COUNT]) {
     }
 }
 
-/// A process in a network namespace of its own.
+/// Starts a process in a network namespace of its own.
 pub(crate) fn holder() -> Result<Child, String> {
     let mut child = Command::new("unshare")
         .args(["-n", "sleep", "3600"])
@@ -37,7 +38,7 @@ pub(crate) fn holder() -> Result<Child, String> {
     Err("no network namespace was made".to_owned())
 }
 
-/// A command line; what it complained about where it failed.
+/// Runs a command line; on failure returns its error output.
 pub(crate) fn sh(line: &str) -> Result<(), String> {
     let done = Command::new("sh").args(["-c", line]).output().map_err(|error| error.to_string())?;
     if done.status.success() {
