@@ -14,9 +14,9 @@
 //! reused.
 //!
 //! Cost a round of the driver: three comparisons (an order? a spent change? a look due?). Each interval is
-//! divided into ten looks, and the last of them fills a sample. Reading and building a change, and freeing
-//! what it replaced, are the observer's work. See decision 031; decision 065 says why a real-time thread must
-//! not wait.
+//! divided into ten looks, and the last of them fills a sample. The observer reads and builds changes, and
+//! frees the parts that they replaced. See decision 031; decision 065 says why a real-time thread must not
+//! wait.
 
 use std::sync::{Arc, OnceLock};
 
@@ -58,8 +58,8 @@ pub enum Order {
 pub enum Answer {
     /// Accepted; carries the changes that were replaced.
     Taken(Vec<Prepared>),
-    /// Refused: the run had already reached this time, which is later than `from`. Carries the changes that
-    /// were ordered; nothing has changed.
+    /// Refused: the run had already reached this time, which is later than `from`. Carries the changes of the
+    /// refused order; nothing has changed.
     Late(Instant, Vec<Prepared>),
 }
 
@@ -206,7 +206,7 @@ impl ObserverEnd {
         self.started.get().map(MonotonicClock::now)
     }
 
-    /// True if the driver has dropped its end. Entries that are already in the rings can still be taken.
+    /// True if the driver has dropped its end. Entries already in the rings can still be taken.
     pub fn is_over(&self) -> bool {
         self.orders.is_abandoned()
     }

@@ -8,8 +8,8 @@
 //!  one round:     enter --> play(now) --> leaving      account --> control_channel::DriverEnd::turn
 //! ```
 //!
-//! If no frame came, the thread sleeps until shortly before the next event and spins the rest. It never
-//! sleeps past the next event, 5 ms, or the next look of an observer.
+//! If no frame arrived, the thread sleeps until shortly before the next event and spins the rest. A sleep
+//! ends before the next event and before an observer's next look, and lasts at most 5 ms.
 //!
 //! Invariant: the driver never waits for another thread. It sleeps only in [`Dataplane::wait`], which has a
 //! deadline, and tries the rings and mailboxes of other threads without blocking (decision 065). Events are
@@ -35,13 +35,13 @@ use crate::network::{Entered, Leaving, Network};
 /// Frames that enter at most before due events are played and frames are sent.
 const BATCH: usize = 64;
 
-/// Lag behind the clock, above which time jumps: the process was stopped, or cannot keep up.
+/// Lag behind the clock above which time jumps: the process was stopped, or is too slow for the load.
 const MOST_LAG: Duration = Duration::from_millis(100);
 
 /// Longest sleep. Bounds the delay of reports and of a request to stop.
 const NAP: Duration = Duration::from_millis(5);
 
-/// Time that receivers have, after the end, to deliver their last reports.
+/// Time after the end in which receivers may deliver their last reports.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Connection to one host. A wire is named by its index in a slice of these.
@@ -64,10 +64,10 @@ pub struct Driven {
     pub frames: u64,
     /// Rounds of the loop.
     pub rounds: u64,
-    /// Total of the stalls longer than `MOST_LAG` in which the thread did not run.
+    /// Total of the stalls longer than `MOST_LAG`, in which the thread did not run.
     pub stood_still: Duration,
-    /// Frames lost because a receive ring was full, up to the end of the run (senders go on for a while after
-    /// it).
+    /// Frames lost because a receive ring was full, up to the time of this count: senders may still send
+    /// shortly after the end of the run.
     pub overruns: u64,
 }
 
@@ -114,7 +114,7 @@ pub fn drive_watched<M: Machine>(
         if now.since(network.next().max(network.now())) > MOST_LAG {
             network.skip_to(now - MOST_LAG)?;
         }
-        // More frames may be in the rings, and they precede what is due now.
+        // A full batch may have left frames in the rings, which precede the events due now.
         if came < BATCH {
             network.play(now)?;
         }
@@ -250,7 +250,7 @@ fn hand_over<D: Dataplane>(
             }
             None => 0,
         };
-        // This frame was refused: it is lost, and the next ones are tried.
+        // This frame was refused and is lost; the following ones are still tried.
         let refused = usize::from(taken < run);
         let now = dataplane.now();
         for (place, left) in leaving.drain(..taken + refused).enumerate() {

@@ -1,8 +1,8 @@
 //! Slab of the frames inside the network: bytes and parsed headers, by slot.
 //!
-//! A [`Packet`] carries its slot in `payload`. The slab has a fixed size: a
-//! queued frame pins its slot, so the caller keeps the last slots in reserve for frames that leave soon. A
-//! frame that finds no slot is lost and counted.
+//! A [`Packet`] carries its slot in `payload`. The slab has a fixed size, and a queued frame pins its slot;
+//! the caller therefore reserves the last slots for frames that leave soon. A frame without a slot is lost
+//! and counted.
 
 use core::net::{IpAddr, Ipv4Addr};
 

@@ -9,9 +9,10 @@
 //!   Finish: totals sent, the offsets    --------->  Report: received, delays
 //! ```
 //!
-//! The offset of the clocks is measured before and after (RFC 5905 section 8), from the exchange that took
-//! least time of many; between the two it is taken as a straight line, so that drift is no error. One-way
-//! delays carry the larger of the two bounds. Time stamps are taken when the program sends and receives.
+//! The offset of the clocks is measured before and after (RFC 5905 section 8); of many exchanges, the fastest
+//! counts. Between the two measurements the offset is interpolated linearly, so that a constant drift causes
+//! no error. One-way delays carry the larger of the two error bounds. Time stamps are taken when the program
+//! sends and receives.
 
 mod drops;
 pub mod message;

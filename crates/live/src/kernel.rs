@@ -66,14 +66,14 @@ impl Kernel {
         self.senders = senders.into_iter().map(|sender| sender.map(Outbox::new)).collect();
     }
 
-    /// Sets up the calling thread, which must be the driver's: low wake-up latency, and no frame from before
-    /// the run.
+    /// Sets up the calling thread, which must be the driver's: requests low wake-up latency, and discards
+    /// frames from before the run.
     pub(crate) fn prepare_thread(&mut self) {
         self.wires.prioritise(priority::DRIVER);
         self.wires.discard();
     }
 
-    /// Hands over the renewals that found a lock taken.
+    /// Hands over the renewals that are pending because a lock was taken.
     #[cold]
     fn flush(&mut self) {
         let senders = self.senders.iter_mut().flatten();

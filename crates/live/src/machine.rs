@@ -1,6 +1,6 @@
-//! Interface between driver and machine: the dataplane (frames, time, sleep), and what the hosts' threads
-//! exchange with the driver (reports, connection events, changes). Implemented by the kernel and by a
-//! simulated one.
+//! Interface between the driver and the machine: the dataplane (frames, time, sleep), and the messages
+//! between the driver and the hosts' threads (reports, connection events, changes). The kernel and a
+//! simulated kernel implement it.
 
 use lockgate_dataplane::dataplane::Dataplane;
 use lockgate_engine::units::{Bytes, Duration, Instant};

@@ -114,7 +114,7 @@ impl Runtime for FrameRuntime {
         self.wakes[self.links + router] = at;
     }
 
-    /// Always false: an arrival waits until the clock has come so far.
+    /// Always false: an arrival is an event of its own, which happens when the clock has reached it.
     fn is_first(&self, _link: usize, _arrival: Instant) -> bool {
         false
     }
@@ -204,7 +204,8 @@ impl<'a> Network<'a> {
         &mut self.core.runtime.frames
     }
 
-    /// Returns the data observed so far. Records of ports are with the links until [`close`](Self::close).
+    /// Returns the data observed so far. The links hold the records of the ports until
+    /// [`close`](Self::close).
     pub fn recording(&self) -> &Recording {
         &self.core.recording
     }
@@ -237,8 +238,8 @@ impl<'a> Network<'a> {
         self.play_but(until, Instant::NEVER)
     }
 
-    /// Runs all events before a frame that enters at `at`. At one instant, as in the simulation, links and
-    /// routers precede sources, and samples follow them.
+    /// Runs all events before a frame that enters at `at`. At one instant, as in the simulation, the order
+    /// is: links and routers, then sources, then samples.
     ///
     /// # Errors
     /// If a port refuses a change.
@@ -246,7 +247,7 @@ impl<'a> Network<'a> {
         self.play_but(at, at)
     }
 
-    /// Runs up to `until`, taking only the samples before `unsampled`.
+    /// Runs all events up to `until`, except samples at `unsampled` or later.
     fn play_but(&mut self, until: Instant, unsampled: Instant) -> Result<(), Failure> {
         loop {
             let (at, slot) = self.next_link();
@@ -334,7 +335,7 @@ impl<'a> Network<'a> {
             self.late_p99_s = late.map(|[picos]| picos as f64 * 1e-12);
         }
         let account = &self.account;
-        // The observer's end adds the exceeded limits: text is not the driver's work.
+        // The observer's end adds the exceeded limits: the driver formats no text.
         sample.fidelity = Some(FidelitySample {
             late_p99_s: self.late_p99_s,
             host_losses: account.lost_before + account.lost_after,

@@ -1,4 +1,4 @@
-//! Preflight check: scenarios that need numbers or addresses which a kernel does not let be chosen.
+//! Preflight check: refuses scenarios with numbers or addresses that a kernel does not let users choose.
 
 use core::net::IpAddr;
 

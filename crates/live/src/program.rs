@@ -1,8 +1,8 @@
 //! Program on a host: any command, run in the host's network namespace, with the nodes' names in
 //! `/etc/hosts`.
 //!
-//! It runs in a process namespace whose first process dies with Lockgate's thread, so that none of its
-//! processes outlives the run, not even after `kill -9`. Only the program sees this `/etc/hosts`.
+//! It runs in a process namespace whose first process ends with Lockgate's thread, so that none of its
+//! processes outlives the run, even after `kill -9`. Only the program sees this `/etc/hosts`.
 
 use core::fmt::Write as _;
 use std::fs::{self, File};
@@ -33,7 +33,7 @@ const MOST_OUTPUT: u64 = 1 << 20;
 /// Interval at which the end of a program is polled.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(10);
 
-/// Directory under which the file of names is made, on a private mount; every system has it.
+/// Directory on which a private file system is mounted, to write the file of names in; every system has it.
 const ASIDE: &str = "/tmp";
 
 /// Runs `command` on `host` from the start of the run until it ends or the run does. Must be called on a
@@ -88,7 +88,7 @@ fn start(
 ) -> std::io::Result<Child> {
     host.namespace.enter().map_err(|refusal| std::io::Error::other(Missing::from(refusal)))?;
     unshare_mounts_and_processes()?;
-    // The program still runs without names.
+    // If this fails, the program runs without the names.
     let _ = know_names(scenario);
     let mut shell = Command::new("/bin/sh");
     shell
@@ -111,7 +111,7 @@ fn know_names(scenario: &Scenario) -> std::io::Result<()> {
         let _ = writeln!(text, "{} {}", node.address, node.name);
     }
     let bound = fs::write(&names, text).and_then(|()| Ok(mount_bind(&names, "/etc/hosts")?));
-    // Uncovers the directory; the file stays bound to `/etc/hosts`.
+    // Uncovers the directory. The file stays mounted at `/etc/hosts`.
     unmount(ASIDE, UnmountFlags::DETACH)?;
     bound
 }

@@ -40,7 +40,8 @@ const LONGEST: usize = 1514 + 14;
 /// Slots of the frame slab. The kernel commits memory on first use.
 const ROOM: u32 = 1 << 17;
 
-/// Time from the hosts' creation to the start of the run, for threads and sockets on a busy machine.
+/// Time from the creation of the hosts to the start of the run, in which threads start and sockets open on a
+/// busy machine.
 const RUN_UP: Duration = Duration::from_millis(300);
 
 /// Additional time for each flow.
@@ -132,7 +133,8 @@ fn allow_many_files() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-/// Returns the choice of the socket: `LOCKGATE_FRAMES` may be `af_packet` or `af_xdp`, to compare the two.
+/// Returns the kind of socket: the variable `LOCKGATE_FRAMES` may be `af_packet` or `af_xdp`, to compare the
+/// two.
 fn socket_choice() -> SocketChoice {
     match std::env::var("LOCKGATE_FRAMES").as_deref() {
         Ok("af_packet") => SocketChoice::Packet,
@@ -215,8 +217,8 @@ fn driving(
     Ok((driven, cost))
 }
 
-/// Returns the time this thread was ready and waited for a processor (`/proc/<pid>/schedstat`); zero if the
-/// kernel does not tell.
+/// Returns the time that this thread was ready and waited for a processor (`/proc/<pid>/schedstat`); zero if
+/// the kernel does not report it.
 fn time_waited_for_cpu() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);

@@ -5,9 +5,9 @@
 //!                                        frames, no addresses
 //! ```
 //!
-//! Namespaces are anonymous: only file descriptors hold them, so that they, their wires and addresses end
-//! with the process, however it ends. A host's default route leads to a gateway with a static Ethernet
-//! address; Lockgate's routers are behind it. See decision 020.
+//! Namespaces are anonymous: only file descriptors keep them, so that they, their wires and addresses
+//! disappear with the process, however it ends. A host's default route leads to a gateway with a static
+//! Ethernet address; Lockgate's routers are behind it. See decision 020.
 
 use core::net::IpAddr;
 
@@ -133,8 +133,8 @@ pub(crate) struct Differ;
 impl Host {
     /// Adds its wire: one end in the namespace of `netlink`, [`INTERFACE`] in the host's.
     fn add_wire(&self, netlink: &mut Netlink, mtu: u32) -> Result<(), Missing> {
-        // Not the gateway's address: the middle's own IP stack then drops each frame early, as addressed to
-        // another host.
+        // Differs from the gateway's address, so that the middle's own IP stack drops each frame early, as
+        // addressed to another host.
         let [high, low] = [self.gateway[4], self.gateway[5]];
         let near = VethEnd { name: &self.wire, address: [2, b'L', b'G', 2, high, low], mtu, namespace: None };
         let namespace = Some(&self.namespace);

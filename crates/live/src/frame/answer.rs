@@ -39,7 +39,8 @@ pub enum Why {
     Wrong(Wrong),
 }
 
-/// Returns the answer to an address resolution request (ARP, neighbour solicitation): `mac` has the address.
+/// Returns the answer to an address resolution request (ARP, neighbour solicitation): the requested address
+/// belongs to `mac`.
 pub fn has(question: &[u8], mac: Mac) -> Option<Vec<u8>> {
     let asker: Mac = question.get(6..12)?.try_into().ok()?;
     let sliced = SlicedPacket::from_ethernet(question).ok()?;

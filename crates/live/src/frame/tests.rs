@@ -68,7 +68,7 @@ fn a_frame_is_read() {
 
 #[test]
 fn hops_and_marks_keep_the_checksum_right() {
-    // Every TTL, so that some sum carries over.
+    // Every TTL, so that the checksum carries over at least once.
     for ttl in 0..=255 {
         let mut frame = udp4(ttl, b"x");
         assert_eq!(header_sum(&frame), 0);
@@ -174,7 +174,7 @@ fn routers_stamp_as_rfc_791_says() {
         assert_eq!(done.map(|()| &frame[34..34 + options.len()]), want, "{options:?}");
         assert_eq!(header_sum(&frame), 0, "{options:?}");
     };
-    // Times only: one stamp, the next, then no room, which is counted up to 15.
+    // Time stamps only: one stamp, the next one, then no room; overflows are counted up to 15.
     stamped(&[68, 12, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0], Ok(&[68, 12, 9, 0, 1, 2, 3, 4, 0, 0, 0, 0]));
     stamped(&[68, 12, 9, 0, 9, 9, 9, 9, 0, 0, 0, 0], Ok(&[68, 12, 13, 0, 9, 9, 9, 9, 1, 2, 3, 4]));
     stamped(&[68, 8, 9, 0x00, 9, 9, 9, 9], Ok(&[68, 8, 9, 0x10, 9, 9, 9, 9]));

@@ -10,10 +10,10 @@
 //! flag 5   [address], seconds, microseconds     accumulated queueing delay: LISB ranks by it
 //! ```
 //!
-//! Flags 4 and 5 are the format by which the paper `caqt` carries times finer than milliseconds. Differs: the
-//! paper has one new flag, whose meaning the router's policy defines; with two flags, routers of different
-//! policies can follow each other. The length says whether the address is present: 12 or 16. The pointer
-//! stays at 5, so that routers which do not know these flags forward the option unchanged.
+//! Flags 4 and 5 carry times finer than milliseconds, as the paper `caqt` needs them. Differs: the paper has
+//! one new flag, whose meaning the router's policy defines; with two flags, routers of different policies can
+//! be on one path. The length says whether the address is present: 12 or 16. The pointer stays at 5, so that
+//! routers that do not know these flags forward the option unchanged.
 
 use core::net::Ipv4Addr;
 

@@ -150,7 +150,7 @@ fn admit(
     true
 }
 
-/// Repeats the report on request for a while, in case it was lost.
+/// Repeats the report on request, for a limited time, in case it was lost.
 fn linger(socket: &UdpSocket, buffer: &mut [u8], to: SocketAddr, report: &Message) -> io::Result<()> {
     for _ in 0..5 {
         if let Ok((length, from)) = socket.recv_from(buffer)
@@ -181,7 +181,7 @@ impl Session {
         while self.ahead.remove(&self.next) {
             self.next += 1;
         }
-        // Older gaps are losses: stop waiting for their numbers.
+        // Old gaps are losses: their sequence numbers are no longer expected.
         if self.ahead.len() > 1 << 16
             && let Some(oldest) = self.ahead.pop_first()
         {
@@ -230,7 +230,8 @@ mod tests {
     fn what_comes_is_counted_once_and_its_delay_corrected() {
         let mut session = Session::default();
         let stamp = |sequence, ns: u64| Stamp { flow: 1, sequence, sent: Instant::from_picos(ns * 1_000) };
-        // The receiver's clock is 1000 ns ahead; each datagram takes 100 ns, but the third 400.
+        // The receiver's clock is 1000 ns ahead. Each datagram takes 100 ns, except the third, which takes
+        // 400 ns.
         for (sequence, sent, took) in [(0, 0, 100), (2, 20, 100), (1, 10, 400), (2, 20, 500), (3, 30, 100)] {
             session.note(stamp(sequence, sent), sent.cast_signed() + took + 1_000, 60, true);
         }
@@ -251,7 +252,8 @@ mod tests {
         assert_eq!(session.report, expected);
     }
 
-    /// A receiver serves any number of senders in its lifetime; probes without datagrams do not pin a slot.
+    /// A receiver serves any number of senders in its lifetime; sessions of probes without datagrams do not
+    /// keep a slot.
     #[test]
     fn a_slot_passes_on_when_a_session_has_ended_or_never_sent() {
         let address = |port| SocketAddr::from(([127, 0, 0, 1], port));

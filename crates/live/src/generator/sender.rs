@@ -32,7 +32,7 @@ pub struct Sender {
     pub to: SocketAddr,
     /// Traffic to send.
     pub source: Source,
-    /// Longest sending time. What is due later, or unsent by then, is not sent.
+    /// Longest sending time. Datagrams that are due later, or unsent by then, are not sent.
     pub lasting: Duration,
     /// DSCP and ECN bits.
     pub traffic_class: u8,
@@ -68,7 +68,7 @@ pub fn send(mut sender: Sender, stop: &dyn Fn() -> bool) -> io::Result<SendRepor
     set_class(&socket, sender.to, sender.traffic_class);
     let mut link =
         Link { socket, clock: MonotonicClock::start(), session: sender.session, buffer: vec![0; 1 << 16] };
-    // Without the permission for it, datagrams leave later; the report says how much.
+    // Without permission for it, datagrams leave later; the report says by how much.
     let _awake = LatencyRequest::begin();
     let before = link.offset()?;
     let mut report = SendReport::default();
@@ -81,7 +81,7 @@ pub fn send(mut sender: Sender, stop: &dyn Fn() -> bool) -> io::Result<SendRepor
 
 #[cfg(target_os = "linux")]
 fn set_class(socket: &UdpSocket, to: SocketAddr, class: u8) {
-    // If refused, datagrams go without these bits and are counted all the same.
+    // If refused, datagrams are sent without these bits and count all the same.
     let _ = crate::traffic::send::set_class(socket, to.ip(), class);
 }
 

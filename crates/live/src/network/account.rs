@@ -18,7 +18,8 @@ use super::Network;
 use crate::failure::Failure;
 use crate::machine::{ConnectionEvent, Happened, Report};
 
-/// Largest gap in the sequence numbers of a flow that is taken for lost datagrams. A larger one is a damaged number.
+/// Largest gap in a flow's sequence numbers that counts as lost datagrams. A larger one counts as a damaged
+/// number.
 const LARGEST_GAP: u32 = 1 << 20;
 
 /// Datagram that was sent to its host and is not yet reported.
@@ -84,7 +85,7 @@ impl Network<'_> {
     pub(super) fn account_gap(&mut self, header: &Header) {
         let record = header.flow.0 as usize;
         let missing = header.sequence.wrapping_sub(self.account.expected[record]);
-        // Numbers of the past give gaps that are larger still.
+        // Sequence numbers of the past give even larger gaps.
         if missing > LARGEST_GAP {
             return;
         }
@@ -113,7 +114,7 @@ impl Network<'_> {
         Received {
             now,
             sent: packet.sent,
-            // Delay carried on entry is not of this network.
+            // A delay that was carried on entry arose outside this network.
             waited: packet.waited.saturating_sub(about.carried.unwrap_or(Duration::ZERO)),
             propagation,
             bytes: packet.bytes(),
@@ -159,7 +160,7 @@ impl Network<'_> {
             flow.on_lost(missed.received.sent, missed.received.bytes, Loss::Host);
         }
         if let Some(Handed { received, due }) = handed.pop_front() {
-            // The true time lies between the two; clamping keeps it there if the wall clock stepped.
+            // The true time lies between the two; clamping keeps the result there if the wall clock stepped.
             let now = report.at.clamp(due, received.now.max(due));
             flow.on_received(&Received { now, ..received });
             if let Some(asked) = report.asked {

@@ -177,7 +177,7 @@ impl<'scope> Ends<'scope> {
         let ran = self.programs.into_iter().map(join).collect();
         let mut broken = BTreeMap::new();
         for connections in self.connections.into_iter().map(join) {
-            // Both ends may report a reason; the first that opened it is more exact.
+            // Both ends may report a reason. That of the end that opened the connection is more exact.
             for (flow, why) in connections? {
                 broken.entry(flow).or_insert(why);
             }

@@ -1,7 +1,7 @@
 //! Receiver of a host: reads the datagrams of the scenario's flows and reports their kernel time stamps.
 //!
-//! Times are the kernel's, so the receiver may be slow: it polls every millisecond and leaves the processor
-//! to others. Only sockets with echo requests are read at once.
+//! Times are the kernel's, so the receiver need not be fast: it polls every millisecond and leaves the
+//! processor to others. Only sockets that receive echo requests are read at once.
 
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ pub(crate) struct Sockets {
 /// # Errors
 /// If the kernel refuses, for example because a port is taken.
 pub(crate) fn open(scenario: &Scenario, node: usize) -> Result<Sockets, Missing> {
-    // By address; the flag is true if something is answered there.
+    // By address; the flag is true if requests that arrive there are answered.
     let mut sockets: BTreeMap<SocketAddr, (UdpSocket, bool)> = BTreeMap::new();
     for flow in scenario.flows.iter().filter(|flow| flow.to == node && super::send::is_datagrams(flow)) {
         let address = SocketAddr::new(flow.fields.destination, flow.fields.destination_port);
@@ -102,7 +102,7 @@ pub(crate) fn receive(
 ) -> u64 {
     let mut strangers = 0;
     let mut batch = DatagramBatch::<LOOK>::new();
-    // The same priority as senders: datagrams not read in time are lost.
+    // The same priority as senders have: datagrams that are not read in time are lost.
     let thread = RealTimeThread::new(FLOW_END);
     let mut thread = answers.as_ref().map(|_| thread);
     while !stop.load(Ordering::Relaxed) {
@@ -146,7 +146,7 @@ pub(crate) fn receive(
     strangers
 }
 
-/// Parses a datagram into its stamp and report; `None` if it is not of Lockgate.
+/// Parses a datagram into its stamp and report; `None` if it is not one of Lockgate's.
 fn read(batch: &DatagramBatch<LOOK>, index: usize, wall: WallOffset) -> Option<(Stamp, Report)> {
     let look = batch.start(index);
     let stamp = Stamp::read(look)?;

@@ -71,7 +71,7 @@ impl Sending {
             socket.connect(SocketAddr::new(fields.destination, fields.destination_port))?;
             socket.set_nonblocking(true)?;
             set_class(&socket, fields.source, flow.traffic_class)?;
-            // A small buffer: waiting in a local queue would be invisible lateness.
+            // A small buffer: delay in a local queue would be lateness that is not measured.
             let _ = sockopt::set_socket_send_buffer_size(&socket, 1 << 20);
             Ok(socket)
         };
@@ -171,7 +171,7 @@ impl Sending {
         payload[..Stamp::LENGTH].copy_from_slice(&stamp.to_bytes());
         sent.slip.record(now.since(due).as_picos());
         if length > self.longest {
-            // Refused here, because the kernel would fragment it and no scenario has fragments.
+            // Refused here: the kernel would fragment it, and scenarios have no fragments.
             sent.too_long += 1;
             sent.errors += 1;
         } else if self.socket.send(&payload[..length]).is_err() {
@@ -180,7 +180,7 @@ impl Sending {
     }
 }
 
-/// Returns whether a flow is of datagrams.
+/// Returns true if a flow consists of datagrams.
 pub(crate) fn is_datagrams(flow: &Flow) -> bool {
     flow.transport == Transport::Udp
 }

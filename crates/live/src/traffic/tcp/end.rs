@@ -17,7 +17,7 @@ use crate::traffic::ftp;
 
 /// State of the connection.
 pub(super) enum State {
-    /// Not opened yet, or not by the other end.
+    /// Not opened yet, by this end or by the other.
     Closed,
     /// Being established.
     Connecting(TcpStream),
@@ -94,7 +94,7 @@ impl End {
             _ => u64::MAX,
         };
         let (sends, gets) = if active { (of, back) } else { (back, of) };
-        // A connection led by a dialogue is opened by that dialogue.
+        // A connection that belongs to a dialogue is opened by the dialogue.
         let start = if flow.ftp.is_some() { Instant::NEVER } else { connection.start };
         Ok(Self {
             of,

@@ -198,7 +198,7 @@ impl<'env> Applications<'env> {
             tv_sec: (nanos / 1_000_000_000).cast_signed(),
             tv_nsec: (nanos % 1_000_000_000).cast_signed(),
         };
-        // The timeout of epoll itself counts milliseconds.
+        // A poll first, because epoll's own timeout counts whole milliseconds.
         let _ = poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(&spare));
     }
 
@@ -264,7 +264,7 @@ impl<'env> Applications<'env> {
         if !end.active || !matches!(end.state, State::Closed) || now >= end.stop {
             return;
         }
-        // A dialogue has announced the address.
+        // The address, if a dialogue has announced one.
         let told = match end.partner {
             Some(Partner::Follows(leader)) => self.ends[leader].ear.as_ref().and_then(|ear| ear.data),
             _ => None,
@@ -405,7 +405,8 @@ impl<'env> Applications<'env> {
         }
     }
 
-    /// Makes all progress possible at an end: parses messages, flushes the queue, executes orders.
+    /// Makes all progress possible at an end: parses messages, flushes the queue, executes orders of its
+    /// dialogue.
     fn go_on(&mut self, place: usize, now: Instant) {
         self.listen(place, now);
         let end = &mut self.ends[place];
@@ -508,7 +509,7 @@ impl<'env> Applications<'env> {
     }
 }
 
-/// Returns the properties of a connection that a kernel may not support.
+/// Returns the properties of a connection that a kernel may lack.
 fn kind(model: &lockgate_scenario::TcpModel) -> (&'static str, bool) {
     (model.congestion.name(), model.initial_sequence == lockgate_scenario::tcp::InitialSequence::Random)
 }

@@ -11,7 +11,7 @@ const CHUNK: usize = 128 << 10;
 /// Bytes written for one connection before others get their turn.
 const TURN: u64 = 1 << 20;
 
-/// Contents of files: their value does not matter.
+/// Contents of files. The values do not matter.
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
 /// Element of the queue.
@@ -75,7 +75,7 @@ impl Queue {
         self.closed = true;
     }
 
-    /// True if data waits.
+    /// True if unsent data is queued.
     pub(super) fn waits(&self) -> bool {
         !self.pieces.is_empty()
     }
@@ -127,7 +127,7 @@ impl Queue {
 mod tests {
     use super::*;
 
-    /// Writer that takes this many bytes at a time, and none every third time.
+    /// Writer that takes at most this many bytes a call, and none at every third call.
     struct Slow(Vec<u8>, usize, usize);
 
     impl Write for Slow {

@@ -17,7 +17,7 @@ use crate::failure::Missing;
 use crate::traffic::send::set_class;
 
 /// Backlog of connections to be accepted: the kernel's default maximum. A group may open hundreds at once,
-/// and a kernel without room answers without remembering them.
+/// and a kernel whose backlog is full answers a SYN without keeping state for it.
 const BACKLOG: i32 = 4096;
 
 /// Bytes of the time stamp option: included in a socket's segment size, not in the scenario's.
