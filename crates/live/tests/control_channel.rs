@@ -1,4 +1,5 @@
-//! A watched run: it is the run, a change asked for is a change of the file, and looking allocates nothing.
+//! A run with an observer equals the run without; a change by the observer equals a change in the file;
+//! looking allocates nothing.
 
 mod common;
 
@@ -20,7 +21,7 @@ use lockgate_measure::monitor::{Monitor, Sample};
 use lockgate_measure::recording::Window;
 use lockgate_scenario::{Override, Scenario, read};
 
-/// Counts what this thread allocates.
+/// Counts the allocations of this thread.
 struct Counting;
 
 thread_local! {
@@ -28,7 +29,7 @@ thread_local! {
 }
 
 #[allow(unsafe_code, reason = "an allocator")]
-// SAFETY: everything is handed on as it came.
+// SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATED.with(|count| count.set(count.get() + 1));
@@ -115,7 +116,7 @@ fn after(millis: u64) -> Instant {
 /// Actions at the observer's end during a run.
 type Meanwhile<'a> = dyn FnMut(Instant, &mut ObserverEnd) + 'a;
 
-/// A run under a kernel without faults. `meanwhile` comes by every 5 ms.
+/// Runs the scenario under a kernel without faults. `meanwhile` is called every 5 ms.
 fn run(scenario: &Scenario, meanwhile: Option<&mut Meanwhile<'_>>) -> (Recording, Vec<Sample>) {
     let (wires, is_host) = wires(scenario);
     let mut network =
@@ -140,7 +141,7 @@ fn run(scenario: &Scenario, meanwhile: Option<&mut Meanwhile<'_>>) -> (Recording
 
 fn assert_same(one: &Recording, other: &Recording) {
     for (one, other) in one.ports.iter().zip(&other.ports) {
-        // What differs is too long to be shown.
+        // The difference itself would be too long to print.
         assert!(one == other, "port `{}`", one.setup.name);
     }
     for (one, other) in one.flows.iter().zip(&other.flows) {
@@ -170,7 +171,7 @@ fn a_watched_run_is_the_run() {
     );
 }
 
-/// Samples that are not read are dropped and counted, and the run is the same.
+/// Samples that the observer does not read are dropped and counted; the run is the same.
 #[test]
 fn a_desk_that_sleeps_costs_samples_and_nothing_else() {
     let scenario = read(
@@ -204,8 +205,8 @@ fn a_desk_that_sleeps_costs_samples_and_nothing_else() {
     assert_eq!(told, [0.9], "what happened in the gap is told after it");
 }
 
-/// What is set during a run is a change of the file: the run is that of the scenario it leaves. What comes too
-/// late is refused, and changes nothing.
+/// A setting during a run is a change of the file: a run of the resulting scenario is equal. A setting that
+/// comes too late is refused and changes nothing.
 #[test]
 fn a_change_asked_for_is_one_of_the_file() {
     let scenario = scenario();
@@ -239,7 +240,7 @@ fn a_change_asked_for_is_one_of_the_file() {
                 saved = changed;
                 next += 1;
                 if next == 2 {
-                    // Long past: the driver is to refuse it.
+                    // Far in the past: the driver must refuse it.
                     let none = Vec::new();
                     assert!(observer_end.order(Order::Timeline { from: after(50), changes: none }));
                 }
@@ -253,8 +254,8 @@ fn a_change_asked_for_is_one_of_the_file() {
     assert_same(&played, &replayed);
 }
 
-/// Looking at the queues and writing samples down allocates nothing once all has been seen, and neither do the
-/// packets that are looked at.
+/// Looks at the queues and writing samples allocate nothing once every queue has been visited, and neither do
+/// the packets in these queues.
 #[test]
 fn looking_allocates_nothing() {
     let scenario = scenario();
@@ -279,7 +280,7 @@ fn looking_allocates_nothing() {
         let before = allocated();
         let mut inside = 0;
         for look in 0..10 {
-            // More than a histogram keeps as they are, and than the queue has room for.
+            // More than a histogram stores as single values, and more than the queue's limit.
             for _ in 0..40 {
                 at = at + Duration::from_micros(25);
                 network.play_before_frame(at).expect("played");

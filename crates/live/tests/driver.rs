@@ -1,4 +1,5 @@
-//! The driver under a simulated kernel: without faults it is the simulation, with faults it keeps its account.
+//! The driver under a simulated kernel: without faults a run equals the simulation; with faults its account
+//! balances.
 
 mod common;
 
@@ -104,14 +105,14 @@ fn live(
     let mut network = Network::new(scenario, Seed(seed), is_host, Frames::new(frames, 1600))?;
     let mut machine = Simulated::new(scenario, seed, faults);
     let driven = drive(&mut network, &mut machine, &wires, &mut |_| false);
-    // The account is closed and holds even where a wire is gone.
+    // The account is closed and balances even if a wire is gone.
     let closed = network.close();
     let (driven, (recording, account)) = (driven?, closed?);
     Ok((recording, account, driven))
 }
 
-/// A kernel that is never late and loses nothing leaves nothing but the simulation: the same sojourn times of
-/// every queue, the same losses, the same delays, to the picosecond.
+/// Under a kernel that is never late and loses nothing, a live run equals the simulation: the same sojourn
+/// times in every queue, the same losses and the same delays, to the picosecond.
 #[test]
 fn without_faults_it_is_the_simulation() {
     let scenario = scenario();
@@ -120,7 +121,7 @@ fn without_faults_it_is_the_simulation() {
             lockgate_sim::run(&scenario, Seed(seed), &mut |_| Control::Continue).expect("runs").recording;
         let (recording, account, driven) = live(&scenario, seed, Faults::default(), 1 << 12).expect("runs");
         for (live, simulated) in recording.ports.iter().zip(&simulated.ports) {
-            // What differs is too long to be shown.
+            // The difference itself would be too long to print.
             assert!(live == simulated, "port `{}` of seed {seed}", live.setup.name);
         }
         for (live, simulated) in recording.flows.iter().zip(&simulated.flows) {
@@ -140,12 +141,12 @@ fn without_faults_it_is_the_simulation() {
     }
 }
 
-/// Being woken up to 40 ms late moves nothing inside the network: every queue's every sojourn time is still the
-/// simulation's. Only the handing over is late, and says so.
+/// Wake-ups that are up to 40 ms late change nothing inside the network: all sojourn times of all queues
+/// still equal the simulation's. Only the delivery to hosts is late, and its lateness is recorded.
 #[test]
 fn lateness_does_not_add_up() {
     let none: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
-    // Without the change that senders would hear of late.
+    // Without the change, of which senders would learn late.
     let text = SCENARIO.split("[[change]]\nat = \"300ms\"").next().expect("text");
     let scenario = read(text, "driver.toml", &none, &[]).unwrap_or_else(|problems| panic!("{problems:?}"));
     for seed in 1..4 {
@@ -191,7 +192,7 @@ fn play_faults(scenario: &Scenario, seed: u64, totals: &mut FaultTotals) {
         damaged: bit(6, 20),
         gone: bit(7, 20),
     };
-    // Few frames, so that they run out.
+    // Few slots, so that they run out.
     let frames = if seed.is_multiple_of(3) { 20 } else { 1 << 12 };
     match live(scenario, seed, faults, frames) {
         Ok((recording, account, driven)) => {
@@ -206,7 +207,7 @@ fn play_faults(scenario: &Scenario, seed: u64, totals: &mut FaultTotals) {
 }
 
 /// Late wake-ups, refused frames, full rings, lost reports, stops, clock steps, damage: never a panic, and
-/// every packet accounted for. `LOCKGATE_SEED` replays one. Each processor plays its share of the seeds.
+/// every packet accounted for. `LOCKGATE_SEED` replays one seed. The seeds are divided among the processors.
 #[test]
 fn faults_are_accounted_for() {
     let scenario = scenario();
@@ -234,7 +235,7 @@ fn faults_are_accounted_for() {
     }
 }
 
-/// Requests with loss and a queue on their way, at rates whose times are whole nanoseconds, as stamps are.
+/// Echoes over links with loss and a queue. At these rates all times are whole nanoseconds, as in stamps.
 const ECHOES: &str = r#"
 title = "echoes"
 duration = "2s"
@@ -254,7 +255,7 @@ pong = { from = "c", to = "b", size = "100B", gap = "3ms", echo = true }
 load = { from = "b", to = "c", size = "1250B", gap = "1100us" }
 "#;
 
-/// The round trips of echoes are the simulation's, to the picosecond, and so is what is lost of them.
+/// Round-trip times and losses of echoes equal the simulation's, to the picosecond.
 #[test]
 fn echoes_without_faults_are_the_simulations() {
     let none: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();

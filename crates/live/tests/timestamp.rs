@@ -1,4 +1,5 @@
-//! Time stamp options on their way through a network that is told the time: what routers write, and what queues read.
+//! Time stamp options on their path through a network with a given clock: values written by routers and read
+//! by queues.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,7 +13,8 @@ use lockgate_live::network::Network;
 use lockgate_measure::recording::FlowRecord;
 use lockgate_scenario::{Scenario, read};
 
-/// A network of these nodes, links (rate and delay) and, at the port from `from` to `to`, a queue of this kind.
+/// Returns a scenario with these nodes, links (rate and delay), and queues: this kind at the port `from` to
+/// `to`.
 fn scenario(links: &[(&str, &str, &str, &str)], queues: &[(&str, &str, &str)], nodes: &str) -> Scenario {
     let link = |(place, (a, b, rate, delay)): (usize, &(&str, &str, &str, &str))| {
         format!("[link.l{place}]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n")
@@ -35,7 +37,7 @@ fn node(scenario: &Scenario, name: &str) -> usize {
     scenario.nodes.iter().position(|node| node.name == name).expect("a node")
 }
 
-/// A datagram of 1000 bytes from one node to another, with this option, told apart by its port.
+/// Returns a datagram of 1000 bytes from one node to another, with this option and identified by its port.
 fn datagram(scenario: &Scenario, [from, to]: [&str; 2], option: &[u8], port: u16) -> Vec<u8> {
     let address = |name| match scenario.nodes[node(scenario, name)].address {
         IpAddr::V4(address) => address.octets(),
@@ -55,7 +57,7 @@ fn datagram(scenario: &Scenario, [from, to]: [&str; 2], option: &[u8], port: u16
     frame
 }
 
-/// The datagram's port and its option.
+/// Returns the datagram's port and its option.
 fn read_back(frame: &[u8], length: usize) -> (u16, &[u8]) {
     (u16::from_be_bytes([frame[34 + length], frame[35 + length]]), &frame[34..34 + length])
 }
@@ -64,7 +66,7 @@ fn micros(micros: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(micros)
 }
 
-/// Frames with the times and nodes where they come in; returns those that left, and when.
+/// Enters frames at their times and nodes. Returns those that left, with their times.
 fn play(scenario: &Scenario, frames: &[(Instant, usize, Vec<u8>)]) -> Vec<(Instant, Vec<u8>)> {
     let links = |node| scenario.links.iter().filter(|link| link.ends.contains(&node)).count();
     let is_host = (0..scenario.nodes.len()).map(|node| links(node) == 1).collect();
@@ -87,14 +89,14 @@ fn play(scenario: &Scenario, frames: &[(Instant, usize, Vec<u8>)]) -> Vec<(Insta
     left
 }
 
-/// Words of an option, after its type, length, pointer, overflow and flag.
+/// Returns an option: type, length, pointer, overflow and flag, then these words.
 fn option(head: [u8; 4], words: &[u32]) -> Vec<u8> {
     head.into_iter().chain(words.iter().flat_map(|word| word.to_be_bytes())).collect()
 }
 
 #[test]
 fn every_router_stamps_by_its_own_clock_and_one_that_may_not_says_so() {
-    // 1000 bytes take 1 us; r's clock is 7 ms ahead. The run begins at midnight.
+    // A frame of 1000 bytes takes 1 us; r's clock is 7 ms ahead. The run begins at midnight.
     let links = [("a", "r", "8gbit", "2ms"), ("r", "s", "8gbit", "3ms"), ("s", "c", "8gbit", "1ms")];
     let scenario =
         scenario(&links, &[], "[node]\na = {}\nr = { clock = { offset = \"7ms\" } }\ns = {}\nc = {}");
@@ -103,21 +105,23 @@ fn every_router_stamps_by_its_own_clock_and_one_that_may_not_says_so() {
         |option: &[u8]| play(&scenario, &[(micros(10_000), a, datagram(&scenario, ["a", "c"], option, 1))]);
     let left = send(&option([68, 20, 5, 1], &[0; 4]));
     assert_eq!(left.len(), 1);
-    // At r at 12.001 ms, which shows 19.001; at s at 15.002 ms; at the host its kernel stamps.
+    // At r at 12.001 ms, when its clock shows 19.001 ms; at s at 15.002 ms. At the host, its kernel adds the
+    // stamp.
     let [r, s] = [0x0a00_0002, 0x0a00_0003];
     assert_eq!(read_back(&left[0].1, 20).1, option([68, 20, 21, 1], &[r, 19, s, 15]));
     let left = send(&option([68, 12, 5, 3], &[s, 0]));
     assert_eq!(read_back(&left[0].1, 12).1, option([68, 12, 13, 3], &[s, 15]), "r was not asked");
-    // Fourteen routers had no room, r is the fifteenth; s cannot count on, and says so: octet 23 of the header is wrong.
-    // Its 590 bytes take 0.59 us and 3 ms, and again with 2 ms.
+    // Fourteen routers had no room, and r is the fifteenth. The counter of s would overflow, so s reports a
+    // parameter problem at octet 23 of the header. Its 590 bytes take 0.59 us and 3 ms, then 0.59 us and 2
+    // ms.
     let left = send(&option([68, 8, 9, 0xe0], &[5]));
     let [(at, said)] = left.as_slice() else { panic!("{left:?}") };
     assert_eq!(*at, micros(15_002) + Duration::from_picos(5_001_180_000));
     assert_eq!((&said[26..30], &said[34..36], said[38]), (&[10, 0, 0, 3][..], &[12, 0][..], 23));
 }
 
-/// Four packets at once at the slow port of a router, each with an option that says so many microseconds: in which order
-/// they leave, and with what.
+/// Offers four packets at once to a router's slow port, each with an option that carries so many
+/// microseconds. Returns the order in which they leave, and the values that they then carry.
 fn order(kind: &str, flag: u8, says: [u32; 4]) -> Vec<(u16, Vec<u8>)> {
     let scenario = scenario(
         &[("a", "r", "8gbit", "0s"), ("r", "c", "8mbit", "0s")],
@@ -137,13 +141,15 @@ fn order(kind: &str, flag: u8, says: [u32; 4]) -> Vec<(u16, Vec<u8>)> {
 
 #[test]
 fn lisb_ranks_by_the_waiting_it_is_told_and_adds_its_own() {
-    // Sending takes 1 us to the router and 1 ms from there. The first goes at once; of the others the second has waited
-    // 2 ms before, the third 1 ms: they go first, and in the end all three have waited alike.
+    // A transmission takes 1 us to the router and 1 ms from there. The first packet leaves at once. Of the
+    // others, the second has already waited 2 ms and the third 1 ms, so they go first; in the end all three
+    // have waited equally long.
     let left = order("lisb", 5, [0, 0, 2_000, 1_000]);
     let waited = |micros| option([68, 12, 5, 5], &[0, micros]);
     let want = [(0, waited(0)), (2, waited(3_000)), (3, waited(3_000)), (1, waited(3_000))];
     assert_eq!(left, want);
-    // Every queue adds to it, whatever it ranks by; what a packet brought is no queueing of this network (see `play`).
+    // Every queue adds its delay, whatever it ranks by. Delay that a packet carried on entry is not queueing
+    // in this network (see `play`).
     let left = order("fifo", 5, [9_000_000; 4]);
     assert_eq!(left[1], (1, option([68, 12, 5, 5], &[9, 1_000])));
 }
@@ -158,8 +164,8 @@ fn lis_and_sis_rank_by_the_time_of_sending_and_leave_it_alone() {
     }
 }
 
-/// A packet that goes from one network into the next has with it what the next must know: both together give every packet
-/// the place, the time and the waiting that one network of all routers gives it.
+/// A packet carries what the next network must know: two networks in succession give every packet the rank,
+/// the time and the queueing delay that one network of all routers gives it.
 #[test]
 fn two_networks_one_after_the_other_rank_as_one() {
     let nodes = |names: &[(&str, u8)]| {

@@ -1,4 +1,4 @@
-//! A simulated kernel: its clock, wires and reports are numbers drawn from a seed, and so are its faults.
+//! A simulated kernel: its clock, frames and reports are drawn at random from a seed, and so are its faults.
 
 use std::collections::VecDeque;
 
@@ -15,16 +15,16 @@ use lockgate_live::traffic::stamp::Stamp;
 use lockgate_network::{Source, build_sources};
 use lockgate_scenario::{Flow, Scenario, Transport};
 
-/// How often each fault happens, of 256.
+/// Probability of each fault, in 256ths.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Faults {
     /// A wake-up is up to 40 ms late.
     pub(crate) late: u32,
     /// A send takes only some of its frames.
     pub(crate) short: u32,
-    /// A frame finds its ring full.
+    /// A frame finds its receive ring full.
     pub(crate) full: u32,
-    /// A report is lost, or comes twice.
+    /// A report is lost or arrives twice.
     pub(crate) report: u32,
     /// The process is stopped for up to 5 s.
     pub(crate) stopped: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Faults {
     pub(crate) stepped: u32,
     /// A frame is damaged.
     pub(crate) damaged: u32,
-    /// A wire is gone (of 65536).
+    /// A wire is gone (in 65536ths).
     pub(crate) gone: u32,
 }
 
@@ -45,11 +45,11 @@ pub(crate) struct Simulated<'a> {
     rings: Vec<VecDeque<(Instant, Vec<u8>)>>,
     reports: Vec<Report>,
     wires: Vec<Wire>,
-    /// Answers sent, by their flow.
+    /// Answers sent, by flow.
     answered: Vec<u32>,
     pub(crate) sent: u64,
     pub(crate) delivered: u64,
-    /// Frames of hosts that found no room.
+    /// Frames from hosts for which the ring had no room.
     pub(crate) overruns: u64,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn wires(scenario: &Scenario) -> (Vec<Wire>, Vec<bool>) {
     )
 }
 
-/// A datagram of a flow in its frame.
+/// Returns a datagram of a flow as a frame.
 fn frame(flow: &Flow, payload: &[u8]) -> Option<Vec<u8>> {
     let (std::net::IpAddr::V4(from), std::net::IpAddr::V4(to)) =
         (flow.fields.source, flow.fields.destination)
@@ -107,7 +107,7 @@ impl<'a> Simulated<'a> {
         Duration::from_picos(most.as_picos() / 1_000 * u64::from(self.random.bits() % 1_000))
     }
 
-    /// A host sends back the request it has got, where the scenario says so.
+    /// Sends the answer of a host to a request, if the scenario has echoes.
     fn answer(&mut self, request: Stamp, payload: &[u8]) {
         let flows = self.scenario.flows.iter();
         let of = request.flow as usize;
@@ -123,7 +123,7 @@ impl<'a> Simulated<'a> {
         self.rings[wire].extend(frame(flow, &answer).map(|frame| (self.now, frame)));
     }
 
-    /// Hosts send what is due.
+    /// Sends the datagrams of the hosts that are due.
     fn send_due(&mut self) {
         loop {
             let Some(place) = (0..self.sources.len()).min_by_key(|place| self.sources[*place].next()) else {
