@@ -1,18 +1,19 @@
-//! Frames a second that a bridge with HTB passes, and what a frame costs: Lockgate's, the kernel's, and a bridge without
-//! a queue, in turns.
+//! Forwarding rate of a bridge with HTB, in frames a second, and its cost for each frame: Lockgate's, the
+//! kernel's, and a bridge without a queue, measured in turn.
 //!
 //! ```text
 //! cargo bench -p lockgate-cli --bench bridge [-- TIMES [BYTES]]
 //! ```
 //!
-//! A program sends frames on the first processor, 32 a call, to each class in turn: as fast as it can, then 200 000 a
-//! second. Between it and the sink is the kernel's bridge. Its HTB, with hashed `u32` filters, works on the sender's
-//! processor; Lockgate's router (`lockgate route`, attached behind the driver and in it) has the second, or shares the first. The sink's
-//! kernel counts a frame and throws it away. Times are those of processors: of the sender's calls, of the router, and of the
-//! kernel's own threads for frames.
+//! A program sends frames on the first processor, 32 a call, to each class in turn: first as fast as it can,
+//! then 200 000 a second. Between it and the sink is the kernel's bridge. The kernel's HTB, with hashed `u32`
+//! filters, works on the sender's processor. Lockgate's router (`lockgate route`, attached behind the driver
+//! and in it) has the second processor, or shares the first. The sink's kernel counts each frame and drops
+//! it. Costs are processor time: of the sender's calls, of the router, and of the kernel's own threads for
+//! frames.
 //!
-//! `LOCKGATE_BENCH=short` measures a quarter as long; the arguments say how often (2), and which length of frames alone.
-//! `LOCKGATE` names another build of the command.
+//! `LOCKGATE_BENCH=short` measures a quarter as long. The arguments are the number of repetitions (2), and
+//! the only frame length to measure. `LOCKGATE` names another build of the command.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 #[cfg(target_os = "linux")]
@@ -62,7 +63,7 @@ fn number(text: &str) -> u64 {
     text.parse().expect("a number")
 }
 
-/// Frames a second where it is not as many as can be.
+/// Offered rate of the paced measurements, in frames a second.
 #[cfg(target_os = "linux")]
 const PACED: u64 = 200_000;
 

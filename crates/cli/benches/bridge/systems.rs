@@ -1,4 +1,5 @@
-//! Network, and the systems that forward in it: the kernel's bridge alone, with its HTB, or with Lockgate's router.
+//! Network of the bench, and the systems that forward: the kernel's bridge alone, with its HTB, or with
+//! Lockgate's router.
 
 use std::fmt::{self, Display, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,10 +13,10 @@ use crate::places::{end, holder, program, sh};
 /// Interface of each host.
 pub(crate) const HOST_END: &str = "v0";
 
-/// An Ethernet address that no host has, so that the sink's kernel counts a frame and throws it away.
+/// Ethernet address that no host has, because of which the sink's kernel counts a frame and drops it.
 pub(crate) const UNUSED: [u8; 6] = [2, 0, 0, 0, 0, 0x99];
 
-/// Address of the first class; the others follow.
+/// IP address of the first class; those of the others follow.
 pub(crate) const FIRST: [u8; 4] = [10, 64, 0, 0];
 
 /// System that forwards.
@@ -25,7 +26,7 @@ pub(crate) enum System {
     Bridge,
     /// The kernel's bridge with its HTB.
     Kernel,
-    /// Lockgate's router, attached this way.
+    /// Lockgate's router, with this value of `attach`.
     Lockgate(&'static str),
 }
 
@@ -39,19 +40,19 @@ impl Display for System {
     }
 }
 
-/// Load: frames that are sent, and the processor of the router.
+/// Load: the frames that are sent, and the router's processor.
 pub(crate) struct Load {
     /// Bytes of a frame.
     pub(crate) length: usize,
     pub(crate) classes: u16,
-    /// Frames a second; 0: as many as can be.
+    /// Frames a second; 0 for as fast as possible.
     pub(crate) rate: u64,
     /// True if sender and router share a processor.
     pub(crate) is_shared: bool,
     pub(crate) millis: u64,
 }
 
-/// Measures one system under a load; returns a row of the table.
+/// Measures a system under a load. Returns a row of the table.
 pub(crate) fn run(system: System, load: &Load) -> Result<String, String> {
     let folder = std::env::temp_dir().join(format!("lockgate-bridge-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
@@ -60,7 +61,7 @@ pub(crate) fn run(system: System, load: &Load) -> Result<String, String> {
     done
 }
 
-/// Three namespaces in a row, sender, bridge, sink, which end with their holders.
+/// Three namespaces in a row (sender, bridge, sink), deleted when the processes that hold them end.
 struct Network {
     source: Child,
     bridge: Child,
@@ -136,7 +137,8 @@ impl Network {
     }
 }
 
-/// Lines for `tc -batch`: HTB with so many classes behind a bucket for each of the last bytes of an address.
+/// Returns input for `tc -batch`: HTB with this number of classes, chosen by a hash table of the last byte of
+/// the address.
 fn tc(classes: u16) -> String {
     let mut text = "qdisc add dev w1 root handle 1: htb default 1\n".to_owned();
     let burst = "burst 125000 cburst 125000 quantum 1514";
@@ -167,7 +169,7 @@ fn tc(classes: u16) -> String {
     text
 }
 
-/// Processor time of the kernel's threads that handle frames, in nanoseconds.
+/// Returns the processor time of the kernel's threads that handle frames, in nanoseconds.
 fn kernel_threads() -> u64 {
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let named = all.filter(|one| {
@@ -176,7 +178,7 @@ fn kernel_threads() -> u64 {
     named.map(|one| scheduled(&one.path().join("schedstat"))).sum()
 }
 
-/// Time on a processor, from a file `schedstat`, in nanoseconds.
+/// Reads the time on a processor from a file `schedstat`, in nanoseconds.
 fn scheduled(file: &Path) -> u64 {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.split_whitespace().next().and_then(|time| time.parse().ok()).unwrap_or_default()
@@ -188,7 +190,7 @@ struct Route {
 }
 
 impl Route {
-    /// Starts it in the bridge's namespace, and waits until it answers.
+    /// Starts the router in the bridge's namespace, and waits until it answers.
     fn start(network: &Network, attach: &str, load: &Load, folder: &Path) -> Result<Self, String> {
         let write = |name: &str, text: String| {
             std::fs::write(folder.join(name), text).map_err(|error| error.to_string())
@@ -242,7 +244,7 @@ impl Drop for Route {
     }
 }
 
-/// A bridge with a class for each subscriber of the table, none of them at its limit.
+/// Returns the policy of a bridge with a class for each subscriber of the table, none of them at its limit.
 fn policy(attach: &str) -> String {
     format!(
         r#"subscribers = "plans.csv"
