@@ -1,5 +1,5 @@
-//! Signals that end a run. Ctrl-C or SIGTERM once: stop early and still write the results; twice: abort. A
-//! terminal that hung up (SIGHUP, which is often sent twice): stop early, and never abort.
+//! Signals that end a run. Ctrl-C or SIGTERM once: stop early and still write the results; twice: abort.
+//! SIGHUP (a terminal that hung up, often sent twice): stop early, and never abort.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -19,7 +19,7 @@ pub(crate) fn listen() {
     if !is_hang_up_ignored() {
         signals.push(SIGHUP);
     }
-    // Without a handler a signal ends the process at once, which leaves no partial file under a final name.
+    // Without a handler a signal ends the process at once; it leaves no partial file under a final name.
     let Ok(mut signals) = signal_hook::iterator::Signals::new(signals) else { return };
     let serve = move || {
         for signal in signals.forever() {

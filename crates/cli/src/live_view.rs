@@ -68,7 +68,7 @@ pub(crate) fn show(
     messages: Messages,
 ) -> Result<(), Failure> {
     if is_plain(options) {
-        // The page outlives the reader of the lines.
+        // The page stays after the reader of the lines has gone.
         let outlives = options.web.is_some();
         let mut print = |part: Part<'_>| {
             match part {

@@ -21,7 +21,7 @@ macro_rules! tell {
 }
 pub(crate) use tell;
 
-/// First failed write to stdout. Nothing is written after it: output with a gap is no result.
+/// First failed write to stdout. Nothing is printed after it, because output with a gap is not a result.
 static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
 
 fn attempt(write: impl FnOnce(&mut io::StdoutLock<'_>) -> io::Result<()>) {
@@ -55,7 +55,7 @@ pub(crate) fn message(text: Arguments<'_>) {
     let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }
 
-/// True if stdout has no reader any more: a closed pipe, or a terminal that hung up.
+/// True if stdout has no reader left: the pipe is closed, or the terminal hung up.
 pub(crate) fn has_no_reader() -> bool {
     let failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
     failed.as_ref().is_some_and(|error| is_pipe(error) || is_hang_up(error))

@@ -1,4 +1,5 @@
-//! Plans of the command line: what varies, over which seeds, which metrics; progress, and errors in its words.
+//! Plans of the command line: variations, seeds and metrics; progress; and errors in the words of its
+//! options.
 
 pub(crate) mod outputs;
 pub(crate) mod tuned;
@@ -19,7 +20,7 @@ use crate::{runs, terminal};
 
 /// Makes the plan of `arguments`: reads every variant once, so that nothing runs if one of them is wrong.
 pub(crate) fn plan(file: &Path, arguments: &Variations) -> Result<Planned, Failure> {
-    // Also the errors of a file that is missing, too long or not text.
+    // Also reports a file that is missing, too long or not text.
     let base = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;
     let text = lockgate::files::text(file).map_err(|why| Failure::usage(why, "name a scenario file"))?;
     let source = Source::new(file.display().to_string(), text, Arc::new(Beside::new(file)), base.memory);
@@ -35,7 +36,7 @@ pub(crate) fn plan(file: &Path, arguments: &Variations) -> Result<Planned, Failu
 /// Checks every value of the scenario's own variations, one at a time.
 ///
 /// # Errors
-/// The problems of the first that is wrong.
+/// The problems of the first value that is wrong.
 pub(crate) fn check(file: &Path, settings: &[String], base: &Scenario) -> Result<(), Failure> {
     Ok(plans::check_values(file, settings, base)?)
 }

@@ -1,4 +1,4 @@
-//! Running routers: requests to them, and what their answers look like.
+//! Requests to running routers, and the printing of their answers.
 
 use lockgate::figures::plural;
 use lockgate_router::control::protocol::{Answer, Cause, Changed, Refusal, Request, TrialStatus};
@@ -37,7 +37,7 @@ pub(crate) fn ask(_: &RouterName, _: &Request) -> Result<Answer, Failure> {
     })
 }
 
-/// Returns the failure of an answer to another request.
+/// Returns the failure of an answer that does not match its request.
 pub(crate) fn misplaced() -> Failure {
     Failure::run("the router's answer is not of this request", "is it of the same version as this command?")
 }

@@ -14,8 +14,8 @@ use crate::{interrupt, terminal};
 /// Steps of the progress bar for one run.
 pub(crate) const STEPS: u64 = 1000;
 
-/// Reads a scenario file with the settings of the command line. `--memory` limits its files, and later its
-/// runs.
+/// Reads a scenario file with the settings of the command line. `--memory` limits its files here, and its
+/// runs later.
 pub(crate) fn read_file(
     file: &Path,
     overrides: &[String],
@@ -29,8 +29,8 @@ pub(crate) fn read_file(
     Ok(lockgate::read_within(file, &parse_overrides(overrides)?, memory)?)
 }
 
-/// Returns the error that no scenario was named: lists those found here, and suggests the command that needs
-/// none.
+/// Returns the usage error of a command without a scenario. Its help lists the scenarios found here, and a
+/// command that needs none.
 pub(crate) fn no_file() -> Failure {
     Failure::usage("no scenario file was named", scenarios_here())
 }

@@ -1,6 +1,6 @@
 //! Terminal tables of a run.
 //!
-//! A table of many rows shows its worst ones and the number of the others, which are in `summary.json`.
+//! A table of too many rows shows the worst ones, and the number of the others, which are in `summary.json`.
 
 use lockgate::{Runs, figures, verdict};
 use lockgate_measure::group::group_of;
@@ -169,7 +169,7 @@ fn groups(summary: &Summary) {
 fn flows(summary: &Summary) {
     let mut rows = Rows::default();
     let mut left_out = 0;
-    // Packets under way at the end are neither received nor lost; the column is shown if there are any.
+    // Packets under way at the end are neither received nor lost; their column is shown if there are any.
     let inside = summary.flows.values().any(|flow| flow.inside_packets > 0);
     for (name, flow) in &summary.flows {
         if is_one_of_many(name, summary) {
@@ -315,7 +315,7 @@ fn queues(summary: &Summary) {
     );
 }
 
-/// Prints means over repetitions: the delays and rates of flows. summary.json has the whole list.
+/// Prints means over repetitions of the flows' delays and rates. `summary.json` has all others.
 fn intervals(summary: &Summary) {
     // Without random draws there are no intervals, and a warning says so.
     if summary.intervals.values().all(|interval| interval.half_width.is_none()) {

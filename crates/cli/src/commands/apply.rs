@@ -11,7 +11,7 @@ use crate::{routers, terminal};
 
 pub(crate) fn apply(arguments: &Apply) -> Result<Exit, Failure> {
     let (origin, text) = super::route::read(&arguments.file)?;
-    // Here already, where each problem can be shown with its place.
+    // The policy is read here too, so that problems are shown with their positions.
     let policy = read_policy(&text, &origin).map_err(|problems| Failure::Scenario(Box::new(problems)))?;
     terminal::warnings(&policy.warnings);
     let request = Request::Apply {

@@ -46,7 +46,7 @@ fn is_policy(file: &Path) -> bool {
     lockgate::files::text(file).is_ok_and(|text| lockgate_scenario::is_policy(&text))
 }
 
-/// Checks a policy. What it needs of a host, `lockgate route --dry-run` says there.
+/// Checks a policy without its host: `lockgate route --dry-run` checks it on the host.
 fn check_policy(file: &Path, arguments: &Check) -> Result<(), Failure> {
     if let Some(setting) = arguments.overrides.first() {
         let message = format!("`--set {setting}`: `{}` is a policy, and has no settings", file.display());

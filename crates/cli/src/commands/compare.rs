@@ -22,7 +22,7 @@ use crate::{interrupt, runs, terminal};
 
 use self::report::Curves;
 
-/// A comparison with what it is of.
+/// A comparison with its plan and rows.
 struct Compared<'a> {
     planned: &'a Planned,
     variants: &'a [Variant],
@@ -52,7 +52,7 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let Some(rows) = make(&planned, arguments, curves.as_ref())? else { return Ok(Exit::Interrupted) };
     let metrics = judge(&planned.plan, &rows, base);
     let compared = Compared { planned: &planned, variants: &variants, rows: &rows, metrics: &metrics };
-    // First: a file that cannot be written takes nothing else with it.
+    // Printed first, so that a file that cannot be written does not suppress the table.
     if json.is_none() {
         compared.show();
     }

@@ -26,7 +26,7 @@ const CALL: &str = "call";
 const SEEDS: [Seed; 1] = [Seed(1)];
 
 pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
-    // An ordinary user needs a namespace before any thread is started.
+    // Before any thread is started: live runs of an ordinary user need a namespace.
     let prepared = if arguments.sim { None } else { Some(lockgate::prepare_live().map_err(Failure::from)) };
     let shorter = runs::parse_overrides(&SHORTER.map(str::to_owned))?;
     let scenario =
@@ -138,7 +138,7 @@ fn strip(recording: &Recording) {
     say!("delay of the call, {how:<9}  1 s ┤{bars}├ 0 to {end}");
 }
 
-/// Measurements of the call.
+/// Delays of the call before and after the swap.
 struct Story {
     /// Median delay under the FIFO and under FQ-CoDel, in seconds.
     before: f64,
@@ -175,8 +175,7 @@ impl Story {
         })
     }
 
-    /// Returns three lines: before, the swap, after; with those of the live run beside them, if there was
-    /// one.
+    /// Returns three lines (before, the swap, after), each beside that of the live run if there was one.
     fn told(&self, live: Option<&Self>) -> Vec<String> {
         let beside = |quantity: fn(&Self) -> String| match live {
             Some(live) => format!("{} simulated, {} live", quantity(self), quantity(live)),

@@ -44,7 +44,7 @@ const PAGES: [Page; 5] = [
     ("disciplines", disciplines),
     ("traffic", traffic),
     ("metrics", metrics),
-    // The only page that takes seconds.
+    // The only page that takes seconds to generate.
     ("conformance", conformance),
 ];
 

@@ -7,8 +7,8 @@ use lockgate::{Runs, Summary, verdict};
 use crate::exit::Exit;
 use crate::output::say;
 
-/// Returns the exit code of a command that ran a scenario. A run outside its fidelity limits cannot miss
-/// expectations.
+/// Returns the exit code of a command that ran a scenario. For a run outside its fidelity limits,
+/// expectations do not count.
 pub(super) fn ended(runs: &Runs, holds: bool) -> Exit {
     match (runs.stopped_early, runs.unfaithful.is_empty(), holds) {
         (true, ..) => Exit::Interrupted,

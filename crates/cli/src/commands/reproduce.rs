@@ -64,7 +64,7 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
         };
         ResultsDirectory::start(out.as_deref(), &folder.name)
     };
-    // All result directories before the first run, which may take minutes.
+    // All result directories are started before the first run, which may take minutes.
     let places = folders.iter().map(start).collect::<Result<Vec<_>, _>>()?;
     interrupt::listen();
     let mut all = Vec::new();

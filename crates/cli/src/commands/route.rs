@@ -20,13 +20,13 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     use crate::interrupt;
     use crate::output::{say, tell};
 
-    /// Longest interval of samples: the control takes them as signs of life.
+    /// Longest interval of samples: the control uses samples as signs of life.
     const LONGEST: lockgate::units::Duration = lockgate::units::Duration::from_secs(2);
 
-    /// Interval at which the end is looked for.
+    /// Polling interval of the router's end.
     const LOOK: Duration = Duration::from_millis(50);
 
-    /// Longest life. Times are picoseconds in 64 bits, which end after 213 days.
+    /// Longest life. A time is a 64-bit number of picoseconds, which overflows after 213 days.
     const LONGEST_LIFE: Duration = Duration::from_hours(200 * 24);
 
     let lasting = arguments.lasting.as_deref().map(time).transpose()?;

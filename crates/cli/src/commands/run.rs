@@ -9,7 +9,7 @@ use crate::output::{say, tell};
 use crate::results::{self, ResultsDirectory, RunResults};
 use crate::{interrupt, runs, tables, terminal};
 
-/// Estimate above which a run prints its memory: 512 MiB.
+/// Estimate above which a run prints its memory, in bytes: 512 MiB.
 const SAID: u64 = 512 << 20;
 
 pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     Ok(ended(&runs, verdict::holds(&summary)))
 }
 
-/// Prints how much is recorded of members of groups, and why, unless it is everything.
+/// Prints how many members of groups are recorded and why, unless all are.
 fn tell_detail(scenario: &Scenario) {
     let detail = scenario.detail();
     if detail == Detail::All {

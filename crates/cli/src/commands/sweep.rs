@@ -58,7 +58,7 @@ pub(crate) fn sweep(arguments: &arguments::Sweep, addresses: &OpenStorage<'_>) -
     collect(&sweep)
 }
 
-/// Opens the store, or makes it for the plan of the command line.
+/// Opens the store, or creates it for the plan of the command line.
 fn open(arguments: &arguments::Sweep, addresses: &OpenStorage<'_>) -> Result<Sweep, Failure> {
     let storage = || storage(&arguments.into, addresses);
     let opens = arguments.resume || arguments.status || arguments.collect;
@@ -87,7 +87,7 @@ fn open(arguments: &arguments::Sweep, addresses: &OpenStorage<'_>) -> Result<Swe
     Ok(sweep)
 }
 
-/// Returns the storage at `--into`: in a directory, or at an address.
+/// Returns the storage named by `--into`: a directory, or an address.
 fn storage(into: &Path, addresses: &OpenStorage<'_>) -> Result<Arc<dyn Storage>, Failure> {
     match into.to_str().filter(|text| text.contains("://")) {
         Some(address) => addresses(address).map_err(|(why, help)| Failure::usage(why, help)),

@@ -122,12 +122,12 @@ fn judge(
     if tuned.goals.len() == 1 {
         best = found.finalists(request, FINALISTS);
     } else if best.len() > MOST_FRONT {
-        // Along the whole front, both ends included.
+        // Spread along the whole front, both ends included.
         let last = best.len() - 1;
         best = (0..MOST_FRONT).map(|index| best[index * last / (MOST_FRONT - 1)]).collect();
     }
     if best.is_empty() {
-        // The nearest to feasible, so that it is said how far it is.
+        // The point nearest to feasible, so that the report can say how far it is.
         let nearest =
             found.tried.iter().enumerate().min_by(|one, other| one.1.violation.total_cmp(&other.1.violation));
         best.extend(nearest.map(|(index, _)| index));
@@ -155,8 +155,8 @@ fn judge(
     Ok(Some(Judged { finalists, metrics, winner }))
 }
 
-/// Returns the index of the winner: of those that keep every constraint in the mean, the best by the goal; of
-/// several goals, the one nearest to the best of each, every goal scaled to its span.
+/// Returns the index of the winner among the finalists that keep every constraint in the mean: the best by
+/// the goal or, with several goals, the one nearest to the best value of each, every goal scaled to its span.
 fn winner(tuned: &Tuned, rows: &[Vec<Row>]) -> Option<usize> {
     let mean = |rows: &[Row], metric: usize| {
         let values: Vec<f64> = rows.iter().map(|row| row[metric]).collect::<Option<_>>()?;

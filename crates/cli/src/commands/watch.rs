@@ -59,8 +59,8 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     Ok(left.end(arguments))
 }
 
-/// Opens the file of `--save`. It must not be in the results' directory, which the next run could then not
-/// replace.
+/// Opens the file of `--save`. It must not be in the results directory, because the next run then could not
+/// replace that directory.
 fn save(file: &Path, out: Option<&Path>) -> Result<SavedFile, Failure> {
     let saved = SavedFile::start(file, SAVED_HEAD).map_err(|error| Failure::saved_file(&error, "--save"))?;
     let out = out.and_then(|out| out.canonicalize().ok());
@@ -80,7 +80,7 @@ struct Played {
     changed: Scenario,
 }
 
-/// Output that a watched run writes as soon as it has ended, independent of its view.
+/// Outputs that a watched run writes as soon as it has ended, independent of its view.
 struct Leaving<'a> {
     scenario: &'a Scenario,
     seed: u64,
@@ -131,7 +131,7 @@ impl Left {
         self.directory.as_ref().map(shown).unwrap_or_default()
     }
 
-    /// Prints the results. If lines were shown beside a page, the page stays until a signal.
+    /// Prints the results. If lines were shown and a page is served, serves the page until a signal arrives.
     fn end(self, arguments: &Watch) -> Exit {
         if let Some(directory) = &self.directory {
             tell!("report: {}", directory.join("report.html").display());
@@ -168,7 +168,7 @@ fn simulated(
     Ok(thread::scope(|scope| {
         let run = scope.spawn(move || {
             let played = play(scenario, seed, &mut session);
-            // Drops the samples' channel, so that the hub sees the end.
+            // Drops the samples' channel, so that the hub receives the end.
             let changed = session.leave();
             leaving.leave(played.map(|(recording, interrupted)| {
                 let runs =

@@ -72,7 +72,7 @@ fn live_runs(live: &Live) -> Comparison {
     }
 }
 
-/// Returns the table of our own choices in the claims, with remarks.
+/// Returns the table of parameters that we chose for the claims, with remarks.
 fn ours(reproduction: &Reproduction) -> Option<Comparison> {
     let mut rows = Vec::new();
     for judged in &reproduction.claims {

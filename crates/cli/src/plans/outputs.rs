@@ -1,4 +1,5 @@
-//! Files that a user names for tables and documents: written aside and renamed, and only over such a file.
+//! Files that a user names for tables and documents: written aside and renamed. Only a file of the same form
+//! is replaced.
 
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use lockgate_measure::metric::Address;
 use crate::exit::Failure;
 use crate::output;
 
-/// Form of a file, by which an earlier one is known.
+/// Form of a file, by which an earlier one is recognised.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
     /// Table of runs: variables, `seed`, metrics by their addresses.
@@ -51,7 +52,8 @@ fn is_runs(text: &str) -> bool {
     let heading = text.lines().next().unwrap_or_default();
     let cells = heading.split(',').skip_while(|cell| *cell != "seed").skip(1);
     let metrics: Vec<&str> = cells.collect();
-    // A quoted address may hold commas: then the pieces are no addresses, but the first has a quote.
+    // A quoted address may contain commas: its pieces are no addresses, but the first of them begins with a
+    // quote.
     !metrics.is_empty() && metrics.iter().all(|cell| cell.contains('"') || Address::parse(cell).is_ok())
 }
 
@@ -70,7 +72,7 @@ impl OutputFile {
     /// Prepares the file that `option` names, before anything runs.
     ///
     /// # Errors
-    /// If something else than a file of this form is there, or it cannot be written.
+    /// If another file than one of this form exists there, or it cannot be written.
     pub(crate) fn start(path: &Path, form: Form, option: &'static str) -> Result<Self, Failure> {
         let saved = if path == Path::new("-") {
             None

@@ -15,7 +15,7 @@ use crate::exit::Failure;
 use crate::{interrupt, runs};
 use lockgate::plans::{PlanError, Source, Wanted, on_threads};
 
-/// A search with what its runs are read from.
+/// A search with the scenario and settings of its runs.
 pub(crate) struct Tuned {
     /// Scenario without the variations.
     pub(crate) base: Scenario,
@@ -31,7 +31,7 @@ pub(crate) struct Tuned {
     source: Source,
 }
 
-/// Makes the search of `arguments`: reads the corners of the space once.
+/// Creates the search of `arguments`. Reads the scenario at each corner of the space once.
 pub(crate) fn tuned(file: &Path, arguments: &Tune) -> Result<Tuned, Failure> {
     let base = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;
     let text = lockgate::files::text(file).map_err(|why| Failure::usage(why, "name a scenario file"))?;
@@ -131,10 +131,10 @@ impl Tuned {
     }
 }
 
-/// Checks that so many runs at the same time stay within the limit on memory.
+/// Checks that this number of runs at the same time stays within the limit on memory.
 ///
 /// # Errors
-/// If they exceed it: says how many fit.
+/// If they exceed it. The error says how many runs fit.
 pub(crate) fn check_memory(one: u64, jobs: Option<usize>, runs: usize, limit: u64) -> Result<(), Failure> {
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
     let together = jobs.unwrap_or_else(processors).min(runs).max(1);

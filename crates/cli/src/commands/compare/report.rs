@@ -61,7 +61,7 @@ pub(super) fn write(
     let columns: Vec<usize> = compared.planned.columns().into_iter().map(|(column, _)| column).collect();
     let variants = report_variants(plan, compared.variants, &columns, compared.metrics);
     let mut report = results::report_head(&compared.planned.title, &plan.text);
-    // The page marks the variants of which no difference is seen in its table.
+    // The page itself marks the variants without a significant difference, in its table.
     report.verdict = compared.sentences().into_iter().filter(|line| !line.starts_with(' ')).collect();
     report.runs = curves.finish(variants.variants.iter().map(|variant| variant.label.clone()));
     if report.runs.len() < variants.variants.len() {

@@ -18,7 +18,7 @@ use crate::exit::Failure;
 use crate::interrupt;
 use crate::live_view::{self, View};
 
-/// Interval at which the end is looked for, while the view is on screen.
+/// Polling interval of the router's end while the view is on screen.
 const LOOK: WallTime = WallTime::from_millis(50);
 
 /// View of a running router, not on screen yet.
@@ -32,7 +32,7 @@ pub(super) struct Shown<'a> {
     publisher: JoinHandle<()>,
 }
 
-/// Starts the view that `arguments` ask for; `None` if they ask for none.
+/// Starts the view that `arguments` request; `None` if they request none.
 pub(super) fn start<'a>(
     policy: &Policy,
     arguments: &'a Route,
@@ -96,7 +96,7 @@ impl Shown<'_> {
                 screen.map(|screen| screen.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             left.unwrap_or(Ok(()))
         });
-        // Drops the samples' channel, so that readers see the end.
+        // Drops the samples' channel, so that readers receive the end.
         let _ = publisher.join();
         // Quitting the view quits the router.
         interrupt::flag().store(true, Ordering::SeqCst);

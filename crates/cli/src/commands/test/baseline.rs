@@ -36,7 +36,7 @@ pub(super) struct Change {
 }
 
 impl Baseline {
-    /// Creates the baseline of what was tested.
+    /// Creates the baseline of these results.
     pub(super) fn of(all: &[Tested], seeds: &[u64]) -> Self {
         let values = |tested: &Tested| {
             let expects = tested.expectations().iter();
@@ -49,10 +49,10 @@ impl Baseline {
         Self { schema: 1, lockgate: env!("CARGO_PKG_VERSION").to_owned(), seeds: seeds.to_vec(), files }
     }
 
-    /// Reads a baseline that has these seeds.
+    /// Reads a baseline, which must be of these seeds.
     ///
     /// # Errors
-    /// If there is none, or it has other seeds.
+    /// If the file cannot be read, or is of other seeds.
     pub(super) fn read(path: &Path, seeds: &[u64]) -> Result<Self, Failure> {
         let shown = path.display();
         let text = lockgate::files::text(path)
