@@ -1,4 +1,4 @@
-//! `apply`, `confirm`, `rollback` and `status` against a router whose engine only remembers its policy.
+//! `apply`, `confirm`, `rollback` and `status` against a router whose engine only stores its policy.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -14,7 +14,7 @@ use lockgate_router::control::server::Server;
 use lockgate_router::control::{Applied, Engine, Misfit};
 use lockgate_scenario::Policy;
 
-/// Engine that remembers the title of its policy.
+/// Engine that stores the title of its policy.
 #[derive(Clone)]
 struct Memory(Arc<Mutex<String>>);
 
@@ -60,7 +60,7 @@ impl Router {
         Self { folder, engine, server: server.expect("started") }
     }
 
-    /// Runs the command, expects this exit code, and returns what it printed: on stdout, on stderr.
+    /// Runs the command and expects this exit code. Returns its stdout and its stderr.
     #[track_caller]
     fn run(&self, arguments: &[&str], code: i32) -> (String, String) {
         let mut arguments = arguments.to_vec();

@@ -1,10 +1,10 @@
-//! The arrows between the crates are those of ARCHITECTURE.md, and nothing makes results differ between
-//! machines.
+//! The dependencies between crates are those of ARCHITECTURE.md, and no dependency makes results differ
+//! between machines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-/// Which crates each crate may use, tests and benches aside.
+/// Crates that each crate may use, without dependencies of tests and benches.
 const ARROWS: [(&str, &[&str]); 19] = [
     ("engine", &[]),
     ("traffic", &["engine"]),
@@ -83,7 +83,7 @@ fn crates_use_only_those_before_them() {
     }
 }
 
-/// Pure crates have no dependency that reads clocks, starts threads or opens files for them.
+/// Pure crates have no dependency that reads clocks, starts threads or opens files.
 #[test]
 fn pure_crates_stay_pure() {
     for name in

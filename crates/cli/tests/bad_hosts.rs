@@ -1,6 +1,7 @@
-//! Hosts that lack something: each is named in words, the exit code is 4, and nothing is left behind.
+//! Hosts that lack a capability: the error names it, the exit code is 4, and no interface, namespace or file
+//! is left.
 //!
-//! Such hosts are made by `unshare`, in user namespaces; where there are none, it is said what was skipped.
+//! Such hosts are made by `unshare`, in user namespaces; without these the test is skipped and says so.
 #![cfg(target_os = "linux")]
 
 mod host;
@@ -48,7 +49,7 @@ impl Place {
         self.0.path().join("out")
     }
 
-    /// A live run, as a command line for a shell, with results in `out`.
+    /// Returns a live run as a command line for a shell, with results in `out`.
     fn run(&self, out: &Path) -> String {
         format!("{LOCKGATE} run --live --quiet --out {} {}", out.display(), self.file().display())
     }
@@ -59,13 +60,14 @@ impl Place {
         command.args(set.iter().flat_map(|set| ["--set", set])).output().expect("runs")
     }
 
-    /// Nothing but the scenario.
+    /// True if the directory has only the scenario.
     fn is_untouched(&self) -> bool {
         fs::read_dir(self.0.path()).expect("a directory").count() == 1
     }
 }
 
-/// Runs a script as root of a user namespace; `flags` asks for further namespaces. `None` where that cannot be.
+/// Runs a script as root of a user namespace, with further namespaces by `flags`; `None`, noted as skipped,
+/// if that is not possible.
 fn apart(flags: &str, script: &str) -> Option<Output> {
     let run = |script: &str| {
         Command::new("unshare").arg(format!("-Ur{flags}")).args(["sh", "-c", script]).output().ok()
@@ -94,7 +96,7 @@ fn without_privileges_and_user_namespaces() {
     assert_eq!(done.status.code(), Some(4), "{done:?}");
     assert!(said(&done).contains("cannot make a user namespace: there are no more namespaces"), "{done:?}");
     assert!(said(&done).contains("max_user_namespaces"), "{done:?}");
-    // A namespace in a namespace whose root may do nothing.
+    // A namespace whose root has no capabilities.
     let done = apart("", &format!("{bare} {run}")).expect("as before");
     assert_eq!(done.status.code(), Some(4), "{done:?}");
     assert!(said(&done).contains("permission denied\nhelp:  run it as root"), "{done:?}");
@@ -109,7 +111,7 @@ fn a_full_disk() {
     let place = Place::new();
     let full = place.0.path().join("full");
     fs::create_dir(&full).expect("a directory");
-    // Room for the first files of a run, not for its report.
+    // The disk has room for the first files of a run, but not for its report.
     let script = format!(
         "mount -t tmpfs -o size=64k none {full} && {{ {run}; code=$?; ls -A {full}; exit $code; }}",
         full = full.display(),
@@ -130,7 +132,7 @@ fn interfaces_and_addresses_of_the_same_names() {
         return;
     }
     let place = Place::new();
-    // A host that has all names of a run's interfaces, and its first host's address.
+    // A host that already has the names of all interfaces of a run, and its first host's address.
     let script = format!(
         "ip link add w0 type veth peer name eth0 && ip link add w1 type veth peer name eth1 && \
          ip addr add 10.0.0.1/24 dev eth0 && ip link set eth0 up && ip -o addr > {before} && \
@@ -180,7 +182,7 @@ fn packets_longer_than_an_interface_carries() {
     }
     let place = Place::new();
     let done = place.live(&["flow.probe.size=1515B"]);
-    // It ran, and none of it can be relied on.
+    // The run is complete, but outside its fidelity limits.
     assert_eq!(done.status.code(), Some(5), "{done:?}");
     let summary = fs::read(place.out().join("summary.json")).expect("a summary");
     let summary: serde_json::Value = serde_json::from_slice(&summary).expect("JSON");
@@ -193,7 +195,7 @@ fn packets_longer_than_an_interface_carries() {
     let summary = fs::read(place.out().join("summary.json")).expect("a summary");
     let summary: serde_json::Value = serde_json::from_slice(&summary).expect("JSON");
     assert!(!summary["warnings"].to_string().contains("longer than"), "{}", summary["warnings"]);
-    // A machine that stands still for the whole run sends nothing.
+    // On a machine that stalls for the whole run, no packet is sent at all.
     let count = |key: &str| summary["flows"]["probe"][key].as_u64().expect("a number");
     assert_eq!(count("received_packets") > 0, count("sent_packets") > 0, "{}", summary["flows"]);
 }

@@ -1,4 +1,4 @@
-//! Bad input: a clear error with the right exit code, never a panic, and nothing left behind.
+//! Bad input: a clear error with the right exit code, never a panic, and no file left.
 
 use std::fmt::Write;
 use std::fs;
@@ -30,7 +30,7 @@ size = "1000B"
 rate = "500kbit"
 "#;
 
-/// Runs `text` and checks that it is refused with these words, and that nothing was written.
+/// Runs `text` and expects its refusal with these words, and that nothing was written.
 #[track_caller]
 fn refused(what: &str, text: &[u8], words: &[&str]) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -121,7 +121,7 @@ fn hostile_files_are_refused_quickly() {
     refused("40 MB of text", "x".repeat(40_000_000).as_bytes(), &["33554432 bytes"]);
 }
 
-/// A pcap file header with this link type, and one packet of 60 bytes cut to `kept`.
+/// Returns a pcap file with this link type, and one packet of 60 bytes of which `kept` are stored.
 fn pcap(link_type: u32, kept: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     for word in [0xA1B2_C3D4u32, 0x0004_0002, 0, 0, 65_535, link_type, 0, 0, 60, 60] {
@@ -212,7 +212,7 @@ fn wrong_usage_is_said_with_the_way_out() {
     assert_eq!(String::from_utf8_lossy(&bare.stdout).lines().count(), 6);
 }
 
-/// Reads and runs `text`: both refuse it for its memory, with these words.
+/// Reads and runs `text`, and expects both to be refused for their memory, with these words.
 #[track_caller]
 fn too_large(what: &str, text: &str, words: &[&str]) {
     refused(what, text.as_bytes(), words);

@@ -1,5 +1,5 @@
-//! Commands that are shown to people can be pasted into a shell: a port's `->` is a redirection there, so paths have
-//! the colon.
+//! Commands that Lockgate prints can be pasted into a shell: paths spell ports with a colon, because the `>`
+//! of `->` is a redirection there.
 
 use std::fs;
 use std::path::Path;

@@ -46,7 +46,7 @@ fn a_discipline_is_held_against_its_theorems() {
     );
     let rows = document["rows"].as_array().expect("rows");
     assert!(rows.iter().all(|row| row["kind"] == "rr"));
-    // A bound is not a tolerance, and only a bound says from where traffic tries it.
+    // Only a proven bound, not a tolerance, has the value from which traffic counts as testing it.
     let findings: Vec<&Value> =
         rows.iter().flat_map(|row| row["findings"].as_array().expect("findings")).collect();
     let fair = findings.iter().find(|finding| finding["what"] == "difference of two children's packets");
@@ -64,7 +64,7 @@ fn a_discipline_is_held_against_its_theorems() {
     assert_eq!(again.stdout, output.stdout, "the same seed gives the same bytes");
 }
 
-/// One run of a FIFO as an emulated kernel might leave it, received at this rate.
+/// Returns the reference of one FIFO run by an emulated kernel, received at this rate in bit/s.
 fn reference(rate: u32) -> String {
     format!(
         r#"{{ "experiments": [
@@ -98,7 +98,7 @@ fn the_simulator_is_held_against_a_kernel() {
     ] {
         assert!(shown.contains(words), "`{words}` is not in\n{shown}");
     }
-    // A run that was not run does not hold.
+    // A run of the reference that was not made does not hold.
     let output = run(&good, &[]);
     assert_eq!(output.status.code(), Some(3));
     assert!(
@@ -114,7 +114,7 @@ fn the_simulator_is_held_against_a_kernel() {
     let output = run(&slow, &["--allow-missing"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(stdout(&output).contains("✗ does not hold"));
-    // What is known to be off is said, and does not fail.
+    // A known difference is printed and does not fail.
     let known = slow.replacen(
         "\"results\"",
         r#""known": [{ "flow": "f", "quantity": "received", "off_by": 0.02, "why": "a slow link" }], "results""#,

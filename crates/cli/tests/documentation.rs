@@ -1,4 +1,4 @@
-//! The reference pages are those the code makes, and the examples in the documentation are valid.
+//! The reference pages equal the generated ones, and the examples in the documentation are valid.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn the_reference_pages_are_up_to_date() {
     assert!(
         lockgate(&["docs", "--out", out, "scenario", "disciplines", "traffic", "metrics"]).status.success()
     );
-    // The page of oracles is held against them where they are tested.
+    // The page of oracles is compared in the tests of the oracles.
     for page in ["scenario.md", "disciplines.md", "traffic.md", "metrics.md"] {
         let made = fs::read_to_string(directory.path().join(page)).expect("made");
         let kept = fs::read_to_string(repository().join("docs/reference").join(page)).expect("kept");
@@ -27,7 +27,7 @@ fn the_reference_pages_are_up_to_date() {
     }
 }
 
-/// A network for an example that is only a part of a scenario.
+/// Network around an example that is only a part of a scenario.
 const AROUND: &str = r#"duration = "1s"
 node.a = {}
 node.b = {}
@@ -73,7 +73,7 @@ fn the_readme_and_the_guides_show_valid_scenarios() {
         text.split("```toml\n").nth(1).and_then(|part| part.split("```").next().map(str::to_owned))
     };
     let guide = fs::read_to_string(repository().join("docs/guides/first-scenario.md")).expect("the guide");
-    // The guide's parts add up to one scenario.
+    // The parts of the guide together are one scenario.
     let parts: String =
         guide.split("```toml\n").skip(1).filter_map(|part| part.split("```").next()).collect();
     for (name, text) in [("readme", whole(&readme).expect("an example")), ("guide", parts)] {
@@ -146,7 +146,7 @@ fn every_page_is_on_the_index_and_every_link_leads_somewhere() {
                 page.display()
             );
         }
-        // A decision is on the index of decisions, every other page on that of the documentation.
+        // A decision must be on the index of decisions, every other page on that of the documentation.
         let in_docs = page.strip_prefix(repository().join("docs")).ok();
         if let Some(page) = in_docs.filter(|page| *page != Path::new("README.md")) {
             let decision = page.strip_prefix("decisions").ok().filter(|page| *page != Path::new("README.md"));

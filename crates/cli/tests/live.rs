@@ -1,6 +1,6 @@
-//! Live runs, by the command itself, on the kernel of this machine. Where it does not allow them: skipped.
+//! Live runs by the command itself, on this machine's kernel. Skipped if the machine does not permit them.
 //!
-//! No test here judges a wall-clock time: a run outside its fidelity limits (exit code 5) is as good.
+//! No test here judges wall-clock times: exit code 5 (a run outside its fidelity limits) is accepted.
 #![cfg(target_os = "linux")]
 
 #[path = "live/applications.rs"]
@@ -88,10 +88,10 @@ fn has(tool: &str) -> bool {
     found
 }
 
-/// The variable of the environment by which a test knows its processes, and theirs.
+/// Environment variable that marks the processes of one test.
 const MARK: &str = "LOCKGATE_TEST_MARK";
 
-/// Processes that have this mark in their environment.
+/// Returns the processes that have this mark in their environment.
 fn processes(mark: &str) -> Vec<String> {
     let mark = format!("{MARK}={mark}");
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
@@ -102,7 +102,7 @@ fn processes(mark: &str) -> Vec<String> {
     marked.filter_map(|entry| text(entry.join("cmdline")).ok()).map(|line| line.replace('\0', " ")).collect()
 }
 
-/// Whether `is_so` becomes true, within ten seconds.
+/// Returns true if `is_so` becomes true within ten seconds.
 fn becomes(is_so: impl Fn() -> bool) -> bool {
     (0..1000).any(|attempt| {
         if attempt > 0 {
@@ -112,13 +112,13 @@ fn becomes(is_so: impl Fn() -> bool) -> bool {
     })
 }
 
-/// Waits until there are none: the kernel takes namespaces and processes away on its own time.
+/// Waits until no marked process is left: the kernel removes namespaces and processes with some delay.
 fn await_end(mark: &str, when: &str) {
     assert!(becomes(|| processes(mark).is_empty()), "{when}: {:?}", processes(mark));
 }
 
-/// An ordinary user's place: the program, and where that user may read and write. `None`, with the reason said, where
-/// there can be none here.
+/// Environment of an ordinary user: the program, and a directory that the user may read and write. `None`,
+/// noted as skipped, if it cannot be made here.
 struct Ordinary(PathBuf);
 
 impl Ordinary {
@@ -162,13 +162,13 @@ fn a_run_is_the_same_live_and_leaves_nothing() {
     }
     let place = Place::new();
     let before = traces();
-    // Nothing of the host's is needed: not even a PATH.
+    // The run needs nothing of the host's environment, not even a PATH.
     let done = place.command(&(scenario("1s", FOUR))).env_clear().output().expect("runs");
     let summary = summary(&done);
     assert_eq!(summary["mode"], "live");
     let flow = &summary["flows"]["probe"];
     let count = |key: &str| flow[key].as_u64().expect("a number");
-    // Every 5 ms for a second, but how many the machine gets around to is its own affair.
+    // Every 5 ms for a second; a busy machine sends fewer.
     let sent = count("sent_packets");
     assert!((1..200).contains(&sent), "{flow}");
     assert_eq!(count("received_packets") + count("lost_packets") + count("inside_packets"), sent);
@@ -206,9 +206,9 @@ fn it_leaves_nothing_when_killed() {
             command.args(commands[attempt as usize % commands.len()].split(' ')).current_dir(&folder);
             let child = command.env(MARK, &mark).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
             let mut child = child.expect("starts");
-            // At some moment: while namespaces are made, or later while everything runs.
+            // At an arbitrary moment: while namespaces are made, or later, while the run is in progress.
             std::thread::sleep(Duration::from_millis(attempt * 97 % 1_200));
-            // A process that has only just been started has no readable environment yet.
+            // A process that has just been started has no readable environment yet.
             assert!(
                 becomes(|| !processes(&mark).is_empty()),
                 "attempt {attempt}: there is something to kill"
@@ -281,7 +281,7 @@ fn an_interrupted_run_writes_what_there_is() {
     assert!(place.out().join("report.html").is_file());
 }
 
-/// Runs programs on client and server; returns what each said.
+/// Runs programs on client and server. Returns the output of each.
 fn programs(nodes: &str, duration: &str, client: &str, server: Option<&str>) -> [String; 2] {
     let place = Place::new();
     let quote = |text: &str| serde_json::to_string(text).expect("text");
@@ -382,7 +382,8 @@ fn iperf3_fills_the_bottleneck() {
         let report: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"));
         let rate = report["end"]["sum_received"]["bits_per_second"].as_f64();
         let rate = rate.unwrap_or_else(|| panic!("{said}"));
-        // 20 Mbit/s of frames of 1514 bytes carry at most 1448 each; the least says only that TCP works.
+        // Frames of 1514 bytes at 20 Mbit/s carry at most 1448 bytes of payload each. The lower bound only
+        // shows that TCP works.
         assert!(rate < 20e6 * 1448.0 / 1514.0 * 1.02 && rate > 1e6, "{rate}");
     }
 }
@@ -417,10 +418,11 @@ fn frames_go_by_af_xdp_where_that_is_permitted_and_by_packet_sockets_elsewhere()
         assert_eq!(summary["fidelity"]["af_xdp"], express, "{frames}");
         let flow = &summary["flows"]["probe"];
         assert!(flow["received_packets"].as_u64() > Some(0), "{flow}");
-        // The time in front of a frame is that of its coming: no delay is shorter than the path takes.
+        // The time stamp of a frame is that of its arrival: no delay is below the path's.
         assert!(flow["owd_s"]["min"].as_f64() >= Some(5e-3 + (16.0 + 80.0 + 16.0) * 1e-6), "{flow}");
     }
-    // Loading a program takes more than a user namespace gives: what is missing is named, and done without.
+    // Loading a program needs more rights than a user namespace gives: the warning names them, and the run
+    // continues with packet sockets.
     let Some(ordinary) = Ordinary::new("frames") else { return };
     fs::write(ordinary.0.join("scenario.toml"), scenario("500ms", FOUR)).expect("written");
     let words = ["run", "--live", "--quiet", "--json", "--out", "out", "scenario.toml"];
@@ -442,8 +444,8 @@ fn processors_are_kept_awake_where_that_is_permitted() {
     assert_eq!(summary(&done)["fidelity"]["kept_awake"], f64::from(u8::from(allowed)));
 }
 
-/// Runs a command as root of a user namespace that may make two network namespaces and no more; `None` where there
-/// are no user namespaces.
+/// Runs a command as root of a user namespace that may make two network namespaces and no more; `None`
+/// without user namespaces.
 fn with_two_namespaces(command: &str) -> Option<Output> {
     let limited = format!("echo 2 > /proc/sys/user/max_net_namespaces && exec {LOCKGATE} {command}");
     let done = Command::new("unshare").args(["-Ur", "sh", "-c", &limited]).output().expect("runs");
@@ -470,7 +472,7 @@ fn what_is_missing_is_named() {
     assert!(said.contains("max_net_namespaces"), "{said}");
     assert!(!out.exists(), "nothing was written");
 
-    // The demo goes on without, and says why in a line.
+    // The demo continues without real packets, and gives the reason in one line.
     let done = with_two_namespaces(&format!("demo --quiet --out {}", out.display())).expect("as before");
     let text = String::from_utf8_lossy(&done.stdout);
     assert_eq!(done.status.code(), Some(0), "{done:?}");
@@ -491,7 +493,7 @@ fn a_twin_is_a_table() {
     let mut command = Command::new(LOCKGATE);
     command.args(["run", "--twin", "--quiet", "--json", "--out"]).arg(place.out()).arg(file);
     let done = command.output().expect("runs");
-    // 3: a tolerance was missed, as may happen on a busy machine.
+    // 3: a tolerance was exceeded, which is possible on a busy machine.
     assert!(matches!(done.status.code(), Some(0 | 3 | 5)), "{done:?}");
     let twin: Value = serde_json::from_slice(&done.stdout).expect("JSON");
     let metrics: Vec<&str> = twin["differences"]
@@ -530,7 +532,7 @@ fn a_sender_and_a_receiver_agree() {
             .output()
             .expect("runs")
     };
-    // The receiver may take its time to be there.
+    // The receiver may not listen yet.
     let refused = |sent: &Output| String::from_utf8_lossy(&sent.stderr).contains("refused");
     let mut sent = try_once();
     for _ in 0..200 {
@@ -544,8 +546,8 @@ fn a_sender_and_a_receiver_agree() {
     assert!(sent.status.success(), "{sent:?}");
     let sent: Value = serde_json::from_slice(&sent.stdout).expect("JSON");
     let received: Value = serde_json::from_slice(&arrived.stdout).expect("JSON");
-    // Every 2 ms, after 2 ms, before a second: 499 are due, of which those are left out that were due while the sender
-    // was behind when the time was over.
+    // One datagram every 2 ms, from 2 ms until before 1 s: 499 are due. A sender that is behind at the end
+    // leaves out the last ones.
     let count = |key: &str| sent[key].as_u64().expect("a number");
     let behind = sent["behind_s"].as_f64().expect("a time");
     let left_out =
@@ -553,7 +555,8 @@ fn a_sender_and_a_receiver_agree() {
     assert!(left_out as f64 <= behind / 0.002, "{left_out} left out: {sent}");
     assert_eq!(sent["receiver"], received, "both say the same");
     assert_eq!(received["received_bytes"].as_u64(), received["received_packets"].as_u64().map(|n| n * 300));
-    // One machine, but two clocks, each from its program's start: no delay is below zero by more than the error.
+    // Both clocks are of one machine, but each starts with its program: no delay is below zero by more than
+    // the error.
     let error = received["clock_error_s"].as_f64().expect("an error");
     assert!(received["owd_s"]["min"].as_f64().expect("a delay") >= -error, "{received}");
 }
@@ -574,7 +577,7 @@ fn connections_are_the_kernels() {
         assert_eq!(count("sent_packets"), balance, "{name}");
     }
     assert!(flows["file"]["fct_s"].is_number(), "it was delivered: {}", flows["file"]);
-    // What applications got in four seconds, whole: not a byte more or less.
+    // Bytes that the application received in four seconds: exactly all of the file.
     let delivered = flows["file"]["goodput_bps"].as_f64().expect("a rate") * 4.0 / 8.0;
     assert!((delivered - 300_000.0).abs() < 1.0, "{delivered}");
     assert_eq!(

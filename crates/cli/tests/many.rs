@@ -88,7 +88,8 @@ fn wrong_variations_and_metrics_are_refused_before_the_first_run() {
     assert_eq!(lockgate(folder.path(), &["check", "wrong.toml"]).status.code(), Some(2));
 }
 
-/// A sweep of 60 runs: whole, killed and resumed, and by shards of which one is made twice.
+/// A sweep of 60 runs, made three ways: undisturbed, killed and resumed, and by shards, one of which is made
+/// twice.
 #[test]
 fn a_killed_sweep_and_shards_give_the_bytes_of_an_undisturbed_one() {
     let folder = folder();
@@ -135,7 +136,7 @@ fn a_killed_sweep_and_shards_give_the_bytes_of_an_undisturbed_one() {
     assert_eq!(lockgate(folder.path(), &["sweep", "--into", "none", "--status"]).status.code(), Some(2));
 }
 
-/// A run of three needs more memory than the resumed sweep allows.
+/// One run of three needs more memory than the resumed sweep allows.
 #[test]
 fn a_failed_run_costs_its_row_and_its_command_repeats_the_failure() {
     let folder = folder();
@@ -214,13 +215,13 @@ fn a_comparison_writes_a_report_of_all_variants_and_replaces_no_other_file() {
     let runs = report["runs"].as_array().expect("runs");
     let labels: Vec<&str> = runs.iter().filter_map(|run| run["label"].as_str()).collect();
     assert_eq!(labels, ["1mbit 1ms", "1mbit 5ms", "1200kbit 1ms", "1200kbit 5ms"]);
-    // All seeds together: three times the packets of one run, so more points of the distribution than one has.
+    // All seeds together have three times the packets of one run, so their distribution has more points.
     let received = |run: &serde_json::Value| run["flows"][0]["owd_cdf"]["value_s"].as_array().map(Vec::len);
     assert!(received(&runs[0]) > Some(10), "{:?}", received(&runs[0]));
     for file in ["scenario.toml", "comparison.json", "runs.csv", "manifest.json"] {
         assert!(folder.path().join("results").join(file).exists(), "{file}");
     }
-    // Its own files are replaced, others are refused before anything runs.
+    // Files of the command are replaced; others are refused before anything runs.
     assert!(compare(&["--csv", "runs.csv", "--json", "all.json"]).status.success());
     for (option, file) in [("--csv", "line.toml"), ("--json", "line.toml"), ("--json", "runs.csv")] {
         let before = fs::read(folder.path().join(file)).expect("a file");

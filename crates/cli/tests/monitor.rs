@@ -1,5 +1,5 @@
-//! The monitor from outside: the paced simulation is the simulation, knobs over HTTP are replayed by what is saved,
-//! and what must be refused is.
+//! The monitor from outside: a paced simulation has the results of an unpaced one, a saved session replays
+//! the knobs set over HTTP, and forbidden requests are refused.
 
 #[path = "monitor/attacks.rs"]
 mod attacks;
@@ -63,7 +63,7 @@ fn lockgate() -> Command {
     command
 }
 
-/// A scenario in a folder of its own.
+/// Returns a scenario in a folder of its own.
 fn scenario() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("two.toml");
@@ -71,7 +71,7 @@ fn scenario() -> (tempfile::TempDir, PathBuf) {
     (folder, file)
 }
 
-/// A run's summary.
+/// Reads the summary of a run.
 fn summary(folder: &Path) -> Value {
     let text = fs::read_to_string(folder.join("summary.json")).expect("a summary");
     serde_json::from_str(&text).expect("JSON")
@@ -101,7 +101,7 @@ fn a_paced_simulation_is_the_simulation() {
     assert!(lines.lines().all(|line| line.contains("a:b q") && line.contains("one")), "{lines}");
 }
 
-/// The weight of a class is doubled while the run goes on; its rate follows; what is saved replays it.
+/// The weight of a class is doubled during the run, its rate follows, and the saved session replays it.
 #[test]
 fn a_session_at_the_knobs_is_a_scenario_that_replays_it() {
     let (folder, file) = scenario();
@@ -124,7 +124,7 @@ fn a_session_at_the_knobs_is_a_scenario_that_replays_it() {
     let ratio = rate("one") / rate("two");
     assert!((2.2..4.0).contains(&ratio), "shares are 3 to 1, within the packets of 50 ms: {ratio}");
     assert_eq!(state["events"].as_array().map(Vec::len), Some(3), "set, set, and back by itself");
-    // What a shell sets is the same.
+    // A setting by the command has the same effect.
     let to = watched.address.to_string();
     let set = lockgate().args(["set", "port.a->b.root=fair", "--to", &to]).output().expect("sets");
     assert!(set.status.success(), "{}", String::from_utf8_lossy(&set.stderr));
@@ -175,7 +175,7 @@ fn other_programs_read_the_same_numbers() {
     for name in metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()) {
         assert_eq!(metrics.matches(&format!("# HELP {name} ")).count(), 1, "{name}");
     }
-    // What the dashboard for Grafana asks for is there.
+    // Every metric of the dashboard for Grafana exists.
     let dashboard = include_str!("../../../docs/grafana/qostat.json");
     let dashboard: Value = serde_json::from_str(dashboard).expect("JSON");
     let targets = dashboard["panels"].as_array().expect("panels").iter().flat_map(|panel| {
@@ -213,12 +213,12 @@ fn other_programs_read_the_same_numbers() {
         let expected = if path == "/api/knobs" { status == 400 } else { status == 200 || status == 405 };
         assert!(expected, "{path}: {status}");
     }
-    // A method that nothing is asked by.
+    // A method that the server does not serve.
     let trace = format!("TRACE /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", watched.address);
     assert_eq!(watched.raw(&trace).0, 405);
 }
 
-/// The results are there when the run has ended; the page stays, and Ctrl-C is then the command's normal end.
+/// The results exist when the run has ended; the page stays, and Ctrl-C then ends the command normally.
 #[test]
 fn a_page_outlives_its_run() {
     let (folder, file) = scenario();

@@ -1,4 +1,4 @@
-//! Golden runs: what every shipped scenario and every paper yields, pinned in the repository.
+//! Golden runs: the outcome of every shipped scenario and every paper, pinned in the repository.
 //!
 //! `pinned/scenarios.toml` has, of each scenario and two seeds, the exit code, each expectation's verdict, and hashes of
 //! `summary.json` and `events.ndjson`; `pinned/papers.toml` has each claim's verdict of `lockgate reproduce --quick`.
@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 const SEEDS: [u64; 2] = [1, 2];
 
-/// What a run yields.
+/// Outcome of a run.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Outcome {
     exit_code: i32,

@@ -1,4 +1,4 @@
-//! What a command writes: nothing of the user's is replaced, and what could not be written is an error.
+//! Outputs of commands: no file of the user's is replaced, and a failed write is an error.
 #![cfg(target_os = "linux")]
 
 #[path = "output/hang_up.rs"]
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Whatever hangs for so long has failed.
+/// Time after which a wait counts as a hang, and the test fails.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 const SCENARIO: &str = r#"title = "small"
@@ -37,7 +37,7 @@ fn program() -> PathBuf {
     std::env::var_os("LOCKGATE").map_or_else(|| env!("CARGO_BIN_EXE_lockgate").into(), PathBuf::from)
 }
 
-/// A directory with `small.toml` in it.
+/// A directory that contains `small.toml`.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -61,7 +61,7 @@ impl Place {
         self.lockgate(arguments).output().expect("runs")
     }
 
-    /// Every entry below, with its kind and content.
+    /// Returns every entry below it, with kind and content.
     fn everything(&self) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
         let mut directories = vec![self.0.path().to_path_buf()];
@@ -100,7 +100,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Waits for its end; kills it where that does not come.
+/// Waits until the process ends; kills it after [`PATIENCE`].
 fn end(child: &mut Child) -> Option<ExitStatus> {
     let since = Instant::now();
     while since.elapsed() < PATIENCE {

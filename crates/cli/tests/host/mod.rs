@@ -1,4 +1,4 @@
-//! What a live run may touch of this machine, and whether one is possible here.
+//! State of this machine that a live run may affect, and the check that live runs are possible here.
 
 #[path = "../../../../tests/skipped.rs"]
 mod skipped;
@@ -12,7 +12,7 @@ pub(crate) use skipped::skipped;
 
 pub(crate) const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 
-/// Whether live runs are possible here; says so where not.
+/// True if live runs are possible here; otherwise prints that the test is skipped.
 pub(crate) fn is_possible() -> bool {
     let done = Command::new(LOCKGATE).args(["doctor", "--json"]).output().expect("runs");
     if done.status.code() == Some(4) {
@@ -23,7 +23,7 @@ pub(crate) fn is_possible() -> bool {
     true
 }
 
-/// What a run could leave on the host: interfaces, named namespaces, mounts, network settings.
+/// Returns the state that a run could leave changed: interfaces, named namespaces, mounts, network settings.
 pub(crate) fn traces() -> BTreeMap<String, String> {
     let mut traces = BTreeMap::new();
     let names = |directory: &str| -> BTreeSet<String> {

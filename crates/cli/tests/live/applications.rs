@@ -1,4 +1,5 @@
-//! What flows do beside sending: echoes, pages, files by FTP, numbered bytes; over the kernel's TCP.
+//! All kinds of flows besides plain sending, over the kernel's TCP: echoes, pages, files by FTP, numbered
+//! bytes.
 
 use std::process::Command;
 
@@ -6,7 +7,7 @@ use serde_json::Value;
 
 use super::{LOCKGATE, Place, is_possible, summary};
 
-/// Everything a flow may do, on a line whose one way takes 5 ms.
+/// Returns a scenario with every kind of flow, on a line with a one-way delay of 5 ms.
 fn everything(nodes: &str) -> String {
     format!(
         r#"
@@ -67,14 +68,14 @@ const FOUR: &str = "client = {}\nrouter = {}\nserver = {}\n";
 const SIX: &str = "client = { address = \"fd00::1\" }\nrouter = { address = \"fd00::2\" }\n\
                    server = { address = \"fd00::3\" }\n";
 
-/// One way on the line, in seconds: no packet is faster.
+/// One-way delay of the line, in seconds: no packet is faster.
 const WAY: f64 = 5e-3;
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// Bytes that a flow's application got in `seconds`.
+/// Returns the bytes that a flow's application received in `seconds`.
 fn delivered(flow: &Value, seconds: f64) -> f64 {
     number(&flow["goodput_bps"]) * seconds / 8.0
 }
@@ -95,26 +96,28 @@ fn every_application_runs_on_the_kernels_tcp() {
             assert_eq!(count("sent_packets"), balance, "{name}");
         }
         assert!(flows.get("(other)").is_none_or(|other| number(&other["sent_packets"]) < 20.0), "{flows}");
-        // What was asked came back, and no sooner than the way there and back takes.
+        // The answers arrived, and no sooner than a round trip after their requests.
         for name in ["ping", "ask"] {
             let echo = &flows[name]["echo"];
             let (requests, answers) = (number(&echo["requests"]), number(&echo["answers"]));
             assert!(answers >= 1.0 && answers <= requests && requests < 120.0, "{name}: {echo}");
             assert!(number(&echo["rtt_s"]["min"]) >= 2.0 * WAY, "{name}: {echo}");
         }
-        // The first page waits for the handshake; each takes two turns, its first object and the others.
+        // The first page needs the handshake; each page takes two round trips, one for its first object and
+        // one for the others.
         let pages = &flows["user"]["pages"];
         assert!(number(&pages["loaded"]) >= 1.0, "{pages}");
         assert!(number(&pages["load_s"]["min"]) >= 4.0 * WAY, "{pages}");
         let objects = delivered(&flows["user/return"], 6.0);
         assert!(objects >= 15_000.0 * number(&pages["loaded"]) - 1.0, "{objects}");
-        // A stored file is there after 17 one-way trips, a fetched one after 16 and six pauses of the server's.
+        // A stored file has arrived after 17 one-way trips, a fetched one after 16 and six pauses of the
+        // server.
         for (name, least, bytes) in [("put", 17.0 * WAY, 40_000.0), ("get", 16.0 * WAY + 0.06, 30_000.0)] {
             assert!(number(&flows[name]["fct_s"]) >= least, "{name}: {}", flows[name]);
             assert!((delivered(&flows[name], 6.0) - bytes).abs() < 1.0, "{name}: {}", flows[name]);
         }
         assert!(flows["put/control"]["fct_s"].is_number(), "the dialogue ended: {}", flows["put/control"]);
-        // USER anonymous, PASS anonymous@, TYPE I, PASV (EPSV), STOR file.bin, QUIT: what the client said.
+        // The client's messages: USER anonymous, PASS anonymous@, TYPE I, PASV (EPSV), STOR file.bin, QUIT.
         assert!((delivered(&flows["put/control"], 6.0) - 68.0).abs() < 0.5, "{}", flows["put/control"]);
         let group = |name: &str| document["groups"][name]["all"]["completed"].as_u64();
         assert_eq!((group("short"), group("listed")), (Some(10), Some(2)), "{}", document["groups"]);
@@ -134,7 +137,7 @@ fn a_twin_of_echoes_asks_the_same() {
     let mut command = Command::new(LOCKGATE);
     command.args(["run", "--twin", "--quiet", "--json", "--out"]).arg(place.out()).arg(file);
     let done = command.output().expect("runs");
-    // 3: a tolerance was missed, as may happen on a busy machine.
+    // 3: a tolerance was exceeded, which is possible on a busy machine.
     assert!(matches!(done.status.code(), Some(0 | 3 | 5)), "{done:?}");
     let twin: Value = serde_json::from_slice(&done.stdout).expect("JSON");
     let (simulated, live) = (&twin["simulated"]["flows"], &twin["live"]["flows"]);
@@ -144,21 +147,22 @@ fn a_twin_of_echoes_asks_the_same() {
         names(simulated),
         "the same flows"
     );
-    // The same files, drawn from the same seed, and the same words of the same dialogue.
+    // The same files, drawn from the same seed, and the same messages of the same dialogue.
     for number in 1..=10 {
         let file = |flows: &Value| flows[format!("short/{number}")]["file"]["bytes"].clone();
         assert_eq!(file(simulated), file(live), "short/{number}");
     }
     for name in ["put/control", "put/control/return", "get/control"] {
-        // An address has more digits than another.
+        // The addresses in the messages differ in their number of digits.
         let said = |flows: &Value| delivered(&flows[name], 6.0);
         let (simulated, live) = (said(simulated), said(live));
         assert!((simulated - live).abs() < 8.0, "{name}: {simulated} and {live}");
     }
 }
 
-/// Senders whose numbers tell how much they have sent: a router that reads them keeps 15 360 to 16 383 bytes of each
-/// apart, and the SYN; and nothing of what the kernel numbers as it likes, but for one connection in 256.
+/// Senders whose sequence numbers tell how much they have sent: the router's `run2c` classifies 15 360 to 16
+/// 383 bytes of each connection, and its SYN, as short. Of connections with random sequence numbers only one
+/// in 256 begins in that range.
 #[test]
 fn bytes_are_numbered_as_a_router_wants_them() {
     if !is_possible() {
@@ -197,7 +201,7 @@ initial_sequence = "{sequence}"
         number(&document["ports"]["router:server"]["queues"]["short"]["sent_bytes"])
     };
     let (numbered, random) = (short("run2c"), short("random"));
-    // 11 or 12 segments each, with 66 bytes of headers; what is sent again is short again.
+    // 11 or 12 segments each, with 66 bytes of headers; retransmitted segments are short again.
     assert!(numbered >= 4.0 * 15_360.0, "{numbered}");
     assert!(numbered < 4.0 * (16_384.0 + 3_000.0) * 2.0, "{numbered}");
     assert!(random < numbered * 0.7, "{random} and {numbered}");

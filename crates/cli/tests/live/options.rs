@@ -1,4 +1,4 @@
-//! Time stamps in the IP header, through the kernel's own sockets and an unmodified `ping`.
+//! Internet Timestamp options through the kernel's own sockets and an unmodified `ping`.
 
 use super::host::is_possible;
 use super::{FOUR, has, programs};
@@ -8,7 +8,8 @@ fn routers_stamp_the_time() {
     if !is_possible() || !has("ping") {
         return;
     }
-    // There is room for four stamps: as far as the server; from the router in the middle, with one from the way back.
+    // Room for four stamps: to the server all are on the way there; to the router in the middle the fourth is
+    // on the way back.
     for (to, hops) in [("server", [1, 2, 3, 4]), ("r2", [1, 2, 3, 2])] {
         let [said, _] = programs(FOUR, "2s", &format!("ping -n -c 1 -T tsandaddr {to}"), None);
         let stamped: Vec<&str> = said.lines().filter_map(|line| line.split('\t').nth(1)).collect();
@@ -16,7 +17,7 @@ fn routers_stamp_the_time() {
     }
 }
 
-/// What one router after the other adds to the waiting that a packet carries goes through real kernels.
+/// Routers accumulate a packet's queueing delay in its option, from one real socket to the other.
 #[test]
 fn waiting_is_carried_from_socket_to_socket() {
     if !is_possible() || !has("python3") {
@@ -31,7 +32,7 @@ fn waiting_is_carried_from_socket_to_socket() {
     let [_, said] = programs(FOUR, "3s", &python(send), Some(&python(receive)));
     let options: Vec<Vec<u32>> =
         said.lines().map(|line| line.split(' ').filter_map(|word| word.parse().ok()).collect()).collect();
-    // Forty at once at 100 Mbit/s, then at 20: the first waits for nothing, and the others behind it.
+    // Forty at once at 100 Mbit/s, then at 20: the first one is not delayed, and the others are.
     assert!(!options.is_empty(), "{said}");
     assert!(options.iter().all(|option| option[..8] == [68, 12, 5, 5, 0, 0, 0, 9]), "{said}");
     assert!(options.iter().any(|option| option[8..] > [0; 4][..]), "{said}");

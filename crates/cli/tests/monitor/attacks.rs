@@ -1,4 +1,4 @@
-//! What must be refused, and what must be bounded.
+//! Requests that must be refused, and resources that must be bounded.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -72,14 +72,14 @@ fn who_may_not_ask_is_refused() {
     assert_eq!(watched.post("/api/set", &own, &body).0, 200, "the page itself, with the token");
 }
 
-/// One that sends a byte at a time, and many that send nothing, keep no other client from being answered, and are
-/// let go of.
+/// A client that sends a byte at a time, and many clients that send nothing, do not delay others, and are
+/// disconnected.
 #[test]
 fn slow_and_many_connections_are_bounded() {
     let (_folder, file) = scenario();
     let watched = Watched::start(&file, &["--pace", "1", "--every", "10ms"], None);
     let connect = || TcpStream::connect(watched.address).expect("it listens");
-    // Readers that never read: the stream goes on without them.
+    // Readers that never read: the stream continues without them.
     let mut stalled = Vec::new();
     for _ in 0..50 {
         let mut connection = connect();
@@ -117,7 +117,7 @@ fn slow_and_many_connections_are_bounded() {
         assert!(connection.read_to_end(&mut rest).is_ok(), "silent connections are closed");
     }
     assert_eq!(watched.get("/api/state").0, 200);
-    // Little was kept for those that never read, and they are let go of.
+    // Little is buffered for readers that never read, and they are disconnected.
     let since = Instant::now();
     while !watched.get("/metrics").1.contains("\nlockgate_streams 0\n") {
         assert!(since.elapsed() < PATIENCE, "readers that never read are still there");
@@ -130,7 +130,7 @@ fn slow_and_many_connections_are_bounded() {
     }
 }
 
-/// Connections that send a byte now and then hold no slot that a request needs, however many they are.
+/// Connections that send a byte now and then, however many, hold no slot that a request needs.
 #[test]
 fn slow_requests_make_no_other_wait() {
     let _alone = alone();
@@ -149,13 +149,14 @@ fn slow_requests_make_no_other_wait() {
     }
     let body = json!({ "set": ["link.l.rate=4mbit"] });
     assert_eq!(watched.set(&body).0, 200);
-    // Without slots that are passed on each of these waits for the deadline of ten seconds.
+    // If slow connections kept their slots, each of these requests would wait for the deadline of ten
+    // seconds.
     assert!(since.elapsed() < Duration::from_secs(8), "{:?}", since.elapsed());
     drop(slow);
 }
 
-/// A thousand connections at once, most of which never say a word: those beyond the limit wait, none is forgotten,
-/// and the run goes on.
+/// A thousand connections at once, most of them silent: those beyond the limit wait, each is served or
+/// closed, and the run goes on.
 #[test]
 fn a_thousand_connections_pass_in_turn() {
     let _alone = alone();
@@ -164,7 +165,7 @@ fn a_thousand_connections_pass_in_turn() {
     let before = watched.until(|state| state["sample"]["number"].is_u64());
     let mut connections = Vec::new();
     for number in 0..1_000 {
-        // A queue of the kernel that is full is as good a refusal.
+        // A full accept queue of the kernel is an acceptable refusal.
         let Ok(connection) = TcpStream::connect_timeout(&watched.address, Duration::from_millis(200)) else {
             continue;
         };

@@ -1,7 +1,7 @@
-//! The same knobs on real packets and the kernel's TCP. Where this machine does not allow it: skipped.
+//! The knobs on real packets and the kernel's TCP. Skipped if this machine does not permit live runs.
 //!
-//! What is judged are counts and the run's own time, never the machine's speed. `LOCKGATE_LOAD=50000` runs
-//! the reconfiguration under that many packets a second for a minute; its figures are printed.
+//! Only counts and the run's own time are judged, never the machine's speed. `LOCKGATE_LOAD=50000` runs the
+//! reconfiguration at that many packets a second for a minute; its figures are printed.
 #![allow(clippy::print_stdout, reason = "figures are printed")]
 
 use std::fs;
@@ -51,7 +51,7 @@ fn at(state: &Value) -> f64 {
     state["sample"]["at_s"].as_f64().unwrap_or(-1.0)
 }
 
-/// Bytes sent, and the number and sum of sojourn times, of a queue since the start.
+/// Returns the bytes sent by a queue, and the number and sum of its sojourn times, since the start.
 fn total(state: &Value, name: &str) -> [f64; 3] {
     let ports = state["sample"]["ports"].as_array().expect("ports");
     let queues = ports.iter().flat_map(|port| port["queues"].as_array().expect("queues"));
@@ -60,7 +60,8 @@ fn total(state: &Value, name: &str) -> [f64; 3] {
         .map(|key| queue["total"][key].as_f64().expect("a number"))
 }
 
-/// From two seconds after `from` to five seconds after: bytes that queue sent, and the mean of its sojourn times.
+/// Returns, for the interval from 2 s to 5 s after `from`, the bytes that each queue sent and its mean
+/// sojourn time.
 fn window<const N: usize>(watched: &Watched, from: f64, names: [&str; N]) -> [(f64, f64); N] {
     let start = watched.until(|state| at(state) > from + 2.0);
     let end = watched.until(|state| at(state) > from + 5.0);
@@ -70,7 +71,7 @@ fn window<const N: usize>(watched: &Watched, from: f64, names: [&str; N]) -> [(f
     })
 }
 
-/// What happened, as the event log has it: when, what, and the value.
+/// Returns the events of the log: time, kind, and value.
 fn events(folder: &Path) -> Vec<(f64, String, String)> {
     let text = fs::read_to_string(folder.join("events.ndjson")).expect("events");
     let events = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
@@ -81,9 +82,9 @@ fn events(folder: &Path) -> Vec<(f64, String, String)> {
         .collect()
 }
 
-/// Two connections of the kernel share a link by weight; the weight is changed, and the rates follow; FIFOs give
-/// way to FQ-CoDel under them, and the delay falls; what is saved has every change at the time at which it was
-/// made; and nothing is left behind.
+/// Two connections of the kernel share a link by weight. A changed weight changes the rates, and replacing
+/// FIFOs by FQ-CoDel lowers the delay. The saved session has every change at the time at which it was made,
+/// and nothing is left on the host.
 #[test]
 fn weights_and_trees_change_under_real_tcp() {
     if !is_possible() {
@@ -128,11 +129,11 @@ fn weights_and_trees_change_under_real_tcp() {
     assert_eq!(events(&out).len(), 2);
 }
 
-/// How much, how long, how often.
+/// Load of a run, and its numbers of changes.
 struct Load {
     seconds: u64,
     flows: u64,
-    /// Between two packets of a flow, in nanoseconds.
+    /// Gap between two packets of a flow, in nanoseconds.
     gap: u64,
     sets: u64,
     swaps: u64,
@@ -148,7 +149,7 @@ impl Load {
         }
     }
 
-    /// Bits that come in a second.
+    /// Returns the offered rate in bit/s.
     fn bits(&self) -> u64 {
         self.flows * 800 * 1_000_000_000 / self.gap
     }
@@ -185,7 +186,7 @@ queue.low = {{ kind = "fifo", limit = "50000p" }}
     }
 }
 
-/// One of many changes, by its number.
+/// Returns change number `number`: pseudo-random, but the same in each run.
 fn change(number: u64, load: &Load) -> String {
     let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
     let queue = ["one", "two", "high", "low"][(random % 4) as usize];
@@ -196,13 +197,14 @@ fn change(number: u64, load: &Load) -> String {
             200 + random % 9_000
         ),
         1 => format!("port.a:b.queue.{queue}.limit={}p", 50_000 + random % 20_000),
-        // Now less than comes, now more, so that queues stand at times.
+        // Alternately less and more than the offered rate, so that queues build up at times.
         2 => format!("link.l.rate={}bit", load.bits() * (95 + random % 60) / 100),
         _ => format!("link.l.delay={}us", 500 + random % 5_000),
     }
 }
 
-/// No packet was lost by a queue or overtaken. What the machine itself lost is its own affair, and said.
+/// Asserts that no packet was lost by a queue or overtaken. Losses of the machine itself are printed, not
+/// judged.
 fn assert_nothing_lost(out: &Path) {
     let summary: Value =
         serde_json::from_str(&fs::read_to_string(out.join("summary.json")).expect("a summary"))
@@ -222,8 +224,8 @@ fn assert_nothing_lost(out: &Path) {
     );
 }
 
-/// Under load, random changes of parameters, links and whole trees: not one packet lost or overtaken by them, and
-/// each of them in the log, when it was promised.
+/// Random changes of parameters, links and whole trees under load: no packet is lost or overtaken because of
+/// them, and each is in the log at its promised time.
 #[test]
 fn changes_under_load_lose_nothing() {
     if !is_possible() {
@@ -258,7 +260,7 @@ fn changes_under_load_lose_nothing() {
         let at = done["at_s"].as_f64().expect("a time");
         let (path, value) = text.split_once('=').expect("a setting");
         wanted.push((at, path.to_owned(), value.to_owned()));
-        // Evenly over what is left of the run, as far as the machine keeps up.
+        // Spread evenly over the rest of the run, as far as the machine keeps up.
         let left = (end - at).max(0.0) / (load.sets + load.swaps - number) as f64;
         std::thread::sleep(Duration::from_secs_f64(left).saturating_sub(since.elapsed()));
         if at > end {
@@ -276,7 +278,7 @@ fn changes_under_load_lose_nothing() {
     }
 }
 
-/// Stopped for five seconds at full load and continued, traffic goes on, and every packet is accounted for.
+/// A run that was stopped for five seconds at full load and continued goes on, and accounts for every packet.
 #[test]
 fn a_stopped_run_goes_on() {
     if !is_possible() {

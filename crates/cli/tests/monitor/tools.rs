@@ -1,6 +1,6 @@
-//! Other people's tools over the interfaces: `promtool check metrics` (comes with Prometheus), and schemathesis, which
-//! makes requests out of `/api/openapi.json`. Neither is needed to build or to test; where one is not there, its test
-//! is skipped. `make tools` puts schemathesis under `target/tools`.
+//! External tools against the interfaces: `promtool check metrics` (part of Prometheus), and schemathesis,
+//! which makes requests from `/api/openapi.json`. Neither is needed to build or to test; without a tool, its
+//! test is skipped. `make tools` installs schemathesis under `target/tools`.
 #![allow(clippy::print_stdout, reason = "the figures of a tool are printed")]
 
 use std::io::Write;
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::watched::{Watched, alone};
 use crate::{scenario, skipped::skipped};
 
-/// A tool on the path or under `target/tools`; says where there is none.
+/// Returns the path of a tool on the path or under `target/tools`; otherwise prints that it is missing.
 fn tool(name: &str) -> Option<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/bin");
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -40,9 +40,9 @@ fn prometheus_finds_no_fault() {
     assert!(done.status.success() && said.is_empty(), "{}: {said}", done.status);
 }
 
-/// Requests by the document, and against it: none makes the server fail, every answer is of the document's kinds, and
-/// what the document rules out is refused. What may be set depends on the run, so that a request that keeps to the
-/// document need not be taken. The stream has no end, and is left out.
+/// Requests within the document and against it: none makes the server fail, every answer is one of the
+/// documented kinds, and requests that the document forbids are refused. Allowed values depend on the run, so
+/// a request within the document may be refused too. The stream is left out, because it does not end.
 #[test]
 fn requests_made_from_the_document_are_answered_as_it_says() {
     let Some(schemathesis) = tool("schemathesis") else { return };

@@ -1,4 +1,4 @@
-//! What a change answers as `before` restores everything that the change set.
+//! The settings that a change returns as `before` restore everything that it set.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ size = "1000B"
 rate = "8mbit"
 "#;
 
-/// The knobs of the queue and of the link, as the status has them: value, and whether it is the default.
+/// Returns the knobs of the queue and the link in a status: value, and whether it is the default.
 fn knobs(state: &Value) -> Vec<(String, String)> {
     let queue = state["ports"][0]["queues"][0][1].as_array().expect("knobs of the queue").iter();
     let link = state["links"][0]["knobs"].as_array().expect("knobs of the link");
@@ -62,19 +62,19 @@ fn undo_restores_every_value_that_was_set() {
     assert_eq!(restored, paths, "a setting for each that was set");
     let set = watched.until(|state| state["version"] == 1);
     assert_ne!(knobs(&first), knobs(&set));
-    // The page's undo.
+    // Undone as by the page.
     let (status, undone) = watched.set(&json!({ "set": before }));
     assert_eq!(status, 200, "{undone}");
     let state = watched.until(|state| state["version"] == 2);
     assert_eq!(knobs(&first), knobs(&state), "{undone}");
-    // By itself after a time, where a value had none as well.
+    // Restored by itself after a time, also where there was no value before.
     let (status, lasting) = watched.set(&json!({ "set": [all[0]], "for": "200ms" }));
     assert_eq!(status, 200, "{lasting}");
     let until = lasting["until_s"].as_f64().expect("a time");
     let state = watched.until(|state| state["sample"]["at_s"].as_f64().is_some_and(|at| at > until));
     assert_eq!(knobs(&first), knobs(&state));
     watched.interrupt();
-    // What is saved replays it.
+    // The saved session replays it.
     let again = folder.path().join("again");
     let played = lockgate().args(["run", "-q", "--out"]).arg(&again).arg(out.join("scenario.toml")).output();
     let played = played.expect("runs");

@@ -1,4 +1,4 @@
-//! A running `lockgate watch --web`, asked as a browser asks.
+//! A running `lockgate watch --web`, with the requests of a browser.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::lockgate;
 
-/// Whatever hangs for so long has failed.
+/// Time after which a wait counts as a hang, and the test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Held by a test that needs the machine for itself, or takes all of it.
+/// Lock for a test that needs the whole machine.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -27,12 +27,12 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Over a simulation.
+    /// Starts a watched simulation.
     pub(crate) fn start(file: &Path, more: &[&str], token: Option<&str>) -> Self {
         Self::begin("--sim", file, more, token)
     }
 
-    /// `how` is `--sim` or `--live`.
+    /// Starts a watched run; `how` is `--sim` or `--live`.
     pub(crate) fn begin(how: &str, file: &Path, more: &[&str], token: Option<&str>) -> Self {
         let mut command = lockgate();
         command.arg("watch").arg(file).args([how, "--web", "127.0.0.1:0"]).args(more);
@@ -48,7 +48,7 @@ impl Watched {
         }
         let address = line.trim().trim_start_matches("page: http://").trim_end_matches('/');
         let address = address.parse().expect("an address");
-        // Whoever writes to a pipe that is not read stops.
+        // The output must be read: a process that writes to a full pipe blocks.
         std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
         Self { child, address }
     }
@@ -83,7 +83,7 @@ impl Watched {
         (status, serde_json::from_str(&text).expect("JSON"))
     }
 
-    /// Asks for the state until it is as wished.
+    /// Polls the state until `wished` returns true.
     pub(crate) fn until(&self, wished: impl Fn(&Value) -> bool) -> Value {
         let since = Instant::now();
         loop {

@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 use crate::watched::{Watched, alone};
 use crate::{events, lockgate, summary};
 
-/// Seconds of a step; the weighting of the drop is turned off half-way.
+/// Length of a step in seconds; drops by weight are switched off half-way.
 const STEP: f64 = 25.0;
 
-/// What comes out of 12 s a step, the first two left out.
+/// Expected results over 12 s of a step, without the first two.
 struct Expected {
     weight: u32,
-    /// Packets sent, class 3 to class 1, with the drop by weight; without, it is 1.
+    /// Packets sent by class 3 over those sent by class 1, with drops by weight; without, the ratio is 1.
     ratio: f64,
-    /// Mean time in the queue in ms, the card's ring left out: class 1, class 3.
+    /// Mean time in the queue in ms, without the card's ring: class 1, class 3.
     delay_ms: [f64; 2],
     /// Longest queue in packets.
     longest: [f64; 2],
@@ -34,12 +34,12 @@ const EXPECTED: [Expected; 5] = [
     Expected { weight: 1000, ratio: 1.89, delay_ms: [0.02, 1.33], longest: [25.0, 41.0] },
 ];
 
-/// Within 5 % and half of the last digit printed.
+/// True if the value is within 5 % of the expected one plus half of its last printed digit.
 fn is_near(value: f64, expected: f64, digit: f64) -> bool {
     (value - expected).abs() <= 0.05 * expected + 0.5 * digit
 }
 
-/// What one class did in some seconds.
+/// Measurements of one class over an interval.
 #[derive(Debug)]
 struct Seen {
     sent: f64,
@@ -74,7 +74,7 @@ fn seen(samples: &[Value], name: &str, from: f64, to: f64) -> Seen {
     }
 }
 
-/// Turns the knobs as the paper's authors did. Returns when each half of a step began.
+/// Sets the knobs in the order of the paper's experiment. Returns the start of each half of a step.
 fn turn(watched: &Watched) -> Vec<f64> {
     let mut began = vec![0.0];
     for half in 1..2 * EXPECTED.len() {
@@ -141,7 +141,7 @@ fn weights_turned_by_hand_give_the_figures_of_the_paper() {
         }
     }
 
-    // What the tree gave to the ring is what its classes gave.
+    // Packets that the tree passed to the ring equal those of its classes.
     let queues = samples.last().expect("a sample")["ports"].as_array().expect("ports").iter();
     let queues = queues.flat_map(|port| port["queues"].as_array().expect("queues"));
     let handed: BTreeMap<&str, u64> = queues

@@ -1,4 +1,4 @@
-//! A terminal that is closed under a watched run.
+//! A terminal that is closed during a watched run.
 
 use std::fs::File;
 use std::io::Read;
@@ -29,7 +29,7 @@ fn on_terminal(place: &Place, arguments: &[&str], controls: bool, stderr: Option
     (child, File::from(main))
 }
 
-/// Reads from the terminal until these words were shown.
+/// Reads from the terminal until these words have appeared.
 fn shown(main: &mut File, words: &str) {
     let mut text = String::new();
     let mut bytes = [0; 4096];
@@ -82,13 +82,13 @@ fn is_hang_up_ignored() -> bool {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
 }
 
-/// A shell that ends passes the hang-up on, so that it comes again while the run stops.
+/// A shell that ends passes the hang-up on, so that a second SIGHUP arrives while the run stops.
 #[test]
 fn a_second_hang_up_aborts_nothing() {
     let place = Place::new();
     let watch =
         ["watch", "small.toml", "--sim", "--plain", "--every", "1s", "--duration", "1h", "--out", "out"];
-    // A child inherits that `nohup` ignores the signal, and a run rightly goes on then.
+    // Under `nohup` the child inherits that the signal is ignored, and a run then rightly goes on.
     let mut command = if is_hang_up_ignored() {
         let plain = place.lockgate(&watch);
         let mut command = Command::new("env");
@@ -108,7 +108,7 @@ fn a_second_hang_up_aborts_nothing() {
             break status;
         }
         assert!(since.elapsed() < PATIENCE, "it goes on without its terminal");
-        // Less than it takes to stop and to write the results.
+        // Less time than the run needs to stop and write the results.
         std::thread::sleep(Duration::from_millis(1));
     };
     assert_eq!(status.code(), Some(130));

@@ -1,4 +1,4 @@
-//! The directory of results: what is replaced, what is refused, what a killed run leaves.
+//! The results directory: cases of replacing, refusing, and leftovers of a killed run.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -10,7 +10,7 @@ use crate::{Place, end, errors, names, until};
 
 const RUN: [&str; 3] = ["run", "small.toml", "-q"];
 
-/// Refused with these words, and with everything as it was.
+/// Runs the command and expects a refusal with these words, and an unchanged directory.
 #[track_caller]
 fn refused(place: &Place, arguments: &[&str], words: &[&str]) {
     let before = place.everything();
@@ -35,7 +35,7 @@ fn only_the_results_of_an_earlier_run_are_replaced() {
     fs::create_dir_all(place.at("app/src")).expect("created");
     fs::write(place.at("app/manifest.json"), r#"{ "name": "app", "start_url": "/" }"#).expect("written");
     fs::write(place.at("app/src/main.js"), "work").expect("written");
-    // Results, and what is the user's beside them.
+    // Results with files of the user beside them.
     for out in ["notes", "plots", "linked", "edited"] {
         ran(&place, out);
     }
@@ -43,7 +43,7 @@ fn only_the_results_of_an_earlier_run_are_replaced() {
     fs::create_dir(place.at("plots/sub")).expect("created");
     fs::write(place.at("plots/sub/plot.py"), "mine").expect("written");
     symlink("../small.toml", place.at("linked/a-link")).expect("linked");
-    // A name that another run may write, but this one did not.
+    // A name that some run writes, but this one did not.
     fs::write(place.at("edited/packets.parquet"), "mine").expect("written");
     for (out, entry) in [
         ("app", "`manifest.json`"),
@@ -111,7 +111,7 @@ fn what_is_no_directory_is_not_replaced() {
     let inode = |name: &str| fs::symlink_metadata(place.at(name)).expect("there").ino();
     for (out, why) in cases {
         let before = inode(out);
-        // Not `everything`: a pipe without a writer would be read for ever, if it were taken for a file.
+        // Without `everything`: it would block on a pipe without a writer, if that were read as a file.
         let output = place.run(&[&RUN[..], &["--out", out]].concat());
         let errors = errors(&output);
         assert_eq!(output.status.code(), Some(2), "{out}: {errors}");
@@ -144,7 +144,7 @@ fn results_in_the_current_directory_leave_it_where_it_is() {
             "{manifest}"
         );
     }
-    // Another kind of results: the files of the earlier one do not stay.
+    // Results of another kind: the files of the earlier ones are removed.
     let output = place.lockgate(&["conform", "rr", "--trials", "1", "-q", "--out", "."]);
     let output = { output }.current_dir(&here).output().expect("runs");
     assert!(output.status.success(), "{}", errors(&output));
@@ -171,7 +171,7 @@ fn what_a_killed_run_leaves_goes_with_the_next() {
         let from = if directory == "here" { place.at("here") } else { place.at("") };
         let mut child = child.current_dir(&from).spawn().expect("starts");
         until("the draft", || !drafts(directory).is_empty());
-        // It is a running run's: another into the same place leaves it alone.
+        // The draft belongs to a process that runs: another run to the same place does not touch it.
         let other =
             place.lockgate(&["run", &file, "-q", "--out", out]).current_dir(&from).output().expect("runs");
         if directory == "here" {
@@ -183,7 +183,7 @@ fn what_a_killed_run_leaves_goes_with_the_next() {
         child.kill().expect("killed");
         end(&mut child).expect("ended");
         assert_eq!(drafts(directory).len(), 1, "no process was left to remove it");
-        // A stranger's directory that is called so.
+        // A directory of this name that is not Lockgate's.
         let strange = place.at(".out.999999999.partial");
         fs::create_dir_all(&strange).expect("created");
         fs::write(strange.join("notes.md"), "mine").expect("written");

@@ -1,4 +1,4 @@
-//! Files under a name of the user's: a saved session, and the reference pages.
+//! Files whose names the user chose: a saved session, and the reference pages.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -26,7 +26,7 @@ fn a_session_is_saved_over_nothing_but_a_saved_session() {
     ] {
         let output = place.run(&[&WATCH[..], &["--out", "results", "--save", save]].concat());
         let errors = errors(&output);
-        // At the start: not a sample was printed.
+        // Refused at the start: no sample was printed.
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{save}: {errors}");
         assert!(errors.contains(why) && errors.contains("--save"), "{save}: {errors}");
     }
@@ -50,7 +50,7 @@ fn a_session_that_cannot_be_saved_does_not_take_the_results_along() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("starts");
-    // The first sample: the checks of the start are behind.
+    // The first sample shows that the checks of the start have passed.
     let mut first = [0; 1];
     std::io::Read::read_exact(child.stdout.as_mut().expect("stdout"), &mut first).expect("a sample");
     fs::remove_dir(place.at("disk")).expect("lost meanwhile");

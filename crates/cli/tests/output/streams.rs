@@ -87,7 +87,7 @@ fn a_reader_that_has_gone_ends_the_output_quietly() {
         assert_eq!((output.status.code(), errors(&output)), (Some(0), String::new()), "{arguments:?}");
     }
     assert!(place.at("out/summary.json").is_file());
-    // A watched run without a reader ends as by `q`, with its results.
+    // A watched run whose reader has gone ends as by `q`, with its results.
     let long = ["watch", "small.toml", "--sim", "--plain", "--every", "10ms", "--duration", "1000h"];
     let mut command = place.lockgate(&[&long[..], &["--out", "watched"]].concat());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
