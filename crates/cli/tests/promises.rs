@@ -1,7 +1,8 @@
-//! What the router promises, between two hosts in namespaces: real programs, trials, floods, interfaces that change.
+//! Promises of the router, between two hosts in namespaces: real programs, trials, floods, interfaces that
+//! change.
 //!
-//! The tests are short by default. `LOCKGATE=path` names another build of the command; the variables that make
-//! a test a long one are with it, and docs/measurements/router.md has what they showed.
+//! The tests are short by default. `LOCKGATE=path` names another build of the command. The variables that
+//! lengthen a test are in its file; docs/measurements/router.md has the results of the long ones.
 #![cfg(target_os = "linux")]
 #![allow(clippy::print_stdout, reason = "figures for the person who runs the test alone")]
 

@@ -120,7 +120,7 @@ fn lockgate(folder: &Path, arguments: &[&str]) -> Output {
         .expect("lockgate runs")
 }
 
-/// A folder with a paper whose claims file is this.
+/// Returns a folder with a paper of this claims file.
 fn paper(claims: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     fs::create_dir(folder.path().join("mine")).expect("a folder");
@@ -170,7 +170,8 @@ fn a_paper_is_run_judged_and_drawn() {
     assert_eq!(shares[3], None);
 }
 
-/// A limit of 20 packets was chosen because the delay is then below 350 ms; at 40 it is not.
+/// Claims with a fitted parameter: a limit of 20 packets, because the delay is then below 350 ms; at 40 it is
+/// not.
 const FITTED: &str = r#"
 [[fitted]]
 name = "limit"
@@ -278,7 +279,7 @@ fn what_is_wrong_with_a_paper_is_said_before_anything_runs() {
         assert!(!folder.path().join("out").exists(), "nothing was left");
         assert!(!errors.contains("papers/"), "paths are as the user wrote them: {errors}");
     }
-    // What cannot be read is underlined where it stands.
+    // An error underlines the text that cannot be read.
     let text = CLAIMS.replace("at_most", "at_mots").replace("order = \"falling\"", "ordre = \"falling\"");
     fs::write(folder.path().join("mine/claims.toml"), text).expect("written");
     let errors = lockgate(folder.path(), &["reproduce", "./mine"]).stderr;

@@ -1,8 +1,8 @@
-//! `lockgate reproduce --live`: the same claims in simulation and on real packets. Where this machine does not allow live
-//! runs: skipped.
+//! `lockgate reproduce --live`: the same claims in simulation and on real packets. Skipped if this machine
+//! does not permit live runs.
 //!
-//! No test here judges a wall-clock time. What the packets of a busy machine say of a claim is its own affair, and so is
-//! whether its runs are within the fidelity limits; what is looked at here is that each claim says something.
+//! No test here judges wall-clock times: neither verdicts on a busy machine nor the fidelity of its runs. The
+//! tests check that each claim has a verdict.
 #![cfg(target_os = "linux")]
 
 mod host;
@@ -163,7 +163,7 @@ fn every_claim_says_what_real_packets_say_of_it() {
     }
     let (place, before) = (Place::new(), traces());
     let done = place.command(&["--quick", "--json", "--quiet"]).output().expect("runs");
-    // 3 and 5 are a busy machine's.
+    // 3 and 5 are possible on a busy machine.
     assert!(matches!(done.status.code(), Some(0 | 3 | 5)), "{done:?}");
     let paper = &json(&done)["papers"][0];
     assert_eq!(paper["mode"], "twin");
@@ -178,7 +178,8 @@ fn every_claim_says_what_real_packets_say_of_it() {
         assert_eq!(live(id)["state"], "judged", "{}", live(id));
         assert!(live(id)["values"][0][1].is_number(), "it was observed: {}", live(id));
     }
-    // A physical bound that no machine can break: told in the time of the scenario as written, four times slower.
+    // A physical bound that no machine can break, in the time of the unscaled scenario, which is four times
+    // slower.
     assert!(live("delay")["values"][0][1].as_f64().is_some_and(|delay| delay >= 16.0), "{}", live("delay"));
     for (id, why) in [("echo", "first sequence number"), ("never", "punched tape"), ("sum", "arithmetic")] {
         assert_eq!(live(id)["state"], "not", "{}", live(id));

@@ -24,11 +24,11 @@ const SIZE: usize = 500;
 /// Port to which a stream is sent.
 const STREAM: u16 = 5_000;
 
-/// Rate that the stream fills half of, and one that it fills twice.
+/// Rate that the stream half fills, and one that it exceeds twofold.
 const ROOMY: &str = "16mbit";
 const FULL: &str = "4mbit";
 
-/// A queue that drops nothing here.
+/// A queue that is long enough to drop nothing in these tests.
 const FIFO: &str = "{ kind = \"fifo\", limit = \"9000p\" }";
 
 /// Mode and attachment of a router.
@@ -38,7 +38,7 @@ struct Variant {
     attach: &'static str,
 }
 
-/// Policy of a variant, with this queue at this rate in each direction.
+/// Returns the policy of a variant, with this queue at this rate in each direction.
 fn policy(Variant { mode, attach }: Variant, rate: &str, queue: &str) -> String {
     let (interfaces, ports) = match mode {
         "bridge" => ("{ lan = \"eth1\", wan = \"eth2\" }", vec!["lan->wan", "wan->lan"]),
@@ -55,7 +55,7 @@ fn lockgate(folder: &Path) -> Command {
     command
 }
 
-/// Starts the router in its namespace. It runs when this returns.
+/// Starts the router in its namespace, and waits until it runs.
 fn start(network: &Network, folder: &Path, text: &str) -> Child {
     std::fs::write(folder.join("policy.toml"), text).expect("written");
     let child = network
@@ -77,7 +77,7 @@ fn start(network: &Network, folder: &Path, text: &str) -> Child {
     child
 }
 
-/// Runs a command of the router's control.
+/// Runs a control command of the router.
 fn control(folder: &Path, arguments: &[&str]) -> Output {
     lockgate(folder).args(arguments).args(["--router", "./state"]).output().expect("run")
 }
@@ -87,7 +87,7 @@ fn signal(child: &Child, signal: &str) {
     assert!(done.success());
 }
 
-/// Names of the links, and the settings of the network, in the router's namespace.
+/// Returns the names of the links and the network settings in the router's namespace.
 fn host_state(network: &Network) -> (BTreeSet<String>, Vec<String>) {
     let links = network.links().into_iter().map(|link| format!("{link:?}")).collect();
     let settings = network.router.inside(|| {
@@ -101,7 +101,7 @@ fn host_state(network: &Network) -> (BTreeSet<String>, Vec<String>) {
     (links, settings.expect("entered"))
 }
 
-/// Makes the network for a mode, so that the hosts reach each other without a router.
+/// Makes the network of a mode, in which the hosts reach each other without a router.
 fn network(variant: Variant, folder: &Path) -> Option<Network> {
     let network = Network::make(1_500)?;
     network.whole_frames();
@@ -138,7 +138,7 @@ fn a_killed_router_leaves_nothing_and_traffic_goes_on() {
             thread::sleep(Duration::from_millis(200));
             signal(&router, "-KILL");
             router.wait().expect("ended");
-            // The kernel deletes a namespace, and what is in it, some time after its last user.
+            // The kernel deletes a namespace and its contents some time after its last user has ended.
             let until = Instant::now() + Duration::from_secs(10);
             while host_state(&network) != before && Instant::now() < until {
                 thread::sleep(Duration::from_millis(10));
@@ -150,7 +150,8 @@ fn a_killed_router_leaves_nothing_and_traffic_goes_on() {
         let gap = arrived.windows(2).map(|pair| pair[1].1 - pair[0].1).max().expect("datagrams");
         let lost = sent - arrived.len();
         println!("{variant:?}: {kills} kills, {lost} of {sent} datagrams lost, longest silence {gap:?}");
-        // Loose, because a loaded machine stands still by itself: docs/measurements/router.md has the figures.
+        // A loose limit, because a loaded machine stalls by itself: docs/measurements/router.md has the
+        // figures.
         assert!(gap < Duration::from_secs(5), "{variant:?}: {gap:?}");
         assert!(arrived.last().expect("datagrams").0 as usize + 1 == sent, "{variant:?}: traffic goes on");
     }
@@ -174,8 +175,8 @@ fn a_stopped_router_sends_what_waits_in_order_and_loses_nothing() {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(output.status.success() && said.contains("; 0 frames lost"), "{variant:?}: {said}");
         }
-        // What the kernel forwards from the moment of giving the interfaces back meets what was under way: 3
-        // times, and more often where this process is kept waiting then.
+        // When the interfaces are given back, frames that the kernel forwards can overtake frames under way:
+        // at 3 stops, and more often if this process is preempted then.
         stream.end().expect_all(60, &format!("{variant:?}, told to stop and ended at {stopped:?}"));
     }
 }
@@ -189,7 +190,7 @@ fn changes_of_policy_lose_nothing() {
         let stream = Stream::start(&network, variant.mode, RATE, SIZE, STREAM);
         let longer = "{ kind = \"fifo\", limit = \"9001p\" }";
         let fair = "{ kind = \"fq_codel\", limit = \"9000p\", target = \"10s\", interval = \"100s\" }";
-        // A queue builds up in every second policy, and leaves in the next.
+        // Every second policy builds up a queue, and the next one drains it.
         for (number, queue) in [fair, FIFO, longer, fair, FIFO, fair].into_iter().enumerate() {
             let text = policy(variant, if number % 2 == 0 { FULL } else { ROOMY }, queue);
             std::fs::write(folder.path().join("new.toml"), text).expect("written");

@@ -1,4 +1,4 @@
-//! Every scenario of the repository is valid, runs, and gives the same bytes again.
+//! Every scenario of the repository is valid, runs, and yields the same bytes again.
 
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
@@ -40,7 +40,7 @@ fn scenarios() -> Vec<String> {
     found
 }
 
-/// What `--json` printed.
+/// Parses the output of `--json`.
 fn results(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
@@ -142,7 +142,7 @@ fn a_captured_call_is_replayed() {
     replay_call(&repository().join("crates/traffic/tests/captures/call.pcap"));
 }
 
-/// The same with a real call, where the data that comes with the laboratory's papers is at hand.
+/// The scenario with a real call, if the data of the laboratory's papers is present.
 #[test]
 fn a_real_call_is_replayed() {
     let call = repository().join("../shared/data/g711a.pcap");
@@ -153,7 +153,7 @@ fn a_real_call_is_replayed() {
     }
 }
 
-/// A call of 252 bytes of UDP payload every 30 ms, in place of the scenario's.
+/// Replays a call with 252 bytes of UDP payload every 30 ms instead of the scenario's.
 fn replay_call(call: &Path) {
     let directory = tempfile::tempdir().expect("a directory");
     let out = directory.path().join("run").display().to_string();

@@ -1,4 +1,4 @@
-//! The verdict of a run: judged by all seeds, told in a line, with nothing in it that a terminal would obey.
+//! The verdict of a run: judged by all seeds, in one line, without control characters for the terminal.
 
 use std::fs;
 use std::path::Path;
@@ -20,14 +20,14 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A folder with this scenario as `s.toml`.
+/// Returns a folder with this scenario as `s.toml`.
 fn folder(scenario: &str) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("s.toml"), scenario).expect("written");
     folder
 }
 
-/// Poisson arrivals at four fifths of a link: every seed waits otherwise.
+/// Poisson arrivals at four fifths of a link: every seed has other delays.
 const DRAWN: &str = r#"duration = "5s"
 node.a = {}
 node.b = {}
@@ -42,7 +42,7 @@ that = "flow.load.owd.mean"
 below = "1s"
 "#;
 
-/// Two transfers that share a link: nothing is drawn that could make a difference.
+/// Two transfers that share a link: no random draw, so all seeds are equal.
 const FIXED: &str = r#"duration = "5s"
 node.a = {}
 node.b = {}
@@ -79,7 +79,7 @@ fn expectations_are_judged_by_all_seeds() {
     let number = |key: &str| expect[key].as_f64().expect(key);
     let (mean, half) = (number("value"), number("half_width"));
     assert!((mean - values.iter().sum::<f64>() / 8.0).abs() < 1e-12 && half > 0.0);
-    // Above the mean and within its interval; and above that but below the worst run.
+    // A bound above the mean and within its interval, and one above that but below the worst run.
     let worst = values.iter().copied().fold(0.0, f64::max);
     assert!(mean + half < worst, "these seeds tell the criteria apart: {values:?}");
     for (bound, criterion, code) in [
@@ -187,7 +187,7 @@ fn a_file_that_is_not_named_and_a_path_that_is_cut_off_say_what_to_do() {
         assert_eq!(output.status.code(), Some(2), "{errors}");
         assert!(errors.contains("here are s.toml") && errors.contains("`lockgate demo`"), "{errors}");
     }
-    // What a shell makes of `--set port.a->b.root=x`.
+    // The remains of `--set port.a->b.root=x` after a shell has taken `>` as a redirection.
     let output = lockgate(folder.path(), &["run", "s.toml", "--set", "port.a-"]);
     let errors = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2));

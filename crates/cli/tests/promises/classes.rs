@@ -1,6 +1,7 @@
-//! Ten thousand subscribers, each with a class of his own, beside eight: frames a second, processor time, silences.
+//! Ten thousand subscribers, each with a class, beside eight: frames a second, processor time, pauses.
 //!
-//! `LOCKGATE_FRAMES=1000000` frames are sent as fast as possible, `LOCKGATE_CLASSES=10000` is the number of classes.
+//! `LOCKGATE_FRAMES=1000000` is the number of frames, sent as fast as possible; `LOCKGATE_CLASSES=10000` that
+//! of classes.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use super::common::Network;
 use super::setting::{Running, network, number, quantile};
 use super::stream::{Ended, Stream};
 
-/// Table of `count` subscribers with this rate, of 10.64.0.0 and on, and of the hosts' network as the last.
+/// Returns a table of `count` subscribers with this rate, at 10.64.0.0 and following, the hosts' network
+/// last.
 fn table(count: u64, changed: Option<u64>) -> String {
     let mut text = "Circuit ID,IPv4,Download Min Mbps,Download Max Mbps\n".to_owned();
     for number in 0..count {
@@ -25,7 +27,7 @@ fn table(count: u64, changed: Option<u64>) -> String {
     text
 }
 
-/// A bridge with a class for each subscriber, and one for all others.
+/// Policy of a bridge with a class for each subscriber, and one for all other traffic.
 const POLICY: &str = r#"
 subscribers = "plans.csv"
 [router]
@@ -40,7 +42,7 @@ plan = { count = "subscribers", kind = "fq_codel", rate = "$download_min", ceil 
 rest = { kind = "fifo", rate = "100mbit" }
 "#;
 
-/// Starts a router with so many subscribers.
+/// Starts a router with this number of subscribers.
 fn start(network: &Network, classes: u64) -> Running {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
@@ -49,8 +51,8 @@ fn start(network: &Network, classes: u64) -> Running {
     Running::start_in(network, Arc::new(folder), &["--fresh"])
 }
 
-/// Sends frames to all subscribers in turn, as fast as they are taken. Returns how many a second reached the other host,
-/// which share, and the router's processor time for each.
+/// Sends frames to all subscribers in turn, as fast as possible. Returns the frames a second that reached the
+/// other host, their share of those sent, and the router's processor time for each.
 fn flood(network: &Network, router: &Running, classes: u64, count: u64) -> (f64, f64, Duration) {
     let mut sender = network.open(0, SocketChoice::Packet, 1_514);
     let mut receiver = network.open(1, SocketChoice::Packet, 1_514);
@@ -89,7 +91,7 @@ fn flood(network: &Network, router: &Running, classes: u64, count: u64) -> (f64,
     (arrived as f64 / took.as_secs_f64(), arrived as f64 / count as f64, used / (arrived.max(1) as u32))
 }
 
-/// Prints the delays of a stream, and expects all of it.
+/// Prints the delays of a stream, and expects that it arrived completely.
 fn show(ended: &Ended, what: &str) {
     let delays = ended.delays();
     let [p50, p99, p999, most] = [0.5, 0.99, 0.999, 1.0].map(|share| quantile(&delays, share));
@@ -106,11 +108,11 @@ fn ten_thousand_classes_are_served_sampled_and_changed_in_place() {
         let (rate, share, each) = flood(&network, &router, classes, number("LOCKGATE_FRAMES", 20_000));
         println!("{classes} classes: {rate:.0} frames/s, {:.2} % arrived, {each:?} a frame", share * 100.0);
         assert!(share > 0.0);
-        // Each second samples of all classes are taken.
+        // In each second, samples of all classes are taken.
         let stream = Stream::start(&network, "bridge", 2_000, 100, 5_000);
         thread::sleep(Duration::from_secs(number("LOCKGATE_SECONDS", 2)));
         show(&stream.end(), &format!("{classes} classes, sampled"));
-        // One subscriber's plan changes: his class alone is touched.
+        // The plan of one subscriber changes, and only that class is reconfigured.
         let stream = Stream::start(&network, "bridge", 2_000, 100, 5_000);
         thread::sleep(Duration::from_millis(500));
         router.write("plans.csv", &table(classes, Some(classes / 2)));

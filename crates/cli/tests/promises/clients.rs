@@ -1,4 +1,4 @@
-//! Programs that people run, through a router: they work, and none of their bytes is changed.
+//! Common programs through a router: they work, and none of their bytes is changed.
 //!
 //! `LOCKGATE_SECONDS` is the length of each run of iperf3, `LOCKGATE_MEGABYTES` the size of the download.
 
@@ -22,7 +22,7 @@ use super::stream::address;
 /// Longest frame of an MTU of 1500, in bytes.
 const LONGEST: usize = 1_514;
 
-/// Rate of the ports, which the machine keeps easily, and a queue for it.
+/// Rate of the ports, which this machine sustains easily, and a queue for it.
 const RATE: &str = "100mbit";
 const FAIR: &str = "{ kind = \"fq_codel\" }";
 
@@ -44,7 +44,7 @@ fn iperf3_works_both_ways_with_tcp_and_udp() {
             let arguments =
                 [&["-c", &server, "-t", &seconds, "-J", "--connect-timeout", "5000"], options].concat();
             let until = Instant::now() + Duration::from_secs(10);
-            // The server may not listen yet, or the control connection end before its figures.
+            // The server may not listen yet, or the control connection may end before the figures arrive.
             let (said, received) = loop {
                 let output = run(&network.hosts[0], "iperf3", &arguments);
                 let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -62,7 +62,7 @@ fn iperf3_works_both_ways_with_tcp_and_udp() {
             let lost = end["sum"]["lost_packets"].as_f64();
             println!("{mode}, iperf3 {options:?}: {:.1} Mbit/s, lost {lost:?}", received / 1e6);
             assert!(received > 1e6, "{mode} {options:?}: {said}");
-            // iperf3 itself loses a few where the machine is busy otherwise.
+            // iperf3 itself loses a few datagrams on a busy machine.
             let share = end["sum"]["lost_percent"].as_f64();
             assert!(share.is_none_or(|percent| percent < 2.0), "{mode} {options:?}: {said}");
         }
@@ -70,12 +70,12 @@ fn iperf3_works_both_ways_with_tcp_and_udp() {
     }
 }
 
-/// Byte number `index` of the download.
+/// Returns byte number `index` of the download.
 fn content(index: u64) -> u8 {
     (index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
-/// Serves one HTTP request with so many bytes.
+/// Serves one HTTP request with this number of bytes.
 fn serve(listener: &TcpListener, bytes: u64) {
     let (mut stream, _) = listener.accept().expect("a client");
     let mut request = [0; 1_000];
@@ -158,7 +158,7 @@ fn ping_and_traceroute_see_a_cable_or_one_router() {
     }
 }
 
-/// Returns how a program of busybox is run on this host: by its own name, or by busybox.
+/// Returns the command for a program of busybox: the program itself if this host has it, otherwise busybox.
 fn busybox(program: &'static str) -> Option<Command> {
     if let Some(path) = found(program) {
         return Some(Command::new(path));
@@ -235,7 +235,7 @@ fn a_host_configures_its_ipv6_address() {
     let host = HOSTS[0];
     let settings = format!("/proc/sys/net/ipv6/conf/{host}");
     let set = network.hosts[0].inside(|| {
-        // `addr_gen_mode` 0: the kernel makes addresses again, which these hosts are made without.
+        // `addr_gen_mode` 0: the kernel generates addresses again, which these hosts have disabled.
         let keys = [("accept_ra", "1"), ("addr_gen_mode", "0")];
         keys.iter().all(|(key, value)| std::fs::write(format!("{settings}/{key}"), value).is_ok())
     });
@@ -258,14 +258,14 @@ fn a_host_configures_its_ipv6_address() {
     router.stop();
 }
 
-/// Connections that fill a queue: so many do in a few seconds, which one would need a minute for.
+/// Number of connections that fill the queue within a few seconds; a single one would need a minute.
 const BULK: usize = 24;
 
-/// Fills the queue from the first host to the second by TCP until it is told to stop.
+/// Fills the queue from the first host to the second by TCP until `stop` is set.
 fn fill(network: &Network, mode: &str, stop: &Arc<AtomicBool>) -> Vec<thread::JoinHandle<()>> {
     let listener = listen(&network.hosts[1], 9_000);
     let to = SocketAddr::from((address(mode, 1), 9_000));
-    // All before the queue fills, which would drop their first segments.
+    // All connections are opened before the queue fills, which would drop their first segments.
     let connected: Vec<TcpStream> = (0..BULK)
         .map(|_| {
             let near =
@@ -284,17 +284,17 @@ fn fill(network: &Network, mode: &str, stop: &Arc<AtomicBool>) -> Vec<thread::Jo
             let chunk = vec![0; 1 << 14];
             near.set_write_timeout(Some(Duration::from_millis(50))).expect("set");
             while !stop.load(Ordering::Relaxed) {
-                // A full socket is what is wanted.
+                // A full socket is intended.
                 let _ = near.write(&chunk);
             }
-            // Not what waits in the socket: the connection is reset.
+            // Discards the data that is still in the socket: the connection is reset.
             let _ = rustix::net::sockopt::set_socket_linger(&near, Some(Duration::ZERO));
         })
     };
     connected.into_iter().map(write).collect()
 }
 
-/// Connection to an echo of 64 bytes over TCP.
+/// Opens a connection to an echo of 64 bytes over TCP.
 fn echo(network: &Network, mode: &str) -> TcpStream {
     let listener = listen(&network.hosts[1], 7_000);
     let to = SocketAddr::from((address(mode, 1), 7_000));
@@ -309,7 +309,7 @@ fn echo(network: &Network, mode: &str) -> TcpStream {
     near
 }
 
-/// Measures round trips for so long, one each 10 ms at most, as of a person who types.
+/// Measures round trips for this time, at most one in 10 ms, like the keystrokes of a user.
 fn round_trips(near: &mut TcpStream, lasting: Duration) -> Vec<Duration> {
     let (began, mut trips) = (Instant::now(), Vec::new());
     while began.elapsed() < lasting {
@@ -341,7 +341,7 @@ fn small_messages_pass_a_full_queue_with_cake_and_wait_with_fifo() {
             println!("{mode}, {queue}: {} round trips, p50 {p50:?}, p99 {p99:?}", trips.len());
             medians.push(p50);
             stop.store(true, Ordering::Relaxed);
-            // Its queue ends by the reset.
+            // The reset empties its queue.
             for thread in filling {
                 thread.join().expect("no panic");
             }
@@ -352,8 +352,8 @@ fn small_messages_pass_a_full_queue_with_cake_and_wait_with_fifo() {
     }
 }
 
-/// Reads the frames of a capture: of a file of pcap, or of the enhanced blocks of a pcapng. What was not kept of a
-/// frame is filled up.
+/// Reads the frames of a capture: a pcap file, or the enhanced packet blocks of a pcapng. Bytes that the
+/// capture did not keep are filled up.
 fn frames_of(bytes: &[u8]) -> Vec<Vec<u8>> {
     let is_new = bytes.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]);
     let mut is_big = bytes[0] == 0xa1;
@@ -381,7 +381,8 @@ fn frames_of(bytes: &[u8]) -> Vec<Vec<u8>> {
     frames
 }
 
-/// Captures of this repository, and of `LOCKGATE_CAPTURES` or the folder of the papers' data, if at hand.
+/// Returns the captures of this repository, and those of `LOCKGATE_CAPTURES` or the folder of the papers'
+/// data, if present.
 fn captures() -> Vec<std::path::PathBuf> {
     let repository = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let more = std::env::var_os("LOCKGATE_CAPTURES").map(std::path::PathBuf::from);

@@ -1,6 +1,8 @@
-//! Frames of ill will: damaged ones, floods, a million flows. The router goes on, does not grow, and serves the others.
+//! Malicious frames: damaged ones, floods, a million flows. The router goes on, does not grow, and serves
+//! other traffic.
 //!
-//! `LOCKGATE_FRAMES=1000000` is the number of frames of each kind, `LOCKGATE_PACKETS=200000` their number a second.
+//! `LOCKGATE_FRAMES=1000000` is the number of frames of each kind, `LOCKGATE_PACKETS=200000` their rate a
+//! second.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,10 +19,11 @@ use super::stream::Stream;
 /// Longest frame of an MTU of 1500, in bytes.
 const LONGEST: usize = 1_514;
 
-/// Growth of the memory that is not one, in KiB: histograms and tables that are filled once.
+/// Tolerated growth of memory, in KiB: histograms and tables that are filled once.
 const ONCE: u64 = 16 << 10;
 
-/// Datagrams a second of the neighbour, and their length; the policy knows them by their port.
+/// Rate in datagrams a second of the neighbour, and their length in bytes; the policy classifies them by
+/// port.
 const CALM: (u64, usize) = (200, 160);
 const CALM_PORT: u16 = 5_000;
 
@@ -34,7 +37,7 @@ impl Draws {
     }
 }
 
-/// What is sent.
+/// Kind of an attack.
 #[derive(Clone, Copy, Debug)]
 enum Attack {
     /// Frames of all kinds with changed, missing and additional bytes; some only noise.
@@ -52,7 +55,7 @@ enum Attack {
 const ATTACKS: [Attack; 5] = [Attack::Damaged, Attack::Flows, Attack::Arp, Attack::OneFlow, Attack::Shortest];
 
 impl Attack {
-    /// Returns frame number `number`. It is for another host than those of the network.
+    /// Returns frame number `number`. Its destination is none of the network's hosts.
     fn frame(self, number: usize, draws: &mut Draws, kinds: &[(&'static str, Vec<u8>)]) -> Vec<u8> {
         let udp = |source: u32, port: u16, length: usize| {
             let mut bytes =
@@ -81,10 +84,10 @@ impl Attack {
     }
 }
 
-/// Returns a frame of some kind with faults.
+/// Returns a frame of any kind with faults.
 fn damaged(number: usize, draws: &mut Draws, kinds: &[(&'static str, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = frame(&kinds[draws.below(kinds.len())].1, number, LONGEST);
-    // Not for the network's hosts, whose kernels would answer.
+    // Not addressed to the network's hosts, whose kernels would answer.
     bytes[..6].copy_from_slice(&[2, 0, 0, 0, 9, 1]);
     for _ in 0..draws.below(6) {
         // Headers are near the start.
@@ -107,7 +110,7 @@ fn damaged(number: usize, draws: &mut Draws, kinds: &[(&'static str, Vec<u8>)]) 
     bytes
 }
 
-/// Sends `count` frames at `rate` a second. Returns how long that took.
+/// Sends `count` frames at `rate` a second. Returns the time taken.
 fn send(sender: &mut Interfaces, attack: Attack, count: usize, rate: u64, seed: u64) -> Duration {
     let (mut draws, kinds) = (Draws(seed), kinds());
     let (begun, mut sent) = (Instant::now(), 0);
@@ -128,7 +131,7 @@ fn send(sender: &mut Interfaces, attack: Attack, count: usize, rate: u64, seed: 
     begun.elapsed()
 }
 
-/// A bridge whose neighbour's datagrams have a class of their own, beside all others under CAKE.
+/// Policy of a bridge with a class of its own for the neighbour's datagrams; all other traffic is under CAKE.
 fn policy(io: &str) -> String {
     let queues = format!(
         "rate = \"50mbit\"\nroot = \"root\"\nqueue.root = {{ kind = \"prio\", children = [\"calm\", \"rest\"] }}\nqueue.calm \
@@ -138,7 +141,7 @@ fn policy(io: &str) -> String {
     format!("{}{}", head("bridge", &format!("io = \"{io}\"")), ports.concat())
 }
 
-/// Attacks from one host while datagrams go from the first to the second.
+/// Attacks from host `from` while datagrams go from the first host to the second.
 fn attack(network: &Network, io: &str, from: usize) {
     let (count, rate) = (number("LOCKGATE_FRAMES", 5_000) as usize, number("LOCKGATE_PACKETS", 5_000));
     let router = Running::start(network, &policy(io), &[]);
@@ -147,7 +150,7 @@ fn attack(network: &Network, io: &str, from: usize) {
     thread::sleep(Duration::from_secs(1));
     let alone = calm.end();
     for (seed, attack) in (1..).zip(ATTACKS) {
-        // What is filled once is filled.
+        // Fills the tables that are filled only once.
         send(&mut sender, attack, count / 10, rate, seed);
         let before = router.memory();
         let calm = Stream::start(network, "bridge", CALM.0, CALM.1, CALM_PORT);
@@ -162,13 +165,14 @@ fn attack(network: &Network, io: &str, from: usize) {
             beside.sent.len()
         );
         assert!(after < before + ONCE, "{io}, {attack:?}: {before} to {after} KiB");
-        // Faster, the machine itself may lose frames before the router has them: of all alike.
+        // At higher rates the machine itself may lose frames before the router receives them, of all flows
+        // alike.
         if rate <= 5_000 {
             beside.expect_all(0, "the neighbour");
         }
     }
-    // It still passes frames, both ways: those of another host, because CAKE goes on dropping from flows that
-    // overflowed it.
+    // The router still passes frames, both ways. The frames are of another host, because CAKE goes on
+    // dropping from flows that overflowed it.
     let frames: Vec<Vec<u8>> = kinds_from(3).iter().map(|(_, kind)| frame(kind, 1, LONGEST)).collect();
     for from in [0, 1] {
         let mut sender = network.open(from, SocketChoice::Packet, LONGEST);

@@ -56,7 +56,7 @@ fn memory_is_flat_under_mixed_traffic() {
                     let due = (begun.elapsed().as_secs_f64() * 8_000.0) as usize;
                     while sent < due {
                         let mut bytes = frame(&kinds[sent % kinds.len()].1, sent, LONGEST);
-                        // Many addresses, so that flows come and go.
+                        // Many addresses, so that flows start and end.
                         let at = bytes.len().min(40) - 10;
                         bytes[at..at + 4].copy_from_slice(&(sent as u32).to_be_bytes());
                         sender.transmit(0, &[&bytes]).expect("there");
@@ -86,7 +86,7 @@ fn memory_is_flat_under_mixed_traffic() {
         "{minutes} minutes, {frames} frames: {first} to {last} KiB; {missing} of {} datagrams beside were lost",
         ended.sent.len()
     );
-    // The pool of frames is touched as far as the queues ever were long: of 32,768 frames, some 50 MiB.
+    // The pool's pages are committed up to the longest backlog so far; all 32,768 frames are some 50 MiB.
     assert!(last < first + (64 << 10), "{first} to {last} KiB");
     router.stop();
 }

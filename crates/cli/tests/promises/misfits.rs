@@ -1,5 +1,5 @@
-//! Interfaces that do not fit, or change while the router runs: a clear error or a stated behaviour, and frames never pass
-//! by the router unsaid.
+//! Interfaces that do not fit, or change while the router runs: a clear error or a documented behaviour, and
+//! no frame bypasses the router without a message.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -16,7 +16,7 @@ use super::stream::{Stream, address};
 
 const RATE: &str = "16mbit";
 
-/// Starts a router that cannot start. Expects its exit code, and these words; nothing is left of it.
+/// Starts a router that cannot start. Expects its exit code and these words, and that nothing of it is left.
 #[track_caller]
 fn refused(network: &Network, text: &str, code: i32, words: &[&str]) {
     let before = network.links();
@@ -35,7 +35,7 @@ fn refused(network: &Network, text: &str, code: i32, words: &[&str]) {
     assert_eq!(network.links(), before, "{words:?}");
 }
 
-/// Sets something of the router's namespace.
+/// Runs `ip` in the router's namespace.
 fn ip(network: &Network, arguments: &str) {
     run_well(&network.router, "ip", &arguments.split(' ').collect::<Vec<_>>());
 }
@@ -62,13 +62,13 @@ fn an_interface_that_does_not_fit_is_named() {
             ip(&network, "link set eth2 master lockgate");
             ip(&network, "link delete other");
         }
-        // A program of another owner.
+        // An XDP program of another process.
         let options = Options { sockets: SocketChoice::AfXdp, ..Options::default() };
         let clock = MonotonicClock::start();
         let opened = network.router.inside(|| Interfaces::open(&["eth2"], options, clock)).expect("entered");
         let Ok(opened) = opened else { return super::common::skip("no AF_XDP") };
         if mode == "egress" {
-            // It is on the other way.
+            // The program is at the interface's ingress, which mode `egress` does not use.
             Running::start(&network, &good, &[]).stop();
         } else {
             refused(
@@ -98,7 +98,7 @@ fn without_rights_nothing_is_begun() {
     let path = folder.path();
     std::os::unix::fs::chown(path, Some(65_534), Some(65_534)).expect("set");
     let command = Running::command(path, &["--fresh"]);
-    // Another user may not run what is in a home directory.
+    // Other users may not run a program in a home directory.
     let copy = path.join("lockgate");
     std::fs::copy(command.get_program(), &copy).expect("copied");
     let mut unprivileged = Command::new(&copy);
@@ -164,7 +164,7 @@ fn a_router_ends_where_an_interface_is_gone_and_starts_where_it_is_back() {
         let router = Running::start(&network, &text, &[]);
         let folder = router.folder();
         ip(&network, "link delete eth2");
-        // Another of the same name: its frames would pass by this router.
+        // A new interface of the same name: its frames would bypass this router.
         ip(&network, "link add eth2 type veth peer name line");
         ip(&network, "link set line up");
         ip(&network, "link set eth2 up");
@@ -186,7 +186,7 @@ fn queues_of_an_interface_may_change_while_the_router_runs() {
         return super::common::skip("no ip, ethtool and ping");
     }
     let Some(network) = Network::make(1_500) else { return };
-    // Cables whose ends at the router have four queues.
+    // Cables whose router ends have four queues.
     for side in 0..2 {
         let mut resident = Command::new("sleep");
         let mut resident = spawn(&network.hosts[side], resident.arg("60"));

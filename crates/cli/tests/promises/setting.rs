@@ -1,4 +1,4 @@
-//! What the tests of this folder share: a running router, programs in a namespace, a stream of datagrams.
+//! Helpers of the tests in this folder: a running router, programs in a namespace, a stream of datagrams.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -18,15 +18,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The three modes.
 pub(crate) const MODES: [&str; 3] = ["bridge", "egress", "ingress"];
 
-/// A queue that drops nothing here.
+/// A queue that is long enough to drop nothing in these tests.
 pub(crate) const FIFO: &str = "{ kind = \"fifo\", limit = \"9000p\" }";
 
-/// Number in an environment variable, or this one: `LOCKGATE_FRAMES=1000000` makes a test a long one.
+/// Returns the number in an environment variable, or `otherwise`. `LOCKGATE_FRAMES=1000000` lengthens a test.
 pub(crate) fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
-/// Policy of a mode, with this queue at this rate in each direction.
+/// Returns the policy of a mode, with this queue at this rate in each direction.
 pub(crate) fn policy(mode: &str, rate: &str, queue: &str) -> String {
     let ports = match mode {
         "bridge" => vec!["lan->wan", "wan->lan"],
@@ -37,7 +37,7 @@ pub(crate) fn policy(mode: &str, rate: &str, queue: &str) -> String {
     format!("{}{ports}", head(mode, ""))
 }
 
-/// The table `router` of a policy, with these keys besides.
+/// Returns the table `router` of a policy, with these additional keys.
 pub(crate) fn head(mode: &str, keys: &str) -> String {
     let interfaces = match mode {
         "bridge" => "{ lan = \"eth1\", wan = \"eth2\" }",
@@ -46,12 +46,12 @@ pub(crate) fn head(mode: &str, keys: &str) -> String {
     format!("[router]\nmode = \"{mode}\"\ninterfaces = {interfaces}\n{keys}\n")
 }
 
-/// Makes the network for a mode, so that the hosts reach each other without a router.
+/// Makes the network of a mode, in which the hosts reach each other without a router.
 pub(crate) fn network(mode: &str) -> Option<Network> {
     network_of(mode, 1_500)
 }
 
-/// Makes the network for a mode with this MTU.
+/// Makes the network of a mode with this MTU, in bytes.
 pub(crate) fn network_of(mode: &str, mtu: u32) -> Option<Network> {
     let network = Network::make(mtu)?;
     if mode == "bridge" {
@@ -69,7 +69,7 @@ pub(crate) fn dotted(address: [u8; 4]) -> String {
     std::net::Ipv4Addr::from(address).to_string()
 }
 
-/// Path of a program, if this host has it.
+/// Returns the path of a program, if this host has it.
 pub(crate) fn found(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
@@ -78,7 +78,7 @@ pub(crate) fn found(program: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// True if this host has these programs. The first that it lacks is noted as the reason for skipping.
+/// True if this host has these programs; the first that is missing is noted as the reason for skipping.
 pub(crate) fn has(programs: &[&str]) -> bool {
     match programs.iter().find(|program| found(program).is_none()) {
         None => true,
@@ -127,7 +127,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a router with a policy in a folder of its own. It runs when this returns.
+    /// Starts a router with a policy in a folder of its own, and waits until it runs.
     pub(crate) fn start(network: &Network, text: &str, options: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("policy.toml"), text).expect("written");
@@ -156,13 +156,13 @@ impl Running {
         command
     }
 
-    /// Runs a command of the router's control.
+    /// Runs a control command of this router.
     pub(crate) fn control(&self, arguments: &[&str]) -> Output {
         let folder = self.folder.path();
         lockgate(folder).args(arguments).args(["--router", "./state"]).output().expect("run")
     }
 
-    /// Applies a policy, and expects this to work.
+    /// Applies a policy and expects success.
     #[track_caller]
     pub(crate) fn apply(&self, text: &str, options: &[&str]) {
         self.write("new.toml", text);
@@ -185,12 +185,12 @@ impl Running {
         self.folder.clone()
     }
 
-    /// Returns what it has said so far.
+    /// Returns its log so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
-    /// Waits until it has said this.
+    /// Waits until these words are in the log.
     #[track_caller]
     pub(crate) fn expect(&self, words: &str) {
         let until = Instant::now() + PATIENCE;
@@ -227,7 +227,7 @@ impl Running {
         self.child.wait().expect("ended");
     }
 
-    /// Waits for its end. Returns its exit code, and what it said.
+    /// Waits for its end. Returns its exit code and its log.
     #[track_caller]
     pub(crate) fn wait(mut self) -> (Option<i32>, String) {
         let until = Instant::now() + PATIENCE;
@@ -240,7 +240,7 @@ impl Running {
         }
     }
 
-    /// Ends it in order. Returns what it said.
+    /// Stops it in order. Returns its log.
     #[track_caller]
     pub(crate) fn stop(self) -> String {
         self.signal("-TERM");
@@ -257,7 +257,7 @@ impl Drop for Running {
     }
 }
 
-/// Returns a quantile of values in order of size; zero if there are none.
+/// Returns a quantile of sorted values; zero if there are none.
 pub(crate) fn quantile(sorted: &[Duration], share: f64) -> Duration {
     let index = (sorted.len() as f64 * share) as usize;
     sorted.get(index.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()

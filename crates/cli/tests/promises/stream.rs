@@ -1,4 +1,4 @@
-//! A numbered stream of datagrams between the two hosts, and what became of it.
+//! A numbered stream of datagrams between the two hosts, and its outcome.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 
 use super::common::{HOST_ADDRESSES, Network};
 
-/// Address of a host, in the network of a mode.
+/// Returns the address of a host in the network of a mode.
 pub(crate) fn address(mode: &str, host: usize) -> [u8; 4] {
     if mode == "bridge" { [10, 3, 0, 1 + host as u8] } else { HOST_ADDRESSES[host] }
 }
 
-/// Silence after which datagrams that are missing count as lost, and after which none is expected a second time.
+/// Silence after which missing datagrams count as lost, and after which no duplicate is expected.
 const LOST: Duration = Duration::from_secs(3);
 const TWICE: Duration = Duration::from_millis(100);
 
-/// Number of each datagram that arrived, and when.
+/// Number and time of arrival of each datagram.
 type Arrivals = Vec<(u32, Instant)>;
 
 /// A numbered stream of datagrams from one host to the other.
@@ -27,21 +27,21 @@ pub(crate) struct Stream {
     receiver: JoinHandle<(Arrivals, Option<IpAddr>)>,
 }
 
-/// What became of a stream.
+/// Outcome of a stream.
 pub(crate) struct Ended {
-    /// When each datagram was sent.
+    /// Time at which each datagram was sent.
     pub(crate) sent: Vec<Instant>,
-    /// What arrived, in this order.
+    /// Arrivals, in their order.
     pub(crate) arrived: Arrivals,
-    /// Address that the last of them came from.
+    /// Source address of the last arrival.
     pub(crate) source: Option<IpAddr>,
 }
 
 impl Stream {
-    /// Starts it in the direction in which a router of this mode queues: `rate` datagrams of `size` bytes a
-    /// second to this port.
+    /// Starts a stream in the direction in which a router of this mode queues: `rate` datagrams of `size`
+    /// bytes a second to this port.
     pub(crate) fn start(network: &Network, mode: &str, rate: u64, size: usize, port: u16) -> Self {
-        // In mode `ingress` what arrives at `eth2` is queued.
+        // In mode `ingress` the router queues frames that arrive at `eth2`.
         let from = usize::from(mode == "ingress");
         let to = SocketAddr::from((address(mode, 1 - from), port));
         let bind = |host: usize, address: SocketAddr| {
@@ -49,12 +49,12 @@ impl Stream {
         };
         let inbound = bind(1 - from, to);
         inbound.set_read_timeout(Some(TWICE)).expect("set");
-        // Room for a whole queue of the router: it is sent at once where a router is stopped.
+        // Room for a whole queue of the router, which is sent at once when the router is stopped.
         rustix::net::sockopt::set_socket_recv_buffer_size_force(&inbound, 64 << 20).expect("set");
         let outbound = bind(from, SocketAddr::from(([0, 0, 0, 0], 0)));
         let stop = Arc::new(AtomicBool::new(false));
         let stopping = stop.clone();
-        // The number of all that were sent, once it is known.
+        // Number of datagrams sent, once the stream has ended.
         let total = Arc::new(AtomicUsize::new(usize::MAX));
         let known = total.clone();
         let sender = thread::spawn(move || {
@@ -63,7 +63,7 @@ impl Stream {
             let mut bytes = vec![7; size];
             while !stopping.load(Ordering::Relaxed) {
                 let due = (started.elapsed().as_secs_f64() * rate as f64) as usize - left_out;
-                // After a halt of this thread, what would be a burst is left out.
+                // After a stall of this thread, datagrams beyond a burst are left out.
                 left_out += (due - sent.len()).saturating_sub(most);
                 for _ in sent.len()..due.min(sent.len() + most) {
                     bytes[..4].copy_from_slice(&(sent.len() as u32).to_be_bytes());
@@ -96,7 +96,7 @@ impl Stream {
         Self { stop, sender, receiver }
     }
 
-    /// Ends it.
+    /// Stops sending. Returns the outcome.
     pub(crate) fn end(self) -> Ended {
         self.stop.store(true, Ordering::Relaxed);
         let (sent, received) = (self.sender.join(), self.receiver.join());
@@ -106,8 +106,8 @@ impl Stream {
 }
 
 impl Ended {
-    /// Expects every datagram, once and in order but for this many places. Where some are missing, it says when they
-    /// were sent, after the first.
+    /// Expects that every datagram arrived once and in order, except at up to `seams` places. On failure,
+    /// prints when the missing ones were sent, after the first.
     #[track_caller]
     pub(crate) fn expect_all(&self, seams: usize, what: &str) {
         let mut numbers: Vec<u32> = self.arrived.iter().map(|(number, _)| *number).collect();
@@ -130,12 +130,12 @@ impl Ended {
         assert!(overtaken <= seams, "{what}: overtaken in {overtaken} places");
     }
 
-    /// Returns the delays of those that arrived, in order of size.
+    /// Returns the sorted delays of the datagrams that arrived.
     pub(crate) fn delays(&self) -> Vec<Duration> {
         self.sent.last().map(|last| self.delays_until(*last)).unwrap_or_default()
     }
 
-    /// Returns the delays of those that were sent until then and arrived, in order of size.
+    /// Returns the sorted delays of the datagrams that were sent before `until` and arrived.
     pub(crate) fn delays_until(&self, until: Instant) -> Vec<Duration> {
         let timed = self.arrived.iter().map(|(number, at)| (self.sent[*number as usize], *at));
         let delays = timed.filter(|(sent, _)| *sent <= until).map(|(sent, at)| at.duration_since(sent));

@@ -1,7 +1,7 @@
-//! Policies applied under a stream of datagrams: confirmed, reverted by time and by condition, their command and their
-//! router killed.
+//! Policies applied under a stream of datagrams: confirmed, reverted by time and by condition, with the
+//! command or the router killed in between.
 //!
-//! `LOCKGATE_APPLIES=100` and `LOCKGATE_PACKETS=50000` (a second) make it a long one.
+//! `LOCKGATE_APPLIES=100` and `LOCKGATE_PACKETS=50000` (a second) lengthen the test.
 
 use std::process::Stdio;
 use std::thread;
@@ -20,7 +20,7 @@ const FRAME: u64 = SIZE as u64 + 42;
 /// Limit on waiting for a state.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Asks a router for its state.
+/// Requests the state of a router.
 fn status(router: &Running) -> Status {
     let socket = router.folder().path().join("state/control.sock");
     match Client::connect(&socket).expect("a router").ask(&Request::Status {}).expect("answered") {
@@ -29,7 +29,7 @@ fn status(router: &Running) -> Status {
     }
 }
 
-/// Waits until nothing is on trial, and expects this policy then. Returns how long that took since `begun`.
+/// Waits until no policy is on trial, and expects that this one runs. Returns the time since `begun`.
 #[track_caller]
 fn await_policy(router: &Running, text: &str, begun: Instant) -> Duration {
     loop {
@@ -43,15 +43,15 @@ fn await_policy(router: &Running, text: &str, begun: Instant) -> Duration {
     }
 }
 
-/// Policies of one mode, by number: no two that follow each other are equal.
+/// Policies of one mode, by number: consecutive ones differ.
 struct Policies {
     mode: &'static str,
-    /// Bits a second that are offered.
+    /// Offered rate, in bit/s.
     offered: u64,
 }
 
 impl Policies {
-    /// Returns one that leaves no queue, of another tree or with another limit than the one before.
+    /// Returns a policy that builds no queue, with another tree or limit than the one before.
     fn roomy(&self, number: u64) -> String {
         let queue = match number % 3 {
             0 => format!("{{ kind = \"fifo\", limit = \"{}p\" }}", 20_000 + number % 100),
@@ -62,7 +62,7 @@ impl Policies {
         policy(self.mode, &format!("{}bit", self.offered * 2 + number), &queue)
     }
 
-    /// Returns one whose queue grows by a fifth of what is offered.
+    /// Returns a policy whose queue grows by a fifth of the offered rate.
     fn tight(&self) -> String {
         policy(self.mode, &format!("{}bit", self.offered * 4 / 5), "{ kind = \"fifo\", limit = \"9000p\" }")
     }
@@ -82,7 +82,7 @@ fn trials_end_as_promised_and_lose_nothing() {
         for number in 1..=applies {
             let begun = Instant::now();
             match number % 10 {
-                // Reverted at its time.
+                // Reverted at its deadline.
                 1 | 6 => {
                     router.apply(&policies.roomy(number), &["--confirm-within", "1s"]);
                     assert!(status(&router).trial.is_some(), "on trial");
@@ -90,7 +90,7 @@ fn trials_end_as_promised_and_lose_nothing() {
                     assert!(took >= Duration::from_secs(1), "{mode}: reverted early, after {took:?}");
                     late[0].push(took.saturating_sub(Duration::from_secs(1)));
                 }
-                // Reverted by what its samples show.
+                // Reverted by its condition.
                 2 | 7 => {
                     router.apply(&policies.tight(), &["--revert-if", "class.q.sojourn.p99 > 20ms"]);
                     late[1].push(await_policy(&router, &confirmed, begun));
@@ -99,7 +99,7 @@ fn trials_end_as_promised_and_lose_nothing() {
                     let why = why.as_ref().map(|entry| entry.why.clone()).unwrap_or_default();
                     assert!(why.contains("was met"), "{mode}: {why}");
                 }
-                // The command is killed: before its request, during it, or after it.
+                // The command is killed before its request, during it, or after it.
                 3 => {
                     router.write("new.toml", &policies.roomy(number));
                     let mut command = lockgate(router.folder().path());
@@ -165,7 +165,7 @@ fn a_router_killed_during_a_trial_starts_with_the_confirmed_policy() {
 fn a_stopped_router_goes_on_at_its_rate_for_a_while() {
     for mode in ["bridge", "egress"] {
         let Some(network) = network(mode) else { return };
-        // 4 Mbit/s are offered at 2 Mbit/s for 400 ms: as long again is needed for what waits.
+        // 4 Mbit/s are offered to 2 Mbit/s for 400 ms, so the backlog needs another 400 ms.
         let router = Running::start(&network, &policy(mode, "2mbit", "{ kind = \"fifo\" }"), &[]);
         let stream = Stream::start(&network, mode, 500, 958, 5_000);
         thread::sleep(Duration::from_millis(400));

@@ -1,4 +1,5 @@
-//! The kernel routes and masquerades, the router queues what leaves: beside a simulation of the same port.
+//! A kernel that routes and masquerades, with the router's queues at its egress, beside a simulation of the
+//! same port.
 //!
 //! `LOCKGATE_SECONDS` is the length of each run.
 
@@ -18,13 +19,13 @@ const RATE: f64 = 10e6;
 /// Bytes of a frame beyond the payload: UDP, IPv4, Ethernet.
 const HEADERS: usize = 42;
 
-/// Table of the port, as a policy and a scenario have it.
+/// Returns the table of the port, for a policy and for a scenario.
 fn port(name: &str, kind: &str) -> String {
     format!("[port.\"{name}\"]\nqueue.q = {{ kind = \"{kind}\" }}\n")
 }
 
-/// Simulates the port between two hosts with the same streams. Returns the p99 of its sojourn times, its drops and the
-/// packets that it sent.
+/// Simulates the port between two hosts with the same streams. Returns the p99 of its sojourn times, its
+/// drops, and the packets sent.
 fn simulated(kind: &str, seconds: u64) -> (Duration, u64, u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut text = format!(
@@ -48,7 +49,7 @@ fn simulated(kind: &str, seconds: u64) -> (Duration, u64, u64) {
     (Duration::from_secs_f64(p99), count("dropped_packets"), count("sent_packets"))
 }
 
-/// Bits a second that arrived, all streams together, after the first second.
+/// Returns the rate of all arrivals after the first second, in bit/s.
 fn received_rate(streams: &[Ended]) -> f64 {
     let sized = streams.iter().zip(STREAMS).flat_map(|(stream, (_, _, payload))| {
         stream.arrived.iter().map(move |(_, at)| (*at, (payload + HEADERS) as f64 * 8.0))
@@ -107,11 +108,11 @@ fn a_masquerading_kernel_gets_the_simulated_queue() {
             sources.collect::<Vec<_>>()
         );
         let rate = received_rate(&streams);
-        // The first second fills the queue.
+        // During the first second the queue fills.
         let mut later: Vec<Duration> = p99s.iter().skip(1).copied().collect();
         later.sort_unstable();
         let (p99, drops, sent) = simulated(kind, seconds);
-        // While the others send, which end before it.
+        // While the other streams send; they end before this one.
         let until = streams[0].sent[streams[0].sent.len() - 1];
         let [bulk, voice] = [0, 2].map(|stream: usize| streams[stream].delays_until(until));
         println!(
@@ -127,10 +128,10 @@ fn a_masquerading_kernel_gets_the_simulated_queue() {
             quantile(&voice, 0.5),
             quantile(&voice, 0.99),
         );
-        // A machine that stands still for longer than the pacing makes up for sends less, never more.
+        // If the machine stalls for longer than the pacing makes up for, the rate is lower, never higher.
         assert!(rate < RATE * 1.002, "{kind}: {rate}");
         assert!(rate > RATE * 0.8, "{kind}: {rate}");
-        // In a queue of its own.
+        // Voice has a queue of its own.
         let [waited, own] = [&bulk, &voice].map(|delays| quantile(delays, 0.5));
         assert!(own < waited / 4, "{kind}: the call waits {own:?}, the largest stream {waited:?}");
         let lost = total.dropped_packets as f64 / total.offered_packets as f64;
