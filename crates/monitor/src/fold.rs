@@ -1,5 +1,5 @@
-//! Folding of samples: of a large network, readers get the queues and flows that fare worst, and those that
-//! they follow. A sample of two thousand subscribers has 4 MB of text.
+//! Folding of samples: readers of a large network get the queues and flows with the worst figures, and those
+//! that they follow. The whole sample of two thousand subscribers is 4 MB of text.
 //!
 //! ```text
 //! up to 400 queues and 400 flows     as they are
@@ -14,10 +14,11 @@ use std::sync::Arc;
 use lockgate_measure::monitor::{FlowSample, LeftOut, PortSample, QueueSample, Sample};
 use serde::Serialize;
 
-/// Queues, and flows, up to which a sample is left as it is.
+/// Largest number of queues, and of flows, for which a sample is not folded.
 const UNFOLDED: usize = 400;
 
-/// Worst leaves, and flows, that a folded sample has; also the number kept of each text followed.
+/// Number of worst leaves, and of worst flows, in a folded sample; also the number kept for each followed
+/// text.
 const KEPT: usize = 100;
 
 /// Queue found by a search.
@@ -31,8 +32,8 @@ pub(crate) struct Found<'a> {
     pub(crate) queue: &'a QueueSample,
 }
 
-/// Returns the part of `sample` that readers get. `followed` are texts in lower case: queues with one in
-/// their name, or their port's, are kept.
+/// Returns the part of `sample` that readers get. `followed` are texts in lower case: a queue is kept if its
+/// name or its port's contains one.
 pub(crate) fn fold(sample: &Arc<Sample>, followed: &[String]) -> Arc<Sample> {
     let queues: usize = sample.ports.iter().map(|port| port.queues.len()).sum();
     if queues <= UNFOLDED && sample.flows.len() <= UNFOLDED {
@@ -65,8 +66,8 @@ pub(crate) fn fold(sample: &Arc<Sample>, followed: &[String]) -> Arc<Sample> {
     })
 }
 
-/// Returns the leaves with `text` (in lower case) in their name, or their port's; the worst first, `most` of
-/// them.
+/// Returns the leaves whose name, or whose port's name, contains `text` (in lower case): the worst first, at
+/// most `most`.
 pub(crate) fn search<'a>(sample: &'a Sample, text: &str, most: usize) -> Vec<Found<'a>> {
     let mut found = leaves(sample);
     found.retain(|leaf| is_in(text, &leaf.port.name) || is_in(text, &leaf.queue.name));
@@ -128,7 +129,8 @@ fn ports_of(sample: &Sample, mut chosen: Vec<(usize, usize)>) -> Vec<PortSample>
         for &(_, queue) in of_port {
             is_kept[queue] = true;
         }
-        // Parents come before their children: from the end, each has learnt of its children when it is reached.
+        // Parents come before their children. In reverse order, all children of a queue have been handled
+        // when it is reached.
         for index in (0..port.queues.len()).rev().filter(|index| *index > 0) {
             if is_kept[index]
                 && let Some(parent) = port.queues[index].parent
@@ -215,7 +217,7 @@ mod tests {
     fn the_worst_are_kept_with_the_queues_above_them() {
         let folded = fold(&large(), &[]);
         let names = names(&folded);
-        // One that dropped, and the 99 fullest; of the queues above them the shaper and `all`.
+        // The queue with drops, and the 99 fullest; of the queues above them the shaper and `all`.
         assert_eq!(names[..4], ["shaper", "all", "plan/0", "plan/901"]);
         assert_eq!(names.len(), 2 + KEPT);
         assert_eq!(folded.ports[0].index, 1, "the other port is left out");

@@ -152,8 +152,8 @@ impl Hub {
         kept.texts.iter().skip(start).map(|(_, json)| json.clone()).collect()
     }
 
-    /// Keeps the queues and flows with `text` in their name among those that readers get of a large network, for
-    /// a minute from now. Upper and lower case are the same.
+    /// Keeps the queues and flows whose name contains `text` (in any case) among those that readers get of a
+    /// large network, for a minute from now.
     pub fn follow(&self, text: &str) {
         let text = text.to_lowercase();
         if text.is_empty() || text.len() > FOLLOWED_LENGTH {

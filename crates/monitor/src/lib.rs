@@ -10,11 +10,11 @@
 //!
 //! The session itself, without threads and channels, is the crate `lockgate-session`. Its owner holds the
 //! [`Channels`]: `SimulatedSession` (feature `sim`) observes a simulation on the simulation's own thread;
-//! `LiveSession` (feature `live`) stands beside a driver that only fills samples and applies changes that are
-//! ready. Invariant: neither waits for a reader; a sample that finds no room is dropped and counted.
+//! `LiveSession` (feature `live`) runs beside a driver that only fills samples and applies prepared changes.
+//! Invariant: neither waits for a reader; a sample that finds its channel full is dropped and counted.
 //!
-//! Nothing here prints, handles signals or ends the process: lines go to a callback, and a flag of the caller
-//! ends the view.
+//! Nothing here prints, handles signals or ends the process: lines are passed to a callback, and a flag of
+//! the caller ends the view.
 //!
 //! ```
 //! use lockgate_monitor::{Command, Hub};

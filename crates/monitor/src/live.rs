@@ -6,7 +6,7 @@
 //!            '<- again, with a later time: the driver was already past it <---------------'
 //! ```
 //!
-//! Invariant: a change holds from exactly the time in the saved scenario, or the driver does not accept it
+//! Invariant: a change takes effect at exactly its time in the saved scenario, or the driver refuses it
 //! (decision 031).
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::{Channels, Command};
 /// Least time from now to a change: the driver serves its channel every 5 ms.
 const LEAST_LEAD: Duration = Duration::from_millis(15);
 
-/// Longest time from now to a change: more than it takes to read a scenario on a busy machine.
+/// Longest time from now to a change: longer than reading a scenario takes on a busy machine.
 const MOST_LEAD: Duration = Duration::from_secs(2);
 
 /// Least time between two changes.
@@ -36,7 +36,7 @@ const AFTER_LAST: Duration = Duration::from_micros(1);
 /// Attempts to place a change before the driver reaches its time.
 const TRIES: u32 = 6;
 
-/// Changes built in advance; later ones of a long timeline are built by the driver.
+/// Number of changes built in advance. The driver builds the later ones of a long timeline.
 const BUILT: usize = 64;
 
 /// Polling interval of the driver's answers.
@@ -48,7 +48,7 @@ pub struct LiveSession<'a> {
     channels: Channels,
     session: Session,
     observer_end: ObserverEnd,
-    /// Time needed to read a change: the shorter of the last two, and the last.
+    /// Time needed to read a change: the shorter of the last two values, and the last one.
     took: Duration,
     took_last: Duration,
     /// Time of the last setting; later settings have later times.
@@ -156,7 +156,8 @@ impl<'a> LiveSession<'a> {
             }
             match self.answer() {
                 Some(Answer::Taken(_)) => {
-                    // One slow reading, while other programs had the processor, does not predict the next.
+                    // The shorter of two, because one slow reading on a busy machine does not predict the
+                    // next.
                     self.took = took.min(core::mem::replace(&mut self.took_last, took));
                     self.last = at;
                     let done = self.session.accept(change);

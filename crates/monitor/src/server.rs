@@ -7,9 +7,9 @@
 //! If all slots are taken, a slow connection loses its slot to a new one (`slots`), so that no number of slow
 //! clients delays a reader or a knob.
 //!
-//! One request a connection. The deadline covers all of it, from accepting to the last byte, except the
-//! stream, where each write has its own. A stream that falls behind loses samples, and their number is
-//! reported to it.
+//! A connection carries one request. The deadline covers all of it, from accepting to the last byte. Only for
+//! the stream, each write has a deadline of its own. A reader that falls behind the stream loses samples and
+//! is told their number.
 
 mod answer;
 mod api;
@@ -91,7 +91,7 @@ async fn serve(listener: TcpListener, shared: Shared) {
     let router = api::router(shared);
     loop {
         let Ok((connection, from)) = listener.accept().await else {
-            // Out of file descriptors, or a connection that is already gone.
+            // Out of file descriptors, or the connection has already gone.
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
@@ -107,8 +107,8 @@ async fn serve(listener: TcpListener, shared: Shared) {
 
 async fn converse(connection: TcpStream, router: axum::Router, slot: &Slot) {
     let _ = connection.set_nodelay(true);
-    // A client that does not read is detected when this is full, and costs nothing from then on. The kernel's
-    // default would grow to megabytes: a minute of samples.
+    // A full buffer shows that a client does not read; from then on the client costs nothing. The kernel's
+    // default would grow to megabytes, which hold a minute of samples.
     let _ = rustix::net::sockopt::set_socket_send_buffer_size(&connection, SEND_BUFFER);
     let mut connection = TimeoutStream::new(connection);
     connection.set_write_timeout(Some(DEADLINE));

@@ -12,8 +12,8 @@ use lockgate_sim::{Command as RunCommand, Observer, RunView};
 
 use crate::{Channels, Command};
 
-/// Delay of a change after the look at which it was requested. A change comes first at its instant, as any
-/// entry of the timeline; the look came last at its own.
+/// Delay of a change after the look at which it was requested. At one instant a change precedes all other
+/// events, as every entry of the timeline does, whereas a look follows them.
 const AFTER_LOOK: Duration = Duration::from_micros(1);
 
 /// Longest sleep while the run waits. Bounds the delay of stopping.

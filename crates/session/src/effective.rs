@@ -31,8 +31,8 @@ pub struct Knob {
     pub choices: Vec<String>,
 }
 
-/// Effective scenario at one time: the values in force, and the changes to come. Its size does not grow with
-/// past changes, so that a session with many settings reads this instead of its whole text.
+/// Effective scenario at one time: the values in force, and the future changes. Its size does not grow with
+/// past changes, so that in a session with many settings it is read instead of the whole text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Effective {
     /// Text with past changes applied, without its `[[change]]`s.
@@ -84,8 +84,8 @@ impl Effective {
         self.coming.front().is_some_and(|(at, _)| *at <= now)
     }
 
-    /// Returns the state at `at`. `whole` returns the text with all changes, which is read again if `at` is
-    /// before the time of `self`.
+    /// Returns the state at `at`. If `at` is before the time of `self`, the state is read again from `whole`,
+    /// which returns the text with all changes.
     pub(crate) fn later(&self, at: Instant, whole: impl FnOnce() -> String) -> Self {
         if at < self.now {
             return Self::at(&whole(), at);
@@ -106,8 +106,9 @@ impl Effective {
         rest.iter().try_fold(self.table.get(first)?, |value, segment| value.get(segment))
     }
 
-    /// Returns the value in force at `path`: the one written there, or what a group has for its member, such as
-    /// `plan/77`. A column of a table of subscribers has no value here: the table is not in the text.
+    /// Returns the value in force at `path`: the one written there, or the value of the group to which the
+    /// member belongs, such as `plan/77`. A column of a table of subscribers has no value here, because the
+    /// table is not in the text.
     pub(crate) fn value(&self, path: &[String]) -> Option<&Value> {
         self.get(path).or_else(|| {
             let place = if path.first()? == "port" { 3 } else { 1 };
@@ -172,7 +173,7 @@ impl Effective {
     /// Returns the kind of the discipline that has `queue` among its children or the leaves of its classes.
     fn scheduler(&self, port: &str, queue: &str) -> Option<String> {
         let mut above = self.parent(port, queue)?;
-        // A queue that is its own child is refused when it is read, so that there is an end.
+        // The loop ends: reading refuses a queue that is its own descendant.
         while self.kind(port, &above)? == class::KIND {
             above = self.parent(port, &above)?;
         }
@@ -276,7 +277,7 @@ fn segments(path: &str) -> Vec<String> {
 
 fn put(table: &mut Table, path: &[String], value: &Value) {
     let Some((first, rest)) = path.split_first() else { return };
-    // `set = { link.wan.rate = ... }` without quotes: a table with only one way on.
+    // `set = { link.wan.rate = ... }` without quotes: follows tables with a single entry.
     if rest.is_empty() {
         match (table.get_mut(first), value) {
             (_, Value::String(text)) if text.is_empty() => {
@@ -299,7 +300,7 @@ fn put(table: &mut Table, path: &[String], value: &Value) {
     }
 }
 
-/// True if a table's entries are told apart by name, so that it is not one value.
+/// True if the entries of a table are named objects, so that the table is not a single value.
 fn is_section(table: &Table) -> bool {
     !table.contains_key("distribution")
 }

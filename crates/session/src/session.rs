@@ -27,8 +27,8 @@ pub struct Start {
 /// A running run as its observers know it: the effective scenario, the status, and what was changed.
 ///
 /// The owner of the run calls [`complete`](Self::complete) for each sample, and [`prepare`](Self::prepare),
-/// then [`accept`](Self::accept) for each setting. A setting is checked alone, whatever was set before
-/// (decision 089); only copies of the lists of changes grow.
+/// then [`accept`](Self::accept) for each setting. Checking a setting takes the same time however many
+/// settings preceded it (decision 089); only copies of the lists of changes grow.
 pub struct Session {
     /// Scenario of the run, with all settings so far.
     scenario: Scenario,
@@ -136,8 +136,8 @@ impl Session {
         self.status.ended = true;
     }
 
-    /// Advances to `now`, which the run has reached: changes up to then are past. Returns true if values of
-    /// the status changed by it.
+    /// Advances to `now`, the time that the run has reached: changes up to then are past. Returns true if
+    /// this changed values of the status.
     pub fn advance(&mut self, now: Instant) -> bool {
         if !self.effective.is_past(now) {
             return false;
@@ -147,8 +147,7 @@ impl Session {
         true
     }
 
-    /// Completes a sample before it is passed on: previous values, marks, and what was lost with earlier
-    /// samples.
+    /// Completes a sample before it is passed on: adds previous values, marks, and events of dropped samples.
     pub fn complete(&mut self, sample: &mut Sample) {
         sample.dropped_samples += self.dropped;
         sample.events.splice(0..0, self.undelivered.drain(..));
@@ -162,8 +161,8 @@ impl Session {
     }
 
     /// Reads settings `PATH=VALUE` as a change at `at`; with `lasting` the previous values are restored after
-    /// this time. Nothing has changed until it is accepted. `at` is later than all earlier settings and than
-    /// the last time given to [`advance`](Self::advance).
+    /// this time. The session changes only when the change is accepted. `at` must be later than all earlier
+    /// settings and than the last time passed to [`advance`](Self::advance).
     ///
     /// # Errors
     /// All problems of the settings.
@@ -195,7 +194,8 @@ impl Session {
         Ok(PendingChange { scenario, effective, recorded, done })
     }
 
-    /// Takes over a change that the run will apply. Every change is prepared after the last one was accepted.
+    /// Accepts a change that the run will apply. Each change must be prepared after the previous one was
+    /// accepted.
     pub fn accept(&mut self, change: PendingChange) -> Done {
         let PendingChange { scenario, effective, recorded, done } = change;
         self.scenario = scenario;
@@ -228,7 +228,7 @@ mod tests {
     fn what_is_kept_is_what_is_read() {
         let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();
         let mut whole = lockgate_scenario::read(SESSION, "text", &files, &[]).expect("a scenario");
-        // One session that knows nothing of the run's time, and one that advances with it.
+        // One session that is never advanced, and one that advances with the run.
         let mut all = Session::new(&whole, START);
         let mut short = Session::new(&whole, START);
         let time = |millis| Instant::ZERO + Duration::from_millis(millis);
@@ -237,7 +237,7 @@ mod tests {
             (1_000, "link.l.rate=7mbit", None),
             (1_001, "port.a->b.queue.one.quantum=4500B", Some(5_000)),
             (2_000, "link.l.delay=1ms", None),
-            // A value that was not written has none afterwards either.
+            // A value that was not written is removed when it is restored.
             (2_000, "flow.another.stop=8s", Some(2_001)),
             (2_000, "link.l.delay=", None),
             (2_000, "port.a->b.root=fair", None),
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(refused, Refused::of(&problems), "the problems of the whole text");
     }
 
-    /// The session may become longer than a text that is read.
+    /// A session's text may become longer than the limit on texts that are read.
     #[test]
     fn sets_are_accepted_however_long_the_session() {
         let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();

@@ -48,7 +48,7 @@ impl TypeVisitor for Declarations {
 }
 
 fn generated() -> String {
-    // JSON numbers: a page has no other, and counters stay below 2^53.
+    // Numbers as in JSON: JavaScript has no other, and counters stay below 2^53.
     let config = Config::new().with_large_int("number");
     let mut declarations = Declarations { config, by_name: BTreeMap::new() };
     exported(&mut declarations);

@@ -20,7 +20,7 @@ use crate::{Command, fold};
 /// Samples returned by one request at most.
 const MOST: usize = 10_000;
 
-/// Queues returned by one search, unless told.
+/// Queues returned by one search, unless the request states a number.
 const SEARCHED: usize = 50;
 
 /// Longest mark, in characters.
@@ -100,7 +100,7 @@ struct Search {
     most: Option<usize>,
 }
 
-/// Finds queues in the latest sample, and lets the next ones have them.
+/// Returns the queues of the latest sample with this text, and keeps them in the following ones.
 async fn queues(
     State(shared): State<Shared>,
     search: Result<Query<Search>, axum::extract::rejection::QueryRejection>,
@@ -161,7 +161,7 @@ async fn metrics(State(shared): State<Shared>) -> Response {
     text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", body)
 }
 
-/// Reads the whole request first: until then the connection may lose its slot. A body that is somewhat too
+/// Reads the whole request first; until then the connection may lose its slot. A body that is slightly too
 /// long is read to its end, so that the client still receives the answer.
 async fn whole_request(request: Request, next: Next) -> Response {
     let progress = request.extensions().get::<Progress>().cloned();

@@ -26,8 +26,8 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// True if `host` is a name of this server. An address is not resolved by a name server, so no page can
-    /// reach this server under its own name (DNS rebinding); with an unknown name it could.
+    /// True if `host` is a name of this server. Without this check, a foreign page could reach this server
+    /// under a name of its own (DNS rebinding). Addresses are accepted, because no name server is involved.
     fn knows_host(&self, host: &str) -> bool {
         let is_port = |port: &str| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
         let name = host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name);
@@ -55,7 +55,7 @@ impl Guard {
                 "use its address, or name it with --name",
             ));
         }
-        // A proxy that ends TLS forwards the page's `https` origin; its name is the host that was checked.
+        // A proxy that terminates TLS forwards the page's `https` origin. Its name is the host checked above.
         let is_own = |origin: &str| {
             let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
             authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))

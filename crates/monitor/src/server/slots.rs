@@ -1,9 +1,9 @@
 //! Slots of connections: a bounded number, which slow clients cannot exhaust.
 //!
-//! A new connection always gets a slot unless streams have them all. If all are taken it replaces one whose
-//! request has not arrived in full, otherwise one that is not a stream: the oldest of the address that holds
-//! most. A request of a few packets is complete within milliseconds, so the replaced client sends or reads
-//! slowly on purpose.
+//! A new connection gets a slot unless streams have all of them. If all are taken, it replaces a connection
+//! whose request has not arrived in full, otherwise one that is not a stream; among these, the oldest
+//! connection of the address with the most. A request of a few packets is complete within milliseconds, so a
+//! replaced client is one that sends or reads slowly.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -21,7 +21,7 @@ use crate::hub::Frame;
 use crate::{Frames, Hub};
 use lockgate_session::Status;
 
-/// Least time between batches.
+/// Shortest time between batches.
 const GAP: Duration = Duration::from_millis(50);
 
 /// Silence after which a comment is sent to keep the stream alive.

@@ -1,7 +1,7 @@
 //! Keys of the terminal, read on a thread of their own.
 //!
-//! crossterm's reader does not return once its terminal has hung up: it reads the end of the file for ever.
-//! It is therefore called only when input is available, and never on the thread that ends the run.
+//! Once its terminal has hung up, crossterm's reader never returns, because it reads the end of the file for
+//! ever. It is therefore called only if input is available, and never on the thread that ends the run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,7 +46,7 @@ impl Keys {
         }
     }
 
-    /// Ends the reader, so that it consumes no key meant for the shell. A reader that hangs is left.
+    /// Ends the reader, so that it takes no key meant for the shell. Does not wait for a reader that hangs.
     pub(crate) fn stop(self) {
         self.is_over.store(true, Ordering::Relaxed);
         while self.pressed.recv_timeout(4 * PATIENCE).is_ok() {}
@@ -59,7 +59,7 @@ fn read(press: &Sender<KeyEvent>, is_over: &AtomicBool) {
         if has_hung_up() {
             return;
         }
-        // Also consumes changes of the window's size, which come without a key.
+        // Events of the window's size, which are no keys, are removed too.
         while let Ok(true) = event::poll(Duration::ZERO) {
             match event::read() {
                 Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => {

@@ -19,7 +19,7 @@ pub(crate) fn step(knob: &Knob, up: bool) -> Option<String> {
     if let Ok(whole) = number.parse::<u64>() {
         let stepped =
             if up { whole.saturating_add((whole / 4).max(1)) } else { whole - (whole / 5).max(1).min(whole) };
-        // Zero is not a small value: it has another meaning.
+        // No step to zero, which has another meaning than a small value.
         return (stepped > 0).then(|| format!("{stepped}{unit}"));
     }
     let number: f64 = number.parse().ok()?;

@@ -57,8 +57,8 @@ pub fn print(
     }
 }
 
-/// Returns the lines of a sample: its events, then its active ports. Of a large network it has those in the sample
-/// that have most queues, and their first queues.
+/// Returns the lines of a sample: its events, then its active ports. For a large network, only the ports with
+/// the most queues in the sample, and the first queues of each.
 pub fn lines(sample: &Sample) -> Vec<String> {
     let mut lines: Vec<String> = sample.events.iter().map(event_line).collect();
     let most = if sample.left_out == LeftOut::default() { usize::MAX } else { MOST };

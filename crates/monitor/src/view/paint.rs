@@ -220,7 +220,7 @@ fn selected(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
         .get(&(port.index, queue.place))
         .map(|values| values.iter().rev().take(usize::from(spark.width)).rev().copied().collect())
         .unwrap_or_default();
-    // A packet or two must not fill the height.
+    // One or two packets must not fill the height.
     let most = values.iter().copied().max().unwrap_or(0).max(LEAST_HEIGHT);
     frame
         .render_widget(Sparkline::default().data(&values).max(most).style(style(screen, Color::Cyan)), spark);

@@ -123,8 +123,9 @@ impl Screen {
         }
     }
 
-    /// Returns the queues in the order of the lines. Ports of only one queue that never received a packet are left
-    /// out, so that busy ones fit the first screen; with a filter, all that it does not find but what is above it.
+    /// Returns the queues in the order of the lines. Without a filter, ports with a single queue that never
+    /// received a packet are left out, so that busy ones fit the first screen. With a filter, only its
+    /// matches and the queues above them are returned.
     pub(crate) fn lines(&self) -> Vec<QueueLine<'_>> {
         let mut lines = Vec::new();
         let filter = self.filter.to_lowercase();

@@ -63,7 +63,7 @@ fn draw(
     };
     pressed.stop();
     if ratatui::try_restore().is_err() {
-        // Its drop would report the error on stderr, which may be the same terminal, and panic there.
+        // Its destructor would report the error on stderr, which may be the same terminal, and panic there.
         core::mem::forget(terminal);
     }
     shown
@@ -99,7 +99,7 @@ fn keys(hub: &Arc<Hub>, screen: &mut Screen, pressed: &Keys, told: &Sender<Strin
                 hub.tell(Command::Hold(held));
             }
             KeyRequest::Set(setting) => {
-                // The answer comes with the run's next look, which may be a while at a slow pace.
+                // The answer comes with the run's next look, which may be late if the pace is slow.
                 let (hub, told) = (hub.clone(), told.clone());
                 screen.message = format!("setting {setting} ...");
                 std::thread::spawn(move || {

@@ -181,7 +181,7 @@ fn a_frozen_screen_stands_still() {
     assert!(text.contains("frozen") && text.contains("12.30 s"), "{text}");
 }
 
-/// `/` and a text: the queues with it in their name, and what is above them; Esc shows all again.
+/// `/` and a text select the queues whose name contains it, and those above them; Esc shows all again.
 #[test]
 fn a_filter_leaves_what_it_finds() {
     let mut screen = screen(false);
