@@ -100,7 +100,7 @@ pub fn table<W: Write + Send>(
 /// Reads the first row of a table of real numbers: each column's name and value.
 ///
 /// # Errors
-/// If it is no such table, or has no row.
+/// If the file is not such a table, or has no row.
 pub fn first_row(file: Vec<u8>) -> Result<Vec<(String, Option<f64>)>, ExportError> {
     let reader = SerializedFileReader::new(Bytes::from(file))?;
     let group = reader.get_row_group(0)?;

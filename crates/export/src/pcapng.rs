@@ -1,10 +1,10 @@
 //! Captures for Wireshark: packets that left, were lost or wait at the end at each port, with the reason or
 //! the waiting time as a comment.
 //!
-//! One interface per port. The time stamp of a packet is the start of its transmission, or its arrival if
-//! it was lost or waits; times are truncated to nanoseconds. Packets have no contents here, so that their
-//! headers are built from the flow's addresses: Ethernet, IPv4 or IPv6, UDP or TCP, the packet's number and
-//! zeros. At most 96 bytes of each are kept; the original length is the true one.
+//! One interface per port. The time stamp of a packet is the start of its transmission, or its arrival if it
+//! was lost or is still queued; times are truncated to nanoseconds. Packets have no contents in a recording,
+//! so their headers are built from the flow's addresses: Ethernet, IPv4 or IPv6, UDP or TCP, then the
+//! packet's number and zeros. At most 96 bytes of each packet are stored, with its true length.
 
 use core::net::IpAddr;
 use std::borrow::Cow;
@@ -158,9 +158,9 @@ fn write_headers(frame: &mut Vec<u8>, row: &PacketRow, fields: &Fields, traffic_
 /// Bytes of the time-stamp option and its padding, present in every segment after the first.
 const TIME_STAMPS: usize = 12;
 
-/// Builds the TCP header of a segment with `beyond` bytes after the fixed part of the header. A row does
-/// not record how many of these bytes are options. Assumed: all of a SYN's; all, if they are exactly the
-/// size of time stamps and one to three SACK blocks; or else the time stamps.
+/// Builds the TCP header of a segment with `beyond` bytes after the fixed part of the header. A recording
+/// does not say how many of these bytes are options. It is assumed that all are in a SYN, and if they are
+/// exactly the size of time stamps and one to three SACK blocks; otherwise only the time stamps.
 fn tcp_header((flags, sequence): (u8, u32), fields: &Fields, beyond: usize) -> TcpHeader {
     let mut header = TcpHeader::new(fields.source_port, fields.destination_port, sequence, u16::MAX);
     let flag = |bit: u8| flags & (1 << bit) != 0;
@@ -168,7 +168,7 @@ fn tcp_header((flags, sequence): (u8, u32), fields: &Fields, beyond: usize) -> T
     [header.ack, header.urg, header.ece, header.cwr] = [flag(4), flag(5), flag(6), flag(7)];
     let is_sack = [TIME_STAMPS + 12, TIME_STAMPS + 20, TIME_STAMPS + 28].contains(&beyond);
     let options = if header.syn || is_sack { beyond.min(40) } else { beyond.min(TIME_STAMPS) };
-    // No-operation options in whole words: only their length is known.
+    // Filled with no-operation options in whole words: only the length of the options is known.
     let _ = header.set_options_raw(&[1; 40][..options / 4 * 4]);
     header
 }

@@ -42,7 +42,8 @@ pub fn text(path: &Path) -> Result<String, String> {
     String::from_utf8(read(path, LARGEST)?).map_err(|_| "it is not UTF-8 text".to_owned())
 }
 
-/// Reads a file of up to `most` bytes. An endless one (a device, a pipe) is read up to there, then refused.
+/// Reads a file of up to `most` bytes. Of an endless one (a device, a pipe), reads that many and then returns
+/// an error.
 fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let file = fs::File::open(path).map_err(|error| words(&error))?;
     let size = file.metadata().map_err(|error| words(&error))?.len();

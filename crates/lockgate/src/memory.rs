@@ -1,4 +1,4 @@
-//! Memory of runs: estimated before they start, and watched while they go on.
+//! Memory of runs: estimated before they start, and measured while they run.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,8 +13,8 @@ use crate::Error;
 /// If they exceed the scenario's limit: names the largest part and the way to make it smaller.
 pub fn estimate(scenario: &Scenario, runs: usize) -> Result<u64, Error> {
     let estimate = Estimate::of(scenario);
-    // Not the thread pool's size: reading it starts the pool, and a process of several threads cannot enter a
-    // user namespace.
+    // Not the size of the thread pool: reading it would start the pool, and a process with several threads
+    // cannot enter a user namespace.
     let together = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let needed = estimate.of_runs(runs as u64, together);
     if needed <= scenario.memory {
@@ -42,15 +42,15 @@ pub fn of_run(scenario: &Scenario) -> u64 {
 fn resident() -> Option<u64> {
     let pages: u64 =
         std::fs::read_to_string("/proc/self/statm").ok()?.split_whitespace().nth(1)?.parse().ok()?;
-    // Pages of 4 KiB: with larger pages, more is allowed than stated.
+    // Pages of 4 KiB are assumed; with larger pages, more memory than stated is permitted.
     Some(pages << 12)
 }
 
-/// Bytes that the program itself may take in addition. More is allowed if it has more before the run: an allocator keeps
-/// what earlier runs took.
+/// Bytes that the program may take in addition to its runs. If it has more before the run, that amount is
+/// permitted instead, because an allocator keeps the memory of earlier runs.
 const OWN: u64 = 256 << 20;
 
-/// Watches what runs add to the resident memory of the process against the limit.
+/// Compares the growth of the process's resident memory during runs with the limit.
 pub(crate) struct Guard {
     limit: u64,
     /// Resident bytes at its start.

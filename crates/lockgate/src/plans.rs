@@ -28,7 +28,7 @@ use crate::files::Beside;
 /// Version of the engine that makes the runs: part of the key of every task.
 pub const ENGINE: &str = env!("CARGO_PKG_VERSION");
 
-/// Runs that are wanted of a scenario.
+/// Request for runs of a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// Settings of all runs, each `PATH=VALUE`, applied before those of a variant.
@@ -42,7 +42,7 @@ pub struct Request {
     pub show: Vec<String>,
 }
 
-/// A plan with what its runs are read from.
+/// A plan with the scenario and files of its runs.
 #[derive(Debug)]
 pub struct Planned {
     /// The plan.
@@ -57,7 +57,7 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// Makes a plan: reads every variant once, so that nothing runs if one of them is wrong. `base` is the
+    /// Creates a plan. Reads every variant once, so that nothing runs if one of them is wrong. `base` is the
     /// scenario of `source` with the request's settings.
     ///
     /// # Errors
@@ -98,8 +98,8 @@ impl Planned {
         self.source.run(task, &self.plan.metrics, stop)
     }
 
-    /// Returns the names of the variations that tables show, with their indices: one that always equals an
-    /// earlier one of its group is left out.
+    /// Returns the names of the variations that tables show, with their indices. A variation that always
+    /// equals an earlier one of its group is left out.
     pub fn columns(&self) -> Vec<(usize, &Vary)> {
         columns(&self.plan)
     }
@@ -135,11 +135,11 @@ pub fn variations(given: Vec<Vary>, scenario: &Scenario) -> Result<Vec<Vary>, Pl
     if varies.is_empty() { Err(PlanError::NothingVaries) } else { Ok(varies) }
 }
 
-/// Checks every value of the own variations of the scenario in `file`, one at a time. `settings` are those it
-/// was read with.
+/// Checks every value of the variations that the scenario in `file` defines, one at a time. `settings` are
+/// those with which it was read.
 ///
 /// # Errors
-/// The problems of the first that is wrong.
+/// The problems of the first value that is wrong.
 pub fn check_values(file: &Path, settings: &[String], base: &Scenario) -> Result<(), PlanError> {
     if base.vary.is_empty() {
         return Ok(());

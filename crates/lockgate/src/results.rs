@@ -187,7 +187,7 @@ impl<'a> RunResults<'a> {
 /// If a file cannot be written, or the directory cannot be moved to its place.
 pub fn write(directory: ResultsDirectory, results: &RunResults<'_>) -> Result<PathBuf, WriteError> {
     let scenario = results.scenario;
-    // Taken first: `finished` is the time at which the runs ended.
+    // Built first, because its `finished` is the time at which the runs ended.
     let manifest = results.manifest();
     directory.write("scenario.toml", scenario.to_toml())?;
     directory.write("summary.json", json(&results.summary.folded())?)?;

@@ -1,4 +1,4 @@
-//! Metrics that are kept of a plan's runs: those given, of the scenario's expectations, or of its flows.
+//! Metrics kept of a plan's runs: those requested, or those of the scenario's expectations, or of its flows.
 
 use lockgate_measure::metric::{Address, MetricError, Names, check_path};
 use lockgate_scenario::{Scenario, Transport};
@@ -8,7 +8,7 @@ use super::PlanError;
 /// Limit on the flows that default metrics are made of.
 const MOST_FLOWS: usize = 4;
 
-/// Metrics that are wanted, and which of them a variant has.
+/// Requested metrics, and whether any variant so far has them.
 pub struct Wanted {
     metrics: Vec<String>,
     is_default: bool,
@@ -27,7 +27,7 @@ impl Wanted {
         Self { is_default: metrics.is_empty(), lacks: Vec::new(), metrics }
     }
 
-    /// Notes which metrics this variant has.
+    /// Records which metrics this variant has.
     pub fn look_in(&mut self, variant: &Scenario) {
         if self.is_default && self.metrics.is_empty() {
             self.metrics = default(variant);

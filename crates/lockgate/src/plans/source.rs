@@ -65,7 +65,7 @@ impl Source {
         Ok(Reader { files, overrides: &overrides, memory: self.memory }.read(&self.text, &self.name)?)
     }
 
-    /// Returns the same files, which keep the hash of each that is loaded.
+    /// Returns the same files, with a wrapper that stores the hash of each loaded file.
     pub(super) fn hashed(&self) -> HashedFiles {
         HashedFiles { files: Arc::clone(&self.files), hashes: Mutex::default() }
     }
@@ -124,7 +124,7 @@ impl Source {
     }
 }
 
-/// Scenarios that were read last, by their settings: the tasks of a variant differ by their seed only.
+/// Recently read scenarios, by their settings: the tasks of a variant differ only in their seed.
 #[derive(Default)]
 struct Recent {
     /// The latest last.
@@ -132,8 +132,8 @@ struct Recent {
 }
 
 impl Recent {
-    /// Returns the scenario with these settings: a recent one, or that of `read`. Threads that need the same
-    /// one at the same time may read it twice.
+    /// Returns the scenario with these settings: a recent one, or the result of `read`. Threads that need it
+    /// at the same time may read it twice.
     fn get(
         &self,
         settings: &[String],
@@ -145,7 +145,7 @@ impl Recent {
         }
         let scenario = Arc::new(read()?);
         let mut scenarios = lock();
-        // One for each thread that works on a variant of its own.
+        // One scenario for each thread, because each may work on another variant.
         if scenarios.len() > rayon::current_num_threads() {
             scenarios.pop_front();
         }

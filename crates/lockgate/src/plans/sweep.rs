@@ -25,8 +25,8 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Makes the store of a plan in an empty storage, or opens the one that is there. `scenario` is the path of the
-    /// plan's scenario.
+    /// Creates the store of a plan in an empty storage, or opens the existing one. `scenario` is the path of
+    /// the plan's scenario.
     ///
     /// # Errors
     /// If the storage holds another plan or other files, or cannot be written.
@@ -77,8 +77,8 @@ impl Sweep {
         self.source.load(&self.plan.files).map(drop)
     }
 
-    /// Returns the tasks that are not finished, failed ones included: those whose index modulo `part.1` is
-    /// `part.0 - 1`.
+    /// Returns the tasks that are not finished, failed ones included, of part `part.0` (from 1) of `part.1`:
+    /// those whose index modulo `part.1` is `part.0 - 1`.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -117,7 +117,7 @@ impl Sweep {
         self.store.keep(&self.plan, task, row)
     }
 
-    /// Notes the failure of a task, with the command that repeats it.
+    /// Stores the failure of a task, with the command that repeats it.
     ///
     /// # Errors
     /// If the store cannot be written.

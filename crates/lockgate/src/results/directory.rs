@@ -35,8 +35,8 @@ enum Place {
     Inside,
 }
 
-/// Results directory under construction. It appears under its name when it is [finished](Self::finish);
-/// before that, or if that never happens, nothing of that name is changed.
+/// Results directory under construction. It appears under its name only when it is [finished](Self::finish);
+/// until then nothing of that name is changed.
 #[derive(Debug)]
 pub struct ResultsDirectory {
     target: PathBuf,
@@ -130,7 +130,7 @@ impl ResultsDirectory {
             Err(error) => Err(self.unplaced(error)),
         };
         if result.is_ok() {
-            // Only now: leftovers of a killed process may be the only results that exist.
+            // Only now, because leftovers of a killed process may be the only results there are.
             let (parent, name) = split(&self.target);
             remove_leftovers(parent, if self.is_default { Of::Any } else { Of::Name(&name) });
             remove_leftovers(&self.target, Of::Name(&name));
@@ -189,7 +189,7 @@ impl ResultsDirectory {
         if exchange(&draft, &self.target).is_err() {
             return self.replace_files(manifest, files);
         }
-        // Under its new name the earlier directory gets no more files: its contents are final.
+        // No other process writes to the earlier directory under its new name, so its contents are final.
         match contents(&draft, &skipped)? {
             Contents::Foreign(entry) => {
                 exchange(&draft, &self.target)?;
@@ -227,7 +227,7 @@ impl ResultsDirectory {
         both.dedup();
         let interim =
             marked(manifest, &both, true).map_err(|failure| io::Error::other(failure.to_string()))?;
-        // From here on the draft is needed to complete the target.
+        // From here on the draft must be kept: the target is incomplete without it.
         let moved = fs::write(draft.join(INTERIM), interim)
             .and_then(|()| fs::rename(draft.join(INTERIM), target.join(MANIFEST)))
             .and_then(|()| files.iter().try_for_each(|name| fs::rename(draft.join(name), target.join(name))));

@@ -19,7 +19,7 @@ pub struct SavedFile {
     mark: Mark,
 }
 
-/// Mark by which a file that Lockgate wrote is known.
+/// Mark by which a file that Lockgate wrote is recognised.
 #[derive(Clone, Copy, Debug)]
 enum Mark {
     /// It begins with this.
@@ -114,8 +114,8 @@ impl SavedFile {
         builder.prefix(".lockgate-").tempfile_in(self.parent())
     }
 
-    /// Writes it. A file that appeared there since [`start`](Self::start) is kept, and the text is then
-    /// beside it.
+    /// Writes the file. If another file has appeared there since [`start`](Self::start), that one is kept,
+    /// and the text is written beside it.
     ///
     /// # Errors
     /// If it cannot be written, or had to be written beside its place.

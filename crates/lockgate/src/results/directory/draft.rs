@@ -1,6 +1,6 @@
 //! Draft of a results directory, beside its target or in it; and leftovers of killed processes.
 //!
-//! Its name is `.NAME.PID.partial`. A file in it ([`MARKER`]) is locked as long as the process lives, so a
+//! Its name is `.NAME.PID.partial`. A file in it ([`MARKER`]) is locked while the process lives, so that a
 //! draft without a lock is a leftover.
 
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ pub fn remove_unfinished() {
     }
 }
 
-/// Characters of the target's name used in a draft's: the whole must fit the 255 bytes of a file name.
+/// Characters of the target's name used in a draft's name, which must fit the 255 bytes of a file name.
 const LONGEST: usize = 50;
 
 fn shortened(name: &str) -> String {

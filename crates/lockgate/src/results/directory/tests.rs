@@ -74,7 +74,7 @@ fn a_directory_that_must_stay_has_its_files_replaced() {
     assert_eq!(inode(&target), before);
     assert_eq!(names(&target), ["manifest.json", "report.html", "summary.json"]);
     assert_eq!((summary(&target), names(place.path())), ("second".into(), vec!["out".to_owned()]));
-    // Killed half-way: the next run recognises all of it.
+    // Killed in the middle: the next run recognises all of the files.
     let third = run(&target, "third", "twin.json");
     let files = ["report.html", "summary.json", "twin.json"].map(str::to_owned);
     fs::write(target.join(MANIFEST), marked(&(), &files, true).expect("text")).expect("written");
@@ -104,7 +104,8 @@ fn leftovers_of_killed_runs_go_and_nothing_else_does() {
     beside(&format!(".out.{dead}.partial"), &[(earlier::MARKER, FORMAT), ("summary.json", "")]);
     beside(&format!(".out.{dead}-2.partial"), &[]);
     beside(&format!(".out.{dead}.old"), &[("manifest.json", manifest), ("report.html", "")]);
-    // Kept: another program's, one of other results, one with a file of the user, and a running process's.
+    // Kept: the draft of another program, that of other results, one with a file of the user, and one of a
+    // running process.
     let kept = [
         format!(".other.{dead}.partial"),
         format!(".out.{dead}-3.partial"),
