@@ -5,8 +5,8 @@
 //! claims.toml -> definitions, formulas -> observations -> runs that are needed -> values -> verdicts
 //! ```
 //!
-//! An experiment knows a run only as a function from settings to a recording and its summary: the caller gives
-//! it ([`run_tasks`], [`Runner`]). Nothing here prints or simulates; only a [`store`] opens files.
+//! Here a run is only a function from settings to a recording and its summary, given by the caller
+//! ([`run_tasks`], [`Runner`]). Nothing here prints or simulates; only a [`store`] opens files.
 //!
 //! ```
 //! use lockgate_experiment::{Plan, run_tasks};

@@ -138,7 +138,8 @@ impl Plan {
         Ok(tasks)
     }
 
-    /// Returns the key of a run: each part is hashed with its length, so that no two lists of parts are alike.
+    /// Returns the key of a run. Each part is hashed with its length, so that different lists of parts have
+    /// different keys.
     fn key(&self, settings: &[String], seed: u64) -> String {
         let mut hash = Sha256::new();
         let mut add = |part: &str| {

@@ -8,11 +8,10 @@ use rayon::prelude::*;
 
 use crate::Error;
 
-/// Runs all tasks on the threads of the current pool. Returns the results in the order of the tasks, in
-/// whatever order they ended.
+/// Runs all tasks on the threads of the current pool. Returns the results in the order of the tasks.
 ///
 /// # Errors
-/// An error of `run`; tasks that have not started are then left out.
+/// An error of `run`. Tasks that have not started are then skipped.
 pub fn run_tasks<T: Sync, R: Send, E: Send>(
     tasks: &[T],
     run: impl Fn(&T) -> Result<R, E> + Sync + Send,

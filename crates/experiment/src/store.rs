@@ -8,10 +8,10 @@
 //! runs.parquet        all rows, in the order of the plan's tasks: written by `collect`
 //! ```
 //!
-//! A task is finished if its part is present; nothing else is remembered. A [`Storage`] writes a part whole or not
-//! at all, and a task made twice leaves the same bytes. Any number of processes can therefore share a store, be
-//! killed and be started again. [`Directory`] is the storage in a directory; a caller can give another, such as one
-//! in an object store.
+//! A task is finished if its part exists; there is no other state. A [`Storage`] writes a part whole or not
+//! at all, and a task made twice yields the same bytes. Any number of processes can therefore share a store,
+//! be killed and be restarted. [`Directory`] is the storage in a directory; callers can provide another, such
+//! as one in an object store.
 
 mod directory;
 mod leftovers;
@@ -91,8 +91,8 @@ pub struct Status {
 }
 
 impl Store {
-    /// Creates the store of a plan in an empty storage, or opens the one that is there. `scenario` is the path of the
-    /// plan's scenario.
+    /// Creates the store of a plan in an empty storage, or opens the existing one. `scenario` is the path of
+    /// the plan's scenario.
     ///
     /// # Errors
     /// If the storage holds another plan or other files, or cannot be written.
@@ -115,7 +115,7 @@ impl Store {
         }
         store.write("scenario.toml", plan.text.as_bytes())?;
         let text = serde_json::to_string_pretty(&PlanFile::of(plan, scenario)?).map_err(Error::runner)?;
-        // Last: a storage with a plan is a whole store.
+        // Written last: a storage with a plan is a complete store.
         store.write("plan.json", format!("{text}\n").as_bytes())?;
         Ok(store)
     }
@@ -187,36 +187,36 @@ impl Store {
         Ok(Status { tasks: tasks.len(), finished: count(&self.finished()?), failed: count(&self.failed()?) })
     }
 
-    /// Returns the failures among these tasks, in their order; those that are not finished.
+    /// Returns the failures of those of these tasks that are not finished, in their order.
     ///
     /// # Errors
     /// If the storage cannot be read.
     pub fn failures(&self, tasks: &[Task]) -> Result<Vec<FailedTask>, Error> {
         let failed = self.failed()?;
         let failed = tasks.iter().filter(|task| failed.contains(&task.key));
-        // One that is finished meanwhile has no file any more.
+        // A task that has been finished meanwhile no longer has this file.
         Ok(failed
             .filter_map(|task| self.storage.read(&failure_name(task)).ok())
             .filter_map(|bytes| serde_json::from_slice(&bytes).ok())
             .collect())
     }
 
-    /// Keeps the row of a finished task, and removes the note of an earlier failure.
+    /// Writes the row of a finished task, and removes the file of an earlier failure.
     ///
     /// # Errors
-    /// If it cannot be written; then nothing is left.
+    /// If it cannot be written; no part is left then.
     pub fn keep(&self, plan: &Plan, task: &Task, row: &Row) -> Result<(), Error> {
         let columns = row.iter().zip(&plan.metrics);
         let columns: Vec<(String, Column)> =
             columns.map(|(value, path)| (path.clone(), Column::Real(vec![*value]))).collect();
         let bytes = parquet::table(&columns, &[], Vec::new()).map_err(Error::runner)?;
         self.write(&part_name(task), &bytes)?;
-        // A note that stays is ignored: its task is finished.
+        // Ignored: the file of a failure does not count once its task is finished.
         let _ = self.storage.remove(&failure_name(task));
         Ok(())
     }
 
-    /// Notes the failure of a task.
+    /// Stores the failure of a task.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -281,7 +281,7 @@ impl Store {
         self.storage.write(name, bytes).map_err(|error| self.io(name, error))
     }
 
-    /// Removes what killed processes left half written.
+    /// Removes partly written files of killed processes.
     fn remove_leftovers(&self) {
         for folder in ["", PARTS, FAILED] {
             self.storage.remove_leftovers(folder);
@@ -323,8 +323,8 @@ fn failure_name(task: &Task) -> String {
     format!("{FAILED}/{}.json", task.key)
 }
 
-/// Returns true if two plans make the same runs and keep the same of them: a range and the list of its values
-/// are alike.
+/// Returns true if two plans make the same runs and keep the same metrics. A range equals the list of its
+/// values.
 fn is_same(one: &Plan, other: &Plan) -> Result<bool, Error> {
     Ok(one.text == other.text && PlanFile::of(one, "")? == PlanFile::of(other, "")?)
 }

@@ -4,10 +4,9 @@
 //! space, goals, constraints -> optimiser asks -> every seed is run -> means -> told -> ... -> tried points
 //! ```
 //!
-//! All points are run with the same seeds (common random numbers), so that what a seed makes busy or quiet is
-//! the same for all. The best points are then judged on seeds that the search has not seen: that is the
-//! caller's part. The optimiser is that of the crate `optimizer` (decision 104); here stand only what it is
-//! told and the end of the search.
+//! All points are run with the same seeds (common random numbers), so that random load is the same for all.
+//! The caller then judges the best points on seeds that the search has not used. The optimiser is that of the
+//! crate `optimizer` (decision 104); this module passes results to it and decides when the search ends.
 
 mod found;
 mod goal;

@@ -58,8 +58,9 @@ fn variable(one: &Vary, column: usize, variants: &[Variant]) -> Variable {
     }
 }
 
-/// Returns the flows and ports of which a report shows curves: those of the plan's metrics, and the ports that
-/// its variations set. `flows` are the names of all flows, which stand in for metrics without a flow.
+/// Returns the flows and ports whose curves a report shows: those of the plan's metrics, and the ports that
+/// its variations set. `flows` are the names of all flows; the first ones are shown if no metric is of a
+/// flow.
 pub fn shown(plan: &Plan, flows: &[String]) -> Shown {
     let mut shown = Shown::default();
     let add = |names: &mut Vec<String>, name: String| {

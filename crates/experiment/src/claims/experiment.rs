@@ -1,4 +1,4 @@
-//! Runs of a paper: those defined, those needed, and their observations.
+//! Runs of a paper (defined and needed ones), and their observations.
 //!
 //! ```text
 //! claims, figures, tables, today --> observations --> runs that are needed --> values, curves

@@ -57,8 +57,8 @@ impl Series {
         Ok(())
     }
 
-    /// Draws the series from the observations `seen`. If `is_live` (real packets), leaves out values that
-    /// need an observation which was not made.
+    /// Draws the series from the observations `seen`. With `is_live` (real packets), values without their
+    /// observations are left out.
     fn draw(&self, seen: &Seen, is_live: bool) -> Result<Vec<FigureSeries>, String> {
         let draw = |variables: &Variables| {
             let points: Vec<(f64, f64)> = match self.source() {

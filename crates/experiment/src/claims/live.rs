@@ -1,5 +1,5 @@
-//! Runs of a paper on real packets: which can be made, at what scale, and their observations in the paper's
-//! time.
+//! Runs of a paper on real packets: which ones are possible, at which scale, and their observations converted
+//! to the paper's time.
 //!
 //! ```text
 //! runs that claims need --> scenario at its scale --> live, in parallel --> observed, scaled back
@@ -117,11 +117,12 @@ impl Planned {
     }
 }
 
-/// Divisor of the total time of all runs that gives the time for repeating runs.
+/// Runs are repeated within the total length of all runs divided by this.
 const AGAIN: u64 = 3;
 
-/// Makes those of the runs `needed` that can be made. A run outside the fidelity limits is repeated once,
-/// while there is time for it; the better one is chosen by its limits, never by its values.
+/// Makes those of the runs `needed` that are possible. A run outside the fidelity limits is repeated once, as
+/// long as the time for repetitions lasts. The better of the two is chosen by its fidelity, never by its
+/// values.
 ///
 /// # Errors
 /// If a scenario is invalid, this host lacks a capability, or a run fails.
@@ -272,7 +273,7 @@ fn plan(
     if let Err(why) = request.runner.check(&scenario) {
         return Ok(Err(why));
     }
-    // The kernel's TCP has absolute times of its own: it cannot be scaled.
+    // A run over the kernel's TCP cannot be scaled: its timers are absolute.
     let is_tcp = scenario.flows.iter().any(|flow| matches!(flow.transport, Transport::Tcp(_)));
     let scale = if is_tcp { Scale::ONE } else { request.scale.or(how.scale).unwrap_or(Scale::ONE) };
     let scenario = if scale == Scale::ONE { scenario } else { experiment.read_at(name, set, scale)? };

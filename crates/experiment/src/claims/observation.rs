@@ -265,8 +265,8 @@ fn during(path: &str, recording: &Recording, from: Instant, to: Instant) -> Opti
     (count > 0).then_some(value)
 }
 
-/// Returns the first arrival if `first`, otherwise the longest time without one, at the resolution of the
-/// series.
+/// Returns the time of the first arrival if `first`, otherwise the longest time without one, in seconds. The
+/// resolution is that of the series.
 fn arrivals(flow: &FlowRecord, from: Instant, to: Instant, first: bool) -> Option<f64> {
     let series = flow.series();
     let rows = series.end.iter().zip(&series.received_bytes).filter(|(end, _)| **end > from && **end <= to);

@@ -1,5 +1,5 @@
-//! Verdicts over the plausible range of a fitted parameter. A value that was chosen because claims then hold
-//! proves nothing by those claims, so the report shows their verdicts at its other values.
+//! Verdicts over the plausible range of a fitted parameter. Claims cannot support a value that was chosen
+//! because they then hold, so the report shows their verdicts at the other values too.
 
 use lockgate_measure::report::{Cell, Comparison};
 

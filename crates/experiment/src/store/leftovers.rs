@@ -1,12 +1,13 @@
 //! Files written aside, and their removal if the process that wrote them was killed.
 //!
-//! The name says who writes: `KEY.parquet.HOST-PROCESS.tmp`. A file of a living process is never removed.
+//! The name identifies the writer: `KEY.parquet.HOST-PROCESS.tmp`. A file of a running process is never
+//! removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Age after which a file is left over whoever wrote it: a part is written in less than a second.
+/// Age above which a file is a leftover, whichever process wrote it: a part is written in less than a second.
 const OLD: Duration = Duration::from_hours(1);
 
 /// Returns the path at which this process writes the contents of `path` before it renames them.
@@ -30,7 +31,7 @@ pub(super) fn remove(folder: &Path) {
     }
 }
 
-/// Returns true if no process writes a file any more: it is old, or its process on this machine has ended.
+/// Returns true if no process still writes a file: it is old, or its process on this machine has ended.
 fn is_left_over(path: &Path) -> bool {
     let age = fs::metadata(path).and_then(|found| found.modified()).ok().and_then(|time| time.elapsed().ok());
     if age.is_some_and(|age| age > OLD) {
@@ -43,7 +44,7 @@ fn is_left_over(path: &Path) -> bool {
     }
 }
 
-/// Returns true if the system tells its processes and this is none of them.
+/// Returns true if this system lists its processes and this one is not among them.
 fn is_dead(process: &str) -> bool {
     Path::new("/proc/self").exists() && !Path::new("/proc").join(process).exists()
 }
@@ -63,7 +64,7 @@ mod tests {
         let part = folder.path().join("key.parquet");
         let own = aside(&part);
         fs::write(&own, "half").expect("written");
-        // Above the largest number that Linux gives to a process.
+        // Above the largest process identifier of Linux.
         let dead = write(format!("key.parquet.{}-4194305.tmp", host()));
         let other = write("key.parquet.elsewhere-4194305.tmp".to_owned());
         let file = write("key.parquet".to_owned());

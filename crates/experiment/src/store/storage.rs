@@ -55,7 +55,7 @@ pub trait Storage: Debug + Send + Sync {
     /// If there is no such file, or the storage cannot be written.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// Removes from a folder what killed processes left half written.
+    /// Removes partly written files of killed processes from a folder.
     fn remove_leftovers(&self, folder: &str) {
         let _ = folder;
     }

@@ -1,4 +1,4 @@
-//! Request of a search, and what it has found: tried points, the best of them, the front.
+//! Request of a search, and its results: tried points, the best of them, the front.
 
 use lockgate_measure::comparison::front;
 
@@ -45,9 +45,10 @@ pub struct Tried {
 pub enum Stop {
     /// The next points would exceed the limit on the runs.
     Runs,
-    /// So many points in succession were no better.
+    /// This many points in succession were no better.
     NoProgress(usize),
-    /// Only points are proposed that were tried, or steps around the best one are too small to matter.
+    /// All further proposals are points that were tried, or steps around the best point are below the
+    /// smallest size.
     Converged,
     /// The caller stopped it.
     Interrupted,
@@ -99,7 +100,8 @@ impl Tried {
         self.violation <= 0.0
     }
 
-    /// Returns how far all seeds are within all bounds, as a fraction of the bound; infinite without a bound.
+    /// Returns the smallest distance by which all seeds keep all bounds, as a fraction of the bound; infinite
+    /// without a bound.
     fn slack(&self, request: &Request<'_>) -> f64 {
         let goals = request.goals.len();
         let slack = |row: &Row| {
@@ -118,8 +120,9 @@ impl Tried {
 }
 
 impl Search {
-    /// Returns the indices of the points that no other beats: feasible, and no other feasible one is at least as
-    /// good in all goals and better in one. Of one goal, the best. The first goal's best comes first.
+    /// Returns the indices of the Pareto front: feasible points of which no other feasible point is at least
+    /// as good in all goals and better in one. With one goal, this is the best point. The first goal's best
+    /// point is first.
     pub fn front(&self, goals: &[Goal]) -> Vec<usize> {
         let costs: Vec<Option<Vec<f64>>> =
             self.tried.iter().map(|one| one.costs(goals).filter(|_| one.is_feasible())).collect();
@@ -139,10 +142,11 @@ impl Search {
         Some(costs.fold((first, first), |(low, high), cost| (low.min(cost), high.max(cost))))
     }
 
-    /// Returns the indices of the points of one goal that are to be judged on other seeds. Half of them are the best
-    /// ones. Those beside the best may only be the luckiest by the seeds of the search, or beyond a bound by others:
-    /// so the other half are the best that differ from all chosen before by at least 2 % of a dimension, and the last
-    /// of these is within every bound by at least 2 % with each seed, where there is such a point.
+    /// Returns the indices of the points of one goal that are to be judged on other seeds. Half of them are
+    /// the best ones. Points close to the best may owe their rank to the seeds of the search, or exceed a
+    /// bound with others. The other half are therefore the best points that differ from all those chosen
+    /// before by at least 2 % of a dimension. The last of these keeps every bound by at least 2 % with each
+    /// seed, if such a point exists.
     pub fn finalists(&self, request: &Request<'_>, most: usize) -> Vec<usize> {
         const APART: f64 = 0.02;
         let ranked = self.ranked(request.goals);

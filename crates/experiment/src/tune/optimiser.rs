@@ -14,8 +14,8 @@ use crate::Error;
 const CANDIDATES: usize = 2000;
 /// Variance of a point's mean over the seeds, as a part of the variance of all points.
 const NOISE: f64 = 1e-3;
-/// Width of the kernels of the Parzen estimators, as a part of a dimension. Chosen from the points alone they
-/// would collapse onto the first good ones.
+/// Width of the kernels of the Parzen estimators, as a part of a dimension. Widths derived from the points
+/// alone would become so small that proposals stay at the first good points.
 const KERNEL: f64 = 0.1;
 
 /// Optimiser with the parameters of a space.
@@ -39,8 +39,8 @@ enum Parameters {
     Categorical(CategoricalParam<usize>),
 }
 
-/// Returns the study of one goal: a Gaussian process, or a Parzen estimator if a dimension has words, which the
-/// process would draw at random.
+/// Returns the study of one goal: a Gaussian process, or a Parzen estimator if a dimension has words, for
+/// which the process would draw values at random.
 fn study(request: &Request<'_>, most: usize) -> Result<Study<f64>, Error> {
     let has_words = request.space.dimensions().iter().any(|one| matches!(one, Dimension::Words(_)));
     if has_words {
@@ -71,7 +71,7 @@ impl Optimiser {
                 sampler,
             ))
         };
-        // The samplers recognise a parameter by its limits: each dimension has its own.
+        // The samplers identify a parameter by its limits, so each dimension needs different ones.
         let parameter = |(index, dimension): (usize, &Dimension)| match dimension {
             Dimension::Range(_) | Dimension::Steps(_) => {
                 let low = index as f64;
@@ -115,7 +115,8 @@ impl Optimiser {
         Ok((trial, coordinates))
     }
 
-    /// Tells the result of a point; `feasible` are the least and the greatest cost of the feasible ones before it.
+    /// Passes the result of a point. `feasible` are the smallest and the largest cost of the feasible points
+    /// before it.
     pub(super) fn tell(
         &self,
         mut trial: Trial,
@@ -138,9 +139,9 @@ impl Optimiser {
     }
 }
 
-/// Returns the cost of a point as the optimiser gets it. An infeasible one costs as much as a feasible one in the middle of
-/// those known, and more the farther it is beyond its bounds: a cost far above all others would flatten the
-/// surface that the process sees near the bound, where the best points often are.
+/// Returns the cost that is passed to the optimiser. An infeasible point costs as much as the middle of the
+/// known feasible costs, and more the farther it exceeds its bounds. A cost far above all others would
+/// flatten the model near the bound, where the best points often are.
 fn penalised(cost: f64, violation: f64, feasible: Option<(f64, f64)>) -> f64 {
     if violation <= 0.0 {
         return cost;

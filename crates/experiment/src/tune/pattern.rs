@@ -1,7 +1,8 @@
-//! Pattern search: steps along each dimension from the best point, a third as long once none is better.
+//! Pattern search: steps along each dimension from the best point. If none is better, the steps become a
+//! third as long.
 //!
-//! Directions are tried in the order of what the last step along each of them gave, so that a point in front of a cliff
-//! first steps towards it again, by less.
+//! Directions are tried in the order of the results of their last steps. At a point in front of a cliff, the
+//! direction of the cliff is therefore tried first, with a smaller step.
 //!
 //! Hooke and Jeeves 1961; Kolda, Lewis and Torczon, "Optimization by Direct Search", SIAM Review 45 (2003).
 
@@ -15,23 +16,24 @@ const SMALLEST: f64 = 1e-3;
 /// Outcome of a proposed point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Outcome {
-    /// It is the best one now.
+    /// The point is the best one now.
     Better,
-    /// It costs less than the best one, and is beyond a bound.
+    /// The point costs less than the best one, but exceeds a bound.
     Beyond,
-    /// It is worse by this cost; with 0, it is as good, and the next steps are from there. On a ridge of the smaller of
-    /// two limits both have to rise for a better point, one after the other.
+    /// The point is worse by this cost. With 0 it is as good, and the next steps start from it: if the cost
+    /// depends on the smaller of two limits (a ridge), both have to rise, one after the other, before a point
+    /// is better.
     Worse(f64),
-    /// It is the best one itself, or was tried before.
+    /// The point is the best one itself, or was tried before.
     Known,
 }
 
 impl Outcome {
-    /// Returns the place of its direction among those of the next step: less is tried earlier.
+    /// Returns the sort key of its direction for the next steps: the smallest is tried first.
     fn order(self) -> f64 {
         match self {
             Self::Better => f64::NEG_INFINITY,
-            // A shorter step may end before the bound.
+            // A shorter step may keep the bound.
             Self::Beyond => f64::MIN,
             Self::Worse(by) => by,
             Self::Known => f64::INFINITY,
@@ -43,10 +45,10 @@ impl Outcome {
 #[derive(Debug)]
 pub(super) struct Pattern {
     directions: Vec<Direction>,
-    /// Number of values of each dimension of steps; `None`: a range, or words.
+    /// Number of values of each dimension of steps; `None` for a range or words.
     steps: Vec<Option<usize>>,
     step: f64,
-    /// Indices of the directions to be tried before the step is made shorter, the next one last.
+    /// Indices of the directions to try before the step becomes shorter, the next one last.
     untried: Vec<usize>,
 }
 
@@ -89,7 +91,8 @@ impl Pattern {
         None
     }
 
-    /// Notes what became of the proposed point. After a better one all directions are tried again, the same one first.
+    /// Records the outcome of the proposed point. After a better one, all directions are tried again, the
+    /// same one first.
     pub(super) fn tell(&mut self, outcome: Outcome) {
         let Some(tried) = self.untried.pop() else { return };
         self.directions[tried].last = outcome;
@@ -103,7 +106,7 @@ impl Pattern {
         }
     }
 
-    /// Puts all directions in the order of their last outcomes.
+    /// Sorts all directions by their last outcomes.
     fn try_all(&mut self) {
         self.untried = (0..self.directions.len()).rev().collect();
         let order = |index: &usize| self.directions[*index].last.order();
@@ -140,7 +143,7 @@ mod tests {
         Space::new(vary.collect(), "").expect("a space").dimensions().to_vec()
     }
 
-    /// Searches the least of `cost` from `start` with at most `most` points.
+    /// Searches for the minimum of `cost` from `start`, with at most `most` points.
     fn search(dimensions: &[Dimension], start: &[f64], most: usize, cost: impl Fn(&[f64]) -> f64) -> f64 {
         let numbers = |point: &[Coordinate]| -> Vec<f64> {
             point
@@ -176,10 +179,10 @@ mod tests {
     fn the_edge_of_a_cliff_and_a_ridge_are_found() {
         let plane = dimensions(&["a.x=0ms..1ms", "a.y=0ms..1ms"]);
         assert!(matches!(&plane[0], Dimension::Range(Range { spacing: Spacing::All(_), .. })));
-        // More is better up to 0.7, where the cliff is.
+        // Larger is better up to the cliff at 0.7.
         let cliff = |x: &[f64]| if x[0] > 0.7 { 10.0 } else { 1.0 - x[0] + 0.1 * (x[1] - 0.3).abs() };
         assert!(search(&plane, &[0.6, 0.4], 100, cliff) < 0.302);
-        // The least of both counts.
+        // The smaller coordinate counts.
         let ridge = |x: &[f64]| if x[0] > 0.7 || x[1] > 0.7 { 10.0 } else { 1.0 - x[0].min(x[1]) };
         assert!(search(&plane, &[0.6, 0.55], 100, ridge) < 0.302);
     }

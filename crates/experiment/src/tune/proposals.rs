@@ -1,7 +1,7 @@
 //! Proposals of points: anywhere by the optimiser, then beside the best one by a pattern search.
 //!
-//! A model of the whole space is too coarse near the best point, which is often at the edge of a cliff; so the last
-//! part of the points of one goal refines it (decision 112).
+//! A model of the whole space is too coarse near the best point, which is often at the edge of a cliff. With
+//! one goal, the last part of the points therefore refines the best one (decision 112).
 
 use optimizer::Trial;
 
@@ -12,22 +12,22 @@ use super::pattern::{Outcome, Pattern};
 use super::space::{Coordinate, Point};
 use crate::Error;
 
-/// Proposals in succession that were all tried before; then the search has converged.
+/// Number of proposals in succession that were all tried before, after which the search has converged.
 const REPEATED: usize = 100;
 
 /// A point that is to be tried.
 pub(super) struct Proposal {
     pub(super) point: Point,
     pub(super) coordinates: Vec<Coordinate>,
-    /// The optimiser's own record; `None` of a step beside the best point.
+    /// Record of the optimiser; `None` for a step beside the best point.
     trial: Option<Trial>,
 }
 
-/// Both ways of proposing points, one after the other.
+/// Both sources of proposals, used in succession.
 pub(super) struct Proposals<'a> {
     request: Request<'a>,
     optimiser: Optimiser,
-    /// Number of points after which those beside the best begin.
+    /// Number of points proposed by the optimiser; those beside the best follow.
     global: usize,
     /// `None` until then.
     pattern: Option<Pattern>,
@@ -47,8 +47,8 @@ impl<'a> Proposals<'a> {
         Ok(Self { request: *request, optimiser, global, pattern: None, base: 0 })
     }
 
-    /// Proposes a point that was not tried; `None` once the search has ended. A part that has converged leaves the rest
-    /// of the points to the other.
+    /// Proposes a point that was not tried; `None` once the search has ended. If one source has converged,
+    /// the other gets the rest of the points.
     ///
     /// # Errors
     /// If a point is outside the space.
@@ -80,11 +80,11 @@ impl<'a> Proposals<'a> {
         Ok(None)
     }
 
-    /// Begins the pattern search with half the distance of as many points spread evenly: what the optimiser has
-    /// resolved. The distance from the best point to its nearest neighbour is no measure of it: the optimiser
-    /// crowds its last points.
+    /// Starts the pattern search with a step of half the distance between as many evenly spread points, which
+    /// is the resolution of the optimiser. The distance from the best point to its nearest neighbour is
+    /// unsuitable, because the optimiser's last points are close together.
     fn begin(&self, found: &Search) -> Option<Pattern> {
-        // The best of several goals is a front, which has no point beside which to search.
+        // Several goals have a front, and no single point to search beside.
         if self.request.goals.len() > 1 {
             return None;
         }
@@ -107,10 +107,10 @@ impl<'a> Proposals<'a> {
         Ok(None)
     }
 
-    /// Adds the result of a proposal to what was found, and tells it to its proposer.
+    /// Adds the result of a proposal to the found points, and passes it to the source of the proposal.
     ///
     /// # Errors
-    /// If the optimiser does not take it.
+    /// If the optimiser refuses the result.
     pub(super) fn tell(&mut self, proposal: Proposal, tried: Tried, found: &mut Search) -> Result<(), Error> {
         let goals = self.request.goals;
         let is_step = proposal.trial.is_none();
@@ -129,7 +129,7 @@ impl<'a> Proposals<'a> {
     }
 }
 
-/// Returns what became of the last point, a step from the point at `base`.
+/// Returns the outcome of the last point, a step from the point at `base`.
 fn outcome(found: &Search, base: usize, goals: &[Goal]) -> Outcome {
     let last = found.tried.len() - 1;
     if found.best(goals) == Some(last) {

@@ -1,4 +1,4 @@
-//! The search: points are proposed one at a time, run with every seed, and told back.
+//! The search: points are proposed one at a time and run with every seed, and their results are passed back.
 
 use super::found::{Request, Search, Stop, Tried};
 use super::goal::Goal;
@@ -6,8 +6,9 @@ use super::proposals::Proposals;
 use super::space::Point;
 use crate::{Error, Row};
 
-/// Searches. `evaluate` runs a point with every seed, and returns their rows; `None` if it was interrupted. One point
-/// at a time: without being told of the last, an optimiser proposes nearly the same point again.
+/// Searches. `evaluate` runs a point with every seed and returns the rows; `None` if it was interrupted.
+/// Points are run one at a time: without the result of the last point, an optimiser proposes nearly the same
+/// one again.
 ///
 /// # Errors
 /// Those of `evaluate`, and those of a point outside the space.
@@ -40,8 +41,8 @@ pub fn search(
     Ok(found)
 }
 
-/// Returns true if the last point joined the front with costs of its own, or is the least infeasible of only
-/// infeasible ones.
+/// Returns true if the last point joined the front with new costs or, while no point is feasible, is the
+/// least infeasible.
 fn is_progress(found: &Search, goals: &[Goal]) -> bool {
     let Some((last, before)) = found.tried.split_last() else { return false };
     if last.is_feasible() {
@@ -74,7 +75,7 @@ mod tests {
         Request { space, goals, constraints, seeds: 1, runs: 60, patience: None, seed: 1 }
     }
 
-    /// A bowl with its bottom at 3 and 20 ms, of which a constraint cuts off the bottom.
+    /// A bowl with its minimum at 3 and 20 ms, which a constraint excludes.
     fn bowl(point: &Point) -> Row {
         let (x, y) = (number(point, 0), number(point, 1));
         let from = libm::log10(y / 0.02);
@@ -99,15 +100,15 @@ mod tests {
                 found.tried[best].means[0].expect("a value")
             })
             .collect();
-        // The least cost is 1. Of 60 random points, the best of half the searches is below 1.4.
+        // The minimum is 1. The best of 60 random points is below 1.4 in half of the searches.
         let mut sorted = costs.clone();
         sorted.sort_by(f64::total_cmp);
         assert!(sorted[4] < 1.01, "{sorted:?}");
         assert_eq!(run(3), run(3));
     }
 
-    /// Shaper and class below it on a line of which `a.line` and `a.class` are shares: more is sent up to the smaller
-    /// of the two, and beyond the line's rate the delay is that of the next queue.
+    /// A shaper and a class below it, whose rates are the shares `a.line` and `a.class` of a line. The
+    /// throughput is the smaller of the two; above the line's rate, the delay is that of the next queue.
     fn shaped(point: &Point) -> Row {
         let (shaper, class) = (number(point, 0), number(point, 1));
         let delay = if shaper > 100.0 { 200.0 } else { 15.0 };
@@ -127,7 +128,7 @@ mod tests {
         let ranges = |seed| best(["a.line=86.0..105.0", "a.class=81.0..100.0"], seed);
         let mut found: Vec<f64> = (0..5).map(ranges).collect();
         found.sort_by(f64::total_cmp);
-        // A grid of 20 by 20 points that does not hit 100 by chance has its best 0.5 below in the mean.
+        // On average the best point of a 20 by 20 grid that does not contain 100 is 0.5 below it.
         assert!(found[2] > 99.9 && found[0] > 99.0, "{found:?}");
         let steps = |seed| best(["a.line=86..105 step 1", "a.class=81..100 step 1"], seed);
         let found: Vec<f64> = (0..5).map(steps).collect();
@@ -140,7 +141,7 @@ mod tests {
         let goals = [Goal::parse("min flow.a.owd.p99").expect("a goal")];
         let constraints = [Constraint::parse("flow.a.r_factor >= 4").expect("a constraint")];
         let request = request(&space, &goals, &constraints);
-        // With the second seed, values up to 20 are just beyond the bound.
+        // With the second seed, values up to 20 slightly exceed the bound.
         let row = |point: &Point| {
             let x = number(point, 0);
             let bounded = |beyond: f64| if x <= 20.0 { 4.0 + beyond } else { 5.0 };

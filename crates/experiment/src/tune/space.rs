@@ -25,7 +25,7 @@ pub(super) enum Dimension {
 }
 
 impl Dimension {
-    /// Returns the distance of two coordinates, as a part of the dimension; of different words, 1.
+    /// Returns the distance of two coordinates, as a part of the dimension; 1 for two different words.
     fn distance(&self, one: Coordinate, other: Coordinate) -> f64 {
         match (self, one, other) {
             (_, Coordinate::Position(one), Coordinate::Position(other)) => (one - other).abs(),
@@ -98,16 +98,16 @@ impl Space {
         Ok(point)
     }
 
-    /// Returns the distance of two points: the largest of the dimensions', each as a part of it.
+    /// Returns the distance of two points: the largest of their distances in each dimension, as a part of it.
     pub(super) fn distance(&self, one: &[Coordinate], other: &[Coordinate]) -> f64 {
         let parts = self.dimensions.iter().zip(one).zip(other);
         parts.map(|((dimension, one), other)| dimension.distance(*one, *other)).fold(0.0, f64::max)
     }
 
-    /// Returns points that any value of the scenario is checked with: both ends of each dimension.
+    /// Returns points that test the scenario with extreme values: both ends of each dimension.
     ///
     /// # Errors
-    /// If a share is of a rate that the scenario does not have.
+    /// If a variation is a share of a rate that the scenario does not have.
     pub fn corners(&self) -> Result<Vec<Point>, Error> {
         let end = |dimension: &Dimension, is_high: bool| match dimension {
             Dimension::Range(_) => Coordinate::Position(f64::from(u8::from(is_high))),
@@ -165,7 +165,7 @@ mod tests {
         let point = space.point(&half).expect("a point");
         assert_eq!(point.values, ["85%", "10ms", "30", "y"]);
         assert_eq!(point.settings[..2], ["port.a:b.queue.q.rate=8.5mbit", "port.a:b.queue.q.target=10ms"]);
-        // The low corner, the high end of three dimensions, and two more words.
+        // The low corner, the high ends of three dimensions, and two more words.
         assert_eq!(space.corners().expect("corners").len(), 6);
         let alone = vec![Vary::parse("link.wan.loss=1%").expect("one")];
         assert!(Space::new(alone, text).is_err_and(|error| error.to_string().contains("only one value")));
