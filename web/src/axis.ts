@@ -1,12 +1,12 @@
-/** Axes: one prefix for all ticks of an axis, round numbers on them, and logarithmic ones that keep to the data. */
+/** Axes: one prefix for all ticks of an axis, round numbers, and logarithmic axes limited to the data. */
 import { quantity, scaleFor, significant, THIN } from "./format";
 import type { Ink } from "./palette";
 import type { Numbers } from "./report";
 
-/** The least and the greatest of some values; null where there are none. */
+/** Smallest and largest of some values; null if there are none. */
 export type Extent = readonly [number, number] | null;
 
-/** The extent of all values; with `positive`, of those above zero (a logarithmic axis has no place for the rest). */
+/** Returns the extent of all values; with `positive`, of those above zero, for a logarithmic axis. */
 export function extent(columns: Iterable<Numbers>, positive = false): Extent {
   let low = Infinity;
   let high = -Infinity;
@@ -20,17 +20,20 @@ export function extent(columns: Iterable<Numbers>, positive = false): Extent {
   return low <= high ? [low, high] : null;
 }
 
-/** Whether a spread is so wide that a linear axis would hide the small end. */
+/** Returns whether a spread is so wide that a linear axis would hide the small values. */
 export function wantsLog(range: Extent): boolean {
   return range !== null && range[0] > 0 && range[1] / range[0] > 50;
 }
 
-/** Whether variants are spread so wide that those near the least value would lie on one another. */
+/**
+ * Returns whether the values of variants spread so wide that those near the smallest would overlap on a
+ * linear axis.
+ */
 export function variantsWantLog(range: Extent): boolean {
   return range !== null && range[0] > 0 && range[1] / range[0] > 8;
 }
 
-/** A step of 1, 2, 2.5 or 5 times a power of ten that cuts the span into about so many parts. */
+/** Returns a step of 1, 2, 2.5 or 5 times a power of ten that divides the span into about `parts` parts. */
 export function niceStep(span: number, parts: number): number {
   if (!(span > 0) || !Number.isFinite(span)) return 1;
   const raw = span / Math.max(1, parts);
@@ -39,7 +42,10 @@ export function niceStep(span: number, parts: number): number {
   return (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 2.5 ? 2.5 : lead <= 5 ? 5 : 10) * power;
 }
 
-/** Limits of a linear axis on whole steps; from zero unless `zero` is false; counts (`whole`) never in fractions. */
+/**
+ * Returns limits of a linear axis at multiples of its step: from zero unless `zero` is false, without
+ * fractions if `whole`.
+ */
 export function linearLimits(
   range: Extent,
   parts: number,
@@ -54,7 +60,7 @@ export function linearLimits(
   return { min: Math.floor(steps(low)) * interval, max: Math.ceil(steps(high)) * interval, interval };
 }
 
-/** Limits of a logarithmic axis: 1, 2 or 5 times a power of ten, at least a factor of ten apart. */
+/** Returns limits of a logarithmic axis: 1, 2 or 5 times a power of ten, at least a factor of ten apart. */
 export function logLimits(range: Extent): { min: number; max: number } {
   const [low, high] = range ?? [1, 10];
   const min = rounded(low, false);
@@ -74,14 +80,17 @@ function rounded(value: number, up: boolean): number {
   return Number(((step ?? 1) * power).toPrecision(3));
 }
 
-/** The title of an axis: its name and the unit its ticks are in. */
+/** Returns the title of an axis: its name, and the unit of its ticks. */
 function axisTitle(name: string, unit: string, range: Extent, log: boolean): string {
   if (log) return name;
   const label = scaleFor(Math.max(Math.abs(range?.[0] ?? 0), Math.abs(range?.[1] ?? 0)), unit).label;
   return label === "" ? name : `${name}, ${label}`;
 }
 
-/** Writes the ticks of an axis: bare numbers in the axis's prefix, or, on a logarithmic one, each with its own. */
+/**
+ * Returns a formatter of ticks: bare numbers in the axis's prefix or, on a logarithmic axis, each with its
+ * own prefix.
+ */
 export function tickFormatter(unit: string, range: Extent, log: boolean): (value: number) => string {
   if (log) {
     return (value) => (unit === "fraction" || unit === "" ? tidy(value) : quantity(value, unit, 2));
@@ -96,7 +105,7 @@ function tidy(value: number): string {
   return `10${[...String(power)].map((digit) => (digit === "-" ? "⁻" : ("⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)] ?? digit))).join("")}`;
 }
 
-/** The look all axes share. */
+/** Returns the style that all axes share. */
 export function axisLook(ink: Ink): object {
   return {
     axisLine: { show: true, lineStyle: { color: ink.rule } },
@@ -114,15 +123,15 @@ export interface AxisRequest {
   range: Extent;
   log?: boolean;
   ink: Ink;
-  /** Ticks wished for, on a linear axis. */
+  /** Desired number of ticks on a linear axis. */
   parts?: number;
-  /** What is counted has no ticks between whole numbers. */
+  /** True for counts, which have no ticks between whole numbers. */
   whole?: boolean;
-  /** A linear axis starts at zero unless this says no. */
+  /** False if a linear axis need not start at zero. */
   zero?: boolean;
 }
 
-/** A vertical axis with its title above it, left-aligned as a line of text. */
+/** Returns a vertical axis with its title above it, left-aligned. */
 export function yAxis(request: AxisRequest): object {
   const { name, unit, range, log = false, ink, parts = 4, zero = true, whole = false } = request;
   const limits = log ? logLimits(range) : linearLimits(range, parts, zero, whole);
@@ -142,7 +151,7 @@ export function yAxis(request: AxisRequest): object {
   };
 }
 
-/** A horizontal axis with its title below its middle. */
+/** Returns a horizontal axis with its title below its middle. */
 export function xAxis(request: AxisRequest): object {
   const { name, unit, range, log = false, ink, parts = 6, zero = true, whole = false } = request;
   const limits = log ? logLimits(range) : linearLimits(range, parts, zero, whole);
@@ -162,7 +171,7 @@ export function xAxis(request: AxisRequest): object {
   };
 }
 
-/** A value at the pointer, as tooltips write it. */
+/** Formats the value at the pointer for tooltips. */
 export function pointed(value: number | null | undefined, unit: string): string {
   return value === null || value === undefined ? "–" : quantity(value, unit).replaceAll(THIN, "\u00a0");
 }

@@ -1,4 +1,4 @@
-/** The charting library, reduced to the parts used, and the looks all charts share. */
+/** The charting library, reduced to the parts used, and the style that all charts share. */
 import type { EChartsOption } from "echarts";
 import { BarChart, BoxplotChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import {
@@ -30,15 +30,15 @@ use([
   TooltipComponent,
 ]);
 
-/** Single quotes: the library writes it into attributes of exported SVG as it is. */
+/** Single quotes inside, because the library copies the text unescaped into attributes of exported SVG. */
 export const FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif";
 
-/** Makes a chart in an element; nothing moves, so what is drawn is what is measured and printed. */
+/** Creates a chart in an element. Animations are off, so that the final picture is measured and printed. */
 export function makeChart(element: HTMLElement, width: number, height: number): ECharts {
   return init(element, null, { renderer: "svg", width, height });
 }
 
-/** What every chart's option starts from. */
+/** Returns the common part of every chart's option. */
 export function base(ink: Ink): EChartsOption {
   return {
     animation: false,
@@ -47,7 +47,7 @@ export function base(ink: Ink): EChartsOption {
   };
 }
 
-/** A tooltip in the colours of the page, kept within the chart. */
+/** Returns a tooltip in the colours of the page, kept within the chart. */
 export function tooltip(ink: Ink): object {
   return {
     confine: true,
@@ -61,7 +61,7 @@ export function tooltip(ink: Ink): object {
   };
 }
 
-/** Draws an option into SVG text at a fixed size, away from the page. */
+/** Renders an option as SVG text of a fixed size, without the page. */
 export function chartToSvg(option: EChartsOption, width: number, height: number): string {
   const chart = init(null, null, { renderer: "svg", ssr: true, width, height });
   try {

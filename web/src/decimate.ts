@@ -1,12 +1,15 @@
-/** Fewer points without losing a spike: the least and the greatest value of every bucket, in the order of time. */
+/**
+ * Reduction of points that keeps spikes: the smallest and the largest value of every bucket, in the order of
+ * time.
+ */
 import type { Numbers } from "./report";
 
-/** One drawn point; a null breaks the line. */
+/** A point to draw; a null y breaks the line. */
 export type Point = [x: number, y: number | null];
 
 /**
- * The points of a series within a window (with one beyond each edge, so that lines reach it), at most about
- * `2 * buckets` of them. A gap in the data stays a gap.
+ * Returns the points of a series within a window, with one more beyond each edge so that lines reach it: at
+ * most about `2 * buckets` points. A gap in the data stays a gap.
  */
 export function decimate(
   x: Numbers,
@@ -33,8 +36,9 @@ export function decimate(
 }
 
 /**
- * Means over runs of equally many samples, at most about `most` within a window, each at the middle of its run. Runs begin at
- * multiples of their length, so that a window that moves does not change them. Where nothing was sampled there is a gap.
+ * Returns means over runs of equally many samples, at most about `most` within a window, each at the middle
+ * of its run. Runs begin at multiples of their length, so that a moving window does not change them. Missing
+ * samples leave a gap.
  */
 export function averaged(x: Numbers, y: Numbers, most: number, window: readonly [number, number]): Point[] {
   const [first, last] = span(x, window);
@@ -70,14 +74,16 @@ function pushExtremes(points: Point[], x: Numbers, y: Numbers, from: number, to:
   for (const index of chosen) points.push([x[index] as number, y[index] ?? null]);
 }
 
-/** The range of indices whose x lies in the window, one more on each side. `x` does not decrease. */
+/**
+ * Returns the range of indices whose x lies in the window, and one more on each side. `x` must not decrease.
+ */
 function span(x: Numbers, window: readonly [number, number]): [number, number] {
   const first = lowerBound(x, window[0]);
   const last = lowerBound(x, window[1]);
   return [Math.max(0, first - 1), Math.min(x.length, last + 2)];
 }
 
-/** The first index whose x is not below `value`; the length where there is none. */
+/** Returns the first index whose x is not below `value`; the length if there is none. */
 export function lowerBound(x: Numbers, value: number): number {
   let low = 0;
   let high = x.length;
@@ -89,7 +95,7 @@ export function lowerBound(x: Numbers, value: number): number {
   return low;
 }
 
-/** The index whose x lies nearest to `value`; -1 in an empty series. */
+/** Returns the index whose x is nearest to `value`; -1 for an empty series. */
 export function nearest(x: Numbers, value: number): number {
   const after = lowerBound(x, value);
   if (x.length === 0) return -1;

@@ -1,4 +1,7 @@
-/** A figure as one SVG file that stands alone: title, key, picture, caption with configuration and date. */
+/**
+ * Export of a figure as one self-contained SVG file: title, key, picture, caption with configuration and
+ * date.
+ */
 import { chartToSvg, FONT } from "./chart";
 import type { Figure, KeyEntry, KeyGroup } from "./figure";
 import { type Ink, LIGHT } from "./palette";
@@ -6,12 +9,12 @@ import { type Ink, LIGHT } from "./palette";
 const WIDTH = 960;
 const MARGIN = 20;
 
-/** Characters that XML 1.0 has no place for: control characters, and halves of surrogate pairs. */
+/** Characters that XML 1.0 does not allow: control characters, and halves of surrogate pairs. */
 const NOT_XML =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-/** Text as XML; characters that XML cannot hold are left out. */
+/** Escapes text for XML; characters that XML does not allow are removed. */
 export function xml(text: string): string {
   return text
     .replace(NOT_XML, "")
@@ -21,7 +24,7 @@ export function xml(text: string): string {
     .replaceAll('"', "&quot;");
 }
 
-/** Breaks a text into lines of at most so many characters, at spaces where there are any. */
+/** Breaks a text into lines of at most `most` characters, at spaces if there are any. */
 export function wrap(text: string, most: number): string[] {
   const lines: string[] = [];
   let line = "";
@@ -41,7 +44,7 @@ export function wrap(text: string, most: number): string[] {
   return lines;
 }
 
-/** The sample of a key entry, 26 by 12 pixels: a stroke as in the figure, a swatch, or a dot. */
+/** Returns the sample of a key entry, 26 by 12 pixels: a stroke as in the figure, a swatch, or a dot. */
 export function sample(entry: KeyEntry): string {
   const colour = xml(entry.colour);
   if (entry.kind === "swatch" && entry.dash) {
@@ -108,7 +111,10 @@ function keySvg(groups: readonly KeyGroup[], ink: Ink, top: number): { svg: stri
   return { svg: parts.join(""), height: parts.length === 0 ? 0 : y - top + 24 };
 }
 
-/** The whole file, of the window of the time axis that is shown; always in light colours, since it will stand on paper or in a document. */
+/**
+ * Returns the whole file, of the visible window of the time axis. Its colours are always the light ones,
+ * because it is meant for paper and documents.
+ */
 export function figureSvg(figure: Figure, configuration: string, window = figure.range): string {
   const ink = LIGHT;
   const inner = WIDTH - 2 * MARGIN;

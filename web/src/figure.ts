@@ -1,10 +1,10 @@
-/** What a figure is, before it meets the page: pure data from which a frame makes a picture, a table and a file. */
+/** Figures as data, independent of the page: a frame makes a picture, a table and a file from each. */
 import type { EChartsOption } from "echarts";
 import type { Dash, Ink } from "./palette";
 import type { Cell } from "./report";
 import type { View } from "./selection";
 
-/** One line of a key. A key entry that names a flow can be pressed to see that flow alone. */
+/** One line of a key. An entry that names a flow is a button that shows that flow alone. */
 export interface KeyEntry {
   label: string;
   colour: string;
@@ -12,7 +12,7 @@ export interface KeyEntry {
   dash?: Dash;
   mark?: string | null;
   thin?: boolean;
-  /** The fill of a mark in outline. */
+  /** Fill colour of a mark that is drawn in outline. */
   hollow?: string;
   flow?: string;
 }
@@ -28,7 +28,7 @@ export interface Table {
   rows: Cell[][];
 }
 
-/** A choice of the reader's in one figure, such as a linear or logarithmic axis. */
+/** A setting of the reader for one figure, such as a linear or logarithmic axis. */
 export interface Choice {
   name: string;
   label: string;
@@ -36,7 +36,7 @@ export interface Choice {
   chosen: string;
 }
 
-/** The choice between a linear and a logarithmic axis, such as the `x` or the `delay` axis. */
+/** Returns the choice between a linear and a logarithmic axis; `name` is such as `x` or `delay`. */
 export const axisChoice = (name: string, log: boolean): Choice => ({
   name,
   label: `${name} axis`,
@@ -44,36 +44,36 @@ export const axisChoice = (name: string, log: boolean): Choice => ({
   chosen: log ? "log" : "linear",
 });
 
-/** What one figure draws at a width: a chart's option, or its own SVG. */
+/** Drawing of a figure at one width: a chart's option, or an SVG element. */
 export type Drawing = { height: number; option: EChartsOption } | { height: number; element: SVGSVGElement };
 
 export interface Figure {
   id: string;
   title: string;
-  /** What is to be seen, in a sentence or two; files and paper add configuration and date. */
+  /** Description of the figure, in a sentence or two; files and paper add configuration and date. */
   caption: string;
-  /** What a file must say besides, since the page around it is missing there. */
+  /** Further text for files, where the page around the figure is missing. */
   aside?: string;
-  /** Why there is nothing to draw; null where there is. */
+  /** Reason why nothing is drawn; null if something is. */
   empty: string | null;
   choices: Choice[];
   key(ink: Ink): KeyGroup[];
-  /** With a window: a still picture of that part of the time axis. */
+  /** Draws the figure. With a window, a still picture of that part of the time axis. */
   draw(ink: Ink, width: number, window?: readonly [number, number]): Drawing;
   table(): Table;
-  /** Redraws for a window of the time axis; present on figures with a brush. */
+  /** Redraws for a window of the time axis; only figures with a brush have it. */
   zoom?(ink: Ink, window: readonly [number, number]): EChartsOption;
-  /** The whole range of the time axis. */
+  /** Whole range of the time axis. */
   range?: readonly [number, number];
 }
 
-/** The reader's choices in a figure, by name. */
+/** The reader's settings of a figure, by name. */
 export type Settings = Record<string, string>;
 
-/** Makes a figure from what is shown and what the reader chose in it. */
+/** Function that makes a figure from the shown data and the reader's settings. */
 export type Make = (view: View, settings: Settings) => Figure;
 
-/** A note of what a figure leaves out; empty where nothing is. */
+/** Returns a note on the flows that a figure leaves out; empty if there are none. */
 export function hiddenNote(view: View): string {
   return view.hiddenFlows > 0
     ? ` Shown: ${view.flows.length} of ${view.flows.length + view.hiddenFlows} flows; the others are in the tables.`

@@ -1,8 +1,8 @@
-/** Numbers as people read them: SI prefixes, significant digits, grouped thousands. */
+/** Numbers for readers: SI prefixes, significant digits, grouped thousands. */
 
-/** A narrow space that does not break: between a number and its unit, and between groups of three digits. */
+/** Narrow no-break space, between a number and its unit and between groups of three digits. */
 export const THIN = "\u202f";
-/** What stands where there is no number. */
+/** Text for a missing number. */
 export const NONE = "–";
 
 const PREFIXES: [factor: number, prefix: string][] = [
@@ -17,13 +17,16 @@ const PREFIXES: [factor: number, prefix: string][] = [
   [1e12, "T"],
 ];
 
-/** A unit with its prefix; a value divided by `factor` is in `label`. */
+/** A unit with its prefix: `label` is the unit of a value divided by `factor`. */
 export interface Scale {
   factor: number;
   label: string;
 }
 
-/** Which prefixes a unit takes: time only small ones (kiloseconds are not in use), data only large ones, counts none. */
+/**
+ * Returns the prefixes of a unit: only small ones for time (kiloseconds are not in use), only large ones for
+ * data, none for counts.
+ */
 function prefixes(unit: string): [number, string][] {
   if (unit === "s") return PREFIXES.filter(([factor]) => factor <= 1);
   if (unit === "bit/s" || unit === "B/s" || unit === "bit" || unit === "B" || unit === "Hz") {
@@ -32,7 +35,7 @@ function prefixes(unit: string): [number, string][] {
   return [[1, ""]];
 }
 
-/** The unit as results spell it: `bps` and `bytes` become what people write. */
+/** Converts the spelling of units in results (`bps`, `bytes`) to that for readers. */
 function canonicalUnit(unit: string): string {
   if (unit === "bps" || unit === "bit/s") return "bit/s";
   if (unit === "bytes" || unit === "byte") return "B";
@@ -41,7 +44,10 @@ function canonicalUnit(unit: string): string {
   return unit;
 }
 
-/** The scale in which a value of this magnitude reads best: 0.012 s in ms, 9.98e6 bit/s in Mbit/s, a ratio in %. */
+/**
+ * Returns the scale that suits a value of this magnitude: 0.012 s in ms, 9.98e6 bit/s in Mbit/s, a ratio in
+ * %.
+ */
 export function scaleFor(magnitude: number, unit: string): Scale {
   const canonical = canonicalUnit(unit);
   if (canonical === "ratio") return { factor: 0.01, label: "%" };
@@ -49,14 +55,14 @@ export function scaleFor(magnitude: number, unit: string): Scale {
   const size = Math.abs(magnitude);
   let best = known.find(([factor]) => factor === 1) ?? [1, ""];
   if (size > 0 && Number.isFinite(size)) {
-    // 999.6 is shown as 1000 with three digits, and belongs to the next prefix.
+    // With three digits 999.6 is shown as 1000, which belongs to the next prefix.
     best = known[0] ?? best;
     for (const entry of known) if (size >= entry[0] * 0.9995) best = entry;
   }
   return { factor: best[0], label: best[1] + canonical };
 }
 
-/** Digits of the whole part in groups of three. */
+/** Groups the digits of the whole part in threes. */
 function grouped(digits: string): string {
   const [whole = "", fraction] = digits.split(".");
   const sign = whole.startsWith("-") ? "−" : "";
@@ -65,7 +71,10 @@ function grouped(digits: string): string {
   return sign + parts + (fraction === undefined ? "" : `.${fraction}`);
 }
 
-/** A number with so many significant digits, in exponent form only below 1e-4 and from 1e15; `padded` keeps zeros at the end. */
+/**
+ * Formats a number with `digits` significant digits, in exponent form only below 1e-4 and from 1e15; `padded`
+ * keeps zeros at the end.
+ */
 export function significant(value: number | null | undefined, digits = 3, padded = false): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
   if (value === 0) return "0";
@@ -76,7 +85,7 @@ export function significant(value: number | null | undefined, digits = 3, padded
   }
   const rounded = Number(value.toPrecision(digits));
   const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(rounded))));
-  // Whole digits are never rounded away: 12 345 packets are not 12 300.
+  // Whole digits are never rounded: 12 345 packets are not 12 300.
   const shown = size >= 10 ** digits ? value.toFixed(0) : rounded.toFixed(Math.min(decimals, 20));
   return grouped(!padded && shown.includes(".") ? shown.replace(/\.?0+$/, "") : shown);
 }
@@ -85,7 +94,7 @@ function superscript(digits: string): string {
   return [...digits].map((digit) => (digit === "-" ? "⁻" : ("⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)] ?? digit))).join("");
 }
 
-/** A value with its unit in the prefix that suits it: `12.3 ms`, `9.98 Mbit/s`, `0.12 %`. */
+/** Formats a value with its unit and a suitable prefix: `12.3 ms`, `9.98 Mbit/s`, `0.12 %`. */
 export function quantity(value: number | null | undefined, unit: string, digits = 3): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
   const scale = scaleFor(value, unit);
@@ -93,12 +102,15 @@ export function quantity(value: number | null | undefined, unit: string, digits 
   return scale.label === "" ? shown : `${shown}${THIN}${scale.label}`;
 }
 
-/** The scale of a whole column or group of columns: that of a quarter of the greatest, so that no number has more than four whole digits, and 1.2 s beside 20 ms reads 1200 ms. */
+/**
+ * Returns the scale of a whole column or group of columns: that of a quarter of the largest value. No number
+ * then has more than four whole digits, and 1.2 s beside 20 ms reads 1200 ms.
+ */
 export function columnScale(values: readonly (number | null)[], unit: string): Scale {
   return scaleFor(values.reduce<number>((most, value) => Math.max(most, Math.abs(value ?? 0)), 0) / 4, unit);
 }
 
-/** `2026-11-21T05:00:00Z` as `21 November 2026, 05:00 UTC`; what is no date is shown as it stands. */
+/** Formats `2026-11-21T05:00:00Z` as `21 November 2026, 05:00 UTC`; other texts are returned unchanged. */
 export function date(iso: string): string {
   const time = new Date(iso);
   if (iso === "" || Number.isNaN(time.getTime())) return iso;
@@ -108,12 +120,12 @@ export function date(iso: string): string {
   return `${time.getUTCDate()} ${months[time.getUTCMonth()] ?? ""} ${time.getUTCFullYear()}, ${two(time.getUTCHours())}:${two(time.getUTCMinutes())} UTC`;
 }
 
-/** `1 flow`, `3 flows`. */
+/** Formats a count with its noun: `1 flow`, `3 flows`. */
 export function plural(count: number, noun: string, many = `${noun}s`): string {
   return `${grouped(String(count))} ${count === 1 ? noun : many}`;
 }
 
-/** A long text with its middle left out: both ends of a path tell more than its start. */
+/** Shortens a long text in its middle, because both ends of a path say more than its start. */
 export function shortened(text: string, most: number): string {
   const symbols = [...text];
   if (symbols.length <= most) return text;
@@ -121,7 +133,7 @@ export function shortened(text: string, most: number): string {
   return `${symbols.slice(0, most - 1 - tail).join("")}…${tail > 0 ? symbols.slice(-tail).join("") : ""}`;
 }
 
-/** A name as a part of a file name: letters, digits and hyphens. */
+/** Converts a name to a part of a file name: letters, digits and hyphens. */
 export function slug(text: string): string {
   const bare = text
     .normalize("NFKD")

@@ -9,11 +9,11 @@ import type { Selection } from "./selection";
 import { makeTable } from "./table";
 import type { Theme } from "./theme";
 
-/** What all frames of a page share. */
+/** Data that all frames of a page share. */
 export interface Context {
   selection: Selection;
   theme: Theme;
-  /** Configuration and date, as every caption ends in a file and on paper. */
+  /** Configuration and date: the end of every caption in a file and on paper. */
   configuration: string;
 }
 
@@ -70,14 +70,14 @@ export class Frame {
     if (this.#figure.zoom) this.#picture.addEventListener("keydown", (event) => this.#press(event));
   }
 
-  /** Makes the figure anew from what is shown and draws it. */
+  /** Makes the figure again from the current selection, and draws it. */
   refresh(): void {
     this.#figure = this.make(this.context.selection.view(), this.#settings);
     this.#width = 0;
     this.fit();
   }
 
-  /** Draws where the width has changed. */
+  /** Redraws if the width has changed. */
   fit(): void {
     const width = Math.floor(this.#picture.clientWidth);
     if (width < 40 || width === this.#width) return;
@@ -85,7 +85,7 @@ export class Frame {
     this.#draw();
   }
 
-  /** Brings all that is drawn onto the page now: a printer does not wait for the next frame. */
+  /** Draws at once, because a printer does not wait for the next animation frame. */
   flush(): void {
     this.#chart?.getZr().flush();
   }
@@ -187,7 +187,7 @@ export class Frame {
     );
   }
 
-  // The data behind the picture.
+  // Table of the data behind the picture.
 
   #toggleTable(): void {
     this.#data.hidden = !this.#data.hidden;
@@ -202,7 +202,7 @@ export class Frame {
     );
   }
 
-  // The window of the time axis.
+  // Controls of the window of the time axis.
 
   #zoomButtons(): HTMLElement | null {
     if (!this.#figure.zoom) return null;
@@ -267,7 +267,7 @@ export class Frame {
     this.#recut();
   }
 
-  /** The brush was moved: the curves are cut anew, at most once a frame. */
+  /** Handles a move of the brush: curves are cut again, at most once an animation frame. */
   #zoomed(): void {
     const { range } = this.#figure;
     const zoom = (this.#chart?.getOption() as { dataZoom?: { start?: number; end?: number }[] } | undefined)
@@ -291,7 +291,7 @@ export class Frame {
   }
 }
 
-/** The key of a figure; entries that name a flow are buttons that show it alone. */
+/** Draws the key of a figure. Entries that name a flow are buttons that show it alone. */
 function drawKey(groups: readonly KeyGroup[], solo: (flow: string) => void): HTMLElement[] {
   return groups
     .filter((group) => group.entries.length > 0)
@@ -302,7 +302,7 @@ function drawKey(groups: readonly KeyGroup[], solo: (flow: string) => void): HTM
         group.label === "" ? null : h("span", { class: "group-name" }, group.label),
         ...group.entries.map((entry) => {
           const picture = h("span", { class: "sample", "aria-hidden": "true" });
-          // Made here from colours and numbers alone; names never pass through it.
+          // Safe as HTML: the text is built from colours and numbers, never from names.
           picture.innerHTML = `<svg width="26" height="12" viewBox="0 0 26 12">${sample(entry)}</svg>`;
           const { flow } = entry;
           return flow === undefined

@@ -1,4 +1,4 @@
-/** What unit an address of a metric is in, so that an expectation can be shown in ms instead of bare seconds. */
+/** Unit of a metric's address, so that an expectation is shown in ms instead of bare seconds. */
 import type { Definition } from "./report";
 
 const BY_NAME: [pattern: RegExp, unit: string][] = [
@@ -8,7 +8,10 @@ const BY_NAME: [pattern: RegExp, unit: string][] = [
   [/(^|_)bytes(_|$)/, "B"],
 ];
 
-/** The unit of `flow.voice.owd.p99`: of the definition named in it (the last that matches), else by its words. */
+/**
+ * Returns the unit of an address such as `flow.voice.owd.p99`: that of the last matching definition,
+ * otherwise by its words.
+ */
 export function unitOf(path: string, definitions: readonly Definition[]): string {
   const segments = path
     .replace(/"[^"]*"/g, "x")

@@ -1,4 +1,6 @@
-/** Every colour of the page, light and dark, and the strokes by which simulation, live, theory and paper differ. */
+/**
+ * Colours of the page, light and dark, and the strokes that distinguish simulation, live, theory and paper.
+ */
 import type { Mode } from "./report";
 
 /** The colours of one theme. */
@@ -19,8 +21,9 @@ export interface Ink {
 }
 
 /**
- * The colours of flows, equal in both themes, so that a flow keeps its colour between screen, file and paper. After Okabe and
- * Ito: told apart with any colour vision. Their yellow and black are left out, each unseen on one of the grounds.
+ * Colours of flows, equal in both themes, so that a flow keeps its colour on screen, in files and on paper.
+ * They follow Okabe and Ito and differ for any colour vision. Their yellow and black are left out, because
+ * each is invisible on one of the backgrounds.
  */
 const SERIES = ["#0f7dc2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7d858e"];
 
@@ -56,10 +59,10 @@ export const DARK: Ink = {
   series: SERIES,
 };
 
-/** How many flows can be told apart in one figure. */
+/** Number of flows that can be told apart in one figure. */
 export const COLOURS = SERIES.length;
 
-/** The modes as they are written in keys and captions. */
+/** Names of the modes in keys and captions. */
 export const MODE_NAMES: Record<Mode, string> = {
   sim: "simulation",
   live: "live",
@@ -71,8 +74,8 @@ export const MODE_NAMES: Record<Mode, string> = {
 export type Dash = readonly number[] | null;
 
 /**
- * The stroke of a mode: simulation dashed, live solid, theory dotted. Where all there is to see is of one mode there is
- * nothing to tell apart, and a solid line is the more exact picture; the key says the mode in words in either case.
+ * Returns the stroke of a mode: simulation dashed, live solid, theory dotted. If all curves are of one mode,
+ * the stroke is solid, which is drawn more exactly; the key names the mode in either case.
  */
 export function dashOf(mode: Mode, mixed: boolean): Dash {
   if (!mixed) return null;
@@ -81,7 +84,7 @@ export function dashOf(mode: Mode, mixed: boolean): Dash {
   return null;
 }
 
-/** Marks that tell further runs of one mode apart; the first has none. */
+/** Marks that distinguish further runs of one mode; the first run has none. */
 export const MARKS: readonly (string | null)[] = [
   null,
   "circle",

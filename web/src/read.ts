@@ -1,11 +1,11 @@
-/** Tolerant reading of JSON: a value of the wrong type is as if it were missing. */
+/** Tolerant reading of JSON: a value of the wrong type counts as missing. */
 
 /** A column of a series: a missing sample is null, and is drawn as a gap. */
 export type Numbers = (number | null)[];
 
 export type Raw = Record<string, unknown>;
 
-/** The fields of a value that should be a `T`: their names are checked, their contents are not known. */
+/** Fields of a value that should be a `T`: the compiler checks their names; their contents are unknown. */
 export type Fields<T> = { [name in keyof T]?: unknown };
 
 export const record = <T = Raw>(value: unknown): Fields<T> =>
@@ -26,7 +26,7 @@ export const texts = (value: unknown): string[] =>
     .filter((item) => item !== "");
 
 export function mapValues<T>(value: unknown, read: (item: unknown) => T): Record<string, T> {
-  // A flow may be called `__proto__`: entries into a bare object, never assignment by name.
+  // A flow may be called `__proto__`, so properties are not assigned by name.
   return Object.fromEntries(Object.entries(record(value)).map(([name, item]) => [name, read(item)]));
 }
 

@@ -1,9 +1,9 @@
 /**
- * The numbers a report carries, and their reading: every field may be missing, none may break the page.
+ * Data of a report, and its reading. Any field may be missing; the page must work all the same.
  *
- * The compiler checks the names of the fields that are read against the types generated from Rust
- * (`generated/lockgate.ts`). The types here hold the same numbers after reading: a missing one is null or empty. Units
- * are base SI. All statistics are computed in Rust; the page only draws.
+ * The compiler checks the names of the fields against the types generated from Rust
+ * (`generated/lockgate.ts`). The types here hold the same numbers after reading: a missing one is null or
+ * empty. Units are base SI. All statistics are computed in Rust; the page only draws.
  */
 
 import type * as wire from "./generated/lockgate";
@@ -14,13 +14,13 @@ export type { Numbers } from "./read";
 
 type Value<T> = [T] extends [Numbers] ? Numbers : [T] extends [number | null] ? number | null : T;
 
-/** A type of the data after reading: numbers may be missing. */
+/** A type of the data after reading: numbers may be null. */
 type Read<T> = { [name in keyof T]-?: Value<T[name]> };
 
-/** How a run came about; `paper` is a value printed in a publication. */
+/** Origin of a run; `paper` is a value printed in a publication. */
 export type Mode = wire.Origin;
 
-/** The statistics of one quantity by name: min, mean, std, p50 … max. */
+/** Statistics of one quantity by name: min, mean, std, p50 … max. */
 export type Spread = Record<string, number | null>;
 
 export interface FlowSummary {
@@ -41,19 +41,19 @@ export interface PortSummary {
   queues: Record<string, QueueSummary>;
 }
 
-/** One expectation with what came of it; `holds` is null where it could not be decided. */
+/** An expectation with its outcome; `holds` is null if it could not be decided. */
 export interface Expect {
   that: string;
-  /** What the scenario calls it; may be empty. */
+  /** Its name in the scenario; may be empty. */
   name: string;
-  /** The comparison as it reads: "below 0.02", with the bounds apart for formatting. */
+  /** The comparison in words, such as "below 0.02"; the bounds are separate for formatting. */
   relation: string;
   bounds: number[];
-  /** Of several runs, their mean. */
+  /** Measured value; the mean if there are several runs. */
   value: number | null;
-  /** Half the width of that mean's confidence interval. */
+  /** Half-width of the confidence interval of that mean. */
   halfWidth: number | null;
-  /** In how many of how many runs it holds by itself. */
+  /** Number of runs in which it holds by itself, and number of all runs. */
   held: number;
   runs: number;
   holds: boolean | null;
@@ -74,7 +74,7 @@ export interface Summary {
   warnings: string[];
   intervals: Record<string, Interval>;
   engine: Record<string, number | null>;
-  /** What a live run says of its own exactness: any names and values. */
+  /** Fidelity of a live run: figures by any names. */
   fidelity: Record<string, string | number | boolean | null>;
 }
 
@@ -97,7 +97,7 @@ export type TcpSeries = Read<wire.TcpSeriesData>;
 export interface Flow {
   name: string;
   series: FlowSeries;
-  /** Null where no TCP sender is known. */
+  /** Null if the flow has no known TCP sender. */
   tcp: TcpSeries | null;
   owdCdf: Points;
   iatDensity: Points;
@@ -121,7 +121,7 @@ export interface Port {
   queues: Queue[];
 }
 
-/** An event; its kind may be one that this page does not know. */
+/** An event; its kind may be unknown to this page. */
 export type Event = Omit<Read<wire.EventData>, "kind"> & { kind: string };
 
 export interface Run {
@@ -149,7 +149,7 @@ export type ExtraAxis = wire.Axis;
 export interface ExtraSeries {
   name: string;
   mode: Mode;
-  /** Numbers, or names where the axis is one of categories. */
+  /** Numbers, or names on an axis of categories. */
   x: Cell[];
   y: Numbers;
   error: Numbers;
@@ -166,7 +166,7 @@ export interface ExtraFigure {
 }
 
 export interface Report {
-  /** 0 where the page carries no report at all. */
+  /** 0 if the page has no report. */
   schema: number;
   version: string;
   generated: string;
@@ -182,11 +182,11 @@ export interface Report {
   runs: Run[];
   comparisons: Comparison[];
   figures: ExtraFigure[];
-  /** Null unless the runs are variants that are compared. */
+  /** Null unless the runs are variants of a comparison. */
   variants: Variants | null;
 }
 
-/** The newest form of the data this page knows. */
+/** Newest format of the data that this page reads. */
 export const SCHEMA = 1;
 
 const scalars = (value: unknown): Record<string, number | null> =>
@@ -417,7 +417,7 @@ function figure(value: unknown, index: number): ExtraFigure {
   };
 }
 
-/** Reads the parsed JSON of a page; whatever is missing or of the wrong type becomes empty. */
+/** Reads the parsed JSON of a page. Parts that are missing or of the wrong type become empty. */
 export function readReport(value: unknown): Report {
   const raw = record<wire.ReportData>(value);
   const topology = record<wire.Topology>(raw["topology"]);

@@ -1,32 +1,38 @@
-/** What of a report is shown: which flows, which runs, which port. Everything drawn is drawn from a `View` of it. */
+/** Selection of a report's flows, runs and port. Everything drawn is drawn from a `View`. */
 import { COLOURS } from "./palette";
 import type { Flow, Port, Report, Run } from "./report";
 
-/** A run that is shown, with its place in the report. */
+/** A shown run, with its index in the report. */
 export interface ShownRun {
   run: Run;
   index: number;
 }
 
-/** What figures are drawn from: plain data, nothing to subscribe to. */
+/** Data of all figures: plain values without subscriptions. */
 export interface View {
   report: Report;
   runs: ShownRun[];
   flows: string[];
-  /** Flows with curves that are not shown. */
+  /** Number of flows that have curves and are not shown. */
   hiddenFlows: number;
   port: string;
-  /** Whether runs of more than one mode are shown, and modes therefore need their strokes. */
+  /** Whether runs of several modes are shown, so that modes need their strokes. */
   mixed: boolean;
   slotOf(flow: string): number;
 }
 
-/** Whether a flow is the other direction of one, or the dialogue about it: those are folded until they are asked for. */
+/**
+ * Returns whether a flow is the return direction of another or its control connection. Such flows are folded
+ * by default.
+ */
 export function isFolded(flow: string): boolean {
   return /\/(return|control)$/.test(flow);
 }
 
-/** The flows that expectations name: `flow.voice.owd.p99`, and all of a group: `group.calls.owd.p99.worst`. */
+/**
+ * Returns the flows that expectations name: `flow.voice.owd.p99`, and all flows of a group:
+ * `group.calls.owd.p99.worst`.
+ */
 function expectedFlows(report: Report, names: readonly string[]): Set<string> {
   const subjects = report.runs.flatMap((run) => run.summary.expect.map((expect) => expect.that));
   const isOf = (that: string, kind: string, name: string): boolean =>
@@ -39,8 +45,8 @@ function expectedFlows(report: Report, names: readonly string[]): Set<string> {
 }
 
 /**
- * The flows with curves: those of expectations first, those that are folded last, else largest by bytes received first
- * (offered rate where the summary does not know).
+ * Returns the flows with curves: those of expectations first, folded ones last, otherwise by bytes received
+ * in descending order (by offered rate if the summary has none).
  */
 function rankFlows(report: Report): string[] {
   const bytes = new Map<string, number>();
@@ -54,7 +60,7 @@ function rankFlows(report: Report): string[] {
     }
   }
   const own = order.filter((name) => !isFolded(name));
-  // As few as can all be shown keep the order of the scenario.
+  // Few enough to show all: they keep the order of the scenario.
   if (own.length <= COLOURS) return [...own, ...order.filter(isFolded)];
   const expected = expectedFlows(report, order);
   return order
@@ -73,7 +79,7 @@ function sum(flow: Flow): number {
   return flow.series.received_bps.reduce<number>((total, value) => total + (value ?? 0), 0);
 }
 
-/** The names of all ports, the one worth looking at first: most drops, then largest backlog. */
+/** Returns the names of all ports, the most relevant first: by drops, then by largest backlog. */
 function rankPorts(report: Report): string[] {
   const weight = new Map<string, number>();
   for (const run of report.runs) {
@@ -91,7 +97,10 @@ function rankPorts(report: Report): string[] {
   return [...weight].sort((a, b) => b[1] - a[1]).map(([name]) => name);
 }
 
-/** The queues of a port in the order of its tree, each with its depth; a cycle or a lost parent does no harm. */
+/**
+ * Returns the queues of a port in the order of its tree, each with its depth. Cycles and missing parents are
+ * tolerated.
+ */
 export function treeOf<T extends { name: string; parent: string | null }>(
   queues: readonly T[],
 ): { queue: T; depth: number }[] {
@@ -115,7 +124,7 @@ export function treeOf<T extends { name: string; parent: string | null }>(
   return rows;
 }
 
-/** The queues that hold packets themselves: those without children, in the order of the tree. */
+/** Returns the leaves, which hold the packets, in the order of the tree. */
 export function leavesOf<T extends { name: string; parent: string | null }>(queues: readonly T[]): T[] {
   const rows = treeOf(queues);
   return rows.filter((row, index) => (rows[index + 1]?.depth ?? 0) <= row.depth).map((row) => row.queue);
@@ -128,7 +137,7 @@ export class Selection {
   #runs: Set<number>;
   #port: string;
   #before: Set<string> | null = null;
-  /** Flows of expectations, which are shown at first even where they would be folded. */
+  /** Flows of expectations, which are shown by default even if they are of a folded kind. */
   readonly #expected: ReadonlySet<string>;
   readonly #slots = new Map<string, number>();
   readonly #listeners: (() => void)[] = [];
@@ -143,10 +152,10 @@ export class Selection {
     this.#paint();
   }
 
-  /** What is shown at first. */
+  /** Returns the flows shown by default. */
   #first(): string[] {
     const { variants } = this.report;
-    // Of many variants one flow is told apart: that of the first metric that is of a flow.
+    // With many variants one flow is shown: that of the first metric of a flow.
     if (variants) {
       const named = (path: string): string | undefined =>
         this.ranked.find((name) =>
@@ -175,7 +184,7 @@ export class Selection {
     return this.#shown.size >= COLOURS;
   }
 
-  /** Shows exactly these flows, as many of them as there are colours. */
+  /** Shows exactly these flows, up to the number of colours. */
   showFlows(flows: readonly string[]): void {
     this.#before = null;
     this.#set(new Set(flows.slice(0, COLOURS)));
@@ -188,7 +197,7 @@ export class Selection {
     this.#set(next);
   }
 
-  /** Shows one flow alone; the second time, what was shown before. */
+  /** Shows one flow alone; at the second call, the flows that were shown before. */
   solo(flow: string): void {
     const alone = this.#shown.size === 1 && this.#shown.has(flow);
     const next = alone ? (this.#before ?? new Set(this.#first())) : new Set([flow]);
@@ -196,7 +205,7 @@ export class Selection {
     this.#set(next);
   }
 
-  /** Shows or hides a run; one is always left. */
+  /** Shows or hides a run; at least one stays visible. */
   toggleRun(index: number): void {
     if (!this.#runs.delete(index)) this.#runs.add(index);
     else if (this.#runs.size === 0) this.#runs.add(index);
@@ -230,7 +239,7 @@ export class Selection {
     this.#changed();
   }
 
-  /** A flow keeps its colour as long as it is shown; new ones take the first that is free. */
+  /** Assigns colours: a flow keeps its colour while it is shown; new ones take the first free colour. */
   #paint(): void {
     for (const flow of [...this.#slots.keys()])
       if (!this.#shown.has(flow) && this.ranked.length > COLOURS) this.#slots.delete(flow);
@@ -249,12 +258,12 @@ export class Selection {
   }
 }
 
-/** The flow of this name in a run, if it has curves. */
+/** Returns the flow of this name in a run, if it has curves. */
 export function flowOf(run: Run, name: string): Flow | undefined {
   return run.flows.find((flow) => flow.name === name);
 }
 
-/** The port of this name in a run. */
+/** Returns the port of this name in a run. */
 export function portOf(run: Run, name: string): Port | undefined {
   return run.ports.find((port) => port.name === name);
 }

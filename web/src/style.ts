@@ -1,4 +1,7 @@
-/** How a curve of one flow in one run looks: colour by flow, stroke by mode, a mark for further runs of one mode. */
+/**
+ * Style of a curve of one flow in one run: colour by flow, stroke by mode, and a mark for further runs of one
+ * mode.
+ */
 
 import type { KeyEntry, KeyGroup } from "./figure";
 import { type Dash, dashOf, type Ink, MARKS, MODE_NAMES } from "./palette";
@@ -9,21 +12,23 @@ export interface Style {
   colour: string;
   dash: Dash;
   mark: string | null;
-  /** Where on a curve its marks stand, 0 to 1 of their spacing: those of several runs do not cover each other. */
+  /**
+   * Offset of the marks along a curve, 0 to 1 of their spacing, so that those of several runs do not overlap.
+   */
   phase: number;
 }
 
-/** Whether runs take the colours: there is a single flow, so its colour would tell nothing. */
+/** Returns whether colours stand for runs, because there is only a single flow. */
 const byRun = (view: View): boolean => view.flows.length <= 1 && view.runs.length > 1;
 
-/** The place of a run among those of its mode. */
+/** Returns the index of a run among those of its mode. */
 function ordinal(view: View, shown: ShownRun): number {
   return view.report.runs.slice(0, shown.index).filter((run) => run.mode === shown.run.mode).length;
 }
 
 export function styleOf(view: View, ink: Ink, shown: ShownRun, flow: string): Style {
   const slot = byRun(view) ? shown.index : view.slotOf(flow);
-  // When the colours begin again, the marks are shifted by one: no two of many runs look alike.
+  // When the colours start again, the marks are shifted by one, so that no two runs look alike.
   const place = ordinal(view, shown);
   const mark = byRun(view) ? place + Math.floor(place / ink.series.length) : place;
   return {
@@ -34,28 +39,28 @@ export function styleOf(view: View, ink: Ink, shown: ShownRun, flow: string): St
   };
 }
 
-/** `fifo (simulation)`; the mode alone where that is the label. */
+/** Returns the name of a run: `fifo (simulation)`; only the mode if that is the label. */
 export function runName({ label, mode }: Pick<Run, "label" | "mode">): string {
   const name = MODE_NAMES[mode];
   return label === mode || label === name ? name : `${label} (${name})`;
 }
 
-/** A run in a key: a variant by its values, which are all simulated or all live. */
+/** Returns a run's name in a key. A variant is named by its values, because all variants are of one mode. */
 const keyName = (view: View, { run }: ShownRun): string => (view.report.variants ? run.label : runName(run));
 
-/** What tells a run from the others beside a row's name: nothing where it is alone, its label where labels differ. */
+/** Returns a run's name beside that of a row: empty for a single run, its label if labels differ. */
 export function runShort(view: View, shown: ShownRun): string {
   if (view.runs.length <= 1) return "";
   const labels = new Set(view.runs.map(({ run }) => run.label));
   return labels.size === view.runs.length ? shown.run.label : runName(shown.run);
 }
 
-/** `voice`, or `voice, fifo (simulation)` where several runs are shown. */
+/** Returns the name of a curve: `voice`, or `voice, fifo (simulation)` if several runs are shown. */
 export function curveName(view: View, shown: ShownRun, flow: string): string {
   return view.runs.length > 1 ? `${flow}, ${keyName(view, shown)}` : flow;
 }
 
-/** The key every figure of flows carries: the flows by colour, the runs by stroke. */
+/** Returns the key of figures of flows: flows by colour, runs by stroke. */
 export function flowKey(view: View, ink: Ink): KeyGroup[] {
   const groups: KeyGroup[] = [];
   const alone = byRun(view);
@@ -68,7 +73,7 @@ export function flowKey(view: View, ink: Ink): KeyGroup[] {
       flow,
     })),
   });
-  // A run that is alone is named in the title of the page, and in a file by its configuration.
+  // A single run is named in the page's title, and in a file by its configuration.
   if (view.runs.length > 1) {
     groups.push({
       label: view.report.variants ? "Variant" : "Run",

@@ -1,37 +1,40 @@
-/** Tables: sorted by their headings, copied as CSV in base units, long ones cut with a word of how much is hidden. */
+/**
+ * Tables: sortable by their headings, copied as CSV in base units; long ones are cut, with the number of
+ * hidden rows.
+ */
 import { toCsv } from "./csv";
 import { copyText, h } from "./dom";
 import { columnScale, NONE, plural, significant, THIN } from "./format";
 import type { Cell } from "./report";
 
-/** One column: its heading, and how a raw value is read. */
+/** A column: its heading, and the formatting of its raw values. */
 export interface Column {
   title: string;
-  /** The name in CSV, with its unit in it; the title where there is none. */
+  /** Heading in CSV, with the unit; the title by default. */
   csv?: string;
-  /** A number's unit; undefined for texts. */
+  /** Unit of numbers; undefined for texts. */
   unit?: string;
-  /** Columns of one group, which have one unit, are in the same prefix: percentiles are read across. */
+  /** Group of columns that have one unit and share a prefix, such as percentiles, which are read across. */
   group?: string;
   hint?: string;
-  /** Left out on paper, where a wide table has no room. */
+  /** True if left out on paper, which has no room for a wide table. */
   secondary?: boolean;
-  /** Draws the cell where a text will not do. */
+  /** Draws a cell that is not plain text. */
   draw?: (value: Cell, row: number) => Node | string;
 }
 
 export interface TableRequest {
-  /** What the rows are, for the buttons and for screen readers: "flows". */
+  /** Name of the rows, for buttons and screen readers, such as "flows". */
   name: string;
   columns: Column[];
   rows: Cell[][];
-  /** Rows shown at first; the rest on demand. */
+  /** Number of rows shown at first; the rest is shown on demand. */
   limit?: number;
-  /** Whether there is a field that keeps the rows of which some text contains what is typed. */
+  /** Whether a filter field is shown, which keeps the rows with a text that contains the input. */
   filter?: boolean;
 }
 
-/** -1, 0 or 1 in ascending order; what is missing goes last in either direction. */
+/** Compares two cells; missing values come last in either direction. */
 export function compareCells(a: Cell, b: Cell, ascending: boolean): number {
   if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1;
   const order =
@@ -69,7 +72,7 @@ class SortedTable {
     if (unit === undefined)
       return (value) => (value === null ? NONE : typeof value === "number" ? significant(value, 4) : value);
     const { factor } = columnScale(this.#scaled(index), unit);
-    // Counts stay whole; measures keep their digits, so that a column can be read down.
+    // Counts stay whole; measured values keep their digits, so that columns align.
     const fractional = unit !== "";
     return (value) =>
       typeof value === "number" ? significant(value / factor, 3, fractional) : value === null ? NONE : value;
@@ -82,7 +85,7 @@ class SortedTable {
     });
   }
 
-  /** The numbers that share the prefix of a column. */
+  /** Returns the numbers that share the prefix of a column. */
   #scaled(index: number): (number | null)[] {
     const { columns } = this.request;
     const group = columns[index]?.group;
@@ -165,7 +168,7 @@ class SortedTable {
       },
       "More columns →",
     );
-    // What is cut off at the right is said: the edge fades, and a button goes there.
+    // If the table is cut off at the right, its edge fades and a button scrolls there.
     const measure = (): void => {
       beyond.hidden = scroll.scrollWidth - scroll.clientWidth - scroll.scrollLeft < 8;
       scroll.classList.toggle("cut", !beyond.hidden);

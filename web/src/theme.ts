@@ -1,4 +1,4 @@
-/** Light, dark, or as the system has it; and light while printing. */
+/** Theme: light, dark, or that of the system; light while printing. */
 import { DARK, type Ink, LIGHT } from "./palette";
 
 export type Wish = "system" | "light" | "dark";
@@ -44,13 +44,13 @@ export class Theme {
     this.#listeners.push(listener);
   }
 
-  /** Goes to the other of light and dark, as seen now. */
+  /** Switches between light and dark, from the one now visible. */
   toggle(): void {
     this.#wish = this.ink.name === "dark" ? "light" : "dark";
     try {
       localStorage.setItem(KEY, this.#wish);
     } catch {
-      // A page from a disk may have no storage: the choice then lasts as long as the page.
+      // A page opened from a disk may have no storage: the choice then lasts until the page is closed.
     }
     this.#changed();
   }

@@ -1,4 +1,4 @@
-/** The box at the pointer: a small table, built of elements so that no name is ever read as HTML. */
+/** Tooltip: a small table at the pointer, built of elements so that names are never parsed as HTML. */
 import { h } from "./dom";
 
 export interface TipRow {
@@ -6,7 +6,9 @@ export interface TipRow {
   cells: string[];
 }
 
-/** A heading, the names of the columns, and the rows; a row without a colour is a heading within. */
+/**
+ * Returns a tooltip: a heading, the names of the columns, and rows; a row without a colour is a subheading.
+ */
 export function tip(
   heading: string,
   columns: readonly string[],

@@ -1,4 +1,7 @@
-/** Variants that are compared: their variables, every metric over the seeds, and the fronts; read from the page's data. */
+/**
+ * Variants of a comparison: their variables, every metric over the seeds, and the fronts, read from the
+ * page's data.
+ */
 
 import { shortened } from "./format";
 import type * as wire from "./generated/lockgate";
@@ -8,17 +11,19 @@ export interface Variable {
   name: string;
   unit: string;
   values: string[];
-  /** The values as numbers in the unit; empty where they are words. */
+  /** Values as numbers in the unit; empty for words. */
   numbers: number[];
 }
 
 export interface Variant {
   label: string;
-  /** Index of its value in each variable. */
+  /** For each variable, the index of its value. */
   values: number[];
 }
 
-/** What a variant's difference from the reference is; `best` and `reference` are the two it may be itself. */
+/**
+ * Standing of a variant's difference from the reference; `best` and `reference` are the variants themselves.
+ */
 export type Standing = "best" | "reference" | "same" | "differs" | "unknown";
 
 export interface VariantValues {
@@ -85,7 +90,7 @@ function metric(value: unknown): VariantMetric {
   };
 }
 
-/** Reads the variants; null where the page has none, or they do not fit together. */
+/** Reads the variants; null if the page has none, or if they are inconsistent. */
 export function readVariants(value: unknown): Variants | null {
   const raw = record<wire.Variants>(value);
   const variables = list(raw["variables"]).map((item): Variable => {
@@ -114,12 +119,12 @@ export function readVariants(value: unknown): Variants | null {
   return { variables, variants, seeds: list(raw["seeds"]).length, metrics, fronts };
 }
 
-/** An address as axes name it: without the kind of its subject, which the rest tells. */
+/** Returns an address as axes show it, without the kind of its subject, which the rest implies. */
 export function metricName(path: string, most = 44): string {
   return shortened(path.replace(/^(flow|group)\./, ""), most);
 }
 
-/** The variables with more than one value. */
+/** Returns the variables with more than one value. */
 export function varying(data: Variants): { variable: Variable; index: number }[] {
   return data.variables
     .map((variable, index) => ({ variable, index }))

@@ -1,4 +1,7 @@
-/** Delay in a box a flow and run: the quartiles, whiskers to the 5th and 95th percentile, the mean as a diamond. */
+/**
+ * Delay as a box for each flow and run: quartiles, whiskers to the 5th and 95th percentile, and the mean as a
+ * diamond.
+ */
 import type { EChartsOption } from "echarts";
 import { extent, pointed, variantsWantLog, wantsLog, xAxis } from "../axis";
 import { base, tooltip } from "../chart";

@@ -1,4 +1,4 @@
-/** Curves over a value: what the distribution functions, the densities and the extra figures have in common. */
+/** Curves over a value: the common part of distribution functions, densities and the figures of a report. */
 import type { EChartsOption } from "echarts";
 import { type Extent, extent, pointed, xAxis, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
@@ -8,27 +8,27 @@ import type { Dash, Ink } from "../palette";
 import type { Numbers } from "../report";
 import { type TipRow, tip } from "../tooltip";
 
-/** More points than any screen has columns are reduced to their extremes. */
+/** Number of buckets to which more points are reduced, because no screen has more columns. */
 const BUCKETS = 1000;
 
 export interface Curve {
   name: string;
   x: Numbers;
   y: Numbers;
-  /** Half-widths about y, where there are any. */
+  /** Half-widths around y, if any. */
   error?: Numbers;
   colour: string;
   dash: Dash;
   mark: string | null;
-  /** Where the few marks of a line stand, 0 to 1 of their spacing. */
+  /** Offset of the marks along a line, 0 to 1 of their spacing. */
   phase?: number;
-  /** Marks in outline, so that what lies below is seen; filled with this colour. */
+  /** Fill colour of marks in outline, so that the curves below stay visible. */
   hollow?: string;
-  /** Higher lies above. */
+  /** Drawing order: higher ones are on top. */
   level?: number;
-  /** Points alone, without a line between them. */
+  /** True for points without a line between them. */
   points?: boolean;
-  /** A mark on every point, not only a few to tell lines apart. */
+  /** True for a mark on every point, not only on the few that tell lines apart. */
   allMarked?: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface Axis {
   zero?: boolean;
 }
 
-/** The option of a chart of curves on two continuous axes. */
+/** Returns the option of a chart of curves on two continuous axes. */
 export function curvesOption(ink: Ink, curves: readonly Curve[], x: Axis, y: Axis): EChartsOption {
   const xs = extent(
     curves.map((curve) => curve.x),
@@ -97,7 +97,7 @@ function seriesOf(curve: Curve, xLog: boolean, yLog: boolean): object[] {
       type: "line",
       name: curve.name,
       data,
-      // A single point has no line to be seen by.
+      // A single point has no visible line.
       showSymbol: data.length === 1,
       silent: true,
       z: curve.level ?? 2,
@@ -128,7 +128,7 @@ function seriesOf(curve: Curve, xLog: boolean, yLog: boolean): object[] {
   return series;
 }
 
-/** A vertical stroke with a foot at either end. */
+/** Returns a vertical stroke with a foot at either end. */
 export function footed(x: number, low: number, high: number, stroke: string): object {
   const line = (x1: number, y1: number, x2: number, y2: number): object => ({
     type: "line",
@@ -141,7 +141,7 @@ export function footed(x: number, low: number, high: number, stroke: string): ob
   };
 }
 
-/** One at every point of a curve that has a half-width. */
+/** Returns an error bar for every point of a curve that has a half-width. */
 function errorBars(curve: Curve): object {
   return {
     type: "custom",
@@ -165,7 +165,10 @@ function errorBars(curve: Curve): object {
   };
 }
 
-/** The value of a curve at x: of the last point not beyond it, on curves that do not decrease in x. */
+/**
+ * Returns the value of a curve at x: that of the last point not beyond it. The x of the curve must not
+ * decrease.
+ */
 function valueAt(curve: Curve, x: number): number | null {
   const after = lowerBound(curve.x, x);
   const index = curve.x[after] === x ? after : after - 1;
@@ -184,7 +187,7 @@ function tipOf(parameters: unknown, curves: readonly Curve[], x: Axis, y: Axis):
   return tip(`${x.name}: ${pointed(at, x.unit)}`, [], rows);
 }
 
-/** All points of some curves as a table in base units. */
+/** Returns all points of some curves as a table in base units. */
 export function curvesTable(curves: readonly Curve[], x: string, y: string): Table {
   const errors = curves.some((curve) => curve.error && curve.error.length > 0);
   return {

@@ -1,4 +1,4 @@
-/** How delay and gaps are distributed: CDF, CCDF on a logarithmic axis, and the density of inter-arrival times. */
+/** Distributions of delay and gaps: CDF, CCDF on a logarithmic axis, and density of inter-arrival times. */
 import { extent, variantsWantLog, wantsLog } from "../axis";
 import { axisChoice, type Figure, hiddenNote, type Settings } from "../figure";
 import type { Ink } from "../palette";
@@ -30,7 +30,7 @@ interface Request {
   x: Omit<Axis, "log">;
   y: Axis;
   column: string;
-  /** Logarithmic whatever the data say. */
+  /** True for a logarithmic axis, whatever the data. */
   log?: boolean;
 }
 
@@ -79,7 +79,7 @@ export function ccdfFigure(view: View, settings: Settings): Figure {
     empty: "No delay distribution was recorded.",
     pick: (flow) => ({
       x: flow.owdCdf.x,
-      // The difference of two rounded numbers: what is left below 1e-9 is rounding, not tail.
+      // The difference of two rounded numbers: below 1e-9 it is rounding error, not the tail.
       y: flow.owdCdf.y.map((value) => (value === null || 1 - value < 1e-9 ? null : 1 - value)),
     }),
     x: { name: "One-way delay", unit: "s", zero: false },

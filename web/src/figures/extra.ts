@@ -1,4 +1,4 @@
-/** The figures a report brings along: reproductions of a paper's figures, sweeps, bounds. */
+/** Figures that a report contains as data: reproductions of a paper's figures, sweeps, bounds. */
 import type { EChartsOption } from "echarts";
 import { axisLook, extent, pointed, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
@@ -14,8 +14,8 @@ const HEIGHT = 320;
 const PAPER_MARKS = ["diamond", "triangle", "rect", "circle"];
 
 /**
- * Series of one name in several modes are one thing measured several ways: they share a colour. Where there is but one
- * name the colours are free to tell the modes apart as well.
+ * Series of one name in several modes are the same quantity, measured in several ways, and share a colour. If
+ * there is only one name, the colours distinguish the modes too.
  */
 function colourOf(figure: ExtraFigure, ink: Ink, series: ExtraSeries): string {
   const names = [...new Set(figure.series.map((item) => item.name))];
@@ -124,7 +124,10 @@ export function extraFigure(figure: ExtraFigure, settings: Settings): Figure {
 const column = (axis: ExtraAxis, otherwise: string): string =>
   [axis.label || otherwise, axis.unit === "" ? "" : `[${axis.unit}]`].filter((part) => part !== "").join(" ");
 
-/** A bar has an outline where a line has a stroke: simulation dashed and pale, live full, theory dotted and empty. */
+/**
+ * Returns the style of a bar, whose outline corresponds to a line's stroke: simulation dashed and pale, live
+ * full, theory dotted and empty.
+ */
 function barLook(curve: Curve): object {
   if (curve.dash === null) return { color: curve.colour };
   return {
@@ -135,7 +138,10 @@ function barLook(curve: Curve): object {
   };
 }
 
-/** Half-widths on bars: each stands over its own bar, whose place within the group is computed as the chart does. */
+/**
+ * Draws half-widths on bars, each over its own bar. A bar's position within its group is computed as the
+ * chart library computes it.
+ */
 function barErrors(
   figure: ExtraFigure,
   ink: Ink,

@@ -1,4 +1,7 @@
-/** Two metrics of all variants against each other, and the Pareto front: those that no other beats in both. */
+/**
+ * Two metrics of all variants against each other, with the Pareto front: variants that no other beats in
+ * both.
+ */
 import type { EChartsOption } from "echarts";
 import { extent, pointed, variantsWantLog, xAxis, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
@@ -142,7 +145,7 @@ function option({ data, x, y, points }: Request, { ink, width, log }: Look): ECh
           },
           label: {
             show: points.length <= 40 || point.on,
-            // Neighbours have their numbers on different sides.
+            // Neighbours have their labels on different sides.
             position: ["right", "top", "left", "bottom"][point.at % 4],
             distance: 4,
             formatter: String(point.at + 1),
@@ -156,7 +159,7 @@ function option({ data, x, y, points }: Request, { ink, width, log }: Look): ECh
   } as EChartsOption;
 }
 
-/** The intervals of both metrics. */
+/** Returns the intervals of both metrics as crosses. */
 function crosses(points: readonly Point[], ink: Ink): object {
   return {
     type: "custom",

@@ -1,4 +1,6 @@
-/** A heat map of a metric over two numeric variables; the best cell is framed, and every cell says its value. */
+/**
+ * A heat map of a metric over two numeric variables. The best cell is framed, and every cell shows its value.
+ */
 import { svg } from "../dom";
 import type { Figure } from "../figure";
 import { columnScale, quantity, shortened, significant, slug } from "../format";
@@ -17,14 +19,14 @@ interface Cell {
 }
 
 interface Grid {
-  /** Names of the variables and their values, ascending. */
+  /** Names of the variables, and their values in ascending order. */
   x: { name: string; values: string[] };
   y: { name: string; values: string[] };
   cells: Cell[];
   range: readonly [number, number];
 }
 
-/** Two variables whose values are all numbers; null where there are fewer. */
+/** Returns the grid of two variables whose values are all numbers; null if there are fewer. */
 export function gridOf(data: Variants, metric: VariantMetric): Grid | null {
   const [x, y] = varying(data).filter(({ variable }) => variable.numbers.length > 1);
   if (!x || !y) return null;
@@ -92,7 +94,7 @@ export function heatFigure(data: Variants, metric: VariantMetric, grid: Grid): F
   };
 }
 
-/** A colour between the ground and the accent. */
+/** Returns a colour between the background and the accent. */
 function mixed(ink: Ink, part: number): string {
   const parts = (colour: string): number[] =>
     [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
@@ -126,7 +128,7 @@ function draw(
     more: Record<string, string | number> = {},
   ): SVGElement =>
     svg("text", { x, y, "text-anchor": "middle", "font-size": 11, fill: ink.text, ...more }, words);
-  // The least value of the vertical variable is at the bottom, as on an axis.
+  // The smallest value of the vertical variable is at the bottom, as on an axis.
   const top = (row: number): number => 6 + ROW * (grid.y.values.length - 1 - row);
   const fits = size >= LETTER * 4;
   const cells = grid.cells.map((cell) => {

@@ -1,4 +1,7 @@
-/** A metric of all variants: the mean with its 95 % interval, over the values of the seeds; the best is marked. */
+/**
+ * A metric of all variants: the mean over the seeds with its 95 % interval, and the values of the seeds; the
+ * best is marked.
+ */
 import type { EChartsOption } from "echarts";
 import { extent, pointed, variantsWantLog, xAxis } from "../axis";
 import { base, tooltip } from "../chart";
@@ -16,7 +19,7 @@ import {
 } from "../variants";
 import { labelWidth, type RowLabel, rowAxis } from "./rows";
 
-/** The look of a standing: the shape of the mark, and whether it is filled. */
+/** Style of each standing: the shape of the mark, and whether it is filled. */
 const LOOKS: Record<Standing, { mark: string; filled: boolean; words: string }> = {
   best: { mark: "diamond", filled: true, words: "best" },
   reference: { mark: "rect", filled: true, words: "compared with" },
@@ -27,10 +30,10 @@ const LOOKS: Record<Standing, { mark: string; filled: boolean; words: string }> 
 
 export const standingWords = (standing: Standing): string => LOOKS[standing].words;
 
-/** The colour of a variant, as its curves have it. */
+/** Returns the colour of a variant, the same as that of its curves. */
 export const variantColour = (ink: Ink, at: number): string => ink.series[at % ink.series.length] as string;
 
-/** `1  fifo 95%`: the number is that of the table, and of the points of fronts. */
+/** Returns row labels such as `1  fifo 95%`. The number is that of the table and of the points of fronts. */
 function rowsOf(data: Variants): RowLabel[] {
   return data.variants.map((variant, at) => {
     const words = variant.values.map((value, index) => data.variables[index]?.values[value] ?? "");
@@ -157,7 +160,7 @@ function option(data: Variants, metric: VariantMetric, { ink, width, log }: Look
   } as EChartsOption;
 }
 
-/** The intervals, as strokes with feet. */
+/** Returns the intervals as strokes with feet. */
 function horizontalBars(
   ink: Ink,
   shown: readonly { values: VariantValues; at: number }[],

@@ -1,4 +1,4 @@
-/** A map of rows over time, the worst first: which member suffers, and when, is seen at once. */
+/** A map of rows over time, the worst row first, which shows at a glance which member suffers and when. */
 import { svg } from "../dom";
 import type { Figure } from "../figure";
 import { quantity, shortened } from "../format";
@@ -9,10 +9,10 @@ const ROW = 11;
 const HEAD = 8;
 const FOOT = 34;
 const LETTER = 6.2;
-/** Steps of the colour, from the least to the greatest value. */
+/** Steps of the colour, from the smallest to the largest value. */
 const STEPS = 8;
 
-/** The least positive and the greatest value of a figure; null for a figure without values. */
+/** Returns the smallest positive and the largest value of a figure; null if it has no values. */
 function extremes(figure: ExtraFigure): readonly [number, number] | null {
   let [low, high] = [Infinity, 0];
   for (const series of figure.series) {
@@ -25,7 +25,7 @@ function extremes(figure: ExtraFigure): readonly [number, number] | null {
   return high > 0 ? [low, high] : null;
 }
 
-/** How much of the strong colour a value gets, from 0 to 1, by its logarithm. */
+/** Returns the strength of a value's colour, from 0 to 1, on a logarithmic scale. */
 function strength(value: number, [low, high]: readonly [number, number]): number {
   if (value <= 0) return 0;
   const span = Math.log(high / low);
@@ -64,7 +64,7 @@ export function mapFigure(figure: ExtraFigure): Figure {
   };
 }
 
-/** The colour of a strength: between the ground and the colour of what is bad. */
+/** Returns the colour of a strength: between the background and the colour of bad values. */
 function mixed(ink: Ink, part: number): string {
   const parts = (colour: string): number[] =>
     [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));

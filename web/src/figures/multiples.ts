@@ -10,7 +10,7 @@ import { metricName, type Variable, type VariantMetric, type Variants, varying }
 import { footed } from "./curves";
 
 const PANEL = 190;
-/** More panels are a wall. */
+/** Largest number of panels; more would be unreadable. */
 const MOST = 16;
 
 interface Point {
@@ -28,12 +28,15 @@ interface Panel {
 interface Request {
   data: Variants;
   metric: VariantMetric;
-  /** Variable on the horizontal axis, and the one that the panels differ by. */
+  /** Variable of the horizontal axis, and the one by which the panels differ. */
   x: { variable: Variable; index: number };
   by: { variable: Variable; index: number };
 }
 
-/** Two variables of a comparison: the numeric one, or the one with more values, is the horizontal axis. */
+/**
+ * Chooses two variables of a comparison. The numeric one, or the one with more values, is the horizontal
+ * axis.
+ */
 export function pairOf(data: Variants): Pick<Request, "x" | "by"> | null {
   const [first, second] = varying(data);
   if (!first || !second) return null;
@@ -129,7 +132,7 @@ function option(request: Request, panels: readonly Panel[], look: Look): ECharts
   const name = (at: number): object => ({
     ...horizontal,
     gridIndex: at,
-    // The axis is named under the last row only.
+    // Only the bottom row has axis titles.
     ...(at + columns >= panels.length ? {} : { name: "" }),
   });
   return {

@@ -1,13 +1,16 @@
-/** Queues of the chosen port in figures: which are drawn, and in which colours. */
+/** Selection and colours of the chosen port's queues in figures. */
 import { extent } from "../axis";
 import type { Ink } from "../palette";
 import type { Queue } from "../report";
 import { leavesOf, portOf, type View } from "../selection";
 
-/** More queues than this in one port cannot be told apart. */
+/** Largest number of queues of a port that can be told apart. */
 const QUEUES = 7;
 
-/** The queues of the chosen port that are drawn: leaves in the order of the tree, the fullest where there are too many. */
+/**
+ * Returns the queues of the chosen port to draw: leaves in the order of the tree or, if they are too many,
+ * the fullest.
+ */
 export function queuesOf(view: View): { shown: string[]; all: number } {
   const queues = new Map<string, { queue: Queue; peak: number }>();
   for (const { run } of view.runs) {
@@ -29,7 +32,7 @@ export function queuesOf(view: View): { shown: string[]; all: number } {
   return { shown: names.filter((name) => fullest.has(name)), all: names.length };
 }
 
-/** A queue takes the colour of the flow it is named after, else one that no flow has. */
+/** Returns the colours of queues: that of the flow with the same name, otherwise one that no flow has. */
 export function queueColours(view: View, queues: readonly string[], ink: Ink): Map<string, string> {
   const taken = new Set(queues.filter((name) => view.flows.includes(name)).map((name) => view.slotOf(name)));
   const flows = new Set(view.flows.map((name) => view.slotOf(name)));

@@ -1,17 +1,22 @@
-/** One line a flow and run, with its label at the left: what boxes, splits and drops have in common. */
+/**
+ * Rows of a figure, one for each flow and run, with a label at the left: shared by boxes, splits and drops.
+ */
 import { format } from "echarts/core";
 import { axisLook } from "../axis";
 import { FONT } from "../chart";
 import { shortened } from "../format";
 import type { Ink } from "../palette";
 
-/** The first and the second part of a line's label; the first is left out where it repeats the line above. */
+/** The two parts of a row's label; the first is left out if it repeats the row above. */
 export interface RowLabel {
   first: string;
   second: string;
 }
 
-/** How many letters of each part fit side by side: all of both where they do, else the second part gives way first. */
+/**
+ * Returns how many letters of each part fit side by side: all if possible, otherwise the second part is
+ * shortened first.
+ */
 export function shares(letters: number, rows: readonly RowLabel[]): { first: number; second: number } {
   const longest = (part: keyof RowLabel): number =>
     rows.reduce((most, row) => Math.max(most, row[part].length), 0);
@@ -21,22 +26,22 @@ export function shares(letters: number, rows: readonly RowLabel[]): { first: num
   return { first: Math.max(4, kept), second: Math.max(4, letters - 2 - kept) };
 }
 
-/** Between a label and its axis, and before the label. */
+/** Pixels between a label and its axis, and before the label. */
 const BESIDE = 14;
 
-/** Width of a row's label and how many letters it has, as the reader's font has them. */
+/** Returns the width of a row's label in the reader's font, and its number of letters. */
 function measured(row: RowLabel): { width: number; letters: number } {
   const text = row.second === "" ? row.first : `${row.first}  ${row.second}`;
   return { width: format.getTextRect(text, `12px ${FONT}`).width, letters: text.length };
 }
 
-/** How much room the labels take at this width. */
+/** Returns the width that the labels take in a figure of this width. */
 export function labelWidth(width: number, rows: readonly RowLabel[]): number {
   const longest = rows.reduce((most, row) => Math.max(most, measured(row).width), 0);
   return Math.min(Math.max(60, longest + BESIDE), width * 0.42, 300);
 }
 
-/** The vertical axis of names, from the top down. */
+/** Returns the vertical axis of names, from the top down. */
 export function rowAxis(ink: Ink, rows: readonly RowLabel[], room: number): object {
   const all = rows.map(measured);
   const cut = all.some(({ width }) => width > room - BESIDE);

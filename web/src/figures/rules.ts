@@ -1,10 +1,10 @@
-/** Rules of a figure over time: the events of its runs. */
+/** Rules (vertical lines) of a figure over time: the events of its runs. */
 import { eventText } from "../events";
 import { significant } from "../format";
 import type { Event } from "../report";
 import type { ShownRun, View } from "../selection";
 
-/** More rules than this are not labelled. */
+/** Largest number of rules that are labelled. */
 export const LABELLED = 24;
 
 export interface Rule extends Event {
@@ -12,7 +12,10 @@ export interface Rule extends Event {
   run: ShownRun;
 }
 
-/** The events with a time, in its order; the same event at about the same time in several runs is one rule. */
+/**
+ * Returns the events with a time, in its order. The same event at about the same time in several runs is one
+ * rule.
+ */
 export function rulesOf(view: View): Rule[] {
   const seen = new Map<string, number>();
   const near = Math.max(
@@ -32,7 +35,7 @@ export function rulesOf(view: View): Rule[] {
     });
 }
 
-/** The events in one text, for a file that has no list beside it. */
+/** Returns the events in one text, for a file, which has no list of events beside it. */
 export function asideOf(rules: readonly Rule[]): string {
   if (rules.length === 0 || rules.length > LABELLED) return "";
   return `Events: ${rules.map((rule) => `at ${significant(rule.at_s, 6)} s ${eventText(rule)}`).join("; ")}.`;

@@ -1,4 +1,6 @@
-/** TCP senders over time: window and what is in flight over round-trip time and timeout over repetitions. */
+/**
+ * TCP senders over time: window and data in flight, above round-trip time and timeout, above retransmissions.
+ */
 import { pointed } from "../axis";
 import { nearest } from "../decimate";
 import { axisChoice, type Figure, hiddenNote, type Settings, type Table } from "../figure";
@@ -10,7 +12,7 @@ import type { TipRow } from "../tooltip";
 import { asideOf } from "./rules";
 import { type Curve, duration, type Panel, STRIP, TimeDrawing } from "./time";
 
-/** Whether any flow of the report has a sender that was observed. */
+/** Returns whether the report has an observed TCP sender. */
 export function hasSenders(report: Report): boolean {
   return report.runs.some((run) => run.flows.some((flow) => flow.tcp !== null));
 }

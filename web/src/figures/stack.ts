@@ -1,4 +1,4 @@
-/** Stacked bars, one a line: where the delay of a flow comes from, and why a queue dropped. */
+/** Stacked bars, one for each row: the parts of a flow's delay, and the reasons of a queue's drops. */
 import type { EChartsOption } from "echarts";
 import { extent, pointed, xAxis } from "../axis";
 import { base, tooltip } from "../chart";
@@ -14,7 +14,7 @@ interface Row extends RowLabel {
   parts: (number | null)[];
 }
 
-/** The order of colours within a bar: neighbours far apart in lightness as well as in hue. */
+/** Order of colours within a bar: neighbours differ much in lightness and in hue. */
 const SLOTS = [0, 4, 2, 1, 3, 5, 6];
 
 function stackOption(
@@ -104,7 +104,7 @@ export function splitFigure(view: View): Figure {
   };
 }
 
-/** More lines than this are a wall; the table has them all. */
+/** Largest number of rows drawn; the table has all of them. */
 const MOST = 24;
 
 export function dropsFigure(view: View): Figure {

@@ -3,7 +3,7 @@ import type { Table } from "../figure";
 import type { Cell, Numbers } from "../report";
 import { flowOf, portOf, type View } from "../selection";
 
-/** A row for each interval of each chosen flow, and of each of these queues. */
+/** Returns a row for each interval of each chosen flow, and of each of these queues. */
 export function timeTable(view: View, queues: readonly string[]): Table {
   const columns = [
     "run",

@@ -1,4 +1,7 @@
-/** The record of a run over time: rate over delay over queue length over loss on one axis, with every change as a rule. */
+/**
+ * The record of a run over time: rate, delay, queue length and loss over one time axis, with every change as
+ * a rule.
+ */
 import type { EChartsOption } from "echarts";
 import { axisLook, extent, pointed, tickFormatter, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
@@ -17,18 +20,21 @@ import { timeTable } from "./time-table";
 
 const LEFT = 58;
 const RIGHT = 22;
-/** The height of the strip with the brush, which a still picture does without. */
+/** Height in pixels of the strip with the brush, which a still picture does not have. */
 export const STRIP = 42;
-/** Points of a curve drawn at most (two a bucket); a spike survives any reduction. */
+/** Largest number of buckets of a curve; each keeps its extremes, so that no spike is lost. */
 const BUCKETS = 900;
-/** Pixels between two points of a rate at least: means over several intervals are readable where single ones are all spikes. */
+/**
+ * Least distance in pixels between two points of a rate: means over several intervals are readable, single
+ * ones are all spikes.
+ */
 const MEAN = 14;
 export interface Panel {
   name: string;
   unit: string;
   height: number;
   log: boolean;
-  /** Rates: drawn as means over several intervals. */
+  /** True for rates, which are drawn as means over several intervals. */
   mean?: boolean;
 }
 
@@ -141,7 +147,7 @@ export class TimeDrawing {
     readonly range: readonly [number, number],
   ) {
     this.rules = rulesOf(view);
-    // Labels of rules have a line of their own above the first axis.
+    // A line above the first axis is reserved for the labels of rules.
     let top = this.rules.length > 0 ? 38 : 24;
     for (const panel of panels) {
       this.#tops.push(top);
@@ -195,7 +201,7 @@ export class TimeDrawing {
     } as EChartsOption;
   }
 
-  /** The strip below the axis with its brush, and the wheel with Ctrl held over the panels. */
+  /** Returns the strip below the axis with its brush, and zooming by Ctrl and the wheel over the panels. */
   #brush(ink: Ink, width: number): object[] {
     return [
       {
@@ -238,14 +244,14 @@ export class TimeDrawing {
     ];
   }
 
-  /** The window alone, without the means to change it: for a file. */
+  /** Returns a still picture of a window, for a file. */
   still(ink: Ink, width: number, window: readonly [number, number]): EChartsOption {
     const { dataZoom: _, ...option } = this.option(ink, width);
     const axes = (option.xAxis as object[]).map((axis) => ({ ...axis, min: window[0], max: window[1] }));
     return { ...option, ...this.cut(ink, window), xAxis: axes } as EChartsOption;
   }
 
-  /** The parts that follow the window: the points within it, and vertical axes that fit them. */
+  /** Returns the parts that depend on the window: its points, and vertical axes that fit them. */
   cut(ink: Ink, window: readonly [number, number]): EChartsOption {
     const curves = this.curves(ink);
     const points = curves.map((curve) =>
@@ -274,7 +280,7 @@ export class TimeDrawing {
     return {
       yAxis: [...axes, { type: "value", show: false, gridIndex: 0 }],
       series: [
-        // First, because the strip under the brush draws the first line it finds.
+        // The first series, because the strip under the brush draws the first line of the chart.
         {
           id: "overview",
           type: "line",
@@ -293,7 +299,7 @@ export class TimeDrawing {
     } as EChartsOption;
   }
 
-  /** The sum of what the first shown run received: the silhouette under the brush. */
+  /** Returns the total received rate of the first shown run, which is the silhouette under the brush. */
   #overview(): Point[] {
     const run = this.view.runs[0]?.run;
     const flows = run ? this.view.flows.flatMap((name) => flowOf(run, name) ?? []) : [];
@@ -312,7 +318,7 @@ export class TimeDrawing {
     return decimate(longest.series.time_s, total, 300);
   }
 
-  /** An empty line that carries the rules of a panel and the shade of its warm-up. */
+  /** Returns an empty line that carries the rules of a panel and the shading of its warm-up. */
   #carrier(ink: Ink, panel: number, window: readonly [number, number]): object {
     const warmup = this.view.runs[0]?.run.summary.warmupS ?? 0;
     const placed = new Map(panel === 0 ? this.#labels(window).map((label) => [label.index, label]) : []);
@@ -362,7 +368,7 @@ export class TimeDrawing {
     };
   }
 
-  /** What changed, above the rules of a window, as far as there is room. */
+  /** Returns the labels above the rules of a window, as far as there is room. */
   #labels(window: readonly [number, number]): Placed[] {
     if (this.rules.length > LABELLED) return [];
     const width = Math.max(100, this.#width - LEFT - RIGHT);
@@ -373,7 +379,7 @@ export class TimeDrawing {
     );
   }
 
-  /** What is drawn in the panels. */
+  /** Returns the curves of all panels. */
   protected curves(ink: Ink): Curve[] {
     const curves: Curve[] = [];
     const colours = queueColours(this.view, this.queues, ink);
@@ -486,12 +492,12 @@ export class TimeDrawing {
     return tip(`${significant(at, 6)} s`, this.heads(), this.rows(ink, at).slice(0, 24), note);
   }
 
-  /** What the columns of the tooltip are. */
+  /** Returns the headings of the tooltip's columns. */
   protected heads(): string[] {
     return ["", "offered", "received", "p50", "p99", "lost"];
   }
 
-  /** What the tooltip says of a time. */
+  /** Returns the tooltip's rows for a time. */
   protected rows(ink: Ink, at: number): TipRow[] {
     const rows: TipRow[] = [];
     const colours = queueColours(this.view, this.queues, ink);

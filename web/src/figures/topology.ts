@@ -1,22 +1,23 @@
-/** The network as it was run: nodes and links, routers as squares, rate and delay on every link. */
+/** The network of a run: nodes and links, routers as squares, rate and delay at every link. */
 import { svg } from "../dom";
 import type { Figure } from "../figure";
 import { quantity, shortened } from "../format";
 import type { Ink } from "../palette";
 import type { Report, TopologyLink, TopologyNode } from "../report";
 
-/** Beyond so many nodes names would cover each other: dots alone are drawn, and the table has the names. */
+/** Largest number of nodes drawn with names, which would otherwise overlap; the table has the names. */
 const NAMED = 40;
 
-/** Where a node stands, both between 0 and 1. */
+/** Position of a node, both coordinates between 0 and 1. */
 export interface Place {
   x: number;
   y: number;
 }
 
 /**
- * A place for every node: as given, or in columns by the distance in hops from one end of the longest shortest path,
- * each column spread evenly; about the slowest link where it divides the network.
+ * Returns a position for every node: the given one, or columns by the distance in hops from one end of the
+ * longest shortest path, each column spread evenly. If the slowest link divides the network, the columns are
+ * arranged around it.
  */
 export function places(
   nodes: readonly Pick<TopologyNode, "name" | "x" | "y">[],
@@ -38,7 +39,7 @@ export function places(
     if (column.has(name)) continue;
     const there = hops(beside, name);
     const ends = [...there].reduce((far, entry) => (entry[1] > far[1] ? entry : far), [name, 0]);
-    // From the end that was named first, as scenarios are written from the sender to the receiver.
+    // Begins at the end that is named first: scenarios are usually written from the sender to the receiver.
     const back = hops(beside, ends[0]);
     const other = [...back].reduce((far, entry) => (entry[1] > far[1] ? entry : far), [ends[0], 0]);
     const start = names.indexOf(other[0]) < names.indexOf(ends[0]) ? other[0] : ends[0];
@@ -57,8 +58,8 @@ export function places(
 }
 
 /**
- * The columns about the slowest link, where it alone joins two parts: it is what a scenario is about, and what stands on
- * the side that was named first feeds it. Empty where there is no such link.
+ * Returns the columns around the slowest link, if it alone joins two parts of the network; otherwise none.
+ * Such a link is usually the scenario's subject, and the side named first sends into it.
  */
 function sides(
   names: readonly string[],
@@ -152,7 +153,7 @@ function draw(report: Report, ink: Ink, width: number): { height: number; elemen
       fastest > slowest && link.rate_bps
         ? Math.log(link.rate_bps / slowest) / Math.log(fastest / slowest)
         : 0.4;
-    // Links that meet in a node are labelled nearer to their other ends, where they are apart.
+    // Labels of links that meet in a node are nearer to the links' other ends, where the links are apart.
     const [from, to] = [degree.get(link.from) ?? 0, degree.get(link.to) ?? 0];
     const label = Math.min(from, to) > 1 || Math.max(from, to) < 3 ? 0.5 : from < to ? 0.36 : 0.64;
     element.append(
@@ -178,7 +179,7 @@ function tallyBy<T>(values: readonly T[]): Map<T, number> {
   return counts;
 }
 
-/** What stands at a link: its rate, and its delay where it has any. */
+/** Returns the label of a link: its rate, and its delay if it has one. */
 export function linkWords(link: Pick<TopologyLink, "rate_bps" | "delay_s">): string[] {
   return [
     link.rate_bps === null ? "" : quantity(link.rate_bps, "bit/s"),
@@ -186,7 +187,7 @@ export function linkWords(link: Pick<TopologyLink, "rate_bps" | "delay_s">): str
   ].filter((word) => word !== "");
 }
 
-/** A link with its label at this share of its length; null where nothing is labelled. */
+/** Draws a link with its label at this share of its length; null for no label. */
 function drawLink(
   ink: Ink,
   link: TopologyLink,
@@ -214,13 +215,14 @@ function drawLink(
   if (label === null) return group;
   const length = Math.hypot(to.x - from.x, to.y - from.y);
   const middle = { x: from.x + (to.x - from.x) * label, y: from.y + (to.y - from.y) * label };
-  // A short link takes its label in two lines, so that it stays between its nodes; where it would not, the table has it.
+  // A short link has its label in two lines, so that it stays between its nodes; without room the label is
+  // only in the table.
   const lines = length > 190 ? [words.join(", ")] : words;
   const [run, rise] = [Math.abs(to.x - from.x), Math.abs(to.y - from.y)];
   const needed = Math.max(0, ...lines.map((line) => line.length)) * 6 + (label === 0.5 ? 8 : 64);
   if ((label !== 0.5 || run > rise) && run < needed) return group;
   lines.forEach((line, index) => {
-    // Above the link: below it are the names of nodes.
+    // Above the link, because the names of nodes are below it.
     const y = middle.y - 7 - thickness / 2 - (lines.length - 1 - index) * 13;
     group.append(
       svg(

@@ -1,4 +1,7 @@
-/** Which port and queue the page is about: the reader's choice for as long as the port exists, before that the busiest. */
+/**
+ * Port and queue that the page shows: the reader's choice while that port exists, before a choice the
+ * busiest.
+ */
 import type { Sample } from "../generated/lockgate";
 import { isFolded, portAt } from "./parts";
 
@@ -6,15 +9,18 @@ export class Choice {
   port = -1;
   queue = "";
   #own = false;
-  /** The most packets that ever waited, by port. */
+  /** Largest number of packets that have waited at once, by port. */
   readonly #peaks = new Map<number, number>();
 
-  /** The reader's choice: it stays, however idle the port becomes. */
+  /** Sets the reader's choice, which stays however idle the port becomes. */
   choose(port: number, queue: string): void {
     [this.port, this.queue, this.#own] = [port, queue, true];
   }
 
-  /** Follows a sample: to the busiest port until the reader chooses, and to the root of the tree where the queue is gone. */
+  /**
+   * Updates the choice by a sample: to the busiest port until the reader chooses, and to the tree's root if
+   * the queue is gone.
+   */
   follow(sample: Sample | undefined): void {
     for (const port of sample?.ports ?? [])
       this.#peaks.set(
@@ -24,7 +30,7 @@ export class Choice {
     if (!this.#own) {
       const most = Math.max(0, ...this.#peaks.values());
       const [busiest] = [...this.#peaks].find(([, peak]) => peak === most) ?? [-1];
-      // Twice as much, so that it does not go to and fro between two.
+      // Only to a port with twice the backlog, so that the choice does not alternate between two.
       if (busiest >= 0 && most > 2 * (this.#peaks.get(this.port) ?? -1))
         [this.port, this.queue] = [busiest, ""];
     }

@@ -1,11 +1,14 @@
-/** What the strips draw, as columns of numbers. */
+/** Data of the strips as columns of numbers. */
 import type { Sample } from "../generated/lockgate";
 import { portAt } from "./parts";
 import type { Seen } from "./seen";
 
 export type Column = (number | null)[];
 
-/** Columns of a strip, from the samples: time first, then two for each queue. Where samples are missing, and where a queue is not there, the line is broken, never bridged. */
+/**
+ * Returns the columns of a strip: time first, then two for each queue. Lines break where samples or a queue
+ * are missing.
+ */
 export function columns(
   samples: readonly Sample[],
   chosen: readonly Pick<Seen, "port" | "queue">[],

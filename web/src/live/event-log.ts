@@ -3,10 +3,10 @@ import { announce, breakable, h } from "../dom";
 import type { EventSample } from "../generated/lockgate";
 import type { Feed } from "./feed";
 
-/** Events shown at most. */
+/** Largest number of events shown. */
 const SHOWN = 100;
 
-/** An event as a line of text. */
+/** Returns an event as a line of text. */
 export function eventText(event: EventSample): string {
   const moved = event.moved_packets === null ? "" : `, ${event.moved_packets} packets moved`;
   const forced = event.forced_out_packets > 0 ? `, ${event.forced_out_packets} forced out` : "";
@@ -77,7 +77,7 @@ export class EventLog {
     );
   }
 
-  /** Sets what was there before a change. */
+  /** Restores the values from before a change. */
   async #undo(before: string[]): Promise<void> {
     const answer = await this.feed.set(before);
     announce(answer.text);

@@ -1,4 +1,6 @@
-/** The running run as the server tells of it: samples kept in rings, the status, the events; and requests to it. */
+/**
+ * Data of the running run from the server: samples in a ring, status and events; and requests to the server.
+ */
 
 import type {
   Done,
@@ -17,18 +19,21 @@ interface State extends Status {
   events: EventSample[];
 }
 
-/** What the page remembers, in seconds of the run. */
+/** Length of the kept history, in seconds of the run. */
 const KEPT_S = 900;
 
-/** Samples kept at most: a ring, so that a page that is left open for a day is no larger. */
+/** Largest number of samples kept, so that a page that stays open for a day does not grow. */
 const KEPT = 18_000;
 
-/** How long without a word until the page says that the stream is cut. */
+/** Silence after which the page shows that the stream is interrupted. */
 const SILENCE_MS = 5_000;
 
 const TOKEN = "lockgate-token";
 
-/** Takes samples into `kept`, the oldest falling out; returns how many intervals are missing before the new ones. */
+/**
+ * Appends samples to `kept` and removes the oldest. Returns how many intervals are missing before the new
+ * ones.
+ */
 export function keep(kept: Sample[], fresh: readonly Sample[]): number {
   let missing = 0;
   for (const sample of fresh) {
@@ -40,7 +45,7 @@ export function keep(kept: Sample[], fresh: readonly Sample[]): number {
   const oldest = (kept.at(-1)?.at_s ?? 0) - KEPT_S;
   let surplus = Math.max(0, kept.length - KEPT);
   while (surplus < kept.length && (kept[surplus] as Sample).at_s < oldest) surplus += 1;
-  // In blocks, so that a full ring does not move all of itself for each sample.
+  // In blocks, because removing one element moves all others.
   if (surplus > 256) kept.splice(0, surplus);
   return missing;
 }
@@ -52,7 +57,7 @@ export class Feed {
   needsToken = false;
   readOnly = false;
   missed = 0;
-  /** Whether the server has said anything lately. */
+  /** Whether the server has sent anything lately. */
   connected = false;
   #heard = 0;
   readonly #listeners: (() => void)[] = [];
@@ -96,10 +101,13 @@ export class Feed {
       });
   }
 
-  /** Reads the stream to its end. Not by `EventSource`: that says nothing of comments, which are how a stream without samples says that it is alive. */
+  /**
+   * Reads the stream to its end. Without `EventSource`, which does not report comments: a stream without
+   * samples sends comments to show that it is alive.
+   */
   async #read(): Promise<void> {
     const response = await fetch("api/stream");
-    // What came before the stream began, and while there was none.
+    // Fetches the samples from before the stream began, and from the time without a stream.
     const last = this.samples.at(-1)?.at_s;
     if (last !== undefined)
       this.#accept((await (await fetch(`api/samples?after=${last}`)).json()) as Sample[]);
@@ -132,7 +140,7 @@ export class Feed {
     const last = this.samples.at(-1)?.number ?? -1;
     keep(this.samples, fresh);
     for (const event of fresh.filter((sample) => sample.number > last).flatMap((sample) => sample.events)) {
-      // The first ones may have been told with the state.
+      // The first events may have been in the state already.
       const same = (known: EventSample): boolean =>
         known.at_s === event.at_s && known.path === event.path && known.text === event.text;
       if (!this.events.slice(-100).some(same)) this.events.push(event);
@@ -140,19 +148,22 @@ export class Feed {
     if (this.events.length > 2_000) this.events.splice(0, 1_000);
   }
 
-  /** Asks for the queues with this text in their name; samples of a large network have them from then on, for a minute. */
+  /**
+   * Searches for queues with this text in their name; of a large network, samples then contain them for a
+   * minute.
+   */
   async search(text: string): Promise<void> {
     await fetch(`api/queues?most=0&match=${encodeURIComponent(text)}`).catch(() => undefined);
   }
 
-  /** The knobs of a queue, of a network too large for a status that has them all. */
+  /** Fetches the knobs of a queue, for a network too large for a status with all knobs. */
   async knobs(port: string, queue: string): Promise<{ port: PortStatus; link: LinkStatus } | null> {
     const query = new URLSearchParams({ port, queue });
     const response = await fetch(`api/knobs?${query}`).catch(() => null);
     return response?.ok ? ((await response.json()) as { port: PortStatus; link: LinkStatus }) : null;
   }
 
-  /** Sets values; the answer is a sentence. */
+  /** Sets values. The answer is a sentence. */
   async set(settings: string[], lasting = ""): Promise<{ ok: boolean; text: string }> {
     return this.#post("api/set", lasting === "" ? { set: settings } : { set: settings, for: lasting });
   }

@@ -1,10 +1,16 @@
-/** The knobs beside a queue: a draft, Enter applies it, and what is shown is what the run said. */
+/**
+ * Knobs of a queue: edits are drafts until Enter applies them, and shown values are those that the run
+ * reports.
+ */
 import { announce, h } from "../dom";
 import type { Knob, LinkStatus, PortStatus } from "../generated/lockgate";
 import type { Feed } from "./feed";
 import { step } from "./step";
 
-/** A size as it is read best, equal to the letter when it is set again: `32MiB` for `33554.432kB`, `1514B` for `1.514kB`. */
+/**
+ * Returns a size in its most readable form, exactly equal if it is set again: `32MiB` for `33554.432kB`,
+ * `1514B` for `1.514kB`.
+ */
 export function readable(value: string | null): string {
   const kilobytes = /^(\d+\.\d+)kB$/.exec(value ?? "")?.[1];
   if (kilobytes === undefined) return value ?? "";
@@ -13,7 +19,7 @@ export function readable(value: string | null): string {
   return bytes % 1024 === 0 ? `${bytes / 1024}KiB` : `${bytes}B`;
 }
 
-/** One knob: its name, its value in a field that is a draft until Enter, and a step down and up. */
+/** Returns one knob: its name, a field with its value, and buttons for a step down and up. */
 function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLTableRowElement {
   const say = h("span", { class: "said", role: "status" });
   const apply = async (value: string): Promise<void> => {
@@ -81,11 +87,13 @@ function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLTableRowEle
   return row;
 }
 
-/** The knobs of the selected queue. Built anew only when the run says that values differ, so that a draft is left alone. */
+/**
+ * Knobs of the selected queue. They are rebuilt only if the run reports other values, so that drafts survive.
+ */
 export class KnobPanel {
   readonly element = h("section", { class: "knobs", "aria-label": "Knobs of the selected queue" });
   #shown = "";
-  /** What was asked for last, of a large network. */
+  /** Last request for knobs, for a large network. */
   #asked = "";
   #answer: { of: string; knobs: { port: PortStatus; link: LinkStatus } | null } | null = null;
 
@@ -100,7 +108,7 @@ export class KnobPanel {
     if (!status) return;
     if (status.is_large) {
       this.#ask(status.version, portName, queue);
-      // Knobs of another queue would be taken for those of this one.
+      // Otherwise the knobs of another queue could be taken for those of this one.
       if (this.#answer?.of !== `${portName} ${queue}`) {
         this.#say(queue, `Those of ${queue} are being asked for.`);
         return;

@@ -1,16 +1,16 @@
-/** Quantities as the live page writes them. */
+/** Formatting of quantities on the live page. */
 
-/** A rate in bit/s with its prefix. */
+/** Formats a rate in bit/s with its prefix. */
 export const rate = (bps: number): string =>
   bps >= 1e6
     ? `${(bps / 1e6).toFixed(2)} M`
     : bps >= 1e3
       ? `${(bps / 1e3).toFixed(1)} k`
       : `${bps.toFixed(0)} `;
-/** A number of bytes; a dash if unknown. */
+/** Formats a number of bytes; a dash if unknown. */
 export const bytes = (count: number | null): string =>
   count === null ? "–" : count >= 1e6 ? `${(count / 1e6).toFixed(2)} MB` : `${(count / 1e3).toFixed(1)} kB`;
-/** A time in seconds with its unit; a dash if unknown. */
+/** Formats a time in seconds with its unit; a dash if unknown. */
 export const time = (seconds: number | null): string =>
   seconds === null
     ? "–"

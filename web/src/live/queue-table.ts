@@ -1,4 +1,6 @@
-/** Table of queues: the trees of all ports, or of the fullest ones that a filter finds, folded where there are many. */
+/**
+ * Table of queues: the trees of all ports, or the fullest queues that a filter finds; many ports are folded.
+ */
 import { h, update } from "../dom";
 import type { PortSample, QueueSample, Sample } from "../generated/lockgate";
 import type { Ink } from "../palette";
@@ -8,21 +10,21 @@ import { isFolded } from "./parts";
 import { rate, time } from "./quantities";
 import type { History } from "./seen";
 
-/** More ports than this are folded to their roots, except the selected one. */
+/** Number of ports above which all except the selected one are folded to their roots. */
 const UNFOLDED = 12;
-/** More ports than this are not listed, nor more leaves in an order of their own: the fullest are. */
+/** Largest number of ports listed, and of leaves in an order of their own; the fullest are kept. */
 const LISTED = 40;
-/** The run forgets within a minute what was searched for. */
+/** Interval at which a search is repeated, because the run forgets it after a minute. */
 const RENEWED_MS = 20_000;
 
-/** A queue in the table. */
+/** A row of the table: a queue. */
 export interface Row {
   port: PortSample;
   depth: number;
   queue: QueueSample;
 }
 
-/** The queues that match, and those above them; parents come before their children. */
+/** Returns the matching queues and those above them; parents come before their children. */
 function withParents(
   queues: readonly QueueSample[],
   matches: (queue: QueueSample) => boolean,
@@ -36,11 +38,11 @@ function withParents(
   return queues.filter((queue) => places.has(queue.place));
 }
 
-/** A row of headings. */
+/** Returns a row of headings. */
 export const headings = (names: readonly string[]): HTMLElement =>
   h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name)));
 
-/** Mean time in the queue, and in the device ring below it, with the number of packets there now. */
+/** Returns the mean time in the queue, and in the device ring below it with the present number of packets. */
 function queueAndRing(queue: QueueSample, ring: number | undefined): [string, string] {
   const { waited_mean_s: waited, sojourn_mean_s: all } = queue;
   if (waited === null) return ["–", "–"];
@@ -59,16 +61,16 @@ const ORDERS: Record<string, ((queue: QueueSample) => number) | null> = {
 };
 
 export class QueueTable {
-  /** Filter of ports and queues, shown where there are many. */
+  /** Filter of ports and queues, shown if there are many. */
   readonly filter: HTMLInputElement;
   readonly order: HTMLSelectElement;
   readonly head = h("thead");
   readonly body = h("tbody");
-  /** Says how many are not listed. */
+  /** Note on the number of queues that are not listed. */
   readonly note = h("p", { class: "note", hidden: true });
-  /** What the rows of the table show. */
+  /** Queues of the table's rows. */
   #shown: readonly Row[] = [];
-  /** When the run was last asked for what the filter says. */
+  /** Text and time of the last search. */
   #asked = { text: "", at: 0 };
 
   constructor(
@@ -98,7 +100,10 @@ export class QueueTable {
     });
   }
 
-  /** Queues in the order of the table. In the order of the trees only the selected port is unfolded of many. */
+  /**
+   * Returns the queues in the order of the table. In the order of the trees, if there are many ports, only
+   * the selected one is unfolded.
+   */
   rows(sample: Sample | undefined): Row[] {
     const wanted = this.filter.hidden ? "" : this.filter.value.toLowerCase();
     const matches = (port: PortSample, queue: QueueSample): boolean =>
@@ -128,7 +133,7 @@ export class QueueTable {
     });
   }
 
-  /** Selects the queue so many rows further down. */
+  /** Selects the queue `by` rows further down. */
   step(sample: Sample | undefined, by: number): void {
     const rows = this.rows(sample);
     const at = rows.findIndex((row) => this.#isSelected(row));
@@ -140,7 +145,10 @@ export class QueueTable {
     return row.port.index === this.choice.port && row.queue.name === this.choice.queue;
   }
 
-  /** Ports that are listed. One that is a single queue that no packet has reached is left out unless it is selected. */
+  /**
+   * Returns the ports to list. A port with a single queue that no packet has reached is left out unless it is
+   * selected.
+   */
   #ports(
     sample: Sample | undefined,
     matches: (port: PortSample, queue: QueueSample) => boolean,
@@ -171,7 +179,7 @@ export class QueueTable {
     return listed;
   }
 
-  /** Lets the samples of a large network have what the filter says, and the selected queue. */
+  /** Requests that samples of a large network contain the queues of the filter and the selected queue. */
   #search(sample: Sample | undefined): void {
     if (!isFolded(sample)) return;
     const wanted = this.filter.value.trim() || this.choice.queue;
@@ -185,7 +193,7 @@ export class QueueTable {
   draw(sample: Sample | undefined, ink: Ink): void {
     const rows = this.rows(sample);
     const most = Math.max(1, ...rows.map((row) => row.queue.peak_packets));
-    // Above a device ring, the delay of the queues is shown apart from that of the ring.
+    // If there is a device ring, the delay of the queues is shown apart from that of the ring.
     const ringed = rows.some((row) => row.queue.total.waited_count > 0);
     const names = [
       "queue",

@@ -1,7 +1,12 @@
-/** Which queues a port has had, and when: after its tree is swapped the old ones are still drawn, in their colours, to their ends. */
+/**
+ * Queues that a port has had, and when: after its tree is replaced, the old queues are still drawn, in their
+ * colours, up to their end.
+ */
 import type { Sample } from "../generated/lockgate";
 
-/** A queue that was there: its colour for as long as the page is open, and when it was first and last in a sample. */
+/**
+ * A queue of a sample: its colour as long as the page is open, and the times of its first and last sample.
+ */
 export interface Seen {
   port: number;
   queue: string;
@@ -10,14 +15,14 @@ export interface Seen {
   last: number;
 }
 
-/** Queues drawn at most. */
+/** Largest number of queues drawn. */
 const MOST = 8;
 
 export class History {
   readonly #ports = new Map<number, Seen[]>();
   #last = -1;
 
-  /** Takes in the samples that are new since the last time. */
+  /** Adds the samples that are new since the last call. */
   take(samples: readonly Sample[]): void {
     let from = samples.length;
     while (from > 0 && (samples[from - 1] as Sample).number > this.#last) from -= 1;
@@ -42,7 +47,10 @@ export class History {
     }
   }
 
-  /** The queues of a port within a window of time; where they are too many, the selected one and those that lasted longest into it. */
+  /**
+   * Returns the queues of a port within a window of time. If they are too many: the selected one, and those
+   * with the latest ends.
+   */
   within(port: number, selected: string, from: number, to: number): Seen[] {
     const all = (this.#ports.get(port) ?? []).filter((seen) => seen.last >= from && seen.first <= to);
     const first = (seen: Seen): number => Number(seen.queue === selected);
@@ -54,7 +62,7 @@ export class History {
           .sort((a, b) => a.slot - b.slot);
   }
 
-  /** The slot of a queue's colour; -1 of one that was never seen. */
+  /** Returns the index of a queue's colour; -1 for a queue that was never in a sample. */
   slotOf(port: number, queue: string): number {
     return this.#ports.get(port)?.find((seen) => seen.queue === queue)?.slot ?? -1;
   }

@@ -1,4 +1,7 @@
-/** One step of a knob, up or down: a quarter more or a fifth less, the unit as it was; null where there is none. */
+/**
+ * Returns the next value of a knob: a quarter more or a fifth less, with the same unit; null if the value has
+ * no such step.
+ */
 export function step(value: string | null, up: boolean): string | null {
   if (value === null) return null;
   if (value === "true" || value === "false") return value === "true" ? "false" : "true";
@@ -10,7 +13,7 @@ export function step(value: string | null, up: boolean): string | null {
     const stepped = up
       ? number + Math.max(1, Math.floor(number / 4))
       : number - Math.max(1, Math.floor(number / 5));
-    // Zero is another thing than little of something.
+    // No step to zero, which has another meaning than a small value.
     return stepped > 0 ? `${stepped}${unit}` : null;
   }
   return `${Number((up ? number * 1.25 : number / 1.25).toFixed(3))}${unit}`;

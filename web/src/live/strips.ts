@@ -1,4 +1,7 @@
-/** The four strips over one axis of time: rate, delay, backlog, drops; changes as vertical rules through all of them. */
+/**
+ * Four strips over one time axis: rate, delay, backlog, drops; changes are vertical rules through all of
+ * them.
+ */
 import uPlot from "uplot";
 import { h } from "../dom";
 import { placeLabels } from "../events";
@@ -15,17 +18,17 @@ const STRIPS: readonly { name: string; unit: string }[] = [
   { name: "Drops and marks (dashed), packets an interval", unit: "" },
 ];
 
-/** A change: when, and what in a few words. */
+/** A change: its time, and a short label. */
 export interface Rule {
   at: number;
   label: string;
 }
 
-/** Heights in pixels: of a strip, and of the axis of time. */
+/** Heights in pixels: of a strip, and of the time axis. */
 const PLOT = 104;
 const AXIS = 32;
 
-/** The ticks of an axis, all in one prefix of their unit: `0`, `250 ms`, `500 ms`. */
+/** Formats the ticks of an axis, all with one prefix of their unit: `0`, `250 ms`, `500 ms`. */
 export function ticks(values: readonly number[], unit: string): string[] {
   const { factor, label } = scaleFor(Math.max(0, ...values.map(Math.abs)), unit);
   return values.map((value) =>
@@ -43,7 +46,7 @@ export class Strips {
   #built = "";
   #rules: readonly Rule[] = [];
 
-  /** Draws these samples of these queues; those that are gone end where they ended. */
+  /** Draws samples of these queues; the curve of a queue that is gone stops at its last sample. */
   draw(samples: readonly Sample[], chosen: readonly Seen[], rules: readonly Rule[], ink: Ink): void {
     const width = Math.max(280, this.element.clientWidth);
     const end = samples.at(-1)?.at_s ?? 0;
@@ -122,7 +125,7 @@ export class Strips {
             },
           },
           axes: [
-            // One axis of time, below them all.
+            // One time axis, below all strips.
             {
               ...axis,
               size: last ? AXIS : 8,
@@ -156,7 +159,7 @@ export class Strips {
     ctx.restore();
   }
 
-  /** What changed, beside the rules; on a ground of the page's colour, as lines pass below. */
+  /** Draws labels beside the rules, on the page's background colour because curves pass below them. */
   #drawLabels(plot: uPlot, ink: Ink): void {
     const { ctx, bbox } = plot;
     const xs = this.#rules.map(({ at }) => plot.valToPos(at, "x"));
@@ -179,7 +182,10 @@ export class Strips {
   }
 }
 
-/** Twice what was sent at most: the packets that a swap moves are offered to the new tree at one instant, and would flatten all else. */
+/**
+ * Returns the upper limit of the rate: at most twice the largest sent rate. The packets moved by a swap are
+ * offered to the new tree at one instant, and would flatten all other curves.
+ */
 function rateLimit(plot: uPlot, high: number): number {
   const sent = plot.data.slice(1).filter((_, index) => index % 2 === 0);
   const most = sent.reduce(

@@ -1,4 +1,7 @@
-/** The network as a picture: links as wide as they carry, filled as far as they are loaded, with what waits before them. */
+/**
+ * Diagram of the network: the width of a link shows its rate, its fill the load, and the mark at its
+ * start the backlog.
+ */
 import { svg, update } from "../dom";
 import { places } from "../figures/topology";
 import type { Sample, Status } from "../generated/lockgate";
@@ -14,7 +17,7 @@ const bits = (bps: number): string =>
         ? `${(bps / 1e3).toFixed(0)} k`
         : `${bps.toFixed(0)} `;
 
-/** Draws the network as it is in a sample; a click on a link's queue selects its port. */
+/** Draws the network of a sample. A click on a link's queue selects its port. */
 export function drawTopology(
   into: SVGSVGElement,
   status: Status,
@@ -24,11 +27,11 @@ export function drawTopology(
   select: (port: number) => void,
 ): void {
   const [width, height] = [Math.max(300, into.clientWidth || 600), into.clientHeight || 170];
-  // Where there is no room, what a link could carry is left to its knobs, and that it drops to the ring.
+  // Without room, a link's rate is shown only by its knobs, and its drops only by the ring.
   const roomy = width >= 480;
   const capacity = (bps: number): string => (roomy ? `/${bits(bps)}` : "");
   into.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  // Where the report has them.
+  // At the same positions as in the report.
   const found = places(
     status.nodes.map((name) => ({ name, x: null, y: null })),
     status.links,
@@ -60,7 +63,7 @@ export function drawTopology(
       const load = Math.min(1, (shown?.sent_bps ?? 0) / Math.max(1, link.rate_bps));
       const idle = root === undefined || root.total.offered_packets === 0;
       const length = Math.hypot(end.x - start.x, end.y - start.y) || 1;
-      // Each way has its half of the line, on its right hand, and its label on its own side.
+      // Each direction has the right-hand half of the line, and its label on that side.
       const [aside, below] = [
         (-(end.y - start.y) / length) * thick * 0.25,
         ((end.x - start.x) / length) * thick * 0.25,
@@ -144,7 +147,7 @@ export function drawTopology(
     const port = portOf(event);
     if (event.key === "Enter" && !Number.isNaN(port)) select(port);
   };
-  // The focused mark may be another port's afterwards.
+  // After an update, the focused mark may belong to another port.
   const focused = document.activeElement?.getAttribute("aria-label")?.split(":")[0];
   update(into, parts);
   if (focused !== undefined && focused !== "") {

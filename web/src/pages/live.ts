@@ -19,20 +19,23 @@ import { Theme } from "../theme";
 
 /** Least time between two pictures. */
 const FRAME_MS = 33;
-/** A picture that took so long to make is left standing so many times as long: looking is not to cost the run, which may be on this machine. */
+/**
+ * After a picture, the page rests for this many times the drawing time: drawing must not slow down a run on
+ * the same machine.
+ */
 const REST = 15;
-/** State of a running run of real packets, by its mode. */
+/** Text of the state of a running run, by its mode. */
 const STATES: Record<string, string> = { live: "● live", route: "● routing" };
 
 const INTERVALS = ["10ms", "20ms", "50ms", "100ms", "200ms", "500ms", "1s", "2s", "5s"];
 const PACES = [0.1, 1, 10, 100, 1000, 0];
-/** A network of more nodes is a smear: the table of ports has it. */
+/** Largest number of nodes drawn; larger networks are shown only by the table of ports. */
 const DRAWN = 40;
 
 const paceOption = (pace: number): HTMLOptionElement =>
   h("option", { value: pace }, pace === 0 ? "free" : `${pace}×`);
 
-/** Index of the last sample that ends at or before `at`. */
+/** Returns the index of the last sample that ends at or before `at`. */
 function indexAt(samples: readonly Sample[], at: number): number {
   let [low, high] = [0, samples.length];
   while (low < high) {
@@ -53,11 +56,11 @@ class LivePage {
   readonly progress = new Progress();
   readonly queues = new QueueTable(this.feed, this.choice, this.history, () => this.#ask());
   readonly log = new EventLog(this.feed, () => this.#ask());
-  /** The time the picture stands at; null: it follows the run. */
+  /** Time that the picture shows; null while it follows the run. */
   #paused: number | null = null;
   #window = 30;
   #queued = false;
-  /** Not before then is the next picture made. */
+  /** Earliest time of the next picture. */
   #rested = 0;
 
   readonly state = h("strong", { class: "state" });
@@ -274,7 +277,7 @@ class LivePage {
     this.#ask();
   }
 
-  /** Draws soon: at most thirty times a second, and less often where that would take much of a processor. */
+  /** Requests a picture: at most thirty a second, and fewer if drawing would use much processor time. */
   #ask(): void {
     if (this.#queued) return;
     this.#queued = true;
@@ -327,7 +330,7 @@ class LivePage {
       .filter(Boolean)
       .join(" · ");
     this.#drawFidelity(sample);
-    // Real packets go by the clock.
+    // A run on real packets has no pace.
     this.paceLabel.hidden = this.holdButton.hidden = status.mode !== "sim";
     this.markButton.hidden = this.feed.readOnly;
     this.pauseButton.textContent = this.#paused === null ? "Pause" : "Resume";
@@ -360,7 +363,7 @@ class LivePage {
     this.strips.draw(shown, chosen, rules, ink);
   }
 
-  /** How fast a simulation advances, where that is not its pace. */
+  /** Returns the rate at which a simulation advances, if it differs from its pace. */
   #speed(status: Status, last: number): string {
     if (status.mode !== "sim" || status.ended) return "";
     if (status.held) this.progress.clear();
@@ -368,7 +371,7 @@ class LivePage {
     return this.progress.words;
   }
 
-  /** What may be relied on in a live run, as far as is known; the reasons are said, not only shown on hover. */
+  /** Draws the fidelity of a live run so far. Reasons are visible text, not only tooltips. */
   #drawFidelity(sample: Sample | undefined): void {
     const fidelity = sample?.fidelity ?? null;
     this.fidelity.hidden = fidelity === null;
@@ -391,7 +394,7 @@ class LivePage {
   }
 
   #drawFlows(sample: Sample | undefined): void {
-    // What no flow of the scenario sent has a row once there is something.
+    // Traffic of no flow of the scenario has a row only if there is any.
     const flows = (sample?.flows ?? []).filter((flow) => flow.name !== "(other)" || flow.sent_packets > 0);
     const rows = flows
       .slice(0, 200)
@@ -415,7 +418,7 @@ class LivePage {
   }
 }
 
-/** Shows the running run of the server this page is from. */
+/** Shows the running run of the server that served this page. */
 export function showLive(root: HTMLElement): void {
   void new LivePage().show(root);
 }

@@ -1,4 +1,4 @@
-/** The static report of a run: reads the numbers the page carries, and lays out what is drawn from them. */
+/** The static report of a run: reads the data in the page, and lays out its figures and tables. */
 import "../style/page.css";
 import "../style/figure.css";
 import "../style/section.css";
@@ -132,7 +132,10 @@ class Page {
     return h("div", { class: makes.length > 1 ? "pair" : "" }, ...makes.map((make) => this.#frame(make)));
   }
 
-  /** Variants beside each other: the intervals of every metric, by two variables, against each other, and curves. */
+  /**
+   * Returns the sections of a comparison: intervals of every metric, by two variables, against each other,
+   * and curves.
+   */
   #variantSections(data: Variants): Section[] {
     const { report } = this;
     const [first, ...others] = data.metrics.map(
@@ -195,7 +198,7 @@ class Page {
     return sections;
   }
 
-  /** What was run, and what the metrics mean. */
+  /** Returns the sections on the setup of the run and the definitions of the metrics. */
   #setup(): Section[] {
     const { report } = this;
     const picture = this.#frame(() => topologyFigure(report));
@@ -216,7 +219,7 @@ class Page {
     const { report } = this;
     if (report.variants) return this.#variantSections(report.variants);
     const pair = (...makes: Make[]): HTMLElement | null => this.#pair(...makes);
-    // Experiments of many runs carry figures and tables instead of the runs themselves.
+    // Experiments of many runs have figures and tables instead of the runs themselves.
     const hasRuns = report.runs.length > 0;
     const extra = report.figures.map((figure) => this.#frame((_, settings) => extraFigure(figure, settings)));
     const first = hasRuns ? this.#frame(timeFigure) : extra.shift();
@@ -262,7 +265,7 @@ class Page {
         });
     }
     if (extra.length + comparisons.length > 0) {
-      // Of thousands of members, the groups and the worst of them come first.
+      // With thousands of members, the groups and their worst members come first.
       const grouped = report.figures.some((figure) => figure.kind === "map");
       const title = grouped
         ? "Groups"
@@ -311,7 +314,10 @@ class Page {
     );
   }
 
-  /** Paper is narrow and white and folds nothing: everything is redrawn for it, and back afterwards. */
+  /**
+   * Redraws everything for paper, which is narrow and white and has no folded parts, and afterwards for the
+   * screen.
+   */
   #printing(): void {
     let folded: HTMLDetailsElement[] = [];
     window.addEventListener("beforeprint", () => {

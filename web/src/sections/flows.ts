@@ -1,4 +1,4 @@
-/** Every flow of every run in one table. */
+/** Table of all flows of all runs. */
 import { h } from "../dom";
 import { NONE, quantity, significant } from "../format";
 import { unitOf } from "../metric";
@@ -183,7 +183,7 @@ export function flowsSection(report: Report): HTMLElement[] {
     )
     .sort((a, b) => a.index - b.index);
   if (entries.length === 0) return [h("p", { class: "nothing" }, "The summary names no flows.")];
-  // Runs of one flow stand together, as they are read; hundreds of flows stand by their bytes.
+  // Rows of one flow are together, in the order of the report; hundreds of flows are sorted by their bytes.
   const order = new Map<string, number>();
   for (const { name, flow } of entries)
     order.set(name, Math.max(order.get(name) ?? 0, flow.numbers["received_bytes"] ?? 0));
@@ -229,7 +229,10 @@ export function flowsSection(report: Report): HTMLElement[] {
   ];
 }
 
-/** How evenly the flows of each group share, by group: over all flows, which want different things, it says nothing. */
+/**
+ * Returns the fairness among the flows of each group. Over all flows it would be meaningless, because their
+ * demands differ.
+ */
 function fairness(report: Report): HTMLElement[] {
   const groups = report.runs.flatMap((run) =>
     Object.entries(run.summary.jainByGroup).map(
@@ -242,7 +245,7 @@ function fairness(report: Report): HTMLElement[] {
     : [h("p", { class: "note" }, `Jain index of throughput within groups: ${groups.join(", ")}.`)];
 }
 
-/** The means over repetitions with their confidence intervals, where there were repetitions. */
+/** Returns the means over repetitions with their confidence intervals, if there were repetitions. */
 function intervals(report: Report): HTMLElement[] {
   const rows: Cell[][] = report.runs.flatMap((run) =>
     Object.entries(run.summary.intervals).map(([path, interval]): Cell[] => [

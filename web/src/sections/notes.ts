@@ -1,14 +1,14 @@
-/** The lists of a report: events, tables of comparison, definitions. */
+/** Lists of a report: events, tables of comparison, definitions. */
 import { h } from "../dom";
 import { NONE, significant, THIN } from "../format";
 import type { Cell, Report } from "../report";
 import { runName } from "../style";
 import { compareCells, makeTable } from "../table";
 
-/** A time on the axis of a run: always in seconds, as the axis is. */
+/** Formats a time of a run: always in seconds, as on the time axis. */
 const seconds = (at: number): string => `${significant(at, 7)}${THIN}s`;
 
-/** All events as a table, to sort and to copy. */
+/** Returns all events as a table, to sort and to copy. */
 export function eventTable(report: Report): HTMLElement {
   const several = report.runs.length > 1;
   const rows: Cell[][] = report.runs.flatMap((run) =>

@@ -1,4 +1,4 @@
-/** What is shown: flows by name or by filter, runs, and the port whose queues are drawn. */
+/** Selection of the shown data: flows by name or by filter, runs, and the port whose queues are drawn. */
 import { h } from "../dom";
 import { plural } from "../format";
 import { COLOURS } from "../palette";
@@ -6,10 +6,10 @@ import type { Run } from "../report";
 import type { Selection } from "../selection";
 import { runName } from "../style";
 
-/** Names listed at once; the filter finds the others. */
+/** Largest number of names listed; the filter finds the others. */
 const LISTED = 60;
 
-/** A button with a panel below it; nothing where there is nothing to choose. */
+/** Returns a button with a panel below it; null if there is no choice. */
 export function picker(selection: Selection): HTMLElement | null {
   const { report, ranked, ports } = selection;
   if (ranked.length <= 1 && report.runs.length <= 1 && ports.length <= 1) return null;
@@ -34,7 +34,7 @@ export function picker(selection: Selection): HTMLElement | null {
   return details;
 }
 
-/** `7 of 304 flows, 2 runs`. */
+/** Returns the selection in words: `7 of 304 flows, 2 runs`. */
 function shownText(selection: Selection): string {
   const { report, ranked, ports } = selection;
   const view = selection.view();
@@ -71,7 +71,7 @@ function flowChoice(selection: Selection): HTMLElement {
   };
   const fill = (): void => {
     const found = matching();
-    // The list is made anew: whoever stood in it goes on standing there.
+    // The list is rebuilt; the focused entry is focused again.
     const at = [...flows.querySelectorAll("input")].indexOf(document.activeElement as HTMLInputElement);
     flows.replaceChildren(...found.slice(0, LISTED).map(box));
     if (at >= 0) flows.querySelectorAll("input")[at]?.focus();

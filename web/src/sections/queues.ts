@@ -1,4 +1,7 @@
-/** Every queue in the order of its tree: what it sent, why it dropped, how full it was, how long packets stayed. */
+/**
+ * Table of all queues in the order of their trees: packets sent, drops with reasons, backlog, and sojourn
+ * time.
+ */
 import { h } from "../dom";
 import type { Cell, Queue, QueueSummary, Report, Run } from "../report";
 import { treeOf } from "../selection";
@@ -15,7 +18,7 @@ interface Row {
   queue: Queue | undefined;
 }
 
-/** Queues are named in two places: in the curves with their kinds, and in the summary with their totals. */
+/** The data of a queue is in two places: its kind with its curves, its totals in the summary. */
 function rowsOf(report: Report): Row[] {
   return report.runs.flatMap((run) => {
     const ports = new Set([...run.ports.map((port) => port.name), ...Object.keys(run.summary.ports)]);

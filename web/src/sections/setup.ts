@@ -1,4 +1,4 @@
-/** What was run: scenario, command to repeat it, versions, seeds, and how exact a live run was. */
+/** Setup of a run: scenario, command to repeat it, versions, seeds, and the fidelity of a live run. */
 import { copyText, download, h } from "../dom";
 import { date, NONE, plural, quantity, significant, slug } from "../format";
 import { MODE_NAMES } from "../palette";
@@ -21,7 +21,7 @@ function facts(report: Report): HTMLElement {
   rows.push(["Lockgate", report.version || NONE], ["Made", date(report.generated) || NONE]);
   if (report.host !== "") rows.push(["On", report.host]);
   if (report.scenarioHash !== "") rows.push(["Scenario hash", h("code", {}, report.scenarioHash)]);
-  // What all runs share is said once.
+  // Facts that all runs share are listed once.
   const each = report.runs.map(runFacts);
   const shared = (each[0] ?? []).filter(
     ([name, value]) =>

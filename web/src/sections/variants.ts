@@ -1,4 +1,7 @@
-/** The table of a comparison: a row a variant, each metric with its interval, the best marked, and what differs. */
+/**
+ * Table of a comparison: a row for each variant, each metric with its interval, the best marked, and the
+ * differences.
+ */
 
 import { h } from "../dom";
 import { standingWords } from "../figures/intervals";

@@ -1,4 +1,6 @@
-/** What came of it: the verdict in words, and every expectation with its value, by shape, text and colour. */
+/**
+ * Outcome of a run: the verdict in words, and every expectation with its value, by shape, text and colour.
+ */
 import { breakable, h, svg } from "../dom";
 import { NONE, plural, quantity, significant } from "../format";
 import { unitOf } from "../metric";
@@ -10,7 +12,7 @@ type State = "good" | "bad" | "none";
 
 const WORDS: Record<State, string> = { good: "holds", bad: "missed", none: "undecided" };
 
-/** A tick, a cross or a dash in a word's company: the state never hangs on its colour. */
+/** Returns a tick, a cross or a dash beside a word: the state never depends on colour alone. */
 export function badge(state: State, text: string = WORDS[state]): HTMLElement {
   const paths: Record<State, string> = {
     good: "M3 7.5 L6 10.5 L11 4",
@@ -38,7 +40,7 @@ export function badge(state: State, text: string = WORDS[state]): HTMLElement {
 
 const stateOf = (expect: Expect): State => (expect.holds === null ? "none" : expect.holds ? "good" : "bad");
 
-/** `3 of 4 expectations hold`, with the state of the whole. */
+/** Returns the count of expectations, such as `3 of 4 expectations hold`, and the overall state. */
 export function tallyOf(report: Report): { state: State; text: string } {
   const all = report.runs.flatMap((run) => run.summary.expect);
   const held = all.filter((expect) => expect.holds === true).length;
@@ -68,7 +70,7 @@ export function verdictSection(report: Report): HTMLElement[] {
   return parts;
 }
 
-/** What may be wrong with the runs; the verdict leads here. */
+/** Returns the list of warnings on the runs, to which the verdict links. */
 export function warningList(report: Report): HTMLElement | null {
   const warnings = report.runs.flatMap((run) => run.summary.warnings.map((warning) => ({ run, warning })));
   if (warnings.length === 0) return null;
@@ -81,7 +83,7 @@ export function warningList(report: Report): HTMLElement | null {
   );
 }
 
-/** The verdict in sentences, without those that say of an expectation what its row in the table says. */
+/** Returns the sentences of the verdict, except those on expectations, which the table has. */
 export function sentencesOf(report: Report): string[] {
   const subjects = report.runs.flatMap((run) => run.summary.expect.map((expect) => expect.that));
   return report.verdict.filter((line) => !subjects.some((that) => that !== "" && line.includes(that)));
@@ -152,7 +154,10 @@ function margin(expect: Expect): number | null {
   return expect.value / bound;
 }
 
-/** A bar of the value against a tick at the bound; beyond twice the bound the bar is cut and the number tells. */
+/**
+ * Returns a bar of the value with a tick at the bound. Beyond twice the bound the bar is cut, and only the
+ * number is exact.
+ */
 function gauge(expect: Expect, share: Cell): HTMLElement {
   if (typeof share !== "number" || share < 0) return h("span", {}, NONE);
   const [width, tick] = [80, 40];
