@@ -13,12 +13,12 @@ class Error(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong in a scenario.
+    """A problem of a scenario.
 
     Attributes:
-        message: What is wrong, in lower case.
-        help: How to fix it, if that is known.
-        line: Line of the scenario's text, from 1; `None` if nothing is there to point at.
+        message: The problem, in lower case.
+        help: Remedy, if one is known.
+        line: Line of the scenario's text, from 1; `None` if the problem has no position.
         column: Column in that line, from 1, in characters.
         text: The problem as the command prints it: the line, the place underlined, the help.
     """
@@ -59,7 +59,7 @@ class MetricError(Error, KeyError):
 
 
 class PlanError(Error, ValueError):
-    """What varies in a plan is wrong: a path, a value, a range."""
+    """A variation of a plan is wrong: its path, a value, its range."""
 
 
 class StoreError(Error):
@@ -71,7 +71,7 @@ class VersionError(Error):
 
 
 class ExecutorError(Error):
-    """An executor cannot run the tasks of a plan. What is finished is kept."""
+    """An executor cannot run the tasks of a plan. Finished runs are kept."""
 
 
 class RunError(Error, RuntimeError):

@@ -1,7 +1,7 @@
-"""Plans on executors (PEP 3148): this module is the courier, the plan's store is the truth.
+"""Plans on executors (PEP 3148): sends tasks to workers, and keeps their results in the plan.
 
-A task is finished once its row is kept, and nothing else is remembered. So a lost worker, a task that is made
-twice and an executor that breaks need no repair: what is missing is made by the next call.
+A task is finished once the plan has its row; there is no other state. A lost worker, a task that is made twice
+and an executor that breaks therefore need no repair: the next call makes the missing runs.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from . import _lockgate, _worker
 from ._errors import Error, ExecutorError
 from ._worker import Job, Made
 
-#: Times that a task is sent to a worker before its loss counts as its failure.
+#: Number of times that a task is sent to a worker; if each of these workers is lost, the task counts as failed.
 ATTEMPTS = 4
-#: Limit on the batches that are with the executor at a time, so that a plan of millions needs little memory.
+#: Limit on the batches submitted at the same time, so that a plan with millions of runs needs little memory.
 IN_FLIGHT = 512
 #: Limit on the runs of a batch.
 LARGEST = 64
@@ -33,7 +33,7 @@ class Batch:
         tasks: Their indices in the plan.
         settings: Settings of the variant.
         seeds: Their seeds.
-        attempt: Number of times that it was sent before.
+        attempt: Number of earlier attempts.
     """
 
     tasks: tuple[int, ...]
@@ -42,7 +42,7 @@ class Batch:
     attempt: int = 0
 
     def again(self) -> list[Batch]:
-        """Returns its tasks one by one: if one of them ends its worker, the others are not lost with it."""
+        """Returns a batch for each task, so that a task that ends its worker does not take others with it."""
         attempt = self.attempt + 1
         return [
             Batch((task,), self.settings, (seed,), attempt)
@@ -55,8 +55,8 @@ def batches(plan: _lockgate.Plan, tasks: list[int], size: int | None) -> Iterato
 
     Args:
         plan: The plan.
-        tasks: Indices of the tasks, rising.
-        size: Largest number of tasks in a batch; by default so that there are some two hundred batches.
+        tasks: Indices of the tasks, in ascending order.
+        size: Largest number of tasks in a batch; by default a two-hundredth of all, from 1 to 64.
     """
     largest = size if size is not None else max(1, min(LARGEST, len(tasks) // 200))
     if largest < 1:
@@ -146,7 +146,7 @@ def submit(executor: Executor, function: Callable[..., Any], *arguments: object)
     """Sends a call to an executor.
 
     Raises:
-        ExecutorError: If it takes none.
+        ExecutorError: If the executor is shut down or broken.
     """
     try:
         return executor.submit(function, *arguments)
@@ -155,7 +155,7 @@ def submit(executor: Executor, function: Callable[..., Any], *arguments: object)
 
 
 def broken(error: BaseException) -> ExecutorError:
-    """Returns the error of an executor that takes no more tasks."""
+    """Returns the error that an executor takes no more tasks."""
     return ExecutorError(
         f"the executor takes no more tasks: {error or type(error).__name__}\n"
         "help: what is finished is kept; call `run` again with a new executor to make the rest"
@@ -163,11 +163,11 @@ def broken(error: BaseException) -> ExecutorError:
 
 
 def outcome(future: Future[list[Made]]) -> list[Made] | str:
-    """Returns the results of a batch; or, if its worker was lost, how.
+    """Returns the results of a batch; if its worker was lost, the reason.
 
     Raises:
         VersionError: If the worker is of another version.
-        ExecutorError: If no worker could do better.
+        ExecutorError: If another attempt would fail too.
     """
     try:
         return future.result()
@@ -182,14 +182,14 @@ def outcome(future: Future[list[Made]]) -> list[Made] | str:
         ) from error
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise ExecutorError(f"the executor cannot send the tasks: {error}") from error
-    # A lost worker: every executor has its own error for it. `CancelledError` is one.
+    # The worker was lost. Executors differ in the error that they raise then; `CancelledError` is one.
     except Exception as error:
         return str(error) or type(error).__name__
 
 
 def compare_versions(executor: Executor, engine: str) -> None:
-    """Compares the versions at both ends before the first task: of every worker where the executor tells of
-    them (Dask), or else of the one that answers first. Each batch is checked again where it is made.
+    """Compares the versions of plan and workers before the first task: of every worker if the executor knows
+    them (Dask), otherwise of the first that answers. A worker checks the version of each batch again.
 
     Raises:
         VersionError: If a worker is of another version.
@@ -197,7 +197,7 @@ def compare_versions(executor: Executor, engine: str) -> None:
     """
     client = getattr(executor, "_client", None)
     if client is not None and hasattr(client, "run"):
-        # Workers that leave meanwhile are not asked again.
+        # An `OSError` is that of a worker that has left meanwhile; a single answer is then enough.
         with contextlib.suppress(OSError):
             client.run(_worker.check_version, engine)
             return

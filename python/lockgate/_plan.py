@@ -130,7 +130,7 @@ class Plan:
     ) -> Plan:
         """Makes the runs that are missing.
 
-        A run that fails costs its row and no other; it is among `failed`, and made again by the next call.
+        A failed run has no row, and does not affect others. It is among `failed`, and the next call makes it again.
 
         Args:
             executor: Any PEP 3148 executor, such as `client.get_executor()` of Dask or a
@@ -139,16 +139,16 @@ class Plan:
             threads: Number of threads, without an executor; by default one a processor.
             batch: Largest number of runs that a worker makes in one call; by default up to 64, so that there
                 are some two hundred calls.
-            progress: True for a line on stderr, or a function of the ended and of all runs.
+            progress: True for a line on stderr, or a function of the numbers of ended and of all runs.
 
         Returns:
             The plan itself.
 
         Raises:
             VersionError: If the store or a worker is of another version.
-            ExecutorError: If the executor cannot run the tasks; what is finished is kept.
+            ExecutorError: If the executor cannot run the tasks; finished runs are kept.
             StoreError: If the store cannot be written.
-            KeyboardInterrupt: If the user interrupts it; what is finished is kept.
+            KeyboardInterrupt: If the user interrupts it; finished runs are kept.
         """
         self._inner.check()
         missing = self.missing
@@ -158,7 +158,7 @@ class Plan:
         else:
             if not callable(getattr(executor, "submit", None)):
                 raise TypeError(f"an executor has `submit` (PEP 3148), and {executor!r} has not")
-            # A client of Dask makes one of itself.
+            # A client of Dask returns an executor.
             get = getattr(executor, "get_executor", None)
             _executors.run(self._inner, missing, get() if callable(get) else executor, batch, tell)
         if progress is True:
@@ -182,7 +182,7 @@ class Plan:
         return written[0]
 
     def compare(self, base: int | None = None) -> Comparison:
-        """Compares the variants by what is finished.
+        """Compares the variants by their finished runs.
 
         Args:
             base: Index in `variants` of the one that the others are compared with; by default the best.
@@ -348,8 +348,8 @@ def sweep(
 
     Args:
         scenario: The scenario.
-        vary: Values by path: a list, or a range such as `"1ms..20ms log 5"`; several make every combination. A
-            tuple of paths all get the same value. By default the `[[vary]]` of the scenario.
+        vary: Values by path: a list, or a range such as `"1ms..20ms log 5"`; several paths vary in every
+            combination. All paths of a tuple get the same value. By default the `[[vary]]` of the scenario.
         vary_together: The same for values that advance together, one by one.
         seeds: Seeds of every variant: 1 to 10 by default, as of the command.
         metrics: Addresses of the metrics that are kept; by default those of the scenario's expectations, or the

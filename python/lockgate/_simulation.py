@@ -25,12 +25,12 @@ class Observation:
         interval: Length of the interval, in seconds.
         flows: Figures of each flow by name: `offered_bps`, `received_bps`, `lost_packets`, `owd_p50_s`,
             `owd_p99_s`, `cwnd_bytes`, `rtt_s`, `sent_packets`, `received_packets`, `lost_packets_total`. `None`
-            for what was not observed.
+            if nothing was observed.
         ports: Figures of each port by name: `sent_bps`, `ring_packets`, and `queues` by name. A queue has
             `packets` and `bytes` (its backlog now), `peak_packets`, `offered_bps`, `sent_bps`, `sent_packets`,
             `dropped_packets`, `marked_packets`, `sojourn_mean_s`, `sojourn_p50_s`, `sojourn_p99_s`, and in
-            `gauges` what its discipline shows of itself.
-        document: All of it.
+            `gauges` the figures of its discipline.
+        document: The whole observation as plain data.
     """
 
     def __init__(self, document: dict[str, Any]) -> None:

@@ -100,12 +100,12 @@ class Remote:
         return str(stripped)
 
     def _names(self, folder: str) -> list[str]:
-        # Other processes write, too: a list that was kept is stale.
+        # A cached list would be stale, because other processes write too.
         self._files.invalidate_cache()
         try:
             found: list[str] = self._files.ls(folder, detail=False)
         except FileNotFoundError:
             return []
-        # Some object stores list the folder itself.
+        # Some object stores include the folder itself in its list.
         names = [path.rstrip("/").rpartition("/")[2] for path in found if path.rstrip("/") != folder]
         return names

@@ -1,4 +1,4 @@
-"""Tasks of a plan on a worker: what an executor calls on the other end."""
+"""Tasks of a plan on a worker: the functions that an executor calls in another process."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from . import _lockgate
 from ._errors import VersionError
 
-#: Value of each metric, `None` where the run has none; or why the run failed.
+#: Result of a run: the value of each metric (`None` without one), or the reason why the run failed.
 Made = list[float | None] | str
 
 
 @dataclass(frozen=True)
 class Job:
-    """What all tasks of a plan have in common. Plain data, so that any executor can send it.
+    """Data that all tasks of a plan share. It is plain, so that any executor can send it.
 
     Attributes:
-        engine: Version of Lockgate that the plan is of.
+        engine: Version of Lockgate that made the plan.
         text: Text of the scenario.
         name: Name of the scenario in messages.
-        files: Contents of the files that it names, by name: a worker needs none of them.
+        files: Contents of the files that it names, by name, so that workers need no files.
         metrics: Addresses of the metrics.
         memory: Limit on the memory of a run, in bytes.
     """
@@ -66,13 +66,13 @@ def hello(engine: str, attempt: int) -> tuple[str, str]:
 
 
 def make(job: Job, settings: list[str], seeds: list[int], attempt: int) -> list[Made]:
-    """Makes runs of one variant, for several seeds. A run that fails costs the others nothing.
+    """Makes runs of one variant, for several seeds. A failed run does not affect the others.
 
     Args:
-        job: What all tasks have in common.
+        job: Data that all tasks share.
         settings: Settings of the variant.
         seeds: Seeds.
-        attempt: Number of the attempt; makes its arguments differ from those of the last.
+        attempt: Number of the attempt. It makes the arguments differ from those of the last attempt.
 
     Returns:
         The result of each seed.

@@ -1,7 +1,7 @@
 """Environments for learning controllers, with the interface of Gymnasium.
 
 An action sets values of a running scenario, such as the rate of a shaper or the target of an AQM; an observation
-is what queues and flows show; every step is an interval of simulated time. Needs `pip install lockgate[gym]`.
+has figures of queues and flows; every step is an interval of simulated time. Needs `pip install lockgate[gym]`.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class QueueEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
             missing: Value of a figure without an observation, such as the delay of a flow that received nothing.
 
         Raises:
-            ScenarioError: If a knob names nothing that can be changed during the run.
-            MetricError: If an address is not observed.
+            ScenarioError: If a knob's value cannot be changed during the run.
+            MetricError: If an address names no figure.
             ValueError: If there are no knobs or addresses, or the interval is no time.
         """
         if not knobs or not observe:
@@ -112,7 +112,7 @@ class QueueEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         self._simulation: Simulation | None = None
         self.action_space = gymnasium.spaces.Box(0.0, 1.0, (len(self.knobs),), np.float32)
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (len(self.observed),), np.float32)
-        # What is wrong is found now, not in the first episode.
+        # A trial, so that errors are raised here instead of in the first episode.
         trial = scenario.simulation()
         self._figures(trial.observe())
         trial.set({knob.path: knob.value(0.0) for knob in self.knobs})

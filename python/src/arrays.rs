@@ -9,7 +9,7 @@ use arrow_schema::ArrowError;
 use bytemuck::NoUninit;
 use bytes::Bytes;
 
-/// Column of a value that is kept alive by the arrays that show it.
+/// Column of a value. Arrays over its memory keep the value alive.
 struct Column<O, T> {
     owner: Arc<O>,
     of: fn(&O) -> &[T],

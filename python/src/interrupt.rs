@@ -1,4 +1,4 @@
-//! Long work without the GIL that Ctrl-C interrupts.
+//! Long work that releases the GIL and that Ctrl-C interrupts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-/// Time between looks at signals and progress.
+/// Interval of polling signals and reporting progress.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Function that returns true once the work should stop.
@@ -30,7 +30,7 @@ pub(crate) fn interruptible<T: Send>(
             let (sender, receiver) = channel();
             let is_stopped = || stop.load(Ordering::Relaxed);
             let worker = scope.spawn(move || {
-                // The receiver lives until the worker is joined.
+                // Cannot fail: the receiver lives until the worker is joined.
                 let _ = sender.send(work(&is_stopped));
             });
             let mut exception = None;

@@ -6,7 +6,8 @@
 //!          '-> Plan: run on threads; or task by task, run_batch on workers, keep
 //! ```
 //!
-//! Thin: names, defaults and display are in `python/lockgate/*.py`. Whatever simulates releases the GIL.
+//! Thin: names, defaults and display are in `python/lockgate/*.py`. Every function that simulates releases
+//! the GIL.
 
 #![allow(clippy::needless_pass_by_value, reason = "PyO3 extracts arguments as values")]
 

@@ -22,7 +22,8 @@ pub(crate) fn table(recording: &Arc<Recording>) -> Result<Option<Table>, ArrowEr
     let departed: NullBuffer = departed.collect::<Vec<bool>>().into();
     let lost: NullBuffer =
         columns.lost.iter().map(|loss| usize::from(*loss) < Loss::ALL.len()).collect::<Vec<bool>>().into();
-    // Keys are signed, because pandas has no others. Indices and times are below the largest signed value.
+    // Keys are signed, because pandas supports no others. Indices and times are below the largest signed
+    // value.
     let flow = shared::<Int32Type, _, _>(recording, |of| all(of).flow, None);
     let port = shared::<Int32Type, _, _>(recording, |of| all(of).port, None);
     let sequence: ArrayRef = Arc::new(shared::<UInt32Type, _, _>(recording, |of| all(of).sequence, None));
@@ -62,7 +63,8 @@ fn all(recording: &Recording) -> PacketColumns<'_> {
     })
 }
 
-/// Returns the names of the queues: an index in the port becomes one in the names of all queues, each once.
+/// Returns the names of the queues. The index of a queue in its port is replaced by one in the list of all
+/// distinct names.
 fn queues(recording: &Recording, columns: PacketColumns<'_>) -> Result<ArrayRef, ArrowError> {
     let mut names: IndexSet<&str> = IndexSet::new();
     let ports = recording.ports.iter();

@@ -1,4 +1,5 @@
-//! Plan: every variant of a scenario with every seed; made here on threads, or by workers task by task.
+//! Plan: every variant of a scenario with every seed. Runs are made here on threads, or task by task by
+//! workers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,13 +21,13 @@ use crate::scenario::Scenario;
 use crate::storage::StorageArgument;
 use crate::table::{Table, fault};
 
-/// Results of tasks, by their index: the row, or why the run failed.
+/// Results of tasks, by their index: the row, or the reason why the run failed.
 type Results = BTreeMap<usize, Result<Row, String>>;
 
 /// Failed task: its settings, its seed, the error, and the command that repeats it.
 type FailedRun = (Vec<String>, u64, String, String);
 
-/// A plan, its tasks, and where their results are kept.
+/// A plan, its tasks, and the place of their results.
 #[pyclass(frozen, module = "lockgate._lockgate")]
 pub(crate) struct Plan {
     kept: Kept,
@@ -163,7 +164,8 @@ impl Plan {
         let vary = vary.into_iter().map(Variation::into_vary).collect::<PyResult<Vec<_>>>()?;
         let request = Request { settings: scenario.settings.clone(), vary, seeds, show: metrics };
         let (source, base) = (scenario.source.clone(), Arc::clone(&scenario.model));
-        // A store has the text of a scenario without a file; without a store, users save it so.
+        // A store contains the text of a scenario without a file; without a store, users save the text
+        // themselves.
         let path = match (&into, scenario.path.as_os_str().is_empty()) {
             (_, false) => scenario.path.clone(),
             (Some(StorageArgument::Directory(folder)), true) => folder.join("scenario.toml"),

@@ -89,7 +89,7 @@ impl Run {
             .ok_or_else(|| error::run(format_args!("there is no run {run}: there are {many}")))
     }
 
-    /// Returns the runs as the library has them. A recording that tables share is copied.
+    /// Returns the runs in the library's form. A recording that tables share is copied.
     fn runs(&self) -> Runs {
         let recordings = self.recordings.iter().map(|recording| (**recording).clone()).collect();
         Runs { recordings, stopped_early: self.is_stopped, ..Runs::default() }
@@ -148,7 +148,7 @@ impl Run {
     /// Returns the value at an address in each run, in the order of the seeds; `None` where nothing was
     /// observed.
     fn values(&self, address: &str) -> PyResult<Vec<Option<f64>>> {
-        // An address that no run has is an error, one without an observation is not.
+        // An address that no run has is an error; one without an observation is not.
         if let Err(error @ lockgate_measure::metric::MetricError::Unknown { .. }) =
             self.summary.metric(address)
         {

@@ -42,11 +42,11 @@ impl Scenario {
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf, settings: Vec<String>, memory: u64) -> PyResult<Self> {
         py.detach(|| {
-            // Also the errors of a file that is missing, too long or not text.
+            // Also reports a file that is missing, too long or not text.
             lockgate::read_within(&path, &[], memory)
                 .map(drop)
                 .or_else(|error| match error {
-                    // A setting may fix what the file lacks.
+                    // Ignored here: a setting may add what the file lacks.
                     lockgate::Error::Scenario(_) => Ok(()),
                     other => Err(other),
                 })

@@ -14,14 +14,14 @@ use crate::table::{Table, fault};
 
 type Columns = Vec<(String, ArrayRef)>;
 
-/// Returns the series at an address: `flow.NAME`, `flow.NAME.tcp`, `port.NAME` or `port.NAME.queue.NAME`, each
-/// with all of its columns, or with those that begin with one more name: `port.a:b.backlog`.
+/// Returns the series at an address: `flow.NAME`, `flow.NAME.tcp`, `port.NAME` or `port.NAME.queue.NAME`,
+/// with all of its columns. A further name selects the columns that begin with it: `port.a:b.backlog`.
 ///
 /// # Errors
-/// If there is no such flow, port, queue or column: `MetricError` with those that there are.
+/// If there is no such flow, port, queue or column: a `MetricError` with the existing ones.
 pub(crate) fn table(recording: &Recording, address: &str) -> PyResult<Table> {
     let unknown = |help: String| crate::error::unknown(address, help);
-    // Quotes and both spellings of ports, as in settings.
+    // As in settings, names may be quoted, and ports have two spellings.
     let setting = Override::new(address, "0").map_err(|error| unknown(error.to_string()))?;
     let segments: Vec<&str> = setting.path().iter().map(String::as_str).collect();
     let (columns, wanted) = match segments.as_slice() {
@@ -64,8 +64,8 @@ pub(crate) fn table(recording: &Recording, address: &str) -> PyResult<Table> {
     Table::new(columns).map_err(|error| fault(&error))
 }
 
-/// Returns the time and the columns of this name, or that begin with it and an underscore; or else the names of
-/// all.
+/// Returns the time and the columns of this name, or those that begin with it and an underscore; if there are
+/// none, the names of all columns.
 fn select(columns: Columns, wanted: &str) -> Result<Columns, Vec<String>> {
     let is_wanted =
         |name: &str| name == wanted || name.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('_'));
@@ -81,7 +81,7 @@ fn select(columns: Columns, wanted: &str) -> Result<Columns, Vec<String>> {
         .collect())
 }
 
-/// Returns the names that there are, in a sentence.
+/// Returns a sentence with the existing names.
 fn choices<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 12;
     let mut names: Vec<&str> = names.collect();
@@ -162,7 +162,7 @@ fn of_queue(port: &PortRecord, place: &PlaceRecord) -> Columns {
     columns
 }
 
-/// Returns the sums over the port's roots: it has one at a time, and another after its tree was replaced.
+/// Returns the sums over the port's roots: it has one at a time, and another one after its tree was replaced.
 fn of_port(port: &PortRecord) -> Columns {
     let ends = port.ends();
     let roots: Vec<&PlaceRecord> =

@@ -14,7 +14,7 @@ use crate::interrupt::check_signals;
 use crate::run::Run;
 use crate::scenario::Scenario;
 
-/// Real time between looks at signals.
+/// Real time between polls of signals.
 const LOOK: WallTime = WallTime::from_millis(100);
 
 /// A time or a length of time: seconds as a number, or a text with its unit, such as `10ms`.
@@ -115,7 +115,7 @@ impl Simulation {
             let mut looked: Option<WallInstant> = None;
             let mut exception = None;
             let progress = state.simulation.step_while(target, &mut |_| {
-                // The first call only starts the clock: short steps never attach to the interpreter.
+                // The first call only starts the clock, so that short steps never take the GIL.
                 if looked.get_or_insert_with(WallInstant::now).elapsed() < LOOK {
                     return Control::Continue;
                 }

@@ -1,4 +1,4 @@
-//! Storage of a sweep that Python keeps: its files are read and written by an object of `lockgate._storage`.
+//! Storage of a sweep in Python: an object of `lockgate._storage` reads and writes its files.
 
 use std::fmt;
 use std::io;
@@ -27,7 +27,7 @@ impl StorageArgument {
     }
 }
 
-/// Files that a Python object keeps: `lockgate._storage.Remote`. Every call takes the GIL.
+/// Files of a Python object (`lockgate._storage.Remote`). Every call takes the GIL.
 struct PythonStorage {
     object: Py<PyAny>,
     address: String,

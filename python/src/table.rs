@@ -28,7 +28,7 @@ impl Table {
         if columns.is_empty() {
             return Ok(Self { batch: RecordBatch::new_empty(Arc::new(Schema::empty())) });
         }
-        // Every column may have nulls, so that tables of two runs have one schema.
+        // Every column is nullable, so that tables of two runs have the same schema.
         let columns = columns.into_iter().map(|(name, column)| (name, column, true));
         Ok(Self { batch: RecordBatch::try_from_iter_with_nullable(columns)? })
     }
@@ -62,7 +62,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface allows to return the own schema instead.
+        // The interface permits returning the table's own schema instead.
         drop(requested_schema);
         let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")

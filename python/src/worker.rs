@@ -17,8 +17,8 @@ pub(crate) enum Made {
     Failed(String),
 }
 
-/// Makes a run for each seed of the scenario with these settings. Returns for each the metrics, or its error.
-/// The files that it names are those of `files`, or beside `path`.
+/// Makes a run for each seed of the scenario with these settings. Returns the metrics of each, or its error.
+/// Files that the scenario names are those of `files`, or beside `path`.
 #[pyfunction]
 #[pyo3(signature = (text, name, path, files, settings, seeds, metrics, memory))]
 #[expect(clippy::too_many_arguments, reason = "one call for each task of a worker, by keywords")]
