@@ -1,4 +1,4 @@
-//! Arbitrary text as a condition of a trial: read the same each time, or refused with a fix; never a panic.
+//! Arbitrary text as a condition of a trial: parsed the same each time, or refused with a fix; never a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -34,7 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
             option.set_waited(&mut frame, waited);
             assert_eq!(option.carried(&frame), Carried::Waited(waited), "what is written is read");
         }
-        // Whoever stamps last finds no room.
+        // The option is full in the end, so that the last stamps find no room.
         for millis in 0..30 {
             let _ = option.stamp(&mut frame, [10, 0, 0, 1].into(), millis);
         }

@@ -1,5 +1,5 @@
-//! Arbitrary bytes as a frame before a router: read the same each time, and marked without a change of anything else; never
-//! a panic.
+//! Arbitrary bytes as a frame of a router: parsed the same each time, and marked without a change of other
+//! bytes; never a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
     let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
     match lockgate_scenario::read(text, "fuzz.toml", &files, &[]) {
         Ok(scenario) => {
-            // A few samplings of whatever came out: enough to build every queue and send a packet.
+            // Some sampling intervals of any valid model: enough to build every queue and send a packet.
             let mut left = 3;
             let _ = run(&scenario, Seed(1), &mut |_| {
                 left -= 1;
