@@ -71,7 +71,7 @@ fn read_modules(folder: &Path) -> Sources {
     modules
 }
 
-/// Leaves out comments, and what follows `#[cfg(test)]`: by our convention tests end a file.
+/// Removes comments, and everything after `#[cfg(test)]`: by our convention tests end a file.
 fn without_tests(text: &str) -> String {
     let end = text.find("#[cfg(test)]\nmod tests").unwrap_or(text.len());
     text[..end].lines().map(|line| line.split("//").next().unwrap_or_default().to_owned() + "\n").collect()

@@ -11,7 +11,7 @@ const FOLDERS: [&str; 8] =
 /// Kinds of files that people write. Reference runs and captures are data.
 const ENDINGS: [&str; 6] = ["rs", "md", "toml", "ts", "sh", "py"];
 
-/// Openings of a docstring that name neither what an item is nor what it does.
+/// Openings of a docstring that name neither the item nor its action.
 const HEADLESS: [&str; 5] = ["What ", "Where ", "Who ", "Whose ", "Whether "];
 
 fn repository() -> PathBuf {

@@ -39,7 +39,7 @@ pub fn state(socket: impl AsFd) -> Option<TcpState> {
     // SAFETY: `tcp_info` is plain data of integers, for which zero is a value.
     let mut info: libc::tcp_info = unsafe { core::mem::zeroed() };
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes, which is the size of what it is given.
+    // SAFETY: the kernel writes at most `length` bytes, the size of the structure that it is given.
     let done = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),

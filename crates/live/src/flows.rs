@@ -7,7 +7,7 @@ use lockgate_engine::classify::Fields;
 use lockgate_engine::packet::FlowId;
 use lockgate_scenario::Scenario;
 
-/// Unplanned conversations told apart at most. Further ones share one flow identifier.
+/// Largest number of unplanned conversations with flow identifiers of their own. Further ones share one.
 const MOST: u32 = 1 << 16;
 
 type Key = (u8, IpAddr, IpAddr, u16, u16);

@@ -5,8 +5,8 @@
 //!          | ARP, neighbour solicitation        -> Seen::WhoHas: answered instead of a router
 //! ```
 //!
-//! `etherparse` parses. What a router changes (hop limit, mark, time stamps, addresses) is changed in place,
-//! with incremental checksums (RFC 1624).
+//! `etherparse` parses. Fields that a router changes (hop limit, mark, time stamps, addresses) are written in
+//! place, with incremental checksums (RFC 1624).
 
 pub mod answer;
 pub mod timestamp;

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! It runs like a simulation: events happen at their own times, in order, up to the clock; a frame enters at
-//! its kernel time stamp. A late wake-up delays the delivery of what was due, but no later transmission:
-//! lateness does not accumulate, and a rate is kept exactly (decision 020). Time jumps only after a stall
-//! ([`Network::skip_to`]).
+//! its kernel time stamp. A late wake-up delays the delivery of frames that were due, but no later
+//! transmission: lateness does not accumulate, and a rate is kept exactly (decision 020). Time jumps only
+//! after a stall ([`Network::skip_to`]).
 
 mod account;
 mod changes;

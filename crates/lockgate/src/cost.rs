@@ -19,7 +19,7 @@ impl Stopwatch {
         }
     }
 
-    /// Stores the time since the start in the recording; zero where there is no clock.
+    /// Stores the time since the start in the recording; zero on platforms without a clock.
     pub(crate) fn record(&self, recording: &mut Recording) {
         #[cfg(not(target_family = "wasm"))]
         {

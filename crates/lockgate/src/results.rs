@@ -91,7 +91,8 @@ pub fn hash(text: &str) -> String {
     })
 }
 
-/// Returns the head of a report: everything except its runs and figures. `command` repeats what it shows.
+/// Returns the head of a report: everything except its runs and figures. `command` is the command that
+/// repeats it.
 pub fn report_head(title: &str, scenario: &str, command: &str) -> ReportData {
     let mut report = ReportData::new(title);
     report.generated = now();

@@ -145,7 +145,7 @@ impl<D: Dataplane> Forwarder<D> {
         Ok(self.losses)
     }
 
-    /// Receives what has arrived, sends what may be sent, and sleeps if nothing has arrived.
+    /// Receives arrived frames, sends the frames that are due, and sleeps if none has arrived.
     fn round(&mut self, batch: &mut Vec<Arrival>) -> Result<(), InterfaceError> {
         let received = self.receive(batch);
         let now = self.dataplane.now();

@@ -34,7 +34,7 @@ pub(crate) struct RouterPort {
     pub(crate) outgoing: Vec<u64>,
     /// Latest time that was passed to the queues.
     latest: Instant,
-    /// Number of its packets so far: equal ones are told apart by it.
+    /// Number of packets so far. It distinguishes packets that are otherwise equal.
     sequence: u32,
 }
 

@@ -24,7 +24,7 @@ pub struct Start {
     pub every: Duration,
 }
 
-/// A running run as its observers know it: the effective scenario, the status, and what was changed.
+/// A running run as its observers know it: the effective scenario, the status, and the changes so far.
 ///
 /// The owner of the run calls [`complete`](Self::complete) for each sample, and [`prepare`](Self::prepare),
 /// then [`accept`](Self::accept) for each setting. Checking a setting takes the same time however many

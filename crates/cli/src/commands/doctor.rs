@@ -70,7 +70,7 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
     }
 }
 
-/// Examines what a router needs.
+/// Examines the requirements of a router.
 #[cfg(target_os = "linux")]
 fn router(interfaces: &[String], is_json: bool) -> Result<Exit, Failure> {
     use lockgate_router::doctor::{State, examine};

@@ -1,6 +1,6 @@
-//! Paper 4's experiment turned by hand: the weight of class 3 and whether the drop looks at weights are set through the
-//! API while the run goes on. What the samples show is the paper's figures 3 to 9, in the numbers of an independent simulation
-//! of the same driver (the figures have none), and the saved session replays to the same.
+//! Paper 4's experiment by hand: the API sets the weight of class 3, and whether drops depend on weights,
+//! during the run. The samples reproduce the paper's figures 3 to 9. These have no numbers; the expected ones
+//! are from an independent simulation of the same driver. The saved session replays to the same results.
 #![allow(clippy::print_stdout, reason = "the table is said")]
 
 use std::collections::BTreeMap;

@@ -101,7 +101,7 @@ pub(crate) fn run(namespace: &Namespace, program: &str, arguments: &[&str]) -> O
     spawn(namespace, &mut command).wait_with_output().expect("ended")
 }
 
-/// Runs a program in a namespace, expects its success, and returns what it printed.
+/// Runs a program in a namespace, expects its success, and returns its standard output.
 #[track_caller]
 pub(crate) fn run_well(namespace: &Namespace, program: &str, arguments: &[&str]) -> String {
     let output = run(namespace, program, arguments);

@@ -40,8 +40,8 @@ pub(crate) struct AfXdpSocket {
 
 impl AfXdpSocket {
     /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace, and
-    /// redirects what arrives at its first queue to it. `sockets` is the total number of them, which share
-    /// the memory budget.
+    /// redirects the frames that arrive at its first queue to it. `sockets` is the number of all sockets,
+    /// which share the memory budget.
     pub(super) fn open(name: &str, longest: usize, sockets: usize) -> Result<Self, Refusal> {
         let index = index_of(name)?;
         let attached = XdpProgram::load(1).and_then(|program| {

@@ -143,7 +143,7 @@ impl PacketSocket {
     pub(super) fn overruns(&self) -> u64 {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes, which is the size of what it is given.
+        // SAFETY: the kernel writes at most `length` bytes, the size of the structure that it is given.
         let done = unsafe {
             libc::getsockopt(
                 self.sender.socket.as_raw_fd(),

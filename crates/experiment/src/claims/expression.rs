@@ -147,7 +147,7 @@ impl Expression {
     /// Parses a formula.
     ///
     /// # Errors
-    /// The problem, and what is expected at its position.
+    /// The problem, and the text expected at its position.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut parser = Parser { rest: text.trim_start(), depth: 0 };
         let expression = parser.sum().and_then(|expression| match parser.rest {

@@ -138,7 +138,7 @@ fn starred<'a>(path: &str, flows: impl Iterator<Item = &'a str>) -> Vec<String> 
     flows.filter(fits).map(|flow| format!("flow.{flow}.{name}")).collect()
 }
 
-/// Makes an observation of a run; NaN for what was not observed.
+/// Makes an observation of a run; NaN if nothing was observed.
 pub(crate) fn observe(observation: &Observation, recording: &Recording, summary: &Summary) -> Vec<f64> {
     let flows = recording.flows.iter().map(|flow| flow.setup.name.as_str());
     let one = |path: &String| {

@@ -153,7 +153,7 @@ pub(crate) fn send(interface: &str, flood: &Flood, file: &str) {
 fn open(interface: &str) -> io::Result<OwnedFd> {
     let name = std::ffi::CString::new(interface)?;
     // SAFETY: the name ends in a zero byte; no other value owns the descriptor; the address is plain data of
-    // integers; each call reads the size it is told from what it is given.
+    // integers; each call reads exactly the size of the value that it is given.
     unsafe {
         let socket = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
         if socket < 0 {

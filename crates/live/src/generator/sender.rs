@@ -193,7 +193,7 @@ impl Link {
         report.slip = quantiles.map(Duration::from_picos);
     }
 
-    /// Fetches the receiver's report on what was sent.
+    /// Fetches the receiver's report on the sent datagrams.
     fn finish(&mut self, sent: &SendReport) -> io::Result<Report> {
         let mut refused = 0;
         for _ in 0..MOST_SILENT {

@@ -1,4 +1,4 @@
-//! State of the screen, and what its keys request.
+//! State of the screen, and the requests of its keys.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

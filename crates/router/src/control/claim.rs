@@ -124,7 +124,7 @@ impl Claim {
         Ok(Self { name: name.to_owned(), runtime: directories.runtime.clone(), store, lock })
     }
 
-    /// Returns the policy to start with: the last confirmed one, or the file if there is none, or if `is_fresh`.
+    /// Returns the policy to start with: the last confirmed one; the file if there is none, or if `is_fresh`.
     ///
     /// # Errors
     /// If the state or the policy cannot be read.

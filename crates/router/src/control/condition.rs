@@ -129,7 +129,7 @@ impl Condition {
     /// Parses a condition.
     ///
     /// # Errors
-    /// Returns the first part that cannot be read, and what is allowed in its place.
+    /// Returns the first part that cannot be read, and the text that is allowed there.
     pub fn parse(text: &str) -> Result<Self, ConditionError> {
         let text = text.trim();
         if text.len() > LONGEST {

@@ -179,7 +179,7 @@ impl Request {
     /// Reads a request from a line.
     ///
     /// # Errors
-    /// Returns a refusal that says what is wrong with the line.
+    /// Returns a refusal that names the fault of the line.
     pub fn read(line: &[u8]) -> Result<Self, Refusal> {
         let help = "requests are of `lockgate apply`, `confirm`, `rollback` and `status` of the same version";
         if line.len() > LONGEST_REQUEST {

@@ -43,7 +43,7 @@ pub struct Stamp<'a> {
     pub by: &'a str,
 }
 
-/// Change of policy that is asked for.
+/// Requested change of policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Change<'a> {
     /// Origin of the text.
@@ -86,7 +86,7 @@ pub struct Reversal {
     pub number: u64,
     /// Reason.
     pub why: String,
-    /// Number of the policy that runs now, and what the change did; or the failure to change.
+    /// Number of the policy that runs now, and the effect of the change; or the failure of the change.
     pub outcome: Result<(u64, Applied), String>,
     /// Failure to store the reversal. The next start makes up for it.
     pub unstored: Option<String>,
@@ -170,7 +170,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
         Ok(changed)
     }
 
-    /// Returns what a change would do, and changes nothing.
+    /// Returns the effect that a change would have, and changes nothing.
     ///
     /// # Errors
     /// As [`apply`](Self::apply), except for what only the engine or the disk can refuse.

@@ -24,7 +24,7 @@ const LONGEST: u64 = 512 << 20;
 
 /// Place of a history that outlives the process.
 pub trait Storage {
-    /// Replaces what is stored.
+    /// Replaces the stored history.
     ///
     /// # Errors
     /// If it cannot be written; the stored history is then the one before.
@@ -188,7 +188,7 @@ fn encode(history: &History) -> Result<Vec<u8>, serde_json::Error> {
     Ok(bytes)
 }
 
-/// Decodes a file, or says what is wrong with it.
+/// Decodes a file, or returns its damage in words.
 fn decode(bytes: &[u8]) -> Result<History, String> {
     let end = bytes.iter().position(|byte| *byte == b'\n').ok_or("has no first line")?;
     let head = core::str::from_utf8(&bytes[..end]).map_err(|_| "has no first line")?;

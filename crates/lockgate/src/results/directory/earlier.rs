@@ -52,7 +52,7 @@ pub(super) fn is_of_draft(name: &str) -> bool {
     is_known(name) || name == MARKER || name == INTERIM
 }
 
-/// Manifest as written: the command's data and what the next run needs to recognise the directory.
+/// Manifest as written: the command's data, and the keys by which the next run recognises the directory.
 #[derive(Serialize)]
 pub(super) struct Marked<'a, M> {
     pub(super) format: &'static str,

@@ -111,7 +111,7 @@ impl Clients {
         self.all.retain(|client| now.saturating_duration_since(client.since) < LONGEST_WAIT);
     }
 
-    /// Returns the time until a connection is late; `None`: there is none.
+    /// Returns the time until a connection is late; `None` without connections.
     pub(super) fn late_after(&self, now: Instant) -> Option<Duration> {
         let left = |client: &Client| (client.since + LONGEST_WAIT).saturating_duration_since(now);
         self.all.iter().map(left).min()

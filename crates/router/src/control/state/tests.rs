@@ -63,7 +63,7 @@ impl Storage for Shared {
 }
 
 impl Shared {
-    /// Starts a router with what is stored, or policy 0.
+    /// Starts a router with the stored policy, or policy 0.
     fn boot(&self) -> Control<Self, Self> {
         let mut history = self.0.borrow().stored.clone();
         history.end_trials("killed");
