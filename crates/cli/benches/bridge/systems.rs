@@ -256,8 +256,8 @@ interfaces = {{ lan = "w0", wan = "w1" }}
 root = "shaper"
 [port."lan->wan".queue]
 shaper = {{ kind = "htb", children = ["line"] }}
-line = {{ kind = "class", rate = "10gbit", children = ["plan", "rest"] }}
-plan = {{ count = "subscribers", kind = "fifo", limit = "1000p", rate = "$download_min", ceil = "$download_max", match = [{{ destination = "$ipv4" }}] }}
+line = {{ kind = "class", rate = "10gbit", burst = "125kB", cburst = "125kB", children = ["plan", "rest"] }}
+plan = {{ count = "subscribers", kind = "fifo", limit = "1000p", rate = "$download_min", ceil = "$download_max", burst = "125kB", cburst = "125kB", match = [{{ destination = "$ipv4" }}] }}
 rest = {{ kind = "fifo", rate = "100mbit" }}
 "#
     )
