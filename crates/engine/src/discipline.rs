@@ -16,10 +16,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use crate::context::{Context, Dequeue, DropReason, Invalid};
+pub use crate::context::{Context, Dequeue, DropReason, Invalid, PortConditions};
 use crate::node::Node;
 use crate::packet::{FlowId, Packet};
-use crate::units::{Bytes, Instant, Limit, Rate};
+use crate::units::{Bytes, Instant, Limit};
 
 /// A queueing discipline: decides which waiting packet leaves next, and which must be dropped.
 pub trait Discipline: Sized + Send + 'static {
@@ -125,9 +125,9 @@ pub trait Discipline: Sized + Send + 'static {
 
     /// Reports accepted parameters that are probably mistakes: guarantees that cannot be kept, turns that
     /// carry no packet. (The kernel accepts them, too.) Each is worded like a refusal, with the remedy
-    /// after a colon. `link`: rate of the link, if the discipline is at the root and the rate is known.
-    fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
-        let _ = (link, tell);
+    /// after a colon.
+    fn doubts(&self, port: PortConditions, tell: &mut dyn FnMut(Invalid)) {
+        let _ = (port, tell);
     }
 
     /// Calls `emit` with internal quantities worth plotting, such as `("tokens_bytes", 1500.0)`.

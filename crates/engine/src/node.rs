@@ -37,10 +37,10 @@ mod contents;
 use std::sync::Arc;
 
 use crate::classify::Classifier;
-use crate::context::{Context, Dequeue, DropReason, Invalid};
+use crate::context::{Context, Dequeue, DropReason, Invalid, PortConditions};
 use crate::packet::{FlowId, Header, Packet};
 use crate::prefetch::prefetch;
-use crate::units::{Bytes, Instant, Rate};
+use crate::units::{Bytes, Instant};
 
 pub use account::{Count, Counters, Tally};
 pub(crate) use contents::{Contents, Erased, InnerClass};
@@ -559,8 +559,8 @@ impl Node {
 
     /// Reports parameters that the discipline accepted but that are probably mistakes: see
     /// [`Discipline::doubts`](crate::discipline::Discipline::doubts). A parameter of a child is reported with [`Invalid::child`].
-    pub fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
-        self.contents.doubts(link, tell);
+    pub fn doubts(&self, port: PortConditions, tell: &mut dyn FnMut(Invalid)) {
+        self.contents.doubts(port, tell);
     }
 
     /// Returns the largest backlog since the last [`take_peak`](Self::take_peak), and keeps it.

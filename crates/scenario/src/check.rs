@@ -25,6 +25,7 @@ mod varies;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lockgate_engine::units::Duration;
 use lockgate_traffic::{Captures, Invalid, LoadedFiles, TrafficConfig};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -75,6 +76,8 @@ pub(crate) struct Checker<'c> {
     memory: u64,
     /// Lines of the file, from 1, at which its expectations begin.
     pub(crate) expect_lines: Vec<u64>,
+    /// Interval at which a busy port is polled, unless it is polled at the exact time.
+    pub(crate) poll_interval: Option<Duration>,
 }
 
 /// Returns the value of `section`. If the name is missing, returns that of the unknown key nearest to it,
@@ -118,6 +121,7 @@ impl<'c> Checker<'c> {
             set,
             memory,
             expect_lines: Vec::new(),
+            poll_interval: None,
         }
     }
 

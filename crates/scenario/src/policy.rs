@@ -31,7 +31,7 @@
 use lockgate_engine::clock::ClockConfig;
 use lockgate_engine::disciplines::cake::Compensation;
 use lockgate_engine::ring::RingConfig;
-use lockgate_engine::units::Rate;
+use lockgate_engine::units::{Duration, Rate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::de::DeTable;
@@ -173,6 +173,9 @@ pub fn embed_subscribers(text: &str, files: &dyn Files) -> Result<String, String
     Ok(document.to_string())
 }
 
+/// Interval at which a busy router polls a port: it receives and sends some 64 frames a round.
+const POLL_INTERVAL: Duration = Duration::from_micros(100);
+
 /// Reads a policy called `name` (as its file) from `text`.
 ///
 /// # Errors
@@ -188,6 +191,7 @@ pub fn read_policy(text: &str, name: &str) -> Result<Policy, Problems> {
     let root = parsed(text, &source)?;
     let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();
     let mut checker = Checker::new(&files, &[], MEMORY);
+    checker.poll_interval = Some(POLL_INTERVAL);
     let expanded = checker.expand(&root);
     let policy = checker.policy(expanded.as_ref().unwrap_or(&root));
     drop(expanded);

@@ -2,10 +2,10 @@
 
 use core::any::Any;
 
-use super::{Child, Context, Dequeue, Discipline, Invalid};
+use super::{Child, Context, Dequeue, Discipline, Invalid, PortConditions};
 use crate::node::{Contents, Erased, Node};
 use crate::packet::{FlowId, Packet};
-use crate::units::{Instant, Rate};
+use crate::units::Instant;
 
 impl<D: Discipline> Erased for D {
     #[inline]
@@ -41,8 +41,8 @@ impl<D: Discipline> Erased for D {
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         D::gauges(self, emit);
     }
-    fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
-        D::doubts(self, link, tell);
+    fn doubts(&self, port: PortConditions, tell: &mut dyn FnMut(Invalid)) {
+        D::doubts(self, port, tell);
     }
     fn as_any(&mut self) -> &mut dyn Any {
         self

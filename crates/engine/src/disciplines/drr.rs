@@ -10,11 +10,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, FULL_FRAME, Invalid, SMALL_QUANTUM};
+use crate::discipline::{
+    Arity, Child, Context, Dequeue, Discipline, FULL_FRAME, Invalid, PortConditions, SMALL_QUANTUM,
+};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::rounds::DeficitRounds;
-use crate::units::{Bytes, Rate};
+use crate::units::Bytes;
 
 /// Parameters of `drr`: none of its own; each child has its quantum.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -89,7 +91,7 @@ impl Discipline for Drr {
         self.children.dequeue(cx)
     }
 
-    fn doubts(&self, _: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+    fn doubts(&self, _: PortConditions, tell: &mut dyn FnMut(Invalid)) {
         for (child, quantum) in self.children.quanta().enumerate() {
             if quantum < SMALL_QUANTUM {
                 let why = format!(

@@ -24,11 +24,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, FULL_FRAME, Invalid, SMALL_QUANTUM};
+use crate::discipline::{
+    Arity, Child, Context, Dequeue, Discipline, FULL_FRAME, Invalid, PortConditions, SMALL_QUANTUM,
+};
 use crate::node::Node;
 use crate::packet::{Header, Packet};
 use crate::rounds::DeficitRounds;
-use crate::units::{Bytes, Rate};
+use crate::units::Bytes;
 
 /// Parameters of `ets`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -185,7 +187,7 @@ impl Discipline for Ets {
         }
     }
 
-    fn doubts(&self, _: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+    fn doubts(&self, _: PortConditions, tell: &mut dyn FnMut(Invalid)) {
         for (slot, quantum) in self.sharing.quanta().enumerate() {
             if quantum < SMALL_QUANTUM {
                 let why = format!(

@@ -31,10 +31,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::class::Classes;
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare};
+use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare, PortConditions};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
-use crate::units::{Bytes, Instant, Rate};
+use crate::units::{Bytes, Instant};
 
 pub use curve_spec::CurveSpec;
 use guarantee::Guarantees;
@@ -223,7 +223,7 @@ impl Discipline for Hfsc {
         self.classes.each_child(visit);
     }
 
-    fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+    fn doubts(&self, PortConditions { link, .. }: PortConditions, tell: &mut dyn FnMut(Invalid)) {
         let curves: Vec<CurveSpec> = self.curves.iter().filter_map(|curves| curves.real_time).collect();
         if let Some(link) = link.filter(|link| curve_spec::exceed(&curves, *link)) {
             let why = format!(

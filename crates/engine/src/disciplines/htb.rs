@@ -28,7 +28,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::class::Classes;
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid, PortConditions};
 use crate::node::Node;
 use crate::packet::{FlowId, Packet};
 use crate::units::{Bytes, Instant, Rate};
@@ -258,7 +258,7 @@ impl Discipline for Htb {
         self.classes.each_child(visit);
     }
 
-    fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+    fn doubts(&self, port: PortConditions, tell: &mut dyn FnMut(Invalid)) {
         for class in 0..self.classes.len() {
             let below = self.guaranteed(self.classes.children(class));
             let (rate, quantum) = (self.scheduler.rate(class), self.scheduler.quantum(class));
@@ -274,6 +274,21 @@ impl Discipline for Htb {
                 tell(Invalid::new("quantum", why).on_child(class));
             }
         }
+        for class in 0..self.classes.len() {
+            let (rate, ceil) = self.scheduler.buckets(class);
+            for (field, bucket) in [("burst", rate), ("cburst", ceil)] {
+                if let Some(tokens) = port.lost_tokens(bucket.rate(), bucket.depth()) {
+                    let why = format!(
+                        "is too small for {} in a router, which polls a busy port some {} apart: make it `{}B` or more, \
+                         or less is sent",
+                        bucket.rate(),
+                        port.poll_interval.unwrap_or_default(),
+                        tokens.0
+                    );
+                    tell(Invalid::new(field, why).on_child(class));
+                }
+            }
+        }
         for &class in self.classes.tops() {
             if self.scheduler.ceil(class) > self.scheduler.rate(class) {
                 let why = "has no effect: nothing above this class lends to it; put the classes below one inner class, \
@@ -282,7 +297,7 @@ impl Discipline for Htb {
             }
         }
         let tops = self.guaranteed(self.classes.tops());
-        if let Some(link) = link.filter(|link| tops > u128::from(link.as_bits())) {
+        if let Some(link) = port.link.filter(|link| tops > u128::from(link.as_bits())) {
             let why = format!(
                 "are guaranteed {} and the link carries {link}: lower their `rate`, or it is the link that decides",
                 rate_of(tops)

@@ -18,14 +18,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
-    Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, SMALL_QUANTUM, check_limit,
+    Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, PortConditions,
+    SMALL_QUANTUM, check_limit,
 };
 use crate::packet::{FlowId, Packet};
 use crate::queue::PacketQueue;
 use crate::queue::active::ActiveList;
 use crate::queue::fattest::Fattest;
 use crate::queue::slots::Slots;
-use crate::units::{Bytes, Duration, Instant, Limit, Packets, Rate};
+use crate::units::{Bytes, Duration, Instant, Limit, Packets};
 
 /// Parameters of `sfq`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -227,7 +228,7 @@ impl Discipline for Sfq {
         (self.packets, self.bytes, self.in_use) = (0, 0, 0);
     }
 
-    fn doubts(&self, _: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+    fn doubts(&self, _: PortConditions, tell: &mut dyn FnMut(Invalid)) {
         if self.config.quantum < SMALL_QUANTUM {
             let why = format!(
                 "is small for full frames: make it `{}B` or more, or it takes several turns",

@@ -14,7 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
-    Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
+    Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, PortConditions,
+    check_limit,
 };
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
@@ -251,7 +252,7 @@ impl Discipline for Tbf {
         }
     }
 
-    fn doubts(&self, _: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+    fn doubts(&self, port: PortConditions, tell: &mut dyn FnMut(Invalid)) {
         for (field, bytes) in [("burst", self.burst), ("mtu", self.mtu)] {
             if bytes < FULL_FRAME {
                 let why = format!(
@@ -260,6 +261,16 @@ impl Discipline for Tbf {
                 );
                 return tell(Invalid::new(field, why));
             }
+        }
+        if let Some(tokens) = port.lost_tokens(self.bucket.rate, self.burst) {
+            let why = format!(
+                "is too small for {} in a router, which polls a busy port some {} apart: make it `{}B` or more, or less \
+                 is sent",
+                self.bucket.rate,
+                port.poll_interval.unwrap_or_default(),
+                tokens.0
+            );
+            tell(Invalid::new("burst", why));
         }
     }
 

@@ -20,11 +20,11 @@ use core::ops::{Deref, DerefMut};
 
 pub(crate) use self::inner_class::InnerClass;
 use super::Node;
-use crate::context::{Context, Dequeue, Invalid};
+use crate::context::{Context, Dequeue, Invalid, PortConditions};
 use crate::packet::{FlowId, Packet};
 use crate::queue::Overflow;
 use crate::queue::fifo::Fifo;
-use crate::units::{Instant, Limit, Packets, Rate};
+use crate::units::{Instant, Limit, Packets};
 
 /// Object-safe part of [`Discipline`](crate::discipline::Discipline), implemented for every discipline and
 /// for inner classes.
@@ -44,7 +44,7 @@ pub(crate) trait Erased: Send {
     fn next_timer(&self) -> Option<Instant>;
     fn on_timer(&mut self, cx: &mut Context<'_>);
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64));
-    fn doubts(&self, _: Option<Rate>, _: &mut dyn FnMut(Invalid)) {}
+    fn doubts(&self, _: PortConditions, _: &mut dyn FnMut(Invalid)) {}
     fn as_any(&mut self) -> &mut dyn Any;
 }
 

@@ -10,7 +10,7 @@
 use std::fmt::Write as _;
 
 use lockgate_engine::classify::NoHeaders;
-use lockgate_engine::discipline::Arity;
+use lockgate_engine::discipline::{Arity, PortConditions};
 use lockgate_engine::node::Node;
 use lockgate_engine::packet::{FlowId, Header};
 use lockgate_engine::port::Port;
@@ -76,7 +76,7 @@ fn hash_node(node: &Node, hash: &mut Hash) {
         hash.number(value.to_bits());
     });
     for link in [None, Some(Rate::from_bits(10_000_000))] {
-        node.doubts(link, &mut |doubt| hash.text(&format!("{doubt:?}")));
+        node.doubts(PortConditions::exact(link), &mut |doubt| hash.text(&format!("{doubt:?}")));
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use lockgate_engine::class;
 use lockgate_engine::classify::Rule;
-use lockgate_engine::discipline::{Arity, Invalid};
+use lockgate_engine::discipline::{Arity, Invalid, PortConditions};
 use lockgate_engine::node::Node;
 use lockgate_engine::units::Rate;
 use toml::Spanned;
@@ -296,6 +296,10 @@ impl Checker<'_> {
         }
         let mut queue = queue_of(entry)?;
         let noted = self.problems.len();
+        let port = match self.poll_interval {
+            Some(interval) => PortConditions::polled(link, interval),
+            None => PortConditions::exact(link),
+        };
         // Each refused value is noted and removed if possible; the rest is tried again.
         for _ in 0..32 {
             let offered = offered(
@@ -307,7 +311,7 @@ impl Checker<'_> {
             )?;
             let invalid = match make(&queue, kind.owner, offered, Vec::new()) {
                 Ok(node) if self.problems.len() == noted => {
-                    node.doubts(link, &mut |doubt| {
+                    node.doubts(port, &mut |doubt| {
                         let child =
                             doubt.child.and_then(|child| present.get(child)).map(|child| &entries[*child]);
                         self.warn(said(&doubt, kind, entry, child));

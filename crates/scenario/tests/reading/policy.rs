@@ -123,3 +123,24 @@ rest = { kind = "fifo", rate = "1mbit" }
     let missing = embed_subscribers(text, &std::collections::BTreeMap::new());
     assert_eq!(missing, Err("cannot read `plans.csv`: there is no such file".to_owned()));
 }
+
+#[test]
+fn a_burst_that_is_shorter_than_a_round_of_the_router_is_doubted() {
+    let text = |burst: &str| {
+        format!(
+            "[router]\nmode = \"egress\"\ninterfaces = {{ wan = \"eth0\" }}\n[port.wan]\nroot = \"shaper\"\n\
+             [port.wan.queue]\nshaper = {{ kind = \"htb\", children = [\"line\"] }}\n\
+             line = {{ kind = \"fifo\", rate = \"1gbit\"{burst} }}\n"
+        )
+    };
+    let said = |burst: &str| {
+        let policy = read_policy(&text(burst), "policy.toml").expect("a policy");
+        policy.warnings.iter().map(|it| format!("{it} {:?}", it.help_text())).collect::<Vec<_>>()
+    };
+    let small = said("");
+    // 1 Gbit/s for 100 us are 12 500 bytes.
+    assert!(small.len() == 2 && small.iter().all(|warning| warning.contains("12500B")), "{small:#?}");
+    assert_eq!(said(", burst = \"12.5kB\", cburst = \"12.5kB\"").len(), 0);
+    let slow = text("").replace("1gbit", "100mbit");
+    assert_eq!(read_policy(&slow, "policy.toml").expect("a policy").warnings.len(), 0);
+}

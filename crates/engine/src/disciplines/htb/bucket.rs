@@ -44,6 +44,11 @@ impl Bucket {
         Rate::from_bits(self.rate)
     }
 
+    /// Returns its depth.
+    pub(super) fn depth(&self) -> Bytes {
+        self.depth
+    }
+
     #[inline(always)]
     fn floor(&self) -> i128 {
         // Above -2^110.

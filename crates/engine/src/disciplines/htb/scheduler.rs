@@ -364,6 +364,12 @@ impl Scheduler {
         self.states[class].rate.rate()
     }
 
+    /// Returns the buckets of `class`: of its rate, and of its ceiling.
+    pub(super) fn buckets(&self, class: usize) -> (&Bucket, &Bucket) {
+        let state = &self.states[class];
+        (&state.rate, &state.ceil)
+    }
+
     /// Returns the ceiling of `class`.
     pub(super) fn ceil(&self, class: usize) -> Rate {
         self.states[class].ceil.rate()
