@@ -25,7 +25,7 @@ use rustix::thread::set_current_timer_slack;
 use crate::frames::Frames;
 use crate::port::{BATCH, RouterPort};
 
-pub(crate) use orders::{Order, Orders, orders};
+pub(crate) use orders::{NotApplied, OrderError, OrderSender, Orders, apply_everywhere, orders};
 pub(crate) use sampling::{Newest, Sampling, samples};
 
 /// Longest sleep. Bounds the delay of orders and of a request to stop.

@@ -28,9 +28,15 @@ impl Pacing {
         Self { rate, charge, free: Instant::ZERO }
     }
 
-    /// Changes rate and charge. The frames sent so far stay charged.
-    pub(crate) fn change(&mut self, rate: Option<Rate>, charge: Compensation) {
+    /// Changes rate and charge, and returns the old ones. The frames sent so far stay charged.
+    pub(crate) fn change(
+        &mut self,
+        rate: Option<Rate>,
+        charge: Compensation,
+    ) -> (Option<Rate>, Compensation) {
+        let old = (self.rate, self.charge);
         (self.rate, self.charge) = (rate, charge);
+        old
     }
 
     /// Returns the time from which the next frame may be sent; `None` if it may be sent at `now`.

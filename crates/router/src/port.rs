@@ -38,22 +38,49 @@ pub(crate) struct RouterPort {
     sequence: u32,
 }
 
-/// A change of a port, built before it reaches the forwarder's thread.
+/// A change of a port, built before it reaches the forwarder's thread. Once applied, it is its own inverse:
+/// applied again, it undoes itself.
 pub(crate) struct PortChange {
     /// Index of the port.
     pub(crate) port: usize,
-    pub(crate) queues: QueueChange,
-    pub(crate) rate: Option<Rate>,
-    pub(crate) charge: Compensation,
-    pub(crate) queues_other: bool,
+    queues: QueueChange,
+    rate: Option<Rate>,
+    charge: Compensation,
+    queues_other: bool,
 }
 
 /// A change of a port's queues.
-pub(crate) enum QueueChange {
-    /// The tree stays; queues of it get these parameters.
-    Reconfigure(Vec<Parameters>),
+enum QueueChange {
+    /// The tree stays; queues of it get other parameters.
+    Reconfigure(Vec<ParameterChange>),
     /// The queued packets move to this tree. After the change it is the old one.
     Replace(Node),
+}
+
+/// A change of a queue's parameters.
+struct ParameterChange {
+    new: Parameters,
+    old: Parameters,
+}
+
+impl PortChange {
+    /// Builds the change of the port at `index` from policy `old` to `new`.
+    ///
+    /// # Errors
+    /// If a discipline refuses its parameters. Reading the policy normally finds this first.
+    pub(crate) fn new(index: usize, old: &PolicyPort, new: &PolicyPort) -> Result<Self, Invalid> {
+        let queues = match new.tree.differs_in(&old.tree) {
+            Some(queues) => {
+                let change = |queue: &String| {
+                    Ok(ParameterChange { new: new.tree.parameters(queue)?, old: old.tree.parameters(queue)? })
+                };
+                QueueChange::Reconfigure(queues.iter().map(change).collect::<Result<_, Invalid>>()?)
+            }
+            None => QueueChange::Replace(new.tree.build()?),
+        };
+        let PolicyPort { rate, charge, queues_other, .. } = *new;
+        Ok(Self { port: index, queues, rate, charge, queues_other })
+    }
 }
 
 impl RouterPort {
@@ -187,11 +214,11 @@ impl RouterPort {
         }
     }
 
-    /// Applies a change between two packets. Returns how many packets moved to a new tree, and how many a
-    /// smaller limit forced out.
+    /// Applies a change between two packets, and turns it into its inverse. Returns how many packets moved to
+    /// a new tree, and how many a smaller limit forced out.
     ///
     /// # Errors
-    /// If a discipline refuses its parameters; the port is as before then.
+    /// If a discipline refuses its parameters; the queues have their old parameters then.
     pub(crate) fn apply(
         &mut self,
         change: &mut PortChange,
@@ -205,9 +232,9 @@ impl RouterPort {
         let mut moved = 0;
         match &mut change.queues {
             QueueChange::Reconfigure(queues) => {
-                for parameters in queues {
-                    parameters.set(&mut self.port, now, frames)?;
-                }
+                let result = set_parameters(queues, &mut self.port, now, frames);
+                self.collect_drops(now, frames, pool);
+                result?;
             }
             QueueChange::Replace(tree) => {
                 let new = core::mem::replace(tree, lockgate_scenario::QueueTree::fifo().build()?);
@@ -216,15 +243,78 @@ impl RouterPort {
                 moved = count as u64;
             }
         }
-        self.pacing.change(change.rate, change.charge);
         self.ahead.change(change.rate.map(share_ahead), change.charge);
-        self.queues_other = change.queues_other;
+        (change.rate, change.charge) = self.pacing.change(change.rate, change.charge);
+        core::mem::swap(&mut self.queues_other, &mut change.queues_other);
         self.collect_drops(now, frames, pool);
         Ok((moved, before - self.port.backlog().packets))
     }
 }
 
+/// Sets the parameters of all queues, or of none: if a discipline refuses, those set before are set back.
+fn set_parameters(
+    queues: &mut [ParameterChange],
+    port: &mut Port,
+    now: Instant,
+    frames: &Frames,
+) -> Result<(), Invalid> {
+    for index in 0..queues.len() {
+        if let Err(why) = queues[index].new.set(port, now, frames) {
+            for done in queues[..index].iter_mut().rev() {
+                // A discipline accepts the parameters that it had.
+                let _ = done.old.set(port, now, frames);
+            }
+            return Err(why);
+        }
+    }
+    for ParameterChange { new, old } in queues {
+        core::mem::swap(new, old);
+    }
+    Ok(())
+}
+
 /// Returns the part of a port's rate that frames without an IP packet may use ahead of all queues.
 fn share_ahead(rate: Rate) -> Rate {
     Rate::from_bits((rate.as_bits() / 8).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use lockgate_measure::recording::{PortSetup, Recording, Setup};
+    use lockgate_scenario::policy::read_policy;
+
+    use super::*;
+
+    /// Port whose queue has this name and limit.
+    fn policy(queue: &str, limit: u64) -> PolicyPort {
+        let text = format!(
+            "[router]\nmode = \"egress\"\ninterfaces = {{ wan = \"eth0\" }}\n\
+             [port.wan]\nqueue.{queue} = {{ kind = \"fifo\", limit = \"{limit}p\" }}\n"
+        );
+        read_policy(&text, "policy.toml").expect("a policy").ports.remove(0)
+    }
+
+    #[test]
+    fn a_refusal_of_one_queue_sets_the_others_back() {
+        let old = policy("q", 4);
+        let ports = vec![PortSetup::default()];
+        let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
+        let mut port = RouterPort::build(&old, [0, 1], Seed(1), record).expect("a port");
+        let mut change = PortChange::new(0, &old, &policy("q", 9)).expect("a change");
+        let unknown = PortChange::new(0, &policy("other", 1), &policy("other", 2)).expect("a change");
+        let (QueueChange::Reconfigure(queues), QueueChange::Reconfigure(refused)) =
+            (&mut change.queues, unknown.queues)
+        else {
+            panic!("only limits differ")
+        };
+        queues.extend(refused);
+        let (mut frames, mut pool) = (Frames::new(20, 100), Pool::default());
+        assert!(port.apply(&mut change, Instant::ZERO, &mut frames, &mut pool).is_err());
+        for _ in 0..20 {
+            let slot = frames.slab.insert(&[0; 60]).expect("a free slot");
+            port.queues_other = true;
+            port.take(slot, Instant::ZERO, &mut frames, &mut pool);
+        }
+        assert_eq!(port.port.backlog().packets, 4, "the old limit holds");
+    }
 }

@@ -6,15 +6,15 @@
 //!         '------- samples ----------'--------> watchdog (a thread): detaches where it stands still
 //! ```
 
+use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration as WallTime;
 
 use lockgate_dataplane::clock::MonotonicClock;
 use lockgate_dataplane::error::InterfaceError;
 use lockgate_dataplane::interfaces::{Interfaces, Options as InterfaceOptions};
-use lockgate_dataplane::mailbox::Sender;
 use lockgate_dataplane::socket::{PacketSocketReason, SocketChoice};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Rate};
@@ -26,9 +26,11 @@ use lockgate_scenario::policy::{FrameIo, PolicyPort};
 use crate::attach::{Attachment, await_pairs_gone};
 use crate::control::{Applied, Engine, Misfit};
 use crate::failure::Failure;
-use crate::forward::{Forwarder, Losses, Newest, Order, Shared, orders, samples};
+use crate::forward::{
+    Forwarder, Losses, Newest, NotApplied, OrderError, OrderSender, Shared, apply_everywhere, orders, samples,
+};
 use crate::frames::Frames;
-use crate::port::{PortChange, QueueChange, RouterPort};
+use crate::port::{PortChange, RouterPort};
 use crate::watchdog::{self, Flags};
 
 /// Longest frame of an `AF_XDP` slot, in bytes.
@@ -73,7 +75,7 @@ pub struct Router {
 struct Worker {
     /// Indices of its ports in the policy.
     ports: Vec<usize>,
-    orders: Sender<Order>,
+    orders: OrderSender,
     newest: Newest,
     shared: Arc<Shared>,
     thread: JoinHandle<Result<Losses, InterfaceError>>,
@@ -206,17 +208,39 @@ impl Router {
                 if (new.clock, new.ring) != (old.clock, old.ring) {
                     return misfit(format!("`clock` or `ring` of port `{}` differs", new.name), restart);
                 }
-                changes.push(PortChange {
-                    port: index,
-                    queues: queue_change(old, new)?,
-                    rate: new.rate,
-                    charge: new.charge,
-                    queues_other: new.queues_other,
-                });
+                changes.push(PortChange::new(index, old, new).map_err(|why| Misfit {
+                    problem: format!("port `{}` cannot be built: {why}", new.name),
+                    help: "mend the policy, and apply it again".to_owned(),
+                })?);
             }
             all.push(changes);
         }
         Ok(all)
+    }
+
+    /// Adopts the ports of `new` that could not be changed back, so that the next change starts from the
+    /// parameters that run. Returns the error for the user.
+    fn adopt_failure(&mut self, new: &Policy, NotApplied { why, keeps_change }: NotApplied) -> Misfit {
+        let Misfit { mut problem, help } = match why {
+            OrderError::Refused(why) => Misfit {
+                problem: format!("a queue refused its parameters: {why}"),
+                help: "mend the policy, and apply it again".to_owned(),
+            },
+            OrderError::NotBegun => Misfit {
+                problem: "the router did not make the change in time".to_owned(),
+                help: "see `lockgate status`".to_owned(),
+            },
+        };
+        if keeps_change.is_empty() {
+            return Misfit { problem, help };
+        }
+        for worker in keeps_change {
+            for &port in &self.workers[worker].ports {
+                self.policy.ports[port] = new.ports[port].clone();
+                let _ = write!(problem, "; port `{}` could not be changed back", new.ports[port].name);
+            }
+        }
+        Misfit { problem, help: "restart the router".to_owned() }
     }
 }
 
@@ -279,28 +303,14 @@ impl Drop for Router {
 impl Engine for Router {
     fn apply(&mut self, policy: &Policy) -> Result<Applied, Misfit> {
         let changes = self.changes(policy)?;
-        let mut waiting = Vec::new();
-        for (worker, changes) in self.workers.iter().zip(changes) {
-            let (done, answer) = mpsc::channel();
-            worker.orders.send(Order { changes, done });
-            waiting.push(answer);
+        let forwarders: Vec<_> = self.workers.iter().map(|worker| &worker.orders).collect();
+        match apply_everywhere(&forwarders, changes, PATIENCE) {
+            Ok(applied) => {
+                self.policy = policy.clone();
+                Ok(applied)
+            }
+            Err(failure) => Err(self.adopt_failure(policy, failure)),
         }
-        let mut total = Applied::default();
-        for answer in waiting {
-            let lost = || Misfit {
-                problem: "the router did not make the change in time".to_owned(),
-                help: "see `lockgate status`".to_owned(),
-            };
-            let done = answer.recv_timeout(PATIENCE).map_err(|_| lost())?;
-            let applied = done.result.map_err(|why| Misfit {
-                problem: format!("a queue refused its parameters: {why}"),
-                help: "mend the policy, and apply it again".to_owned(),
-            })?;
-            total.moved_packets += applied.moved_packets;
-            total.forced_out_packets += applied.forced_out_packets;
-        }
-        self.policy = policy.clone();
-        Ok(total)
     }
 
     fn sample(&mut self) -> Option<Sample> {
@@ -333,21 +343,6 @@ impl Observer {
 /// Returns the error of an interface that is gone.
 fn gone_interface(name: &str) -> InterfaceError {
     InterfaceError { what: format!("interface `{name}`"), why: std::io::Error::other("it is gone") }
-}
-
-/// Returns the change from the queues of a port to those of the new one.
-fn queue_change(old: &PolicyPort, new: &PolicyPort) -> Result<QueueChange, Misfit> {
-    let change = match new.tree.differs_in(&old.tree) {
-        Some(queues) => {
-            let parameters = queues.iter().map(|queue| new.tree.parameters(queue));
-            parameters.collect::<Result<_, _>>().map(QueueChange::Reconfigure)
-        }
-        None => new.tree.build().map(QueueChange::Replace),
-    };
-    change.map_err(|why| Misfit {
-        problem: format!("port `{}` cannot be built: {why}", new.name),
-        help: "mend the policy, and apply it again".to_owned(),
-    })
 }
 
 /// Returns the records of the ports: counters and sojourn times of each queue, and no series, so that they
