@@ -18,7 +18,7 @@ use lockgate_dataplane::interfaces::{Interfaces, Options as InterfaceOptions};
 use lockgate_dataplane::socket::{PacketSocketReason, SocketChoice};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Rate};
-use lockgate_measure::monitor::Sample;
+use lockgate_measure::monitor::{PortSample, Sample};
 use lockgate_measure::recording::{Mode as RecordingMode, PortRecord, PortSetup, Recording, Setup};
 use lockgate_scenario::Policy;
 use lockgate_scenario::policy::{FrameIo, PolicyPort};
@@ -331,8 +331,15 @@ impl Observer {
             match &mut merged {
                 None => merged = Some(newest),
                 Some(sample) => {
-                    sample.ports.extend(newest.ports);
+                    for port in newest.ports {
+                        let index = sample.ports.len();
+                        sample.ports.push(PortSample { index, ..port });
+                    }
                     sample.events.extend(newest.events);
+                    sample.dropped_samples += newest.dropped_samples;
+                    if let Some(fidelity) = newest.fidelity {
+                        sample.fidelity.get_or_insert_default().host_losses += fidelity.host_losses;
+                    }
                 }
             }
         }
@@ -384,5 +391,34 @@ fn reason(reason: &PacketSocketReason) -> String {
     match reason {
         PacketSocketReason::Chosen => "chosen, or frames are longer than AF_XDP carries".to_owned(),
         PacketSocketReason::Refused(refusal) => refusal.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lockgate_measure::monitor::FidelitySample;
+
+    use super::*;
+
+    #[test]
+    fn a_sample_has_the_ports_and_losses_of_all_threads() {
+        let newest = |name: &str, dropped_samples, host_losses: Option<u64>| {
+            Newest::of(Sample {
+                number: 7,
+                interval_s: 1.0,
+                dropped_samples,
+                ports: vec![PortSample { name: name.to_owned(), ..PortSample::default() }],
+                fidelity: host_losses
+                    .map(|host_losses| FidelitySample { host_losses, ..FidelitySample::default() }),
+                ..Sample::default()
+            })
+        };
+        let threads = [("a", 1, None), ("b", 2, Some(3)), ("c", 0, Some(4))];
+        let observer = Observer(threads.map(|(name, dropped, lost)| newest(name, dropped, lost)).to_vec());
+        let sample = observer.sample().expect("all threads have a sample");
+        let ports = sample.ports.iter().map(|port| (port.index, port.name.as_str()));
+        assert_eq!(ports.collect::<Vec<_>>(), [(0, "a"), (1, "b"), (2, "c")]);
+        assert_eq!((sample.number, sample.dropped_samples), (7, 3));
+        assert_eq!(sample.fidelity.map(|fidelity| fidelity.host_losses), Some(7));
     }
 }

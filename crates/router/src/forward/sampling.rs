@@ -119,6 +119,12 @@ impl Sampling {
 }
 
 impl Newest {
+    /// Creates a readers' end that has this sample.
+    #[cfg(test)]
+    pub(crate) fn of(sample: Sample) -> Self {
+        Self(Arc::new(Mutex::new(Box::new(sample))))
+    }
+
     /// Returns the newest sample; `None` before the first.
     pub(crate) fn get(&self) -> Option<Sample> {
         let newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
