@@ -23,6 +23,10 @@ ATTEMPTS = 4
 IN_FLIGHT = 512
 #: Limit on the runs of a batch.
 LARGEST = 64
+#: Errors that `pickle` raises if it cannot write a value.
+PICKLE_ERRORS = (pickle.PicklingError, TypeError, AttributeError)
+#: Function and arguments of a call.
+Task = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -107,32 +111,32 @@ def run(
     done = failed = 0
     waiting = batches(plan, tasks, size)
     retries: list[Batch] = []
-    sent: dict[Future[list[Made]], Batch] = {}
+    sent: dict[Future[list[Made]], tuple[Batch, Task]] = {}
     try:
         while True:
             while len(sent) < IN_FLIGHT:
                 batch = retries.pop() if retries else next(waiting, None)
                 if batch is None:
                     break
-                what = (job, list(batch.settings), list(batch.seeds), batch.attempt)
-                sent[submit(executor, _worker.make, *what)] = batch
+                task: Task = (_worker.make, job, list(batch.settings), list(batch.seeds), batch.attempt)
+                sent[submit(executor, *task)] = batch, task
             if not sent:
                 return done, failed
             for future in wait(sent, return_when=FIRST_COMPLETED).done:
-                batch = sent.pop(future)
-                made = outcome(future)
+                batch, task = sent.pop(future)
+                made = outcome(future, task)
                 if isinstance(made, list):
-                    for task, result in zip(batch.tasks, made, strict=True):
+                    for index, result in zip(batch.tasks, made, strict=True):
                         if isinstance(result, str):
-                            plan.note_failure(task, result)
+                            plan.note_failure(index, result)
                             failed += 1
                         else:
-                            plan.keep(task, result)
+                            plan.keep(index, result)
                             done += 1
                 elif len(batch.tasks) > 1 or batch.attempt + 1 < ATTEMPTS:
                     retries += batch.again()
                 else:
-                    why = f"its worker was lost {batch.attempt + 1} times, the last time by: {made}"
+                    why = f"its worker was lost or failed {batch.attempt + 1} times, the last time by: {made}"
                     plan.note_failure(batch.tasks[0], why)
                     failed += 1
                 progress(done + failed)
@@ -162,8 +166,12 @@ def broken(error: BaseException) -> ExecutorError:
     )
 
 
-def outcome(future: Future[list[Made]]) -> list[Made] | str:
-    """Returns the results of a batch; if its worker was lost, the reason.
+def outcome(future: Future[list[Made]], task: Task) -> list[Made] | str:
+    """Returns the results of a batch; if its worker was lost or raised an error, the reason.
+
+    Args:
+        future: The future of the batch.
+        task: The submitted call.
 
     Raises:
         VersionError: If the worker is of another version.
@@ -180,11 +188,21 @@ def outcome(future: Future[list[Made]]) -> list[Made] | str:
             f"a worker cannot import Lockgate: {error}\n"
             f"help: install it there: pip install lockgate=={_worker.version()}"
         ) from error
-    except (pickle.PicklingError, TypeError, AttributeError) as error:
-        raise ExecutorError(f"the executor cannot send the tasks: {error}") from error
-    # The worker was lost. Executors differ in the error that they raise then; `CancelledError` is one.
+    # If the worker was lost, executors differ in the error that they raise; `CancelledError` is one.
     except Exception as error:
+        if isinstance(error, PICKLE_ERRORS) and not is_picklable(task):
+            raise ExecutorError(f"the executor cannot send the tasks: {error}") from error
         return str(error) or type(error).__name__
+
+
+def is_picklable(task: Task) -> bool:
+    """Returns whether a call can be sent to another process. Errors of `pickle` have the types of ordinary
+    errors, which a worker raises too; only the call itself tells them apart."""
+    try:
+        pickle.dumps(task)
+    except PICKLE_ERRORS:
+        return False
+    return True
 
 
 def compare_versions(executor: Executor, engine: str) -> None:
@@ -202,8 +220,9 @@ def compare_versions(executor: Executor, engine: str) -> None:
             client.run(_worker.check_version, engine)
             return
     for attempt in range(ATTEMPTS):
-        answer: Future[Any] = submit(executor, _worker.hello, engine, attempt)
-        lost = outcome(answer)
+        task: Task = (_worker.hello, engine, attempt)
+        answer: Future[Any] = submit(executor, *task)
+        lost = outcome(answer, task)
         if not isinstance(lost, str):
             return
     raise ExecutorError(f"no worker answers: {lost}\nhelp: does the executor have workers?")

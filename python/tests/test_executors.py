@@ -101,7 +101,38 @@ def test_a_run_that_ends_every_worker_fails_alone(line: lg.Scenario, monkeypatch
     with ThreadPoolExecutor(2) as executor:
         plan.run(executor, batch=5)
     assert plan.status == lg.Status(15, 14, 1)
-    assert plan.failed[0].seed == 3 and "lost 4 times, the last time by: the worker is gone" in plan.failed[0].error
+    assert plan.failed[0].seed == 3 and "lost or failed 4 times, the last time by: the worker is gone" in plan.failed[0].error
+
+
+def test_an_error_of_a_worker_is_no_error_of_the_executor(
+    line: lg.Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = _worker.make
+
+    def wrong(job: _worker.Job, settings: list[str], seeds: list[int], attempt: int) -> list[_worker.Made]:
+        if 3 in seeds and "link.line.rate=1200kbit" in settings:
+            raise TypeError("unsupported operand")
+        return make(job, settings, seeds, attempt)
+
+    # As `pickle` finds a function by its name.
+    wrong.__module__, wrong.__qualname__ = _worker.__name__, "make"
+    monkeypatch.setattr(_worker, "make", wrong)
+    plan = lg.sweep(line, RATES, seeds=range(5))
+    with ThreadPoolExecutor(2) as executor:
+        plan.run(executor, batch=5)
+    assert plan.status == lg.Status(15, 14, 1)
+    assert plan.failed[0].seed == 3 and "unsupported operand" in plan.failed[0].error
+
+
+def test_a_task_that_cannot_be_sent_is_reported(line: lg.Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_worker, "make", lambda *_: [])
+    plan = lg.sweep(line, RATES, seeds=[1])
+    with (
+        ProcessPoolExecutor(1, mp_context=SPAWN) as executor,
+        pytest.raises(lg.ExecutorError, match="the executor cannot send the tasks: "),
+    ):
+        plan.run(executor)
+    assert plan.status.finished == 0
 
 
 def test_a_killed_pool_keeps_what_is_finished(line: lg.Scenario, tmp_path: Path) -> None:
