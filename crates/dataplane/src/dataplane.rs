@@ -71,8 +71,7 @@ pub trait Dataplane {
     /// If an interface is gone.
     fn wait(&mut self, until: Instant) -> Result<(), InterfaceError>;
 
-    /// Returns the number of frames lost because a receive ring was full. To be called once, at the end: the
-    /// counter of a packet socket restarts at each call.
+    /// Returns the number of frames lost so far because a receive ring was full.
     fn overruns(&mut self) -> u64;
 
     /// Receives up to [`BATCH`] frames into `slab`, in order of arrival over all interfaces, and replaces the

@@ -329,7 +329,7 @@ impl Dataplane for Interfaces {
     }
 
     fn overruns(&mut self) -> u64 {
-        self.sockets.iter().map(FrameSocket::overruns).sum()
+        self.sockets.iter_mut().map(FrameSocket::overruns).sum()
     }
 }
 

@@ -122,9 +122,9 @@ impl FrameSocket {
         }
     }
 
-    /// Returns the number of frames lost because a ring or the slots were full: since the last call for a
-    /// packet socket, since it was opened for `AF_XDP`.
-    pub(crate) fn overruns(&self) -> u64 {
+    /// Returns the number of frames, since the socket was opened, that were lost because a ring or the slots
+    /// were full.
+    pub(crate) fn overruns(&mut self) -> u64 {
         match self {
             Self::Packet(socket) => socket.overruns(),
             Self::AfXdp(socket) => socket.overruns(),

@@ -189,6 +189,30 @@ fn a_full_slab_leaves_frames_in_the_ring() {
 }
 
 #[test]
+fn lost_frames_are_counted_since_the_start() {
+    let Some(namespace) = pairs() else { return };
+    for choice in CHOICES {
+        let mut interfaces = open(&namespace, &["a0", "a1"], choice, None);
+        let mut known = 0;
+        for _ in 0..2 {
+            let patience = interfaces.now() + Duration::from_secs(10);
+            let mut lost = interfaces.overruns();
+            assert!(lost >= known, "{choice:?}: {lost} after {known}: reading does not reset the count");
+            while lost == known && interfaces.now() < patience {
+                for _ in 0..100 {
+                    let _ = interfaces.transmit(0, &[&[0x88; 60][..]; BATCH]).expect("there");
+                }
+                // The kernel delivers frames a little later.
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                lost = interfaces.overruns();
+            }
+            assert!(lost > known, "{choice:?}: {lost} after {known}");
+            known = lost;
+        }
+    }
+}
+
+#[test]
 fn an_interface_that_goes_is_an_error() {
     let Some(namespace) = pairs() else { return };
     for (choice, name) in CHOICES.into_iter().zip(["a0", "b0"]) {

@@ -49,6 +49,8 @@ pub(crate) struct PacketSocket {
     frame_size: usize,
     frames: usize,
     next: usize,
+    /// Frames, since the socket was opened, for which the ring had no room.
+    overruns: u64,
 }
 
 // SAFETY: the ring belongs to this socket alone, and is only touched through `&mut self`.
@@ -84,7 +86,7 @@ impl PacketSocket {
         }
         .map_err(|error| refused("share a ring with the kernel", error.into()))?
         .cast();
-        let opened = Self { sender, ring, length, frame_size, frames, next: 0 };
+        let opened = Self { sender, ring, length, frame_size, frames, next: 0, overruns: 0 };
         bind(&opened.sender.socket, index_of(name)?, EVERYTHING)
             .map_err(|error| refused("bind a packet socket", error))?;
         Ok(opened)
@@ -139,8 +141,8 @@ impl PacketSocket {
         self.next = (self.next + 1) % self.frames;
     }
 
-    /// Returns the number of frames for which the ring had no room since the last call.
-    pub(super) fn overruns(&self) -> u64 {
+    /// Returns the number of frames, since the socket was opened, for which the ring had no room.
+    pub(super) fn overruns(&mut self) -> u64 {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
         // SAFETY: the kernel writes at most `length` bytes, the size of the structure that it is given.
@@ -153,7 +155,9 @@ impl PacketSocket {
                 &raw mut length,
             )
         };
-        if done < 0 { 0 } else { u64::from(statistics.tp_drops) }
+        // The kernel's counter restarts at each call.
+        self.overruns += if done < 0 { 0 } else { u64::from(statistics.tp_drops) };
+        self.overruns
     }
 }
 
