@@ -47,6 +47,24 @@ fn texts() -> Vec<(String, String)> {
     found.into_iter().filter_map(read).collect()
 }
 
+/// True if `line` contains the words of `phrase`, and not only as parts of longer words.
+fn contains_words(line: &str, phrase: &str) -> bool {
+    line.match_indices(phrase).any(|(start, found)| {
+        let (before, after) = (&line[..start], &line[start + found.len()..]);
+        !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
+    })
+}
+
+#[test]
+fn phrases_are_whole_words() {
+    for line in ["its ear", "by its ear.", "its earlier ear, its ear", "`its ear`"] {
+        assert!(contains_words(line, "its ear"), "{line}");
+    }
+    for line in ["its earlier value", "limits early", "waits ear"] {
+        assert!(!contains_words(line, "its ear"), "{line}");
+    }
+}
+
 #[test]
 fn no_phrase_of_the_list_is_used() {
     let list = include_str!("phrases.txt");
@@ -58,7 +76,7 @@ fn no_phrase_of_the_list_is_used() {
     for (path, text) in &texts {
         for (number, line) in text.lines().enumerate() {
             let lower = line.to_lowercase();
-            let found = phrases.iter().filter(|phrase| lower.contains(**phrase));
+            let found = phrases.iter().filter(|phrase| contains_words(&lower, phrase));
             used.extend(found.map(|phrase| format!("{path}:{}: \"{phrase}\": {}", number + 1, line.trim())));
         }
     }
