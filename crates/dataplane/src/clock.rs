@@ -90,7 +90,7 @@ impl MonotonicClock {
     }
 
     /// Returns the current offset of the wall clock from this clock.
-    pub fn beside_wall(&self) -> WallOffset {
+    pub fn wall_offset(&self) -> WallOffset {
         let before = monotonic();
         let wall = wall();
         let after = monotonic();
@@ -184,7 +184,7 @@ mod tests {
         let clock = MonotonicClock::start();
         let early = clock.now();
         let wall = system::wall();
-        let seen = clock.beside_wall().to_monotonic((wall / NANOS) as i64, (wall % NANOS) as u32);
+        let seen = clock.wall_offset().to_monotonic((wall / NANOS) as i64, (wall % NANOS) as u32);
         assert!(seen <= clock.now() && seen >= early - Duration::from_millis(1));
     }
 }

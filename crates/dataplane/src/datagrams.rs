@@ -30,9 +30,9 @@ pub fn enable_time_stamps(socket: &UdpSocket) -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Buffers for a batch of datagrams. Of each datagram, only the first `LOOK` bytes are kept.
-pub struct DatagramBatch<const LOOK: usize> {
-    looks: Box<[[u8; LOOK]; BATCH]>,
+/// Buffers for a batch of datagrams. Of each datagram, only the first `PREFIX` bytes are kept.
+pub struct DatagramBatch<const PREFIX: usize> {
+    prefixes: Box<[[u8; PREFIX]; BATCH]>,
     controls: Box<[Control; BATCH]>,
     messages: Box<[libc::mmsghdr; BATCH]>,
     count: usize,
@@ -43,11 +43,11 @@ pub struct DatagramBatch<const LOOK: usize> {
 #[derive(Clone, Copy)]
 struct Control([u8; CONTROL]);
 
-impl<const LOOK: usize> DatagramBatch<LOOK> {
+impl<const PREFIX: usize> DatagramBatch<PREFIX> {
     /// Creates empty buffers.
     pub fn new() -> Self {
         Self {
-            looks: Box::new([[0; LOOK]; BATCH]),
+            prefixes: Box::new([[0; PREFIX]; BATCH]),
             controls: Box::new([Control([0; CONTROL]); BATCH]),
             // SAFETY: a message header is plain data of integers and pointers, for which zero is a value.
             messages: Box::new(unsafe { core::mem::zeroed() }),
@@ -61,15 +61,15 @@ impl<const LOOK: usize> DatagramBatch<LOOK> {
         // SAFETY: an I/O vector is a pointer and a length, for which zero is a value.
         let mut vectors: [libc::iovec; BATCH] = unsafe { core::mem::zeroed() };
         for (index, vector) in vectors.iter_mut().enumerate() {
-            vector.iov_base = self.looks[index].as_mut_ptr().cast();
-            vector.iov_len = LOOK;
+            vector.iov_base = self.prefixes[index].as_mut_ptr().cast();
+            vector.iov_len = PREFIX;
             let header = &mut self.messages[index].msg_hdr;
             header.msg_iov = &raw mut *vector;
             header.msg_iovlen = 1;
             header.msg_control = self.controls[index].0.as_mut_ptr().cast();
             header.msg_controllen = CONTROL as _;
         }
-        // SAFETY: every message has one vector over `LOOK` bytes and `CONTROL` bytes of control, all of which
+        // SAFETY: every message has one vector over `PREFIX` bytes and `CONTROL` bytes of control, all of which
         // outlive the call, as do the vectors.
         let count = unsafe {
             libc::recvmmsg(
@@ -85,13 +85,13 @@ impl<const LOOK: usize> DatagramBatch<LOOK> {
         self.count
     }
 
-    /// Returns the first bytes of a datagram, `LOOK` at most.
+    /// Returns the first bytes of a datagram, `PREFIX` at most.
     ///
     /// # Panics
     /// If the last [`receive`](Self::receive) returned `index` or less.
     pub fn start(&self, index: usize) -> &[u8] {
-        let length = self.length(index).min(LOOK);
-        &self.looks[index][..length]
+        let length = self.length(index).min(PREFIX);
+        &self.prefixes[index][..length]
     }
 
     /// Returns the full length of a datagram in bytes.
@@ -129,7 +129,7 @@ impl<const LOOK: usize> DatagramBatch<LOOK> {
     }
 }
 
-impl<const LOOK: usize> Default for DatagramBatch<LOOK> {
+impl<const PREFIX: usize> Default for DatagramBatch<PREFIX> {
     fn default() -> Self {
         Self::new()
     }

@@ -205,7 +205,7 @@ impl Interfaces {
         let warm_up = options.warm_up.map(|pair| WarmUp::new(sockets.remove(0), pair.far, length));
         Ok(Self {
             clock,
-            wall: clock.beside_wall(),
+            wall: clock.wall_offset(),
             compared: Instant::ZERO,
             latest: Instant::ZERO,
             polled: PollSet::new(sockets.iter().flat_map(FrameSocket::descriptors)),
@@ -259,10 +259,10 @@ impl Dataplane for Interfaces {
     fn now(&mut self) -> Instant {
         self.latest = self.clock.now();
         if let Some(thread) = &mut self.thread {
-            thread.on_awake(self.latest);
+            thread.on_wake(self.latest);
         }
         if self.latest.since(self.compared) >= COMPARE_EVERY {
-            self.wall = self.clock.beside_wall();
+            self.wall = self.clock.wall_offset();
             self.compared = self.latest;
         }
         self.latest

@@ -19,7 +19,7 @@ pub struct RealTimePriority {
     /// Priority of `SCHED_FIFO`, 1 to 99.
     pub level: i32,
     /// Time without sleep after which the thread gives the priority up.
-    pub longest_awake: Duration,
+    pub longest_without_sleep: Duration,
 }
 
 /// Scheduling state of the thread that created it.
@@ -30,11 +30,11 @@ pub struct RealTimeThread {
     /// True if the kernel refused real-time priority.
     is_refused: bool,
     /// Last wake-up.
-    awoke: Instant,
+    woke_at: Instant,
     /// Start of the current sleep, if any.
-    lay_down: Option<Instant>,
+    sleep_started_at: Option<Instant>,
     /// Last time real-time priority was given up.
-    gave_up: Option<Instant>,
+    gave_up_at: Option<Instant>,
 }
 
 impl RealTimeThread {
@@ -48,38 +48,37 @@ impl RealTimeThread {
             priority,
             is_real_time: false,
             is_refused: false,
-            awoke: Instant::ZERO,
-            lay_down: None,
-            gave_up: None,
+            woke_at: Instant::ZERO,
+            sleep_started_at: None,
+            gave_up_at: None,
         }
     }
 
     /// Marks the start of a sleep; takes real-time priority if permitted.
     pub fn on_sleep(&mut self, now: Instant) {
-        self.lay_down = Some(now);
-        let may = self.gave_up.is_none_or(|since| now.since(since) > GIVEN_UP);
+        self.sleep_started_at = Some(now);
+        let may = self.gave_up_at.is_none_or(|since| now.since(since) > GIVEN_UP);
         if !self.is_real_time && !self.is_refused && may {
             self.is_real_time = schedule(libc::SCHED_FIFO, self.priority.level);
             self.is_refused = !self.is_real_time;
-            self.awoke = now;
+            self.woke_at = now;
         }
     }
 
     /// Marks the end of a sleep; gives real-time priority up after too long without one.
-    pub fn on_awake(&mut self, now: Instant) {
-        if self.lay_down.take().is_some_and(|since| now.since(since) > SLEEP) {
-            self.awoke = now;
+    pub fn on_wake(&mut self, now: Instant) {
+        if self.sleep_started_at.take().is_some_and(|since| now.since(since) > SLEEP) {
+            self.woke_at = now;
         }
-        if self.is_real_time && now.since(self.awoke) > self.priority.longest_awake {
+        if self.is_real_time && now.since(self.woke_at) > self.priority.longest_without_sleep {
             self.is_real_time = !schedule(libc::SCHED_OTHER, 0);
-            self.gave_up = Some(now);
+            self.gave_up_at = Some(now);
         }
     }
 }
 
 /// Sets the calling thread's scheduling policy; its child processes start with the default one. Returns true
 /// if it was permitted.
-/// permitted.
 fn schedule(policy: libc::c_int, priority: i32) -> bool {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: 0 is the calling thread, and the kernel reads one `sched_param`.

@@ -23,9 +23,9 @@ const REINSERTED: i32 = 0x4c67_0001;
 /// Offset of the mark in `struct __sk_buff`.
 const MARK: i16 = 8;
 
-/// Number of the helper function `bpf_redirect`, and its flag for the way in.
+/// Number of the helper function `bpf_redirect`, and its flag for the ingress path (`BPF_F_INGRESS`).
 const REDIRECT: i32 = 23;
-const WAY_IN: i32 = 1;
+const INGRESS: i32 = 1;
 
 /// Result of a program that leaves the frame to the next program, or to the kernel.
 const NEXT: i32 = -1;
@@ -35,13 +35,12 @@ const NEXT: i32 = -1;
 pub struct Redirection {
     /// Only held: the kernel detaches the program when the last descriptor closes.
     _link: OwnedFd,
-    is_way_back: bool,
+    is_reinsertion: bool,
 }
 
 impl Redirection {
     /// Redirects the frames that the kernel sends by interface `from`: they leave by `to`. Both are of this
     /// thread's namespace.
-    /// namespace.
     ///
     /// # Errors
     /// Fails if an interface does not exist, the kernel has no tcx (before 6.6), or does not permit it.
@@ -78,7 +77,7 @@ impl Redirection {
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
     pub fn reinsert(from: &str, to: &str, is_last: bool) -> Result<Self, Refusal> {
-        let [index, flags, call, end] = redirect(index_of(to)?, WAY_IN);
+        let [index, flags, call, end] = redirect(index_of(to)?, INGRESS);
         let mark = if is_last { 0 } else { REINSERTED };
         let program = [
             instruction(0xb7, 2, 0, 0, mark), // 0: r2 = mark
@@ -88,12 +87,12 @@ impl Redirection {
             call,
             end,
         ];
-        Ok(Self { is_way_back: true, ..Self::attach(from, AttachType::TcxIngress, &program)? })
+        Ok(Self { is_reinsertion: true, ..Self::attach(from, AttachType::TcxIngress, &program)? })
     }
 
     /// True if it puts frames back ([`reinsert`](Self::reinsert)).
-    pub fn is_way_back(&self) -> bool {
-        self.is_way_back
+    pub fn is_reinsertion(&self) -> bool {
+        self.is_reinsertion
     }
 
     fn attach(interface: &str, attach_type: AttachType, program: &[u64]) -> Result<Self, Refusal> {
@@ -105,7 +104,7 @@ impl Redirection {
         let program = bpf::load(ProgramType::Classifier, program).map_err(refused("load a program for"))?;
         let link = bpf::attach(program.as_fd(), index, attach_type, 0)
             .map_err(refused("attach a program to interface"))?;
-        Ok(Self { _link: link, is_way_back: false })
+        Ok(Self { _link: link, is_reinsertion: false })
     }
 }
 

@@ -117,7 +117,7 @@ fn tried(trial: &Scenario) -> Vec<Finding> {
                 finding.state = State::Weak;
                 finding.help = outcome.unfaithful.join("; ");
             }
-            vec![finding, express_path(outcome.no_express)]
+            vec![finding, frame_io_finding(outcome.packet_socket_reason)]
         }
         Err(failure) => {
             let help = match &failure {
@@ -129,7 +129,7 @@ fn tried(trial: &Scenario) -> Vec<Finding> {
     }
 }
 
-fn express_path(why_not: Option<String>) -> Finding {
+fn frame_io_finding(why_not: Option<String>) -> Finding {
     let what = "AF_XDP sockets";
     let Some(found) = why_not else { return good(what, "used by live runs") };
     let help = "packet sockets are used; AF_XDP needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF outside of user \

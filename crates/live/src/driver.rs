@@ -39,7 +39,7 @@ const BATCH: usize = 64;
 const MOST_LAG: Duration = Duration::from_millis(100);
 
 /// Longest sleep. Bounds the delay of reports and of a request to stop.
-const NAP: Duration = Duration::from_millis(5);
+const LONGEST_SLEEP: Duration = Duration::from_millis(5);
 
 /// Time after the end in which receivers may deliver their last reports.
 const GRACE: Duration = Duration::from_secs(1);
@@ -65,7 +65,7 @@ pub struct Driven {
     /// Rounds of the loop.
     pub rounds: u64,
     /// Total of the stalls longer than `MOST_LAG`, in which the thread did not run.
-    pub stood_still: Duration,
+    pub stalled: Duration,
     /// Frames lost because a receive ring was full, up to the time of this count: senders may still send
     /// shortly after the end of the run.
     pub overruns: u64,
@@ -107,8 +107,8 @@ pub fn drive_watched<M: Machine>(
         driven.rounds += 1;
         let now = machine.dataplane().now();
         if now.since(awaited) > MOST_LAG {
-            driven.stood_still += now.since(awaited);
-            network.stand_still(now.since(awaited));
+            driven.stalled += now.since(awaited);
+            network.record_stall(now.since(awaited));
         }
         awaited = now;
         if now.since(network.next().max(network.now())) > MOST_LAG {
@@ -132,7 +132,7 @@ pub fn drive_watched<M: Machine>(
         if network.has_ended() {
             break;
         }
-        if now.since(asked) >= NAP {
+        if now.since(asked) >= LONGEST_SLEEP {
             asked = now;
             if stop(now) {
                 driven.stopped_early = true;
@@ -141,7 +141,7 @@ pub fn drive_watched<M: Machine>(
         }
         if came == 0 {
             let look = driver_end.as_ref().map_or(Instant::NEVER, |driver_end| driver_end.next());
-            awaited = network.next().min(now + NAP).min(look).max(now);
+            awaited = network.next().min(now + LONGEST_SLEEP).min(look).max(now);
             machine.dataplane().wait(awaited)?;
         }
     }
@@ -254,7 +254,7 @@ fn hand_over<D: Dataplane>(
         let refused = usize::from(taken < run);
         let now = dataplane.now();
         for (place, left) in leaving.drain(..taken + refused).enumerate() {
-            network.handed(left.packet, left.at, now, place < taken);
+            network.account_delivery(left.packet, left.at, now, place < taken);
         }
     }
     Ok(())

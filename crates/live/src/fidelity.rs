@@ -36,7 +36,7 @@ pub struct Seen {
     /// Time in which the driver was ready and waited for a processor.
     pub starved: Duration,
     /// Total of the driver's long stalls.
-    pub stood_still: Duration,
+    pub stalled: Duration,
     /// Length of the run.
     pub duration: Duration,
     /// Processor time used by the driver.
@@ -83,7 +83,7 @@ impl Seen {
         figures.push(("host_losses".to_owned(), self.host_losses as f64));
         figures.push(("ring_overruns".to_owned(), self.ring_overruns as f64));
         figures.push(("cpu_starved_ratio".to_owned(), self.starved_ratio()));
-        figures.push(("stood_still_s".to_owned(), self.stood_still.as_secs_f64()));
+        figures.push(("stood_still_s".to_owned(), self.stalled.as_secs_f64()));
         figures.push(("driver_cpu_s".to_owned(), self.driver_cpu.as_secs_f64()));
         figures
     }
@@ -95,14 +95,14 @@ impl Seen {
     /// Returns a sentence for each limit that was exceeded.
     pub fn reasons(&self) -> Vec<String> {
         let high = |histogram: &Histogram| histogram.quantile(0.99).unwrap_or(0) as f64 * 1e-12;
-        Judged {
+        LimitedFigures {
             late_p99_s: high(&self.lateness),
             slip_p99_s: high(&self.slip),
             send_errors: self.send_errors,
             host_losses: self.host_losses,
             sent: self.sent,
             starved_ratio: self.starved_ratio(),
-            stood_still_s: self.stood_still.as_secs_f64(),
+            stood_still_s: self.stalled.as_secs_f64(),
         }
         .reasons()
     }
@@ -111,7 +111,7 @@ impl Seen {
 /// Returns a sentence for each limit that a run in progress has exceeded, among those known before its end.
 pub fn passed(sample: &Sample) -> Vec<String> {
     let Some(so_far) = &sample.fidelity else { return Vec::new() };
-    Judged {
+    LimitedFigures {
         late_p99_s: so_far.late_p99_s.unwrap_or(0.0),
         slip_p99_s: 0.0,
         send_errors: 0,
@@ -124,7 +124,7 @@ pub fn passed(sample: &Sample) -> Vec<String> {
 }
 
 /// Figures that are compared with the limits.
-struct Judged {
+struct LimitedFigures {
     late_p99_s: f64,
     slip_p99_s: f64,
     send_errors: u64,
@@ -134,7 +134,7 @@ struct Judged {
     stood_still_s: f64,
 }
 
-impl Judged {
+impl LimitedFigures {
     fn reasons(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         for (high, what) in
@@ -183,7 +183,7 @@ mod tests {
         seen.host_losses = 11;
         seen.slip.record(Duration::from_millis(2).as_picos());
         seen.starved = Duration::from_millis(201);
-        seen.stood_still = Duration::from_millis(1);
+        seen.stalled = Duration::from_millis(1);
         let reasons = seen.reasons().join("\n");
         assert_eq!(reasons.lines().count(), 4, "{reasons}");
         assert!(reasons.starts_with("datagrams were sent 2.0"), "{reasons}");

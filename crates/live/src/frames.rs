@@ -15,7 +15,7 @@ use crate::frame::timestamp::Timestamp;
 
 /// Metadata of a frame, beside its bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct About {
+pub struct FrameMetadata {
     /// Addresses and ports.
     pub fields: Fields,
     /// Index of the node it came from.
@@ -30,7 +30,7 @@ pub struct About {
     pub carried: Option<Duration>,
 }
 
-const NOTHING: About = About {
+const EMPTY: FrameMetadata = FrameMetadata {
     fields: Fields {
         protocol: 0,
         source: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -50,14 +50,14 @@ const NOTHING: About = About {
 #[derive(Debug)]
 pub struct Frames {
     slab: FrameSlab,
-    about: Vec<About>,
+    metadata: Vec<FrameMetadata>,
 }
 
 impl Frames {
     /// Creates a slab of `count` slots for frames of up to `size` bytes. The kernel commits its pages on
     /// first use.
     pub fn new(count: u32, size: usize) -> Self {
-        Self { slab: FrameSlab::new(count, size), about: vec![NOTHING; count as usize] }
+        Self { slab: FrameSlab::new(count, size), metadata: vec![EMPTY; count as usize] }
     }
 
     /// Returns the longest frame that fits, in bytes.
@@ -71,9 +71,9 @@ impl Frames {
     }
 
     /// Stores a frame and returns its slot; `None` if it is too long or no slot is free.
-    pub fn keep(&mut self, frame: &[u8], about: About) -> Option<u64> {
+    pub fn keep(&mut self, frame: &[u8], metadata: FrameMetadata) -> Option<u64> {
         let slot = self.slab.insert(frame)?;
-        self.about[slot as usize] = about;
+        self.metadata[slot as usize] = metadata;
         Some(slot)
     }
 
@@ -88,8 +88,8 @@ impl Frames {
     }
 
     /// Returns the metadata of the frame in `slot`.
-    pub fn about(&self, slot: u64) -> &About {
-        &self.about[slot as usize]
+    pub fn metadata(&self, slot: u64) -> &FrameMetadata {
+        &self.metadata[slot as usize]
     }
 
     /// Frees `slot`.
@@ -100,6 +100,6 @@ impl Frames {
 
 impl Headers for Frames {
     fn fields(&self, packet: &Packet) -> Option<Fields> {
-        self.about.get(packet.payload as usize).map(|about| about.fields)
+        self.metadata.get(packet.payload as usize).map(|metadata| metadata.fields)
     }
 }

@@ -109,14 +109,14 @@ pub struct Outcome {
     /// within.
     pub unfaithful: Vec<String>,
     /// Results of the hosts' programs.
-    pub programs: Vec<Ran>,
+    pub programs: Vec<ProgramResult>,
     /// Reason why packet sockets were used; `None` if `AF_XDP` was.
-    pub no_express: Option<String>,
+    pub packet_socket_reason: Option<String>,
 }
 
 /// Result of a program on a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ran {
+pub struct ProgramResult {
     /// The host's name.
     pub node: String,
     /// The command.

@@ -28,12 +28,12 @@ pub struct ConnectionEvent {
     /// Time of the event.
     pub at: Instant,
     /// The event.
-    pub what: Happened,
+    pub what: ConnectionEventKind,
 }
 
 /// Kind of an event at one end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happened {
+pub enum ConnectionEventKind {
     /// The receiving application got this many bytes.
     Delivered(Bytes),
     /// State of the sender's connection.

@@ -30,7 +30,7 @@ use crate::failure::Failure;
 use crate::flows::Flows;
 use crate::frame::timestamp::Carried;
 use crate::frame::{Ip, Seen};
-use crate::frames::{About, Frames};
+use crate::frames::{FrameMetadata, Frames};
 use crate::traffic::stamp::Stamp;
 
 pub use account::Account;
@@ -311,10 +311,10 @@ impl<'a> Network<'a> {
     }
 
     /// Records a stall of the driver. Events that were due during it happen after it.
-    pub fn stand_still(&mut self, still: Duration) {
-        self.account.stood_still += still;
-        let still = still.as_secs_f64();
-        let text = format!("the driver stood still for {still:.3} s; what was due then happened after");
+    pub fn record_stall(&mut self, length: Duration) {
+        self.account.stalled += length;
+        let seconds = length.as_secs_f64();
+        let text = format!("the driver stood still for {seconds:.3} s; what was due then happened after");
         self.core.recording.events.push(Event::note(self.now, text));
     }
 
@@ -339,7 +339,7 @@ impl<'a> Network<'a> {
         sample.fidelity = Some(FidelitySample {
             late_p99_s: self.late_p99_s,
             host_losses: account.lost_before + account.lost_after,
-            stood_still_s: account.stood_still.as_secs_f64(),
+            stood_still_s: account.stalled.as_secs_f64(),
             unfaithful: Vec::new(),
         });
     }
@@ -354,7 +354,7 @@ impl<'a> Network<'a> {
             _ => return Entered::Ignored,
         };
         self.now = at;
-        let (header, about) = self.read(node, frame, &ip);
+        let (header, metadata) = self.read(node, frame, &ip);
         let record = self.record_of(header.flow);
         self.core.recording.flows[record].on_sent(header.sent, header.bytes());
         let Some(to) = self.by_address.get(&ip.fields.destination).copied() else {
@@ -362,7 +362,7 @@ impl<'a> Network<'a> {
             self.say_no_route(node, frame);
             return Entered::Yes;
         };
-        let Some(payload) = self.core.runtime.frames.keep(frame, About { to, ..about }) else {
+        let Some(payload) = self.core.runtime.frames.keep(frame, FrameMetadata { to, ..metadata }) else {
             self.never_entered(&header, Loss::Frames);
             return Entered::Yes;
         };
@@ -373,7 +373,7 @@ impl<'a> Network<'a> {
 
     /// Reads the header for queues and the metadata for the account from a frame of the host at `node`. The
     /// destination is left open.
-    fn read(&mut self, node: usize, frame: &[u8], ip: &Ip) -> (Header, About) {
+    fn read(&mut self, node: usize, frame: &[u8], ip: &Ip) -> (Header, FrameMetadata) {
         let stamp = Stamp::read(&frame[ip.payload..]).filter(|stamp| {
             let flow = self.scenario.flows.get(stamp.flow as usize);
             // The kernel chooses IPv6 flow labels, so they are not compared.
@@ -397,7 +397,7 @@ impl<'a> Network<'a> {
             header.flow = self.flows.of(&ip.fields);
             header.sequence = self.next_sequence(header.flow);
         }
-        let mut about = About {
+        let mut metadata = FrameMetadata {
             fields: ip.fields,
             from: node as u32,
             to: node as u32,
@@ -412,12 +412,12 @@ impl<'a> Network<'a> {
             }
             Some(Carried::Waited(waited)) => {
                 header.waited = waited;
-                about.carried = Some(waited);
+                metadata.carried = Some(waited);
             }
             _ => {}
         }
         header.stamp = self.clocks[node].read(told);
-        (header, about)
+        (header, metadata)
     }
 }
 

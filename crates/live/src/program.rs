@@ -22,7 +22,7 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
 };
 
-use crate::Ran;
+use crate::ProgramResult;
 use crate::clock::MonotonicClock;
 use crate::failure::Missing;
 use crate::testbed::Host;
@@ -31,7 +31,7 @@ use crate::testbed::Host;
 const MOST_OUTPUT: u64 = 1 << 20;
 
 /// Interval at which the end of a program is polled.
-const LOOK: std::time::Duration = std::time::Duration::from_millis(10);
+const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// Directory on which a private file system is mounted, to write the file of names in; every system has it.
 const ASIDE: &str = "/tmp";
@@ -44,8 +44,8 @@ pub(crate) fn run(
     command: &str,
     clock: &MonotonicClock,
     halt: &AtomicBool,
-) -> Ran {
-    let mut ran = Ran {
+) -> ProgramResult {
+    let mut ran = ProgramResult {
         node: host.name.clone(),
         command: command.to_owned(),
         ended: String::new(),
@@ -121,7 +121,7 @@ fn wait(child: &mut Child, halt: &AtomicBool) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
-            Ok(None) if !halt.load(Ordering::Relaxed) => sleep(LOOK),
+            Ok(None) if !halt.load(Ordering::Relaxed) => sleep(POLL_INTERVAL),
             _ => {
                 // The child is the first process of its namespace: the kernel kills all others with it.
                 let _ = child.kill();

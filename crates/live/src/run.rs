@@ -76,19 +76,19 @@ pub fn watched(
     let awake = LatencyRequest::begin();
     let clock = MonotonicClock::start_in(RUN_UP + RUN_UP_FLOW * scenario.flows.len() as u64);
     let mut kernel = Kernel::open(&testbed, clock, LONGEST, socket_choice())?;
-    let no_express = kernel.packet_socket_reason();
+    let packet_socket_reason = kernel.packet_socket_reason();
     if let Some(driver_end) = &driver_end {
         driver_end.start(clock);
         network.watch();
     }
     let (wall, cpu) = (MonotonicClock::start(), cpu_time());
     let halt = AtomicBool::new(false);
-    let (tell, happened) = mailbox();
+    let (tell, connection_events) = mailbox();
     let interval = network.recording().interval;
     let files = random_files(scenario, seed)?;
     let connections = tcp::Ends { scenario, seed, clock: &clock, halt: &halt, tell, interval, files };
     let (driven, cost, ends, programs) = thread::scope(|scope| {
-        let ends = Ends::start(scope, &testbed, &connections, happened, &mut kernel)?;
+        let ends = Ends::start(scope, &testbed, &connections, connection_events, &mut kernel)?;
         let (network, driver_end) = (&mut network, driver_end.as_mut());
         let thread = scope.spawn(|| driving(network, &mut kernel, &wires, &clock, stop, driver_end));
         let driven = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -108,7 +108,7 @@ pub fn watched(
         ring_overruns: driven.overruns,
         sent: recording.flows.iter().map(sent_packets).sum(),
         starved: cost.starved,
-        stood_still: driven.stood_still,
+        stalled: driven.stalled,
         duration: recording.duration,
         driver_cpu: cost.cpu,
     };
@@ -116,13 +116,13 @@ pub fn watched(
     recording.engine.events = driven.frames;
     recording.engine.wall_s = wall.now().as_secs_f64();
     recording.engine.cpu_s = cpu_time().as_secs_f64() - cpu.as_secs_f64();
-    recording.fidelity.push(("af_xdp".to_owned(), f64::from(u8::from(no_express.is_none()))));
+    recording.fidelity.push(("af_xdp".to_owned(), f64::from(u8::from(packet_socket_reason.is_none()))));
     recording.fidelity.push(("kept_awake".to_owned(), f64::from(u8::from(awake.is_ok()))));
     let unfaithful = figures.reasons();
     recording
         .warnings
         .extend(unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}")));
-    Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful, programs, no_express })
+    Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful, programs, packet_socket_reason })
 }
 
 /// Raises the limit of open files: every connection takes a socket at each end.

@@ -287,7 +287,7 @@ fn looking_allocates_nothing() {
                 let _ = network.enter(0, at, &frame);
                 network.play(at).expect("played");
                 while let Some(leaving) = network.leaving.pop() {
-                    network.handed(leaving.packet, leaving.at, at, true);
+                    network.account_delivery(leaving.packet, leaving.at, at, true);
                 }
             }
             let before = allocated();

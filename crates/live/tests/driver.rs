@@ -136,8 +136,8 @@ fn without_faults_it_is_the_simulation() {
         }
         assert_eq!(recording.flows.len(), simulated.flows.len(), "nothing else was sent");
         assert_eq!(recording.events.len(), simulated.events.len());
-        assert_eq!((account.lost_before, account.lost_after, account.strange), (0, 0, 0));
-        assert_eq!((account.lateness.max(), driven.stood_still.as_picos()), (Some(0), 0));
+        assert_eq!((account.lost_before, account.lost_after, account.unmatched_reports), (0, 0, 0));
+        assert_eq!((account.lateness.max(), driven.stalled.as_picos()), (Some(0), 0));
     }
 }
 
@@ -198,7 +198,7 @@ fn play_faults(scenario: &Scenario, seed: u64, totals: &mut FaultTotals) {
         Ok((recording, account, driven)) => {
             totals.lost_before += account.lost_before;
             totals.lost_after += account.lost_after;
-            totals.jumps += u64::from(!driven.stood_still.is_zero());
+            totals.jumps += u64::from(!driven.stalled.is_zero());
             recording.balance().unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         }
         Err(Failure::Broken(_)) => totals.gone += 1,
@@ -272,6 +272,6 @@ fn echoes_without_faults_are_the_simulations() {
         }
         let answered = |place: usize| recording.flows[place].requests.as_deref().map(|asked| asked.answered);
         assert!(answered(0) > Some(200) && answered(1) > Some(500), "{:?} {:?}", answered(0), answered(1));
-        assert_eq!((account.lost_before, account.lost_after, account.strange), (0, 0, 0));
+        assert_eq!((account.lost_before, account.lost_after, account.unmatched_reports), (0, 0, 0));
     }
 }

@@ -80,7 +80,7 @@ fn play(scenario: &Scenario, frames: &[(Instant, usize, Vec<u8>)]) -> Vec<(Insta
     let mut left = Vec::new();
     for leaving in std::mem::take(&mut network.leaving) {
         left.push((leaving.at, network.frames().bytes(leaving.packet.payload).to_vec()));
-        network.handed(leaving.packet, leaving.at, leaving.at, true);
+        network.account_delivery(leaving.packet, leaving.at, leaving.at, true);
     }
     let (recording, _) = network.close().expect("an account that balances");
     for delays in recording.flows.iter().map(FlowRecord::delays) {

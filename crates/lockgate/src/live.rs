@@ -40,8 +40,8 @@ pub fn run_live(scenario: &Scenario, options: &Options<'_>) -> Result<Runs, Erro
     Ok(runs)
 }
 
-impl From<lockgate_live::Ran> for ProgramOutput {
-    fn from(ran: lockgate_live::Ran) -> Self {
+impl From<lockgate_live::ProgramResult> for ProgramOutput {
+    fn from(ran: lockgate_live::ProgramResult) -> Self {
         Self { node: ran.node, command: ran.command, ended: ran.ended, output: ran.output }
     }
 }

@@ -296,7 +296,7 @@ impl Attachment {
                 Mode::Bridge => redirections.push(Redirection::incoming(name, &pair.near)?),
                 Mode::Egress => redirections.push(Redirection::outgoing(name, &pair.near)?),
                 Mode::Ingress => {
-                    // First the way back: no frame is taken that could not return.
+                    // Reinsertion first: no frame is redirected that could not return.
                     redirections.push(Redirection::reinsert(&pair.near, name, self.is_in_driver())?);
                     if !self.is_in_driver() {
                         redirections.push(Redirection::incoming(name, &pair.near)?);
@@ -315,14 +315,14 @@ impl Attachment {
     /// Gives the frames back to the kernel. Frames that the router has already received can still be sent.
     pub fn detach(&self) {
         self.in_driver.iter().for_each(XdpRedirection::detach);
-        // The way back of mode `ingress` is needed until the router ends.
-        self.redirections().retain(Redirection::is_way_back);
+        // Mode `ingress` reinserts frames until the router ends.
+        self.redirections().retain(Redirection::is_reinsertion);
     }
 
     /// True if frames are redirected to the router.
     pub fn is_attached(&self) -> bool {
         self.in_driver.iter().any(XdpRedirection::is_attached)
-            || self.redirections().iter().any(|redirection| !redirection.is_way_back())
+            || self.redirections().iter().any(|redirection| !redirection.is_reinsertion())
     }
 
     /// Returns a sentence about the first interface with more active receive queues than sockets, whose

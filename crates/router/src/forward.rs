@@ -29,7 +29,7 @@ pub(crate) use orders::{NotApplied, OrderError, OrderSender, Orders, apply_every
 pub(crate) use sampling::{Newest, Sampling, samples};
 
 /// Longest sleep. Bounds the delay of orders and of a request to stop.
-const NAP: Duration = Duration::from_millis(5);
+const LONGEST_SLEEP: Duration = Duration::from_millis(5);
 
 /// Pause before an interface whose queue is full is tried again.
 const FULL: Duration = Duration::from_micros(50);
@@ -154,7 +154,7 @@ impl<D: Dataplane> Forwarder<D> {
         self.serve_orders(now);
         let look = self.sampling.serve(now, &mut self.ports, &self.losses);
         if received == 0 {
-            self.dataplane.wait(next.min(look).min(now + NAP))?;
+            self.dataplane.wait(next.min(look).min(now + LONGEST_SLEEP))?;
         }
         Ok(())
     }
@@ -410,7 +410,7 @@ mod tests {
         }
 
         fn wall(&self) -> WallOffset {
-            MonotonicClock::start().beside_wall()
+            MonotonicClock::start().wall_offset()
         }
 
         fn interface_count(&self) -> usize {

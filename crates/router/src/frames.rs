@@ -12,7 +12,7 @@ use crate::frame::{IpHeader, set_traffic_class};
 
 /// Header fields of a frame, beside its bytes.
 #[derive(Clone, Copy, Debug)]
-struct About {
+struct FrameMetadata {
     fields: Fields,
     /// Offset of its IP header; 0 if it has none.
     ip_offset: u16,
@@ -34,7 +34,7 @@ const OTHER: Fields = Fields {
 #[derive(Debug)]
 pub(crate) struct Frames {
     pub(crate) slab: FrameSlab,
-    about: Vec<About>,
+    metadata: Vec<FrameMetadata>,
     /// Keyed hash of flows, so that a sender cannot choose frames that share one.
     flows: RandomState,
 }
@@ -42,19 +42,21 @@ pub(crate) struct Frames {
 impl Frames {
     /// Creates a slab of `count` slots for frames of up to `longest` bytes.
     pub(crate) fn new(count: u32, longest: usize) -> Self {
-        let about = About { fields: OTHER, ip_offset: 0, traffic_class: 0 };
+        let metadata = FrameMetadata { fields: OTHER, ip_offset: 0, traffic_class: 0 };
         let flows = RandomState::new();
-        Self { slab: FrameSlab::new(count, longest), about: vec![about; count as usize], flows }
+        Self { slab: FrameSlab::new(count, longest), metadata: vec![metadata; count as usize], flows }
     }
 
     /// Reads the frame in `slot`, for the queues. Returns its IP header, if it has one.
     pub(crate) fn read(&mut self, slot: u64) -> Option<IpHeader> {
         let header = IpHeader::read(self.slab.bytes(slot));
-        self.about[slot as usize] = match &header {
-            Some(header) => {
-                About { fields: header.fields, ip_offset: header.offset, traffic_class: header.traffic_class }
-            }
-            None => About { fields: OTHER, ip_offset: 0, traffic_class: 0 },
+        self.metadata[slot as usize] = match &header {
+            Some(header) => FrameMetadata {
+                fields: header.fields,
+                ip_offset: header.offset,
+                traffic_class: header.traffic_class,
+            },
+            None => FrameMetadata { fields: OTHER, ip_offset: 0, traffic_class: 0 },
         };
         header
     }
@@ -70,15 +72,15 @@ impl Frames {
 
     /// Writes the mark that a queue set on `packet` into its frame.
     pub(crate) fn mark(&mut self, packet: &Packet) {
-        let about = &self.about[packet.payload as usize];
-        if about.ip_offset > 0 && packet.traffic_class != about.traffic_class {
-            set_traffic_class(self.slab.bytes_mut(packet.payload), about.ip_offset, packet.traffic_class);
+        let metadata = &self.metadata[packet.payload as usize];
+        if metadata.ip_offset > 0 && packet.traffic_class != metadata.traffic_class {
+            set_traffic_class(self.slab.bytes_mut(packet.payload), metadata.ip_offset, packet.traffic_class);
         }
     }
 }
 
 impl Headers for Frames {
     fn fields(&self, packet: &Packet) -> Option<Fields> {
-        self.about.get(packet.payload as usize).map(|about| about.fields)
+        self.metadata.get(packet.payload as usize).map(|metadata| metadata.fields)
     }
 }

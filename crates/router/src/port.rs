@@ -27,7 +27,7 @@ pub(crate) struct RouterPort {
     pub(crate) record: PortRecord,
     pacing: Pacing,
     /// Pacing of the frames that go ahead of all queues.
-    ahead: Pacing,
+    bypass_pacing: Pacing,
     /// True if frames without an IP packet are queued too. Otherwise they go ahead of all queues, unshaped.
     queues_other: bool,
     /// Slots of the frames that the interface takes next.
@@ -107,7 +107,7 @@ impl RouterPort {
             port,
             record,
             pacing: Pacing::new(policy.rate, policy.charge),
-            ahead: Pacing::new(policy.rate.map(share_ahead), policy.charge),
+            bypass_pacing: Pacing::new(policy.rate.map(bypass_rate), policy.charge),
             queues_other: policy.queues_other,
             outgoing: Vec::with_capacity(2 * BATCH),
             latest: Instant::ZERO,
@@ -120,7 +120,7 @@ impl RouterPort {
         let now = at.max(self.latest);
         let length = frames.slab.bytes(slot).len() as u32;
         let ip = frames.read(slot);
-        if ip.is_none() && self.goes_ahead(now, Bytes(u64::from(length))) {
+        if ip.is_none() && self.bypasses_queues(now, Bytes(u64::from(length))) {
             self.outgoing.push(slot);
             return;
         }
@@ -144,11 +144,11 @@ impl RouterPort {
 
     /// True if a frame of this length without an IP packet goes ahead of all queues. Beyond an eighth of the
     /// rate, or of a batch, such frames are queued, so that a flood of them cannot displace others.
-    fn goes_ahead(&mut self, now: Instant, length: Bytes) -> bool {
-        if self.queues_other || self.outgoing.len() >= BATCH / 8 || self.ahead.waits(now).is_some() {
+    fn bypasses_queues(&mut self, now: Instant, length: Bytes) -> bool {
+        if self.queues_other || self.outgoing.len() >= BATCH / 8 || self.bypass_pacing.waits(now).is_some() {
             return false;
         }
-        self.ahead.charge(now, length);
+        self.bypass_pacing.charge(now, length);
         self.pacing.charge(now, length);
         true
     }
@@ -243,7 +243,7 @@ impl RouterPort {
                 moved = count as u64;
             }
         }
-        self.ahead.change(change.rate.map(share_ahead), change.charge);
+        self.bypass_pacing.change(change.rate.map(bypass_rate), change.charge);
         (change.rate, change.charge) = self.pacing.change(change.rate, change.charge);
         core::mem::swap(&mut self.queues_other, &mut change.queues_other);
         self.collect_drops(now, frames, pool);
@@ -274,7 +274,7 @@ fn set_parameters(
 }
 
 /// Returns the part of a port's rate that frames without an IP packet may use ahead of all queues.
-fn share_ahead(rate: Rate) -> Rate {
+fn bypass_rate(rate: Rate) -> Rate {
     Rate::from_bits((rate.as_bits() / 8).max(1))
 }
 

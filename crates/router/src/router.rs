@@ -40,7 +40,7 @@ const MOST_AF_XDP: usize = 3_584;
 const GATHER: Duration = Duration::from_micros(50);
 
 /// Limit on the time that a change of policy takes.
-const PATIENCE: WallTime = WallTime::from_secs(5);
+const CHANGE_TIMEOUT: WallTime = WallTime::from_secs(5);
 
 /// Options of a router, besides its policy.
 #[derive(Clone, Copy, Debug)]
@@ -304,7 +304,7 @@ impl Engine for Router {
     fn apply(&mut self, policy: &Policy) -> Result<Applied, Misfit> {
         let changes = self.changes(policy)?;
         let forwarders: Vec<_> = self.workers.iter().map(|worker| &worker.orders).collect();
-        match apply_everywhere(&forwarders, changes, PATIENCE) {
+        match apply_everywhere(&forwarders, changes, CHANGE_TIMEOUT) {
             Ok(applied) => {
                 self.policy = policy.clone();
                 Ok(applied)

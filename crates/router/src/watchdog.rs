@@ -17,11 +17,11 @@ use crate::attach::Attachment;
 use crate::forward::Shared;
 
 /// Stall after which the interfaces are given back.
-const STILL: Duration = Duration::from_secs(1);
+const STALL: Duration = Duration::from_secs(1);
 
-/// Polling interval of the forwarders' heartbeats, and that of the interfaces.
-const LOOK: Duration = Duration::from_millis(100);
-const LOOK_AT_INTERFACES: Duration = Duration::from_secs(1);
+/// Polling intervals: of the forwarders' heartbeats, and of the interfaces.
+const HEARTBEAT_POLL_INTERVAL: Duration = Duration::from_millis(100);
+const INTERFACE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 type Tell = Box<dyn Fn(&str) + Send + Sync>;
 
@@ -51,35 +51,35 @@ fn watch(attachment: &Attachment, forwarders: &[Arc<Shared>], flags: &Flags, tel
     let beats =
         || -> Vec<u64> { forwarders.iter().map(|shared| shared.heartbeat.load(Ordering::Relaxed)).collect() };
     let mut seen: Vec<(u64, Instant)> = beats().into_iter().map(|beat| (beat, Instant::now())).collect();
-    let mut held_back: Option<HeldBack> = None;
+    let mut detached_for: Option<DetachReason> = None;
     let mut unserved = attachment.unserved();
     let mut interfaces = Interfaces::new(attachment);
-    let mut looked = Instant::now();
+    let mut checked_at = Instant::now();
     while !ended.load(Ordering::Relaxed) {
-        thread::sleep(LOOK);
+        thread::sleep(HEARTBEAT_POLL_INTERVAL);
         let now = Instant::now();
         for ((beat, since), current) in seen.iter_mut().zip(beats()) {
             if current != *beat {
                 (*beat, *since) = (current, now);
             }
         }
-        if now.duration_since(looked) >= LOOK_AT_INTERFACES {
-            looked = now;
-            if let Some(gone) = interfaces.look(tell) {
+        if now.duration_since(checked_at) >= INTERFACE_POLL_INTERVAL {
+            checked_at = now;
+            if let Some(gone) = interfaces.report_changes(tell) {
                 failed.store(true, Ordering::Relaxed);
                 return Some(gone);
             }
             unserved = attachment.unserved();
         }
-        let is_still = seen.iter().any(|(_, since)| now.duration_since(*since) >= STILL);
+        let is_stalled = seen.iter().any(|(_, since)| now.duration_since(*since) >= STALL);
         let reason = match &unserved {
-            _ if is_still => Some(HeldBack::Still),
-            Some(what) => Some(HeldBack::Unserved(what.clone())),
+            _ if is_stalled => Some(DetachReason::Stalled),
+            Some(what) => Some(DetachReason::Unserved(what.clone())),
             None => None,
         };
-        if reason != held_back && !ended.load(Ordering::Relaxed) {
-            change(attachment, held_back.as_ref(), reason.as_ref(), tell);
-            held_back = reason;
+        if reason != detached_for && !ended.load(Ordering::Relaxed) {
+            attach_or_detach(attachment, detached_for.as_ref(), reason.as_ref(), tell);
+            detached_for = reason;
         }
     }
     None
@@ -87,26 +87,33 @@ fn watch(attachment: &Attachment, forwarders: &[Arc<Shared>], flags: &Flags, tel
 
 /// Reason why the kernel has the interfaces while the router runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum HeldBack {
+enum DetachReason {
     /// A forwarder stalls.
-    Still,
+    Stalled,
     /// A receive queue has no socket.
     Unserved(String),
 }
 
 /// Gives the interfaces back or attaches to them again, and reports it.
-fn change(attachment: &Attachment, before: Option<&HeldBack>, now: Option<&HeldBack>, tell: &Tell) {
+fn attach_or_detach(
+    attachment: &Attachment,
+    before: Option<&DetachReason>,
+    now: Option<&DetachReason>,
+    tell: &Tell,
+) {
     if let Some(reason) = now {
         attachment.detach();
         return match reason {
-            HeldBack::Still => tell("the router stands still: its interfaces are given back to the kernel"),
-            HeldBack::Unserved(what) => {
+            DetachReason::Stalled => {
+                tell("the router stands still: its interfaces are given back to the kernel");
+            }
+            DetachReason::Unserved(what) => {
                 tell(&format!("the interfaces are given back to the kernel: {what}"));
             }
         };
     }
     let back = match before {
-        Some(HeldBack::Unserved(_)) => "the router serves all receive queues again",
+        Some(DetachReason::Unserved(_)) => "the router serves all receive queues again",
         _ => "the router runs again",
     };
     match attachment.attach() {
@@ -133,7 +140,7 @@ impl Interfaces {
     }
 
     /// Reports all changes since the last call. Returns the name of an interface that is gone.
-    fn look(&mut self, tell: &Tell) -> Option<String> {
+    fn report_changes(&mut self, tell: &Tell) -> Option<String> {
         let Some(Ok(links)) = self.netlink.as_mut().map(Netlink::links) else { return None };
         for (name, known) in &mut self.known {
             // By index too: another interface may have the name by now.

@@ -27,7 +27,7 @@ const SENDING: usize = 0;
 
 /// Longest wait for a queue that is in use, and the pause before the next attempt: the kernel frees the
 /// queues of a process some time after its end.
-const PATIENCE: Duration = Duration::from_secs(2);
+const BIND_TIMEOUT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// `AF_XDP` sockets of an interface.
@@ -66,7 +66,7 @@ impl AfXdpSocket {
     ) -> Result<Self, Refusal> {
         let (name, index) = (redirection.name(), redirection.index());
         let open = |queue| {
-            let until = Instant::now() + PATIENCE;
+            let until = Instant::now() + BIND_TIMEOUT;
             loop {
                 let opened = QueueSocket::open(name, index, queue, longest, frame_count(sockets));
                 match opened {

@@ -20,7 +20,7 @@ pub(crate) const FIRST_PORT: u16 = 5001;
 const BATCH: usize = 32;
 
 /// Polling interval of the sink's counter.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Header field by which frames are classified.
 #[derive(Clone, Copy)]
@@ -191,7 +191,7 @@ pub(crate) fn count(interface: &str, millis: u64, file: &str) {
         if now > end {
             break;
         }
-        sleep(LOOK);
+        sleep(POLL_INTERVAL);
     }
     std::fs::write(file, text).expect("written");
 }

@@ -18,7 +18,7 @@ use crate::traffic::stamp::Stamp;
 const PROBES: u32 = 40;
 
 /// Timeout of an answer.
-const PATIENCE: std::time::Duration = std::time::Duration::from_millis(500);
+const ANSWER_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// Unanswered probes after which the receiver counts as absent.
 const MOST_SILENT: u32 = 6;
@@ -95,7 +95,7 @@ fn nanos(at: Instant) -> i64 {
 impl Link {
     /// Measures the clock offset by the fastest of many exchanges.
     fn offset(&mut self) -> io::Result<Offset> {
-        self.socket.set_read_timeout(Some(PATIENCE))?;
+        self.socket.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         let mut best: Option<Offset> = None;
         let mut silent = 0;
         for _ in 0..PROBES {

@@ -16,7 +16,7 @@ use lockgate_scenario::Transport;
 
 use super::Network;
 use crate::failure::Failure;
-use crate::machine::{ConnectionEvent, Happened, Report};
+use crate::machine::{ConnectionEvent, ConnectionEventKind, Report};
 
 /// Largest gap in a flow's sequence numbers that counts as lost datagrams. A larger one counts as a damaged
 /// number.
@@ -24,7 +24,7 @@ const LARGEST_GAP: u32 = 1 << 20;
 
 /// Datagram that was sent to its host and is not yet reported.
 #[derive(Clone, Copy, Debug)]
-struct Handed {
+struct UnreportedDatagram {
     /// Future record of the datagram, with the time at which it was sent to its host.
     received: Received,
     /// Time at which it was due.
@@ -35,7 +35,7 @@ struct Handed {
 #[derive(Debug)]
 pub struct Account {
     /// Per flow, in order.
-    handed: Vec<VecDeque<Handed>>,
+    unreported: Vec<VecDeque<UnreportedDatagram>>,
     /// Per flow: next expected sequence number.
     expected: Vec<u32>,
     /// Delay from a frame's due time at its host to its delivery there, in ps.
@@ -45,21 +45,21 @@ pub struct Account {
     /// Frames that the kernel refused, and delivered datagrams that never reached their socket.
     pub lost_after: u64,
     /// Reports that match no datagram.
-    pub strange: u64,
+    pub unmatched_reports: u64,
     /// Total of the driver's long stalls.
-    pub stood_still: Duration,
+    pub stalled: Duration,
 }
 
 impl Account {
     pub(super) fn new(flows: usize) -> Self {
         Self {
-            handed: vec![VecDeque::new(); flows],
+            unreported: vec![VecDeque::new(); flows],
             expected: vec![0; flows],
             lateness: Histogram::default(),
             lost_before: 0,
             lost_after: 0,
-            strange: 0,
-            stood_still: Duration::ZERO,
+            unmatched_reports: 0,
+            stalled: Duration::ZERO,
         }
     }
 }
@@ -72,7 +72,7 @@ impl Network<'_> {
 
     /// True if delivered datagrams are not yet reported.
     pub fn awaits_reports(&self) -> bool {
-        self.account.handed.iter().any(|waiting| !waiting.is_empty())
+        self.account.unreported.iter().any(|waiting| !waiting.is_empty())
     }
 
     /// Returns the index of a flow's record. All unplanned flows share the last.
@@ -106,16 +106,16 @@ impl Network<'_> {
 
     fn received(&mut self, packet: &Packet, now: Instant) -> Received {
         let record = self.record_of(packet.flow);
-        let about = *self.core.runtime.frames.about(packet.payload);
+        let metadata = *self.core.runtime.frames.metadata(packet.payload);
         let propagation = match self.core.propagation.get(record) {
             Some(known) => *known,
-            None => self.propagation_between(about.from, about.to),
+            None => self.propagation_between(metadata.from, metadata.to),
         };
         Received {
             now,
             sent: packet.sent,
             // A delay that was carried on entry arose outside this network.
-            waited: packet.waited.saturating_sub(about.carried.unwrap_or(Duration::ZERO)),
+            waited: packet.waited.saturating_sub(metadata.carried.unwrap_or(Duration::ZERO)),
             propagation,
             bytes: packet.bytes(),
             sequence: packet.sequence,
@@ -130,15 +130,15 @@ impl Network<'_> {
 
     /// Accounts for a packet that left: due at its host at `due`, sent to it by `now`, or refused by the
     /// kernel if not `taken`.
-    pub fn handed(&mut self, packet: Packet, due: Instant, now: Instant, taken: bool) {
+    pub fn account_delivery(&mut self, packet: Packet, due: Instant, now: Instant, taken: bool) {
         if !taken {
             self.account.lost_after += 1;
             return self.core.lose(packet, Loss::Host);
         }
         self.account.lateness.record(now.since(due).as_picos());
-        if self.core.runtime.frames.about(packet.payload).reported {
+        if self.core.runtime.frames.metadata(packet.payload).reported {
             let received = self.received(&packet, now);
-            self.account.handed[packet.flow.0 as usize].push_back(Handed { received, due });
+            self.account.unreported[packet.flow.0 as usize].push_back(UnreportedDatagram { received, due });
         } else {
             self.count_received(&packet, now);
         }
@@ -147,19 +147,19 @@ impl Network<'_> {
 
     /// Accounts for a receiver's report of a datagram.
     pub fn report(&mut self, report: Report) {
-        let Some(handed) = self.account.handed.get_mut(report.flow as usize) else { return };
-        let found = handed.iter().position(|waiting| waiting.received.sequence == report.sequence);
+        let Some(unreported) = self.account.unreported.get_mut(report.flow as usize) else { return };
+        let found = unreported.iter().position(|waiting| waiting.received.sequence == report.sequence);
         let Some(place) = found else {
-            self.account.strange += 1;
+            self.account.unmatched_reports += 1;
             return;
         };
         let record = report.flow as usize;
         let flow = &mut self.core.recording.flows[record];
-        for missed in handed.drain(..place) {
+        for missed in unreported.drain(..place) {
             self.account.lost_after += 1;
             flow.on_lost(missed.received.sent, missed.received.bytes, Loss::Host);
         }
-        if let Some(Handed { received, due }) = handed.pop_front() {
+        if let Some(UnreportedDatagram { received, due }) = unreported.pop_front() {
             // The true time lies between the two; clamping keeps the result there if the wall clock stepped.
             let now = report.at.clamp(due, received.now.max(due));
             flow.on_received(&Received { now, ..received });
@@ -182,19 +182,19 @@ impl Network<'_> {
     pub fn on_connection(&mut self, event: ConnectionEvent) {
         let Some(flow) = self.core.recording.flows.get_mut(event.flow) else { return };
         match event.what {
-            Happened::Delivered(bytes) => flow.on_delivered(event.at, bytes),
-            Happened::Completed(after) => flow.on_complete(after),
-            Happened::Asked => {
+            ConnectionEventKind::Delivered(bytes) => flow.on_delivered(event.at, bytes),
+            ConnectionEventKind::Completed(after) => flow.on_complete(after),
+            ConnectionEventKind::Asked => {
                 if let Some(requests) = &mut flow.requests {
                     requests.on_asked(event.at);
                 }
             }
-            Happened::Answered(asked) => {
+            ConnectionEventKind::Answered(asked) => {
                 if let Some(requests) = &mut flow.requests {
                     requests.on_answered(asked, event.at);
                 }
             }
-            Happened::Sampled(sample) => {
+            ConnectionEventKind::Sampled(sample) => {
                 if let Some(record) = &mut flow.tcp {
                     record.push(event.at, sample);
                 }
@@ -209,7 +209,7 @@ impl Network<'_> {
     /// If the account does not balance: a fault of Lockgate.
     pub fn close(mut self) -> Result<(Recording, Account), Failure> {
         let end = self.now;
-        for (flow, waiting) in self.account.handed.iter_mut().enumerate() {
+        for (flow, waiting) in self.account.unreported.iter_mut().enumerate() {
             for missed in waiting.drain(..) {
                 self.account.lost_after += 1;
                 self.core.recording.flows[flow].on_lost(

@@ -9,7 +9,7 @@ use super::{Entered, Leaving, MOST_ANSWERS, Network};
 use crate::frame::answer::{Why, echo, error};
 use crate::frame::timestamp::{Timestamp, Wrong};
 use crate::frame::{Seen, set_traffic_class, take_hop};
-use crate::frames::About;
+use crate::frames::FrameMetadata;
 
 /// Default gateway of every host.
 pub const GATEWAY_4: Ipv4Addr = Ipv4Addr::new(169, 254, 0, 1);
@@ -27,9 +27,9 @@ impl Network<'_> {
     /// Handles a packet's arrival at `node` from a link.
     pub(super) fn arrive(&mut self, mut packet: Packet, node: usize) {
         packet.hops = packet.hops.saturating_add(1);
-        let about = self.core.runtime.frames.about(packet.payload);
-        let is_there = about.to as usize == node;
-        if let Some(option) = about.timestamp
+        let metadata = self.core.runtime.frames.metadata(packet.payload);
+        let is_there = metadata.to as usize == node;
+        if let Some(option) = metadata.timestamp
             && let Err(wrong) = self.stamp(&packet, option, node)
         {
             return self.refuse(packet, node, Why::Wrong(wrong));
@@ -48,7 +48,7 @@ impl Network<'_> {
 
     /// Forwards a packet from `node`: delivers it or offers it to a port.
     pub(super) fn forward(&mut self, packet: Packet, node: usize) {
-        let to = self.core.runtime.frames.about(packet.payload).to as usize;
+        let to = self.core.runtime.frames.metadata(packet.payload).to as usize;
         if to == node {
             return self.deliver(packet, node);
         }
@@ -70,9 +70,9 @@ impl Network<'_> {
     /// Updates a packet's time stamp option: the accumulated delay, and the time of the node. The kernel of
     /// the destination's host adds the latter itself.
     fn stamp(&mut self, packet: &Packet, option: Timestamp, node: usize) -> Result<(), Wrong> {
-        let about = self.core.runtime.frames.about(packet.payload);
+        let metadata = self.core.runtime.frames.metadata(packet.payload);
         let (carries, is_left_to_host) =
-            (about.carried.is_some(), about.to as usize == node && self.is_host[node]);
+            (metadata.carried.is_some(), metadata.to as usize == node && self.is_host[node]);
         let frame = self.core.runtime.frames.bytes_mut(packet.payload);
         if carries {
             option.set_waited(frame, packet.waited);
@@ -119,7 +119,7 @@ impl Network<'_> {
         self.say(near, frame, Why::NoRoute);
     }
 
-    fn say(&mut self, node: usize, about: &[u8], why: Why) {
+    fn say(&mut self, node: usize, metadata: &[u8], why: Why) {
         let earned = self.now.since(self.answers_since).as_picos() / EARNING;
         if earned > 0 {
             let earned = earned.min(u64::from(MOST_ANSWERS)) as u32;
@@ -130,7 +130,7 @@ impl Network<'_> {
             return;
         }
         self.answers -= 1;
-        if let Some(report) = error(about, self.scenario.nodes[node].address, why) {
+        if let Some(report) = error(metadata, self.scenario.nodes[node].address, why) {
             self.emit(node, &report);
         }
     }
@@ -139,7 +139,7 @@ impl Network<'_> {
     fn emit(&mut self, node: usize, frame: &[u8]) {
         let Seen::Ip(ip) = Seen::in_frame(frame) else { return };
         let Some(to) = self.by_address.get(&ip.fields.destination).copied() else { return };
-        let about = About {
+        let metadata = FrameMetadata {
             fields: ip.fields,
             from: node as u32,
             to,
@@ -147,7 +147,7 @@ impl Network<'_> {
             timestamp: ip.timestamp,
             carried: None,
         };
-        let Some(slot) = self.core.runtime.frames.keep(frame, about) else { return };
+        let Some(slot) = self.core.runtime.frames.keep(frame, metadata) else { return };
         let flow = self.flows.of(&ip.fields);
         let header = Header {
             payload: slot,

@@ -11,7 +11,7 @@ use lockgate_network::{Source, build_sources};
 use lockgate_scenario::{Scenario, Transport};
 
 use super::MTU;
-use crate::Ran;
+use crate::ProgramResult;
 use crate::failure::{Failure, Missing};
 use crate::kernel::Kernel;
 use crate::machine::{ConnectionEvent, Renewal, Report};
@@ -35,7 +35,7 @@ struct Answered {
 pub(super) struct Ends<'scope> {
     senders: Vec<ScopedJoinHandle<'scope, Sent>>,
     receivers: Vec<ScopedJoinHandle<'scope, Option<Answered>>>,
-    programs: Vec<ScopedJoinHandle<'scope, Ran>>,
+    programs: Vec<ScopedJoinHandle<'scope, ProgramResult>>,
     connections: Vec<ScopedJoinHandle<'scope, Result<Broken, Missing>>>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Ends<'scope> {
 struct Wiring {
     reports: Vec<rtrb::Consumer<Report>>,
     /// Per flow: mailbox of its sender.
-    ears: Vec<Option<Sender<Renewal>>>,
+    change_senders: Vec<Option<Sender<Renewal>>>,
 }
 
 impl<'scope> Ends<'scope> {
@@ -55,7 +55,7 @@ impl<'scope> Ends<'scope> {
         scope: &'scope Scope<'scope, 'env>,
         testbed: &'env Testbed,
         shared: &'env tcp::Ends<'env>,
-        happened: Mailbox<ConnectionEvent>,
+        connection_events: Mailbox<ConnectionEvent>,
         kernel: &mut Kernel,
     ) -> Result<Self, Failure> {
         let mut ends = Self {
@@ -64,14 +64,14 @@ impl<'scope> Ends<'scope> {
             programs: Vec::new(),
             connections: Vec::new(),
         };
-        let ears = shared.scenario.flows.iter().map(|_| None).collect();
-        let mut wiring = Wiring { reports: Vec::new(), ears };
+        let change_senders = shared.scenario.flows.iter().map(|_| None).collect();
+        let mut wiring = Wiring { reports: Vec::new(), change_senders };
         let started = ends.start_all(scope, testbed, shared, &mut wiring);
         if started.is_err() {
             shared.halt.store(true, Ordering::Relaxed);
         }
         started?;
-        kernel.join(wiring.reports, wiring.ears, happened);
+        kernel.join(wiring.reports, wiring.change_senders, connection_events);
         Ok(ends)
     }
 
@@ -91,9 +91,9 @@ impl<'scope> Ends<'scope> {
             if flows.is_empty() {
                 continue;
             }
-            let (ear, mut changes) = mailbox();
+            let (change_sender, mut changes) = mailbox();
             for sending in &flows {
-                wiring.ears[sending.flow] = Some(ear.clone());
+                wiring.change_senders[sending.flow] = Some(change_sender.clone());
             }
             self.senders.push(scope.spawn(move || send::send(&mut flows, clock, &mut changes, halt)));
         }
@@ -144,10 +144,10 @@ impl<'scope> Ends<'scope> {
                 Applications::open(shared, host.node)
             })??;
             let Some(applications) = built else { continue };
-            let (ear, mut changes) = mailbox();
+            let (change_sender, mut changes) = mailbox();
             for (place, flow) in scenario.flows.iter().enumerate() {
                 if flow.from == host.node && matches!(flow.transport, Transport::Tcp(_)) {
-                    wiring.ears[place] = Some(ear.clone());
+                    wiring.change_senders[place] = Some(change_sender.clone());
                 }
             }
             self.connections.push(scope.spawn(move || {
@@ -159,7 +159,7 @@ impl<'scope> Ends<'scope> {
     }
 
     /// Waits until all threads have ended. Returns their results.
-    pub(super) fn join(self) -> Result<(Sent, Vec<Ran>), Missing> {
+    pub(super) fn join(self) -> Result<(Sent, Vec<ProgramResult>), Missing> {
         fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         }

@@ -45,18 +45,18 @@ fn head(words: &str) -> &str {
 
 /// Receive buffer and parser of the peer's messages.
 #[derive(Default)]
-pub(super) struct Ear {
+pub(super) struct MessageParser {
     bytes: Vec<u8>,
     /// Address of the data connection that the peer announced.
     pub(super) data: Option<SocketAddr>,
 }
 
-impl Ear {
+impl MessageParser {
     /// Appends received bytes.
     ///
     /// # Errors
     /// If more than [`MOST`] bytes are buffered.
-    pub(super) fn hear(&mut self, bytes: &[u8]) -> Result<(), String> {
+    pub(super) fn push_bytes(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.bytes.extend_from_slice(bytes);
         if self.bytes.len() > MOST { Err("it says too much at once".to_owned()) } else { Ok(()) }
     }
@@ -147,14 +147,14 @@ mod tests {
 
     /// Parses `line` while `expected` is awaited, from a peer at `fd00::9`.
     fn heard(expected: &str, line: &str) -> Result<Option<SocketAddr>, String> {
-        let mut ear = Ear::default();
+        let mut parser = MessageParser::default();
         let (first, rest) = line.split_at(line.len() / 2);
-        ear.hear(first.as_bytes())?;
-        assert_eq!(ear.take(expected, there("[fd00::9]:1").ip()), Ok(false), "half a message is none");
-        ear.hear(rest.as_bytes())?;
-        ear.take(expected, there("[fd00::9]:1").ip()).map(|is_there| {
-            assert!(is_there && ear.bytes.is_empty());
-            ear.data
+        parser.push_bytes(first.as_bytes())?;
+        assert_eq!(parser.take(expected, there("[fd00::9]:1").ip()), Ok(false), "half a message is none");
+        parser.push_bytes(rest.as_bytes())?;
+        parser.take(expected, there("[fd00::9]:1").ip()).map(|is_there| {
+            assert!(is_there && parser.bytes.is_empty());
+            parser.data
         })
     }
 
@@ -206,6 +206,6 @@ mod tests {
             let refused = heard(expected, said).expect_err(said);
             assert!(refused.contains(why), "{refused}");
         }
-        assert!(Ear::default().hear(&[b'a'; MOST + 1]).is_err());
+        assert!(MessageParser::default().push_bytes(&[b'a'; MOST + 1]).is_err());
     }
 }

@@ -24,13 +24,13 @@ use crate::failure::Missing;
 use crate::machine::Report;
 
 /// Bytes read of each datagram.
-const LOOK: usize = 32;
+const STAMP_PREFIX: usize = 32;
 
 /// Pause after a socket has been emptied.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Longest wait for a datagram, in nanoseconds. Bounds the delay of stopping.
-const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+const LONGEST_SLEEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// Zero timeout: a non-blocking poll.
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -101,7 +101,7 @@ pub(crate) fn receive(
     stop: &AtomicBool,
 ) -> u64 {
     let mut strangers = 0;
-    let mut batch = DatagramBatch::<LOOK>::new();
+    let mut batch = DatagramBatch::<STAMP_PREFIX>::new();
     // The same priority as senders have: datagrams that are not read in time are lost.
     let thread = RealTimeThread::new(FLOW_END);
     let mut thread = answers.as_ref().map(|_| thread);
@@ -114,10 +114,10 @@ pub(crate) fn receive(
             // Only a thread that really sleeps keeps its priority.
             thread.on_sleep(clock.now());
         }
-        if poll(&mut waiting, Some(&NAP)).unwrap_or(0) == 0 {
+        if poll(&mut waiting, Some(&LONGEST_SLEEP)).unwrap_or(0) == 0 {
             continue;
         }
-        let wall = clock.beside_wall();
+        let wall = clock.wall_offset();
         for (number, socket) in sockets.iter().enumerate() {
             loop {
                 let count = batch.receive(socket);
@@ -139,7 +139,7 @@ pub(crate) fn receive(
             }
         }
         match &mut thread {
-            Some(thread) => thread.on_awake(clock.now()),
+            Some(thread) => thread.on_wake(clock.now()),
             None => clock.sleep_until(clock.now() + PAUSE),
         }
     }
@@ -147,7 +147,7 @@ pub(crate) fn receive(
 }
 
 /// Parses a datagram into its stamp and report; `None` if it is not one of Lockgate's.
-fn read(batch: &DatagramBatch<LOOK>, index: usize, wall: WallOffset) -> Option<(Stamp, Report)> {
+fn read(batch: &DatagramBatch<STAMP_PREFIX>, index: usize, wall: WallOffset) -> Option<(Stamp, Report)> {
     let look = batch.start(index);
     let stamp = Stamp::read(look)?;
     let (seconds, nanoseconds) = batch.arrival(index)?;

@@ -25,7 +25,7 @@ use crate::frame::ETHERNET_HEADER;
 use crate::machine::Renewal;
 
 /// Longest sleep. Bounds the delay of changes and of stopping.
-const NAP: Duration = Duration::from_millis(20);
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
 /// Due datagrams sent at most before changes are checked.
 const BATCH: usize = 256;
@@ -151,10 +151,10 @@ pub(crate) fn send(
             }
             next.send_one(first, clock, &mut payload, &mut sent);
         }
-        thread.on_awake(now);
+        thread.on_wake(now);
         if first > now {
             thread.on_sleep(now);
-            clock.sleep_until(first.min(now + NAP));
+            clock.sleep_until(first.min(now + LONGEST_SLEEP));
         }
     }
     sent

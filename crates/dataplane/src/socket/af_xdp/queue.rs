@@ -70,7 +70,7 @@ impl QueueSocket {
         count: u32,
     ) -> Result<Self, Refusal> {
         let refused = |what: &str, error: io::Error| Refusal::new(what, error);
-        let (slots, rings) = laid_out(longest, count)
+        let (slots, rings) = memory_layout(longest, count)
             .map_err(|error| refused("lay out an AF_XDP socket", io::Error::other(error.to_string())))?;
         let mut slots = Umem::map(slots).map_err(|error| refused("have memory for frames", error))?;
         let mut builder = XdpSocketBuilder::new()
@@ -217,9 +217,9 @@ impl AsFd for QueueSocket {
     }
 }
 
-/// Lays out `count` slots for received frames of up to `longest` bytes, the slots for sending, and rings for
-/// both.
-fn laid_out(longest: usize, count: u32) -> Result<(UmemCfg, RingConfig), xdp::error::Error> {
+/// Returns the layout of the memory shared with the kernel: `count` slots for received frames of up to
+/// `longest` bytes, the slots for sending, and rings for both.
+fn memory_layout(longest: usize, count: u32) -> Result<(UmemCfg, RingConfig), xdp::error::Error> {
     let fits = longest + HEADROOM + STAMP as usize <= 2048;
     let slots = UmemCfgBuilder {
         frame_size: if fits { FrameSize::TwoK } else { FrameSize::FourK },

@@ -49,7 +49,7 @@ pub(super) struct End {
     pub(super) application: Application,
     pub(super) queue: Queue,
     /// Parser of received messages, if it carries a dialogue.
-    pub(super) ear: Option<ftp::Ear>,
+    pub(super) parser: Option<ftp::MessageParser>,
     pub(super) partner: Option<Partner>,
     pub(super) start: Instant,
     /// End of its application's writing; never if unlimited or already stopped.
@@ -80,7 +80,7 @@ impl End {
     ) -> Result<Self, Failure> {
         let flow = &scenario.flows[of];
         let mut queue = Queue::default();
-        let mut ear = None;
+        let mut parser = None;
         let is_pages = matches!(connection.model.application, Task::Pages { .. });
         let expected = match connection.model.application {
             Task::File(bytes) if !active => bytes.0,
@@ -88,7 +88,7 @@ impl End {
                 let data = &scenario.flows[led].fields;
                 let data = SocketAddr::new(data.destination, data.destination_port);
                 queue.phrase(Box::new(move |words| ftp::put(words, data)));
-                ear = Some(ftp::Ear::default());
+                parser = Some(ftp::MessageParser::default());
                 u64::MAX
             }
             _ => u64::MAX,
@@ -104,7 +104,7 @@ impl End {
             state: State::Closed,
             application: application(scenario, of, connection, active, seed)?,
             queue,
-            ear,
+            parser,
             partner: None,
             start,
             stop: match flow.stop {

@@ -24,7 +24,7 @@ use rustix::time::Timespec;
 use super::end::{End, Partner, State};
 use super::{Ends, model, socket};
 use crate::failure::{Failure, Missing};
-use crate::machine::{ConnectionEvent, Happened, Renewal};
+use crate::machine::{ConnectionEvent, ConnectionEventKind, Renewal};
 use crate::traffic::priority::FLOW_END;
 
 /// Bytes of a read, and reads of one end before others get their turn.
@@ -32,7 +32,7 @@ const CHUNK: usize = 128 << 10;
 const READS: usize = 8;
 
 /// Longest wait. Bounds the delay of stopping and of changes.
-const NAP: Duration = Duration::from_millis(20);
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
 /// Events taken at most by one call.
 const BATCH: usize = 64;
@@ -180,14 +180,14 @@ impl<'env> Applications<'env> {
                 sampling = Instant::from_picos(sampling.as_picos().saturating_add(step));
             }
             let timer = self.timers.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
-            let until = timer.min(sampling).min(now + NAP);
+            let until = timer.min(sampling).min(now + LONGEST_SLEEP);
             // Only a thread that really sleeps keeps its priority.
             if self.take_events() == 0 && until > now {
                 thread.on_sleep(now);
                 self.wait(until.since(now));
                 self.take_events();
             }
-            thread.on_awake(clock.now());
+            thread.on_wake(clock.now());
         }
         self.broken
     }
@@ -252,7 +252,7 @@ impl<'env> Applications<'env> {
             }
             end.application.on_timer(&mut end.queue, now);
         }
-        self.go_on(place, now);
+        self.advance(place, now);
     }
 
     /// Opens the connection of an end that is closed.
@@ -265,12 +265,14 @@ impl<'env> Applications<'env> {
             return;
         }
         // The address, if a dialogue has announced one.
-        let told = match end.partner {
-            Some(Partner::Follows(leader)) => self.ends[leader].ear.as_ref().and_then(|ear| ear.data),
+        let announced = match end.partner {
+            Some(Partner::Follows(leader)) => {
+                self.ends[leader].parser.as_ref().and_then(|parser| parser.data)
+            }
             _ => None,
         };
-        let to =
-            told.unwrap_or_else(|| SocketAddr::new(flow.fields.destination, flow.fields.destination_port));
+        let to = announced
+            .unwrap_or_else(|| SocketAddr::new(flow.fields.destination, flow.fields.destination_port));
         match socket::connecting(flow, model, to, *seed) {
             Ok(stream) => {
                 self.watch(place, stream, State::Connecting);
@@ -341,7 +343,7 @@ impl<'env> Applications<'env> {
                 if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
                     self.read(place);
                 }
-                self.go_on(place, self.shared.clock.now());
+                self.advance(place, self.shared.clock.now());
             }
             State::Closed | State::Over => {}
         }
@@ -351,15 +353,15 @@ impl<'env> Applications<'env> {
     fn on_connected(&mut self, place: usize, now: Instant) {
         let end = &mut self.ends[place];
         end.application.on_connected(&mut end.queue, now);
-        self.tell_leader(place, Happening::Connected, now);
-        self.go_on(place, now);
+        self.notify_leader(place, Happening::Connected, now);
+        self.advance(place, now);
     }
 
-    fn tell_leader(&mut self, place: usize, what: Happening, now: Instant) {
+    fn notify_leader(&mut self, place: usize, what: Happening, now: Instant) {
         if let Some(Partner::Follows(leader)) = self.ends[place].partner {
             let end = &mut self.ends[leader];
             end.application.on_happening(&mut end.queue, what, now);
-            self.go_on(leader, now);
+            self.advance(leader, now);
         }
     }
 
@@ -383,8 +385,8 @@ impl<'env> Applications<'env> {
             }
             let now = self.shared.clock.now();
             end.ended = read == 0;
-            if let Some(ear) = &mut end.ear {
-                if let Err(why) = ear.hear(&self.chunk[..read]) {
+            if let Some(parser) = &mut end.parser {
+                if let Err(why) = parser.push_bytes(&self.chunk[..read]) {
                     return self.break_off(place, why);
                 }
                 end.application.on_delivered(&mut end.queue, 0, end.ended, now);
@@ -394,21 +396,21 @@ impl<'env> Applications<'env> {
             let (flow, of, ended) = (end.gets, end.of, end.ended);
             let completes = end.count(read as u64);
             if read > 0 {
-                self.tell(flow, now, Happened::Delivered(Bytes(read as u64)));
+                self.report(flow, now, ConnectionEventKind::Delivered(Bytes(read as u64)));
             }
             if completes && let Some(connection) = connection(self.shared.scenario, of, &self.shared.files) {
-                self.tell(flow, now, Happened::Completed(now.since(connection.start)));
+                self.report(flow, now, ConnectionEventKind::Completed(now.since(connection.start)));
             }
             if ended {
-                self.tell_leader(place, Happening::Delivered, now);
+                self.notify_leader(place, Happening::Delivered, now);
             }
         }
     }
 
     /// Makes all progress possible at an end: parses messages, flushes the queue, executes orders of its
     /// dialogue.
-    fn go_on(&mut self, place: usize, now: Instant) {
-        self.listen(place, now);
+    fn advance(&mut self, place: usize, now: Instant) {
+        self.parse_messages(place, now);
         let end = &mut self.ends[place];
         end.application.refill(&mut end.queue);
         if let State::Open(stream) = &mut end.state {
@@ -424,7 +426,7 @@ impl<'env> Applications<'env> {
             end.state = State::Over;
         }
         self.report_requests(place, now);
-        self.obey(place, now);
+        self.execute_order(place, now);
         let end = &mut self.ends[place];
         let wanted = end.wanted();
         if wanted != end.interest
@@ -437,15 +439,15 @@ impl<'env> Applications<'env> {
     }
 
     /// Parses received messages, as far as the dialogue expects them.
-    fn listen(&mut self, place: usize, now: Instant) {
+    fn parse_messages(&mut self, place: usize, now: Instant) {
         loop {
             let end = &mut self.ends[place];
-            let (Some(ear), Application::Dialogue(dialogue)) = (&mut end.ear, &end.application) else {
+            let (Some(parser), Application::Dialogue(dialogue)) = (&mut end.parser, &end.application) else {
                 return;
             };
             let Some(expected) = dialogue.expected() else { return };
             let flow = &self.shared.scenario.flows[end.gets];
-            match ear.take(expected, flow.fields.source) {
+            match parser.take(expected, flow.fields.source) {
                 Ok(true) => {
                     end.application.on_delivered(&mut end.queue, expected.len() as u64, false, now);
                 }
@@ -459,15 +461,15 @@ impl<'env> Applications<'env> {
     fn report_requests(&mut self, place: usize, now: Instant) {
         while let Some(event) = self.ends[place].application.take_request_event() {
             let what = match event {
-                RequestEvent::Asked => Happened::Asked,
-                RequestEvent::Answered(asked) => Happened::Answered(asked),
+                RequestEvent::Asked => ConnectionEventKind::Asked,
+                RequestEvent::Answered(asked) => ConnectionEventKind::Answered(asked),
             };
-            self.tell(self.ends[place].sends, now, what);
+            self.report(self.ends[place].sends, now, what);
         }
     }
 
     /// Executes the order of a dialogue, if any.
-    fn obey(&mut self, place: usize, now: Instant) {
+    fn execute_order(&mut self, place: usize, now: Instant) {
         let end = &mut self.ends[place];
         let Some(Partner::Leads(led, bytes)) = end.partner else { return };
         match end.application.take_order() {
@@ -479,7 +481,7 @@ impl<'env> Applications<'env> {
             }
             None => return,
         }
-        self.go_on(led, now);
+        self.advance(led, now);
     }
 
     /// Reports the senders' states.
@@ -489,12 +491,12 @@ impl<'env> Applications<'env> {
             if let Some(flow) = end.sampled
                 && let Some(sample) = end.stream().and_then(|stream| socket::sample(stream))
             {
-                self.tell(flow, at, Happened::Sampled(sample));
+                self.report(flow, at, ConnectionEventKind::Sampled(sample));
             }
         }
     }
 
-    fn tell(&self, flow: usize, at: Instant, what: Happened) {
+    fn report(&self, flow: usize, at: Instant, what: ConnectionEventKind) {
         self.shared.tell.send(ConnectionEvent { flow, at, what });
     }
 
