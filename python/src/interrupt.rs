@@ -7,7 +7,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 /// Interval of polling signals and reporting progress.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Function that returns true once the work should stop.
 pub(crate) type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
@@ -35,7 +35,7 @@ pub(crate) fn interruptible<T: Send>(
             });
             let mut exception = None;
             loop {
-                match receiver.recv_timeout(LOOK) {
+                match receiver.recv_timeout(POLL_INTERVAL) {
                     Ok(result) => break (Some(result), exception),
                     Err(RecvTimeoutError::Timeout) => {
                         let look = |py: Python<'_>| check_signals(py).and_then(|()| progress(py));

@@ -15,7 +15,7 @@ use crate::run::Run;
 use crate::scenario::Scenario;
 
 /// Real time between polls of signals.
-const LOOK: WallTime = WallTime::from_millis(100);
+const SIGNAL_POLL_INTERVAL: WallTime = WallTime::from_millis(100);
 
 /// A time or a length of time: seconds as a number, or a text with its unit, such as `10ms`.
 #[derive(Clone, Copy)]
@@ -116,7 +116,7 @@ impl Simulation {
             let mut exception = None;
             let progress = state.simulation.step_while(target, &mut |_| {
                 // The first call only starts the clock, so that short steps never take the GIL.
-                if looked.get_or_insert_with(WallInstant::now).elapsed() < LOOK {
+                if looked.get_or_insert_with(WallInstant::now).elapsed() < SIGNAL_POLL_INTERVAL {
                     return Control::Continue;
                 }
                 looked = Some(WallInstant::now());

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::Error;
 
 /// Timeout of the whole exchange, longer than the server's own.
-const PATIENCE: Duration = Duration::from_secs(15);
+const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Longest answer in bytes.
 const ANSWER: usize = 1 << 20;
@@ -45,7 +45,7 @@ pub fn set(address: SocketAddr, setting: &Setting) -> Result<Value, Error> {
         .build()
         .map_err(|error| failed(error.to_string()))?;
     let post = post(address, setting.token.as_deref(), wanted.to_string());
-    match runtime.block_on(async { timeout(PATIENCE, post).await }) {
+    match runtime.block_on(async { timeout(EXCHANGE_TIMEOUT, post).await }) {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(why)) => Err(failed(why)),
         Err(_) => Err(failed("no answer in time".to_owned())),

@@ -33,7 +33,7 @@ const KEPT_BYTES: usize = 64 << 20;
 const KEPT_EVENTS: usize = 10_000;
 
 /// Timeout of a command: the run answers at its next look.
-const PATIENCE: WallTime = WallTime::from_secs(8);
+const COMMAND_TIMEOUT: WallTime = WallTime::from_secs(8);
 
 /// Time for which queues are followed after the last request.
 const FOLLOWED: WallTime = WallTime::from_mins(1);
@@ -200,7 +200,7 @@ impl Hub {
             Err(TrySendError::Full(_)) => return Err(Refused::because("the run is busy", "try again")),
             Err(TrySendError::Disconnected(_)) => return Err(ended()),
         }
-        match answer.recv_timeout(PATIENCE) {
+        match answer.recv_timeout(COMMAND_TIMEOUT) {
             Ok(answer) => answer,
             Err(_) if self.status().ended => Err(ended()),
             Err(_) => Err(Refused::because("the run did not answer in time", "try again")),

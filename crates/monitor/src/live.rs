@@ -40,7 +40,7 @@ const TRIES: u32 = 6;
 const BUILT: usize = 64;
 
 /// Polling interval of the driver's answers.
-const NAP: WallTime = WallTime::from_millis(1);
+const POLL_INTERVAL: WallTime = WallTime::from_millis(1);
 
 /// Observer's side of a live run.
 pub struct LiveSession<'a> {
@@ -182,7 +182,7 @@ impl<'a> LiveSession<'a> {
                 return None;
             }
             self.pass_on();
-            thread::sleep(NAP);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{Channels, Command};
 const AFTER_LOOK: Duration = Duration::from_micros(1);
 
 /// Longest sleep while the run waits. Bounds the delay of stopping.
-const NAP: WallTime = WallTime::from_millis(50);
+const LONGEST_SLEEP: WallTime = WallTime::from_millis(50);
 
 /// Session of a simulation: its [`Observer`], which waits for the clock.
 pub struct SimulatedSession<'a> {
@@ -89,11 +89,11 @@ impl<'a> SimulatedSession<'a> {
                 }
                 continue;
             }
-            match self.channels.commands.recv_timeout(left.min(NAP)) {
+            match self.channels.commands.recv_timeout(left.min(LONGEST_SLEEP)) {
                 Ok(command) => self.obey(command, now),
                 Err(RecvTimeoutError::Timeout) => {}
                 // All senders of commands are gone.
-                Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left.min(NAP)),
+                Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left.min(LONGEST_SLEEP)),
             }
         }
     }
@@ -101,7 +101,7 @@ impl<'a> SimulatedSession<'a> {
     fn left_until(&self, now: Instant) -> WallTime {
         let status = self.session.status();
         if status.held {
-            return NAP;
+            return LONGEST_SLEEP;
         }
         if status.pace <= 0.0 {
             return WallTime::ZERO;

@@ -24,7 +24,7 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     const LONGEST: lockgate::units::Duration = lockgate::units::Duration::from_secs(2);
 
     /// Polling interval of the router's end.
-    const LOOK: Duration = Duration::from_millis(50);
+    const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
     /// Longest life. A time is a 64-bit number of picoseconds, which overflows after 213 days.
     const LONGEST_LIFE: Duration = Duration::from_hours(200 * 24);
@@ -68,7 +68,7 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     };
     let shown = shown.map(|shown| shown.show(&ends)).transpose();
     while !ends() && shown.is_ok() {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     let losses = server.stop().stop().map_err(Failure::router)?;
     interrupt::on_ended();

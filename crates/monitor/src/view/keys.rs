@@ -12,7 +12,7 @@ use std::time::Duration;
 use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 
 /// Interval at which the reader checks for its end.
-const PATIENCE: Duration = Duration::from_millis(40);
+const POLL_INTERVAL: Duration = Duration::from_millis(40);
 
 /// Error: the terminal has hung up, or cannot be read.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Keys {
     /// Ends the reader, so that it takes no key meant for the shell. Does not wait for a reader that hangs.
     pub(crate) fn stop(self) {
         self.is_over.store(true, Ordering::Relaxed);
-        while self.pressed.recv_timeout(4 * PATIENCE).is_ok() {}
+        while self.pressed.recv_timeout(4 * POLL_INTERVAL).is_ok() {}
     }
 }
 
@@ -77,12 +77,12 @@ fn read(press: &Sender<KeyEvent>, is_over: &AtomicBool) {
 /// Waits for input, up to a timeout.
 #[cfg(unix)]
 fn wait() {
-    let _ = poll(PATIENCE);
+    let _ = poll(POLL_INTERVAL);
 }
 
 #[cfg(not(unix))]
 fn wait() {
-    let _ = event::poll(PATIENCE);
+    let _ = event::poll(POLL_INTERVAL);
 }
 
 #[cfg(unix)]

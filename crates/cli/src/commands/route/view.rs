@@ -19,7 +19,7 @@ use crate::interrupt;
 use crate::live_view::{self, View};
 
 /// Polling interval of the router's end while the view is on screen.
-const LOOK: WallTime = WallTime::from_millis(50);
+const POLL_INTERVAL: WallTime = WallTime::from_millis(50);
 
 /// View of a running router, not on screen yet.
 pub(super) struct Shown<'a> {
@@ -89,7 +89,7 @@ impl Shown<'_> {
                 scope.spawn(|| live_view::show(&options, &hub, frames, messages))
             });
             while !ends() && !screen.as_ref().is_some_and(ScopedJoinHandle::is_finished) {
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
             }
             ended.store(true, Ordering::Relaxed);
             let left =
