@@ -26,7 +26,7 @@ pub struct Finding {
     pub bound: Option<f64>,
     /// Chosen tolerance at the worst measurement; null for a bound and an exact statement.
     pub tolerance: Option<f64>,
-    /// Worst measurement: the one closest to, or furthest beyond, its limit.
+    /// Measurement measurement: the one closest to, or furthest beyond, its limit.
     pub worst: f64,
     /// `worst` divided by `bound` or `tolerance`; null for an exact statement.
     pub ratio: Option<f64>,
@@ -52,19 +52,18 @@ impl Finding {
 
     /// Creates the finding for a discipline that panicked, instead of findings of the oracle.
     pub fn broken(why: String, trials: u32) -> Self {
-        let worst = Worst { why: Some(why), ..Worst::exact("runs to its end", "") };
+        let worst = Measurement { why: Some(why), ..Measurement::exact("runs to its end", "") };
         worst.finding(trials)
     }
 }
 
 /// Accumulates the worst measurement of one statement.
 ///
-/// There are three kinds of statements, each with a constructor: a proven [bound](Worst::bound), which
-/// states how close to it the traffic comes; a chosen [tolerance](Worst::tolerance); an
-/// [exact](Worst::exact) statement.
+/// There are three kinds of statements, each with a constructor: a proven [bound](Measurement::bound), which
+/// states how close to it the traffic comes; a chosen [tolerance](Measurement::tolerance); an
+/// [exact](Measurement::exact) statement.
 #[derive(Clone, Debug)]
-#[allow(clippy::struct_field_names, reason = "one of its fields is the worst value")]
-pub struct Worst {
+pub struct Measurement {
     what: &'static str,
     unit: &'static str,
     against: Against,
@@ -75,7 +74,7 @@ pub struct Worst {
     why: Option<String>,
 }
 
-impl Worst {
+impl Measurement {
     /// Creates a statement with a proven bound. The trials are meaningful if they reach the fraction
     /// `sharp_from` of it, above 0 and at most 1. `unit` is that of the displayed numbers.
     pub fn bound(what: &'static str, unit: &'static str, sharp_from: f64) -> Self {
@@ -101,35 +100,35 @@ impl Worst {
     }
 
     /// Requires `measured` to be at most `bound`, exactly; both are displayed divided by `scale`.
-    pub fn at_most(&mut self, measured: i128, bound: i128, scale: u64) {
+    pub fn require_at_most(&mut self, measured: i128, bound: i128, scale: u64) {
         let scale = scale as f64;
         let (measured_f, bound_f) = (measured as f64 / scale, bound as f64 / scale);
         self.note(measured_f, bound_f, measured <= bound);
     }
 
     /// Requires `measured` to be at most `bound`, exactly; displayed as a fraction of it.
-    pub fn share(&mut self, measured: i128, bound: i128) {
+    pub fn require_share(&mut self, measured: i128, bound: i128) {
         self.note(measured as f64 / bound as f64, 1.0, measured <= bound);
     }
 
     /// Requires `measured` to be at most `bound`, exactly.
-    pub fn fraction(&mut self, measured: &BigRational, bound: &BigRational) {
+    pub fn require_fraction(&mut self, measured: &BigRational, bound: &BigRational) {
         self.note(approximate(measured), approximate(bound), measured <= bound);
     }
 
     /// Requires `measured` to be at most `bound`: for statistics and formulas on real numbers.
-    pub fn real(&mut self, measured: f64, bound: f64) {
+    pub fn require_real(&mut self, measured: f64, bound: f64) {
         self.note(measured, bound, measured <= bound);
     }
 
     /// Requires `measured` to differ from `theory` by at most the fraction `tolerance` of it.
-    pub fn near(&mut self, measured: f64, theory: f64, tolerance: f64) {
-        self.real((measured / theory - 1.0).abs(), tolerance);
+    pub fn require_near(&mut self, measured: f64, theory: f64, tolerance: f64) {
+        self.require_real((measured / theory - 1.0).abs(), tolerance);
     }
 
     /// Requires `count`, a number of violations, to be zero.
-    pub fn none(&mut self, count: u64) {
-        self.at_most(i128::from(count), 0, 1);
+    pub fn require_zero(&mut self, count: u64) {
+        self.require_at_most(i128::from(count), 0, 1);
     }
 
     /// Requires `holds`; otherwise `why` describes the fault.
@@ -204,15 +203,15 @@ mod tests {
 
     #[test]
     fn the_worst_is_kept_and_one_excess_is_enough() {
-        let mut worst = Worst::bound("what", "B", 0.5);
-        worst.at_most(30, 100, 10);
-        worst.at_most(80, 100, 10);
-        worst.at_most(10, 100, 10);
+        let mut worst = Measurement::bound("what", "B", 0.5);
+        worst.require_at_most(30, 100, 10);
+        worst.require_at_most(80, 100, 10);
+        worst.require_at_most(10, 100, 10);
         let good = worst.clone().finding(3);
         assert!(good.holds && good.is_tried());
         assert_eq!((good.worst, good.bound, good.tolerance, good.ratio), (8.0, Some(10.0), None, Some(0.8)));
-        worst.at_most(101, 100, 10);
-        worst.at_most(0, 100, 10);
+        worst.require_at_most(101, 100, 10);
+        worst.require_at_most(0, 100, 10);
         let bad = worst.finding(5);
         assert!(!bad.holds);
         assert_eq!(bad.why.as_deref(), Some("what is 10.1, over 10 B"));
@@ -220,36 +219,36 @@ mod tests {
 
     #[test]
     fn a_bound_that_traffic_keeps_away_from_is_hardly_tried() {
-        let mut far = Worst::bound("what", "", 0.5);
-        far.real(0.4, 1.0);
+        let mut far = Measurement::bound("what", "", 0.5);
+        far.require_real(0.4, 1.0);
         assert!(far.clone().finding(1).holds && !far.clone().finding(1).is_tried());
-        far.real(0.5, 1.0);
+        far.require_real(0.5, 1.0);
         assert!(far.finding(1).is_tried());
         // A tolerance need not be approached, but a statement without comparisons does not hold.
-        let mut close = Worst::tolerance("what", "");
+        let mut close = Measurement::tolerance("what", "");
         assert!(!close.clone().finding(1).is_tried());
-        close.near(1.0, 1.0, 0.1);
+        close.require_near(1.0, 1.0, 0.1);
         let close = close.finding(1);
         assert!(close.is_tried());
         assert_eq!((close.bound, close.tolerance, close.sharp_from), (None, Some(0.1), None));
-        assert!(!Worst::bound("what", "", 0.5).finding(1).is_tried());
-        assert!(!Worst::exact("what", "").finding(1).is_tried());
+        assert!(!Measurement::bound("what", "", 0.5).finding(1).is_tried());
+        assert!(!Measurement::exact("what", "").finding(1).is_tried());
         // A bound cannot be stated without a fraction to reach.
-        assert!(!Worst::bound("what", "", 0.0).finding(1).holds);
+        assert!(!Measurement::bound("what", "", 0.0).finding(1).holds);
     }
 
     #[test]
     fn what_is_no_number_does_not_hold() {
-        let mut worst = Worst::tolerance("what", "");
-        worst.near(0.0, 0.0, 0.1);
+        let mut worst = Measurement::tolerance("what", "");
+        worst.require_near(0.0, 0.0, 0.1);
         assert!(!worst.finding(1).holds);
-        let mut none = Worst::exact("what", "");
-        none.none(0);
+        let mut none = Measurement::exact("what", "");
+        none.require_zero(0);
         assert_eq!(none.clone().finding(1).ratio, None);
-        none.none(1);
+        none.require_zero(1);
         assert!(!none.finding(1).holds);
-        let mut slack = Worst::exact("what", "");
-        slack.at_most(1, 2, 1);
+        let mut slack = Measurement::exact("what", "");
+        slack.require_at_most(1, 2, 1);
         assert!(!slack.finding(1).holds, "an exact statement has no slack");
     }
 }

@@ -33,7 +33,7 @@ mod simulate;
 pub mod trials;
 
 pub use document::{Conformance, Row, Task, tasks};
-pub use finding::{Finding, Worst};
+pub use finding::{Finding, Measurement};
 pub use kind::Kind;
 pub use oracle::{Entry, Oracle};
 pub use trials::Trials;

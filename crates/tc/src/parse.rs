@@ -7,7 +7,7 @@ use crate::number;
 use crate::position::Located;
 use crate::problem::{Problem, Problems};
 use crate::syntax::{Action, Class, Command, Commands, Object, Qdisc, Setting};
-use crate::value::{Curve, Takes, Value};
+use crate::value::{Curve, Value, ValueType};
 use crate::words::{self, Cursor, Words};
 
 /// Parses commands: one a line, with or without the word `tc` before it. A line that ends with the word `\`
@@ -134,7 +134,7 @@ fn settings(
     let mut settings = Vec::new();
     while let Some(word) = cursor.next() {
         let named = |one: &&Word| one.name == word.value || one.synonyms.contains(&word.value);
-        let negated = |one: &&Word| one.takes == Takes::Switch && is_negation(word.value, one.name);
+        let negated = |one: &&Word| one.value_type == ValueType::Switch && is_negation(word.value, one.name);
         let (known, is_on) = match vocabulary.iter().find(named) {
             Some(known) => (known, true),
             None => match vocabulary.iter().find(negated) {
@@ -144,7 +144,7 @@ fn settings(
                 }
             },
         };
-        let value = value(cursor, kind, word, known.takes, is_on)?;
+        let value = value(cursor, kind, word, known.value_type, is_on)?;
         settings.push(Setting { name: Located::new(known.name, word.at), value });
     }
     Ok(settings)
@@ -161,20 +161,20 @@ fn value(
     cursor: &mut Cursor<'_, '_>,
     kind: Kind,
     word: Located<&str>,
-    takes: Takes,
+    value_type: ValueType,
     is_on: bool,
 ) -> Result<Value, Problem> {
     let missing = || Problem::new(word.at, format!("`{}` of `{kind}` has no value", *word));
-    match takes {
-        Takes::Flag => Ok(Value::Flag),
-        Takes::Switch => Ok(Value::Switch(is_on)),
-        Takes::Numbers => list(cursor, number::decimal).map(Value::Numbers).ok_or_else(missing),
-        Takes::Sizes => list(cursor, number::size).map(Value::Sizes).ok_or_else(missing),
-        Takes::Curve => curve(cursor, word).map(Value::Curve),
+    match value_type {
+        ValueType::Flag => Ok(Value::Flag),
+        ValueType::Switch => Ok(Value::Switch(is_on)),
+        ValueType::Numbers => list(cursor, number::decimal).map(Value::Numbers).ok_or_else(missing),
+        ValueType::Sizes => list(cursor, number::size).map(Value::Sizes).ok_or_else(missing),
+        ValueType::Curve => curve(cursor, word).map(Value::Curve),
         _ => {
             let text = cursor.next().ok_or_else(missing)?;
-            takes.read(text.value).ok_or_else(|| {
-                let message = format!("`{} {}`: `{}` takes {}", *word, *text, *word, takes.in_words());
+            value_type.read(text.value).ok_or_else(|| {
+                let message = format!("`{} {}`: `{}` takes {}", *word, *text, *word, value_type.in_words());
                 Problem::new(text.at, message)
             })
         }
@@ -205,7 +205,7 @@ fn curve(cursor: &mut Cursor<'_, '_>, name: Located<&str>) -> Result<Curve, Prob
         }
     }
     if curve == Curve::default() {
-        return Err(Problem::new(name.at, format!("`{}` takes {}", *name, Takes::Curve.in_words())));
+        return Err(Problem::new(name.at, format!("`{}` takes {}", *name, ValueType::Curve.in_words())));
     }
     Ok(curve)
 }

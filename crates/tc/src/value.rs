@@ -9,7 +9,7 @@ use crate::number;
 
 /// Type of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
+pub enum ValueType {
     /// No value: the word alone sets it.
     Flag,
     /// No value: the word sets it, the word with `no` before it clears it.
@@ -90,7 +90,7 @@ pub struct Curve {
     pub m2: Option<Rate>,
 }
 
-impl Takes {
+impl ValueType {
     /// Parses a value that is one word; `None` if the word is no such value, or values of this type are not
     /// one word.
     pub fn read(self, text: &str) -> Option<Value> {

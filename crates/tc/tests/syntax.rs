@@ -1,7 +1,7 @@
 //! Commands are printed and read again, problems have their places, and noise causes no panic.
 
 use lockgate_tc::language::{LANGUAGES, Language, Word};
-use lockgate_tc::value::Takes;
+use lockgate_tc::value::ValueType;
 use lockgate_tc::{Environment, Headers, Position, import, parse};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -120,24 +120,26 @@ filter add dev sl0 parent 10: u32 match ip dport 9000 0xffff flowid 10:2
 }
 
 /// Returns a value of this type, in one of its spellings.
-fn value(takes: Takes) -> BoxedStrategy<String> {
+fn value(takes: ValueType) -> BoxedStrategy<String> {
     match takes {
-        Takes::Flag | Takes::Switch => Just(String::new()).boxed(),
-        Takes::Rate => ("[0-9]{1,6}", select(vec!["", "kbit", "mbit", "bps", "Kibit"]))
+        ValueType::Flag | ValueType::Switch => Just(String::new()).boxed(),
+        ValueType::Rate => ("[0-9]{1,6}", select(vec!["", "kbit", "mbit", "bps", "Kibit"]))
             .prop_map(|(number, unit)| number + unit)
             .boxed(),
-        Takes::Size => ("[0-9]{1,6}", select(vec!["", "b", "k", "mb"])).prop_map(|(a, b)| a + b).boxed(),
-        Takes::Offset => "-?[0-9]{1,4}".boxed(),
-        Takes::Time | Takes::Seconds => ("[0-9]{1,4}(\\.[0-9]{1,3})?", select(vec!["", "us", "ms", "s"]))
-            .prop_map(|(number, unit)| number + unit)
-            .boxed(),
-        Takes::Packets | Takes::Number => "[0-9]{1,9}".boxed(),
-        Takes::Real => "-?[0-9]\\.[0-9]{1,9}(e-?[0-9]{1,2})?".boxed(),
-        Takes::Percent => "[0-9]{1,2}(\\.[0-9])?%".boxed(),
-        Takes::Choice(words) => select(words).prop_map(str::to_owned).boxed(),
-        Takes::Numbers | Takes::Sizes => "[0-9]{1,3}( [0-9]{1,3}){0,5}".boxed(),
-        Takes::Minor => "[0-9a-f]{1,4}".boxed(),
-        Takes::Curve => "(m1 [0-9]{1,3}mbit d [0-9]{1,3}ms )?m2 [0-9]{1,3}kbit".boxed(),
+        ValueType::Size => ("[0-9]{1,6}", select(vec!["", "b", "k", "mb"])).prop_map(|(a, b)| a + b).boxed(),
+        ValueType::Offset => "-?[0-9]{1,4}".boxed(),
+        ValueType::Time | ValueType::Seconds => {
+            ("[0-9]{1,4}(\\.[0-9]{1,3})?", select(vec!["", "us", "ms", "s"]))
+                .prop_map(|(number, unit)| number + unit)
+                .boxed()
+        }
+        ValueType::Packets | ValueType::Number => "[0-9]{1,9}".boxed(),
+        ValueType::Real => "-?[0-9]\\.[0-9]{1,9}(e-?[0-9]{1,2})?".boxed(),
+        ValueType::Percent => "[0-9]{1,2}(\\.[0-9])?%".boxed(),
+        ValueType::Choice(words) => select(words).prop_map(str::to_owned).boxed(),
+        ValueType::Numbers | ValueType::Sizes => "[0-9]{1,3}( [0-9]{1,3}){0,5}".boxed(),
+        ValueType::Minor => "[0-9a-f]{1,4}".boxed(),
+        ValueType::Curve => "(m1 [0-9]{1,3}mbit d [0-9]{1,3}ms )?m2 [0-9]{1,3}kbit".boxed(),
     }
 }
 
@@ -146,7 +148,7 @@ fn settings(words: &'static [Word]) -> BoxedStrategy<String> {
         return Just(String::new()).boxed();
     }
     let setting = select(words.iter().collect::<Vec<_>>())
-        .prop_flat_map(|word| value(word.takes).prop_map(move |value| (word, value)));
+        .prop_flat_map(|word| value(word.value_type).prop_map(move |value| (word, value)));
     let text = |settings: Vec<(&Word, String)>| {
         settings.iter().flat_map(|(word, value)| [" ", word.name, " ", value]).collect::<String>()
     };

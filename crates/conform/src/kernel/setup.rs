@@ -4,7 +4,7 @@
 //! `tc -n b qdisc add dev b0 root netem delay 40ms` delays packets from the receiver back.
 
 use lockgate_engine::units::Duration;
-use lockgate_tc::value::Takes;
+use lockgate_tc::value::ValueType;
 use lockgate_tc::{Commands, Environment, Port, Problems, Value};
 
 /// Smallest limit of `netem`, in packets: a shorter queue would lose packets in flight.
@@ -88,7 +88,7 @@ fn netem(host: &str, mut words: &[&str]) -> Result<Duration, String> {
     }
     let mut delay = Duration::default();
     while let [word, value, rest @ ..] = words {
-        match (*word, Takes::Time.read(value)) {
+        match (*word, ValueType::Time.read(value)) {
             ("delay", Some(Value::Time(time))) => delay = time,
             ("limit", _) if value.parse::<u32>().is_ok_and(|limit| limit >= ENOUGH) => {}
             _ => return Err(format!("`{word} {value}` of `netem` is not understood")),

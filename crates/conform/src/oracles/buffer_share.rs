@@ -4,7 +4,7 @@ use lockgate_engine::random::Random;
 use lockgate_engine::units::Instant;
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::weighted::{header, link_of};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -13,7 +13,7 @@ use crate::trials::{Trials, between};
 pub(super) struct BufferShare;
 
 /// A child or flow that fills its share of the buffer and no more, while others flood theirs.
-fn hold_trial(kind: &str, random: &mut Random, lost: &mut Worst, filled: &mut Worst) {
+fn hold_trial(kind: &str, random: &mut Random, lost: &mut Measurement, filled: &mut Measurement) {
     let count = between(random, 2, 6) as usize;
     let weights: Vec<u64> = (0..count).map(|_| between(random, 20, 400)).collect();
     let shares: Vec<_> = weights.iter().map(|weight| json!({ "weight": weight })).collect();
@@ -48,8 +48,8 @@ fn hold_trial(kind: &str, random: &mut Random, lost: &mut Worst, filled: &mut Wo
         seen = link.sent.len();
     }
     lost.fault(link.fault.as_ref());
-    lost.none(link.dropped.iter().filter(|dropped| dropped.packet.flow.0 == 0).count() as u64);
-    filled.at_most(i128::from(most), i128::from(share), 1);
+    lost.require_zero(link.dropped.iter().filter(|dropped| dropped.packet.flow.0 == 0).count() as u64);
+    filled.require_at_most(i128::from(most), i128::from(share), 1);
     filled.require(link.dropped.len() > 1_000, || "the others do not flood it".to_owned());
 }
 
@@ -65,9 +65,9 @@ impl Oracle for BufferShare {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut lost = Worst::exact("lost by who keeps to its share", "packets");
+        let mut lost = Measurement::exact("lost by who keeps to its share", "packets");
         let unit = if kind.name == "wfq-altq" { "B" } else { "packets" };
-        let mut filled = Worst::bound("its share, filled to", unit, 0.9);
+        let mut filled = Measurement::bound("its share, filled to", unit, 0.9);
         for trial in trials.each() {
             hold_trial(kind.name, &mut trials.random("buffer-share", trial), &mut lost, &mut filled);
         }

@@ -3,7 +3,7 @@
 use lockgate_engine::units::Instant;
 
 use super::mean_wait::{RATE, run, trace};
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -38,7 +38,7 @@ impl Oracle for BusyPeriods {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::exact("busy periods that differ", "");
+        let mut worst = Measurement::exact("busy periods that differ", "");
         let fifo = Kind::named("fifo").expect("it is on the list");
         for trial in trials.each() {
             // Byte times are whole microseconds, so that ends are exact.
@@ -47,7 +47,7 @@ impl Oracle for BusyPeriods {
             worst.fault(link.fault.as_ref());
             let (own, other) = (busy_periods(&link), busy_periods(&run(&fifo, &trace)));
             let differ = own.iter().zip(&other).filter(|(own, other)| own != other).count();
-            worst.none((differ + own.len().abs_diff(other.len())) as u64);
+            worst.require_zero((differ + own.len().abs_diff(other.len())) as u64);
         }
         vec![worst.finding(trials.count)]
     }

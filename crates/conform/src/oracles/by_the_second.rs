@@ -6,7 +6,7 @@ use lockgate_engine::units::{Duration, Instant, PICOS_PER_SECOND, Rate};
 use serde_json::{Value, json};
 
 use super::envelope::{BYTE, fullest, hold_envelope, packet};
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::kind::{self, Kind};
 use crate::oracle::Oracle;
@@ -38,7 +38,7 @@ fn floods(kind: &Kind, rate: u64, random: &mut Random) -> Link {
 }
 
 /// Measures the lateness of the packets of a saturated shaper against its rate.
-fn saturate(kind: &Kind, rate: u64, random: &mut Random, worst: &mut Worst) {
+fn saturate(kind: &Kind, rate: u64, random: &mut Random, worst: &mut Measurement) {
     let mut link = shaper(kind, &json!({ "rate": format!("{rate}bit") }));
     while link.fault.is_none() && link.sent.len() < 2_000 {
         while link.port.backlog().packets < 3 {
@@ -53,7 +53,7 @@ fn saturate(kind: &Kind, rate: u64, random: &mut Random, worst: &mut Worst) {
         // A packet leaves when the bytes sent before it are due; the time is rounded up to a picosecond.
         let due = u128::from(rate) * u128::from(sent.at.as_picos());
         let late = due.cast_signed() - (delivered * BYTE).cast_signed();
-        worst.at_most(late, i128::from(rate), rate);
+        worst.require_at_most(late, i128::from(rate), rate);
         delivered += u128::from(sent.packet.length);
     }
 }
@@ -71,8 +71,8 @@ impl Oracle for ByTheSecond {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut burst = Worst::bound("fullest bucket of the rate", "B", 0.95);
-        let mut delivery = Worst::bound("later than its rate says, when saturated", "ps", 0.5);
+        let mut burst = Measurement::bound("fullest bucket of the rate", "B", 0.95);
+        let mut delivery = Measurement::bound("later than its rate says, when saturated", "ps", 0.5);
         for trial in trials.each() {
             let mut random = trials.random("by-the-second", trial);
             let rate = between(&mut random, 20_000, 400_000);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::spread::{Shares, spread};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -52,7 +52,7 @@ impl Oracle for ByteRounds {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("difference of two children's service", "B", 0.8);
+        let mut worst = Measurement::bound("difference of two children's service", "B", 0.8);
         for trial in trials.each() {
             let mut random = trials.random("byte-rounds", trial);
             let shares = shares(kind, trial, &mut random);

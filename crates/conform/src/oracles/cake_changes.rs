@@ -1,6 +1,6 @@
 //! The shaper of `cake` under changes of its rate.
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::hosts::{WIRE, cake, packet};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -23,7 +23,7 @@ impl Oracle for CakeChanges {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("off the sum of the bandwidths", "B", 0.9);
+        let mut worst = Measurement::bound("off the sum of the bandwidths", "B", 0.9);
         for trial in trials.each() {
             let mut random = trials.random("cake-changes", trial);
             let rates = [[100_000_u64, 100_000], [100_000, 300_000], [8_000_000, 64_000]][trial as usize % 3];
@@ -48,7 +48,7 @@ impl Oracle for CakeChanges {
                     link.sent[seen..].iter().map(|sent| i128::from(sent.packet.length)).sum::<i128>();
                 seen = link.sent.len();
                 // Rounding loses at most a picosecond per change and per packet.
-                worst.at_most((delivered * 8_000_000 - bits).abs(), 1515 * 8_000_000, 8_000_000);
+                worst.require_at_most((delivered * 8_000_000 - bits).abs(), 1515 * 8_000_000, 8_000_000);
             }
             worst.fault(link.fault.as_ref());
         }

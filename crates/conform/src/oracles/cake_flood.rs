@@ -4,7 +4,7 @@ use lockgate_engine::packet::Header;
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::hosts::{WIRE, cake, packet};
 use crate::fixtures::link::Sent;
 use crate::kind::Kind;
@@ -25,8 +25,8 @@ impl Oracle for CakeFlood {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut lost = Worst::exact("lost by who keeps to less than its share", "packets");
-        let mut washed = Worst::exact("packets with a code point, or without their ECN bits", "");
+        let mut lost = Measurement::exact("lost by who keeps to less than its share", "packets");
+        let mut washed = Measurement::exact("packets with a code point, or without their ECN bits", "");
         let config = json!({ "bandwidth": "8mbit", "memlimit": "50kB", "wash": true });
         let mut link = cake(&config, WIRE);
         let mut now = Instant::ZERO;
@@ -39,11 +39,11 @@ impl Oracle for CakeFlood {
             }
         }
         link.drain();
-        lost.none(link.dropped.iter().filter(|drop| drop.packet.flow.0 != 0).count() as u64);
+        lost.require_zero(link.dropped.iter().filter(|drop| drop.packet.flow.0 != 0).count() as u64);
         lost.require(link.dropped.len() > 5_000, || "the flood loses nothing".to_owned());
         lost.fault(link.fault.as_ref());
         let wrong = |sent: &&Sent| sent.packet.traffic_class != if sent.packet.flow.0 == 2 { 2 } else { 0 };
-        washed.none(link.sent.iter().filter(wrong).count() as u64);
+        washed.require_zero(link.sent.iter().filter(wrong).count() as u64);
         vec![lost.finding(trials.count), washed.finding(trials.count)]
     }
 }

@@ -1,6 +1,6 @@
 //! Fairness among flows of one host under `cake`.
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::hosts::{Hosts, WIRE, apart, cake, packet, saturate};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -21,7 +21,7 @@ impl Oracle for CakeFlows {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("difference of two flows' service", "B", 0.8);
+        let mut worst = Measurement::bound("difference of two flows' service", "B", 0.8);
         for trial in trials.each() {
             let mut random = trials.random("cake-flows", trial);
             let count = between(&mut random, 2, 7) as u32;
@@ -50,7 +50,7 @@ impl Oracle for CakeFlows {
                     let difference = apart(sent, first, second, |flow| flow);
                     let lengths = longest[first as usize] + longest[second as usize];
                     let bound = 2 * i128::from(quantum) + flows * i128::from(lengths);
-                    worst.at_most(flows * difference, bound, flows as u64);
+                    worst.require_at_most(flows * difference, bound, flows as u64);
                 }
             }
             worst.fault(link.fault.as_ref());

@@ -1,6 +1,6 @@
 //! The shaper of `cake`: packets are spaced by the transmission time on the link behind.
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::hosts::{WIRE, cake, packet};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -39,8 +39,8 @@ impl Oracle for CakeGaps {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut gaps = Worst::exact("off the time of the packet before", "ps");
-        let mut level = Worst::exact("left of the packet before, when one leaves", "B");
+        let mut gaps = Measurement::exact("off the time of the packet before", "ps");
+        let mut level = Measurement::exact("left of the packet before, when one leaves", "B");
         for trial in trials.each() {
             let mut random = trials.random("cake-gaps", trial);
             let rate = between(&mut random, 64_000, 50_000_000);
@@ -74,11 +74,11 @@ impl Oracle for CakeGaps {
                 let apart = u128::from(pair[1].at.since(pair[0].at).as_picos());
                 let carried = length(pair[0].packet.length);
                 let left = carried.saturating_sub(apart * u128::from(rate));
-                level.at_most(left.cast_signed(), 0, BYTE as u64);
+                level.require_at_most(left.cast_signed(), 0, BYTE as u64);
                 if pair[1].packet.arrived <= pair[0].at {
                     busy += 1;
                     let due = carried.div_ceil(u128::from(rate));
-                    gaps.at_most(apart.abs_diff(due).cast_signed(), 0, 1);
+                    gaps.require_at_most(apart.abs_diff(due).cast_signed(), 0, 1);
                 }
             }
             gaps.require(busy > 200, || format!("only {busy} packets in busy periods"));

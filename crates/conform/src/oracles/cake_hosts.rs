@@ -1,6 +1,6 @@
 //! Fairness among hosts with different numbers of flows under `cake`.
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::hosts::{Hosts, WIRE, apart, cake, packet, saturate, shares};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -36,9 +36,9 @@ impl Oracle for CakeHosts {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("difference of two hosts' service", "B", 0.3);
-        let mut quarter = Worst::tolerance("share of a host off a quarter", "");
-        let mut control = Worst::tolerance("share of a host off its part of the flows, with `flows`", "");
+        let mut worst = Measurement::bound("difference of two hosts' service", "B", 0.3);
+        let mut quarter = Measurement::tolerance("share of a host off a quarter", "");
+        let mut control = Measurement::tolerance("share of a host off its part of the flows, with `flows`", "");
         for trial in trials.each() {
             let modes = [
                 ("dual-srchost", true),
@@ -66,16 +66,16 @@ impl Oracle for CakeHosts {
             for (host, share) in shares(sent, host_of) {
                 if isolation == "flows" {
                     let part = f64::from(FLOWS[host as usize]) / 28.0;
-                    control.real((share - part).abs(), 0.005);
+                    control.require_real((share - part).abs(), 0.005);
                 } else {
-                    quarter.real((share - 0.25).abs(), 0.002);
+                    quarter.require_real((share - 0.25).abs(), 0.002);
                 }
             }
             for (first, second) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
                 if isolation != "flows" {
                     let flows = FLOWS[first as usize] + FLOWS[second as usize];
                     let bound = 2 * QUANTUM + i128::from(flows) * 1514;
-                    worst.at_most(apart(sent, first, second, host_of), bound, 1);
+                    worst.require_at_most(apart(sent, first, second, host_of), bound, 1);
                 }
             }
             worst.fault(link.fault.as_ref());

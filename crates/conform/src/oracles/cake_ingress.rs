@@ -1,6 +1,6 @@
 //! Ingress mode of `cake`: drops count towards the shaped rate.
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::hosts::{WIRE, cake, packet};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -22,8 +22,8 @@ impl Oracle for CakeIngress {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut off = Worst::tolerance("bandwidth used off 1", "");
-        let mut few = Worst::exact("drops that left fewer than two packets", "");
+        let mut off = Measurement::tolerance("bandwidth used off 1", "");
+        let mut few = Measurement::exact("drops that left fewer than two packets", "");
         for ingress in [false, true] {
             let config = json!({
                 "bandwidth": "8mbit", "diffserv": "besteffort", "rtt": "20ms", "ingress": ingress, "memlimit": "100MB",
@@ -36,14 +36,14 @@ impl Oracle for CakeIngress {
                     link.step(at);
                     if link.dropped.len() > dropped {
                         dropped = link.dropped.len();
-                        few.none(u64::from(ingress && link.port.backlog().packets < 2));
+                        few.require_zero(u64::from(ingress && link.port.backlog().packets < 2));
                     }
                 }
                 link.offer(packet(0, 1000, 0), now);
             }
             let counted = link.sent.len() + if ingress { dropped } else { 0 };
             // 1000 bytes per millisecond.
-            off.near(counted as f64 / 1e3, now.as_secs_f64(), 0.001);
+            off.require_near(counted as f64 / 1e3, now.as_secs_f64(), 0.001);
             off.require(dropped > 1_000, || format!("only {dropped} drops"));
             off.fault(link.fault.as_ref());
         }

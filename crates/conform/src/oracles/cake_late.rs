@@ -1,6 +1,6 @@
 //! The shaper of `cake` before a link that is alternately slower and faster than the shaper.
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::hosts::{cake, packet};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -23,8 +23,8 @@ impl Oracle for CakeLate {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut ahead = Worst::exact("sent when a packet leaves, over the bandwidth", "B");
-        let mut behind = Worst::exact("behind the bandwidth, once made up for", "B");
+        let mut ahead = Measurement::exact("sent when a packet leaves, over the bandwidth", "B");
+        let mut behind = Measurement::exact("behind the bandwidth, once made up for", "B");
         let rate: u64 = 8_000_000;
         for trial in trials.each() {
             let mut random = trials.random("cake-late", trial);
@@ -41,11 +41,11 @@ impl Oracle for CakeLate {
                 while seen < link.sent.len() {
                     // A byte takes a microsecond.
                     let due = i128::from(link.sent[seen].at.as_picos() / (8 * PICOS_PER_SECOND / rate));
-                    ahead.at_most((i128::from(sent) - due).max(0), 0, 1);
+                    ahead.require_at_most((i128::from(sent) - due).max(0), 0, 1);
                     sent += u64::from(link.sent[seen].packet.length);
                     seen += 1;
                     if step % 2_000 > 1_900 {
-                        behind.at_most((due - i128::from(sent)).max(0), 0, 1);
+                        behind.require_at_most((due - i128::from(sent)).max(0), 0, 1);
                     }
                     link.offer(packet(0, between(&mut random, 64, 1514), 0), at);
                 }

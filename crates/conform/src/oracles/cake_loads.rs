@@ -1,6 +1,6 @@
 //! Triple isolation: fairness over both ends at once.
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::hosts::{Hosts, WIRE, cake, packet, saturate, shares};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -22,7 +22,7 @@ impl Oracle for CakeLoads {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::tolerance("share of a flow off one over its busier end", "");
+        let mut worst = Measurement::tolerance("share of a flow off one over its busier end", "");
         for trial in trials.each() {
             let mut random = trials.random("cake-loads", trial);
             let count = between(&mut random, 5, 16) as u32;
@@ -44,7 +44,7 @@ impl Oracle for CakeLoads {
             let found = shares(link.sent.get(1_000..).unwrap_or_default(), |flow| flow);
             for (flow, weight) in weights.iter().enumerate() {
                 let share = found.get(&(flow as u32)).copied().unwrap_or(0.0);
-                worst.near(share, weight / sum, 0.01);
+                worst.require_near(share, weight / sum, 0.01);
             }
             worst.fault(link.fault.as_ref());
         }

@@ -1,6 +1,6 @@
 //! Shares of permanently backlogged tins, with and without a shaper.
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::hosts::{WIRE, cake, packet, saturate, shares, widest};
 use crate::fixtures::link::Link;
 use crate::kind::Kind;
@@ -38,9 +38,9 @@ impl Oracle for CakeTins {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut share = Worst::tolerance("share of a tin off its part", "");
-        let mut own = Worst::bound("off its part over an interval", "B", 0.7);
-        let mut turns = Worst::tolerance("share of a tin off its part of a turn, without a shaper", "");
+        let mut share = Measurement::tolerance("share of a tin off its part", "");
+        let mut own = Measurement::bound("off its part over an interval", "B", 0.7);
+        let mut turns = Measurement::tolerance("share of a tin off its part of a turn, without a shaper", "");
         for trial in trials.each() {
             for (preset, codes, parts) in PRESETS {
                 let config = json!({ "bandwidth": "20mbit", "diffserv": preset, "rtt": "1000s" });
@@ -48,13 +48,13 @@ impl Oracle for CakeTins {
                 let found = shares(&link.sent[1_000..], |flow| flow);
                 for (tin, part) in (0..).zip(parts.iter().copied()) {
                     let sixteenths = f64::from(part) / 16.0;
-                    share.real((found.get(&tin).copied().unwrap_or(0.0) - sixteenths).abs(), 0.003);
+                    share.require_real((found.get(&tin).copied().unwrap_or(0.0) - sixteenths).abs(), 0.003);
                     if [1, 4, 8].contains(&part) {
                         let off = widest(&link.sent[100..], |packet| {
                             let own = if packet.flow.0 == tin { 16 } else { 0 };
                             i128::from(packet.length) * (own - i128::from(part))
                         });
-                        own.at_most(off, 16 * 2 * 1514, 16);
+                        own.require_at_most(off, 16 * 2 * 1514, 16);
                     }
                 }
                 share.fault(link.fault.as_ref());
@@ -66,12 +66,12 @@ impl Oracle for CakeTins {
             let found = shares(&link.sent[1_000..], |flow| flow);
             let [seventh, sixth] = [823_543.0 / 2_097_152.0, 117_649.0 / 262_144.0];
             for (tin, part) in [(7, seventh), (6, sixth), (5, 1.0 - seventh - sixth)] {
-                share.real((found.get(&tin).copied().unwrap_or(0.0) - part).abs(), 0.003);
+                share.require_real((found.get(&tin).copied().unwrap_or(0.0) - part).abs(), 0.003);
             }
             let link =
                 served(&json!({ "diffserv": "diffserv3", "rtt": "1000s" }), &[0, 8, 46], trials, trial);
             for (tin, share) in shares(&link.sent[1_000..], |flow| flow) {
-                turns.real((share - [1024.0, 64.0, 256.0][tin as usize] / 1344.0).abs(), 0.003);
+                turns.require_real((share - [1024.0, 64.0, 256.0][tin as usize] / 1344.0).abs(), 0.003);
             }
         }
         [share, own, turns].map(|worst| worst.finding(trials.count)).into()

@@ -1,6 +1,6 @@
 //! Voice within its share of the link, beside permanently backlogged best effort.
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::hosts::{WIRE, cake, packet};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -24,8 +24,8 @@ impl Oracle for CakeVoice {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut within = Worst::bound("wait of voice at 10 % and 24 % of the link", "us", 0.8);
-        let mut beyond = Worst::tolerance("share of voice that offers 40 %, off what the parts give", "");
+        let mut within = Measurement::bound("wait of voice at 10 % and 24 % of the link", "us", 0.8);
+        let mut beyond = Measurement::tolerance("share of voice that offers 40 %, off what the parts give", "");
         for trial in trials.each() {
             for percent in [10_u64, 24, 40] {
                 let mut random = trials.random("cake-voice", trial);
@@ -44,12 +44,12 @@ impl Oracle for CakeVoice {
                 let during = link.sent.iter().filter(|sent| sent.packet.flow.0 == 0).count() as f64;
                 link.run_until(now + Duration::from_secs(2));
                 if percent == 40 {
-                    beyond.near(during * 200.0, 0.25 * now.as_secs_f64() * 1e6, 0.02);
+                    beyond.require_near(during * 200.0, 0.25 * now.as_secs_f64() * 1e6, 0.02);
                 } else {
                     for sent in link.sent.iter().filter(|sent| sent.packet.flow.0 == 0) {
                         let waited = sent.at.since(sent.packet.sent).as_picos();
                         // A byte takes a microsecond.
-                        within.at_most(waited.into(), (1514 + 200) * 1_000_000, 1_000_000);
+                        within.require_at_most(waited.into(), (1514 + 200) * 1_000_000, 1_000_000);
                     }
                 }
                 within.fault(link.fault.as_ref());

@@ -1,6 +1,6 @@
 //! Hash collisions of flows, with eight-way set association and without.
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::hosts::packet;
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::gauge;
@@ -56,11 +56,11 @@ impl Oracle for CakeWays {
             let direct = n - 1024.0 * (1.0 - libm::pow(1.0 - 1.0 / 1024.0, n));
             let count = f64::from(trials.count);
             let mean = found / count;
-            let (mut off, mut share) = (Worst::tolerance(what, "flows"), Worst::tolerance(gain, ""));
+            let (mut off, mut share) = (Measurement::tolerance(what, "flows"), Measurement::tolerance(gain, ""));
             // Four standard deviations of a count with about this mean, slightly overdispersed.
             let slack = 4.0 * libm::sqrt(expected.max(0.05) * 3.0 / count);
-            off.real((mean - expected).abs(), slack);
-            share.real(mean / direct, 1.0 / 3.0);
+            off.require_real((mean - expected).abs(), slack);
+            share.require_real(mean / direct, 1.0 / 3.0);
             findings.extend([off.finding(trials.count), share.finding(trials.count)]);
         }
         findings

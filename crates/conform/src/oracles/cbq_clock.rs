@@ -11,7 +11,7 @@ use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::Rate;
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::forest::Forest;
 use crate::fixtures::link::Link;
 use crate::fixtures::stream::{Stream, rate_of, send};
@@ -74,14 +74,14 @@ fn hold(
     overlimit: &'static str,
     table: &Table,
     share: f64,
-) -> Worst {
-    let mut worst = Worst::tolerance(what, "");
+) -> Measurement {
+    let mut worst = Measurement::tolerance(what, "");
     for hz in TICKS {
         for (ring, alone, together) in *table {
             match measure(&Setup { flavour, overlimit, maxburst: 20, source: Source::Cpu, hz, ring }) {
                 Ok(measured) => {
-                    worst.near(measured.0, alone, share);
-                    worst.near(measured.1, together, share);
+                    worst.require_near(measured.0, alone, share);
+                    worst.require_near(measured.1, together, share);
                 }
                 Err(why) => worst.fault(Some(&why)),
             }
@@ -91,8 +91,8 @@ fn hold(
 }
 
 /// Checks that the largest burst does not matter to the rate of class 0.
-fn bursts() -> Worst {
-    let mut worst = Worst::tolerance("change by maxburst from 2 to 100", "");
+fn bursts() -> Measurement {
+    let mut worst = Measurement::tolerance("change by maxburst from 2 to 100", "");
     for overlimit in ["classic", "wait"] {
         let of = |maxburst| {
             measure(&Setup {
@@ -106,8 +106,8 @@ fn bursts() -> Worst {
         };
         match (of(2), of(100)) {
             (Ok(small), Ok(large)) => {
-                worst.near(small.0, large.0, 0.01);
-                worst.near(small.1, large.1, 0.01);
+                worst.require_near(small.0, large.0, 0.01);
+                worst.require_near(small.1, large.1, 0.01);
             }
             (Err(why), _) | (_, Err(why)) => worst.fault(Some(&why)),
         }
@@ -117,8 +117,8 @@ fn bursts() -> Worst {
 
 /// Checks a clock that only advances on ticks: the gain is the same for rings of two or more. (A
 /// ring of one gains as well, by the granularity; not checked.)
-fn jiffies() -> Worst {
-    let mut worst = Worst::tolerance("off alone, linux-2.2 on jiffies, ring of two or more", "");
+fn jiffies() -> Measurement {
+    let mut worst = Measurement::tolerance("off alone, linux-2.2 on jiffies, ring of two or more", "");
     for hz in TICKS {
         for (ring, alone, _) in &CLASSIC[1..] {
             let setup = Setup {
@@ -130,7 +130,7 @@ fn jiffies() -> Worst {
                 ring: *ring,
             };
             match measure(&setup) {
-                Ok(measured) => worst.near(measured.0, *alone, 0.03),
+                Ok(measured) => worst.require_near(measured.0, *alone, 0.03),
                 Err(why) => worst.fault(Some(&why)),
             }
         }

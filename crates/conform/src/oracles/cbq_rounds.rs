@@ -6,7 +6,7 @@
 use lockgate_engine::units::{Duration, Instant, Rate};
 use serde_json::{Value, json};
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::forest::Forest;
 use crate::fixtures::link::Link;
 use crate::fixtures::stream::{Stream, send};
@@ -42,8 +42,8 @@ fn quantum(weights: &[u64], class: usize, bytes: u64) -> u64 {
 }
 
 fn hold(flavour: &'static str, names: [&'static str; 2], trials: Trials) -> [Finding; 2] {
-    let mut fairness = Worst::bound(names[0], "", 0.4);
-    let mut inversions = Worst::exact(names[1], "");
+    let mut fairness = Measurement::bound(names[0], "", 0.4);
+    let mut inversions = Measurement::exact(names[1], "");
     let bytes = if flavour == "altq" { MTU } else { 1514 };
     for trial in trials.each() {
         let mut random = trials.random("cbq-rounds", trial);
@@ -71,11 +71,11 @@ fn hold(flavour: &'static str, names: [&'static str; 2], trials: Trials) -> [Fin
                         |class: usize, other: usize| i128::from(got[class]) * i128::from(quanta[other]);
                     let gap = (scaled(i, j) - scaled(j, i)).abs();
                     let bound = quanta[i] * quanta[j] + lengths[i] * quanta[j] + lengths[j] * quanta[i];
-                    fairness.share(gap, i128::from(bound));
+                    fairness.require_share(gap, i128::from(bound));
                 }
             }
         }
-        inversions.none(got[count]);
+        inversions.require_zero(got[count]);
     }
     [fairness.finding(trials.count), inversions.finding(trials.count)]
 }

@@ -8,7 +8,7 @@ use lockgate_engine::random::Random;
 use lockgate_engine::units::Rate;
 use serde_json::{Value, json};
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::forest::{self, Forest};
 use crate::fixtures::link::Link;
 use crate::fixtures::stream::{Stream, rate_of, send};
@@ -138,11 +138,11 @@ fn measure(flavour: &str, forest: &Forest<Class>) -> Result<Vec<f64>, String> {
 }
 
 struct Statements {
-    full: Worst,
-    owed: Worst,
-    bounded: Worst,
-    filled: Worst,
-    used: Worst,
+    full: Measurement,
+    owed: Measurement,
+    bounded: Measurement,
+    filled: Measurement,
+    used: Measurement,
 }
 
 impl Statements {
@@ -154,7 +154,7 @@ impl Statements {
         };
         let wanted = forest.tops().iter().map(|top| wants(&forest, *top)).sum::<f64>().min(LINK as f64);
         if wanted > 0.0 {
-            self.used.real(1.0 - rates.iter().sum::<f64>() / wanted, 0.02);
+            self.used.require_real(1.0 - rates.iter().sum::<f64>() / wanted, 0.02);
         }
         let mut ideal = Vec::new();
         fill(&forest, &forest.tops(), LINK as f64, &mut ideal);
@@ -162,15 +162,15 @@ impl Statements {
             let leaf = &forest.classes[number].facts;
             let owed = wants(&forest, number).min(leaf.rate);
             if owed > 0.0 {
-                self.owed.real(1.0 - got / owed, 0.03);
+                self.owed.require_real(1.0 - got / owed, 0.03);
             }
             if load == Load::Full {
-                self.full.real((got - leaf.rate).abs() / LINK as f64, 0.02);
+                self.full.require_real((got - leaf.rate).abs() / LINK as f64, 0.02);
             } else {
-                self.filled.real((got - ideal).abs() / LINK as f64, 0.2);
+                self.filled.require_real((got - ideal).abs() / LINK as f64, 0.2);
             }
             if leaf.bounded {
-                self.bounded.real(got / leaf.rate - 1.0, 0.02);
+                self.bounded.require_real(got / leaf.rate - 1.0, 0.02);
             }
         }
     }
@@ -214,7 +214,7 @@ impl Oracle for CbqSharing {
         ];
         let mut findings = Vec::new();
         for (flavour, names) in names {
-            let [full, owed, bounded, filled, used] = names.map(|what| Worst::tolerance(what, ""));
+            let [full, owed, bounded, filled, used] = names.map(|what| Measurement::tolerance(what, ""));
             let mut statements = Statements { full, owed, bounded, filled, used };
             for trial in trials.each() {
                 let mut random = trials.random("cbq-sharing", trial);

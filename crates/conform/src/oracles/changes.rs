@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::delivery::{hold_delivery, saturated};
 use super::envelope::{fullest, hold_envelope};
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
@@ -25,8 +25,8 @@ impl Oracle for Changes {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut short = Worst::bound("shortfall", "B", 0.9);
-        let mut full = Worst::bound("fullest bucket", "B", 0.9);
+        let mut short = Measurement::bound("shortfall", "B", 0.9);
+        let mut full = Measurement::bound("fullest bucket", "B", 0.9);
         for trial in trials.each() {
             // A byte takes 80 us, and a change comes every 50 us.
             let mut random = trials.random("changes", trial);

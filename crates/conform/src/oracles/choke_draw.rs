@@ -9,7 +9,7 @@ use lockgate_engine::units::Instant;
 use serde_json::json;
 
 use super::red_gaps::once_in_a_thousand;
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::managed::{packet, port};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -70,7 +70,7 @@ impl Oracle for ChokeDraw {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::tolerance("chi-square of the places", "");
+        let mut worst = Measurement::tolerance("chi-square of the places", "");
         let config = json!({ "limit": "1000p", "min": "1p", "max": "2p", "burst": 1, "ecn": true });
         for trial in trials.each() {
             let mut random = trials.random("choke-draw", trial);
@@ -89,7 +89,7 @@ impl Oracle for ChokeDraw {
             });
             let expected = f64::from(COUNT) / f64::from(WAITING) / f64::from(WAITING);
             let square: f64 = met.iter().map(|seen| (f64::from(*seen) - expected).powi(2) / expected).sum();
-            worst.real(square, once_in_a_thousand(f64::from(WAITING)));
+            worst.require_real(square, once_in_a_thousand(f64::from(WAITING)));
         }
         vec![worst.finding(trials.count)]
     }

@@ -3,7 +3,7 @@
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{SLOW, packet, port};
 use crate::kind::Kind;
@@ -82,18 +82,18 @@ impl Oracle for ChokeShare {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut off = Worst::tolerance("off its share of the link", "");
-        let mut most = Worst::bound("share of the link", "", 0.9);
-        let mut met = Worst::tolerance("off its share that meets", "");
+        let mut off = Measurement::tolerance("off its share of the link", "");
+        let mut most = Measurement::bound("share of the link", "", 0.9);
+        let mut met = Measurement::tolerance("off its share that meets", "");
         for trial in trials.each() {
             for a in [0.25_f64, 0.5, 1.0, 2.0, 4.0, 6.0] {
                 let rest = libm::exp(-a);
                 let load = a * (2.0 - rest) / (1.0 + a * rest);
                 let outcome = run(kind.name, load, trials, trial);
                 off.fault(outcome.fault.as_ref());
-                off.real((outcome.share - a / (libm::exp(a) + a)).abs(), 0.01);
-                most.real(outcome.share, 1.0 / (1.0 + core::f64::consts::E) + 0.01);
-                met.real((outcome.met - (1.0 - rest) / (2.0 - rest)).abs(), 0.01);
+                off.require_real((outcome.share - a / (libm::exp(a) + a)).abs(), 0.01);
+                most.require_real(outcome.share, 1.0 / (1.0 + core::f64::consts::E) + 0.01);
+                met.require_real((outcome.met - (1.0 - rest) / (2.0 - rest)).abs(), 0.01);
             }
         }
         [off, most, met].map(|worst| worst.finding(trials.count)).into()

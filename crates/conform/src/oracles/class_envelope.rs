@@ -4,7 +4,7 @@ use lockgate_engine::units::{Bytes, Instant, Rate};
 use serde_json::json;
 
 use super::envelope::{BYTE, fullest};
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::borrowing::{Draw, Lender, forest};
 use crate::fixtures::forest::{WIRE, header};
 use crate::fixtures::link::Sent;
@@ -28,8 +28,8 @@ impl Oracle for ClassEnvelope {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut leaves = Worst::bound("burst of a leaf over its ceiling", "", 0.95);
-        let mut inner = Worst::bound("burst of an inner class over its ceiling", "", 0.2);
+        let mut leaves = Measurement::bound("burst of a leaf over its ceiling", "", 0.95);
+        let mut inner = Measurement::bound("burst of an inner class over its ceiling", "", 0.2);
         for trial in trials.each() {
             let mut random = trials.random("class-envelope", trial);
             let forest = forest(&mut random, Draw { bursts: (1_000, 12_000), is_decided: false });
@@ -61,7 +61,7 @@ impl Oracle for ClassEnvelope {
                 let slack: u64 = below.map(|other| forest.classes[other].facts.burst + LARGEST).sum();
                 let allowed = u128::from(class.facts.cburst + LARGEST + slack) * BYTE;
                 let worst = if class.children.is_empty() { &mut leaves } else { &mut inner };
-                worst.share(fullest(sent, class.facts.ceil).cast_signed(), allowed.cast_signed());
+                worst.require_share(fullest(sent, class.facts.ceil).cast_signed(), allowed.cast_signed());
             }
         }
         vec![leaves.finding(trials.count), inner.finding(trials.count)]

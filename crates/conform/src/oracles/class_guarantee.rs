@@ -4,7 +4,7 @@ use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 use serde_json::json;
 
 use super::envelope::BYTE;
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::borrowing::{Draw, Lender, forest};
 use crate::fixtures::forest::{WIRE, header};
 use crate::kind::Kind;
@@ -27,7 +27,7 @@ impl Oracle for ClassGuarantee {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("shortfall of a leaf", "", 0.95);
+        let mut worst = Measurement::bound("shortfall of a leaf", "", 0.95);
         for trial in trials.each() {
             let mut random = trials.random("class-guarantee", trial);
             let forest = forest(&mut random, Draw { bursts: (1_000, 12_000), is_decided: false });
@@ -62,7 +62,7 @@ impl Oracle for ClassGuarantee {
                         // Allows a nanosecond for times that are rounded up, and for other packets that
                         // leave at the same time.
                         let allowed = u128::from(LARGEST) * BYTE + u128::from(rate) * 1_000;
-                        worst.share(peak - before, allowed.cast_signed());
+                        worst.require_share(peak - before, allowed.cast_signed());
                         sent_bytes += u128::from(sent.packet.length) * BYTE;
                         peak = peak.max(sent_bytes.cast_signed() - due);
                         let at = sent.at;

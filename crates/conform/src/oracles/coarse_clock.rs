@@ -4,7 +4,7 @@
 //! first at 0 for jiffies and 1.3 ms after a tick for cpu; no limit on the queue; 60 s. With a bucket barely
 //! larger than a packet the shaper sends one packet in a whole number of ticks.
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::simulate::{one_link, simulate};
@@ -108,10 +108,10 @@ impl Oracle for CoarseClock {
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
         let hold = |row: &Row| {
-            let mut worst = Worst::tolerance(row.what, "");
+            let mut worst = Measurement::tolerance(row.what, "");
             for (asked, expected) in ASKED.into_iter().zip(row.expected) {
                 match payload_rate(row, asked) {
-                    Ok(rate) => worst.near(rate, expected as f64, 0.01),
+                    Ok(rate) => worst.require_near(rate, expected as f64, 0.01),
                     Err(why) => worst.fault(Some(&why)),
                 }
             }

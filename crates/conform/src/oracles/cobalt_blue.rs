@@ -4,7 +4,7 @@ use lockgate_engine::discipline::DropReason;
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::{Dropped, Link};
 use crate::fixtures::managed::{SLOW, gauge, packet, port};
 use crate::kind::Kind;
@@ -15,7 +15,7 @@ pub(super) struct CobaltBlue;
 
 /// One minute of Poisson packets at this load. The interval is so long that the schedule of drops has no
 /// effect.
-fn overload(kind: &str, load: f64, trials: Trials, share: &mut Worst, off: &mut Worst) {
+fn overload(kind: &str, load: f64, trials: Trials, share: &mut Measurement, off: &mut Measurement) {
     let config = json!({ "limit": "100p", "interval": "10000s" });
     for trial in trials.each() {
         let mut link = Link::new(port(kind, &config), SLOW);
@@ -31,14 +31,14 @@ fn overload(kind: &str, load: f64, trials: Trials, share: &mut Worst, off: &mut 
         };
         let (full, early) = (late(DropReason::Limit), late(DropReason::Early));
         share.fault(link.fault.as_ref());
-        share.real(full / (full + early), 0.05);
-        off.real((gauge(&mut link.port, "drop_probability") - (1.0 - 1.0 / load)).abs(), 0.03);
+        share.require_real(full / (full + early), 0.05);
+        off.require_real((gauge(&mut link.port, "drop_probability") - (1.0 - 1.0 / load)).abs(), 0.03);
     }
 }
 
 /// Full once per millisecond, and never empty. The target is 5 ms: the probability rises by 1/256 at 0, 6
 /// and 12 ms.
-fn steps(kind: &str, worst: &mut Worst) {
+fn steps(kind: &str, worst: &mut Measurement) {
     let mut link = Link::new(port(kind, &json!({ "limit": "2p" })), SLOW);
     for millis in 0..18 {
         let now = Instant::ZERO + Duration::from_millis(millis);
@@ -46,7 +46,7 @@ fn steps(kind: &str, worst: &mut Worst) {
             link.offer(packet(0, 1000), now);
         }
         let probability = gauge(&mut link.port, "drop_probability");
-        worst.real((probability * 256.0 - (1 + millis / 6) as f64).abs(), 1e-6);
+        worst.require_real((probability * 256.0 - (1 + millis / 6) as f64).abs(), 1e-6);
     }
     worst.fault(link.fault.as_ref());
 }
@@ -65,9 +65,9 @@ impl Oracle for CobaltBlue {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut share = Worst::tolerance("share of drops at the limit", "");
-        let mut off = Worst::tolerance("probability off 1 - 1/load", "");
-        let mut step = Worst::tolerance("steps off one a target", "");
+        let mut share = Measurement::tolerance("share of drops at the limit", "");
+        let mut off = Measurement::tolerance("probability off 1 - 1/load", "");
+        let mut step = Measurement::tolerance("steps off one a target", "");
         for load in [1.2, 1.5, 3.0] {
             overload(kind.name, load, trials, &mut share, &mut off);
         }

@@ -3,7 +3,7 @@
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{FAST, gauge, packet, port};
 use crate::kind::Kind;
@@ -25,7 +25,7 @@ impl Oracle for CobaltEbb {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::tolerance("off the time to forget", "");
+        let mut worst = Measurement::tolerance("off the time to forget", "");
         let config = json!({ "limit": "100000p", "target": "50us", "interval": "1ms" });
         let mut link = Link::new(port(kind.name, &config), FAST);
         for _ in 0..20_000 {
@@ -52,7 +52,7 @@ impl Oracle for CobaltEbb {
         }
         worst.fault(link.fault.as_ref());
         match gone {
-            Some(gone) => worst.near(gone, ebbs, 0.1),
+            Some(gone) => worst.require_near(gone, ebbs, 0.1),
             None => worst.fault(Some(&"it is never forgotten".to_owned())),
         }
         vec![worst.finding(trials.count)]

@@ -1,7 +1,7 @@
 //! COBALT: the schedule of its drops.
 
 use super::codel_schedule::Draining;
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
@@ -21,8 +21,8 @@ impl Oracle for CobaltSchedule {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut late_worst = Worst::bound("after its schedule", "us", 0.9);
-        let mut early_worst = Worst::tolerance("before its schedule", "us");
+        let mut late_worst = Measurement::bound("after its schedule", "us", 0.9);
+        let mut early_worst = Measurement::tolerance("before its schedule", "us");
         for trial in trials.each() {
             let draining = Draining::new(kind.name, &mut trials.random("cobalt", trial));
             let Draining { link, packet_time, interval, target } = &draining;
@@ -34,9 +34,9 @@ impl Oracle for CobaltSchedule {
                 let late = drop.at.as_secs_f64() - due;
                 // Of several drops at once, each delays the next by one packet.
                 let most = if index == 0 { 2.0 * packet_time } else { *packet_time };
-                early_worst.real(-late * 1e6, 1e-5 * (index + 1) as f64);
+                early_worst.require_real(-late * 1e6, 1e-5 * (index + 1) as f64);
                 if interval / libm::sqrt((index + 2) as f64) > 2.0 * packet_time {
-                    late_worst.real(late * 1e6, (most + 1e-9) * 1e6);
+                    late_worst.require_real(late * 1e6, (most + 1e-9) * 1e6);
                 }
                 if index == 0 {
                     // The first departure after the target began the dropping state.

@@ -2,7 +2,7 @@
 
 use super::full_buffer::poisson;
 use super::pollaczek::mean_wait_ms;
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::simulate::{one_link, simulate};
@@ -39,9 +39,9 @@ queue.low = {{ kind = "fifo", limit = "1000000p" }}"#,
         let residual = 0.5 * (high_rate + low_rate * 2.0 * 1.5 * 1.5);
         let load = high_load + low_load;
         let mut findings = [
-            Worst::tolerance("off the wait of the high band", ""),
-            Worst::tolerance("off the wait of the low band", ""),
-            Worst::tolerance("off the conservation law", ""),
+            Measurement::tolerance("off the wait of the high band", ""),
+            Measurement::tolerance("off the wait of the low band", ""),
+            Measurement::tolerance("off the conservation law", ""),
         ];
         for trial in trials.each() {
             let recording = match simulate(
@@ -55,9 +55,9 @@ queue.low = {{ kind = "fifo", limit = "1000000p" }}"#,
                 }
             };
             let (high, low) = (mean_wait_ms(&recording, "high"), mean_wait_ms(&recording, "low"));
-            findings[0].near(high, residual / (1.0 - high_load), 0.03);
-            findings[1].near(low, residual / ((1.0 - high_load) * (1.0 - load)), 0.04);
-            findings[2].near(high_load * high + low_load * low, load * residual / (1.0 - load), 0.04);
+            findings[0].require_near(high, residual / (1.0 - high_load), 0.03);
+            findings[1].require_near(low, residual / ((1.0 - high_load) * (1.0 - load)), 0.04);
+            findings[2].require_near(high_load * high + low_load * low, load * residual / (1.0 - load), 0.04);
         }
         findings.into_iter().map(|worst| worst.finding(trials.count)).collect()
     }

@@ -6,7 +6,7 @@ use lockgate_engine::random::Random;
 use lockgate_engine::units::{Duration, Instant, Rate};
 use serde_json::{Value, json};
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::hosts::Hosts;
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::port;
@@ -49,7 +49,7 @@ impl Oracle for CodePoints {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::exact("packets out of order", "");
+        let mut worst = Measurement::exact("packets out of order", "");
         for trial in trials.each() {
             let mut random = trials.random("code-points", trial);
             let flows = if kind.name == "cake" { 1_500 } else { 3 };
@@ -83,7 +83,7 @@ impl Oracle for CodePoints {
             let mut last = vec![0; sequences.len()];
             for sent in &link.sent {
                 let last = &mut last[sent.packet.payload as usize];
-                worst.none(u64::from(*last >= sent.packet.sequence));
+                worst.require_zero(u64::from(*last >= sent.packet.sequence));
                 *last = sent.packet.sequence;
             }
             let shrunk = link.dropped.iter().filter(|drop| drop.reason == DropReason::Shrunk).count();

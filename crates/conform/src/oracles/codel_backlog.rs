@@ -3,7 +3,7 @@
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{SLOW, packet, port};
 use crate::kind::Kind;
@@ -16,7 +16,7 @@ pub(super) struct CodelBacklog;
 const PACKETS: u64 = 200;
 
 /// Returns the number of drops if each departure leaves `left` packets of this length behind.
-fn drops(worst: &mut Worst, kind: &Kind, mtu: u64, length: u64, left: u64) -> usize {
+fn drops(worst: &mut Measurement, kind: &Kind, mtu: u64, length: u64, left: u64) -> usize {
     // A byte takes a microsecond, so that every packet waits longer than the target.
     let config =
         json!({ "mtu": format!("{mtu}B"), "target": "10us", "interval": format!("{}us", 4 * length) });
@@ -47,13 +47,13 @@ impl Oracle for CodelBacklog {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::exact("drops from a backlog of the mtu", "packets");
+        let mut worst = Measurement::exact("drops from a backlog of the mtu", "packets");
         for trial in trials.each() {
             let mut random = trials.random("backlog", trial);
             let (mtu, length) = (between(&mut random, 1514, 9000), between(&mut random, 300, 1514));
             let fits = mtu / length;
             let dropped = drops(&mut worst, kind, mtu, length, fits);
-            worst.none(dropped as u64);
+            worst.require_zero(dropped as u64);
             let dropped = drops(&mut worst, kind, mtu, length, fits + 1);
             worst.require(dropped > 0, || {
                 format!("{} packets of {length} B wait for ever above {mtu} B", fits + 1)

@@ -5,7 +5,7 @@ use lockgate_engine::units::Instant;
 use serde_json::json;
 
 use super::codel_memory::spell;
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{FAST, packet, port};
 use crate::kind::Kind;
@@ -26,7 +26,7 @@ impl Oracle for CodelMarks {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::exact("marks at other times than drops", "");
+        let mut worst = Measurement::exact("marks at other times than drops", "");
         let config = json!({ "limit": "100000p", "target": "50us", "interval": "1ms", "ecn": true });
         let mut marked = Link::new(port(kind.name, &config), FAST);
         for _ in 0..20_000 {
@@ -44,7 +44,7 @@ impl Oracle for CodelMarks {
         worst.require(drops.len() > 30 && marks.len() >= drops.len(), || {
             format!("{} marks, {} drops", marks.len(), drops.len())
         });
-        worst.none(marks.iter().zip(&drops).filter(|(mark, drop)| mark != drop).count() as u64);
+        worst.require_zero(marks.iter().zip(&drops).filter(|(mark, drop)| mark != drop).count() as u64);
         vec![worst.finding(trials.count)]
     }
 }

@@ -3,7 +3,7 @@
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{FAST, packet, port};
 use crate::kind::Kind;
@@ -34,7 +34,7 @@ impl Oracle for CodelMemory {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("gap off its schedule", "us", 0.8);
+        let mut worst = Measurement::bound("gap off its schedule", "us", 0.8);
         let config = json!({ "limit": "100000p", "target": "50us", "interval": "1ms" });
         // The memory expires relative to the drop that would have been next.
         for (pause, remembers) in [(1, true), (14, true), (18, false), (100, false)] {
@@ -53,7 +53,7 @@ impl Oracle for CodelMemory {
             let late = gap - 1e-3 / libm::sqrt(learnt);
             worst.require(late >= -1e-9, || format!("after {pause} ms the gap is {gap} s"));
             // A packet takes a microsecond.
-            worst.real(late * 1e6, 1.1);
+            worst.require_real(late * 1e6, 1.1);
         }
         vec![worst.finding(trials.count)]
     }

@@ -5,7 +5,7 @@ use lockgate_engine::random::Random;
 use lockgate_engine::units::Instant;
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{FAST, packet, port};
 use crate::kind::Kind;
@@ -62,8 +62,8 @@ impl Oracle for CodelSchedule {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut late_worst = Worst::bound("after its schedule", "us", 0.9);
-        let mut early_worst = Worst::tolerance("before its schedule", "us");
+        let mut late_worst = Measurement::bound("after its schedule", "us", 0.9);
+        let mut early_worst = Measurement::tolerance("before its schedule", "us");
         for trial in trials.each() {
             let draining = Draining::new(kind.name, &mut trials.random("codel", trial));
             let (drops, packet_time) = (&draining.link.dropped, draining.packet_time);
@@ -75,9 +75,9 @@ impl Oracle for CodelSchedule {
                 let late = drop.at.as_secs_f64() - due;
                 // The first drop needs a departure after the target, and another after the interval.
                 let most = if index == 0 { 2.0 * packet_time } else { packet_time };
-                late_worst.real(late * 1e6, (most + 1e-9) * 1e6);
+                late_worst.require_real(late * 1e6, (most + 1e-9) * 1e6);
                 // Accumulated rounding of the steps.
-                early_worst.real(-late * 1e6, 1e-5 * (index + 1) as f64);
+                early_worst.require_real(-late * 1e6, 1e-5 * (index + 1) as f64);
                 if index == 0 {
                     due = drop.at.as_secs_f64();
                 }

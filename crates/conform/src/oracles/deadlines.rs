@@ -3,7 +3,7 @@
 use lockgate_engine::random::Random;
 use serde_json::{Value, json};
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::weighted::{Offer, link_of, send_through};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -59,7 +59,7 @@ fn traffic(child: usize, envelope: Envelope, random: &mut Random) -> Vec<Offer> 
 
 /// Checks the time from arrival to end of every packet against its deadline; if the deadlines leave no room
 /// for blocking, plus one packet.
-fn hold_trial(kind: &str, random: &mut Random, in_the_way: bool, worst: &mut Worst) {
+fn hold_trial(kind: &str, random: &mut Random, in_the_way: bool, worst: &mut Measurement) {
     let count = between(random, 2, 6) as usize;
     let envelopes: Vec<_> = (0..count)
         .map(|_| {
@@ -83,7 +83,7 @@ fn hold_trial(kind: &str, random: &mut Random, in_the_way: bool, worst: &mut Wor
     worst.fault(fault.as_ref());
     for sent in sent {
         let offer = offers[sent.offer];
-        worst.at_most(i128::from(sent.end - offer.at), i128::from(deadlines[offer.child] + late), 1);
+        worst.require_at_most(i128::from(sent.end - offer.at), i128::from(deadlines[offer.child] + late), 1);
     }
 }
 
@@ -101,8 +101,8 @@ impl Oracle for Deadlines {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut with = Worst::bound("time taken, of its deadline", "us", 0.9);
-        let mut without = Worst::bound("time taken, of its deadline and a packet", "us", 0.8);
+        let mut with = Measurement::bound("time taken, of its deadline", "us", 0.9);
+        let mut without = Measurement::bound("time taken, of its deadline and a packet", "us", 0.8);
         for trial in trials.each() {
             hold_trial(kind.name, &mut trials.random("deadlines", trial), true, &mut with);
             hold_trial(kind.name, &mut trials.random("deadlines", trial), false, &mut without);

@@ -6,7 +6,7 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::envelope::{BYTE, packet, shaper};
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::{Link, Sent};
 use crate::kind::{self, Kind};
 use crate::oracle::Oracle;
@@ -43,7 +43,7 @@ pub(super) fn saturated(configs: &[Value], every: Duration, until: Instant, rand
 }
 
 /// Checks that at all times up to `until` at least `credit + rate * t` bytes less one packet have left.
-pub(super) fn hold_delivery(worst: &mut Worst, sent: &[Sent], rate: u64, credit: u64, until: Instant) {
+pub(super) fn hold_delivery(worst: &mut Measurement, sent: &[Sent], rate: u64, credit: u64, until: Instant) {
     let mut delivered = 0_u128;
     let packet = 1514 * BYTE;
     let ends = sent.iter().map(|sent| (sent.at, sent.packet.length)).chain([(until, 0)]);
@@ -54,7 +54,7 @@ pub(super) fn hold_delivery(worst: &mut Worst, sent: &[Sent], rate: u64, credit:
         let slack = u128::from(rate) * (count as u128 + 1);
         if at > Instant::from_picos(1_000_000) {
             let short = due.cast_signed() - delivered.cast_signed();
-            worst.at_most(short, (packet + slack).cast_signed(), BYTE as u64);
+            worst.require_at_most(short, (packet + slack).cast_signed(), BYTE as u64);
         }
         delivered += u128::from(length) * BYTE;
     }
@@ -73,7 +73,7 @@ impl Oracle for Delivery {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("shortfall", "B", 0.9);
+        let mut worst = Measurement::bound("shortfall", "B", 0.9);
         for trial in trials.each() {
             let mut random = trials.random("delivery", trial);
             let rate = between(&mut random, 100_000, 20_000_000);

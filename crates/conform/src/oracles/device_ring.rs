@@ -12,7 +12,7 @@ use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::{Duration, Instant, Rate};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::weighted::header;
 use crate::kind::{self, Kind};
@@ -189,12 +189,12 @@ fn measure(kind: &str, row: &Row, weight: u32, random: &mut Random) -> Result<Me
 }
 
 /// Requires a deviation of at most 5 % of `theory`, plus half of the last digit that the table prints.
-fn near(worst: &mut Worst, measured: f64, theory: f64, digit: f64) {
-    worst.real((measured - theory).abs(), 0.05 * theory + digit / 2.0);
+fn near(worst: &mut Measurement, measured: f64, theory: f64, digit: f64) {
+    worst.require_real((measured - theory).abs(), 0.05 * theory + digit / 2.0);
 }
 
 fn hold_row(kind: &str, row: &Row, trials: Trials) -> Vec<Finding> {
-    let mut worst = row.whats.map(|what| Worst::tolerance(what, ""));
+    let mut worst = row.whats.map(|what| Measurement::tolerance(what, ""));
     for trial in trials.each() {
         let mut random = trials.random("device-ring", trial);
         for (index, weight) in WEIGHTS.into_iter().enumerate() {

@@ -4,7 +4,7 @@ use lockgate_engine::packet::Header;
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::{Link, Sent};
 use crate::fixtures::managed::{FAST, SLOW, gauge, packet, port};
 use crate::kind::Kind;
@@ -45,7 +45,7 @@ impl Oracle for DualPi2Hits {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("hits off n p", "packets", 0.5);
+        let mut worst = Measurement::bound("hits off n p", "packets", 0.5);
         for trial in trials.each() {
             let (base, k) = [(0.1, 2_u8), (0.25, 2), (0.37, 2), (0.05, 8), (0.2, 0)][trial as usize % 5];
             let moment = ["drop_dequeue", "drop_enqueue"][trial as usize / 5 % 2];
@@ -68,8 +68,8 @@ impl Oracle for DualPi2Hits {
             // The flow's number is its codepoint: not ECN-capable, ECT(1), ECT(0).
             let classic = link.dropped.len() as f64 + marked(2);
             // Within one, plus the granularity of the probability.
-            worst.real((classic - (offered[0] + offered[2]) * base * base).abs(), 1.001);
-            worst.real((marked(1) - offered[1] * f64::from(k) * base).abs(), 1.001);
+            worst.require_real((classic - (offered[0] + offered[2]) * base * base).abs(), 1.001);
+            worst.require_real((marked(1) - offered[1] * f64::from(k) * base).abs(), 1.001);
             let wrong = link.dropped.iter().filter(|drop| drop.packet.flow.0 != 0).count();
             worst.require(wrong == 0, || format!("{wrong} dropped whose senders understand marks"));
             worst.fault(link.fault.as_ref());

@@ -3,7 +3,7 @@
 use lockgate_engine::packet::Header;
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::hosts::{saturate, widest};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{SLOW, packet, port};
@@ -26,7 +26,7 @@ impl Oracle for DualPi2Protection {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("off its protection, of the bound", "", 0.9);
+        let mut worst = Measurement::bound("off its protection, of the bound", "", 0.9);
         for trial in trials.each() {
             let mut random = trials.random("dualpi2-protection", trial);
             let percent = between(&mut random, 0, 100);
@@ -50,7 +50,7 @@ impl Oracle for DualPi2Protection {
             // The protection is represented in steps of 2^-32: a byte for the whole run is more than their
             // sum.
             let bound = rest * i128::from(longest[0]) + percent * i128::from(longest[1]) + 1;
-            worst.share(off, bound);
+            worst.require_share(off, bound);
             worst.require(link.dropped.is_empty(), || "packets were lost".to_owned());
             worst.fault(link.fault.as_ref());
         }

@@ -6,7 +6,7 @@ use lockgate_engine::packet::Header;
 use lockgate_engine::units::{Duration, Instant, Rate};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{packet, port};
 use crate::kind::Kind;
@@ -101,10 +101,10 @@ impl Oracle for DualPi2Senders {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut low = Worst::tolerance("mean wait of the scalable sender", "ms");
-        let mut most = Worst::tolerance("wait of 99 of 100 of its packets", "ms");
-        let mut target = Worst::tolerance("mean wait of the Reno sender", "ms");
-        let mut windows = Worst::tolerance("the larger window over the other", "");
+        let mut low = Measurement::tolerance("mean wait of the scalable sender", "ms");
+        let mut most = Measurement::tolerance("wait of 99 of 100 of its packets", "ms");
+        let mut target = Measurement::tolerance("mean wait of the Reno sender", "ms");
+        let mut windows = Measurement::tolerance("the larger window over the other", "");
         let mut senders = Senders::new(Rate::from_bits(40_000_000));
         let (warm, end) = (Instant::ZERO + Duration::from_secs(20), Instant::ZERO + Duration::from_secs(60));
         let (mut now, mut sums) = (Instant::ZERO, [0.0_f64; 2]);
@@ -125,11 +125,11 @@ impl Oracle for DualPi2Senders {
             waits
         });
         let mean = |waits: &[f64]| waits.iter().sum::<f64>() / waits.len() as f64;
-        low.real(mean(&waits[1]), 1.0);
-        most.real(waits[1].get(waits[1].len() * 99 / 100).copied().unwrap_or(f64::NAN), 1.5);
-        target.real(mean(&waits[0]), 15.0);
+        low.require_real(mean(&waits[1]), 1.0);
+        most.require_real(waits[1].get(waits[1].len() * 99 / 100).copied().unwrap_or(f64::NAN), 1.5);
+        target.require_real(mean(&waits[0]), 15.0);
         target.require(mean(&waits[0]) > 5.0, || "the Reno sender has no queue".to_owned());
-        windows.real(sums[0].max(sums[1]) / sums[0].min(sums[1]), 2.0);
+        windows.require_real(sums[0].max(sums[1]) / sums[0].min(sums[1]), 2.0);
         low.fault(senders.link.fault.as_ref());
         [low, most, target, windows].map(|worst| worst.finding(trials.count)).into()
     }

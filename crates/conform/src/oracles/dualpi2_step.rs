@@ -4,7 +4,7 @@ use lockgate_engine::packet::Header;
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{SLOW, packet, port};
 use crate::kind::Kind;
@@ -25,8 +25,8 @@ impl Oracle for DualPi2Step {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut longest = Worst::bound("wait of an unmarked packet, of the step", "", 0.95);
-        let mut wrong = Worst::exact("marked although they waited no longer", "packets");
+        let mut longest = Measurement::bound("wait of an unmarked packet, of the step", "", 0.95);
+        let mut wrong = Measurement::exact("marked although they waited no longer", "packets");
         for trial in trials.each() {
             let mut random = trials.random("dualpi2-step", trial);
             let micros = between(&mut random, 200, 5_000);
@@ -44,9 +44,9 @@ impl Oracle for DualPi2Step {
                 let waited = sent.at.since(sent.packet.sent);
                 if sent.packet.is_marked() {
                     over += 1;
-                    wrong.none(u64::from(waited <= step));
+                    wrong.require_zero(u64::from(waited <= step));
                 } else {
-                    longest.share(waited.as_picos().into(), step.as_picos().into());
+                    longest.require_share(waited.as_picos().into(), step.as_picos().into());
                 }
             }
             longest.require(over > 0, || "no packet waited longer than the step".to_owned());

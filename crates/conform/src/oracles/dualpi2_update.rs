@@ -4,7 +4,7 @@ use lockgate_engine::packet::Header;
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{SLOW, gauge, packet, port};
 use crate::kind::Kind;
@@ -99,8 +99,8 @@ impl Oracle for DualPi2Update {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut off = Worst::tolerance("base probability off the RFC's", "");
-        let mut square = Worst::tolerance("classic probability off the square", "");
+        let mut off = Measurement::tolerance("base probability off the RFC's", "");
+        let mut square = Measurement::tolerance("classic probability off the square", "");
         for trial in trials.each() {
             let mut random = trials.random("dualpi2-update", trial);
             let rtt = [0.1, 0.03, 0.3][trial as usize % 3];
@@ -119,7 +119,7 @@ impl Oracle for DualPi2Update {
                             .map(|which| gauge(&mut link.port, &format!("{which}_probability")));
                         checks.push((now, base));
                         if coupled < 1.0 {
-                            square.real((classic - (coupled / 2.0) * (coupled / 2.0)).abs(), 1e-12);
+                            square.require_real((classic - (coupled / 2.0) * (coupled / 2.0)).abs(), 1e-12);
                         }
                     }
                 }
@@ -128,7 +128,7 @@ impl Oracle for DualPi2Update {
             let stays = stays(&link);
             for (at, base) in checks {
                 theory.follow(&stays, at);
-                off.real((base - theory.probability).abs(), 1e-8);
+                off.require_real((base - theory.probability).abs(), 1e-8);
             }
             off.require(theory.updates > 600, || format!("only {} updates", theory.updates));
             off.require(theory.highest > 0.1, || format!("a probability of {} at most", theory.highest));

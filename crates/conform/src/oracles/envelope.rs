@@ -6,7 +6,7 @@ use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant, PICOS_PER_SECOND, Rate};
 use serde_json::{Value, json};
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::{Link, Sent};
 use crate::kind::{self, Kind};
 use crate::oracle::Oracle;
@@ -44,9 +44,9 @@ pub(super) fn fullest(sent: &[Sent], rate: u64) -> u128 {
 }
 
 /// Checks the largest level against the depth, which is rounded up to a picosecond of its rate.
-pub(super) fn hold_envelope(worst: &mut Worst, full: u128, depth: u64, rate: u64) {
+pub(super) fn hold_envelope(worst: &mut Measurement, full: u128, depth: u64, rate: u64) {
     let allowed = u128::from(depth) * BYTE + u128::from(rate);
-    worst.at_most(full.cast_signed(), allowed.cast_signed(), BYTE as u64);
+    worst.require_at_most(full.cast_signed(), allowed.cast_signed(), BYTE as u64);
 }
 
 impl Oracle for Envelope {
@@ -61,8 +61,8 @@ impl Oracle for Envelope {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut burst_worst = Worst::bound("fullest bucket of the rate", "B", 0.999);
-        let mut peak_worst = Worst::bound("fullest bucket of the peak rate", "B", 0.99);
+        let mut burst_worst = Measurement::bound("fullest bucket of the rate", "B", 0.999);
+        let mut peak_worst = Measurement::bound("fullest bucket of the peak rate", "B", 0.99);
         for trial in trials.each() {
             let mut random = trials.random("envelope", trial);
             let rate = between(&mut random, 64_000, 50_000_000);

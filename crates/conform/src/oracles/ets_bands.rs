@@ -4,7 +4,7 @@ use lockgate_engine::random::Random;
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::weighted::{header, link_of};
 use crate::kind::Kind;
@@ -57,14 +57,14 @@ impl Bands {
         }
     }
 
-    fn offer(&mut self, band: usize, length: u64, payload: usize, at: Instant, wait: &mut Worst) {
+    fn offer(&mut self, band: usize, length: u64, payload: usize, at: Instant, wait: &mut Measurement) {
         self.waiting[band] += 1;
         self.link.offer(header(band, length, payload), at);
         self.count(wait);
     }
 
     /// Accounts for the packets sent since the last call.
-    fn count(&mut self, wait: &mut Worst) {
+    fn count(&mut self, wait: &mut Measurement) {
         let behind = self.longest.iter().copied().max().unwrap_or(0);
         for sent in &self.link.sent[self.seen..] {
             let (band, length) = (sent.packet.flow.0 as usize, u64::from(sent.packet.length));
@@ -73,7 +73,7 @@ impl Bands {
                 0 => {
                     let end = micros(sent.at) + length;
                     let alone = self.alone[sent.packet.payload as usize];
-                    wait.at_most(i128::from(end) - i128::from(alone), i128::from(behind), 1);
+                    wait.require_at_most(i128::from(end) - i128::from(alone), i128::from(behind), 1);
                 }
                 1 => self.difference += i128::from(length * self.quanta[1]),
                 2 => self.difference -= i128::from(length * self.quanta[0]),
@@ -86,7 +86,7 @@ impl Bands {
 
     /// Keeps the first two sharing bands backlogged until the link's next event, and offers packets to the
     /// others.
-    fn refill(&mut self, now: Instant, random: &mut Random, wait: &mut Worst) {
+    fn refill(&mut self, now: Instant, random: &mut Random, wait: &mut Measurement) {
         for band in 1..self.waiting.len() {
             let wanted = if band < 3 { 5 } else { u64::from(random.below(3) * random.below(2)) };
             while self.waiting[band] < wanted {
@@ -102,7 +102,7 @@ impl Bands {
     }
 
     /// Offers bursts of the strict band, two fifths of the link on average, up to the link's next event.
-    fn bursts(&mut self, random: &mut Random, wait: &mut Worst) {
+    fn bursts(&mut self, random: &mut Random, wait: &mut Measurement) {
         while self.link.next_event().is_some_and(|next| self.burst <= micros(next)) {
             let mut bytes = 0;
             for _ in 0..between(random, 1, 4) {
@@ -131,8 +131,8 @@ impl Oracle for EtsBands {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut wait = Worst::bound("later than the strict band alone", "us", 0.9);
-        let mut fairness = Worst::bound("difference of two bands' service", "B", 0.8);
+        let mut wait = Measurement::bound("later than the strict band alone", "us", 0.9);
+        let mut fairness = Measurement::bound("difference of two bands' service", "B", 0.8);
         for trial in trials.each() {
             let mut random = trials.random("ets-bands", trial);
             let mut bands = Bands::new(&mut random);
@@ -153,7 +153,7 @@ impl Oracle for EtsBands {
             }
             let (quanta, longest) = (bands.quanta.clone(), bands.longest.clone());
             let bound = quanta[0] * quanta[1] + longest[0] * quanta[1] + longest[1] * quanta[0];
-            fairness.at_most(bands.range.1 - bands.range.0, i128::from(bound), quanta[1]);
+            fairness.require_at_most(bands.range.1 - bands.range.0, i128::from(bound), quanta[1]);
             // Strict packets that still wait are checked too.
             bands.link.drain();
             bands.count(&mut wait);

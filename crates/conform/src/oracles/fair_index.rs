@@ -1,6 +1,6 @@
 //! The worst-case fair index: the largest deficit of a busy child against its share.
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::weighted::{Sent, Traffic, send};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -27,7 +27,7 @@ fn index(traffic: &Traffic, child: usize) -> i128 {
 
 /// Checks, from any time in a busy period of `child` to the end of one of its packets, a deficit of at most
 /// `bound / W`.
-pub(super) fn hold_child(traffic: &Traffic, sent: &[Sent], child: usize, bound: i128, worst: &mut Worst) {
+pub(super) fn hold_child(traffic: &Traffic, sent: &[Sent], child: usize, bound: i128, worst: &mut Measurement) {
     let (mut highest, mut busy_until, mut behind) = (0, None, 0);
     for own in sent.iter().filter(|sent| traffic.offers[sent.offer].child == child) {
         let arrived = traffic.offers[own.offer].at;
@@ -41,7 +41,7 @@ pub(super) fn hold_child(traffic: &Traffic, sent: &[Sent], child: usize, bound: 
         busy_until = Some(own.end);
     }
     // Rounding of tags adds up to less than a byte over a run.
-    worst.at_most(behind, bound + i128::from(traffic.sum()), traffic.sum());
+    worst.require_at_most(behind, bound + i128::from(traffic.sum()), traffic.sum());
 }
 
 impl Oracle for FairIndex {
@@ -58,7 +58,7 @@ impl Oracle for FairIndex {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("behind its share", "B", 0.8);
+        let mut worst = Measurement::bound("behind its share", "B", 0.8);
         for trial in trials.each() {
             let mut random = trials.random("fair-index", trial);
             let load = [0.9, 1.2, 3.0][random.below(3) as usize];

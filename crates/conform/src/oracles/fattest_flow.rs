@@ -9,7 +9,7 @@ use lockgate_engine::random::Random;
 use lockgate_engine::units::Instant;
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::managed::{packet, port};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -26,23 +26,23 @@ fn take(held: &mut Held, packet: &Packet) {
 }
 
 /// Checks that the losing flow holds nearly the largest backlog, and loses half of it or 64 packets.
-fn hold_drops(held: &mut Held, dropped: &[Packet], worst: &mut Worst, wrong: &mut Worst) {
+fn hold_drops(held: &mut Held, dropped: &[Packet], worst: &mut Measurement, wrong: &mut Measurement) {
     let (Some(first), Some(last)) = (dropped.first(), dropped.last()) else { return };
     let most = held.values().map(|held| held.1).max().unwrap_or(0);
     let victim = held.get(&first.flow.0).map_or(0, |held| held.1);
     // Backlogs are sorted in buckets a 64th wide.
-    worst.at_most(64 * i128::from(most), 65 * i128::from(victim), 64 * most.max(1));
+    worst.require_at_most(64 * i128::from(most), 65 * i128::from(victim), 64 * most.max(1));
     // At least half is dropped, with no packet more than needed.
     let gone: u64 = dropped.iter().map(|packet| u64::from(packet.length)).sum();
     let half = gone >= victim / 2 && gone - u64::from(last.length) < victim / 2;
-    wrong.none(u64::from(dropped.iter().any(|packet| packet.flow != first.flow)));
-    wrong.none(u64::from(dropped.len() != 64 && !half));
+    wrong.require_zero(u64::from(dropped.iter().any(|packet| packet.flow != first.flow)));
+    wrong.require_zero(u64::from(dropped.len() != 64 && !half));
     for packet in dropped {
         take(held, packet);
     }
 }
 
-fn hold_turn(port: &mut Port, turn: u32, held: &mut Held, random: &mut Random, worst: &mut [Worst; 2]) {
+fn hold_turn(port: &mut Port, turn: u32, held: &mut Held, random: &mut Random, worst: &mut [Measurement; 2]) {
     // One flow fills the buffer and leaves it; then two others share it; then all send.
     let flow = match turn % 1_000 {
         0..400 => 1,
@@ -57,7 +57,7 @@ fn hold_turn(port: &mut Port, turn: u32, held: &mut Held, random: &mut Random, w
     let [fattest, wrong] = worst;
     hold_drops(held, &dropped, fattest, wrong);
     let (packets, bytes) = held.values().fold((0, 0), |sum, held| (sum.0 + held.0, sum.1 + held.1));
-    wrong.none(u64::from(packets > 300 || bytes > 200_000));
+    wrong.require_zero(u64::from(packets > 300 || bytes > 200_000));
     let leaving = if turn % 1_000 == 399 { 300 } else { u32::from(random.below(4) == 0) };
     for _ in 0..leaving {
         if let Poll::Transmit(packet) = port.poll(Instant::ZERO, &NoHeaders) {
@@ -79,8 +79,8 @@ impl Oracle for FattestFlow {
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
         let mut worst = [
-            Worst::bound("the most over what the payer holds, less its step", "", 0.7),
-            Worst::exact("turns at which a limit or the half is missed", ""),
+            Measurement::bound("the most over what the payer holds, less its step", "", 0.7),
+            Measurement::exact("turns at which a limit or the half is missed", ""),
         ];
         for trial in trials.each() {
             let mut random = trials.random("fattest", trial);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use num_rational::BigRational;
 
 use super::slot_index::{send_with_lengths, slot};
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::weighted::{Offer, Sent, Traffic, send};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -105,7 +105,7 @@ fn bounds(kind: &str, traffic: &Traffic, child: usize) -> Bounds {
 
 /// Sends `traffic` through both servers and compares them at the end of every packet, while all children
 /// are backlogged: lateness, lead and lag.
-fn compare(kind: &str, traffic: &Traffic, [late, ahead, behind]: &mut [Worst; 3]) {
+fn compare(kind: &str, traffic: &Traffic, [late, ahead, behind]: &mut [Measurement; 3]) {
     let (sent, fault) = match kind {
         "qfq" => send_with_lengths(kind, traffic),
         _ => send(kind, &traffic.weights, &traffic.offers),
@@ -127,12 +127,12 @@ fn compare(kind: &str, traffic: &Traffic, [late, ahead, behind]: &mut [Worst; 3]
         served[child] += traffic.offers[*offer].length;
         for (child, served) in served.iter().enumerate() {
             let lead = whole(*served) - &fluid.served[child];
-            ahead.fraction(&lead, &bounds[child].ahead);
-            behind.fraction(&-lead, &bounds[child].behind);
+            ahead.require_fraction(&lead, &bounds[child].ahead);
+            behind.require_fraction(&-lead, &bounds[child].behind);
         }
         // If the fluid server has not finished the packet yet, it is not late.
         if fluid.ends[*offer] > whole(0) {
-            late.fraction(&(whole(*end) - &fluid.ends[*offer]), &bounds[child].late);
+            late.require_fraction(&(whole(*end) - &fluid.ends[*offer]), &bounds[child].late);
         }
     }
 }
@@ -154,9 +154,9 @@ impl Oracle for FluidServer {
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
         let sharp = if kind.name == "wf2q+" { 0.8 } else { 0.4 };
         let mut findings = [
-            Worst::bound("later than the fluid server", "us", sharp),
-            Worst::bound("ahead of the fluid server", "B", sharp),
-            Worst::bound("behind the fluid server", "B", sharp),
+            Measurement::bound("later than the fluid server", "us", sharp),
+            Measurement::bound("ahead of the fluid server", "B", sharp),
+            Measurement::bound("behind the fluid server", "B", sharp),
         ];
         for trial in trials.each() {
             let mut traffic = Traffic::new(150, 6, 0.9, &mut trials.random("fluid", trial));

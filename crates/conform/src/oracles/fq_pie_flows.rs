@@ -4,7 +4,7 @@ use lockgate_engine::packet::{FlowId, Header};
 use lockgate_engine::units::{Duration, Instant, Rate};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::port;
 use crate::kind::Kind;
@@ -32,10 +32,10 @@ impl Oracle for FqPieFlows {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut wait = Worst::tolerance("mean wait off the target", "");
-        let mut share_lost = Worst::tolerance("loss off 1 - share/load", "");
-        let mut below = Worst::exact("packets lost below the share", "");
-        let mut short = Worst::tolerance("mean wait below the share, of the target", "");
+        let mut wait = Measurement::tolerance("mean wait off the target", "");
+        let mut share_lost = Measurement::tolerance("loss off 1 - share/load", "");
+        let mut below = Measurement::exact("packets lost below the share", "");
+        let mut short = Measurement::tolerance("mean wait below the share, of the target", "");
         for (flavour, trial) in trials.each().flat_map(|trial| [("linux", trial), ("rfc", trial)]) {
             let config = json!({ "flavour": flavour, "flows": 65_536 });
             let mut link = Link::new(port(kind.name, &config), LINK);
@@ -63,12 +63,12 @@ impl Oracle for FqPieFlows {
                 let mean = waits.iter().sum::<f64>() / waits.len() as f64;
                 let lost = link.dropped.iter().filter(|drop| is_own(&drop.packet)).count();
                 if *load > SHARE {
-                    wait.near(mean, 15e-3, 0.1);
+                    wait.require_near(mean, 15e-3, 0.1);
                     let share = lost as f64 / (lost + waits.len()) as f64;
-                    share_lost.real((share - (1.0 - SHARE / load)).abs(), 0.01);
+                    share_lost.require_real((share - (1.0 - SHARE / load)).abs(), 0.01);
                 } else {
-                    below.none(lost as u64);
-                    short.real(mean / 15e-3, 0.1);
+                    below.require_zero(lost as u64);
+                    short.require_real(mean / 15e-3, 0.1);
                 }
             }
         }

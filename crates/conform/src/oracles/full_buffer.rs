@@ -2,7 +2,7 @@
 
 use lockgate_measure::recording::Window;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::simulate::{one_link, simulate};
@@ -48,14 +48,14 @@ queue.q = { kind = "fifo", limit = "9p" }"#;
         let below = (1.0 - rho) * libm::pow(rho, 10.0) / (1.0 - libm::pow(rho, 11.0));
         let cases = [("off the loss at rho 0.9", 1111, below), ("off the loss at rho 1", 1000, 1.0 / 11.0)];
         let hold = |(what, gap_us, theory)| {
-            let mut worst = Worst::tolerance(what, "");
+            let mut worst = Measurement::tolerance(what, "");
             for trial in trials.each() {
                 let text = one_link("3000s", "8mbit", port, &poisson("f", gap_us, size));
                 match simulate(&text, trials.seed + u64::from(trial)) {
                     Ok(recording) => {
                         let totals = recording.flows[0].totals(Window::WholeRun);
                         let loss = totals.lost.packets as f64 / totals.sent.packets as f64;
-                        worst.near(loss, theory, 0.03);
+                        worst.require_near(loss, theory, 0.03);
                     }
                     Err(why) => worst.fault(Some(&why)),
                 }

@@ -3,7 +3,7 @@
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::weighted::{header, link_of};
 use crate::kind::Kind;
@@ -93,12 +93,12 @@ impl Oracle for Guard {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("shortfall of the band below", "B", 0.8);
+        let mut worst = Measurement::bound("shortfall of the band below", "B", 0.8);
         for trial in trials.each() {
             let (bands, link) = Bands::flood(trial, trials);
             worst.fault(link.fault.as_ref());
             let sigma: i128 = bands.guards.iter().map(|(_, burst)| i128::from(*burst)).sum();
-            worst.at_most(bands.shortfall(&link), LINK * (sigma + 1_514), LINK as u64);
+            worst.require_at_most(bands.shortfall(&link), LINK * (sigma + 1_514), LINK as u64);
         }
         vec![worst.finding(trials.count)]
     }

@@ -1,7 +1,7 @@
 //! An additional idle child does not change the fate of any packet.
 
-use crate::finding::{Finding, Worst};
-use crate::fixtures::twin::{Twin, same, traffic};
+use crate::finding::{Finding, Measurement};
+use crate::fixtures::metamorphic::{TrafficRun, require_same, traffic};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
@@ -23,12 +23,12 @@ impl Oracle for IdleChild {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::exact("packets of another fate or time", "");
+        let mut worst = Measurement::exact("packets of another fate or time", "");
         for trial in trials.each() {
             let arrivals = traffic(trials, trial);
-            let twin = Twin::new(kind);
-            let more = Twin { children: twin.children + 1, ..Twin::new(kind) };
-            same(twin.fates(&arrivals), more.fates(&arrivals), &mut worst);
+            let run = TrafficRun::new(kind);
+            let more = TrafficRun { children: run.children + 1, ..TrafficRun::new(kind) };
+            require_same(run.fates(&arrivals), more.fates(&arrivals), &mut worst);
         }
         vec![worst.finding(trials.count)]
     }

@@ -4,7 +4,7 @@ use lockgate_engine::random::Random;
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::weighted::{RATE, header, link_of};
 use crate::kind::Kind;
@@ -24,7 +24,7 @@ fn others(link: &mut Link, children: usize, now: Instant, random: &mut Random) {
 
 /// Measures the largest latency in one busy period of child 0, among others that are always backlogged.
 /// Returns true if the busy period ended.
-fn busy_period(link: &mut Link, quanta: &[u64], random: &mut Random, worst: &mut Worst) -> bool {
+fn busy_period(link: &mut Link, quanta: &[u64], random: &mut Random, worst: &mut Measurement) -> bool {
     let frame: u64 = quanta.iter().sum();
     // (3F - 2Q)/C, in picoseconds, plus one of rounding: a byte takes a microsecond.
     let allowed = Duration::from_micros(3 * frame - 2 * quanta[0] + 1);
@@ -57,7 +57,7 @@ fn busy_period(link: &mut Link, quanta: &[u64], random: &mut Random, worst: &mut
             let end = sent.at + RATE.time_for(sent.packet.bytes());
             let at_rate = Duration::from_micros(served * frame / quanta[0]);
             let late = end.since(now).saturating_sub(at_rate);
-            worst.at_most(i128::from(late.as_picos()), i128::from(allowed.as_picos()), 1_000_000);
+            worst.require_at_most(i128::from(late.as_picos()), i128::from(allowed.as_picos()), 1_000_000);
             served += u64::from(sent.packet.length);
             left -= 1;
         }
@@ -78,7 +78,7 @@ impl Oracle for Latency {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("latency of a child that wakes", "us", 0.3);
+        let mut worst = Measurement::bound("latency of a child that wakes", "us", 0.3);
         for trial in trials.each() {
             let mut random = trials.random("latency", trial);
             let count = between(&mut random, 2, 6) as usize;

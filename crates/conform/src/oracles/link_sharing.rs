@@ -3,7 +3,7 @@
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::borrowing::{Draw, Lender, forest, shares};
 use crate::fixtures::forest::{WIRE, saturate};
 use crate::kind::Kind;
@@ -30,8 +30,8 @@ impl Oracle for LinkSharing {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut off = Worst::tolerance("rate off the max-min solution", "");
-        let mut short = Worst::tolerance("rate short of the guarantee", "");
+        let mut off = Measurement::tolerance("rate off the max-min solution", "");
+        let mut short = Measurement::tolerance("rate short of the guarantee", "");
         for trial in trials.each() {
             let mut random = trials.random("link-sharing", trial);
             // Bursts cover the arrivals during the turns of others: the solution is that of a fluid model.
@@ -48,9 +48,9 @@ impl Oracle for LinkSharing {
             let expected = shares(&forest, &busy);
             for leaf in busy {
                 let measured = bits[leaf] as f64 / SECONDS as f64;
-                off.near(measured, expected[leaf], 0.01);
+                off.require_near(measured, expected[leaf], 0.01);
                 let rate = forest.classes[leaf].facts.rate as f64;
-                short.real((1.0 - measured / rate).max(0.0), 0.01);
+                short.require_real((1.0 - measured / rate).max(0.0), 0.01);
             }
         }
         vec![off.finding(trials.count), short.finding(trials.count)]

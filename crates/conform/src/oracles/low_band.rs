@@ -1,6 +1,6 @@
 //! Service of a low-priority band when the high-priority band conforms to an envelope.
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::weighted::{Offer, link_of, send_through};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -42,7 +42,7 @@ impl Oracle for LowBand {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("shortfall of the low band", "B", 0.8);
+        let mut worst = Measurement::bound("shortfall of the low band", "B", 0.8);
         for trial in trials.each() {
             let mut random = trials.random("low-band", trial);
             let (burst, rate) = (between(&mut random, 1514, 15_000), between(&mut random, 100, 900));
@@ -63,7 +63,7 @@ impl Oracle for LowBand {
                 served += 1_000 * i128::from(sent.end - sent.start);
                 lowest = lowest.min(owed(sent.end) - served);
             }
-            worst.at_most(rise, bound, 1_000);
+            worst.require_at_most(rise, bound, 1_000);
         }
         vec![worst.finding(trials.count)]
     }

@@ -1,6 +1,6 @@
 //! Waiting time of a child with half of the link as the number of other children grows.
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::weighted::{Offer, send};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -55,32 +55,32 @@ impl Oracle for ManyChildren {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut few = Worst::bound("wait of half among 2 others", "us", 0.35);
-        let mut many = Worst::bound("wait of half among 300 others", "us", 0.45);
-        let mut light = Worst::bound("wait of a light child", "us", 0.9);
+        let mut few = Measurement::bound("wait of half among 2 others", "us", 0.35);
+        let mut many = Measurement::bound("wait of half among 300 others", "us", 0.45);
+        let mut light = Measurement::bound("wait of a light child", "us", 0.9);
         let (wait, fault) = wait_of_half(kind.name, 2);
         few.fault(fault.as_ref());
         // At half of the link a packet takes 2 ms, and another one may be in transmission; in STFQ all
         // others go first.
-        few.at_most(i128::from(wait), if kind.name == "stfq" { 7_000 } else { 3_000 }, 1);
+        few.require_at_most(i128::from(wait), if kind.name == "stfq" { 7_000 } else { 3_000 }, 1);
         let (wait, fault) = wait_of_half(kind.name, 300);
         many.fault(fault.as_ref());
         if kind.name == "stfq" {
             many.require(wait > 250_000, || {
                 format!("every other has an earlier start, and it took {wait} us")
             });
-            many.at_most(i128::from(wait), 601_000, 1);
+            many.require_at_most(i128::from(wait), 601_000, 1);
         } else {
-            many.at_most(i128::from(wait), 3_000, 1);
+            many.require_at_most(i128::from(wait), 3_000, 1);
         }
         let departure = departure_of_light(kind.name);
         match kind.name {
-            "stfq" => light.at_most(i128::from(departure), 2_000, 1),
+            "stfq" => light.require_at_most(i128::from(departure), 2_000, 1),
             "scfq" => {
                 light.require(departure > 250_000, || {
                     format!("its own rate is what it waits for: {departure} us")
                 });
-                light.at_most(i128::from(departure), 302_000, 1);
+                light.require_at_most(i128::from(departure), 302_000, 1);
             }
             _ => {
                 // The fluid server finishes it after 301 packet times, but here it is sent while the heavy
@@ -89,7 +89,7 @@ impl Oracle for ManyChildren {
                 light.require(departure <= 302_000, || {
                     format!("the fluid server would have sent it: {departure} us")
                 });
-                light.at_most(i128::from(departure_of_last(kind.name)), 201_000, 1);
+                light.require_at_most(i128::from(departure_of_last(kind.name)), 201_000, 1);
             }
         }
         [few, many, light].map(|worst| worst.finding(trials.count)).into()

@@ -7,7 +7,7 @@ use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::kind::{self, Kind};
 use crate::oracle::Oracle;
@@ -99,8 +99,8 @@ impl Oracle for MeanWait {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut mean = Worst::exact("sum of waits less a FIFO's", "ps");
-        let mut variance = Worst::bound("second moment of a FIFO's wait, of that here", "", 0.1);
+        let mut mean = Measurement::exact("sum of waits less a FIFO's", "ps");
+        let mut variance = Measurement::bound("second moment of a FIFO's wait, of that here", "", 0.1);
         let fifo = Kind::named("fifo").expect("it is on the list");
         for trial in trials.each() {
             let trace = trace(trials, trial, |_| 1000);
@@ -115,8 +115,8 @@ impl Oracle for MeanWait {
             };
             let ((sum, squares, fault), (fifo_sum, fifo_squares, _)) = (moments(kind), moments(&fifo));
             mean.fault(fault.as_ref());
-            mean.at_most((sum - fifo_sum).abs(), 0, 1);
-            variance.share(fifo_squares, squares);
+            mean.require_at_most((sum - fifo_sum).abs(), 0, 1);
+            variance.require_share(fifo_squares, squares);
         }
         vec![mean.finding(trials.count), variance.finding(trials.count)]
     }

@@ -4,7 +4,7 @@ use lockgate_engine::random::Random;
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::{Value, json};
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Sent;
 use crate::fixtures::weighted::{header, link_of};
 use crate::kind::Kind;
@@ -80,7 +80,7 @@ impl Oracle for MergedFlows {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("difference of their service", "B", 0.3);
+        let mut worst = Measurement::bound("difference of their service", "B", 0.3);
         for trial in trials.each() {
             let mut random = trials.random("merged", trial);
             let (weight, other) = (between(&mut random, 1, 5), between(&mut random, 1, 5));
@@ -93,7 +93,7 @@ impl Oracle for MergedFlows {
             let (_, turn) = shares(kind.name, &[weight]);
             let all = 2 * weight + other;
             let bound = 4 * (weight * other * turn + (weight + other) * longest) + all * longest;
-            worst.at_most(difference(&apart, &merged) * i128::from(all), i128::from(bound), all);
+            worst.require_at_most(difference(&apart, &merged) * i128::from(all), i128::from(bound), all);
         }
         vec![worst.finding(trials.count)]
     }

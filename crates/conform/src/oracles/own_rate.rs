@@ -1,6 +1,6 @@
 //! Lateness of a packet against a server of its child's own rate.
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::weighted::{Offer, Traffic, send};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -35,7 +35,7 @@ impl Oracle for OwnRate {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("later than at its own rate", "us", 0.8);
+        let mut worst = Measurement::bound("later than at its own rate", "us", 0.8);
         for trial in trials.each() {
             let mut random = trials.random("own-rate", trial);
             let load = [0.9, 1.2, 3.0][random.below(3) as usize];
@@ -56,7 +56,7 @@ impl Oracle for OwnRate {
                 let late = i128::from(end * weight) - i128::from(expected);
                 // Rounding of tags adds up to less than a microsecond over a run.
                 let bound = allowed(kind.name, &traffic, offer) + weight;
-                worst.at_most(late, i128::from(bound), weight);
+                worst.require_at_most(late, i128::from(bound), weight);
             }
         }
         vec![worst.finding(trials.count)]

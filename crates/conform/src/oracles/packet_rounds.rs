@@ -3,7 +3,7 @@
 use lockgate_engine::random::Random;
 use lockgate_engine::units::Instant;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::weighted::{header, link};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -13,7 +13,7 @@ pub(super) struct PacketRounds;
 
 /// Measures the range of `N_0 w_1 - N_1 w_0` over all intervals in which children 0 and 1 are backlogged,
 /// while the others come and go.
-fn spread(kind: &str, random: &mut Random, worst: &mut Worst) {
+fn spread(kind: &str, random: &mut Random, worst: &mut Measurement) {
     let count = between(random, 2, 6) as usize;
     let most = if kind == "rr" { 1 } else { 9 };
     let weights: Vec<u64> = (0..count).map(|_| between(random, 1, most)).collect();
@@ -52,7 +52,7 @@ fn spread(kind: &str, random: &mut Random, worst: &mut Worst) {
         }
     }
     worst.fault(link.fault.as_ref());
-    worst.at_most(i128::from(high - low), i128::from(weights[0] * weights[1]), weights[1]);
+    worst.require_at_most(i128::from(high - low), i128::from(weights[0] * weights[1]), weights[1]);
 }
 
 impl Oracle for PacketRounds {
@@ -68,7 +68,7 @@ impl Oracle for PacketRounds {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("difference of two children's packets", "packets", 0.9);
+        let mut worst = Measurement::bound("difference of two children's packets", "packets", 0.9);
         for trial in trials.each() {
             spread(kind.name, &mut trials.random("packet-rounds", trial), &mut worst);
         }

@@ -6,7 +6,7 @@ use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::{Value, json};
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::SLOW;
 use crate::kind::{self, Kind};
@@ -88,7 +88,7 @@ impl Oracle for PieAlone {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::exact("packets of another fate or time", "");
+        let mut worst = Measurement::exact("packets of another fate or time", "");
         let (mut early, mut marked) = (0, 0);
         for trial in trials.each() {
             let mut random = trials.random("pie-alone", trial);
@@ -106,7 +106,7 @@ impl Oracle for PieAlone {
             let (flow, fault) = fates(kind.name, &config, stream(), &traffic);
             worst.fault(fault.as_ref());
             let differ = alone.iter().zip(&flow).filter(|(one, other)| one != other).count();
-            worst.none((differ + alone.len().abs_diff(flow.len())) as u64);
+            worst.require_zero((differ + alone.len().abs_diff(flow.len())) as u64);
             early += alone.iter().filter(|fate| fate.2 == "early").count();
             marked += alone.iter().filter(|fate| fate.2 == "true").count();
         }

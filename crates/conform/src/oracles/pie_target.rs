@@ -4,7 +4,7 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
 use super::pie_update::poisson;
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{SLOW, port};
 use crate::kind::Kind;
@@ -25,8 +25,8 @@ impl Oracle for PieTarget {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut wait = Worst::tolerance("mean wait off the target", "");
-        let mut loss = Worst::tolerance("loss off 1 - 1/load", "");
+        let mut wait = Measurement::tolerance("mean wait off the target", "");
+        let mut loss = Measurement::tolerance("loss off 1 - 1/load", "");
         for (flavour, load, target) in [
             ("rfc", 1.2, 15),
             ("linux", 1.2, 15),
@@ -48,8 +48,8 @@ impl Oracle for PieTarget {
                 let sum: f64 = judged.iter().map(|sent| sent.at.since(sent.packet.sent).as_secs_f64()).sum();
                 let share = link.dropped.len() as f64 / (link.dropped.len() + link.sent.len()) as f64;
                 wait.fault(link.fault.as_ref());
-                wait.near(sum / judged.len() as f64, f64::from(target) * 1e-3, 0.1);
-                loss.real((share - (1.0 - 1.0 / load)).abs(), 0.01);
+                wait.require_near(sum / judged.len() as f64, f64::from(target) * 1e-3, 0.1);
+                loss.require_real((share - (1.0 - 1.0 / load)).abs(), 0.01);
             }
         }
         [wait, loss].map(|worst| worst.finding(trials.count)).into()

@@ -5,7 +5,7 @@ use lockgate_engine::random::Random;
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{SLOW, gauge, packet, port};
 use crate::kind::Kind;
@@ -110,7 +110,7 @@ impl Oracle for PieUpdate {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::tolerance("probability off the RFC's", "");
+        let mut worst = Measurement::tolerance("probability off the RFC's", "");
         for trial in trials.each() {
             let mut link = Link::new(port(kind.name, &json!({})), SLOW);
             let mut theory = Controller {
@@ -127,7 +127,7 @@ impl Oracle for PieUpdate {
                 poisson(&mut link, load, until, &mut random, |link, now| theory.follow(link, now));
                 // Both the last packet and the model have performed all updates up to its arrival.
                 let probability = gauge(&mut link.port, "drop_probability");
-                worst.real((probability - theory.probability).abs(), 1e-9);
+                worst.require_real((probability - theory.probability).abs(), 1e-9);
             }
             worst.fault(link.fault.as_ref());
             worst.require(theory.updates > 3_000, || format!("only {} updates", theory.updates));

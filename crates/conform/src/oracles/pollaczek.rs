@@ -1,7 +1,7 @@
 //! Mean waiting time in an M/G/1 queue.
 
 use super::full_buffer::{FIFO, poisson};
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::simulate::{one_link, simulate};
@@ -45,7 +45,7 @@ impl Oracle for Pollaczek {
             ("off M[2]/D/1", r#""1000B""#, 2, 1.0),
         ];
         let hold = |(index, (what, size, batch, square)): (usize, (&'static str, &str, u32, f64))| {
-            let mut worst = Worst::tolerance(what, "");
+            let mut worst = Measurement::tolerance(what, "");
             for trial in trials.each() {
                 let flow = format!("{}batch = \"{batch}p\"\n", poisson("f", 1250 * batch, size));
                 let text = one_link("3000s", "8mbit", FIFO, &flow);
@@ -53,7 +53,7 @@ impl Oracle for Pollaczek {
                     Ok(recording) => {
                         // The tolerance is a few standard errors of a run of this length.
                         let theory = (0.8 * square + f64::from(batch - 1)) / (2.0 * 0.2);
-                        worst.near(mean_wait_ms(&recording, "q"), theory, 0.05);
+                        worst.require_near(mean_wait_ms(&recording, "q"), theory, 0.05);
                     }
                     Err(why) => worst.fault(Some(&why)),
                 }

@@ -8,7 +8,7 @@ use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::SLOW;
 use crate::kind::{self, Kind};
@@ -34,7 +34,7 @@ fn rank(kind: &str, header: &Header, now: Instant) -> i128 {
 
 /// Counts departures of packets without the smallest rank and, if the buffer is full, drops of packets
 /// without the largest. Returns this count and the number of departures.
-fn inversions(kind: &Kind, limit: u64, random: &mut Random, worst: &mut Worst) -> (u64, u64) {
+fn inversions(kind: &Kind, limit: u64, random: &mut Random, worst: &mut Measurement) -> (u64, u64) {
     let root = kind::build(kind.name, "queue", &json!({ "limit": format!("{limit}p") }), Vec::new());
     let mut link = Link::new(Port::new(root, Random::stream(Seed(1), "port")), SLOW);
     let mut waiting: BTreeSet<(i128, u64)> = BTreeSet::new();
@@ -95,12 +95,12 @@ impl Oracle for RankOrder {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::exact("packets out of order", "");
+        let mut worst = Measurement::exact("packets out of order", "");
         for trial in trials.each() {
             let limit = [1_000_000, 20][trial as usize % 2];
             let mut random = trials.random("rank-order", trial);
             let (inversions, sent) = inversions(kind, limit, &mut random, &mut worst);
-            worst.none(inversions);
+            worst.require_zero(inversions);
             worst.require(sent > 2_000, || format!("only {sent} packets left"));
         }
         vec![worst.finding(trials.count)]

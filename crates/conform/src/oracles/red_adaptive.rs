@@ -3,7 +3,7 @@
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{SLOW, gauge, packet, port};
 use crate::kind::Kind;
@@ -25,7 +25,7 @@ impl Oracle for RedAdaptive {
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
         // Min 20 kB, max 60 kB: 36 to 44 kB, plus an eighth of that for randomness.
-        let mut worst = Worst::tolerance("mean average off the middle", "B");
+        let mut worst = Measurement::tolerance("mean average off the middle", "B");
         for trial in trials.each() {
             let config = json!({
                 "min": "20kB", "max": "60kB", "limit": "1MB", "burst": 40, "probability": "1%", "adaptive": true,
@@ -42,7 +42,7 @@ impl Oracle for RedAdaptive {
                 }
             }
             worst.fault(link.fault.as_ref());
-            worst.real((sum / f64::from(count) - 40_000.0).abs(), 5_000.0);
+            worst.require_real((sum / f64::from(count) - 40_000.0).abs(), 5_000.0);
             let risen = gauge(&mut link.port, "max_probability");
             worst.require(risen > 0.05, || format!("the probability had to rise and is {risen}"));
         }

@@ -6,7 +6,7 @@ use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::units::Instant;
 use serde_json::{Value, json};
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::managed::{gauge, packet, port};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -84,7 +84,7 @@ impl Oracle for RedAverage {
             ("click", "off its law, click", 16.0),
         ];
         let hold = |(flavour, what, allowed): (&str, &'static str, f64)| {
-            let mut worst = Worst::tolerance(what, "B");
+            let mut worst = Measurement::tolerance(what, "B");
             let config = json!({
                 "min": "200kB", "max": "300kB", "limit": "1MB", "burst": 400, "avpkt": "1000B",
             });
@@ -102,7 +102,7 @@ impl Oracle for RedAverage {
                 off = if dropped { f64::INFINITY } else { off.max((average - theory).abs()) };
             });
             worst.fault(pinned.err().as_ref());
-            worst.real(off, allowed);
+            worst.require_real(off, allowed);
             worst.finding(trials.count)
         };
         flavours.into_iter().filter(|(flavour, ..)| has(kind, flavour)).map(hold).collect()

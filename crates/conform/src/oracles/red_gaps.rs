@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::red_average::{flavoured, has, pinned};
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::managed::{gauge, port};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -54,7 +54,7 @@ pub(super) fn once_in_a_thousand(free: f64) -> f64 {
 }
 
 /// Checks the chi-square of the gaps against the uniform law at the 99.9 % quantile.
-fn hold_gaps(gaps: &[u32], drops: u32, range: f64, worst: &mut Worst) {
+fn hold_gaps(gaps: &[u32], drops: u32, range: f64, worst: &mut Measurement) {
     let (mut square, mut cells) = (0.0, 0);
     for (gap, seen) in gaps.iter().enumerate().skip(1) {
         let expected = share(gap, range) * f64::from(drops.saturating_sub(1));
@@ -66,7 +66,7 @@ fn hold_gaps(gaps: &[u32], drops: u32, range: f64, worst: &mut Worst) {
             worst.require(f64::from(*seen) < 0.002 * f64::from(drops), || format!("{seen} gaps of {gap}"));
         }
     }
-    worst.real(square, once_in_a_thousand(f64::from(cells - 1)));
+    worst.require_real(square, once_in_a_thousand(f64::from(cells - 1)));
 }
 
 impl Oracle for RedGaps {
@@ -90,11 +90,11 @@ impl Oracle for RedGaps {
             ("click", 20.0, "chi-square of the gaps, click", "off the share dropped, click"),
         ];
         let hold = |(flavour, range, square, fraction)| {
-            let (mut square, mut fraction) = (Worst::tolerance(square, ""), Worst::tolerance(fraction, ""));
+            let (mut square, mut fraction) = (Measurement::tolerance(square, ""), Measurement::tolerance(fraction, ""));
             match gaps(kind.name, flavour) {
                 Ok((gaps, drops)) => {
                     let mean: f64 = (1..40).map(|gap| gap as f64 * share(gap, range)).sum();
-                    fraction.near(f64::from(drops) / f64::from(COUNT), 1.0 / mean, 0.015);
+                    fraction.require_near(f64::from(drops) / f64::from(COUNT), 1.0 / mean, 0.015);
                     hold_gaps(&gaps, drops, range, &mut square);
                 }
                 Err(why) => square.fault(Some(&why)),

@@ -7,7 +7,7 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
 use super::red_average::{flavoured, has};
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::managed::{gauge, packet, port};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -62,10 +62,10 @@ impl Oracle for RedIdle {
         // w = 1/8; a packet takes 800 us.
         let mut findings = Vec::new();
         if has(kind, "paper") {
-            let mut paper = Worst::tolerance("off what is left, paper", "");
+            let mut paper = Measurement::tolerance("off what is left, paper", "");
             for micros in [0, 1, 400, 800, 8_000, 20_000] {
                 let theory = libm::pow(7.0 / 8.0, micros as f64 / 800.0);
-                paper.near(left_after(kind.name, "paper", micros), theory, 1e-9);
+                paper.require_near(left_after(kind.name, "paper", micros), theory, 1e-9);
             }
             findings.push(paper.finding(trials.count));
         }
@@ -76,10 +76,10 @@ impl Oracle for RedIdle {
             ("linux-2.4", "off what is left, linux-2.4", 9, slope * 15.625),
         ];
         for (flavour, what, cell, slope) in flavours.into_iter().filter(|(flavour, ..)| has(kind, flavour)) {
-            let mut worst = Worst::tolerance(what, "");
+            let mut worst = Measurement::tolerance(what, "");
             for micros in [0, 50, 300, 3_000, 8_191, 8_193, 50_000, 120_000, 900_000] {
                 let left = left_after(kind.name, flavour, micros);
-                worst.real((left - linux(micros, cell, slope)).abs(), 1e-3);
+                worst.require_real((left - linux(micros, cell, slope)).abs(), 1e-3);
             }
             findings.push(worst.finding(trials.count));
         }

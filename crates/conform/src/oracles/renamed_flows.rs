@@ -1,7 +1,7 @@
 //! Renamed flows and reordered children do not change the fate of any packet.
 
-use crate::finding::{Finding, Worst};
-use crate::fixtures::twin::{Arrival, FLOWS, Twin, same, traffic};
+use crate::finding::{Finding, Measurement};
+use crate::fixtures::metamorphic::{Arrival, FLOWS, TrafficRun, require_same, traffic};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
@@ -22,7 +22,7 @@ impl Oracle for RenamedFlows {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::exact("packets of another fate or time", "");
+        let mut worst = Measurement::exact("packets of another fate or time", "");
         for trial in trials.each() {
             let arrivals = traffic(trials, trial);
             let renamed: Vec<_> = arrivals
@@ -33,8 +33,8 @@ impl Oracle for RenamedFlows {
                     ..*arrival
                 })
                 .collect();
-            let twin = Twin::new(kind);
-            same(twin.fates(&arrivals), twin.fates(&renamed), &mut worst);
+            let run = TrafficRun::new(kind);
+            require_same(run.fates(&arrivals), run.fates(&renamed), &mut worst);
         }
         vec![worst.finding(trials.count)]
     }

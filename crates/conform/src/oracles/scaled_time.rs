@@ -4,8 +4,8 @@ use lockgate_engine::units::{Duration, Instant, Rate};
 use lockgate_scenario::reference::{Parameter, reference};
 use serde_json::{Value, json};
 
-use crate::finding::{Finding, Worst};
-use crate::fixtures::twin::{Arrival, Fate, Twin, same, traffic};
+use crate::finding::{Finding, Measurement};
+use crate::fixtures::metamorphic::{Arrival, Fate, TrafficRun, require_same, traffic};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
@@ -63,12 +63,12 @@ impl Oracle for ScaledTime {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::exact("packets of another fate or time", "");
+        let mut worst = Measurement::exact("packets of another fate or time", "");
         let [own, longer] = configs(kind);
         for trial in trials.each() {
             let arrivals = traffic(trials, trial);
-            let twin = Twin { config: own.clone(), ..Twin::new(kind) };
-            let (fates, fault) = twin.fates(&arrivals);
+            let run = TrafficRun { config: own.clone(), ..TrafficRun::new(kind) };
+            let (fates, fault) = run.fates(&arrivals);
             let later = |time: Instant| Instant::ZERO + stretch(time.since(Instant::ZERO));
             let slow: Vec<_> = arrivals
                 .iter()
@@ -79,10 +79,10 @@ impl Oracle for ScaledTime {
                     ..*arrival
                 })
                 .collect();
-            let rate = Rate::from_bits(twin.rate.as_bits() / SCALE);
-            let slow = Twin { config: longer.clone(), rate, ..Twin::new(kind) }.fates(&slow);
+            let rate = Rate::from_bits(run.rate.as_bits() / SCALE);
+            let slow = TrafficRun { config: longer.clone(), rate, ..TrafficRun::new(kind) }.fates(&slow);
             let expected = fates.into_iter().map(|fate| Fate { at: later(fate.at), ..fate }).collect();
-            same((expected, fault), slow, &mut worst);
+            require_same((expected, fault), slow, &mut worst);
         }
         vec![worst.finding(trials.count)]
     }

@@ -4,7 +4,7 @@ use lockgate_engine::random::Random;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::forest::header;
 use crate::fixtures::service::{BYTE, Curve, Served, admit, curve, forest};
 use crate::fixtures::weighted::RATE;
@@ -49,7 +49,7 @@ impl Oracle for ServiceDeadlines {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("lateness against the deadline", "us", 0.8);
+        let mut worst = Measurement::bound("lateness against the deadline", "us", 0.8);
         for trial in trials.each() {
             let mut random = trials.random("service-deadlines", trial);
             let mut forest = forest(&mut random);
@@ -75,7 +75,7 @@ impl Oracle for ServiceDeadlines {
                     let end = sent.at + RATE.time_for(sent.packet.bytes());
                     let late = i128::from(end.as_picos()) - leaf.deadline(leaf.work).cast_signed();
                     let allowed = RATE.time_for(Bytes(LARGEST)) + Duration::from_picos(ROUNDING);
-                    worst.at_most(late, i128::from(allowed.as_picos()), 1_000_000);
+                    worst.require_at_most(late, i128::from(allowed.as_picos()), 1_000_000);
                 }
                 if offers == 700 {
                     break;

@@ -4,7 +4,7 @@ use lockgate_engine::packet::Header;
 use lockgate_engine::units::Instant;
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::weighted::link_of;
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -44,8 +44,8 @@ impl Oracle for ShortBytes {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut wrong = Worst::exact("bytes taken for what they are not", "");
-        let mut most = Worst::bound("longest short part", "B", 0.99);
+        let mut wrong = Measurement::exact("bytes taken for what they are not", "");
+        let mut most = Measurement::bound("longest short part", "B", 0.99);
         for trial in trials.each() {
             let mut random = trials.random("short-bytes", trial);
             // Initial number as senders choose it: ten random bits above, ten below.
@@ -59,8 +59,8 @@ impl Oracle for ShortBytes {
             let are_long = [short, inside, round - 1, round + (1 << 14)];
             let errors = are_short.into_iter().filter(|byte| !at(*byte)).count()
                 + are_long.into_iter().filter(|byte| at(*byte)).count();
-            wrong.none(errors as u64);
-            most.at_most(i128::from(short), 16_383, 1);
+            wrong.require_zero(errors as u64);
+            most.require_at_most(i128::from(short), 16_383, 1);
         }
         [wrong, most].map(|worst| worst.finding(trials.count)).into()
     }

@@ -4,7 +4,7 @@ use lockgate_engine::packet::{FlowId, Header};
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::weighted::link_of;
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -26,7 +26,7 @@ impl Oracle for ShortWaits {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("later than without long packets", "us", 0.9);
+        let mut worst = Measurement::bound("later than without long packets", "us", 0.9);
         // By bytes with a threshold of one, the first packet of each flow is short and the second long.
         let config = json!({ "by": "bytes", "threshold": "1B" });
         for trial in trials.each() {
@@ -54,7 +54,7 @@ impl Oracle for ShortWaits {
             for sent in link.sent.iter().filter(|sent| sent.packet.payload == 0) {
                 let end = sent.at.as_picos() / 1_000_000 + u64::from(sent.packet.length);
                 let late = i128::from(end) - i128::from(through[sent.packet.flow.0 as usize]);
-                worst.at_most(late, 1514, 1);
+                worst.require_at_most(late, 1514, 1);
             }
         }
         vec![worst.finding(trials.count)]

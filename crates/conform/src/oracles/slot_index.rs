@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::fair_index::hold_child;
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::weighted::{Sent, Traffic, link_of, send_through};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -33,7 +33,7 @@ fn time_index(traffic: &Traffic, child: usize) -> i128 {
 
 /// Checks the delay of each packet of `child` against the backlog of the child on arrival at rate `C w/W`,
 /// plus the index.
-fn hold_times(traffic: &Traffic, ends: &[u64], child: usize, worst: &mut Worst) {
+fn hold_times(traffic: &Traffic, ends: &[u64], child: usize, worst: &mut Measurement) {
     let (weight, sum) = (i128::from(traffic.weights[child]), i128::from(traffic.sum()));
     let bound = time_index(traffic, child);
     let own: Vec<usize> =
@@ -44,7 +44,7 @@ fn hold_times(traffic: &Traffic, ends: &[u64], child: usize, worst: &mut Worst) 
         let waits = ahead.chain([offer]).map(|before| i128::from(traffic.offers[*before].length));
         let late = i128::from(ends[*offer] - at) * weight - waits.sum::<i128>() * sum;
         // The bound was rounded down by less than a byte.
-        worst.at_most(late, (bound + 1) * weight, traffic.weights[child]);
+        worst.require_at_most(late, (bound + 1) * weight, traffic.weights[child]);
     }
 }
 
@@ -61,8 +61,8 @@ impl Oracle for SlotIndex {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut behind = Worst::bound("behind its share", "B", 0.4);
-        let mut late = Worst::bound("later than its own backlog", "us", 0.4);
+        let mut behind = Measurement::bound("behind its share", "B", 0.4);
+        let mut late = Measurement::bound("later than its own backlog", "us", 0.4);
         for trial in trials.each() {
             let mut random = trials.random("slot-index", trial);
             let load = [0.9, 1.2, 3.0][random.below(3) as usize];

@@ -4,7 +4,7 @@ use lockgate_engine::classify::NoHeaders;
 use lockgate_engine::units::Instant;
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::weighted::{header, link_of};
 use crate::kind::{self, Kind};
 use crate::oracle::Oracle;
@@ -25,7 +25,7 @@ impl Oracle for SmallerQuantum {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("difference of two children's service", "B", 0.4);
+        let mut worst = Measurement::bound("difference of two children's service", "B", 0.4);
         let shares = |quanta: [u64; 2]| quanta.map(|quantum| json!({ "quantum": format!("{quantum}B") }));
         for trial in trials.each() {
             let mut random = trials.random("smaller-quantum", trial);
@@ -53,7 +53,7 @@ impl Oracle for SmallerQuantum {
                 (low, high) = (low.min(difference), high.max(difference));
             }
             worst.fault(link.fault.as_ref());
-            worst.at_most(high - low, 3 * 1514, 1);
+            worst.require_at_most(high - low, 3 * 1514, 1);
         }
         vec![worst.finding(trials.count)]
     }

@@ -4,7 +4,7 @@ use lockgate_engine::packet::FlowId;
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{SLOW, packet, port};
 use crate::kind::Kind;
@@ -26,7 +26,7 @@ impl Oracle for SparseFlow {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("wait of a sparse flow's packet", "us", 0.9);
+        let mut worst = Measurement::bound("wait of a sparse flow's packet", "us", 0.9);
         for trial in trials.each() {
             let mut random = trials.random("sparse", trial);
             let bulk = between(&mut random, 1, 8) as u32;
@@ -54,7 +54,7 @@ impl Oracle for SparseFlow {
                     left = link.sent[from..].iter().find(own).map(|sent| sent.at);
                 }
                 let waited = left.map_or(u64::MAX, |at| at.since(now).as_picos());
-                worst.at_most(i128::from(waited), 1514 * 1_000_000, 1_000_000);
+                worst.require_at_most(i128::from(waited), 1514 * 1_000_000, 1_000_000);
             }
             worst.fault(link.fault.as_ref());
             worst.require(!link.port.is_empty(), || "the others are not always there".to_owned());

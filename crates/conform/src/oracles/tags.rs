@@ -1,6 +1,6 @@
 //! Fair queueing by tags: the difference in service of two backlogged children.
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::spread::{Shares, spread};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -22,7 +22,7 @@ impl Oracle for Tags {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("difference of two children's service", "B", 0.9);
+        let mut worst = Measurement::bound("difference of two children's service", "B", 0.9);
         for trial in trials.each() {
             let mut random = trials.random("tags", trial);
             let count = between(&mut random, 2, 6) as usize;

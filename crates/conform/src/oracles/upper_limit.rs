@@ -3,7 +3,7 @@
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::forest::{Forest, header};
 use crate::fixtures::link::Link;
 use crate::fixtures::service::{BYTE, Curve, Served, forest};
@@ -50,7 +50,7 @@ impl<'a> Book<'a> {
     }
 
     /// Records packets sent since the last call, and checks them against the limits.
-    fn read(&mut self, link: &Link, worst: &mut Worst) {
+    fn read(&mut self, link: &Link, worst: &mut Measurement) {
         for sent in &link.sent[self.seen..] {
             for class in self.forest.above(sent.packet.flow.0 as usize) {
                 self.waiting[class] -= 1;
@@ -62,7 +62,7 @@ impl<'a> Book<'a> {
                     // The intersection of an old curve and a new one is rounded up to a picosecond each
                     // time.
                     let rounding = self.begins[class].len() as u128 * u128::from(limit.m1);
-                    worst.at_most(over, (u128::from(LARGEST) * BYTE + rounding).cast_signed(), BYTE as u64);
+                    worst.require_at_most(over, (u128::from(LARGEST) * BYTE + rounding).cast_signed(), BYTE as u64);
                 }
             }
         }
@@ -82,7 +82,7 @@ impl Oracle for UpperLimit {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("work over the limit", "B", 0.95);
+        let mut worst = Measurement::bound("work over the limit", "B", 0.95);
         for trial in trials.each() {
             let mut random = trials.random("upper-limit", trial);
             let mut forest = forest(&mut random);

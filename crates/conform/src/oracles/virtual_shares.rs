@@ -3,7 +3,7 @@
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::finding::{Finding, Worst};
+use crate::finding::{Finding, Measurement};
 use crate::fixtures::forest::saturate;
 use crate::fixtures::service::{BYTE, Served, forest};
 use crate::fixtures::weighted::RATE;
@@ -28,7 +28,7 @@ impl Oracle for VirtualShares {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::bound("difference of two siblings' service by their rates", "", 0.95);
+        let mut worst = Measurement::bound("difference of two siblings' service by their rates", "", 0.95);
         for trial in trials.each() {
             let mut random = trials.random("virtual-shares", trial);
             let forest = forest(&mut random);
@@ -55,7 +55,7 @@ impl Oracle for VirtualShares {
                         // Virtual times are whole picoseconds, each rounded up.
                         let bound =
                             LARGEST * BYTE * rate(class).max(rate(other)) + 2 * rate(class) * rate(other);
-                        worst.share(ours.abs_diff(theirs).cast_signed(), bound.cast_signed());
+                        worst.require_share(ours.abs_diff(theirs).cast_signed(), bound.cast_signed());
                     }
                 }
             }

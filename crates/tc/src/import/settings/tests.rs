@@ -5,7 +5,7 @@ use lockgate_scenario::reference::reference;
 use super::*;
 use crate::import::toml::parameters_text;
 use crate::language::LANGUAGES;
-use crate::value::Takes;
+use crate::value::ValueType;
 
 fn translated(words: &str) -> Result<(String, Vec<String>), String> {
     let text = format!("qdisc add dev sl0 root {words}");
@@ -71,20 +71,20 @@ fn settings_left_out_are_listed() {
 }
 
 /// Returns true if values of this type are accepted by a parameter, whose type is in words.
-fn is_accepted(takes: Takes, parameter: &str) -> bool {
+fn is_accepted(takes: ValueType, parameter: &str) -> bool {
     let words: &[&str] = match takes {
-        Takes::Flag | Takes::Switch => &["true | false"],
-        Takes::Rate => &["rate"],
-        Takes::Size => &["size", "limit"],
-        Takes::Offset => &["size, also below zero"],
-        Takes::Time | Takes::Seconds => &["duration", "threshold"],
-        Takes::Packets => &["limit", "number of packets"],
-        Takes::Number => &["whole number"],
-        Takes::Real => &["probability", "number"],
-        Takes::Percent => &["probability"],
-        Takes::Sizes => &["list of size"],
-        Takes::Curve => &["rate | table"],
-        Takes::Choice(_) | Takes::Numbers | Takes::Minor => &[],
+        ValueType::Flag | ValueType::Switch => &["true | false"],
+        ValueType::Rate => &["rate"],
+        ValueType::Size => &["size", "limit"],
+        ValueType::Offset => &["size, also below zero"],
+        ValueType::Time | ValueType::Seconds => &["duration", "threshold"],
+        ValueType::Packets => &["limit", "number of packets"],
+        ValueType::Number => &["whole number"],
+        ValueType::Real => &["probability", "number"],
+        ValueType::Percent => &["probability"],
+        ValueType::Sizes => &["list of size"],
+        ValueType::Curve => &["rate | table"],
+        ValueType::Choice(_) | ValueType::Numbers | ValueType::Minor => &[],
     };
     words.contains(&parameter)
 }
@@ -100,11 +100,11 @@ fn settings_and_parameters_have_the_same_types() {
                 let Some(parameter) = parameters.iter().find(|parameter| parameter.name == word.name) else {
                     continue;
                 };
-                let is_accepted = is_accepted(word.takes, &parameter.takes);
+                let is_accepted = is_accepted(word.value_type, &parameter.takes);
                 assert!(
                     is_accepted,
                     "{} {}: {:?} and {}",
-                    language.name, word.name, word.takes, parameter.takes
+                    language.name, word.name, word.value_type, parameter.takes
                 );
             }
         }
