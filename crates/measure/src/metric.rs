@@ -14,7 +14,7 @@ mod members;
 mod statistic;
 
 pub use address::{Address, MetricError, Names, Subject, check_path};
-pub use members::{Over, is_pattern, matches, more_is_better};
+pub use members::{MemberStatistic, is_pattern, matches, more_is_better};
 pub use statistic::Statistic;
 
 use schemars::JsonSchema;
@@ -60,8 +60,10 @@ impl Unit {
 /// The kind of object that a metric describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[cfg_attr(feature = "typescript", ts(rename = "About"))]
+#[schemars(rename = "About")]
 #[serde(rename_all = "lowercase")]
-pub enum About {
+pub enum SubjectKind {
     /// The whole run.
     Run,
     /// A flow.
@@ -80,7 +82,7 @@ pub struct Metric {
     /// Name in addresses.
     pub name: &'static str,
     /// Kind of object that it describes.
-    pub about: About,
+    pub about: SubjectKind,
     /// Definition.
     pub definition: &'static str,
     /// Source of the definition; empty if it needs none.
@@ -139,7 +141,7 @@ impl Metric {
 
 const fn value(
     name: &'static str,
-    about: About,
+    about: SubjectKind,
     unit: Unit,
     source: &'static str,
     definition: &'static str,
@@ -147,11 +149,16 @@ const fn value(
     Metric { name, about, definition, source, unit, distribution: false }
 }
 
-const fn delay(name: &'static str, about: About, source: &'static str, definition: &'static str) -> Metric {
+const fn delay(
+    name: &'static str,
+    about: SubjectKind,
+    source: &'static str,
+    definition: &'static str,
+) -> Metric {
     Metric { name, about, definition, source, unit: Unit::Seconds, distribution: true }
 }
 
-use About::{Flow, Group, Port, Queue, Run};
+use SubjectKind::{Flow, Group, Port, Queue, Run};
 use Unit::{BitsPerSecond, Bytes, Number, Packets, Ratio, Seconds};
 
 /// Source of the reference completion times.

@@ -135,7 +135,7 @@ pub struct Definition {
     /// The metric's name.
     pub name: &'static str,
     /// Kind of object that it describes: `run`, `flow`, `group`, `port` or `queue`.
-    pub about: crate::metric::About,
+    pub about: crate::metric::SubjectKind,
     /// Definition.
     pub text: &'static str,
     /// Source of the definition; may be empty.

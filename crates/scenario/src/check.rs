@@ -37,17 +37,17 @@ use crate::expand::Groups;
 use crate::file::SECTIONS;
 use crate::files::Files;
 use crate::nearest::{nearest, suggest};
-use crate::table_reader::{Place, TableKeysCache, read_table, shorten, unknown_keys};
+use crate::table_reader::{TableKeysCache, TableLocation, read_table, shorten, unknown_keys};
 
 /// Caches of table keys and files, which changes of the same scenario use as well. A copy is cheap.
 #[derive(Clone)]
-pub(crate) struct Kept {
+pub(crate) struct ReadCache {
     table_keys: TableKeysCache,
     loaded: BTreeMap<String, Result<Arc<[u8]>, String>>,
     captures: Captures,
 }
 
-impl Kept {
+impl ReadCache {
     fn within(memory: u64) -> Self {
         Self {
             table_keys: TableKeysCache::default(),
@@ -57,7 +57,7 @@ impl Kept {
     }
 }
 
-impl Default for Kept {
+impl Default for ReadCache {
     fn default() -> Self {
         Self::within(0)
     }
@@ -67,7 +67,7 @@ impl Default for Kept {
 pub(crate) struct Checker<'c> {
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
-    pub(crate) kept: Kept,
+    pub(crate) cache: ReadCache,
     /// Groups of the file, expanded before it is checked.
     pub(crate) groups: Groups,
     files: &'c dyn Files,
@@ -104,8 +104,8 @@ struct Entry<'a, 'i> {
 }
 
 impl<'i> Entry<'_, 'i> {
-    fn place(&self) -> Place<'_, 'i> {
-        Place { what: &self.what, table: self.table, header: &self.header }
+    fn place(&self) -> TableLocation<'_, 'i> {
+        TableLocation { what: &self.what, table: self.table, header: &self.header }
     }
 }
 
@@ -115,7 +115,7 @@ impl<'c> Checker<'c> {
         Self {
             problems: Vec::new(),
             warnings: Vec::new(),
-            kept: Kept::within(memory),
+            cache: ReadCache::within(memory),
             groups: Groups::default(),
             files,
             set,
@@ -135,27 +135,27 @@ impl<'c> Checker<'c> {
 
     /// Reads a table that has the keys of `T` and no others. Notes each wrong value and reads the table as
     /// if it were absent.
-    fn whole<T: DeserializeOwned + JsonSchema>(&mut self, place: Place<'_, '_>) -> Option<T> {
-        let keys = self.kept.table_keys.of::<T>();
+    fn whole<T: DeserializeOwned + JsonSchema>(&mut self, place: TableLocation<'_, '_>) -> Option<T> {
+        let keys = self.cache.table_keys.of::<T>();
         unknown_keys(place, &[&keys], &[], &mut self.problems);
         read_table(place, &keys, &mut self.problems)
     }
 
     /// Returns the content of the file at `path`; cached, errors too.
     fn bytes_of(&mut self, path: &str) -> Result<Arc<[u8]>, String> {
-        if let Some(known) = self.kept.loaded.get(path) {
+        if let Some(known) = self.cache.loaded.get(path) {
             return known.clone();
         }
         let loaded = self.files.load(path).and_then(|bytes| self.keep(bytes));
-        self.kept.loaded.insert(path.to_owned(), loaded.clone());
+        self.cache.loaded.insert(path.to_owned(), loaded.clone());
         loaded
     }
 
     /// Subtracts the size of a file from the memory left, or refuses it.
     fn keep(&mut self, bytes: Arc<[u8]>) -> Result<Arc<[u8]>, String> {
-        match self.kept.captures.room.checked_sub(bytes.len() as u64) {
+        match self.cache.captures.room.checked_sub(bytes.len() as u64) {
             Some(room) => {
-                self.kept.captures.room = room;
+                self.cache.captures.room = room;
                 Ok(bytes)
             }
             None => Err(format!(
@@ -167,12 +167,12 @@ impl<'c> Checker<'c> {
 
     /// Loads the files that a flow's traffic names.
     fn files_of(&mut self, config: &TrafficConfig) -> Result<LoadedFiles, Vec<Invalid>> {
-        let room = self.kept.captures.room;
-        let mut captures = core::mem::replace(&mut self.kept.captures, Captures::within(room));
+        let room = self.cache.captures.room;
+        let mut captures = core::mem::replace(&mut self.cache.captures, Captures::within(room));
         let loaded = config.load_files(&mut |path| self.bytes_of(path), &mut captures);
-        // Subtracts the size of the files themselves, loaded while `self.kept.captures` was replaced.
-        captures.room = captures.room.saturating_sub(room - self.kept.captures.room);
-        self.kept.captures = captures;
+        // Subtracts the size of the files themselves, loaded while `self.cache.captures` was replaced.
+        captures.room = captures.room.saturating_sub(room - self.cache.captures.room);
+        self.cache.captures = captures;
         loaded
     }
 
@@ -296,9 +296,9 @@ impl<'c> Checker<'c> {
     }
 
     /// Returns the caches for changes, without the errors of files, which may exist later.
-    pub(crate) fn take_kept(&mut self) -> Kept {
-        let mut kept = core::mem::take(&mut self.kept);
-        kept.loaded.retain(|_, loaded| loaded.is_ok());
-        kept
+    pub(crate) fn take_cache(&mut self) -> ReadCache {
+        let mut cache = core::mem::take(&mut self.cache);
+        cache.loaded.retain(|_, loaded| loaded.is_ok());
+        cache
     }
 }

@@ -115,7 +115,7 @@ impl TableKeysCache {
 
 /// A table in the text: its name, and its position.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a, 'i> {
+pub(crate) struct TableLocation<'a, 'i> {
     /// Name, such as `link.wan`, or `match` for a nameless one.
     pub(crate) what: &'a str,
     pub(crate) table: &'a DeTable<'i>,
@@ -123,7 +123,7 @@ pub(crate) struct Place<'a, 'i> {
     pub(crate) header: &'a Span,
 }
 
-impl<'a, 'i> Place<'a, 'i> {
+impl<'a, 'i> TableLocation<'a, 'i> {
     /// Returns the position of the value of `key`; the header if it is absent.
     pub(crate) fn value(&self, key: &str) -> Span {
         self.table.get(key).map_or_else(|| self.header.clone(), Spanned::span)
@@ -177,7 +177,7 @@ impl<'a, 'i> Place<'a, 'i> {
 
 /// Notes every key that none of `types` has, with the nearest one. `extra`: keys read elsewhere.
 pub(crate) fn unknown_keys(
-    place: Place<'_, '_>,
+    place: TableLocation<'_, '_>,
     types: &[&TableKeys],
     extra: &[&str],
     problems: &mut Vec<Problem>,
@@ -217,7 +217,7 @@ pub(crate) fn shorten(text: &str) -> String {
 
 /// Reads the keys of `place` that belong to `T`; if one is wrong, notes the problem and returns `None`.
 pub(crate) fn read_valid_table<T: DeserializeOwned>(
-    place: Place<'_, '_>,
+    place: TableLocation<'_, '_>,
     known: &TableKeys,
     problems: &mut Vec<Problem>,
 ) -> Option<T> {
@@ -228,7 +228,7 @@ pub(crate) fn read_valid_table<T: DeserializeOwned>(
 /// Reads the keys of `place` that belong to `T`, noting every problem. Reads a wrong value as absent, so
 /// that the rest is checked too; returns `None` if a required value is wrong.
 pub(crate) fn read_table<T: DeserializeOwned>(
-    place: Place<'_, '_>,
+    place: TableLocation<'_, '_>,
     known: &TableKeys,
     problems: &mut Vec<Problem>,
 ) -> Option<T> {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use lockgate_engine::units::Instant;
 
-use crate::check::Kept;
+use crate::check::ReadCache;
 use crate::check::changes::{Base, Entry, State};
 use crate::path::Override;
 
@@ -33,7 +33,7 @@ pub(crate) struct Timeline {
     entries: Vec<Arc<Entry>>,
     /// States before entries, by the index of the entry, rising.
     states: VecDeque<(usize, State)>,
-    kept: Kept,
+    cache: ReadCache,
     /// Queues built again for changes that were added; a measure of the work.
     pub(crate) built: u64,
 }
@@ -45,7 +45,7 @@ impl fmt::Debug for Timeline {
 }
 
 impl Timeline {
-    pub(crate) fn new(base: Base, text: &str, entries: Vec<Entry>, kept: Kept) -> Self {
+    pub(crate) fn new(base: Base, text: &str, entries: Vec<Entry>, cache: ReadCache) -> Self {
         let file = crate::path::extensible(text);
         let shared: Arc<str> = text.into();
         Self {
@@ -57,7 +57,7 @@ impl Timeline {
             length: text.trim_end().len() + 1,
             entries: entries.into_iter().map(Arc::new).collect(),
             states: VecDeque::from([(0, State::default())]),
-            kept,
+            cache,
             built: 0,
         }
     }

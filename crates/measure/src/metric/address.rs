@@ -4,7 +4,7 @@ use core::fmt;
 
 use lockgate_engine::port_name;
 
-use super::{About, METRICS, Metric, Over, Statistic, Unit, is_pattern, matches};
+use super::{METRICS, MemberStatistic, Metric, Statistic, SubjectKind, Unit, is_pattern, matches};
 use crate::group::group_of;
 
 /// The object that an address refers to.
@@ -33,13 +33,13 @@ impl Subject {
         }
     }
 
-    fn about(&self) -> About {
+    fn kind(&self) -> SubjectKind {
         match self {
-            Self::Run => About::Run,
-            Self::Flow(_) => About::Flow,
-            Self::Group(_) | Self::Bin(..) => About::Group,
-            Self::Port(_) => About::Port,
-            Self::Queue(..) => About::Queue,
+            Self::Run => SubjectKind::Run,
+            Self::Flow(_) => SubjectKind::Flow,
+            Self::Group(_) | Self::Bin(..) => SubjectKind::Group,
+            Self::Port(_) => SubjectKind::Port,
+            Self::Queue(..) => SubjectKind::Queue,
         }
     }
 }
@@ -55,7 +55,7 @@ pub struct Address {
     pub statistic: Option<Statistic>,
     /// Statistic over several flows or queues, if the name of the subject stands for them and the address
     /// gives one.
-    pub over: Option<Over>,
+    pub member_statistic: Option<MemberStatistic>,
 }
 
 /// Names of the flows and ports of a run.
@@ -125,7 +125,8 @@ impl Address {
             // Metrics of the members, unless the group itself has one of this name.
             ["group", group, rest @ ..]
                 if rest.first().is_some_and(|name| {
-                    metric_of(About::Group, name).is_none() && metric_of(About::Flow, name).is_some()
+                    metric_of(SubjectKind::Group, name).is_none()
+                        && metric_of(SubjectKind::Flow, name).is_some()
                 }) =>
             {
                 (Subject::Flow(format!("{group}/*")), rest)
@@ -137,7 +138,7 @@ impl Address {
             ["port", port, rest @ ..] => (Subject::Port(port_name::canonical(port).into()), rest),
             rest => (Subject::Run, rest),
         };
-        let about = subject.about();
+        let about = subject.kind();
         let [name, rest @ ..] = rest else {
             return Err(unknown(path, format!("it ends before a metric: {}", allowed(about)), None));
         };
@@ -148,7 +149,7 @@ impl Address {
         };
         let (rest, over) = match rest.split_last() {
             Some((last, rest)) if subject.is_many() && rest.len() == usize::from(metric.distribution) => {
-                let over = Over::parse(last);
+                let over = MemberStatistic::parse(last);
                 let why = format!("`{last}` is no statistic over several: worst, best, mean, p95, sum");
                 (rest, Some(over.ok_or_else(|| unknown(path, why, None))?))
             }
@@ -159,7 +160,7 @@ impl Address {
             return Err(unknown(path, why, Some(format!("{path}.worst"))));
         }
         let statistic = statistic(path, metric, rest)?;
-        Ok(Self { subject, metric, statistic, over })
+        Ok(Self { subject, metric, statistic, member_statistic: over })
     }
 
     /// Returns true if it is of several flows or queues.
@@ -173,7 +174,7 @@ impl Address {
     }
 }
 
-fn metric_of(about: About, name: &str) -> Option<&'static Metric> {
+fn metric_of(about: SubjectKind, name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.about == about && metric.name == name)
 }
 
@@ -244,12 +245,14 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.subject {
             Subject::Run => {}
-            Subject::Flow(flow) => match flow.strip_suffix("/*").filter(|_| self.over.is_some()) {
-                Some(group) if metric_of(About::Group, self.metric.name).is_none() => {
-                    write!(f, "group.{}.", Segment(group))?;
+            Subject::Flow(flow) => {
+                match flow.strip_suffix("/*").filter(|_| self.member_statistic.is_some()) {
+                    Some(group) if metric_of(SubjectKind::Group, self.metric.name).is_none() => {
+                        write!(f, "group.{}.", Segment(group))?;
+                    }
+                    _ => write!(f, "flow.{}.", Segment(flow))?,
                 }
-                _ => write!(f, "flow.{}.", Segment(flow))?,
-            },
+            }
             Subject::Group(group) => write!(f, "group.{}.", Segment(group))?,
             Subject::Bin(group, number) => write!(f, "group.{}.bin.{number}.", Segment(group))?,
             Subject::Port(port) => write!(f, "port.{}.", Segment(port))?,
@@ -257,7 +260,7 @@ impl fmt::Display for Address {
         }
         f.write_str(self.metric.name)?;
         self.statistic.map_or(Ok(()), |statistic| write!(f, ".{}", statistic.name()))?;
-        self.over.map_or(Ok(()), |over| write!(f, ".{}", over.name()))
+        self.member_statistic.map_or(Ok(()), |over| write!(f, ".{}", over.name()))
     }
 }
 
@@ -295,19 +298,19 @@ fn segments(path: &str) -> Result<Vec<String>, String> {
     Ok(segments)
 }
 
-fn allowed(about: About) -> String {
+fn allowed(about: SubjectKind) -> String {
     let names: Vec<&str> =
         METRICS.iter().filter(|metric| metric.about == about).map(|metric| metric.name).collect();
     match about {
-        About::Run => {
+        SubjectKind::Run => {
             format!(
                 "{}, flow.<name>.…, group.<name>.…, port.<name>.…, port.<name>.queue.<name>.…",
                 names.join(", ")
             )
         }
-        About::Port => format!("{}, queue.<name>.…", names.join(", ")),
-        About::Group => format!("{}, bin.<number>.…", names.join(", ")),
-        About::Flow | About::Queue => names.join(", "),
+        SubjectKind::Port => format!("{}, queue.<name>.…", names.join(", ")),
+        SubjectKind::Group => format!("{}, bin.<number>.…", names.join(", ")),
+        SubjectKind::Flow | SubjectKind::Queue => names.join(", "),
     }
 }
 
@@ -407,7 +410,7 @@ mod tests {
             ("group.call.loss.sum", 6.0),
         ] {
             let address = Address::parse(path).expect("an address");
-            let over = address.over.expect("a statistic over members");
+            let over = address.member_statistic.expect("a statistic over members");
             assert_eq!(over.of(address.metric, vec![2.0, 3.0, 1.0]), Some(expected), "{path}");
             assert_eq!(address.to_string(), path);
         }

@@ -11,25 +11,25 @@ use crate::group::group_of;
 
 /// A statistic over the values of several flows or queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
+pub enum MemberStatistic {
     /// The worst value: the largest delay or loss, the smallest throughput or rating.
     Worst,
     /// The best value.
     Best,
     /// A statistic of the values, whatever is better.
-    Of(Statistic),
+    Plain(Statistic),
     /// The sum.
     Sum,
 }
 
-impl Over {
+impl MemberStatistic {
     /// Every statistic, by its name in addresses.
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "worst" => Some(Self::Worst),
             "best" => Some(Self::Best),
             "sum" => Some(Self::Sum),
-            name => Statistic::ALL.iter().find(|(_, known)| *known == name).map(|(of, _)| Self::Of(*of)),
+            name => Statistic::ALL.iter().find(|(_, known)| *known == name).map(|(of, _)| Self::Plain(*of)),
         }
     }
 
@@ -39,7 +39,7 @@ impl Over {
             Self::Worst => "worst",
             Self::Best => "best",
             Self::Sum => "sum",
-            Self::Of(statistic) => statistic.name(),
+            Self::Plain(statistic) => statistic.name(),
         }
     }
 
@@ -67,7 +67,7 @@ impl Over {
                 }
             }
             Self::Sum => mean * count,
-            Self::Of(statistic) => match statistic {
+            Self::Plain(statistic) => match statistic {
                 Statistic::Min => first,
                 Statistic::Max => last,
                 Statistic::Mean => mean,

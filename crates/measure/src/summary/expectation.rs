@@ -259,7 +259,7 @@ impl Summary {
     fn expect_of_many(&mut self, address: &Address, expected: &Expected) {
         let runs = || core::iter::once(&*self).chain(&self.repetitions);
         let of_run = |run: &Self| -> (Option<f64>, Option<MembersHeld>) {
-            if address.over.is_some() {
+            if address.member_statistic.is_some() {
                 return (run.value(address), None);
             }
             let values: Vec<Option<f64>> = run.values(address).into_iter().map(|(_, value)| value).collect();

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{QueueSummary, Summary};
-use crate::metric::{Address, Over, Statistic, more_is_better};
+use crate::metric::{Address, MemberStatistic, Statistic, more_is_better};
 use crate::recording::{Detail, family_of};
 
 /// Number of members of a group that are kept: the worst.
@@ -70,7 +70,7 @@ impl Summary {
         // The first of equal ones.
         let (worst_member, worst) = *found.iter().rev().max_by(by_badness)?;
         let numbers = || found.iter().map(|(_, value)| *value).collect();
-        let over = |statistic| Over::Of(statistic).of(address.metric, numbers());
+        let over = |statistic| MemberStatistic::Plain(statistic).of(address.metric, numbers());
         Some(MembersSummary {
             count: found.len() as u64,
             mean: over(Statistic::Mean)?,

@@ -2,7 +2,8 @@
 
 use super::{Distribution, FlowSummary, GroupSummary, PortSummary, QueueSummary, Summary};
 use crate::metric::{
-    About, Address, METRICS, MetricError, Names, Over, Statistic, Subject, check_path, matches,
+    Address, METRICS, MemberStatistic, MetricError, Names, Statistic, Subject, SubjectKind, check_path,
+    matches,
 };
 use crate::summary::FilesSummary;
 
@@ -31,7 +32,7 @@ impl Summary {
     pub fn value(&self, address: &Address) -> Option<f64> {
         if address.is_many() {
             let values = self.values(address).into_iter().filter_map(|(_, value)| value).collect();
-            return address.over.unwrap_or(Over::Worst).of(address.metric, values);
+            return address.member_statistic.unwrap_or(MemberStatistic::Worst).of(address.metric, values);
         }
         let name = address.metric.name;
         let found = match &address.subject {
@@ -76,26 +77,34 @@ impl Summary {
 
     /// Returns the address of every value that this summary can have, observed or not.
     pub fn addresses(&self) -> Vec<Address> {
-        let mut subjects = vec![(About::Run, Subject::Run)];
+        let mut subjects = vec![(SubjectKind::Run, Subject::Run)];
         let shown = |name: &&String| !self.detail.is_brief(name);
-        subjects
-            .extend(self.flows.keys().filter(shown).map(|flow| (About::Flow, Subject::Flow(flow.clone()))));
+        subjects.extend(
+            self.flows.keys().filter(shown).map(|flow| (SubjectKind::Flow, Subject::Flow(flow.clone()))),
+        );
         for (name, group) in &self.groups {
-            subjects.push((About::Group, Subject::Group(name.clone())));
+            subjects.push((SubjectKind::Group, Subject::Group(name.clone())));
             let bins = group.bins.iter();
-            subjects.extend(bins.map(|bin| (About::Group, Subject::Bin(name.clone(), bin.number))));
+            subjects.extend(bins.map(|bin| (SubjectKind::Group, Subject::Bin(name.clone(), bin.number))));
         }
         let is_shown = |port: &str| !port.split([':', '@']).any(|name| self.detail.is_brief(name));
         for (name, port) in self.ports.iter().filter(|(name, _)| is_shown(name)) {
-            subjects.push((About::Port, Subject::Port(name.clone())));
+            subjects.push((SubjectKind::Port, Subject::Port(name.clone())));
             let queues = port.queues.keys().filter(shown);
-            subjects.extend(queues.map(|queue| (About::Queue, Subject::Queue(name.clone(), queue.clone()))));
+            subjects.extend(
+                queues.map(|queue| (SubjectKind::Queue, Subject::Queue(name.clone(), queue.clone()))),
+            );
         }
         let mut addresses = Vec::new();
         for (about, subject) in subjects {
             for metric in METRICS.iter().filter(|metric| metric.about == about) {
                 let mut add = |statistic| {
-                    addresses.push(Address { subject: subject.clone(), metric, statistic, over: None });
+                    addresses.push(Address {
+                        subject: subject.clone(),
+                        metric,
+                        statistic,
+                        member_statistic: None,
+                    });
                 };
                 if metric.distribution {
                     for (statistic, _) in Statistic::ALL {

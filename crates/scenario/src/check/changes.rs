@@ -22,7 +22,7 @@ use toml::de::{DeTable, DeValue};
 use super::Checker;
 use super::flows::Flows;
 use super::network::Network;
-use super::ports::{Ports, World};
+use super::ports::{Ports, TreeContext};
 use crate::change::{Action, Change};
 use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
 use crate::document::{self, Table, Value};
@@ -31,7 +31,7 @@ use crate::file::{ChangeTable, SECTIONS};
 use crate::model::Link;
 use crate::nearest::{one_of, suggest};
 use crate::path;
-use crate::table_reader::{Place, shorten};
+use crate::table_reader::{TableLocation, shorten};
 use crate::tree::QueueTree;
 
 /// Limit on the queues built for all changes together: bounds the cost of checking a timeline.
@@ -138,8 +138,8 @@ impl Base {
         (1..=members).map(member).collect()
     }
 
-    fn world(&self) -> World<'_> {
-        World { network: &self.network, flows: &self.flows, rate: None }
+    fn context(&self) -> TreeContext<'_> {
+        TreeContext { network: &self.network, flows: &self.flows, rate: None }
     }
 }
 
@@ -155,7 +155,7 @@ impl Checker<'_> {
     ) -> Vec<Entry> {
         let mut entries = Vec::new();
         for (table, header) in self.list(root, "change") {
-            let place = Place { what: "this `change`", table, header: &header };
+            let place = TableLocation { what: "this `change`", table, header: &header };
             let noted = self.problems.len();
             let change = self.whole::<ChangeTable>(place);
             let Some(change) = change.filter(|_| self.problems.len() == noted) else { continue };
@@ -304,7 +304,7 @@ impl Checker<'_> {
 
     /// Reads an edited object again by `read` and attributes its problems to the settings. Returns `None`
     /// if there are more than `since` problems.
-    fn again<T>(
+    fn reread<T>(
         &mut self,
         settings: &[Setting],
         since: usize,
@@ -360,8 +360,8 @@ impl Checker<'_> {
         let written = state.tables.get(&key).cloned();
         let (table, header) = self.edited(("port", name), &PORT_KEYS, settings, base, written.as_deref());
         let what = format!("`port.{name}`");
-        let edited = Place { what: &what, table: &table, header: &header };
-        let read = self.again(settings, noted, |checker| checker.port(edited, base.world()))?;
+        let edited = TableLocation { what: &what, table: &table, header: &header };
+        let read = self.reread(settings, noted, |checker| checker.port(edited, base.context()))?;
         let before = state.trees.get(&place).map_or(&base.ports.models[place].tree, |tree| tree);
         let tree = Arc::new(read.tree);
         let action = match tree.differs_in(before) {
@@ -395,8 +395,8 @@ impl Checker<'_> {
         let written = state.tables.get(&key).cloned();
         let (table, header) = self.edited(("link", name), &LINK_KEYS, settings, base, written.as_deref());
         let what = format!("`link.{name}`");
-        let edited = Place { what: &what, table: &table, header: &header };
-        let link = self.again(settings, noted, |checker| checker.link(name, edited, network))?;
+        let edited = TableLocation { what: &what, table: &table, header: &header };
+        let link = self.reread(settings, noted, |checker| checker.link(name, edited, network))?;
         let action = Action::Link {
             link: place,
             rate: differing(&link, &before, Link::rate),
@@ -424,15 +424,15 @@ impl Checker<'_> {
         };
         let group = &flows.groups[place];
         group.flow.as_ref()?;
-        let traffic_keys = self.kept.table_keys.of::<TrafficConfig>();
+        let traffic_keys = self.cache.table_keys.of::<TrafficConfig>();
         let keys: Vec<&str> = traffic_keys.names().chain(["stop"]).collect();
         let noted = self.problems.len();
         let key = ("flow".to_owned(), name.to_owned());
         let written = state.tables.get(&key).cloned();
         let (table, header) = self.edited(("flow", name), &keys, settings, base, written.as_deref());
         let what = format!("`flow.{name}`");
-        let edited = Place { what: &what, table: &table, header: &header };
-        let flow = self.again(settings, noted, |checker| checker.flow(name, edited, &base.network).flow)?;
+        let edited = TableLocation { what: &what, table: &table, header: &header };
+        let flow = self.reread(settings, noted, |checker| checker.flow(name, edited, &base.network).flow)?;
         let traffic = settings.iter().any(|setting| setting.path[2] != "stop");
         if traffic && let Some(end) = base.end {
             let span = settings[0].span();

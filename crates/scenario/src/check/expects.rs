@@ -13,7 +13,7 @@ use super::ports::Ports;
 use crate::diagnostic::{Problem, Span};
 use crate::expect::{Bound, Expected, Names, Unit};
 use crate::file::{ExpectTable, Raw};
-use crate::table_reader::{Place, shorten};
+use crate::table_reader::{TableLocation, shorten};
 
 /// Returns the lines of `text`, from 1, at which the expectations of `root` begin, in their order.
 pub(crate) fn lines(root: &DeTable<'_>, text: &str) -> Vec<u64> {
@@ -47,7 +47,7 @@ impl Checker<'_> {
         let names = self.problems.is_empty().then_some(Names { flows: &flows, ports: &ports });
         let mut expects = Vec::new();
         for (index, (table, header)) in tables.into_iter().enumerate() {
-            let place = Place { what: "this `expect`", table, header: &header };
+            let place = TableLocation { what: "this `expect`", table, header: &header };
             let expect = self.expect(place, names.as_ref());
             let line = self.expect_lines.get(index).copied();
             expects.extend(expect.map(|expect| Expected { line, ..expect }));
@@ -56,7 +56,7 @@ impl Checker<'_> {
     }
 
     /// Reads one expectation. Without `names`, its address is accepted as written.
-    fn expect(&mut self, place: Place<'_, '_>, names: Option<&Names<'_>>) -> Option<Expected> {
+    fn expect(&mut self, place: TableLocation<'_, '_>, names: Option<&Names<'_>>) -> Option<Expected> {
         let noted = self.problems.len();
         let table: ExpectTable = self.whole(place)?;
         let unit = match names.map(|names| check_path(&table.that, names)) {
@@ -94,8 +94,8 @@ impl Checker<'_> {
         }
         let held_by = table.held_by.as_ref().and_then(|raw| {
             let fraction = self.bound(raw, Some(Unit::Ratio), "held_by", place.value("held_by"))?;
-            let is_many =
-                Address::parse(&table.that).is_ok_and(|address| address.is_many() && address.over.is_none());
+            let is_many = Address::parse(&table.that)
+                .is_ok_and(|address| address.is_many() && address.member_statistic.is_none());
             if !(is_many && fraction > 0.0 && fraction <= 1.0) {
                 let problem =
                     Problem::new(place.key("held_by"), "`held_by` is a part of several flows or queues");
@@ -121,7 +121,7 @@ impl Checker<'_> {
         raw: &[Raw],
         unit: Option<Unit>,
         that: &str,
-        place: Place<'_, '_>,
+        place: TableLocation<'_, '_>,
     ) -> Option<Bound> {
         let [low, high] = raw else {
             let wrong = format!("`between` has two bounds, not {}", raw.len());

@@ -6,7 +6,7 @@ use lockgate_traffic::{Law, LoadedFiles};
 use super::Checker;
 use crate::diagnostic::Problem;
 use crate::file::FlowTable;
-use crate::table_reader::{Place, shorten};
+use crate::table_reader::{TableLocation, shorten};
 
 /// Limit on the problems reported of one list.
 const MOST_COMPLAINTS: usize = 5;
@@ -52,7 +52,11 @@ fn read(text: &str) -> (Vec<Listed>, Vec<String>) {
 impl Checker<'_> {
     /// Returns the files of the list that a flow names; `None` if it names no list, empty if the list
     /// cannot be read.
-    pub(super) fn listed_files(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Option<Vec<Listed>> {
+    pub(super) fn listed_files(
+        &mut self,
+        table: &FlowTable,
+        place: TableLocation<'_, '_>,
+    ) -> Option<Vec<Listed>> {
         let path = table.files.as_deref()?;
         let span = place.value("files");
         for key in ["file", "bytes", "size", "gap", "rate"] {
@@ -90,7 +94,7 @@ impl Checker<'_> {
 
     /// Returns the constant time `every` between the starts of listed files, which replaces the list's own
     /// starts; `None` if absent, or if wrong and noted.
-    fn fixed_spacing(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Option<Duration> {
+    fn fixed_spacing(&mut self, table: &FlowTable, place: TableLocation<'_, '_>) -> Option<Duration> {
         let law = table.every.as_ref()?;
         let constant = Law::new(law, "every", &LoadedFiles::none()).ok().and_then(|law| law.constant());
         if constant.is_none() {

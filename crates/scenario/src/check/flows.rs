@@ -17,7 +17,9 @@ use crate::application::Codec;
 use crate::diagnostic::Problem;
 use crate::file::FlowTable;
 use crate::model::{Flow, Transport};
-use crate::table_reader::{Place, read_table, read_valid_table, shorten, split_outside_quotes, unknown_keys};
+use crate::table_reader::{
+    TableLocation, read_table, read_valid_table, shorten, split_outside_quotes, unknown_keys,
+};
 use crate::tcp::{Application, TcpModel};
 use crate::traffic::Traffic;
 use crate::values::Carrier;
@@ -279,7 +281,7 @@ impl Checker<'_> {
     }
 
     /// Counts the source port of a group's member up from the one written.
-    fn count_up(&mut self, number: u32, flow: &mut Flow, place: Place<'_, '_>) {
+    fn count_up(&mut self, number: u32, flow: &mut Flow, place: TableLocation<'_, '_>) {
         if !place.has("source_port") {
             return;
         }
@@ -293,10 +295,10 @@ impl Checker<'_> {
     }
 
     /// Reads one flow, from the file or as a change makes it.
-    pub(super) fn flow(&mut self, name: &str, place: Place<'_, '_>, network: &Network) -> Read {
+    pub(super) fn flow(&mut self, name: &str, place: TableLocation<'_, '_>, network: &Network) -> Read {
         let noted = self.problems.len();
-        let own = self.kept.table_keys.of::<FlowTable>();
-        let offered = self.kept.table_keys.of::<TrafficConfig>();
+        let own = self.cache.table_keys.of::<FlowTable>();
+        let offered = self.cache.table_keys.of::<TrafficConfig>();
         unknown_keys(place, &[&own, &offered], &[], &mut self.problems);
         let Some(table) = read_table::<FlowTable>(place, &own, &mut self.problems) else {
             // The traffic keys are checked all the same.
@@ -342,7 +344,7 @@ impl Checker<'_> {
     }
 
     /// Reads the traffic of a flow and its transport.
-    fn sent_by(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Sent {
+    fn sent_by(&mut self, table: &FlowTable, place: TableLocation<'_, '_>) -> Sent {
         let (transport, listed) = if table.transport == Some(Carrier::Tcp) {
             if place.has("voice") {
                 let problem = Problem::new(place.key("voice"), "a call over TCP has no rating");
@@ -371,7 +373,7 @@ impl Checker<'_> {
     fn flow_ends(
         &mut self,
         table: &FlowTable,
-        place: Place<'_, '_>,
+        place: TableLocation<'_, '_>,
         network: &Network,
     ) -> Option<[usize; 2]> {
         let mut end = |key: &str, node: &str| {
@@ -408,7 +410,7 @@ impl Checker<'_> {
     }
 
     /// Reads the start of a flow; `None` if absent or impossible.
-    fn start(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Option<Law<Duration>> {
+    fn start(&mut self, table: &FlowTable, place: TableLocation<'_, '_>) -> Option<Law<Duration>> {
         let config = table.start.clone()?;
         let traffic = TrafficConfig { gap: Some(config.clone()), ..TrafficConfig::default() };
         let files = self.files_of(&traffic).map_err(|mut problems| problems.remove(0));
@@ -427,7 +429,7 @@ impl Checker<'_> {
         law.map_err(refused).ok()
     }
 
-    fn check_flow(&mut self, table: &FlowTable, place: Place<'_, '_>, start: Option<Duration>) {
+    fn check_flow(&mut self, table: &FlowTable, place: TableLocation<'_, '_>, start: Option<Duration>) {
         if table.dscp.is_some() && table.tos.is_some() {
             let problem = Problem::new(place.key("tos"), "`tos` contains the DSCP");
             self.note(problem.see(place.key("dscp"), "given here too").help("give one of `dscp` and `tos`"));
@@ -462,8 +464,8 @@ impl Checker<'_> {
         }
     }
 
-    fn traffic(&mut self, place: Place<'_, '_>) -> Option<Traffic> {
-        let keys = self.kept.table_keys.of::<TrafficConfig>();
+    fn traffic(&mut self, place: TableLocation<'_, '_>) -> Option<Traffic> {
+        let keys = self.cache.table_keys.of::<TrafficConfig>();
         // Misspellings are searched only if no key is present: for ten thousand flows they took a third of
         // the time.
         if !keys.names().any(|key| place.has(key)) && !keys.names().any(|key| place.misspells(key, &keys)) {
@@ -524,7 +526,7 @@ impl Checker<'_> {
 }
 
 /// Returns the problem of refused traffic, at the deepest part of its field that the file contains.
-fn refused(invalid: &Invalid, place: Place<'_, '_>) -> Problem {
+fn refused(invalid: &Invalid, place: TableLocation<'_, '_>) -> Problem {
     let mut span = place.header.clone();
     let mut table = Some(place.table);
     for segment in invalid.field.split('.') {

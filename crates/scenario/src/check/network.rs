@@ -13,7 +13,7 @@ use crate::directions::Directions;
 use crate::file::{LinkTable, NodeTable, ServiceTable, TraceFiles};
 use crate::model::{BackDirection, Link, NodeModel, Service};
 use crate::routes::Routes;
-use crate::table_reader::Place;
+use crate::table_reader::TableLocation;
 use crate::trace::LinkTrace;
 
 /// Limit on nodes: more exceed what one machine runs.
@@ -134,7 +134,12 @@ impl Checker<'_> {
     }
 
     /// Reads one link, from the file or as a change makes it.
-    pub(super) fn link(&mut self, name: &str, place: Place<'_, '_>, network: &Network) -> Option<Link> {
+    pub(super) fn link(
+        &mut self,
+        name: &str,
+        place: TableLocation<'_, '_>,
+        network: &Network,
+    ) -> Option<Link> {
         let noted = self.problems.len();
         let table = self.whole::<LinkTable>(place)?;
         let ends = self.ends(&table, place, network);
@@ -184,7 +189,12 @@ impl Checker<'_> {
         }
     }
 
-    fn ends(&mut self, table: &LinkTable, place: Place<'_, '_>, network: &Network) -> Option<[usize; 2]> {
+    fn ends(
+        &mut self,
+        table: &LinkTable,
+        place: TableLocation<'_, '_>,
+        network: &Network,
+    ) -> Option<[usize; 2]> {
         let mut ends = Vec::new();
         for (index, node) in table.between.iter().enumerate().take(3) {
             if let Some(place) = network.places.get(node) {
@@ -221,7 +231,7 @@ impl Checker<'_> {
         Some(ends)
     }
 
-    fn traces(&mut self, files: &TraceFiles, place: Place<'_, '_>) -> [Option<Arc<LinkTrace>>; 2] {
+    fn traces(&mut self, files: &TraceFiles, place: TableLocation<'_, '_>) -> [Option<Arc<LinkTrace>>; 2] {
         let same = files.up == files.down;
         let up = files.up.as_deref().and_then(|file| self.trace(file, place.inner("trace", "up")));
         if same {
@@ -249,12 +259,12 @@ impl Checker<'_> {
     fn link_rate(
         &mut self,
         table: &LinkTable,
-        place: Place<'_, '_>,
+        place: TableLocation<'_, '_>,
         traces: &[Option<Arc<LinkTrace>>; 2],
     ) -> Option<Directions<Rate>> {
         let asked = table.trace.as_ref().map(|files| [files.up.is_some(), files.down.is_some()]);
         let both = asked == Some([true, true]);
-        let keys = self.kept.table_keys.of::<LinkTable>();
+        let keys = self.cache.table_keys.of::<LinkTable>();
         let said = |key: &str| place.has(key) || place.misspells(key, &keys);
         match table.rate {
             Some(_) if both => {

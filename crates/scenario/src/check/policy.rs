@@ -13,12 +13,12 @@ use toml::de::{DeTable, DeValue};
 
 use super::flows::Flows;
 use super::network::Network;
-use super::ports::World;
+use super::ports::TreeContext;
 use super::{Checker, Entry};
 use crate::diagnostic::{Problem, Span};
 use crate::file::PortTable;
 use crate::policy::{Attach, FrameIo, Mode, Policy, PolicyInterface, PolicyPort};
-use crate::table_reader::{Place, read_table, read_valid_table, shorten, unknown_keys};
+use crate::table_reader::{TableLocation, read_table, read_valid_table, shorten, unknown_keys};
 use crate::tree::QueueTree;
 use crate::values::LinkOverhead;
 
@@ -80,8 +80,8 @@ impl Checker<'_> {
     pub(crate) fn policy(&mut self, root: &Spanned<DeTable<'_>>) -> Option<Policy> {
         let table = root.get_ref();
         let start = 0..0;
-        let place = Place { what: "the policy", table, header: &start };
-        let keys = self.kept.table_keys.of::<PolicyTop>();
+        let place = TableLocation { what: "the policy", table, header: &start };
+        let keys = self.cache.table_keys.of::<PolicyTop>();
         unknown_keys(place, &[&keys], &SECTIONS, &mut self.problems);
         let top: Option<PolicyTop> = read_valid_table(place, &keys, &mut self.problems);
         let router = table.get("router")?;
@@ -91,8 +91,8 @@ impl Checker<'_> {
             return None;
         };
         let header = router.span();
-        let place = Place { what: "`router`", table: router_table, header: &header };
-        let keys = self.kept.table_keys.of::<RouterTable>();
+        let place = TableLocation { what: "`router`", table: router_table, header: &header };
+        let keys = self.cache.table_keys.of::<RouterTable>();
         unknown_keys(place, &[&keys], &["interfaces"], &mut self.problems);
         let router: Option<RouterTable> = read_table(place, &keys, &mut self.problems);
         let interfaces = self.interfaces(place, router.as_ref().map(|router| router.mode));
@@ -118,7 +118,7 @@ impl Checker<'_> {
     }
 
     /// Checks the keys that `attach = "xdp"` excludes.
-    fn attachment(&mut self, place: Place<'_, '_>, router: &RouterTable) {
+    fn attachment(&mut self, place: TableLocation<'_, '_>, router: &RouterTable) {
         if router.attach != Attach::Xdp {
             return;
         }
@@ -137,7 +137,7 @@ impl Checker<'_> {
     }
 
     /// Reads the roles of the interfaces, noting what cannot be one.
-    fn interfaces(&mut self, place: Place<'_, '_>, mode: Option<Mode>) -> Option<Vec<String>> {
+    fn interfaces(&mut self, place: TableLocation<'_, '_>, mode: Option<Mode>) -> Option<Vec<String>> {
         let help = "write `interfaces = { wan = \"eth0\" }`";
         let Some(value) = place.table.get("interfaces") else {
             let problem = Problem::new(place.header.clone(), "`router` needs `interfaces`");
@@ -267,8 +267,8 @@ impl Checker<'_> {
 
     fn policy_port(&mut self, entry: &Entry<'_, '_>, [from, to]: [usize; 2]) -> Option<PolicyPort> {
         let place = entry.place();
-        let keys = self.kept.table_keys.of::<PolicyPortTable>();
-        let scenarios = self.kept.table_keys.of::<PortTable>();
+        let keys = self.cache.table_keys.of::<PolicyPortTable>();
+        let scenarios = self.cache.table_keys.of::<PortTable>();
         unknown_keys(place, &[&scenarios, &keys], &["queue"], &mut self.problems);
         let table: Option<PolicyPortTable> = read_table(place, &keys, &mut self.problems);
         let rate = table.as_ref().and_then(|table| table.rate);
@@ -278,7 +278,7 @@ impl Checker<'_> {
         }
         let charge = table.as_ref().and_then(|table| self.charge(place, table));
         let (network, flows) = (Network::default(), Flows::default());
-        let read = self.known_port(place, World { network: &network, flows: &flows, rate });
+        let read = self.known_port(place, TreeContext { network: &network, flows: &flows, rate });
         let (charge, read) = (charge?, read?);
         for queue in read.tree.queues().iter().filter(|queue| SIMULATED.contains(&queue.kind)) {
             let queues = place.table.get("queue").and_then(|queues| queues.get_ref().as_table());
@@ -301,7 +301,7 @@ impl Checker<'_> {
     }
 
     /// Returns the conversion of lengths that the port's keys define.
-    fn charge(&mut self, place: Place<'_, '_>, table: &PolicyPortTable) -> Option<Compensation> {
+    fn charge(&mut self, place: TableLocation<'_, '_>, table: &PolicyPortTable) -> Option<Compensation> {
         let given = ["overhead", "mpu", "framing"].into_iter().find(|key| place.has(key));
         if let Some(key) = given.filter(|_| !place.has("rate")) {
             let problem = Problem::new(place.key(key), format!("`{key}` charges nothing without `rate`"));

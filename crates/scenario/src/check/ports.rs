@@ -13,12 +13,12 @@ use super::network::Network;
 use crate::diagnostic::{Problem, Span};
 use crate::file::PortTable;
 use crate::model::{Link, PortModel};
-use crate::table_reader::{Place, read_table, shorten, unknown_keys};
+use crate::table_reader::{TableLocation, read_table, shorten, unknown_keys};
 use crate::tree::QueueTree;
 
 /// Network and flows that trees are resolved against.
 #[derive(Clone, Copy)]
-pub(super) struct World<'a> {
+pub(super) struct TreeContext<'a> {
     pub(super) network: &'a Network,
     pub(super) flows: &'a Flows,
     /// Rate of the port's link, if known and constant.
@@ -61,7 +61,7 @@ impl Checker<'_> {
             let place =
                 known.or_else(|| self.find_port(entry.name, entry.key.clone(), network, &ports.models));
             let rate = place.and_then(|place| ports.models[place].rate_of_link(network));
-            let read = self.port(entry.place(), World { network, flows, rate });
+            let read = self.port(entry.place(), TreeContext { network, flows, rate });
             let Some(place) = place else { continue };
             if let Some(first) = seen.insert(place, entry.key.clone()) {
                 let problem = Problem::new(entry.key.clone(), format!("{} is in the file twice", entry.what));
@@ -136,16 +136,24 @@ impl Checker<'_> {
     }
 
     /// Reads one port, from the file or as a change makes it.
-    pub(super) fn port(&mut self, place: Place<'_, '_>, world: World<'_>) -> Option<PortRead> {
-        let keys = self.kept.table_keys.of::<PortTable>();
+    pub(super) fn port(
+        &mut self,
+        place: TableLocation<'_, '_>,
+        context: TreeContext<'_>,
+    ) -> Option<PortRead> {
+        let keys = self.cache.table_keys.of::<PortTable>();
         unknown_keys(place, &[&keys], &["queue"], &mut self.problems);
-        self.known_port(place, world)
+        self.known_port(place, context)
     }
 
     /// Reads the keys of a port that are a scenario's.
-    pub(super) fn known_port(&mut self, place: Place<'_, '_>, world: World<'_>) -> Option<PortRead> {
+    pub(super) fn known_port(
+        &mut self,
+        place: TableLocation<'_, '_>,
+        context: TreeContext<'_>,
+    ) -> Option<PortRead> {
         let noted = self.problems.len();
-        let keys = self.kept.table_keys.of::<PortTable>();
+        let keys = self.cache.table_keys.of::<PortTable>();
         let table = read_table::<PortTable>(place, &keys, &mut self.problems);
         if let Some(clock) = table.as_ref().and_then(|table| table.clock)
             && ClockModel::new(clock).is_none()
@@ -170,7 +178,7 @@ impl Checker<'_> {
             }
         }
         let root = table.as_ref().and_then(|table| table.root.as_deref());
-        let trees = self.trees(place, root, world);
+        let trees = self.trees(place, root, context);
         if let (Some(table), Some(trees)) = (&table, &trees) {
             for (index, name) in table.alternatives.iter().enumerate() {
                 if !trees.roots.iter().any(|(root, _)| root == name) {

@@ -16,10 +16,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::Checker;
-use super::ports::World;
+use super::ports::TreeContext;
 use crate::diagnostic::{Problem, Span};
 use crate::nearest::one_of;
-use crate::table_reader::{Place, TableKeys, shorten, split_outside_quotes};
+use crate::table_reader::{TableKeys, TableLocation, shorten, split_outside_quotes};
 use crate::tree::{Queue, QueueTree, make, maps_rest};
 
 /// Limit on the queues of a port: a packet names its queue in 20 bits.
@@ -66,8 +66,8 @@ struct Entry<'a, 'i> {
 }
 
 impl<'i> Entry<'_, 'i> {
-    fn place(&self) -> Place<'_, 'i> {
-        Place { what: &self.what, table: self.table, header: &self.header }
+    fn place(&self) -> TableLocation<'_, 'i> {
+        TableLocation { what: &self.what, table: self.table, header: &self.header }
     }
 }
 
@@ -75,9 +75,9 @@ impl Checker<'_> {
     /// Checks the trees of the port at `place`, whose table names `root`.
     pub(super) fn trees(
         &mut self,
-        place: Place<'_, '_>,
+        place: TableLocation<'_, '_>,
         root: Option<&str>,
-        world: World<'_>,
+        context: TreeContext<'_>,
     ) -> Option<Trees> {
         let queues = place.table.get("queue");
         let Some(DeValue::Table(tables)) = queues.map(Spanned::get_ref) else {
@@ -103,7 +103,7 @@ impl Checker<'_> {
         for index in 0..entries.len() {
             let noted = self.noted();
             self.parameters(index, &mut entries, complete);
-            let rules = self.rules(entries[index].place(), world);
+            let rules = self.rules(entries[index].place(), context);
             entries[index].rules = rules;
             self.mark_member("queue", entries[index].name, noted);
         }
@@ -115,7 +115,7 @@ impl Checker<'_> {
         }
         for &index in &roots {
             // Every tree is built, also those that only a change makes the root.
-            let _ = self.build(index, &entries, world.rate);
+            let _ = self.build(index, &entries, context.rate);
         }
         if self.problems.len() != noted {
             return None;
@@ -132,7 +132,7 @@ impl Checker<'_> {
         })
     }
 
-    fn without_queues(&mut self, place: Place<'_, '_>, root: Option<&str>) -> Option<Trees> {
+    fn without_queues(&mut self, place: TableLocation<'_, '_>, root: Option<&str>) -> Option<Trees> {
         if let Some(root) = root.filter(|root| *root != "fifo") {
             let problem = Problem::new(
                 place.value("root"),
@@ -237,7 +237,7 @@ impl Checker<'_> {
 
     fn choose_root(
         &mut self,
-        place: Place<'_, '_>,
+        place: TableLocation<'_, '_>,
         root: Option<&str>,
         entries: &[Entry<'_, '_>],
         roots: &[usize],

@@ -8,15 +8,15 @@ use lockgate_engine::packet::FlowId;
 use toml::de::{DeTable, DeValue};
 
 use super::Checker;
-use super::ports::World;
+use super::ports::TreeContext;
 use crate::diagnostic::Problem;
 use crate::file::MatchTable;
-use crate::table_reader::{Place, shorten};
+use crate::table_reader::{TableLocation, shorten};
 use crate::values::Endpoint;
 
 impl Checker<'_> {
     /// Returns the rules of the queue `what` (such as `` `queue.voice` ``), whose table has a `match`.
-    pub(super) fn rules(&mut self, queue: Place<'_, '_>, world: World<'_>) -> Vec<Rule> {
+    pub(super) fn rules(&mut self, queue: TableLocation<'_, '_>, context: TreeContext<'_>) -> Vec<Rule> {
         let Some(value) = queue.table.get("match") else { return Vec::new() };
         let wrong = |span| {
             Problem::new(span, "`match` is a list of tables; a packet is taken where one of them holds")
@@ -37,12 +37,12 @@ impl Checker<'_> {
                 continue;
             };
             let header = element.span();
-            rules.extend(self.rule(Place { what: "`match`", table, header: &header }, world));
+            rules.extend(self.rule(TableLocation { what: "`match`", table, header: &header }, context));
         }
         rules
     }
 
-    fn rule(&mut self, place: Place<'_, '_>, world: World<'_>) -> Option<Rule> {
+    fn rule(&mut self, place: TableLocation<'_, '_>, context: TreeContext<'_>) -> Option<Rule> {
         let table: MatchTable = self.whole(place)?;
         if <DeTable<'_>>::is_empty(place.table) {
             let problem = Problem::new(place.header.clone(), "a match without conditions takes every packet");
@@ -59,13 +59,13 @@ impl Checker<'_> {
             let problem = Problem::new(place.value("tos"), "the two ECN bits of `tos` are not compared");
             self.note(problem.help("leave them zero: a multiple of 4, such as `0xb8`"));
         }
-        let source = table.source.as_ref().map(|end| self.endpoint(end, place.value("source"), world));
+        let source = table.source.as_ref().map(|end| self.endpoint(end, place.value("source"), context));
         let destination =
-            table.destination.as_ref().map(|end| self.endpoint(end, place.value("destination"), world));
+            table.destination.as_ref().map(|end| self.endpoint(end, place.value("destination"), context));
         let flows = table.flow.as_ref().map(|names| {
             let mut ids = Vec::new();
             for (index, name) in names.0.iter().enumerate() {
-                let groups = world.flows.all(&name.0);
+                let groups = context.flows.all(&name.0);
                 for group in groups {
                     // A connection matches in both directions, with its control connection.
                     let places =
@@ -74,7 +74,7 @@ impl Checker<'_> {
                 }
                 if groups.is_empty() {
                     let span = place.element("flow", index);
-                    let problem = self.no_such("flow", &name.0, span, world.flows.names());
+                    let problem = self.no_such("flow", &name.0, span, context.flows.names());
                     self.note(problem);
                 }
             }
@@ -100,11 +100,11 @@ impl Checker<'_> {
         &mut self,
         end: &Endpoint,
         span: core::ops::Range<usize>,
-        world: World<'_>,
+        context: TreeContext<'_>,
     ) -> Option<Prefix> {
         let all = |address: IpAddr| Prefix { address, bits: if address.is_ipv4() { 32 } else { 128 } };
-        if let Some(place) = world.network.places.get(&end.0) {
-            return world.network.nodes.get(*place).map(|node| all(node.address));
+        if let Some(place) = context.network.places.get(&end.0) {
+            return context.network.nodes.get(*place).map(|node| all(node.address));
         }
         if let Ok(address) = end.0.parse() {
             return Some(all(address));
@@ -112,7 +112,7 @@ impl Checker<'_> {
         if let Ok(prefix) = end.0.parse::<IpNet>() {
             Some(Prefix { address: prefix.addr(), bits: prefix.prefix_len() })
         } else {
-            let known = world.network.node_names();
+            let known = context.network.node_names();
             let problem =
                 Problem::new(span, format!("`{}` is no node, no address and no prefix", shorten(&end.0)));
             let near = self.near(&end.0, known).map(|near| format!("did you mean `{near}`?"));

@@ -10,7 +10,7 @@ use crate::diagnostic::Problem;
 use crate::file::{RecordTable, SECTIONS, Top};
 use crate::model::{Record, Scenario};
 use crate::routes::Routes;
-use crate::table_reader::{Place, read_valid_table, unknown_keys};
+use crate::table_reader::{TableLocation, read_valid_table, unknown_keys};
 use crate::timeline::Timeline;
 
 /// Longest run. A u64 of picoseconds ends at 213 days; time must not saturate before the run ends.
@@ -46,7 +46,7 @@ impl Checker<'_> {
             return None;
         }
         let start = 0..0;
-        let (top, record) = self.top(Place { what: "the scenario", table, header: &start });
+        let (top, record) = self.top(TableLocation { what: "the scenario", table, header: &start });
         let mut network = self.network(table);
         let flows = self.flows(table, &network);
         let ports = self.ports(table, &network, &flows);
@@ -90,12 +90,12 @@ impl Checker<'_> {
             record,
             warnings: core::mem::take(&mut self.warnings),
             memory: self.memory,
-            timeline: Timeline::new(base, text, entries, self.take_kept()),
+            timeline: Timeline::new(base, text, entries, self.take_cache()),
         })
     }
 
-    fn top(&mut self, place: Place<'_, '_>) -> (Option<Top>, Record) {
-        let keys = self.kept.table_keys.of::<Top>();
+    fn top(&mut self, place: TableLocation<'_, '_>) -> (Option<Top>, Record) {
+        let keys = self.cache.table_keys.of::<Top>();
         unknown_keys(place, &[&keys], &SECTIONS, &mut self.problems);
         let top: Option<Top> = read_valid_table(place, &keys, &mut self.problems);
         if let Some(top) = &top {
@@ -147,7 +147,7 @@ impl Checker<'_> {
             return Record::default();
         };
         let header = value.span();
-        let place = Place { what: "`record`", table, header: &header };
+        let place = TableLocation { what: "`record`", table, header: &header };
         let Some(record) = self.whole::<RecordTable>(place) else { return Record::default() };
         if record.interval.is_some_and(Duration::is_zero) {
             self.note(

@@ -9,7 +9,7 @@ use super::Checker;
 use crate::application::Pages;
 use crate::diagnostic::Problem;
 use crate::file::FlowTable;
-use crate::table_reader::Place;
+use crate::table_reader::TableLocation;
 use crate::tcp::{Application, TcpModel};
 use crate::traffic::Traffic;
 
@@ -41,7 +41,7 @@ const LARGEST_SEGMENT: u64 = 65_535 - 52;
 
 impl Checker<'_> {
     /// Notes TCP keys on a flow without TCP.
-    pub(super) fn refuse_tcp_keys(&mut self, place: Place<'_, '_>) {
+    pub(super) fn refuse_tcp_keys(&mut self, place: TableLocation<'_, '_>) {
         for key in OWN_KEYS.into_iter().filter(|key| place.has(key)) {
             let what = match key {
                 "congestion" => "only TCP has congestion control".to_owned(),
@@ -53,7 +53,7 @@ impl Checker<'_> {
     }
 
     /// Reads the TCP parameters of a flow.
-    pub(super) fn tcp(&mut self, table: &FlowTable, place: Place<'_, '_>) -> TcpModel {
+    pub(super) fn tcp(&mut self, table: &FlowTable, place: TableLocation<'_, '_>) -> TcpModel {
         let defaults = TcpModel::default();
         let congestion = table.congestion.unwrap_or_default();
         if place.has("packets") {
@@ -110,7 +110,7 @@ impl Checker<'_> {
 
     /// Reads two laws as traffic: of file sizes and the times between files, or of pages' objects and the
     /// think time.
-    pub(super) fn drawn_files(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Option<Traffic> {
+    pub(super) fn drawn_files(&mut self, table: &FlowTable, place: TableLocation<'_, '_>) -> Option<Traffic> {
         let (size, gap) = match &table.pages {
             Some(pages) => (Some(pages.object.clone()), pages.think.clone()),
             None => (table.file.clone(), table.every.clone()),
@@ -152,7 +152,7 @@ impl Checker<'_> {
     }
 
     /// Reads the pages of a user.
-    fn pages(&mut self, pages: &Pages, place: Place<'_, '_>) -> Application {
+    fn pages(&mut self, pages: &Pages, place: TableLocation<'_, '_>) -> Application {
         for key in ["file", "files", "every", "bytes", "size", "gap", "rate", "profile", "replay"] {
             if place.has(key) {
                 let problem = Problem::new(
@@ -174,7 +174,7 @@ impl Checker<'_> {
         Application::Pages { request: pages.request, objects: pages.objects }
     }
 
-    fn application(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Application {
+    fn application(&mut self, table: &FlowTable, place: TableLocation<'_, '_>) -> Application {
         let application = self.sent(table, place);
         if table.ftp.is_some() && !matches!(application, Application::File(_) | Application::Drawn) {
             let problem = Problem::new(place.key("ftp"), format!("{} has no file to transfer", place.what));
@@ -196,7 +196,7 @@ impl Checker<'_> {
     }
 
     /// Returns the application of a TCP flow.
-    fn sent(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Application {
+    fn sent(&mut self, table: &FlowTable, place: TableLocation<'_, '_>) -> Application {
         if let Some(pages) = &table.pages {
             return self.pages(pages, place);
         }
@@ -219,7 +219,7 @@ impl Checker<'_> {
                 Problem::new(place.key("every"), "`every` is the time between files, and there are none");
             self.note(problem.help("give their size too: `file = \"10kB\"`"));
         }
-        let offered = self.kept.table_keys.of::<TrafficConfig>();
+        let offered = self.cache.table_keys.of::<TrafficConfig>();
         if offered.names().any(|key| place.has(key) || place.misspells(key, &offered)) {
             return Application::Stream;
         }

@@ -10,7 +10,7 @@ use super::Checker;
 use super::flows::Flows;
 use crate::diagnostic::{Problem, Span};
 use crate::model::{Flow, Transport};
-use crate::table_reader::{Place, shorten};
+use crate::table_reader::{TableLocation, shorten};
 use crate::tcp::{Application, TcpModel};
 
 /// Packets of a flow above which a warning is given.
@@ -157,7 +157,7 @@ fn expected_packets(flow: &Flow, from: Instant, end: Instant) -> f64 {
 }
 
 /// Returns the position of the key that gives a flow's rate of sending.
-fn of_traffic(place: Place<'_, '_>) -> Span {
+fn of_traffic(place: TableLocation<'_, '_>) -> Span {
     let key = ["gap", "rate", "replay", "profile"].into_iter().find(|key| place.has(key));
     key.map_or_else(|| place.header.clone(), |key| place.value(key))
 }

@@ -7,7 +7,7 @@ use toml::de::DeTable;
 use super::Checker;
 use crate::diagnostic::Problem;
 use crate::file::VaryTable;
-use crate::table_reader::{Place, shorten};
+use crate::table_reader::{TableLocation, shorten};
 use crate::vary::{Values, Vary, VaryError};
 
 impl Checker<'_> {
@@ -16,7 +16,7 @@ impl Checker<'_> {
         // Number of values of each group, with the name of its first variation.
         let mut groups: BTreeMap<String, (usize, String)> = BTreeMap::new();
         for (table, header) in self.list(root, "vary") {
-            let place = Place { what: "this `vary`", table, header: &header };
+            let place = TableLocation { what: "this `vary`", table, header: &header };
             let Some(vary) = self.vary(place) else { continue };
             if varies.iter().any(|known| known.name == vary.name) {
                 let key = if place.has("name") { "name" } else { "path" };
@@ -37,7 +37,7 @@ impl Checker<'_> {
         varies
     }
 
-    fn vary(&mut self, place: Place<'_, '_>) -> Option<Vary> {
+    fn vary(&mut self, place: TableLocation<'_, '_>) -> Option<Vary> {
         let table: VaryTable = self.whole(place)?;
         let read = match (table.values.is_list, table.values.texts.as_slice()) {
             (false, [text]) => Values::parse(text),

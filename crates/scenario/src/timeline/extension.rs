@@ -13,7 +13,7 @@ use toml::de::DeTable;
 use super::as_toml;
 use crate::change::Change;
 use crate::check::changes::{Changes, Entry, State};
-use crate::check::{Checker, Kept};
+use crate::check::{Checker, ReadCache};
 use crate::diagnostic::{MOST_PROBLEMS, Problem, Problems, Source};
 use crate::files::Files;
 use crate::model::Scenario;
@@ -66,7 +66,7 @@ impl Scenario {
     ) -> Result<Vec<Change>, Problems> {
         let texts: Vec<String> = more.iter().map(|(at, settings)| as_toml(*at, settings)).collect();
         let mut checker = Checker::new(files, &[], self.memory);
-        checker.kept = self.timeline.kept.clone();
+        checker.cache = self.timeline.cache.clone();
         checker.groups.clone_from(self.timeline.base.groups());
         let new = self.read_entries(&texts, &mut checker);
         let extended = self.extend(&new, &mut checker);
@@ -76,8 +76,8 @@ impl Scenario {
             return Err(Problems::new(&Source::new(&self.title, &self.timeline.shown(&texts)), problems));
         }
         self.warn_of(core::mem::take(&mut checker.warnings), &texts);
-        let kept = checker.take_kept();
-        Ok(self.adopt(extended, texts, kept))
+        let cache = checker.take_cache();
+        Ok(self.adopt(extended, texts, cache))
     }
 
     /// Returns this scenario with one more change, and the effects to apply, as [`change`](Self::change)
@@ -158,7 +158,7 @@ impl Scenario {
     }
 
     /// Replaces the rest of the timeline. Returns the effects of the entries that are new.
-    fn adopt(&mut self, extended: Extended, texts: Vec<String>, kept: Kept) -> Vec<Change> {
+    fn adopt(&mut self, extended: Extended, texts: Vec<String>, cache: ReadCache) -> Vec<Change> {
         let Extended { entries, is_new, states, changes, effects, from } = extended;
         let timeline = &mut self.timeline;
         let mut new = Vec::new();
@@ -174,7 +174,7 @@ impl Scenario {
         let rest = entries.first().map_or(Instant::NEVER, |entry| entry.at);
         timeline.entries.extend(entries);
         timeline.states = states;
-        timeline.kept = kept;
+        timeline.cache = cache;
         timeline.length += texts.iter().map(String::len).sum::<usize>();
         timeline.added.extend(texts.into_iter().map(Arc::from));
         // Effects at the time of the first new entry, but of entries before it, stay.

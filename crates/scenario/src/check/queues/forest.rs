@@ -11,7 +11,7 @@ use super::{Entry, Kind};
 use crate::diagnostic::{Problem, Span};
 use crate::file::QueueTable;
 use crate::nearest::{nearest, one_of};
-use crate::table_reader::{Place, TableKeysCache, read_valid_table, shorten};
+use crate::table_reader::{TableKeysCache, TableLocation, read_valid_table, shorten};
 
 /// Limit on the levels of a tree: deeper ones are mistakes, and every level costs time for each packet.
 const DEEPEST: usize = 16;
@@ -23,7 +23,7 @@ impl Checker<'_> {
         let mut complete = true;
         let names: BTreeMap<&str, usize> =
             entries.iter().enumerate().map(|(index, entry)| (entry.name, index)).collect();
-        let keys = self.kept.table_keys.of::<QueueTable>();
+        let keys = self.cache.table_keys.of::<QueueTable>();
         let mut named_by: BTreeMap<usize, (usize, Span)> = BTreeMap::new();
         let mut written = Vec::with_capacity(entries.len());
         for index in 0..entries.len() {
@@ -75,9 +75,9 @@ impl Checker<'_> {
 
     /// Returns the properties of `kind`. Those of an inner class depend on its owner: see
     /// [`find_owners`](Self::find_owners).
-    fn kind(&mut self, kind: &str, place: Place<'_, '_>) -> Option<Kind> {
+    fn kind(&mut self, kind: &str, place: TableLocation<'_, '_>) -> Option<Kind> {
         if kind == class::KIND {
-            let none = self.kept.table_keys.of::<NoShare>();
+            let none = self.cache.table_keys.of::<NoShare>();
             let (name, arity) = (class::KIND, Arity::Classes);
             return Some(Kind {
                 name,
@@ -88,7 +88,7 @@ impl Checker<'_> {
                 share: none,
             });
         }
-        let found = disciplines::visit(kind, Describe(&mut self.kept.table_keys));
+        let found = disciplines::visit(kind, Describe(&mut self.cache.table_keys));
         if found.is_none() {
             let known = KINDS.iter().copied().chain([class::KIND]);
             let problem =
@@ -116,7 +116,7 @@ impl Checker<'_> {
             let kind = match owner.map(|owner| entries[owner].kind.as_ref()) {
                 Some(Some(owner)) if owner.arity == Arity::Classes => Some(Kind {
                     name: class::KIND,
-                    config: self.kept.table_keys.of::<NoShare>(),
+                    config: self.cache.table_keys.of::<NoShare>(),
                     ..owner.clone()
                 }),
                 // The ancestor could not be read: the kind of this one is unknown too.
@@ -139,7 +139,7 @@ impl Checker<'_> {
         }
     }
 
-    fn check_arity(&mut self, kind: &Kind, written: usize, place: Place<'_, '_>) {
+    fn check_arity(&mut self, kind: &Kind, written: usize, place: TableLocation<'_, '_>) {
         let span = place.value("children");
         match kind.arity {
             Arity::None if written > 0 => {

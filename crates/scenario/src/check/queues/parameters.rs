@@ -14,7 +14,7 @@ use super::{Entry, Kind};
 use crate::diagnostic::Problem;
 use crate::file::QueueTable;
 use crate::nearest::suggest;
-use crate::table_reader::{Key, Place, TableKeys, read_valid_table, shorten, unknown_key};
+use crate::table_reader::{Key, TableKeys, TableLocation, read_valid_table, shorten, unknown_key};
 
 /// Keys of a queue that belong neither to its discipline nor to its parent, besides `kind` and `children`.
 const OWN_KEYS: [&str; 2] = ["match", "share"];
@@ -37,7 +37,7 @@ impl Checker<'_> {
         let parent = entry.parent.map(|parent| &entries[parent]);
         let parent_kind = parent.and_then(|parent| parent.kind.as_ref());
         let place = entry.place();
-        let own = self.kept.table_keys.of::<QueueTable>();
+        let own = self.cache.table_keys.of::<QueueTable>();
         let no_share = Arc::new(TableKeys::default());
         let share = parent_kind.map_or(&no_share, |kind| &kind.share);
         // Keys can be unknown only if the parent's kind is known: its share may have them.
@@ -77,7 +77,7 @@ impl Checker<'_> {
         entries[index].share = share;
     }
 
-    fn parameters_of_kind(&mut self, kind: &Kind, place: Place<'_, '_>) -> Option<toml::Table> {
+    fn parameters_of_kind(&mut self, kind: &Kind, place: TableLocation<'_, '_>) -> Option<toml::Table> {
         // A class has no parameters of its own: unknown keys were noted above.
         let sound = disciplines::visit(kind.name, ReadConfig(place, &kind.config, &mut self.problems))
             .unwrap_or(kind.name == class::KIND);
@@ -85,14 +85,14 @@ impl Checker<'_> {
     }
 
     /// Reads the share, with the parent's type.
-    fn share(&mut self, kind: &Kind, parent: &Kind, place: Place<'_, '_>) -> Option<toml::Table> {
+    fn share(&mut self, kind: &Kind, parent: &Kind, place: TableLocation<'_, '_>) -> Option<toml::Table> {
         let noted = self.problems.len();
         let table = self.shared(kind, parent, place);
         if self.problems.len() != noted {
             return None;
         }
         let what = format!("{}, a child of `{}`,", place.what, parent.owner);
-        let shared = Place { what: &what, table: &table, header: place.header };
+        let shared = TableLocation { what: &what, table: &table, header: place.header };
         let sound = disciplines::visit(parent.owner, ReadShare(shared, &parent.share, &mut self.problems))
             .unwrap_or(false);
         sound.then(|| plain(table.clone(), shared, &mut self.problems)).flatten()
@@ -100,7 +100,7 @@ impl Checker<'_> {
 
     /// Collects the share: the parent's keys beside the child's own, and those under `share`. A key that
     /// both have belongs to the child if it is beside.
-    fn shared<'i>(&mut self, kind: &Kind, parent: &Kind, place: Place<'_, 'i>) -> DeTable<'i> {
+    fn shared<'i>(&mut self, kind: &Kind, parent: &Kind, place: TableLocation<'_, 'i>) -> DeTable<'i> {
         let mut table = DeTable::new();
         for (key, value) in place.entries() {
             let name: &str = key.get_ref();
@@ -135,7 +135,7 @@ impl Checker<'_> {
 
     /// Warns of keys beside the child's own that the user may have meant for the parent. They are the
     /// child's: one value cannot serve both, and the parent takes its default.
-    fn warn_shared(&mut self, kind: &Kind, parent: &Kind, place: Place<'_, '_>, table: &DeTable<'_>) {
+    fn warn_shared(&mut self, kind: &Kind, parent: &Kind, place: TableLocation<'_, '_>, table: &DeTable<'_>) {
         let required = |name: &str| parent.share.required().any(|key| key.name == name);
         for name in parent.share.names().filter(|name| kind.config.has(name) && !required(name)) {
             if place.has(name) && !table.contains_key(name) {
@@ -170,7 +170,11 @@ impl Checker<'_> {
 }
 
 /// Converts a checked table to one without positions.
-fn plain(table: DeTable<'_>, place: Place<'_, '_>, problems: &mut Vec<Problem>) -> Option<toml::Table> {
+fn plain(
+    table: DeTable<'_>,
+    place: TableLocation<'_, '_>,
+    problems: &mut Vec<Problem>,
+) -> Option<toml::Table> {
     let whole = Spanned::new(place.header.clone(), DeValue::Table(table));
     toml::Table::deserialize(ValueDeserializer::from(whole))
         .map_err(|error| {
@@ -183,7 +187,7 @@ fn plain(table: DeTable<'_>, place: Place<'_, '_>, problems: &mut Vec<Problem>) 
         .ok()
 }
 
-struct ReadConfig<'a, 'i>(Place<'a, 'i>, &'a TableKeys, &'a mut Vec<Problem>);
+struct ReadConfig<'a, 'i>(TableLocation<'a, 'i>, &'a TableKeys, &'a mut Vec<Problem>);
 
 impl Visitor for ReadConfig<'_, '_> {
     type Output = bool;
@@ -192,7 +196,7 @@ impl Visitor for ReadConfig<'_, '_> {
     }
 }
 
-struct ReadShare<'a, 'i>(Place<'a, 'i>, &'a TableKeys, &'a mut Vec<Problem>);
+struct ReadShare<'a, 'i>(TableLocation<'a, 'i>, &'a TableKeys, &'a mut Vec<Problem>);
 
 impl Visitor for ReadShare<'_, '_> {
     type Output = bool;
@@ -243,7 +247,7 @@ mod tests {
         };
         let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
         let mut checker = Checker::new(&files, &[], crate::MEMORY);
-        let place = Place { what: "the queue `q`", table: root.get_ref(), header: &header };
+        let place = TableLocation { what: "the queue `q`", table: root.get_ref(), header: &header };
         let table = checker.shared(&kind, &parent, place);
         let values = table.iter().filter_map(|(_, value)| value.get_ref().as_str().map(ToOwned::to_owned));
         (
