@@ -126,7 +126,7 @@ impl Run {
     /// The most important finding besides the verdict.
     #[getter]
     fn finding(&self) -> String {
-        verdict::one_thing(&self.summary)
+        verdict::main_finding(&self.summary)
     }
 
     /// True if the run keeps a row of each packet at each port.

@@ -4,7 +4,7 @@
 import { shortened } from "./format";
 
 /** Fields of an event that its text needs, in a report and on the page of a running run. */
-export interface Told {
+export interface EventFields {
   kind: string;
   path: string;
   value: string;
@@ -12,7 +12,7 @@ export interface Told {
 }
 
 /** Returns an event in one line: the setting and its new value, or the message. */
-export function eventText(event: Told): string {
+export function eventText(event: EventFields): string {
   const setting =
     event.path !== "" ? `${event.path}${event.value !== "" ? ` = ${event.value}` : ""}` : event.value;
   return [setting, event.text].filter((part) => part !== "").join(" — ") || event.kind;
@@ -25,7 +25,7 @@ const segments = (path: string): string[] =>
 const SHORT = 30;
 
 /** Returns the label of an event's rule: `root → fair`, `voice limit → 20p`, `web.owd.p95 missed`. */
-export function eventLabel(event: Told): string {
+export function eventLabel(event: EventFields): string {
   if (event.path === "") return shortened(event.text || event.value || event.kind, SHORT);
   if (event.kind === "expect")
     return shortened(`${event.path.replace(/^(flow|port|group)\./, "")} missed`, SHORT);

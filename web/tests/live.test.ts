@@ -4,10 +4,10 @@ import type { Sample } from "../src/generated/lockgate";
 import { Choice } from "../src/live/choice";
 import { columns } from "../src/live/columns";
 import { keep } from "../src/live/feed";
+import { History } from "../src/live/history";
 import { readable } from "../src/live/knobs";
 import { portAt } from "../src/live/parts";
 import { Progress } from "../src/live/progress";
-import { History } from "../src/live/seen";
 import { step } from "../src/live/step";
 import { ticks } from "../src/live/strips";
 

@@ -29,13 +29,13 @@ pub use self::file::{Claim, LiveDifference, Order};
 pub use self::folder::Folder;
 pub use self::live::{LiveEvent, LiveRequest, LiveRun, LiveRunner};
 pub use self::results::Live;
-pub use self::verdict::{Judged, OnPackets, Verdict, number};
+pub use self::verdict::{JudgedClaim, OnPackets, Verdict, number};
 
 use self::experiment::Experiment;
 use self::figures::formula;
 use self::file::Claims;
 use self::sensitivity::Sensitivity;
-use self::substitutes::Others;
+use self::substitutes::SubstituteExperiment;
 use self::verdict::Packets;
 use crate::matrix::{combinations, label};
 use crate::{Error, Runner};
@@ -67,7 +67,7 @@ pub struct Reproduction {
     /// The scenario that the report shows.
     pub scenario: Scenario,
     /// Claims with their values and verdicts.
-    pub claims: Vec<Judged>,
+    pub claims: Vec<JudgedClaim>,
     /// Figures of the paper, redrawn.
     pub figures: Vec<Figure>,
     /// Tables: sensitivity, those of the paper, other disciplines.
@@ -99,7 +99,8 @@ pub fn reproduce(folder: &Folder, runner: &dyn Runner, request: &Request<'_>) ->
     let decisive = experiment.wanted_runs();
     file.figures.iter().try_for_each(|figure| figure.want(&mut experiment)).map_err(wrong)?;
     file.tables.iter().try_for_each(|table| table.want(&mut experiment)).map_err(wrong)?;
-    let plan = |today: (usize, _)| Others::plan(today, request.with, request.quick, &mut experiment);
+    let plan =
+        |today: (usize, _)| SubstituteExperiment::plan(today, request.with, request.quick, &mut experiment);
     let others = file.today.iter().enumerate().map(plan).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     let mut sensitivities = Vec::new();
     if !request.quick {
@@ -176,8 +177,8 @@ fn want(claim: &Claim, experiment: &mut Experiment<'_>) -> Result<(), String> {
 }
 
 /// Judges a claim by the simulation and, if requested, by real packets.
-fn judged(claim: &Claim, experiment: &Experiment<'_>) -> Result<Judged, String> {
-    let judged = Judged::new(claim, value(claim, &experiment.seen.values)?);
+fn judged(claim: &Claim, experiment: &Experiment<'_>) -> Result<JudgedClaim, String> {
+    let judged = JudgedClaim::new(claim, value(claim, &experiment.seen.values)?);
     match &experiment.live {
         Some(live) => Ok(judged.with_live(on_packets(claim, live)?)),
         None => Ok(judged),
@@ -240,7 +241,7 @@ pub fn check(folder: &Folder, runner: &dyn Runner) -> Result<Parts, Error> {
     file.figures.iter().try_for_each(|figure| figure.want(&mut experiment)).map_err(wrong)?;
     file.tables.iter().try_for_each(|table| table.want(&mut experiment)).map_err(wrong)?;
     for today in file.today.iter().enumerate() {
-        let others = Others::plan(today, &[], true, &mut experiment).map_err(wrong)?;
+        let others = SubstituteExperiment::plan(today, &[], true, &mut experiment).map_err(wrong)?;
         others.table(&experiment).map_err(wrong)?;
     }
     for fitted in &file.fitted {

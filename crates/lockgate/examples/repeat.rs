@@ -20,6 +20,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for sentence in lockgate::verdict::sentences(&summary) {
         println!("{sentence}");
     }
-    println!("{}", lockgate::verdict::one_thing(&summary));
+    println!("{}", lockgate::verdict::main_finding(&summary));
     Ok(())
 }

@@ -59,7 +59,7 @@ pub fn line(summary: &Summary, runs: &Runs) -> String {
 
 /// Returns the most important finding besides the verdict: the queue in which packets waited longest, with
 /// its drops.
-pub fn one_thing(summary: &Summary) -> String {
+pub fn main_finding(summary: &Summary) -> String {
     let queues = summary.ports.iter().flat_map(|(port, results)| {
         // A packet that waits in a child also waits in the child's parents.
         let parents: BTreeSet<&str> =

@@ -1,7 +1,7 @@
 /** Data of the strips as columns of numbers. */
 import type { Sample } from "../generated/lockgate";
+import type { QueueLifetime } from "./history";
 import { portAt } from "./parts";
-import type { Seen } from "./seen";
 
 export type Column = (number | null)[];
 
@@ -11,7 +11,7 @@ export type Column = (number | null)[];
  */
 export function columns(
   samples: readonly Sample[],
-  chosen: readonly Pick<Seen, "port" | "queue">[],
+  chosen: readonly Pick<QueueLifetime, "port" | "queue">[],
   strip: number,
 ): Column[] {
   const all: Column[] = [[], ...chosen.flatMap(() => [[], []] as Column[])];

@@ -6,9 +6,9 @@ import type { PortSample, QueueSample, Sample } from "../generated/lockgate";
 import type { Ink } from "../palette";
 import type { Choice } from "./choice";
 import type { Feed } from "./feed";
+import type { History } from "./history";
 import { isFolded } from "./parts";
 import { rate, time } from "./quantities";
-import type { History } from "./seen";
 
 /** Number of ports above which all except the selected one are folded to their roots. */
 const UNFOLDED = 12;

@@ -9,7 +9,7 @@ import { scaleFor, significant, THIN } from "../format";
 import type { Sample } from "../generated/lockgate";
 import type { Ink } from "../palette";
 import { columns } from "./columns";
-import type { Seen } from "./seen";
+import type { QueueLifetime } from "./history";
 
 const STRIPS: readonly { name: string; unit: string }[] = [
   { name: "Rate (thin: offered)", unit: "bit/s" },
@@ -47,10 +47,10 @@ export class Strips {
   #rules: readonly Rule[] = [];
 
   /** Draws samples of these queues; the curve of a queue that is gone stops at its last sample. */
-  draw(samples: readonly Sample[], chosen: readonly Seen[], rules: readonly Rule[], ink: Ink): void {
+  draw(samples: readonly Sample[], chosen: readonly QueueLifetime[], rules: readonly Rule[], ink: Ink): void {
     const width = Math.max(280, this.element.clientWidth);
     const end = samples.at(-1)?.at_s ?? 0;
-    const gone = (seen: Seen): string =>
+    const gone = (seen: QueueLifetime): string =>
       seen.last < end ? ` until ${significant(seen.last, 4)}${THIN}s` : "";
     const key = JSON.stringify([chosen.map((seen) => [seen.port, seen.queue, gone(seen)]), ink.name]);
     this.#rules = rules;
@@ -75,7 +75,7 @@ export class Strips {
     });
   }
 
-  #build(chosen: readonly Seen[], ink: Ink, width: number): void {
+  #build(chosen: readonly QueueLifetime[], ink: Ink, width: number): void {
     for (const plot of this.#plots) plot.destroy();
     this.#figures.replaceChildren();
     this.#plots = STRIPS.map(({ name, unit }, strip) => {
@@ -196,4 +196,5 @@ function rateLimit(plot: uPlot, high: number): number {
   return most > 0 ? Math.min(high, 2 * most) : high;
 }
 
-const colourOf = (seen: Seen, ink: Ink): string => ink.series[seen.slot % ink.series.length] as string;
+const colourOf = (seen: QueueLifetime, ink: Ink): string =>
+  ink.series[seen.slot % ink.series.length] as string;

@@ -23,7 +23,7 @@ pub(super) fn ended(runs: &Runs, holds: bool) -> Exit {
 pub(super) fn end(summary: &Summary, runs: &Runs, quiet: bool, directory: &Path) {
     say!("{}", verdict::line(summary, runs));
     if !quiet {
-        say!("{}", verdict::one_thing(summary));
+        say!("{}", verdict::main_finding(summary));
         say!("report: {}", directory.join("report.html").display());
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use lockgate_engine::disciplines::KINDS;
-use lockgate_experiment::claims::{Folder, Judged, LiveRequest, Reproduction, Request, reproduce as run};
+use lockgate_experiment::claims::{
+    Folder, JudgedClaim, LiveRequest, Reproduction, Request, reproduce as run,
+};
 use lockgate_measure::report::Comparison;
 use lockgate_scenario::Scale;
 use serde::Serialize;
@@ -23,7 +25,7 @@ struct Document<'a> {
     mode: &'static str,
     seed: u64,
     quick: bool,
-    claims: &'a [Judged],
+    claims: &'a [JudgedClaim],
     tables: &'a [Comparison],
     notes: &'a [String],
     runs: usize,
@@ -81,7 +83,7 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
     } else if all.len() > 1 {
         show::overview(&all);
     }
-    let missed = all.iter().flat_map(|reproduction| &reproduction.claims).any(Judged::fails);
+    let missed = all.iter().flat_map(|reproduction| &reproduction.claims).any(JudgedClaim::fails);
     let is_outside = all.iter().filter_map(|one| one.live.as_ref()).any(|live| !live.outside.is_empty());
     Ok(match (missed, is_outside) {
         (true, _) => Exit::ExpectMissed,

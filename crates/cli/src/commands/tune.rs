@@ -24,7 +24,7 @@ const FINALISTS: usize = 4;
 const MOST_FRONT: usize = 8;
 
 /// Points judged on unseen seeds.
-struct Judged {
+struct JudgedFinalists {
     /// Index of each finalist in the search; `None` for the scenario as it is.
     finalists: Vec<Option<usize>>,
     /// Comparison of each metric, with the winner as the reference.
@@ -117,7 +117,7 @@ fn judge(
     found: &Search,
     unseen: &[u64],
     arguments: &Tune,
-) -> Result<Option<Judged>, Failure> {
+) -> Result<Option<JudgedFinalists>, Failure> {
     let mut best = found.front(&tuned.goals);
     if tuned.goals.len() == 1 {
         best = found.finalists(request, FINALISTS);
@@ -152,7 +152,7 @@ fn judge(
         MetricComparison::new(&values, better, Some(winner.unwrap_or_default()))
     };
     let metrics = (0..tuned.metrics.len()).map(compared).collect();
-    Ok(Some(Judged { finalists, metrics, winner }))
+    Ok(Some(JudgedFinalists { finalists, metrics, winner }))
 }
 
 /// Returns the index of the winner among the finalists that keep every constraint in the mean: the best by
@@ -194,7 +194,7 @@ struct Outcome<'a> {
     file: String,
     tuned: &'a Tuned,
     found: &'a Search,
-    judged: &'a Judged,
+    judged: &'a JudgedFinalists,
     seeds: &'a [u64],
     unseen: &'a [u64],
 }

@@ -48,15 +48,21 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     let files = Beside::new(&arguments.file);
     let (hub, channels) = Hub::start();
     let messages = channel();
-    let told = messages.0.clone();
-    let leaving =
-        Leaving { scenario: &scenario, seed: arguments.seed, results, save, hub: hub.clone(), told };
-    let left = if arguments.live {
-        live(arguments, leaving, every, &files, channels, messages)?
-    } else {
-        simulated(arguments, leaving, every, &files, channels, messages)?
+    let messages_sender = messages.0.clone();
+    let outputs = WatchOutputs {
+        scenario: &scenario,
+        seed: arguments.seed,
+        results,
+        save,
+        hub: hub.clone(),
+        messages_sender,
     };
-    Ok(left.end(arguments))
+    let written = if arguments.live {
+        live(arguments, outputs, every, &files, channels, messages)?
+    } else {
+        simulated(arguments, outputs, every, &files, channels, messages)?
+    };
+    Ok(written.end(arguments))
 }
 
 /// Opens the file of `--save`. It must not be in the results directory, because the next run then could not
@@ -74,58 +80,58 @@ fn save(file: &Path, out: Option<&Path>) -> Result<SavedFile, Failure> {
 }
 
 /// Outcome of a watched run.
-struct Played {
+struct WatchedRun {
     runs: Runs,
     /// The scenario with all changes.
     changed: Scenario,
 }
 
 /// Outputs that a watched run writes as soon as it has ended, independent of its view.
-struct Leaving<'a> {
+struct WatchOutputs<'a> {
     scenario: &'a Scenario,
     seed: u64,
     results: Option<ResultsDirectory>,
     save: Option<SavedFile>,
     hub: Arc<Hub>,
     /// Channel of messages to the view.
-    told: Sender<String>,
+    messages_sender: Sender<String>,
 }
 
-impl Leaving<'_> {
+impl WatchOutputs<'_> {
     /// Writes the results, then the saved session. A failure of one does not prevent the other.
-    fn leave(self, played: Result<Played, Failure>) -> Left {
-        let mut left = Left { exit: Exit::Failed, directory: None, failures: Vec::new() };
-        match played {
-            Ok(played) => {
-                let scenario = &played.changed;
+    fn write_all(self, run: Result<WatchedRun, Failure>) -> WrittenOutput {
+        let mut written = WrittenOutput { exit: Exit::Failed, directory: None, failures: Vec::new() };
+        match run {
+            Ok(run) => {
+                let scenario = &run.changed;
                 match self.results {
-                    Some(results) => match write(results, scenario, self.seed, played.runs) {
-                        Ok((exit, directory)) => (left.exit, left.directory) = (exit, Some(directory)),
-                        Err(failure) => left.failures.push(failure),
+                    Some(results) => match write(results, scenario, self.seed, run.runs) {
+                        Ok((exit, directory)) => (written.exit, written.directory) = (exit, Some(directory)),
+                        Err(failure) => written.failures.push(failure),
                     },
-                    None => left.exit = watched(&played.runs),
+                    None => written.exit = watched(&run.runs),
                 }
                 let saved =
                     self.save.map(|file| file.write(&saved(&self.hub.status(), &lockgate::results::now())));
                 let failed = saved.and_then(Result::err);
-                left.failures.extend(failed.map(|error| Failure::saved_file(&error, "--save")));
+                written.failures.extend(failed.map(|error| Failure::saved_file(&error, "--save")));
             }
-            Err(failure) => left.failures.push(failure),
+            Err(failure) => written.failures.push(failure),
         }
-        let failed = left.failures.first().map(|failure| format!("; {failure}")).unwrap_or_default();
-        let _ = self.told.send(format!("ended{}{failed}", left.results()));
-        left
+        let failed = written.failures.first().map(|failure| format!("; {failure}")).unwrap_or_default();
+        let _ = self.messages_sender.send(format!("ended{}{failed}", written.results()));
+        written
     }
 }
 
 /// Output that a watched run has written.
-struct Left {
+struct WrittenOutput {
     exit: Exit,
     directory: Option<PathBuf>,
     failures: Vec<Failure>,
 }
 
-impl Left {
+impl WrittenOutput {
     fn results(&self) -> String {
         let shown = |directory: &PathBuf| format!("; results in {}", directory.display());
         self.directory.as_ref().map(shown).unwrap_or_default()
@@ -151,13 +157,13 @@ impl Left {
 
 fn simulated(
     arguments: &Watch,
-    leaving: Leaving<'_>,
+    outputs: WatchOutputs<'_>,
     every: Duration,
     files: &Beside,
     channels: Channels,
     messages: Messages,
-) -> Result<Left, Failure> {
-    let (scenario, hub) = (leaving.scenario, &leaving.hub.clone());
+) -> Result<WrittenOutput, Failure> {
+    let (scenario, hub) = (outputs.scenario, &outputs.hub.clone());
     let seed = arguments.seed;
     let start = Start { mode: "sim", seed, pace: arguments.pace, every };
     let mut session = SimulatedSession::new(scenario, start, files, channels, interrupt::flag());
@@ -167,13 +173,13 @@ fn simulated(
     }
     Ok(thread::scope(|scope| {
         let run = scope.spawn(move || {
-            let played = play(scenario, seed, &mut session);
+            let run = play(scenario, seed, &mut session);
             // Drops the samples' channel, so that the hub receives the end.
             let changed = session.leave();
-            leaving.leave(played.map(|(recording, interrupted)| {
+            outputs.write_all(run.map(|(recording, interrupted)| {
                 let runs =
                     Runs { recordings: vec![recording], stopped_early: interrupted, ..Runs::default() };
-                Played { runs, changed }
+                WatchedRun { runs, changed }
             }))
         });
         let shown = live_view::show(&view_of(arguments), hub, frames, messages);
@@ -183,13 +189,13 @@ fn simulated(
 
 fn live(
     arguments: &Watch,
-    leaving: Leaving<'_>,
+    outputs: WatchOutputs<'_>,
     every: Duration,
     files: &Beside,
     channels: Channels,
     messages: Messages,
-) -> Result<Left, Failure> {
-    let (scenario, hub) = (leaving.scenario, &leaving.hub.clone());
+) -> Result<WrittenOutput, Failure> {
+    let (scenario, hub) = (outputs.scenario, &outputs.hub.clone());
     let halt = Arc::new(AtomicBool::new(false));
     let (driver_end, observer_end) = control_channel(every);
     let seed = arguments.seed;
@@ -205,14 +211,14 @@ fn live(
             let mut stop = |_| halt.load(Ordering::Relaxed) || interrupt::is_requested();
             let outcome = lockgate_live::watched(scenario, Seed(seed), &mut stop, Some(driver_end));
             let changed = session.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            leaving.leave(outcome.map_err(Failure::live).map(|outcome| {
+            outputs.write_all(outcome.map_err(Failure::live).map(|outcome| {
                 let runs = Runs {
                     recordings: vec![outcome.recording],
                     stopped_early: outcome.stopped_early,
                     unfaithful: outcome.unfaithful,
                     programs: outcome.programs.into_iter().map(Into::into).collect(),
                 };
-                Played { runs, changed }
+                WatchedRun { runs, changed }
             }))
         });
         let shown = live_view::show(&view_of(arguments), hub, frames, messages);
@@ -221,11 +227,11 @@ fn live(
 }
 
 /// Stops the run if the view ended first, and waits for its output.
-fn joined(hub: &Hub, run: ScopedJoinHandle<'_, Left>, shown: Result<(), Failure>) -> Left {
+fn joined(hub: &Hub, run: ScopedJoinHandle<'_, WrittenOutput>, shown: Result<(), Failure>) -> WrittenOutput {
     hub.tell(Command::Stop);
-    let mut left = run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    left.failures.extend(shown.err());
-    left
+    let mut written = run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    written.failures.extend(shown.err());
+    written
 }
 
 fn interval(text: &str) -> Result<Duration, Failure> {

@@ -1,6 +1,6 @@
 //! Report of a reproduction.
 
-use lockgate_experiment::claims::{Judged, Live, Reproduction};
+use lockgate_experiment::claims::{JudgedClaim, Live, Reproduction};
 use lockgate_measure::report::{Cell, Comparison, page};
 
 use super::show::{LIVE, bound, on_packets, remarks, sentence};
@@ -13,7 +13,7 @@ pub(crate) fn report(reproduction: &Reproduction, command: &str) -> String {
     report.verdict = vec![sentence(reproduction)];
     report.verdict.extend(reproduction.live.iter().map(|live| on_packets(reproduction, live)));
     report.verdict.extend(reproduction.notes.iter().cloned());
-    let cells = |judged: &Judged| {
+    let cells = |judged: &JudgedClaim| {
         let claim = &judged.claim;
         let text = |text: &str| Cell::Text(text.to_owned());
         vec![

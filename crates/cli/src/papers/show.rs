@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockgate_experiment::claims::{Judged, Live, Reproduction, Verdict, number};
+use lockgate_experiment::claims::{JudgedClaim, Live, Reproduction, Verdict, number};
 use lockgate_measure::report::Cell;
 
 use crate::output::say;
@@ -52,7 +52,7 @@ pub(crate) fn overview(all: &[Reproduction]) {
 }
 
 /// Returns the criterion of a claim, with the expected values if they are few.
-pub(super) fn bound(judged: &Judged) -> String {
+pub(super) fn bound(judged: &JudgedClaim) -> String {
     let claim = &judged.claim;
     if claim.expected.len() > 1 && claim.expected.len() <= 6 {
         return format!("{}{}", judged.expected(), claim.bound().replace("each as given", ""));
@@ -68,7 +68,7 @@ pub(crate) fn show(reproduction: &Reproduction) {
     terminal::heading(&reproduction.title);
     say!("{}", reproduction.paper);
     terminal::heading("claims");
-    let row = |judged: &Judged| {
+    let row = |judged: &JudgedClaim| {
         let claim = &judged.claim;
         vec![
             claim.id.clone(),
@@ -151,7 +151,7 @@ pub(super) fn on_packets(reproduction: &Reproduction, live: &Live) -> String {
 }
 
 /// Returns the remarks on a claim, for below the table.
-pub(super) fn remarks(judged: &Judged) -> Vec<String> {
+pub(super) fn remarks(judged: &JudgedClaim) -> Vec<String> {
     let claim = &judged.claim;
     let mut remarks = Vec::new();
     if !claim.note.is_empty() {

@@ -37,7 +37,7 @@ pub(crate) struct Claims {
     #[serde(default, rename = "table")]
     pub(crate) tables: Vec<Table>,
     #[serde(default)]
-    pub(crate) today: Vec<Today>,
+    pub(crate) today: Vec<Substitutes>,
 }
 
 /// Runs of a scenario, one for each combination of its variables.
@@ -384,7 +384,7 @@ pub(crate) struct Column {
 /// Experiment under other disciplines than the paper's.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Today {
+pub(crate) struct Substitutes {
     /// Title.
     pub(crate) title: String,
     /// Purpose, in a sentence.

@@ -7,7 +7,7 @@ use super::experiment::Experiment;
 use super::expression::{Observation, Values};
 use super::figures::formula;
 use super::file::{Claim, Fitted};
-use super::verdict::Judged;
+use super::verdict::JudgedClaim;
 use crate::matrix::{Scalar, Variables, combinations, fill};
 
 /// Fitted parameter and the claims that depend on its value.
@@ -63,7 +63,7 @@ impl<'a> Sensitivity<'a> {
             let mut cells = vec![Cell::Text(name)];
             let mut holding = 0;
             for claim in &self.claims {
-                let judged = Judged::new(claim, super::value(claim, &seen)?);
+                let judged = JudgedClaim::new(claim, super::value(claim, &seen)?);
                 holding += usize::from(judged.verdict.holds());
                 let sign = if judged.verdict.holds() { '✓' } else { '✗' };
                 cells.push(Cell::Text(format!("{sign} {}", judged.shown())));

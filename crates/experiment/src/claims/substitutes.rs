@@ -4,20 +4,20 @@ use lockgate_measure::report::{Cell, Comparison};
 
 use super::experiment::Experiment;
 use super::figures::{row, want_row};
-use super::file::Today;
+use super::file::Substitutes;
 use crate::matrix::Variables;
 
 /// Experiment with the disciplines under which it can be run.
-pub(crate) struct Others<'a> {
-    today: &'a Today,
+pub(crate) struct SubstituteExperiment<'a> {
+    today: &'a Substitutes,
     /// Each kind with the name of its run, or the reason why there is none.
     kinds: Vec<(String, Result<String, String>)>,
 }
 
-impl<'a> Others<'a> {
+impl<'a> SubstituteExperiment<'a> {
     /// Adds a run for each kind, after the paper's own configuration.
     pub(crate) fn plan(
-        (number, today): (usize, &'a Today),
+        (number, today): (usize, &'a Substitutes),
         asked: &[String],
         quick: bool,
         experiment: &mut Experiment<'_>,
@@ -83,7 +83,7 @@ fn variables(run: &str, kind: &str) -> Variables {
     Variables::from([("run".to_owned(), run.to_owned()), ("kind".to_owned(), kind.to_owned())])
 }
 
-impl Today {
+impl Substitutes {
     /// Returns the settings that replace the tree by the discipline alone.
     fn alone(&self, kind: &str) -> Vec<String> {
         let parameters = self.parameters.get(kind).cloned().unwrap_or_default();

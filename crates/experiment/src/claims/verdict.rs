@@ -37,7 +37,7 @@ impl Verdict {
 
 /// Claim with our values.
 #[derive(Clone, Debug, Serialize)]
-pub struct Judged {
+pub struct JudgedClaim {
     /// The claim.
     #[serde(flatten)]
     pub claim: Claim,
@@ -106,7 +106,7 @@ fn shown(claim: &Claim, values: &[(String, f64)]) -> String {
     }
 }
 
-impl Judged {
+impl JudgedClaim {
     /// Judges a claim by the values of the simulation.
     pub(crate) fn new(claim: &Claim, values: Vec<(String, f64)>) -> Self {
         let verdict = judge(claim, &values);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     fn verdict(bounds: &str, values: &[f64]) -> Verdict {
-        Judged::new(&claim(bounds), values.iter().map(|value| (String::new(), *value)).collect()).verdict
+        JudgedClaim::new(&claim(bounds), values.iter().map(|value| (String::new(), *value)).collect()).verdict
     }
 
     #[test]
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn only_what_is_required_fails_the_command() {
-        let judged = |bounds: &str| Judged::new(&claim(bounds), vec![(String::new(), 2.0)]);
+        let judged = |bounds: &str| JudgedClaim::new(&claim(bounds), vec![(String::new(), 2.0)]);
         assert!(judged("at_most = 1.0").fails());
         assert!(!judged("at_most = 1.0\nrequired = false").fails());
         assert!(!judged("at_most = 3.0").fails());
@@ -309,7 +309,7 @@ mod tests {
     fn real_packets_are_held_against_the_same_bounds() {
         let of = |bounds: &str, live: f64, outside: &[&str]| {
             let outside = outside.iter().map(|why| (*why).to_owned()).collect();
-            Judged::new(&claim(bounds), vec![(String::new(), 2.0)])
+            JudgedClaim::new(&claim(bounds), vec![(String::new(), 2.0)])
                 .with_live(Ok(Packets { values: vec![(String::new(), live)], outside }))
         };
         let both = of("at_most = 3.0", 2.9, &[]);
@@ -331,8 +331,8 @@ mod tests {
         assert!(known("at_most = 3.2", 3.1), "without a cause it exempts nothing");
         assert_eq!(of("at_most = 1.0", 0.5, &["late"]).words(), "✗ live only (required)");
         assert_eq!(of("at_most = 1.0", 0.5, &["late"]).shown_live(), "0.5 !");
-        let not =
-            Judged::new(&claim("at_most = 3.0"), vec![(String::new(), 2.0)]).with_live(Err("no FTP".into()));
+        let not = JudgedClaim::new(&claim("at_most = 3.0"), vec![(String::new(), 2.0)])
+            .with_live(Err("no FTP".into()));
         assert_eq!(
             (not.agree(), not.words(), not.shown_live()),
             (None, "✓ holds".into(), "not live: no FTP".into())
@@ -342,10 +342,10 @@ mod tests {
     #[test]
     fn the_worst_of_many_values_is_shown() {
         let values = (0..8).map(|index| (format!("v{index}"), f64::from(index))).collect();
-        let shown = Judged::new(&claim("at_most = 3.0"), values).shown();
+        let shown = JudgedClaim::new(&claim("at_most = 3.0"), values).shown();
         assert_eq!(shown, "worst of 8: 7 (v7)");
         let unnamed = vec![(String::new(), 2.0); 7];
-        assert_eq!(Judged::new(&claim("at_most = 3.0"), unnamed).shown(), "worst of 7: 2");
+        assert_eq!(JudgedClaim::new(&claim("at_most = 3.0"), unnamed).shown(), "worst of 7: 2");
         assert_eq!(
             [number(0.0), number(1234.56), number(0.012_345), number(2.0)],
             ["0", "1235", "0.01235", "2"]

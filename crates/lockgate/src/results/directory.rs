@@ -9,7 +9,7 @@
 //! else ([`earlier`]).
 
 mod draft;
-mod earlier;
+mod manifest;
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 pub use self::draft::remove_unfinished;
-use self::draft::{Draft, Of, is_leftover, remove_leftovers};
-use self::earlier::{Contents, FORMAT, INTERIM, MANIFEST, Marked, contents, is_known, remove};
+use self::draft::{Draft, LeftoverFilter, is_leftover, remove_leftovers};
+use self::manifest::{Contents, FORMAT, INTERIM, MANIFEST, Marked, contents, is_known, remove};
 use super::WriteError;
 use crate::files::words;
 
@@ -132,8 +132,11 @@ impl ResultsDirectory {
         if result.is_ok() {
             // Only now, because leftovers of a killed process may be the only results there are.
             let (parent, name) = split(&self.target);
-            remove_leftovers(parent, if self.is_default { Of::Any } else { Of::Name(&name) });
-            remove_leftovers(&self.target, Of::Name(&name));
+            remove_leftovers(
+                parent,
+                if self.is_default { LeftoverFilter::Any } else { LeftoverFilter::Name(&name) },
+            );
+            remove_leftovers(&self.target, LeftoverFilter::Name(&name));
         }
         result
     }
@@ -177,7 +180,7 @@ impl ResultsDirectory {
     /// Exchanges draft and target in one step, so that a whole directory exists there at every moment.
     fn exchange(&mut self, manifest: &impl Serialize, files: &[String]) -> io::Result<Placed> {
         let (_, name) = split(&self.target);
-        remove_leftovers(&self.target, Of::Name(&name));
+        remove_leftovers(&self.target, LeftoverFilter::Name(&name));
         let skipped = |_: &str| false;
         if let Contents::Foreign(entry) = contents(&self.target, &skipped)? {
             return Ok(Placed::Refused(came(&entry)));
@@ -215,7 +218,7 @@ impl ResultsDirectory {
         let target = self.target.clone();
         let own = draft.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let (_, name) = split(&target);
-        let skipped = |entry: &str| entry == own || is_leftover(&target, entry, Of::Name(&name));
+        let skipped = |entry: &str| entry == own || is_leftover(&target, entry, LeftoverFilter::Name(&name));
         let old = match contents(&target, &skipped)? {
             Contents::Foreign(entry) => return Ok(Placed::Refused(came(&entry))),
             Contents::Empty => Vec::new(),
@@ -322,7 +325,7 @@ fn place(target: &Path, shown: &Path) -> Result<Place, WriteError> {
     }
     check_writable(target).map_err(|error| refused(&words(&error)))?;
     let (parent, name) = split(target);
-    let skipped = |entry: &str| is_leftover(target, entry, Of::Name(&name));
+    let skipped = |entry: &str| is_leftover(target, entry, LeftoverFilter::Name(&name));
     if let Contents::Foreign(entry) = contents(target, &skipped).map_err(|error| refused(&words(&error)))? {
         return Err(WriteError::Foreign { place: shown.to_path_buf(), entry });
     }

@@ -45,7 +45,7 @@ pub enum DirectoryError {
     Name(String),
     /// Neither the directory of the user's state nor a home is known.
     #[error("no directory is known for the router's state: $XDG_STATE_HOME and $HOME are not set")]
-    Homeless,
+    NoHomeDirectory,
 }
 
 impl DirectoryError {
@@ -55,7 +55,7 @@ impl DirectoryError {
             Self::Name(_) => {
                 "a name has 1 to 64 letters, digits, dots, hyphens and underscores, a letter or digit first"
             }
-            Self::Homeless => "name a directory with --state",
+            Self::NoHomeDirectory => "name a directory with --state",
         }
     }
 }
@@ -100,7 +100,7 @@ impl Directories {
         let state = match from.path("STATE_DIRECTORY") {
             Some(state) => state,
             None if from.is_root => below(PathBuf::from("/var/lib")),
-            None => below(from.user_state().ok_or(DirectoryError::Homeless)?),
+            None => below(from.user_state().ok_or(DirectoryError::NoHomeDirectory)?),
         };
         let runtime = match from.path("RUNTIME_DIRECTORY") {
             Some(runtime) => runtime,
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(of("x", false, &user), Ok(expected));
         let expected = paths("/s/lockgate/router/x", "/s/lockgate/router/x");
         assert_eq!(of("x", false, &[("XDG_STATE_HOME", "/s")]), Ok(expected));
-        assert_eq!(of("x", false, &[]), Err(DirectoryError::Homeless));
+        assert_eq!(of("x", false, &[]), Err(DirectoryError::NoHomeDirectory));
     }
 
     #[test]

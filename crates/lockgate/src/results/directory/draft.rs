@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::earlier::{Contents, FORMAT, MARKER, contents, is_of_draft, remove};
+use super::manifest::{Contents, FORMAT, MARKER, contents, is_of_draft, remove};
 
 /// Drafts of this process, removed if it is aborted.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -108,7 +108,7 @@ fn discard(directory: &Path) {
 
 /// Selection of leftovers.
 #[derive(Clone, Copy)]
-pub(super) enum Of<'a> {
+pub(super) enum LeftoverFilter<'a> {
     /// Those of results of this name.
     Name(&'a str),
     /// All.
@@ -117,28 +117,28 @@ pub(super) enum Of<'a> {
 
 /// Returns the process of a draft, if `name` is the name of a draft (version 0.1.0 named replaced results
 /// `.old`).
-fn process(name: &str, of: Of<'_>) -> Option<i32> {
+fn process(name: &str, filter: LeftoverFilter<'_>) -> Option<i32> {
     let (stem, pid) = name
         .strip_prefix('.')?
         .strip_suffix(".partial")
         .or_else(|| name.strip_prefix('.')?.strip_suffix(".old"))?
         .rsplit_once('.')?;
-    let is_meant = match of {
-        Of::Name(name) => stem == name || stem == shortened(name),
-        Of::Any => true,
+    let is_meant = match filter {
+        LeftoverFilter::Name(name) => stem == name || stem == shortened(name),
+        LeftoverFilter::Any => true,
     };
     let pid = pid.split_once('-').map_or(pid, |(pid, _)| pid);
     pid.parse().ok().filter(|pid| is_meant && *pid > 0)
 }
 
 /// True if an entry of `parent` is a killed process's leftover.
-pub(super) fn is_leftover(parent: &Path, name: &str, of: Of<'_>) -> bool {
-    leftover(parent, name, of).is_some()
+pub(super) fn is_leftover(parent: &Path, name: &str, filter: LeftoverFilter<'_>) -> bool {
+    leftover(parent, name, filter).is_some()
 }
 
 /// Returns the files of a leftover; `None` if the directory is not one.
-fn leftover(parent: &Path, name: &str, of: Of<'_>) -> Option<Vec<String>> {
-    let pid = process(name, of)?;
+fn leftover(parent: &Path, name: &str, filter: LeftoverFilter<'_>) -> Option<Vec<String>> {
+    let pid = process(name, filter)?;
     let directory = parent.join(name);
     if !fs::symlink_metadata(&directory).ok()?.is_dir() {
         return None;
@@ -177,10 +177,10 @@ fn is_alive(_: i32) -> bool {
 }
 
 /// Removes leftovers in `parent`.
-pub(super) fn remove_leftovers(parent: &Path, of: Of<'_>) {
+pub(super) fn remove_leftovers(parent: &Path, filter: LeftoverFilter<'_>) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if let Some(files) = leftover(parent, &name, of) {
+        if let Some(files) = leftover(parent, &name, filter) {
             remove(&parent.join(name), &files);
         }
     }

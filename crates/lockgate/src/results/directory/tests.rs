@@ -101,7 +101,7 @@ fn leftovers_of_killed_runs_go_and_nothing_else_does() {
         }
     };
     let manifest = r#"{ "lockgate": "0.1.0", "command": "lockgate run a", "finished": "now" }"#;
-    beside(&format!(".out.{dead}.partial"), &[(earlier::MARKER, FORMAT), ("summary.json", "")]);
+    beside(&format!(".out.{dead}.partial"), &[(manifest::MARKER, FORMAT), ("summary.json", "")]);
     beside(&format!(".out.{dead}-2.partial"), &[]);
     beside(&format!(".out.{dead}.old"), &[("manifest.json", manifest), ("report.html", "")]);
     // Kept: the draft of another program, that of other results, one with a file of the user, and one of a
@@ -113,12 +113,12 @@ fn leftovers_of_killed_runs_go_and_nothing_else_does() {
         format!(".out.{dead}-5.partial"),
         format!(".out.{}.old", std::process::id()),
     ];
-    beside(&kept[0], &[(earlier::MARKER, FORMAT)]);
+    beside(&kept[0], &[(manifest::MARKER, FORMAT)]);
     beside(&kept[1], &[("film.mp4", "")]);
-    beside(&kept[2], &[(earlier::MARKER, FORMAT), ("notes.md", "")]);
-    beside(&kept[3], &[(earlier::MARKER, FORMAT)]);
+    beside(&kept[2], &[(manifest::MARKER, FORMAT), ("notes.md", "")]);
+    beside(&kept[3], &[(manifest::MARKER, FORMAT)]);
     beside(&kept[4], &[("manifest.json", manifest)]);
-    let locked = fs::File::open(place.path().join(&kept[3]).join(earlier::MARKER)).expect("there");
+    let locked = fs::File::open(place.path().join(&kept[3]).join(manifest::MARKER)).expect("there");
     locked.try_lock().expect("free");
     run(&target, "first", "report.html").finish(&()).expect("in its place");
     let mut expected = kept.to_vec();

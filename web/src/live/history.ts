@@ -7,7 +7,7 @@ import type { Sample } from "../generated/lockgate";
 /**
  * A queue of a sample: its colour as long as the page is open, and the times of its first and last sample.
  */
-export interface Seen {
+export interface QueueLifetime {
   port: number;
   queue: string;
   slot: number;
@@ -19,7 +19,7 @@ export interface Seen {
 const MOST = 8;
 
 export class History {
-  readonly #ports = new Map<number, Seen[]>();
+  readonly #ports = new Map<number, QueueLifetime[]>();
   #last = -1;
 
   /** Adds the samples that are new since the last call. */
@@ -51,9 +51,9 @@ export class History {
    * Returns the queues of a port within a window of time. If they are too many: the selected one, and those
    * with the latest ends.
    */
-  within(port: number, selected: string, from: number, to: number): Seen[] {
+  within(port: number, selected: string, from: number, to: number): QueueLifetime[] {
     const all = (this.#ports.get(port) ?? []).filter((seen) => seen.last >= from && seen.first <= to);
-    const first = (seen: Seen): number => Number(seen.queue === selected);
+    const first = (seen: QueueLifetime): number => Number(seen.queue === selected);
     return all.length <= MOST
       ? all
       : [...all]
