@@ -8,6 +8,7 @@ mod applications;
 mod host;
 #[path = "live/options.rs"]
 mod options;
+mod page;
 
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -256,7 +257,7 @@ fn the_demo_runs_live_for_everybody_and_leaves_nothing() {
             serde_json::from_slice::<Value>(&document).expect("JSON")["mode"].clone()
         };
         assert_eq!((mode("simulation.json"), mode("summary.json")), ("sim".into(), "live".into()));
-        let report = fs::read_to_string(out.join("report.html")).expect("a report");
+        let report = page::report_data(&out.join("report.html")).to_string();
         assert!(report.contains("\"label\":\"simulation\"") && report.contains("\"label\":\"live\""));
     }
     await_end(&mark, "the demo has ended");

@@ -1,12 +1,10 @@
 //! `lockgate compare`, `sweep` and `test`: many runs, from the command line to files and exit codes.
 
+mod page;
+
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::{fs, io};
-
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use flate2::read::GzDecoder;
 
 const SCENARIO: &str = r#"
 title    = "a line"
@@ -203,11 +201,7 @@ fn a_comparison_writes_a_report_of_all_variants_and_replaces_no_other_file() {
     let words = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
     let made = compare(&["--out", "results", "--csv", "runs.csv", "--json", "all.json"]);
     assert!(made.status.success(), "{}", words(&made));
-    let page = fs::read_to_string(folder.path().join("results/report.html")).expect("a page");
-    let start = "id=\"lockgate-data\" data-encoding=\"gzip\">";
-    let data = page.split_once(start).and_then(|(_, rest)| rest.split_once("</script>")).expect("data").0;
-    let data = GzDecoder::new(io::Cursor::new(STANDARD.decode(data).expect("base64")));
-    let report: serde_json::Value = serde_json::from_reader(data).expect("JSON");
+    let report = page::report_data(&folder.path().join("results/report.html"));
     let variants = &report["variants"];
     assert_eq!(variants["variables"][1]["numbers"], serde_json::json!([0.001, 0.005]));
     assert_eq!(variants["metrics"][0]["variants"][3]["seeds"].as_array().map(Vec::len), Some(3));

@@ -1,5 +1,7 @@
 //! `lockgate reproduce` from the folder of a paper to its verdicts, exit code and files.
 
+mod page;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -146,8 +148,8 @@ fn a_paper_is_run_judged_and_drawn() {
     assert!(text.contains("2 of 3 claims hold, 1 are not decidable from the paper's text"), "{text}");
     assert!(text.contains("not decidable: the figure has no numbers"), "{text}");
     assert!(text.contains("tbf cannot stand here"), "{text}");
-    let report = fs::read_to_string(folder.path().join("out/report.html")).expect("a report");
-    assert!(report.contains("figure-1") || report.contains("no figures"), "it has the figure");
+    let report = page::report_data(&folder.path().join("out/report.html"));
+    assert_eq!(report["figures"][0]["id"], "figure-1");
     let document: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(folder.path().join("out/claims.json")).expect("claims"))
             .expect("JSON");

@@ -6,6 +6,7 @@
 #![cfg(target_os = "linux")]
 
 mod host;
+mod page;
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
@@ -185,7 +186,7 @@ fn every_claim_says_what_real_packets_say_of_it() {
         assert_eq!(live(id)["state"], "not", "{}", live(id));
         assert!(live(id)["why"].as_str().is_some_and(|text| text.contains(why)), "{}", live(id));
     }
-    let report = fs::read_to_string(place.0.path().join("out/report.html")).expect("a report");
+    let report = page::report_data(&place.0.path().join("out/report.html")).to_string();
     assert!(
         report.contains("Runs on real packets") && report.contains("\"mode\":\"live\""),
         "both are drawn"
