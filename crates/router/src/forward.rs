@@ -169,23 +169,26 @@ impl<D: Dataplane> Forwarder<D> {
             }
         }
         if self.frames.slab.free() == 0 {
-            self.discard();
+            // Later frames find a short ring.
+            self.losses.no_slot += self.discard(BATCH);
         }
         batch.len()
     }
 
-    /// Drops frames from the receive rings while no slot is free, so that later frames find a short ring.
+    /// Drops up to `most` frames from each receive ring. Returns how many were there.
     #[cold]
-    fn discard(&mut self) {
+    fn discard(&mut self, most: usize) -> u64 {
+        let mut count = 0;
         for interface in 0..self.dataplane.interface_count() {
-            for _ in 0..BATCH {
+            for _ in 0..most {
                 if self.dataplane.next_arrival(interface).is_none() {
                     break;
                 }
                 self.dataplane.take_frame(interface, &mut |_| {});
-                self.losses.no_slot += 1;
+                count += 1;
             }
         }
+        count
     }
 
     /// Sends all frames that may be sent at `now`. Returns the time of the next attempt.
@@ -304,15 +307,7 @@ impl<D: Dataplane> Forwarder<D> {
         for port in &self.ports {
             self.losses.at_the_end += port.outgoing.len() as u64 + port.port.backlog().packets;
         }
-        for interface in 0..self.dataplane.interface_count() {
-            for _ in 0..LONGEST_RING {
-                if self.dataplane.next_arrival(interface).is_none() {
-                    break;
-                }
-                self.dataplane.take_frame(interface, &mut |_| {});
-                self.losses.at_the_end += 1;
-            }
-        }
+        self.losses.at_the_end += self.discard(LONGEST_RING);
     }
 
     /// True if frames wait in any port.
