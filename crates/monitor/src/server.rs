@@ -8,8 +8,8 @@
 //! clients delays a reader or a knob.
 //!
 //! A connection carries one request. The deadline covers all of it, from accepting to the last byte. Only for
-//! the stream, each write has a deadline of its own. A reader that falls behind the stream loses samples and
-//! is told their number.
+//! the stream, each write has a deadline of its own. A reader that falls behind the stream loses samples; the
+//! stream carries their number.
 
 mod answer;
 mod api;

@@ -2,7 +2,7 @@
 //!
 //! The data are JSON, compressed by gzip and written in base64: series of hundreds of flows shrink to a
 //! sixteenth, so that the page of a large network still opens at once. The page decompresses them with the
-//! browser's `DecompressionStream`.
+//! browser's `DecompressionStream`. Decision 116.
 
 use std::io::BufWriter;
 
