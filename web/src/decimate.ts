@@ -57,6 +57,18 @@ export function averaged(x: Numbers, y: Numbers, most: number, window: readonly 
   return points;
 }
 
+/**
+ * Returns the indices of values between gaps, without a neighbour on either side. A line does not show them,
+ * because it needs two points.
+ */
+export function isolated(y: ArrayLike<number | null | undefined>): number[] {
+  const missing = (index: number): boolean => (y[index] ?? null) === null;
+  const found: number[] = [];
+  for (let index = 0; index < y.length; index += 1)
+    if (!missing(index) && missing(index - 1) && missing(index + 1)) found.push(index);
+  return found;
+}
+
 function pushExtremes(points: Point[], x: Numbers, y: Numbers, from: number, to: number): void {
   let least = -1;
   let most = -1;
@@ -102,4 +114,19 @@ export function nearest(x: Numbers, value: number): number {
   if (after >= x.length) return x.length - 1;
   if (after === 0) return 0;
   return value - (x[after - 1] ?? -Infinity) <= (x[after] ?? Infinity) - value ? after - 1 : after;
+}
+
+/**
+ * Returns the index whose x is nearest to `value`. If it has no y: the nearest one with a y, if that is at
+ * most `reach` away.
+ */
+export function nearestValue(x: Numbers, y: Numbers, value: number, reach: number): number {
+  const closest = nearest(x, value);
+  const has = (index: number): boolean => (y[index] ?? null) !== null;
+  if (closest < 0 || has(closest)) return closest;
+  const distance = (index: number): number => Math.abs((x[index] ?? Infinity) - value);
+  let best = -1;
+  for (let index = lowerBound(x, value - reach); index < x.length && distance(index) <= reach; index += 1)
+    if (has(index) && (best < 0 || distance(index) < distance(best))) best = index;
+  return best < 0 ? closest : best;
 }

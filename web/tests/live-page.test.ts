@@ -379,6 +379,43 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     player.close();
   });
 
+  it.each([
+    [390, "light"],
+    [1400, "dark"],
+  ] as const)("shows delays between intervals without a packet: %i pixels, %s", async (width, scheme) => {
+    const player = new Player(html);
+    player.sample = (number) => {
+      const whole = sample(number);
+      const silent = number % 2 === 1 || (number >= 30 && number < 60);
+      const none = { sojourn_p50_s: null, sojourn_p99_s: null };
+      return {
+        ...whole,
+        ports: whole.ports.map((port) => ({
+          ...port,
+          queues: port.queues.map((one) => (silent || one.name !== "q" ? { ...one, ...none } : one)),
+        })),
+      };
+    };
+    const { page, complaints } = await open(player, width, scheme);
+    const blue = (): Promise<number[]> =>
+      page.locator(".strip canvas").evaluateAll((canvases) =>
+        (canvases as HTMLCanvasElement[]).map((canvas) => {
+          const data = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height).data ?? [];
+          let count = 0;
+          for (let at = 0; at < data.length; at += 4)
+            if ((data[at + 3] ?? 0) > 99 && (data[at + 2] ?? 0) - (data[at] ?? 0) > 60) count += 1;
+          return count;
+        }),
+      );
+    await expect.poll(async () => (await blue())[1]).toBeGreaterThan(100);
+    if (process.env["SCREENSHOTS"])
+      await page.locator(".strips").screenshot({
+        path: join(process.env["SCREENSHOTS"], `live-dots-${width}-${scheme}.png`),
+      });
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
   it("has its charts near, however many ports there are, and finds each", async () => {
     const player = new Player(html);
     const names = Array.from({ length: 200 }, (_, index) => `hub->s${index + 1}`);

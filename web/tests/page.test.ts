@@ -7,7 +7,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { build } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { executable, FLAGS } from "./browser";
-import { compareReport, edgeReport, fill, sampleReport, singleReport } from "./sample";
+import { compareReport, edgeReport, fill, sampleReport, singleReport, sparseReport } from "./sample";
 
 const FIGURES = ["topology", "time", "owd-cdf", "owd-ccdf", "owd-box", "owd-split", "iat-density", "drops"];
 
@@ -235,6 +235,68 @@ describe.skipIf(executable === undefined)("the page", () => {
       await page.context().close();
     }
   });
+
+  it.each([
+    [1400, "light"],
+    [1400, "dark"],
+    [390, "light"],
+  ] as const)(
+    "shows delays between gaps and leaves a silence empty: %i pixels, %s",
+    async (width, colorScheme) => {
+      const { page, complaints } = await open(
+        `sparse-${width}-${colorScheme}`,
+        fill(template, sparseReport()),
+        width,
+      );
+      if (colorScheme === "dark") await page.click("#theme");
+      const picture = page.locator("#figure-time .picture svg");
+      await picture.scrollIntoViewIfNeeded();
+      const [svg, above, below] = await Promise.all(
+        [
+          picture,
+          picture.locator("text", { hasText: "One-way delay" }),
+          picture.locator("text", { hasText: "Queue length" }),
+        ].map((part) => part.boundingBox()),
+      );
+      if (!svg || !above || !below) throw new Error("the picture has no panel of delays");
+      const top = above.y + above.height;
+      const clip = { x: svg.x + 58, y: top, width: svg.width - 58 - 22, height: below.y - 4 - top };
+      const png = (await page.screenshot({ clip })).toString("base64");
+      // Which columns of the panel have the blue of the flow.
+      const blue = await page.evaluate(async (encoded) => {
+        const bytes = Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
+        const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+        const context = new OffscreenCanvas(image.width, image.height).getContext("2d");
+        if (!context) throw new Error("no canvas");
+        context.drawImage(image, 0, 0);
+        const { data } = context.getImageData(0, 0, image.width, image.height);
+        return Array.from({ length: image.width }, (_, x) =>
+          Array.from({ length: image.height }, (_, y) => 4 * (y * image.width + x)).some(
+            (at) => (data[at + 2] ?? 0) - (data[at] ?? 0) > 60,
+          ),
+        );
+      }, png);
+      const share = (from: number, to: number): number => {
+        const columns = blue.slice(Math.ceil((from / 60) * blue.length), Math.floor((to / 60) * blue.length));
+        return columns.filter(Boolean).length / columns.length;
+      };
+      expect(share(1, 19)).toBeGreaterThan(0.4);
+      expect(share(21, 39)).toBe(0);
+      expect(share(41, 59)).toBeGreaterThan(0.4);
+      // The pointer is on an interval without a packet; its neighbours are within reach.
+      const delayAt = async (seconds: number): Promise<string | undefined> => {
+        await page.mouse.move(clip.x + (seconds / 60) * clip.width, clip.y + clip.height / 2);
+        await page.waitForSelector("#figure-time .tip");
+        return (
+          await page.locator("#figure-time .tip tr", { hasText: "voice" }).first().locator("td").all()
+        )[3]?.textContent() as Promise<string | undefined>;
+      };
+      expect(await delayAt(10.2)).toMatch(/ms$/);
+      expect(await delayAt(30)).toBe("–");
+      expect(complaints).toEqual([]);
+      await page.context().close();
+    },
+  );
 
   it("calls figures of applications what they are: they compare nothing", async () => {
     const { page } = await open("applications", fill(template, { ...sampleReport(), comparisons: [] }));

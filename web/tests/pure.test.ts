@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { extent, linearLimits, logLimits, niceStep, tickFormatter, wantsLog } from "../src/axis";
 import { toCsv } from "../src/csv";
-import { averaged, decimate, lowerBound, nearest } from "../src/decimate";
+import { averaged, decimate, isolated, lowerBound, nearest, nearestValue } from "../src/decimate";
 import { eventLabel, placeLabels } from "../src/events";
 import { sample, wrap, xml } from "../src/export";
 import { gapFigure } from "../src/figures/distribution";
@@ -19,7 +19,7 @@ import { sentencesOf, tallyOf } from "../src/sections/verdict";
 import { isFolded, leavesOf, Selection, treeOf } from "../src/selection";
 import { runName } from "../src/style";
 import { compareCells } from "../src/table";
-import { edgeReport, sampleReport } from "./sample";
+import { edgeReport, sampleReport, sparseReport } from "./sample";
 
 const spaced = (text: string): string => text.replaceAll(THIN, " ");
 const sampled = (): Report => readReport(sampleReport());
@@ -201,6 +201,19 @@ describe("decimation", () => {
     expect([0, 2, 2.5, 9].map((value) => lowerBound([1, 2, 3], value))).toEqual([0, 1, 2, 3]);
     expect([-5, 1.4, 1.6, 99].map((value) => nearest([1, 2, 3], value))).toEqual([0, 0, 1, 2]);
     expect(nearest([], 1)).toBe(-1);
+  });
+
+  it("finds values without a neighbour", () => {
+    expect(isolated([1, null, 2, 3, null, 4, undefined, null, 5])).toEqual([0, 5, 8]);
+    expect(isolated([null, null])).toEqual([]);
+    expect(isolated([7])).toEqual([0]);
+  });
+
+  it("finds the nearest value within reach", () => {
+    const at = (value: number, reach: number): number =>
+      nearestValue([1, 2, 3, 4, 5, 6], [1, null, null, 4, null, null], value, reach);
+    expect([at(1.2, 0), at(1.9, 1), at(2.9, 2), at(6, 1)]).toEqual([0, 0, 3, 5]);
+    expect(nearestValue([], [], 1, 9)).toBe(-1);
   });
 });
 
@@ -546,6 +559,22 @@ describe("the record over time", () => {
     expect(timeFigure(new Selection(readReport(raw)).view(), {}).caption).toContain(
       "No packet of these flows was lost.",
     );
+  });
+
+  it("draws points between gaps as dots, and bridges no gap", () => {
+    const { series } = drawn(readReport(sparseReport()), 900).option;
+    const data = (id: string): [number, number | null][] | undefined =>
+      series.find((one) => one.id === id)?.data as [number, number | null][] | undefined;
+    const delays = data("0 p50 voice") ?? [];
+    expect(delays.filter(([, y]) => y === null)).toHaveLength(400);
+    const dots = data("0 p50 voice dots") ?? [];
+    expect(dots).toEqual(delays.filter(([, y]) => y !== null));
+    expect(dots.some(([x]) => x > 20.1 && x < 40)).toBe(false);
+    expect(data("0 received voice dots")).toBeUndefined();
+    const caption = (report: object): string =>
+      timeFigure(new Selection(readReport(report)).view(), {}).caption;
+    expect(caption(sparseReport())).toContain("A dot is an interval");
+    expect(caption(sampleReport())).not.toContain("A dot");
   });
 });
 

@@ -519,6 +519,19 @@ export function singleReport(): { [key: string]: Json } {
   };
 }
 
+/** A single run of a flow with packets in every second interval, and none from 20 to 40 s. */
+export function sparseReport(): { [key: string]: Json } {
+  const report = JSON.parse(JSON.stringify(singleReport())) as {
+    runs: { flows: { series: Record<string, (number | null)[]> }[] }[];
+  };
+  for (const { series } of report.runs.flatMap((run) => run.flows))
+    for (const name of ["owd_p50_s", "owd_p99_s", "owd_max_s"])
+      series[name] = (series[name] ?? []).map((value, index) =>
+        index % 2 === 1 || (index >= 200 && index < 400) ? null : value,
+      );
+  return report;
+}
+
 /** Three disciplines simulated one after the other: runs of one mode, told apart by marks. */
 export function compareReport(): { [key: string]: Json } {
   return {

@@ -5,7 +5,7 @@
 import type { EChartsOption } from "echarts";
 import { axisLook, extent, pointed, tickFormatter, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
-import { averaged, decimate, nearest, type Point } from "../decimate";
+import { averaged, decimate, isolated, nearest, nearestValue, type Point } from "../decimate";
 import { eventLabel, eventText, type Placed, placeLabels } from "../events";
 import { axisChoice, type Figure, hiddenNote, type KeyGroup, type Settings } from "../figure";
 import { quantity, significant } from "../format";
@@ -29,6 +29,13 @@ const BUCKETS = 900;
  * ones are all spikes.
  */
 const MEAN = 14;
+/** Distance in pixels around the pointer within which the tooltip reads a dot. */
+const REACH = 4;
+/**
+ * Least and largest surplus of a dot's diameter over the width of its curve's line, in pixels. A single dot is
+ * easy to see; dense dots are about as thin as a line.
+ */
+const DOT = [0.4, 2.2] as const;
 export interface Panel {
   name: string;
   unit: string;
@@ -85,6 +92,9 @@ export function timeFigure(view: View, settings: Settings): Figure {
   const some = view.runs.some(
     ({ run }) => run.flows.some((flow) => flow.series.time_s.length > 0) || run.ports.length > 0,
   );
+  const dotted = view.runs.some(({ run }) =>
+    view.flows.some((name) => isolated(flowOf(run, name)?.series.owd_p50_s ?? []).length > 0),
+  );
   const cut =
     queues.all > queues.shown.length
       ? ` Queues shown: the ${queues.shown.length} fullest of ${queues.all}.`
@@ -96,6 +106,7 @@ export function timeFigure(view: View, settings: Settings): Figure {
     caption:
       `Thick: rate received, median delay, queue of ${view.port || "no port"} at the end of each interval. ` +
       `Thin: rate offered, 99th percentile of delay, greatest queue within it. Rates are means over as many intervals as the width asks for: zoom in for single ones.` +
+      `${dotted ? ` A dot${view.mixed ? ", hollow in simulation," : ""} is an interval with packets between two without.` : ""}` +
       `${lost ? "" : " No packet of these flows was lost."}${cut}${hiddenNote(view)}`,
     aside: asideOf(drawing.rules),
     empty: some ? null : "No time series were recorded.",
@@ -133,11 +144,22 @@ export function timeFigure(view: View, settings: Settings): Figure {
   };
 }
 
+/**
+ * Returns whether a curve may have points between gaps, in any window: cutting to a window updates series and
+ * removes none.
+ */
+function hasGaps({ x, y }: Curve, log: boolean): boolean {
+  const missing = (value: number | null): boolean => value === null || (log && value <= 0);
+  return x.length === 1 || x.some((_, index) => missing(y[index] ?? null));
+}
+
 export class TimeDrawing {
   readonly height: number;
   readonly rules: Rule[];
   readonly #tops: number[] = [];
   #width = 900;
+  /** Seconds a pixel in the window drawn last. */
+  #pixel = 0;
 
   constructor(
     readonly view: View,
@@ -254,6 +276,7 @@ export class TimeDrawing {
   /** Returns the parts that depend on the window: its points, and vertical axes that fit them. */
   cut(ink: Ink, window: readonly [number, number]): EChartsOption {
     const curves = this.curves(ink);
+    this.#pixel = (window[1] - window[0]) / Math.max(100, this.#width - LEFT - RIGHT);
     const points = curves.map((curve) =>
       this.panels[curve.panel]?.mean === true
         ? averaged(curve.x, curve.y, this.#width / MEAN, window)
@@ -442,7 +465,7 @@ export class TimeDrawing {
   }
 
   #series(curve: Curve, points: Point[], log: boolean): object[] {
-    const data = log ? points.map(([x, y]) => [x, y !== null && y > 0 ? y : null]) : points;
+    const data = log ? points.map(([x, y]): Point => [x, y !== null && y > 0 ? y : null]) : points;
     const place = { xAxisIndex: curve.panel, yAxisIndex: curve.panel, silent: true };
     const line = {
       ...place,
@@ -461,10 +484,12 @@ export class TimeDrawing {
       itemStyle: { color: curve.colour },
       ...(curve.area ? { areaStyle: { color: curve.colour, opacity: 0.25 }, step: "end" } : {}),
     };
-    if (curve.mark === null) return [line];
-    const step = Math.max(1, Math.floor(data.length / 12));
+    const lines = hasGaps(curve, log) ? [line, this.#dots(curve, data, place)] : [line];
+    if (curve.mark === null) return lines;
+    const marked = data.filter((point) => point[1] !== null);
+    const step = Math.max(1, Math.floor(marked.length / 12));
     return [
-      line,
+      ...lines,
       {
         ...place,
         id: `${curve.id} marks`,
@@ -472,11 +497,35 @@ export class TimeDrawing {
         symbol: curve.mark,
         symbolSize: 7,
         itemStyle: { color: curve.colour, opacity: curve.opacity },
-        data: data.filter(
-          (point, index) => index % step === Math.floor(step * curve.phase) && point[1] !== null,
-        ),
+        data: marked.filter((_, index) => index % step === Math.floor(step * curve.phase)),
       },
     ];
+  }
+
+  /** Returns the dots of points between gaps, hollow if the line is dashed. */
+  #dots(curve: Curve, points: readonly Point[], place: object): object {
+    const data = isolated(points.map(([, y]) => y)).map((index) => points[index] as Point);
+    const spacing = data.reduce(
+      (least, [x], index) => Math.min(least, x - (data[index - 1]?.[0] ?? -Infinity)),
+      Infinity,
+    );
+    const surplus = (0.75 * spacing) / this.#pixel - curve.width;
+    const size = curve.width + Math.min(DOT[1], Math.max(DOT[0], surplus));
+    const { colour, opacity } = curve;
+    return {
+      ...place,
+      id: `${curve.id} dots`,
+      type: "scatter",
+      symbol: "circle",
+      symbolSize: curve.dash ? size - 1 : size,
+      // One path for all dots instead of an element each. The library fails to make such a path of no dots.
+      large: true,
+      largeThreshold: 1,
+      itemStyle: curve.dash
+        ? { color: "transparent", borderColor: colour, borderWidth: 1, opacity }
+        : { color: colour, opacity },
+      data,
+    };
   }
 
   #tip(ink: Ink, parameters: unknown): HTMLElement | string {
@@ -507,14 +556,15 @@ export class TimeDrawing {
         const series = flowOf(shown.run, name)?.series;
         const index = series ? nearest(series.time_s, at) : -1;
         if (!series || index < 0) continue;
+        const delay = nearestValue(series.time_s, series.owd_p50_s, at, REACH * this.#pixel);
         rows.push({
           colour: styleOf(this.view, ink, shown, name).colour,
           cells: [
             name,
             pointed(series.offered_bps[index], "bit/s"),
             pointed(series.received_bps[index], "bit/s"),
-            pointed(series.owd_p50_s[index], "s"),
-            pointed(series.owd_p99_s[index], "s"),
+            pointed(series.owd_p50_s[delay], "s"),
+            pointed(series.owd_p99_s[delay], "s"),
             pointed(series.lost_packets[index], ""),
           ],
         });

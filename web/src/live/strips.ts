@@ -3,6 +3,7 @@
  * them.
  */
 import uPlot from "uplot";
+import { isolated } from "../decimate";
 import { h } from "../dom";
 import { placeLabels } from "../events";
 import { scaleFor, significant, THIN } from "../format";
@@ -27,6 +28,15 @@ export interface Rule {
 /** Heights in pixels: of a strip, and of the time axis. */
 const PLOT = 104;
 const AXIS = 32;
+
+/** Dots only for points between gaps, which a line does not show. */
+const DOTS: uPlot.Series.Points = {
+  show: false,
+  filter: (plot, series) => {
+    const found = isolated(plot.data[series] ?? []);
+    return found.length > 0 ? found : null;
+  },
+};
 
 /** Formats the ticks of an axis, all with one prefix of their unit: `0`, `250 ms`, `500 ms`. */
 export function ticks(values: readonly number[], unit: string): string[] {
@@ -92,12 +102,18 @@ export class Strips {
       const series: uPlot.Series[] = [{}];
       chosen.forEach((seen) => {
         const stroke = colourOf(seen, ink);
-        series.push({ label: seen.queue, stroke, width: 2, spanGaps: false, points: { show: false } });
+        series.push({
+          label: seen.queue,
+          stroke,
+          width: 2,
+          spanGaps: false,
+          points: { ...DOTS, size: 4, width: 0, fill: stroke },
+        });
         series.push({
           stroke,
           width: 1,
           spanGaps: false,
-          points: { show: false },
+          points: { ...DOTS, size: 4, width: 1, fill: strip === 0 ? stroke : "transparent" },
           ...(strip === 0 ? {} : { dash: [4, 3] }),
         });
       });
