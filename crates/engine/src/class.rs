@@ -261,7 +261,7 @@ impl Classes {
     #[inline]
     pub(crate) fn prefetch_stage(&self, leaf: usize, flow: FlowId, stage: usize) -> Option<u32> {
         match stage {
-            0 => prefetch(&self.paths[leaf]),
+            0 => self.prefetch_path(leaf),
             1 => {
                 let Path { class, discipline, queue, .. } = &self.paths[leaf];
                 class.prefetch();
@@ -372,6 +372,12 @@ impl Classes {
             discipline.prefetch();
             queue.prefetch();
         }
+    }
+
+    /// Prefetches the path of `leaf`, which [`prefetch`](Self::prefetch) reads.
+    #[inline(always)]
+    pub(crate) fn prefetch_path(&self, leaf: usize) {
+        prefetch(&self.paths[leaf]);
     }
 
     /// Calls `visit` with each class at the top, in the order of the scenario, as

@@ -33,7 +33,7 @@ use crate::node::Node;
 use crate::packet::{FlowId, Packet};
 use crate::units::{Bytes, Instant, Rate};
 
-use scheduler::Scheduler;
+use scheduler::{Scheduler, Selection};
 
 /// Number of priorities; 0 is served first.
 const PRIORITIES: usize = 8;
@@ -214,13 +214,17 @@ impl Discipline for Htb {
         }
         self.scheduler.wake(cx.now);
         let mut earliest: Option<Instant> = None;
-        while let Some((leaf, lender)) = self.scheduler.select() {
+        while let Some(Selection { leaf, lender, .. }) = self.scheduler.select() {
             let (dequeued, is_empty) = self.classes.dequeue(leaf, cx);
             match dequeued {
                 Dequeue::Packet(packet) => {
                     self.scheduler.account(leaf, lender, packet.bytes(), cx.now, is_empty);
-                    if let Some(next) = self.scheduler.prefetch_next() {
+                    let [next, following] = self.scheduler.prefetch_next();
+                    if let Some(next) = next {
                         self.classes.prefetch(next);
+                    }
+                    if let Some(following) = following {
+                        self.classes.prefetch_path(following);
                     }
                     return Dequeue::Packet(packet);
                 }

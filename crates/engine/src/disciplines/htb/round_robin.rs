@@ -40,6 +40,13 @@ impl RoundRobin {
         self.members.next(self.next[lender]).or_else(|| self.members.next(0))
     }
 
+    /// Returns the member after `member`, if there is another.
+    #[inline]
+    pub(super) fn following(&self, member: usize) -> Option<usize> {
+        let next = self.members.next(member + 1).or_else(|| self.members.next(0));
+        next.filter(|next| *next != member)
+    }
+
     /// Ends the turn of `member`. Returns whether it was the last of a round.
     #[inline]
     pub(super) fn end(&mut self, member: usize, lender: usize) -> bool {

@@ -145,6 +145,30 @@ impl Class {
     }
 }
 
+/// Leaf whose turn it is.
+#[derive(Clone, Copy)]
+pub(super) struct Selection<'a> {
+    /// The leaf.
+    pub(super) leaf: usize,
+    /// Level of the class whose tokens pay.
+    pub(super) lender: usize,
+    /// Row or feed that it was selected from.
+    list: &'a RoundRobin,
+    /// Its place in the list.
+    place: usize,
+    /// Classes by their places in a feed; empty for a row, whose places are the classes.
+    siblings: &'a [u32],
+}
+
+impl Selection<'_> {
+    /// Returns the class after the leaf in its list, if there is another.
+    #[inline]
+    fn following(&self) -> Option<usize> {
+        let place = self.list.following(self.place)?;
+        Some(self.siblings.get(place).map_or(place, |class| *class as usize))
+    }
+}
+
 /// Scheduler of `htb`: rows, feeds, modes and wake-ups of all classes.
 pub(super) struct Scheduler {
     states: Vec<Class>,
@@ -442,31 +466,57 @@ impl Scheduler {
         }
     }
 
-    /// Selects the leaf whose turn it is. Returns it and the level of the class whose tokens pay.
+    /// Selects the leaf whose turn it is.
     #[inline]
-    pub(super) fn select(&mut self) -> Option<(usize, usize)> {
+    pub(super) fn select(&self) -> Option<Selection<'_>> {
         let level = self.ready.iter().position(|ready| *ready != 0)?;
         let priority = self.ready[level].trailing_zeros() as usize;
-        let mut class = self.row(level, priority).current(level)?;
-        loop {
-            let state = &self.states[class];
-            if state.children.is_empty() {
-                return Some((class, level));
-            }
-            let child_index = self.feeds[state.feed(priority)].current(level)?;
-            class = state.children[child_index] as usize;
-        }
+        let list = &self.rows[level * PRIORITIES + priority];
+        let class = list.current(level)?;
+        self.descend(Selection { leaf: class, lender: level, list, place: class, siblings: &[] }, priority)
     }
 
-    /// Returns the leaf that probably sends next: the selected one, or else the class that wakes first,
-    /// mostly a leaf. Prefetches its state for [`select`](Self::select) and [`account`](Self::account).
+    /// Follows the feeds of this priority from a class down to the leaf whose turn it is.
     #[inline]
-    pub(super) fn prefetch_next(&mut self) -> Option<usize> {
-        let next =
-            self.select().map(|(leaf, _)| leaf).or_else(|| self.wakes.first().map(|(_, class)| class))?;
-        prefetch(&self.states[next]);
-        prefetch(&self.deficits[next * self.ready.len()]);
-        Some(next)
+    fn descend<'a>(&'a self, from: Selection<'a>, priority: usize) -> Option<Selection<'a>> {
+        let mut selection = from;
+        let mut height = from.lender;
+        // The state of a leaf is not read: with many classes that would be a cache miss.
+        while height > 0 {
+            let state = &self.states[selection.leaf];
+            if state.children.is_empty() {
+                break;
+            }
+            let list = &self.feeds[state.feed(priority)];
+            let place = list.current(from.lender)?;
+            let leaf = state.children[place] as usize;
+            selection = Selection { leaf, list, place, siblings: &state.children, ..selection };
+            height = if height == 1 { 0 } else { self.states[leaf].level as usize };
+        }
+        Some(selection)
+    }
+
+    /// Returns the leaf that will be selected if nothing happens until a class can send again.
+    #[inline]
+    fn select_woken(&self) -> Option<Selection<'_>> {
+        let (_, class) = self.wakes.first()?;
+        let state = &self.states[class];
+        let (lender, priority) = (state.level as usize, state.listed.trailing_zeros() as usize);
+        let list = self.rows.get(lender * PRIORITIES + priority)?;
+        self.descend(Selection { leaf: class, lender, list, place: class, siblings: &[] }, priority)
+    }
+
+    /// Returns the leaf that probably sends next, and its successor. Prefetches their states for
+    /// [`select`](Self::select) and [`account`](Self::account).
+    #[inline]
+    pub(super) fn prefetch_next(&self) -> [Option<usize>; 2] {
+        let next = self.select().or_else(|| self.select_woken());
+        let next = [next.map(|next| next.leaf), next.and_then(|next| next.following())];
+        for class in next.into_iter().flatten() {
+            prefetch(&self.states[class]);
+            prefetch(&self.deficits[class * self.ready.len()]);
+        }
+        next
     }
 
     /// Accounts for a packet of this length that `leaf` sent with the tokens of a class of level `lender`.
