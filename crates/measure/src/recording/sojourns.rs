@@ -3,10 +3,10 @@
 //! ```text
 //! queue                    pending values      counted
 //! of its own               64, allocated       in buckets
-//! member of a group        6, inline           in buckets; under `totals` only sums and extremes
+//! member of a group        14, inline          in buckets; under `totals` only sums and extremes
 //! ```
 //!
-//! A packet touches one cache line: with ten thousand queues each line is a miss (decision 109).
+//! A packet touches two adjacent cache lines: with ten thousand queues each line is a miss (decision 109).
 
 use smallvec::SmallVec;
 
@@ -16,17 +16,17 @@ use lockgate_engine::units::Duration;
 use super::Detail;
 use crate::histogram::{BATCH, Histogram, Moments};
 
-/// Maximum number of pending values in a queue of a group: they fill the rest of the first cache line.
-const FEW: usize = 6;
+/// Maximum number of pending values in a queue of a group: they fill the rest of the first two cache lines.
+const FEW: usize = 14;
 
 /// Sojourn times of one queue, counted in batches (see decision 004).
 #[derive(Clone, Debug, PartialEq)]
 #[repr(C, align(64))]
 pub(super) struct Sojourns {
-    /// Pending values above zero; a full batch is counted at once.
-    pending: SmallVec<[u64; FEW]>,
     /// Number of values of zero: those of packets that found an idle link.
     zeros: u64,
+    /// Pending values above zero; a full batch is counted at once.
+    pending: SmallVec<[u64; FEW]>,
     counted: Histogram,
     /// True if only sums and extremes are counted.
     is_sum: bool,
@@ -56,6 +56,7 @@ impl Sojourns {
     #[inline(always)]
     pub(super) fn prefetch(&self) {
         prefetch(&self.zeros);
+        prefetch(&self.pending);
     }
 
     #[cold]
