@@ -187,6 +187,14 @@ impl<R: Runtime> NetworkCore<R> {
         None
     }
 
+    /// Prefetches the record of a flow, if one is given, whose packets are sent soon.
+    #[inline]
+    pub fn prefetch_record(&self, flow: Option<FlowId>) {
+        if let Some(record) = flow.and_then(|flow| self.recording.flows.get(flow.0 as usize)) {
+            record.prefetch(0);
+        }
+    }
+
     /// Prefetches what packets need that arrive at the end of a link soon after the next one.
     #[inline]
     pub fn prefetch_behind(&self, index: usize) {

@@ -133,12 +133,11 @@ impl TcpHosts {
         })
     }
 
-    /// Prefetches the end at which packets of a flow arrive, if it belongs to a connection.
+    /// Prefetches the end at which packets of a flow arrive, if it belongs to a connection, as
+    /// [`prefetch_end`](Self::prefetch_end) does.
     #[inline]
-    pub fn prefetch(&self, flow: FlowId) {
-        if let Some(end) = self.receiving.get(flow.0 as usize).and_then(|end| self.ends.get(*end as usize)) {
-            prefetch(end);
-        }
+    pub fn prefetch(&self, flow: FlowId, stage: usize) -> Option<FlowId> {
+        self.prefetch_end(*self.receiving.get(flow.0 as usize)? as usize, stage)
     }
 
     /// Prefetches the segment that a packet carries, if it belongs to a connection.
@@ -149,10 +148,17 @@ impl TcpHosts {
         }
     }
 
-    /// Prefetches an end.
+    /// Prefetches an end: first itself, then its unacknowledged segments. Returns the flow of its packets
+    /// with these.
     #[inline]
-    pub fn prefetch_end(&self, end: usize) {
-        prefetch(&self.ends[end]);
+    pub fn prefetch_end(&self, end: usize, stage: usize) -> Option<FlowId> {
+        let end = self.ends.get(end)?;
+        if stage < 2 {
+            prefetch(end);
+            return None;
+        }
+        end.endpoint.prefetch();
+        Some(end.flow)
     }
 
     /// Frees the slot of the segment that `packet` carried.

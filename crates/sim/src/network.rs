@@ -167,11 +167,11 @@ impl<E: Entry> Network<E> {
             match core.runtime.slots.turn(slot as usize) {
                 Turn::Link(link) => {
                     let Some(flow) = core.prefetch_link(link, stage) else { continue };
-                    if stage == 1 {
-                        core.runtime.hosts.prefetch(flow);
-                    } else if let Some(packet) = core.links[link].arriving() {
+                    let answers = core.runtime.hosts.prefetch(flow, stage);
+                    if let Some(packet) = core.links[link].arriving().filter(|_| stage == 2) {
                         core.runtime.hosts.prefetch_segment(packet);
                     }
+                    core.prefetch_record(answers);
                 }
                 Turn::Source(index) => {
                     let source = &sources[index];
@@ -180,7 +180,10 @@ impl<E: Entry> Network<E> {
                         core.recording.flows[index].prefetch(0);
                     }
                 }
-                Turn::Host(end) if stage == 1 => core.runtime.hosts.prefetch_end(end),
+                Turn::Host(end) if stage > 0 => {
+                    let sends = core.runtime.hosts.prefetch_end(end, stage);
+                    core.prefetch_record(sends);
+                }
                 Turn::Host(_) | Turn::Router(_) => {}
             }
         }

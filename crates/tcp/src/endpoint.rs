@@ -59,6 +59,12 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// Prefetches the segments that an arriving acknowledgement reads.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.sender.board.prefetch();
+    }
+
     /// Creates an end that has sent nothing. `frame` is the length of a full segment's frame in bytes.
     pub fn new(
         role: Role,

@@ -12,6 +12,7 @@
 
 use std::collections::VecDeque;
 
+use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::{Duration, Instant};
 
 use crate::rate::Snapshot;
@@ -117,6 +118,14 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
+    /// Prefetches the oldest and the newest segment.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        for segment in [self.ring.front(), self.ring.back()].into_iter().flatten() {
+            prefetch(segment);
+        }
+    }
+
     pub(crate) fn new() -> Self {
         Self {
             ring: VecDeque::new(),
