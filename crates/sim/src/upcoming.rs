@@ -15,9 +15,9 @@ use lockgate_engine::prefetch::STAGES;
 use lockgate_engine::units::Instant;
 
 /// Number of buckets, a power of two: the time that hints reach ahead.
-const BUCKETS: usize = 4096;
+const BUCKETS: usize = 16_384;
 /// Slots that a bucket holds.
-const DEPTH: usize = 14;
+const DEPTH: usize = 16;
 /// Events that a bucket should cover, as a binary logarithm.
 const EVENTS: u32 = 3;
 /// Number of slots up to which no hints are given.
@@ -26,19 +26,22 @@ const LEAST_SLOTS: usize = 2048;
 /// Slots of one bucket: a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Bucket {
+struct Bucket([u32; DEPTH]);
+
+/// State of a bucket. Stored apart from the slots, so that adding a slot reads no line of a distant bucket: it only
+/// writes there, for which the processor does not wait.
+#[derive(Clone, Copy, Default)]
+struct State {
     /// Round of the ring to which the slots belong: those of an earlier one are void.
     round: u32,
     count: u32,
-    slots: [u32; DEPTH],
 }
-
-const EMPTY: Bucket = Bucket { round: 0, count: 0, slots: [0; DEPTH] };
 
 /// Slots of the near future, by time.
 pub(crate) struct Upcoming {
     /// Ring of buckets; empty for a small network, whose memory is in the cache.
     buckets: Box<[Bucket]>,
+    states: Box<[State]>,
     /// Binary logarithm of a bucket's width in picoseconds.
     shift: u32,
     /// Number of the bucket that holds the present.
@@ -50,8 +53,14 @@ pub(crate) struct Upcoming {
 impl Upcoming {
     /// Creates hints for a network with this number of slots.
     pub(crate) fn new(slots: usize) -> Self {
-        let buckets = if slots > LEAST_SLOTS { vec![EMPTY; BUCKETS] } else { Vec::new() };
-        Self { buckets: buckets.into(), shift: 21, current: 0, measured: Instant::ZERO }
+        let buckets = if slots > LEAST_SLOTS { BUCKETS } else { 0 };
+        Self {
+            buckets: vec![Bucket([0; DEPTH]); buckets].into(),
+            states: vec![State::default(); buckets].into(),
+            shift: 21,
+            current: 0,
+            measured: Instant::ZERO,
+        }
     }
 
     /// Returns true if hints are given at all.
@@ -70,14 +79,15 @@ impl Upcoming {
         if number.wrapping_sub(self.current) >= BUCKETS as u64 {
             return;
         }
-        let bucket = &mut self.buckets[number as usize & (BUCKETS - 1)];
+        let bucket = number as usize & (BUCKETS - 1);
+        let state = &mut self.states[bucket];
         let round = (number / BUCKETS as u64) as u32;
-        if bucket.round != round {
-            (bucket.round, bucket.count) = (round, 0);
+        if state.round != round {
+            *state = State { round, count: 0 };
         }
-        if let Some(place) = bucket.slots.get_mut(bucket.count as usize) {
+        if let Some(place) = self.buckets[bucket].0.get_mut(state.count as usize) {
             *place = slot as u32;
-            bucket.count += 1;
+            state.count += 1;
         }
     }
 
@@ -97,11 +107,12 @@ impl Upcoming {
         for present in from..=number {
             for stage in 0..STAGES {
                 let number = present + (STAGES - stage) as u64;
-                let bucket = &self.buckets[number as usize & (BUCKETS - 1)];
-                if bucket.round != (number / BUCKETS as u64) as u32 {
-                    continue;
+                let bucket = number as usize & (BUCKETS - 1);
+                let State { round, count } = self.states[bucket];
+                if round == (number / BUCKETS as u64) as u32 {
+                    let slots = self.buckets[bucket].0.iter().take(count as usize);
+                    hints.extend(slots.map(|slot| (*slot, stage)));
                 }
-                hints.extend(bucket.slots.iter().take(bucket.count as usize).map(|slot| (*slot, stage)));
             }
         }
     }
@@ -115,7 +126,7 @@ impl Upcoming {
         self.measured = now;
         let shift = (gap.max(1).ilog2() + EVENTS).min(40);
         if shift.abs_diff(self.shift) > 1 {
-            self.buckets.fill(EMPTY);
+            self.states.fill(State::default());
             (self.shift, self.current) = (shift, now.as_picos() >> shift);
         }
     }
