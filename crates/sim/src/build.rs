@@ -6,18 +6,22 @@ use lockgate_engine::random::Seed;
 use lockgate_engine::units::Instant;
 use lockgate_measure::recording::Mode;
 use lockgate_network::{
-    Echoes, Failure, Hops, NetworkCore, NextHop, TcpHosts, build_routers, build_sources, flow_setups,
+    Echoes, Failure, Hops, NetworkCore, NextHop, TcpHosts, build_routers, build_sources, flow_setups, path,
 };
 use lockgate_scenario::model::Scenario;
 
-use crate::events::{Entry, Events};
+use crate::events::{Entry, Events, Layout};
 use crate::network::{FlowTable, Network, Schedule, Slots};
 
 pub(crate) fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failure> {
     let (routers, router_of) = build_routers(scenario);
     let sources = build_sources(scenario, seed)?;
     let slots = Slots::of(scenario);
-    let mut events = Events::new(slots.count(), slots.links + slots.routers);
+    let mut flows = vec![0; slots.links];
+    for port in (0..scenario.flows.len()).flat_map(|flow| path(scenario, flow)) {
+        flows[port] += 1;
+    }
+    let mut events = Events::new(&Layout::new(slots.count(), slots.links + slots.routers, &flows));
     for (index, source) in sources.iter().enumerate() {
         events.set(slots.source(index), source.next());
     }

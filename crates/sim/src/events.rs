@@ -21,6 +21,30 @@ use lockgate_engine::units::Instant;
 
 use crate::upcoming::Upcoming;
 
+/// Number of trunks.
+const TRUNKS: usize = 16;
+
+/// Slots by how often their times change.
+pub(crate) struct Layout {
+    /// Number of slots.
+    slots: usize,
+    /// Number of slots of links and routers, which are the first.
+    links: usize,
+    /// Slots of the links that change most often; none if all links are few.
+    trunks: Vec<usize>,
+}
+
+impl Layout {
+    /// Lays out `slots` slots, of which the first `links` are those of links and routers. `flows` is the
+    /// number of flows through each link.
+    pub(crate) fn new(slots: usize, links: usize, flows: &[u32]) -> Self {
+        let mut trunks: Vec<usize> = (0..flows.len()).collect();
+        trunks.sort_by_key(|link| core::cmp::Reverse(flows[*link]));
+        trunks.truncate(if links > TRUNKS { TRUNKS } else { 0 });
+        Self { slots, links, trunks }
+    }
+}
+
 /// Entry of the winner tree: time and slot, ordered by time, then by slot.
 pub(crate) trait Entry: Copy + Ord {
     /// Storage of the tree.
@@ -28,9 +52,8 @@ pub(crate) trait Entry: Copy + Ord {
     /// True if the memory of a network with these events may be larger than the cache.
     const MAY_BE_LARGE: bool = true;
 
-    /// Builds a tree of `slots` slots, of which the first `busy` change most often; `leaf` gives a slot's
-    /// first entry.
-    fn tree(leaf: impl Fn(usize) -> Self, slots: usize, busy: usize) -> Self::Tree;
+    /// Builds a tree; `leaf` gives a slot's first entry.
+    fn tree(leaf: impl Fn(usize) -> Self, layout: &Layout) -> Self::Tree;
     /// Returns the minimum.
     fn first(tree: &Self::Tree) -> Self;
     /// Returns the bits needed for a slot, the sentinel for no slot included.
@@ -44,6 +67,8 @@ pub(crate) trait Entry: Copy + Ord {
     fn earlier(self, other: Self) -> Self;
     /// Sets a slot's entry and updates the winners on the path to the root.
     fn climb(tree: &mut Self::Tree, slot: usize, new: Self);
+    /// Returns true if the slot is that of a trunk.
+    fn is_trunk(tree: &Self::Tree, slot: usize) -> bool;
 }
 
 /// Time and slot packed into 63 bits, two instructions a comparison.
@@ -102,7 +127,7 @@ impl Entry for Small {
     type Tree = [Self; 2 * SMALL];
     const MAY_BE_LARGE: bool = false;
 
-    fn tree(leaf: impl Fn(usize) -> Self, _: usize, _: usize) -> Self::Tree {
+    fn tree(leaf: impl Fn(usize) -> Self, _: &Layout) -> Self::Tree {
         let mut tree = core::array::from_fn(|place| leaf(place % SMALL));
         for slot in 0..SMALL {
             Self::climb(&mut tree, slot, leaf(slot));
@@ -144,6 +169,9 @@ impl Entry for Small {
             tree[place] = winner;
         }
     }
+    fn is_trunk(_: &Self::Tree, _: usize) -> bool {
+        false
+    }
 }
 
 /// Entry of one word, for all runs that are not both very long and very large.
@@ -159,10 +187,10 @@ impl Narrow {
 }
 
 impl Entry for Narrow {
-    type Tree = Pair<Self>;
+    type Tree = Trees<Self>;
 
-    fn tree(leaf: impl Fn(usize) -> Self, slots: usize, busy: usize) -> Self::Tree {
-        Pair::new(leaf, slots, busy)
+    fn tree(leaf: impl Fn(usize) -> Self, layout: &Layout) -> Self::Tree {
+        Trees::new(leaf, layout)
     }
     #[inline(always)]
     fn first(tree: &Self::Tree) -> Self {
@@ -191,6 +219,10 @@ impl Entry for Narrow {
     fn climb(tree: &mut Self::Tree, slot: usize, new: Self) {
         tree.climb(slot, new);
     }
+    #[inline(always)]
+    fn is_trunk(tree: &Self::Tree, slot: usize) -> bool {
+        tree.is_trunk(slot)
+    }
 }
 
 /// Entry of two words: time and slot.
@@ -198,10 +230,10 @@ impl Entry for Narrow {
 pub(crate) struct Wide(Instant, usize);
 
 impl Entry for Wide {
-    type Tree = Pair<Self>;
+    type Tree = Trees<Self>;
 
-    fn tree(leaf: impl Fn(usize) -> Self, slots: usize, busy: usize) -> Self::Tree {
-        Pair::new(leaf, slots, busy)
+    fn tree(leaf: impl Fn(usize) -> Self, layout: &Layout) -> Self::Tree {
+        Trees::new(leaf, layout)
     }
     #[inline(always)]
     fn first(tree: &Self::Tree) -> Self {
@@ -231,6 +263,10 @@ impl Entry for Wide {
     fn climb(tree: &mut Self::Tree, slot: usize, new: Self) {
         tree.climb(slot, new);
     }
+    #[inline(always)]
+    fn is_trunk(tree: &Self::Tree, slot: usize) -> bool {
+        tree.is_trunk(slot)
+    }
 }
 
 /// Returns the bits needed for a slot, the sentinel for no slot included.
@@ -238,30 +274,49 @@ fn bits(slots: usize) -> u32 {
     (slots + 1).next_power_of_two().trailing_zeros()
 }
 
-/// Two winner trees: the slots that change most often, and all others.
-pub(crate) struct Pair<E> {
-    busy: WideTree<E>,
+/// Three winner trees: the trunks, other links and routers, sources and hosts.
+pub(crate) struct Trees<E> {
+    trunks: WideTree<E>,
+    links: WideTree<E>,
     others: WideTree<E>,
-    /// First slot of `others`.
-    split: usize,
+    /// By slot of `links`: index of the trunk, or [`NO_TRUNK`].
+    trunk_of: Box<[u8]>,
 }
 
-impl<E: Entry> Pair<E> {
-    fn new(leaf: impl Fn(usize) -> E, slots: usize, busy: usize) -> Self {
-        Self { busy: WideTree::new(&leaf, 0..busy), others: WideTree::new(&leaf, busy..slots), split: busy }
+/// Entry of `trunk_of` of a link that is no trunk.
+const NO_TRUNK: u8 = u8::MAX;
+
+impl<E: Entry> Trees<E> {
+    fn new(leaf: impl Fn(usize) -> E, layout: &Layout) -> Self {
+        let &Layout { slots, links, ref trunks } = layout;
+        let mut trunk_of = vec![NO_TRUNK; links];
+        for (trunk, slot) in trunks.iter().enumerate() {
+            trunk_of[*slot] = trunk as u8;
+        }
+        Self {
+            trunks: WideTree::new(leaf(slots), trunks.iter().map(|slot| leaf(*slot))),
+            links: WideTree::new(leaf(slots), (0..links).map(&leaf)),
+            others: WideTree::new(leaf(slots), (links..slots).map(&leaf)),
+            trunk_of: trunk_of.into(),
+        }
     }
 
     #[inline(always)]
     fn first(&self) -> E {
-        self.busy.winner.earlier(self.others.winner)
+        self.trunks.winner.earlier(self.links.winner).earlier(self.others.winner)
+    }
+
+    #[inline(always)]
+    fn is_trunk(&self, slot: usize) -> bool {
+        self.trunk_of.get(slot).is_some_and(|trunk| *trunk != NO_TRUNK)
     }
 
     #[inline(always)]
     fn climb(&mut self, slot: usize, new: E) {
-        if slot < self.split {
-            self.busy.climb(slot, new);
-        } else {
-            self.others.climb(slot - self.split, new);
+        match self.trunk_of.get(slot) {
+            Some(&NO_TRUNK) => self.links.climb(slot, new),
+            Some(trunk) => self.trunks.climb(usize::from(*trunk), new),
+            None => self.others.climb(slot - self.trunk_of.len(), new),
         }
     }
 }
@@ -284,18 +339,17 @@ struct WideTree<E> {
 }
 
 impl<E: Entry> WideTree<E> {
-    fn new(leaf: &impl Fn(usize) -> E, slots: core::ops::Range<usize>) -> Self {
+    /// Creates a tree of these entries; `none` is the sentinel of no slot.
+    fn new(none: E, entries: impl ExactSizeIterator<Item = E>) -> Self {
         let (mut above, mut level) = (0, 1);
-        while level * FAN < slots.len() {
+        while level * FAN < entries.len() {
             above += level;
             level *= FAN;
         }
-        // An entry without a slot is the sentinel.
-        let none = leaf(slots.end);
-        let groups = vec![Group([none; FAN]); above + slots.len().div_ceil(FAN).max(1)];
+        let groups = vec![Group([none; FAN]); above + entries.len().div_ceil(FAN).max(1)];
         let mut tree = Self { groups: groups.into(), winner: none, leaves: above };
-        for (place, slot) in slots.enumerate() {
-            tree.climb(place, leaf(slot));
+        for (place, entry) in entries.enumerate() {
+            tree.climb(place, entry);
         }
         tree
     }
@@ -330,11 +384,11 @@ pub(crate) struct Events<E: Entry> {
 }
 
 impl<E: Entry> Events<E> {
-    /// Creates `slots` slots without pending times; the first `busy` of them change most often.
-    pub(crate) fn new(slots: usize, busy: usize) -> Self {
-        let bits = E::bits(slots);
-        let tree = E::tree(|slot| E::new(Instant::NEVER, slot, bits), slots, busy);
-        Self { tree, bits, upcoming: Upcoming::new(slots) }
+    /// Creates slots without pending times.
+    pub(crate) fn new(layout: &Layout) -> Self {
+        let bits = E::bits(layout.slots);
+        let tree = E::tree(|slot| E::new(Instant::NEVER, slot, bits), layout);
+        Self { tree, bits, upcoming: Upcoming::new(layout.slots) }
     }
 
     /// Returns the earliest pending time and its slot; a time after the end if nothing is pending.
@@ -347,7 +401,7 @@ impl<E: Entry> Events<E> {
     /// Sets the time of a slot; [`Instant::NEVER`] for not pending.
     #[inline(always)]
     pub(crate) fn set(&mut self, slot: usize, time: Instant) {
-        if E::MAY_BE_LARGE {
+        if E::MAY_BE_LARGE && self.upcoming.is_used() && !E::is_trunk(&self.tree, slot) {
             self.upcoming.note(slot, time);
         }
         E::climb(&mut self.tree, slot, E::new(time, slot, self.bits));
@@ -357,6 +411,13 @@ impl<E: Entry> Events<E> {
     #[inline(always)]
     pub(crate) fn upcoming(&mut self) -> &mut Upcoming {
         &mut self.upcoming
+    }
+
+    /// True if the slot is that of a trunk in a large network: its own memory is in the cache, that of the
+    /// packets behind the next one is not.
+    #[inline(always)]
+    pub(crate) fn is_large_trunk(&self, slot: usize) -> bool {
+        E::MAY_BE_LARGE && self.upcoming.is_used() && E::is_trunk(&self.tree, slot)
     }
 
     /// True if setting this slot, which is not pending, to `time` would make it the first.
@@ -372,7 +433,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn check<E: Entry>(slots: usize, sets: &[(usize, u64)]) -> Result<(), TestCaseError> {
-        let mut events = Events::<E>::new(slots, slots / 3);
+        let links = slots / 2;
+        let flows: Vec<u32> = (0..links as u32).map(|link| link % 5).collect();
+        let mut events = Events::<E>::new(&Layout::new(slots, links, &flows));
         let mut model = vec![u64::MAX; slots];
         for &(slot, time) in sets {
             let slot = slot % slots;
@@ -405,7 +468,7 @@ mod tests {
     fn a_word_has_room_for_days_and_what_has_none_never_comes() {
         assert!(Narrow::suits(Instant::from_picos(280_000_000_000_000_000), 30));
         assert!(!Narrow::suits(Instant::from_picos(300_000_000_000_000_000), 30));
-        let mut events = Events::<Narrow>::new(30, 4);
+        let mut events = Events::<Narrow>::new(&Layout::new(30, 4, &[1; 4]));
         events.set(3, Instant::from_picos(u64::MAX / 2));
         assert!(events.first().0.as_picos() > 280_000_000_000_000_000);
     }

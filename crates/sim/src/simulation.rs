@@ -336,7 +336,7 @@ impl<'a, E: Entry> Play<'a, E> {
             network.look_ahead(now);
             let mut arrival = match slots.turn(slot) {
                 Turn::Link(link) => {
-                    if E::MAY_BE_LARGE && network.core.runtime.events.upcoming().is_used() {
+                    if network.core.runtime.events.is_large_trunk(slot) {
                         network.core.prefetch_behind(link);
                     }
                     network.core.link_turn(link, now)
