@@ -54,6 +54,12 @@ pub const STAGES: usize = 3;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
+/// Prefetches the first cache line of `value`, of whatever type.
+#[inline(always)]
+pub fn prefetch_first_line<T: ?Sized>(value: &T) {
+    prefetch_read_data::<u8, 0>(core::ptr::from_ref(value).cast());
+}
+
 /// Prefetches all cache lines of `value`.
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {

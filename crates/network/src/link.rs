@@ -301,33 +301,31 @@ impl Link {
 
     /// Prefetches what the event of the packet that arrives next needs of the link itself.
     #[inline]
-    pub(crate) fn prefetch_arrival(&self) {
+    pub fn prefetch_arrival(&self) {
         prefetch(&self.flying);
     }
 
-    /// Returns next hop and flow of the packet that arrives next, if there is one, and prefetches its header.
+    /// Returns next hop and packet of the next arrival, if there is one. Prefetches its header, and what the
+    /// arrival reads of the packet behind it.
     #[inline]
-    pub(crate) fn upcoming(&self) -> Option<(Hop, FlowId)> {
+    pub fn upcoming(&self) -> Option<(Hop, FlowId, &Packet)> {
         let packet = self.flying.first.as_ref()?;
         prefetch::<Header>(packet);
-        Some((self.flying.hop, self.flying.flow))
+        if let Some(behind) = self.flying.rest.front() {
+            prefetch(behind);
+        }
+        Some((self.flying.hop, self.flying.flow, packet))
     }
 
-    /// Returns the packet that arrives next.
+    /// Calls `hint` with next hop, packet and stage of some packets that arrive soon after the next.
     #[inline]
-    pub fn arriving(&self) -> Option<&Packet> {
-        self.flying.first.as_ref()
-    }
-
-    /// Calls `hint` with next hop, flow and stage of some packets that arrive soon after the next.
-    #[inline]
-    pub(crate) fn each_behind(&self, mut hint: impl FnMut(Hop, FlowId, usize)) {
+    pub fn each_behind(&self, mut hint: impl FnMut(Hop, FlowId, &Packet, usize)) {
         for (stage, ahead) in PACKETS_AHEAD.into_iter().enumerate() {
             if let Some(behind) = self.flying.rest.get(ahead) {
                 if stage == 0 {
                     prefetch::<Header>(&behind.packet);
                 }
-                hint(behind.hop, behind.flow, stage);
+                hint(behind.hop, behind.flow, &behind.packet, stage);
             }
         }
     }

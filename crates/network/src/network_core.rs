@@ -151,23 +151,10 @@ impl<R: Runtime> NetworkCore<R> {
         self.keeps_rows
     }
 
-    /// Prefetches what the next event of a link needs, in [`STAGES`](lockgate_engine::prefetch::STAGES) steps.
-    /// Returns the flow of the packet that arrives then, if its destination is there.
+    /// Prefetches what a packet of `flow` needs at its next hop, in
+    /// [`STAGES`](lockgate_engine::prefetch::STAGES) steps.
     #[inline]
-    pub fn prefetch_link(&self, index: usize, stage: usize) -> Option<FlowId> {
-        let link = &self.links[index];
-        if stage == 0 {
-            link.prefetch_arrival();
-        } else {
-            let (hop, flow) = link.upcoming()?;
-            return self.prefetch_hop(hop, flow, stage - 1);
-        }
-        None
-    }
-
-    /// Prefetches what a packet of `flow` needs at its next hop. Returns the flow if that is its destination.
-    #[inline]
-    fn prefetch_hop(&self, hop: Hop, flow: FlowId, stage: usize) -> Option<FlowId> {
+    pub fn prefetch_hop(&self, hop: Hop, flow: FlowId, stage: usize) {
         match hop.next() {
             NextHop::Link(link) if self.has_many_queues[link] => {
                 if stage == 0 {
@@ -181,10 +168,8 @@ impl<R: Runtime> NetworkCore<R> {
                 if let Some(record) = self.recording.flows.get(flow.0 as usize) {
                     record.prefetch(stage);
                 }
-                return Some(flow);
             }
         }
-        None
     }
 
     /// Prefetches the record of a flow, if one is given, whose packets are sent soon.
@@ -193,14 +178,6 @@ impl<R: Runtime> NetworkCore<R> {
         if let Some(record) = flow.and_then(|flow| self.recording.flows.get(flow.0 as usize)) {
             record.prefetch(0);
         }
-    }
-
-    /// Prefetches what packets need that arrive at the end of a link soon after the next one.
-    #[inline]
-    pub fn prefetch_behind(&self, index: usize) {
-        self.links[index].each_behind(|hop, flow, stage| {
-            self.prefetch_hop(hop, flow, stage);
-        });
     }
 
     /// Handles a link's event: a packet arrives at its far end, or its port must be polled, or both.

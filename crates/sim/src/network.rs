@@ -165,13 +165,11 @@ impl<E: Entry> Network<E> {
         core.runtime.events.upcoming().enter(now, hints);
         for (slot, stage) in hints.drain(..) {
             match core.runtime.slots.turn(slot as usize) {
+                Turn::Link(link) if stage == 0 => core.links[link].prefetch_arrival(),
                 Turn::Link(link) => {
-                    let Some(flow) = core.prefetch_link(link, stage) else { continue };
-                    let answers = core.runtime.hosts.prefetch(flow, stage);
-                    if let Some(packet) = core.links[link].arriving().filter(|_| stage == 2) {
-                        core.runtime.hosts.prefetch_segment(packet);
+                    if let Some((hop, flow, packet)) = core.links[link].upcoming() {
+                        prefetch_arrival(core, hop, flow, packet, stage - 1);
                     }
-                    core.prefetch_record(answers);
                 }
                 Turn::Source(index) => {
                     let source = &sources[index];
@@ -187,6 +185,14 @@ impl<E: Entry> Network<E> {
                 Turn::Host(_) | Turn::Router(_) => {}
             }
         }
+    }
+
+    /// Prefetches what packets need that arrive at the end of a link soon after the next one.
+    #[inline]
+    pub(crate) fn prefetch_behind(&self, link: usize) {
+        let core = &self.core;
+        core.links[link]
+            .each_behind(|hop, flow, packet, stage| prefetch_arrival(core, hop, flow, packet, stage));
     }
 
     /// Handles a router's event: a packet has been served.
@@ -373,4 +379,26 @@ impl<E: Entry> Network<E> {
         let (flows, earlier) = self.core.recording.flows_and_samplings();
         self.core.runtime.hosts.sample(flows, earlier, now, all);
     }
+}
+
+/// Prefetches what a packet of `flow` needs where it arrives, in stages: its next hop, or the flow's record and
+/// the packet's end of a connection; then the memory that those point to, and what the end sends.
+#[inline(never)]
+fn prefetch_arrival<E: Entry>(
+    core: &NetworkCore<Schedule<E>>,
+    hop: Hop,
+    flow: FlowId,
+    packet: &Packet,
+    stage: usize,
+) {
+    core.prefetch_hop(hop, flow, stage);
+    if hop != Hop::HOME || stage > 1 {
+        return;
+    }
+    let hosts = &core.runtime.hosts;
+    if stage == 1 {
+        hosts.prefetch_segment(packet);
+    }
+    let sends = hosts.prefetch(flow, stage + 1);
+    core.prefetch_record(sends);
 }

@@ -337,7 +337,7 @@ impl<'a, E: Entry> Play<'a, E> {
             let mut arrival = match slots.turn(slot) {
                 Turn::Link(link) => {
                     if network.core.runtime.events.is_large_trunk(slot) {
-                        network.core.prefetch_behind(link);
+                        network.prefetch_behind(link);
                     }
                     network.core.link_turn(link, now)
                 }

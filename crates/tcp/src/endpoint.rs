@@ -8,6 +8,7 @@
 //! The object is pure: time and segments are arguments, and it returns what it sends. Both ends of a
 //! connection are alike; the active one sends the first SYN.
 
+use lockgate_engine::prefetch::prefetch_first_line;
 use lockgate_engine::units::{Duration, Instant};
 
 use crate::application::{Application, Happening, Order, Outlet, RequestEvent};
@@ -59,10 +60,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Prefetches the segments that an arriving acknowledgement reads.
+    /// Prefetches what an arriving acknowledgement reads outside the end itself.
     #[inline]
     pub fn prefetch(&self) {
         self.sender.board.prefetch();
+        prefetch_first_line(&*self.sender.control);
     }
 
     /// Creates an end that has sent nothing. `frame` is the length of a full segment's frame in bytes.

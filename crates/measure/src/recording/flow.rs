@@ -280,11 +280,12 @@ impl FlowRecord {
     pub fn prefetch(&self, stage: usize) {
         match stage {
             0 => prefetch(&self.sent),
-            1 => {
-                if let Some(packets) = &self.pending.packets {
-                    prefetch(&packets[usize::from(self.pending.count) % BATCH]);
-                }
-            }
+            1 => match (&self.pending.packets, &self.brief) {
+                (Some(packets), _) => prefetch(&packets[usize::from(self.pending.count) % BATCH]),
+                // During the warm-up nothing is buffered.
+                (None, Some(brief)) => brief.prefetch(),
+                (None, None) => {}
+            },
             _ => {}
         }
     }
