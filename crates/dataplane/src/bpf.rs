@@ -40,6 +40,9 @@ pub(crate) enum AttachType {
     TcxEgress = 47,
 }
 
+/// Flag of an attachment of an XDP program: to the driver (`XDP_FLAGS_DRV_MODE`).
+pub(crate) const XDP_DRIVER_MODE: u32 = 1 << 2;
+
 /// Encodes the instruction `opcode destination,source offset immediate`.
 pub(crate) const fn instruction(
     opcode: u64,

@@ -6,11 +6,12 @@ mod features;
 
 use core::ffi::CStr;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::error::Refusal;
+use crate::netlink::Netlink;
 
 pub use features::{Feature, features_on, switch_off_features};
 
@@ -190,17 +191,17 @@ pub fn offloads(name: &str) -> io::Result<Vec<&'static str>> {
     Ok(found)
 }
 
-/// Switches off the offloads of an interface of this thread's namespace: checksums, scatter-gather, TSO, GSO,
-/// GRO.
+/// Switches off the offloads of an interface of the namespace of `netlink`: checksums, scatter-gather, TSO,
+/// GSO, GRO.
 ///
 /// Otherwise a kernel passes packets of up to 64 kB, whose checksums are left to hardware, to a veth, which
 /// passes them on unchanged.
 ///
 /// # Errors
 /// If the kernel refuses, unless the interface lacks the feature.
-pub fn switch_off_offloads(name: &str) -> Result<(), Refusal> {
+pub fn switch_off_offloads(netlink: &Netlink, name: &str) -> Result<(), Refusal> {
     for (command, what) in OFFLOADS {
-        match call(name, &mut Value { command, value: 0 }) {
+        match call_by(netlink.as_fd(), name, &mut Value { command, value: 0 }) {
             Ok(()) => {}
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
             // Some kernels cannot disable a veth's receive checksums, which is harmless.
@@ -213,8 +214,14 @@ pub fn switch_off_offloads(name: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Runs a command for an interface of this thread's namespace.
 fn call<T: Argument>(name: &str, argument: &mut T) -> io::Result<()> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+    call_by(socket.as_fd(), name, argument)
+}
+
+/// Runs a command for an interface of the socket's namespace.
+fn call_by<T: Argument>(socket: BorrowedFd<'_>, name: &str, argument: &mut T) -> io::Result<()> {
     // SAFETY: `ifreq` is plain data of integers and a pointer, for which zero is a value.
     let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(name.bytes()) {

@@ -12,6 +12,7 @@
 //! late. A wait allocates nothing.
 
 use core::hint::spin_loop;
+use std::os::fd::OwnedFd;
 
 use lockgate_engine::units::{Duration, Instant};
 
@@ -20,7 +21,8 @@ use crate::clock::{MonotonicClock, WallOffset};
 use crate::dataplane::{Dataplane, Sent};
 use crate::error::{InterfaceError, Refusal};
 use crate::gather::Gather;
-use crate::namespace::Namespace;
+use crate::namespace::{RemoteNamespace, SocketKind};
+use crate::netlink::index_of;
 use crate::poll::{self, PollSet};
 use crate::real_time::{RealTimePriority, RealTimeThread};
 use crate::socket::{ArrivalTime, FrameSocket, PacketSocketReason, SocketChoice};
@@ -59,7 +61,7 @@ pub struct Endpoint<'a> {
     /// Name.
     pub name: &'a str,
     /// Its network namespace; `None`: that of the calling thread.
-    pub namespace: Option<&'a Namespace>,
+    pub namespace: Option<&'a RemoteNamespace>,
     /// Frames that it handles.
     pub traffic: Traffic<'a>,
 }
@@ -88,11 +90,17 @@ impl Traffic<'_> {
 }
 
 impl Endpoint<'_> {
-    fn inside<R: Send>(&self, work: impl FnOnce() -> Result<R, Refusal> + Send) -> Result<R, Refusal> {
+    /// Returns the index of the interface in its namespace.
+    pub(crate) fn index(&self) -> Result<u32, Refusal> {
         match self.namespace {
-            Some(namespace) => namespace.inside(work)?,
-            None => work(),
+            None => index_of(self.name),
+            Some(namespace) => namespace.netlink().index_of(self.name),
         }
+    }
+
+    /// Opens a socket in the interface's namespace.
+    pub(crate) fn open_socket(&self, kind: SocketKind) -> rustix::io::Result<OwnedFd> {
+        self.namespace.map_or_else(|| kind.open(), |namespace| namespace.take_socket(kind))
     }
 }
 
@@ -150,14 +158,11 @@ fn open_sockets(
 ) -> Result<(Vec<FrameSocket>, Option<PacketSocketReason>), Refusal> {
     let receivers = endpoints.iter().map(|endpoint| endpoint.traffic.receivers()).sum();
     let open_all = |af_xdp: bool| -> Result<Vec<FrameSocket>, Refusal> {
-        let open = |endpoint: &Endpoint<'_>| {
-            let name = endpoint.name;
-            endpoint.inside(|| match endpoint.traffic {
-                Traffic::Sent => FrameSocket::open_sender(name),
-                Traffic::Redirected(redirection) => FrameSocket::open_queues(redirection, longest, receivers),
-                Traffic::Both if af_xdp => FrameSocket::open_af_xdp(name, longest, receivers),
-                Traffic::Both => FrameSocket::open_packet(name, longest, receivers),
-            })
+        let open = |endpoint: &Endpoint<'_>| match endpoint.traffic {
+            Traffic::Sent => FrameSocket::open_sender(endpoint),
+            Traffic::Redirected(redirection) => FrameSocket::open_queues(redirection, longest, receivers),
+            Traffic::Both if af_xdp => FrameSocket::open_af_xdp(endpoint, longest, receivers),
+            Traffic::Both => FrameSocket::open_packet(endpoint, longest, receivers),
         };
         endpoints.iter().map(open).collect()
     };

@@ -1,14 +1,24 @@
 //! Anonymous network namespace: it lives as long as its file descriptor.
 
+mod remote;
+
+use core::ffi::CStr;
 use std::fs::{self, File};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::{
     CapabilitySet, LinkNameSpaceType, UnshareFlags, capabilities, move_into_link_name_space,
 };
 
 use crate::error::Refusal;
+
+pub use remote::RemoteNamespace;
+pub(crate) use remote::SocketKind;
+
+/// File of the calling thread's network namespace.
+const OWN: &CStr = c"/proc/thread-self/ns/net";
 
 /// Network namespace.
 #[derive(Debug)]
@@ -23,9 +33,8 @@ impl Namespace {
         // On a thread of its own, because the caller must keep its namespace.
         on_thread(|| {
             unshare(UnshareFlags::NEWNET).map_err(|error| refused("make a network namespace", error))?;
-            let file = File::open("/proc/thread-self/ns/net")
-                .map_err(|error| Refusal::new("open a network namespace (is /proc mounted?)", error))?;
-            Ok(Self(file.into()))
+            let opened = rustix::fs::open(OWN, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+            opened.map(Self).map_err(|error| refused("open a network namespace (is /proc mounted?)", error))
         })
     }
 

@@ -4,7 +4,7 @@
 use core::net::IpAddr;
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
@@ -23,12 +23,12 @@ use netlink_packet_route::route::{
     RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
 use crate::MacAddress;
+use crate::bpf::XDP_DRIVER_MODE;
 use crate::error::Refusal;
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, SocketKind};
 
 /// Attachment of an XDP program to an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,26 +91,47 @@ pub struct VethEnd<'a> {
 /// spanning tree, pause frames and slow protocols, which the kernel refuses to forward.
 const FORWARDED_GROUPS: u16 = 0xfff8;
 
-/// Netlink socket for the network namespace of the thread that opened it.
+/// Netlink socket for the network namespace in which it was opened.
+#[derive(Debug)]
 pub struct Netlink {
     socket: Socket,
     sequence: u32,
 }
 
 impl Netlink {
-    /// Opens the socket.
+    /// Opens the socket in the namespace of the calling thread.
     ///
     /// # Errors
     /// If the kernel refuses it.
     pub fn open() -> Result<Self, Refusal> {
-        let open = || -> io::Result<Socket> {
-            let mut socket = Socket::new(NETLINK_ROUTE)?;
-            socket.bind_auto()?;
-            socket.connect(&SocketAddr::new(0, 0))?;
-            Ok(socket)
-        };
-        let socket = open().map_err(|error| Refusal::new("talk to the kernel by netlink", error))?;
+        Self::by(SocketKind::Netlink.open().map_err(|error| refused(error.into()))?)
+    }
+
+    /// Uses a new socket.
+    #[allow(unsafe_code, reason = "the socket's type has no safe conversion")]
+    pub(crate) fn by(socket: OwnedFd) -> Result<Self, Refusal> {
+        // SAFETY: the descriptor is open, and owned by nothing else.
+        let mut socket = unsafe { Socket::from_raw_fd(socket.into_raw_fd()) };
+        socket.bind_auto().and_then(|_| socket.connect(&SocketAddr::new(0, 0))).map_err(refused)?;
         Ok(Self { socket, sequence: 0 })
+    }
+
+    /// Returns the index of an interface of the socket's namespace.
+    ///
+    /// # Errors
+    /// If there is no interface of this name.
+    pub fn index_of(&mut self, name: &str) -> Result<u32, Refusal> {
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        let mut index = None;
+        let found = self.exchange(RouteNetlinkMessage::GetLink(message), 0, &mut |message| {
+            if let RouteNetlinkMessage::NewLink(link) = message {
+                index = Some(link.header.index);
+            }
+        });
+        found
+            .and_then(|()| index.ok_or_else(|| io::ErrorKind::NotFound.into()))
+            .map_err(|error| Refusal::new(format!("find interface `{name}`"), error))
     }
 
     /// Returns the interfaces of the namespace, in the order of their indices.
@@ -161,7 +182,11 @@ impl Netlink {
             LinkInfo::Kind(InfoKind::Veth),
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(far.message()))),
         ]));
-        self.ask("make a veth pair", RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
+        self.ask(
+            "make a veth pair (CAP_NET_ADMIN)",
+            RouteNetlinkMessage::NewLink(link),
+            NLM_F_CREATE | NLM_F_EXCL,
+        )
     }
 
     /// Adds a bridge that forwards all link-local groups except those that the kernel refuses to forward, and
@@ -190,7 +215,7 @@ impl Netlink {
     /// If the kernel refuses.
     pub fn set_controller(&mut self, name: &str, bridge: Option<u32>) -> Result<(), Refusal> {
         let mut link = LinkMessage::default();
-        link.header.index = index_of(name)?;
+        link.header.index = self.index_of(name)?;
         link.attributes.push(LinkAttribute::Controller(bridge.unwrap_or(0)));
         self.ask("make an interface a port of a bridge", RouteNetlinkMessage::SetLink(link), 0)
     }
@@ -211,7 +236,7 @@ impl Netlink {
     /// If the kernel refuses.
     pub fn set_up(&mut self, name: &str) -> Result<(), Refusal> {
         let mut link = LinkMessage::default();
-        link.header.index = index_of(name)?;
+        link.header.index = self.index_of(name)?;
         link.header.flags = LinkFlags::Up;
         link.header.change_mask = LinkFlags::Up;
         let mut quiet = LinkMessage::default();
@@ -230,7 +255,7 @@ impl Netlink {
     /// If the kernel refuses, for example because it has the address.
     pub fn add_address(&mut self, name: &str, address: IpAddr, prefix_length: u8) -> Result<(), Refusal> {
         let mut message = AddressMessage::default();
-        message.header.index = index_of(name)?;
+        message.header.index = self.index_of(name)?;
         message.header.family = family(address);
         message.header.prefix_len = prefix_length;
         // No duplicate address detection: the address is unique by contract.
@@ -247,7 +272,7 @@ impl Netlink {
     pub fn add_neighbour(&mut self, name: &str, address: IpAddr, mac: MacAddress) -> Result<(), Refusal> {
         let mut message = NeighbourMessage::default();
         message.header.family = family(address);
-        message.header.ifindex = index_of(name)?;
+        message.header.ifindex = self.index_of(name)?;
         message.header.state = NeighbourState::Permanent;
         let destination = match address {
             IpAddr::V4(address) => NeighbourAddress::Inet(address),
@@ -279,11 +304,25 @@ impl Netlink {
         message.header.flags = RouteFlags::Onlink;
         message.attributes.push(RouteAttribute::Gateway(RouteAddress::from(gateway)));
         message.attributes.push(RouteAttribute::PrefSource(RouteAddress::from(source)));
-        message.attributes.push(RouteAttribute::Oif(index_of(name)?));
+        message.attributes.push(RouteAttribute::Oif(self.index_of(name)?));
         if let Some(segments) = initial_window {
             message.attributes.push(RouteAttribute::Metrics(vec![RouteMetric::InitCwnd(segments)]));
         }
         self.ask("set a route", RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Attaches an XDP program to the driver of the interface with this index, if it has none; `None` detaches
+    /// the program. It stays attached until then, or until the interface is deleted.
+    pub(crate) fn set_xdp(&mut self, interface: u32, program: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        const NONE: i32 = -1;
+        const FLAGS_ONLY_IF_ABSENT: u32 = 1;
+        let (descriptor, only) =
+            program.map_or((NONE, 0), |program| (program.as_raw_fd(), FLAGS_ONLY_IF_ABSENT));
+        let mut link = LinkMessage::default();
+        link.header.index = interface;
+        let flags = LinkXdp::Flags(XDP_DRIVER_MODE | only);
+        link.attributes.push(LinkAttribute::Xdp(vec![LinkXdp::Fd(descriptor), flags]));
+        self.exchange(RouteNetlinkMessage::SetLink(link), 0, &mut |_| {})
     }
 
     fn ask(&mut self, what: &str, message: RouteNetlinkMessage, flags: u16) -> Result<(), Refusal> {
@@ -387,6 +426,16 @@ impl XdpMode {
             _ => Self::Absent,
         }
     }
+}
+
+impl AsFd for Netlink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn refused(error: io::Error) -> Refusal {
+    Refusal::new("talk to the kernel by netlink", error)
 }
 
 fn family(address: IpAddr) -> AddressFamily {

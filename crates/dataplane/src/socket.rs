@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::dataplane::Sent;
 use crate::error::{InterfaceError, Refusal};
-
+use crate::interfaces::Endpoint;
 use crate::xdp_redirection::XdpRedirection;
 
 use af_xdp::AfXdpSocket;
@@ -58,10 +58,14 @@ pub(crate) enum FrameSocket {
 }
 
 impl FrameSocket {
-    /// Opens an `AF_XDP` socket for frames of up to `longest` bytes on an interface of this thread's
-    /// namespace. `sockets` is the number of them, which share the memory for frames.
-    pub(crate) fn open_af_xdp(name: &str, longest: usize, sockets: usize) -> Result<Self, Refusal> {
-        Ok(Self::AfXdp(Box::new(AfXdpSocket::open(name, longest, sockets)?)))
+    /// Opens an `AF_XDP` socket for frames of up to `longest` bytes on an interface. `sockets` is the number
+    /// of them, which share the memory for frames.
+    pub(crate) fn open_af_xdp(
+        endpoint: &Endpoint<'_>,
+        longest: usize,
+        sockets: usize,
+    ) -> Result<Self, Refusal> {
+        Ok(Self::AfXdp(Box::new(AfXdpSocket::open(endpoint, longest, sockets)?)))
     }
 
     /// Opens an `AF_XDP` socket for each queue of `redirection`, as [`open_af_xdp`](Self::open_af_xdp) does.
@@ -74,13 +78,17 @@ impl FrameSocket {
     }
 
     /// Opens a packet socket, as [`open_af_xdp`](Self::open_af_xdp) does.
-    pub(crate) fn open_packet(name: &str, longest: usize, sockets: usize) -> Result<Self, Refusal> {
-        PacketSocket::open(name, longest, sockets).map(Self::Packet)
+    pub(crate) fn open_packet(
+        endpoint: &Endpoint<'_>,
+        longest: usize,
+        sockets: usize,
+    ) -> Result<Self, Refusal> {
+        PacketSocket::open(endpoint, longest, sockets).map(Self::Packet)
     }
 
-    /// Opens a socket that only sends, by an interface of this thread's namespace.
-    pub(crate) fn open_sender(name: &str) -> Result<Self, Refusal> {
-        PacketSender::open(name).map(Self::Sender)
+    /// Opens a socket that only sends, by an interface.
+    pub(crate) fn open_sender(endpoint: &Endpoint<'_>) -> Result<Self, Refusal> {
+        PacketSender::open(endpoint).map(Self::Sender)
     }
 
     /// Returns the arrival time of the next frame; `None` if there is no frame.

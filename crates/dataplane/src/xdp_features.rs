@@ -157,7 +157,7 @@ mod tests {
             assert_eq!((veth.kind.as_str(), veth.controller), ("veth", None));
             assert_eq!(speed("a0").expect("told"), Some(10_000));
             assert!(offloads("a0").expect("told").contains(&"tso"));
-            switch_off_offloads("a0").expect("off");
+            switch_off_offloads(&netlink, "a0").expect("off");
             let left = offloads("a0").expect("told");
             assert!(left.iter().all(|what| *what == "rx checksums"), "{left:?}");
             assert!(xdp_features("none").is_err());

@@ -84,7 +84,7 @@ impl Testbed {
             for host in &hosts {
                 host.add_wire(&mut netlink, mtu)?;
                 netlink.set_up(&host.wire)?;
-                switch_off_offloads(&host.wire)?;
+                switch_off_offloads(&netlink, &host.wire)?;
             }
             let [near, far] = WARM_UP_PAIR;
             netlink.add_veth_pair(
@@ -93,7 +93,7 @@ impl Testbed {
             )?;
             for end in WARM_UP_PAIR {
                 netlink.set_up(end)?;
-                switch_off_offloads(end)?;
+                switch_off_offloads(&netlink, end)?;
             }
             Ok(())
         })??;
@@ -147,7 +147,7 @@ impl Host {
         let mut netlink = Netlink::open()?;
         netlink.set_up("lo")?;
         netlink.set_up(INTERFACE)?;
-        switch_off_offloads(INTERFACE)?;
+        switch_off_offloads(&netlink, INTERFACE)?;
         netlink.add_address(INTERFACE, self.address, if self.address.is_ipv4() { 32 } else { 128 })?;
         let gateway = if self.address.is_ipv4() { IpAddr::V4(GATEWAY_4) } else { IpAddr::V6(GATEWAY_6) };
         netlink.add_neighbour(INTERFACE, gateway, self.gateway)?;

@@ -1,9 +1,13 @@
 //! Offloads by name, as `ethtool -k` lists them.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 
-use super::{Argument, call};
+use rustix::net::{AddressFamily, SocketType, socket};
+
+use super::{Argument, call_by};
 use crate::error::Refusal;
+use crate::netlink::Netlink;
 
 /// Commands of `linux/ethtool.h`, and the set of strings that names the features.
 const GET_STRINGS: u32 = 0x1b;
@@ -65,23 +69,23 @@ unsafe impl Argument for Features {}
 unsafe impl Argument for States {}
 
 /// Returns the number of features that this kernel has.
-fn count(name: &str) -> io::Result<usize> {
+fn count(socket: BorrowedFd<'_>, name: &str) -> io::Result<usize> {
     const GET_SET_INFO: u32 = 0x37;
     let mask = 1 << FEATURE_NAMES;
     let mut info = SetInfo { command: GET_SET_INFO, reserved: 0, mask, count: 0, padding: 0 };
-    call(name, &mut info)?;
+    call_by(socket, name, &mut info)?;
     Ok(info.count as usize)
 }
 
 /// Returns the names of the features that this kernel has, in its order.
-fn names(name: &str) -> io::Result<Vec<String>> {
-    let count = count(name)?;
+fn names(socket: BorrowedFd<'_>, name: &str) -> io::Result<Vec<String>> {
+    let count = count(socket, name)?;
     if count > MOST {
         return Err(io::Error::other(format!("the kernel has {count} features")));
     }
     let mut strings =
         Strings { command: GET_STRINGS, set: FEATURE_NAMES, count: count as u32, names: [[0; NAME]; MOST] };
-    call(name, &mut strings)?;
+    call_by(socket, name, &mut strings)?;
     let text = |bytes: &[u8; NAME]| {
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME);
         String::from_utf8_lossy(&bytes[..end]).into_owned()
@@ -103,10 +107,11 @@ pub struct Feature {
 /// # Errors
 /// If the interface does not exist.
 pub fn features_on(name: &str, wanted: &[&str]) -> io::Result<Vec<Feature>> {
-    let names = names(name)?;
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+    let names = names(socket.as_fd(), name)?;
     let blocks = names.len().div_ceil(32) as u32;
     let mut found = States { command: GET_FEATURES, blocks, blocks_of_bits: [[0; 4]; MOST / 32] };
-    call(name, &mut found)?;
+    call_by(socket.as_fd(), name, &mut found)?;
     let mut on = Vec::new();
     for (index, name) in names.into_iter().enumerate() {
         let [changeable, _, active, _] =
@@ -118,14 +123,14 @@ pub fn features_on(name: &str, wanted: &[&str]) -> io::Result<Vec<Feature>> {
     Ok(on)
 }
 
-/// Switches off these features of an interface of this thread's namespace. Features that the kernel does not
-/// know, or that cannot be switched, stay as they are.
+/// Switches off these features of an interface of the namespace of `netlink`. Features that the kernel does
+/// not know, or that cannot be switched, stay as they are.
 ///
 /// # Errors
 /// If the interface does not exist.
-pub fn switch_off_features(name: &str, features: &[&str]) -> Result<(), Refusal> {
+pub fn switch_off_features(netlink: &Netlink, name: &str, features: &[&str]) -> Result<(), Refusal> {
     let refused = |error| Refusal::new(format!("switch offloads of `{name}` off"), error);
-    let names = names(name).map_err(refused)?;
+    let names = names(netlink.as_fd(), name).map_err(refused)?;
     let blocks = names.len().div_ceil(32) as u32;
     let mut change = Features { command: SET_FEATURES, blocks, changes: [[0; 2]; MOST / 32] };
     for (index, name) in names.iter().enumerate() {
@@ -133,5 +138,5 @@ pub fn switch_off_features(name: &str, features: &[&str]) -> Result<(), Refusal>
             change.changes[index / 32][0] |= 1 << (index % 32);
         }
     }
-    call(name, &mut change).map_err(refused)
+    call_by(netlink.as_fd(), name, &mut change).map_err(refused)
 }

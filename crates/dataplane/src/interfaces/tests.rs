@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
 use super::super::skipped::skipped;
 use super::*;
 use crate::dataplane::BATCH;
@@ -37,7 +39,7 @@ fn pairs() -> Option<Namespace> {
             netlink.add_veth_pair(end(0), end(1))?;
             for name in pair {
                 netlink.set_up(name)?;
-                switch_off_offloads(name)?;
+                switch_off_offloads(&netlink, name)?;
             }
         }
         Ok::<_, Refusal>(())
@@ -106,6 +108,83 @@ fn a_long_sleep_ends_with_a_warm_up_frame_and_a_short_one_does_not() {
             2,
             "{choice:?}: once after each sleep that left time"
         );
+    }
+}
+
+/// Takes `CAP_SYS_ADMIN` from the calling thread.
+fn drop_sys_admin() {
+    let mut sets = capabilities(None).expect("read");
+    for set in [&mut sets.effective, &mut sets.permitted, &mut sets.inheritable] {
+        set.remove(CapabilitySet::SYS_ADMIN);
+    }
+    set_capabilities(None, sets).expect("fewer");
+    assert!(!may_make_namespaces());
+}
+
+/// Makes a veth pair whose far end is in a remote namespace, and passes frames both ways.
+fn pass_into_remote_namespace(choice: SocketChoice) {
+    let remote = match RemoteNamespace::new(1) {
+        Ok(remote) => remote,
+        Err(refusal) => return skipped(refusal),
+    };
+    let links = remote.netlink().links().expect("listed");
+    assert_eq!(links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>(), ["lo"]);
+    let mut netlink = Netlink::open().expect("opened");
+    let end = |name, side, namespace| VethEnd { name, address: address(0, side), mtu: 1_500, namespace };
+    netlink.add_veth_pair(end("near", 0, None), end("far", 1, Some(remote.namespace()))).expect("made");
+    netlink.set_up("near").expect("up");
+    switch_off_offloads(&remote.netlink(), "far").expect("off");
+    remote.netlink().set_up("far").expect("up");
+    assert!(netlink.index_of("far").is_err() && remote.netlink().index_of("near").is_err());
+    let endpoint = |name, namespace| Endpoint { name, namespace, traffic: Traffic::Both };
+    let endpoints = [endpoint("near", None), endpoint("far", Some(&remote))];
+    let options = Options { longest: LONGEST, sockets: choice, ..Options::default() };
+    let mut interfaces =
+        Interfaces::open_endpoints(&endpoints, options, MonotonicClock::start()).expect("opened");
+    let mut slab = FrameSlab::new(64, LONGEST);
+    for (from, to) in [(0, 1), (1, 0)] {
+        let frames: Vec<Vec<u8>> = (0..20).map(|number| vec![number; 60 + usize::from(number)]).collect();
+        for frame in &frames {
+            assert_eq!(interfaces.transmit(from, &[frame]).expect("there").taken, 1);
+        }
+        let expected: Vec<_> = frames.into_iter().map(|frame| (to, frame)).collect();
+        assert_eq!(receive_all(&mut interfaces, &mut slab, 20), expected, "{choice:?}");
+    }
+    let is_attached = |netlink: &mut Netlink| {
+        let links = netlink.links().expect("listed");
+        links.iter().any(|link| link.name == "far" && link.xdp != XdpMode::Absent)
+    };
+    assert_eq!(is_attached(&mut remote.netlink()), interfaces.packet_socket_reason().is_none());
+    // The namespace has a packet socket left if AF_XDP was used.
+    let left = usize::from(interfaces.packet_socket_reason().is_none());
+    drop(interfaces);
+    assert!(!is_attached(&mut remote.netlink()));
+    let open = |_: &i32| Interfaces::open_endpoints(&endpoints, options, MonotonicClock::start()).is_ok();
+    assert_eq!((0..2).filter(open).count(), left, "{choice:?}");
+    drop(remote);
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while netlink.index_of("near").is_ok() && std::time::Instant::now() < patience {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(netlink.index_of("near").is_err(), "the kernel deletes the pair with the namespace");
+}
+
+#[test]
+fn interfaces_of_a_remote_namespace_are_used_without_entering_it() {
+    if !may_make_namespaces() {
+        return skipped("this user may not make network namespaces");
+    }
+    for has_sys_admin in [true, false] {
+        for choice in CHOICES {
+            let namespace = Namespace::new().expect("made");
+            let passing = namespace.inside(|| {
+                if !has_sys_admin {
+                    drop_sys_admin();
+                }
+                pass_into_remote_namespace(choice);
+            });
+            passing.expect("entered");
+        }
     }
 }
 

@@ -8,8 +8,9 @@
 
 mod queue;
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,8 @@ use super::packet::ring_length;
 use super::xdp_program::XdpProgram;
 use crate::dataplane::Sent;
 use crate::error::{InterfaceError, Refusal};
-use crate::netlink::index_of;
+use crate::interfaces::{Endpoint, Traffic};
+use crate::netlink::Netlink;
 use crate::xdp_redirection::XdpRedirection;
 
 use queue::QueueSocket;
@@ -35,27 +37,59 @@ pub(crate) struct AfXdpSocket {
     /// By queue.
     queues: Vec<QueueSocket>,
     /// Only held: the program of an interface that has no [`XdpRedirection`], and its attachment.
-    _attached: Option<(XdpProgram, OwnedFd)>,
+    _attached: Option<(XdpProgram, Attachment)>,
+}
+
+/// Attachment of a program to an interface; the program is detached on drop.
+#[expect(dead_code, reason = "only held")]
+enum Attachment {
+    /// BPF link.
+    Link(OwnedFd),
+    /// Netlink.
+    Remote(RemoteAttachment),
+}
+
+/// Attachment in another namespace: by netlink, because only a thread of a namespace can create a BPF link
+/// there. If the process is killed, the program is detached when the namespace is deleted.
+struct RemoteAttachment {
+    netlink: Arc<Mutex<Netlink>>,
+    interface: u32,
+}
+
+impl Attachment {
+    /// Attaches `program` to the interface of `endpoint`, which has this index.
+    fn new(endpoint: &Endpoint<'_>, interface: u32, program: &XdpProgram) -> io::Result<Self> {
+        let Some(namespace) = endpoint.namespace else { return program.attach(interface).map(Self::Link) };
+        namespace.netlink().set_xdp(interface, Some(program.as_fd()))?;
+        Ok(Self::Remote(RemoteAttachment { netlink: namespace.shared_netlink(), interface }))
+    }
+}
+
+impl Drop for RemoteAttachment {
+    fn drop(&mut self) {
+        let mut netlink = self.netlink.lock().unwrap_or_else(PoisonError::into_inner);
+        // The interface may be gone already.
+        let _ = netlink.set_xdp(self.interface, None);
+    }
 }
 
 impl AfXdpSocket {
-    /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace, and
-    /// redirects the frames that arrive at its first queue to it. `sockets` is the number of all sockets,
-    /// which share the memory budget.
-    pub(super) fn open(name: &str, longest: usize, sockets: usize) -> Result<Self, Refusal> {
-        let index = index_of(name)?;
+    /// Opens a socket for frames of up to `longest` bytes on an interface, and redirects the frames that arrive
+    /// at its first queue to it. `sockets` is the number of all sockets, which share the memory budget.
+    pub(super) fn open(endpoint: &Endpoint<'_>, longest: usize, sockets: usize) -> Result<Self, Refusal> {
+        let index = endpoint.index()?;
         let attached = XdpProgram::load(1).and_then(|program| {
-            let link = program.attach(index)?;
-            Ok((program, link))
+            let attachment = Attachment::new(endpoint, index, &program)?;
+            Ok((program, attachment))
         });
-        let (program, link) = attached.map_err(|error| {
+        let (program, attachment) = attached.map_err(|error| {
             Refusal::new("attach a program to an interface (CAP_BPF and CAP_NET_ADMIN)", error)
         })?;
-        let socket = QueueSocket::open(name, index, 0, longest, frame_count(sockets))?;
+        let socket = QueueSocket::open(endpoint, index, 0, longest, frame_count(sockets))?;
         program
             .hand_to(0, socket.as_fd())
             .map_err(|error| Refusal::new("have frames handed to an AF_XDP socket", error))?;
-        Ok(Self { queues: vec![socket], _attached: Some((program, link)) })
+        Ok(Self { queues: vec![socket], _attached: Some((program, attachment)) })
     }
 
     /// Opens a socket for each queue of `redirection`, which hands frames to them once it is attached.
@@ -64,11 +98,13 @@ impl AfXdpSocket {
         longest: usize,
         sockets: usize,
     ) -> Result<Self, Refusal> {
-        let (name, index) = (redirection.name(), redirection.index());
+        let endpoint =
+            Endpoint { name: redirection.name(), namespace: None, traffic: Traffic::Redirected(redirection) };
         let open = |queue| {
             let until = Instant::now() + BIND_TIMEOUT;
             loop {
-                let opened = QueueSocket::open(name, index, queue, longest, frame_count(sockets));
+                let opened =
+                    QueueSocket::open(&endpoint, redirection.index(), queue, longest, frame_count(sockets));
                 match opened {
                     Err(refusal)
                         if refusal.why.kind() == ErrorKind::ResourceBusy && Instant::now() < until =>

@@ -5,11 +5,10 @@ use core::ptr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
-
 use crate::dataplane::{Sent, Stopped};
 use crate::error::{InterfaceError, Refusal};
-use crate::netlink::index_of;
+use crate::interfaces::Endpoint;
+use crate::namespace::SocketKind;
 
 /// Frames sent at most by one call of the kernel.
 const BATCH: usize = 64;
@@ -56,23 +55,23 @@ impl Messages {
 }
 
 impl PacketSender {
-    /// Opens a socket that only sends, by an interface of this thread's namespace.
-    pub(super) fn open(name: &str) -> Result<Self, Refusal> {
-        let sender = Self::unbound(name)?;
+    /// Opens a socket that only sends, by an interface.
+    pub(super) fn open(endpoint: &Endpoint<'_>) -> Result<Self, Refusal> {
+        let sender = Self::unbound(endpoint)?;
         let nothing = 0;
-        bind(&sender.socket, index_of(name)?, nothing)
+        bind(&sender.socket, endpoint.index()?, nothing)
             .map_err(|error| Refusal::new("bind a packet socket", error))?;
         Ok(sender)
     }
 
     /// Opens a socket that is not bound to the interface yet.
-    pub(super) fn unbound(name: &str) -> Result<Self, Refusal> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)
+    pub(super) fn unbound(endpoint: &Endpoint<'_>) -> Result<Self, Refusal> {
+        let socket = endpoint
+            .open_socket(SocketKind::Packet)
             .map_err(|error| Refusal::new("open a packet socket (CAP_NET_RAW)", error))?;
         set_option(&socket, libc::PACKET_QDISC_BYPASS, &1u32)
             .map_err(|error| Refusal::new("send past the kernel's queues", error))?;
-        Ok(Self { socket, name: name.to_owned(), messages: Messages::new() })
+        Ok(Self { socket, name: endpoint.name.to_owned(), messages: Messages::new() })
     }
 
     /// Sends frames in order, until the kernel refuses one.

@@ -6,9 +6,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use crate::bpf::{self, AttachType, ProgramType, instruction};
-
-const FLAGS_DRIVER_MODE: u32 = 1 << 2;
+use crate::bpf::{self, AttachType, ProgramType, XDP_DRIVER_MODE, instruction};
 
 /// Length in bytes of the time stamp in front of a frame.
 pub(crate) const STAMP: i32 = 8;
@@ -62,7 +60,12 @@ impl XdpProgram {
     /// Attaches it to the driver of the interface with this index in the thread's namespace. It is detached
     /// when the returned link closes.
     pub(crate) fn attach(&self, interface: u32) -> io::Result<OwnedFd> {
-        bpf::attach(self.program.as_fd(), interface, AttachType::Xdp, FLAGS_DRIVER_MODE)
+        bpf::attach(self.program.as_fd(), interface, AttachType::Xdp, XDP_DRIVER_MODE)
+    }
+
+    /// Returns the program.
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.program.as_fd()
     }
 
     /// Redirects the frames of `queue` to `socket`, which is bound to it, from now on.

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::ethtool::{switch_off_features, switch_off_offloads};
-use lockgate_dataplane::namespace::Namespace;
+use lockgate_dataplane::namespace::RemoteNamespace;
 use lockgate_dataplane::netlink::{Link, Netlink, VethEnd};
 
 use super::ENCAPSULATION;
@@ -25,7 +25,7 @@ const VLAN_OFFLOADS: [&str; 4] =
 pub(super) struct Pair {
     /// End in the host's namespace.
     pub(super) near: String,
-    /// End in the router's namespace.
+    /// End in the namespace of the far ends.
     pub(super) far: String,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Pairs {
     /// In the order of the interfaces.
     pub(super) all: Vec<Pair>,
     /// Namespace of the far ends, which exist as long as it does.
-    pub(super) namespace: Namespace,
+    pub(super) namespace: RemoteNamespace,
     /// Socket of the interfaces' namespace.
     netlink: Mutex<Netlink>,
 }
@@ -50,8 +50,11 @@ impl Pairs {
     /// # Errors
     /// If the kernel refuses, or a pair exists already: then another router runs.
     pub(super) fn make(links: &[Link]) -> Result<Self, Failure> {
-        let mut made =
-            Self { all: Vec::new(), namespace: Namespace::new()?, netlink: Mutex::new(Netlink::open()?) };
+        let mut made = Self {
+            all: Vec::new(),
+            namespace: RemoteNamespace::new(links.len())?,
+            netlink: Mutex::new(Netlink::open()?),
+        };
         for link in links {
             made.add(link)?;
         }
@@ -70,12 +73,11 @@ impl Pairs {
         };
         let end = |name, last, namespace| VethEnd { name, address: address(last), mtu, namespace };
         netlink
-            .add_veth_pair(end(&near, 0, None), end(&far, 1, Some(namespace)))
+            .add_veth_pair(end(&near, 0, None), end(&far, 1, Some(namespace.namespace())))
             .map_err(|refusal| taken(&near, &link.name, refusal))?;
         all.push(Pair { near: near.clone(), far: far.clone() });
         prepare_end(netlink, &near)?;
-        namespace.inside(|| prepare_end(&mut Netlink::open()?, &far))??;
-        Ok(())
+        Ok(prepare_end(&mut namespace.netlink(), &far)?)
     }
 }
 
@@ -92,8 +94,8 @@ impl Drop for Pairs {
 
 /// Brings up an end of a pair, with all offloads off.
 fn prepare_end(netlink: &mut Netlink, name: &str) -> Result<(), Refusal> {
-    switch_off_offloads(name)?;
-    switch_off_features(name, &VLAN_OFFLOADS)?;
+    switch_off_offloads(netlink, name)?;
+    switch_off_features(netlink, name, &VLAN_OFFLOADS)?;
     netlink.set_up(name)
 }
 

@@ -162,7 +162,7 @@ impl Network {
     /// Makes the hosts finish their frames themselves (offloads off), as frames on a cable are.
     pub(crate) fn whole_frames(&self) {
         for (host, name) in self.hosts.iter().zip(HOSTS) {
-            host.inside(|| switch_off_offloads(name)).expect("entered").expect("off");
+            host.inside(|| switch_off_offloads(&Netlink::open()?, name)).expect("entered").expect("off");
         }
     }
 

@@ -23,6 +23,8 @@ use xdp::{CompletionRing, FillRing, Packet, RingConfig, RingConfigBuilder, RxRin
 use super::super::xdp_program::STAMP;
 use crate::dataplane::{Sent, Stopped};
 use crate::error::{InterfaceError, Refusal};
+use crate::interfaces::Endpoint;
+use crate::namespace::SocketKind;
 
 /// Slots reserved for sending.
 const RESERVE: u32 = 256;
@@ -60,10 +62,10 @@ pub(super) struct QueueSocket {
 unsafe impl Send for QueueSocket {}
 
 impl QueueSocket {
-    /// Opens a socket for frames of up to `longest` bytes on a queue of the interface with this name and index
-    /// in the thread's namespace, with `count` slots for received frames.
+    /// Opens a socket for frames of up to `longest` bytes on a queue of the interface of `endpoint`, which has
+    /// the index `interface`, with `count` slots for received frames.
     pub(super) fn open(
-        name: &str,
+        endpoint: &Endpoint<'_>,
         interface: u32,
         queue: u32,
         longest: usize,
@@ -73,8 +75,8 @@ impl QueueSocket {
         let (slots, rings) = memory_layout(longest, count)
             .map_err(|error| refused("lay out an AF_XDP socket", io::Error::other(error.to_string())))?;
         let mut slots = Umem::map(slots).map_err(|error| refused("have memory for frames", error))?;
-        let mut builder = XdpSocketBuilder::new()
-            .map_err(|error| refused("open an AF_XDP socket (CAP_NET_RAW)", cause(error)))?;
+        let mut builder =
+            builder(endpoint).map_err(|error| refused("open an AF_XDP socket (CAP_NET_RAW)", error))?;
         let (mut rings, mut flags) = builder
             .build_rings(&slots, rings)
             .map_err(|error| refused("share memory with the kernel for AF_XDP", cause(error)))?;
@@ -86,10 +88,10 @@ impl QueueSocket {
         // first.
         unsafe { rings.fill_ring.enqueue(&mut slots, count as usize) };
         let socket = builder.bind(NicIndex(interface), queue, flags).map_err(|error| {
-            refused(&format!("bind an AF_XDP socket to queue {queue} of `{name}`"), cause(error))
+            refused(&format!("bind an AF_XDP socket to queue {queue} of `{}`", endpoint.name), cause(error))
         })?;
         Ok(Self {
-            name: name.to_owned(),
+            name: endpoint.name.to_owned(),
             waiting: HeapSlab::with_capacity(BATCH),
             next: None,
             owed: 0,
@@ -215,6 +217,21 @@ impl AsFd for QueueSocket {
         // SAFETY: the socket is open as long as `self` lives.
         unsafe { BorrowedFd::borrow_raw(self.socket.as_raw_fd()) }
     }
+}
+
+/// Returns the builder of a socket in the interface's namespace.
+fn builder(endpoint: &Endpoint<'_>) -> io::Result<XdpSocketBuilder> {
+    let builder = XdpSocketBuilder::new().map_err(cause)?;
+    if endpoint.namespace.is_some() {
+        // The builder only knows sockets of this thread's namespace.
+        let socket = endpoint.open_socket(SocketKind::AfXdp)?;
+        // SAFETY: the builder's descriptor remains open, and remains an unbound `AF_XDP` socket.
+        let replaced = unsafe { libc::dup3(socket.as_raw_fd(), builder.as_raw_fd(), libc::O_CLOEXEC) };
+        if replaced < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(builder)
 }
 
 /// Returns the layout of the memory shared with the kernel: `count` slots for received frames of up to
