@@ -1,6 +1,7 @@
 //! Capabilities of this host and its interfaces for a router, found without changing anything.
 
 use lockgate_dataplane::ethtool;
+use lockgate_dataplane::namespace::{RemoteNamespace, may_make_namespaces};
 use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
 use lockgate_dataplane::xdp_features::{XdpFeatures, xdp_features};
 use lockgate_scenario::nearest;
@@ -15,6 +16,11 @@ const TCX: (u32, u32) = (6, 6);
 
 /// Locked memory that the default number of frames needs, in bytes.
 const LOCKED_MEMORY: u64 = 128 << 20;
+
+/// Remedies for a host that does not permit a network namespace.
+const NO_NAMESPACE: &str = "allow user namespaces: user.max_user_namespaces above 0, \
+     kernel.apparmor_restrict_unprivileged_userns and kernel.unprivileged_userns_clone as they permit it, \
+     RestrictNamespaces= of a unit with `user net`; or add CAP_SYS_ADMIN";
 
 /// Kinds of interfaces that are examined by name alone.
 const UNUSUAL: [&str; 3] = ["bridge", "dummy", "ifb"];
@@ -56,7 +62,7 @@ impl Finding {
 /// Examines this host and these interfaces; without names, each but the loopback, bridges, and those
 /// that lead nowhere.
 pub fn examine(names: &[String]) -> Vec<Finding> {
-    let mut findings = vec![kernel(), privileges(), locked_memory()];
+    let mut findings = vec![kernel(), privileges(), namespaces(), locked_memory()];
     let links = match Netlink::open().and_then(|mut netlink| netlink.links()) {
         Ok(links) => links,
         Err(refusal) => {
@@ -111,15 +117,24 @@ fn privileges() -> Finding {
         (CapabilitySet::NET_ADMIN, "CAP_NET_ADMIN"),
         (CapabilitySet::NET_RAW, "CAP_NET_RAW"),
         (CapabilitySet::BPF, "CAP_BPF"),
-        (CapabilitySet::SYS_ADMIN, "CAP_SYS_ADMIN"),
     ];
     let lacking: Vec<&str> =
         needed.iter().filter(|(one, _)| !has.contains(*one)).map(|(_, name)| *name).collect();
     if lacking.is_empty() {
         return Finding::good("privileges", needed.map(|(_, name)| name).join(", "));
     }
-    let help = "run it as root, or by the unit lockgate-route@.service, which gives these four alone";
+    let help = "run it as root, or by the unit lockgate-route@.service, which gives these three alone";
     Finding::new("privileges", State::Missing, format!("not {}", lacking.join(", ")), help)
+}
+
+/// Makes a network namespace, which is deleted at once.
+fn namespaces() -> Finding {
+    let what = "network namespace";
+    match RemoteNamespace::new(1) {
+        Ok(_) if may_make_namespaces() => Finding::good(what, "by CAP_SYS_ADMIN"),
+        Ok(_) => Finding::good(what, "in a user namespace"),
+        Err(refusal) => Finding::new(what, State::Missing, refusal.to_string(), NO_NAMESPACE),
+    }
 }
 
 fn locked_memory() -> Finding {

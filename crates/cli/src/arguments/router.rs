@@ -21,8 +21,9 @@ A policy has the queues of a scenario, and says where they stand:
   rate = \"9.5mbit\"
   queue.cake = { kind = \"cake\" }
 
-It needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF and CAP_SYS_ADMIN, and Linux 6.6. Ctrl-C or SIGTERM sends what waits, in order, and
-gives the interfaces back; so does the end of the process, however it ends, but then what waits is lost.")]
+It needs CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF, and Linux 6.6 that permits user namespaces (else also CAP_SYS_ADMIN).
+Ctrl-C or SIGTERM sends what waits, in order, and gives the interfaces back; so does the end of the process, however it
+ends, but then what waits is lost.")]
     Route(Route),
     /// Changes the policy of a running router, on trial if it is to be confirmed
     #[command(after_help = "Examples:

@@ -112,7 +112,8 @@ impl Preflight {
         }
     }
 
-    /// Examines the other end of a veth. If it is in a namespace without a name, notes a doubt instead.
+    /// Examines the other end of a veth. If it is in a namespace without a name, or in one that this process may
+    /// not enter, notes a doubt instead.
     fn other_end(&mut self, link: &Link, links: &[Link]) {
         let is_end = |other: &&Link| Some(other.index) == link.peer;
         let Some(number) = link.peer_namespace else {
@@ -126,7 +127,7 @@ impl Preflight {
             found.is_ok_and(|found| found == Some(number))
         };
         let there = named_namespaces().into_iter().find(|(_, namespace)| is_there(namespace));
-        let examined = there.and_then(|(name, namespace)| {
+        let examined = there.as_ref().and_then(|(name, namespace)| {
             let examine = || {
                 let links = Netlink::open().and_then(|mut netlink| netlink.links()).ok()?;
                 let mut found = Self::default();
@@ -136,17 +137,19 @@ impl Preflight {
             };
             namespace.inside(examine).ok().flatten()
         });
-        match examined {
-            Some(obstacles) => self.obstacles.extend(obstacles),
-            None => {
-                self.doubt = Some(format!(
-                    "the other end of the veth `{}` is in a namespace without a name, so its offloads cannot \
-                     be read; for whole frames they must be off there: ethtool -K NAME tx off txvlan off \
-                     tx-vlan-stag-hw-insert off",
-                    link.name
-                ));
-            }
+        if let Some(obstacles) = examined {
+            self.obstacles.extend(obstacles);
+            return;
         }
+        let place = match there {
+            None => "a namespace without a name".to_owned(),
+            Some((name, _)) => format!("namespace `{name}`, which only CAP_SYS_ADMIN may enter"),
+        };
+        self.doubt = Some(format!(
+            "the other end of the veth `{}` is in {place}, so its offloads cannot be read; for whole frames they \
+             must be off there: ethtool -K NAME tx off txvlan off tx-vlan-stag-hw-insert off",
+            link.name
+        ));
     }
 }
 
