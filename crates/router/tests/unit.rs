@@ -26,8 +26,9 @@ fn systemd_accepts_the_unit() {
 #[test]
 fn the_unit_gives_three_capabilities() {
     let value = |key: &str| UNIT.lines().find_map(|line| line.strip_prefix(key)).expect(key);
-    assert_eq!(value("CapabilityBoundingSet="), "CAP_NET_ADMIN CAP_NET_RAW CAP_BPF CAP_SYS_ADMIN");
+    assert_eq!(value("CapabilityBoundingSet="), "CAP_NET_ADMIN CAP_NET_RAW CAP_BPF");
     assert_eq!(value("AmbientCapabilities="), value("CapabilityBoundingSet="));
+    assert_eq!(value("RestrictNamespaces="), "user net");
     assert_eq!((value("DynamicUser="), value("NoNewPrivileges=")), ("yes", "yes"));
     assert_eq!((value("Type="), value("WatchdogSec=")), ("notify", "5"));
 }
