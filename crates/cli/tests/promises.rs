@@ -1,5 +1,5 @@
 //! Promises of the router, between two hosts in namespaces: real programs, trials, floods, interfaces that
-//! change.
+//! change, few capabilities.
 //!
 //! The tests are short by default. `LOCKGATE=path` names another build of the command. The variables that
 //! lengthen a test are in its file; docs/measurements/router.md has the results of the long ones.
@@ -18,6 +18,8 @@ mod hostile;
 mod memory;
 #[path = "promises/misfits.rs"]
 mod misfits;
+#[path = "promises/rights.rs"]
+mod rights;
 #[path = "promises/setting.rs"]
 mod setting;
 #[path = "promises/stream.rs"]

@@ -136,7 +136,13 @@ impl Running {
 
     /// Starts a router in a folder with a policy.
     pub(crate) fn start_in(network: &Network, folder: Arc<tempfile::TempDir>, options: &[&str]) -> Self {
-        let child = spawn(&network.router, &mut Self::command(folder.path(), options));
+        let command = Self::command(folder.path(), options);
+        Self::start_by(network, folder, command)
+    }
+
+    /// Starts a router by a command, and waits until it runs.
+    pub(crate) fn start_by(network: &Network, folder: Arc<tempfile::TempDir>, mut command: Command) -> Self {
+        let child = spawn(&network.router, &mut command);
         let mut running = Self { child, folder };
         let until = Instant::now() + PATIENCE;
         while !running.control(&["status"]).status.success() {
@@ -202,9 +208,7 @@ impl Running {
 
     /// Returns its resident memory, in KiB.
     pub(crate) fn memory(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
-        line.trim().trim_end_matches(" kB").trim().parse().expect("a number")
+        self.proc_status("VmRSS").trim_end_matches(" kB").trim().parse().expect("a number")
     }
 
     /// Returns the processor time that it has used.
@@ -214,6 +218,21 @@ impl Running {
         let ticks: u64 = after.split_whitespace().skip(11).take(2).map(|it| it.parse().unwrap_or(0)).sum();
         // USER_HZ is 100 on every platform of Linux.
         Duration::from_millis(ticks * 10)
+    }
+
+    /// Returns a line of its `/proc/PID/status`.
+    pub(crate) fn proc_status(&self, key: &str) -> String {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix(key)).expect("a line");
+        line.trim_start_matches(':').trim().to_owned()
+    }
+
+    /// Returns the number of its child processes, ended ones included.
+    pub(crate) fn child_count(&self) -> usize {
+        let line = format!("PPid:\t{}", self.child.id());
+        let processes = std::fs::read_dir("/proc").expect("mounted").flatten();
+        let statuses = processes.filter_map(|it| std::fs::read_to_string(it.path().join("status")).ok());
+        statuses.filter(|status| status.lines().any(|it| it == line)).count()
     }
 
     pub(crate) fn signal(&self, signal: &str) {
