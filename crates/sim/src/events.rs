@@ -6,8 +6,8 @@
 //!      (7,s0) (9,s1) (3,s2) (3,s3)         equal times go to the lower slot
 //! ```
 //!
-//! With many slots, the tree has groups of four, links and routers have a small one of their own, and its
-//! winner is compared with that of the sources and hosts: most events are links'.
+//! With many slots, the tree has groups of four, and the trunks, the links that most flows share, have a small
+//! one of their own, whose winner is compared with that of all others: most events are theirs.
 //!
 //! Measured per replacement at 32 slots against a binary heap: 8 ns and 31 ns; see decision 004. Invariant:
 //! ties go to the lower slot, because the order of ties is part of a run's result (see [`network`](crate::network)).
@@ -21,8 +21,8 @@ use lockgate_engine::units::Instant;
 
 use crate::upcoming::Upcoming;
 
-/// Number of trunks.
-const TRUNKS: usize = 16;
+/// Largest number of trunks: two levels of their tree.
+const TRUNKS: usize = FAN * FAN;
 
 /// Slots by how often their times change.
 pub(crate) struct Layout {
@@ -30,7 +30,7 @@ pub(crate) struct Layout {
     slots: usize,
     /// Number of slots of links and routers, which are the first.
     links: usize,
-    /// Slots of the links that change most often; none if all links are few.
+    /// Slots of the trunks: the links that change most often, or all links and routers if there are few.
     trunks: Vec<usize>,
 }
 
@@ -38,9 +38,12 @@ impl Layout {
     /// Lays out `slots` slots, of which the first `links` are those of links and routers. `flows` is the
     /// number of flows through each link.
     pub(crate) fn new(slots: usize, links: usize, flows: &[u32]) -> Self {
-        let mut trunks: Vec<usize> = (0..flows.len()).collect();
-        trunks.sort_by_key(|link| core::cmp::Reverse(flows[*link]));
-        trunks.truncate(if links > TRUNKS { TRUNKS } else { 0 });
+        let mut trunks: Vec<usize> = (0..links).collect();
+        if links > TRUNKS {
+            trunks.truncate(flows.len());
+            trunks.sort_by_key(|link| core::cmp::Reverse(flows[*link]));
+            trunks.truncate(TRUNKS);
+        }
         Self { slots, links, trunks }
     }
 }
@@ -274,16 +277,16 @@ fn bits(slots: usize) -> u32 {
     (slots + 1).next_power_of_two().trailing_zeros()
 }
 
-/// Three winner trees: the trunks, other links and routers, sources and hosts.
+/// Two winner trees: the trunks, and all others.
 pub(crate) struct Trees<E> {
     trunks: WideTree<E>,
-    links: WideTree<E>,
+    /// By slot; those of trunks are not used.
     others: WideTree<E>,
-    /// By slot of `links`: index of the trunk, or [`NO_TRUNK`].
+    /// By slot of a link or router: index of the trunk, or [`NO_TRUNK`].
     trunk_of: Box<[u8]>,
 }
 
-/// Entry of `trunk_of` of a link that is no trunk.
+/// Entry of `trunk_of` of a slot that is no trunk's.
 const NO_TRUNK: u8 = u8::MAX;
 
 impl<E: Entry> Trees<E> {
@@ -295,15 +298,14 @@ impl<E: Entry> Trees<E> {
         }
         Self {
             trunks: WideTree::new(leaf(slots), trunks.iter().map(|slot| leaf(*slot))),
-            links: WideTree::new(leaf(slots), (0..links).map(&leaf)),
-            others: WideTree::new(leaf(slots), (links..slots).map(&leaf)),
+            others: WideTree::new(leaf(slots), (0..slots).map(&leaf)),
             trunk_of: trunk_of.into(),
         }
     }
 
     #[inline(always)]
     fn first(&self) -> E {
-        self.trunks.winner.earlier(self.links.winner).earlier(self.others.winner)
+        self.trunks.winner.earlier(self.others.winner)
     }
 
     #[inline(always)]
@@ -314,9 +316,8 @@ impl<E: Entry> Trees<E> {
     #[inline(always)]
     fn climb(&mut self, slot: usize, new: E) {
         match self.trunk_of.get(slot) {
-            Some(&NO_TRUNK) => self.links.climb(slot, new),
-            Some(trunk) => self.trunks.climb(usize::from(*trunk), new),
-            None => self.others.climb(slot - self.trunk_of.len(), new),
+            Some(&trunk) if trunk != NO_TRUNK => self.trunks.climb(usize::from(trunk), new),
+            _ => self.others.climb(slot, new),
         }
     }
 }
