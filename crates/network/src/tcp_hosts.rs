@@ -154,9 +154,10 @@ impl TcpHosts {
     pub fn prefetch_end(&self, end: usize, stage: usize) -> Option<FlowId> {
         let end = self.ends.get(end)?;
         if stage < 2 {
-            prefetch(end);
+            prefetch(&end.endpoint);
             return None;
         }
+        prefetch(&end.flow);
         end.endpoint.prefetch();
         Some(end.flow)
     }

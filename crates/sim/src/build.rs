@@ -51,7 +51,6 @@ pub(crate) fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network
         sources,
         echoes: Echoes::of(scenario),
         hops: at,
-        hints: Vec::new(),
     })
 }
 

@@ -408,9 +408,15 @@ impl<E: Entry> Events<E> {
         E::climb(&mut self.tree, slot, E::new(time, slot, self.bits));
     }
 
-    /// Hints on the events after `now`.
+    /// Hints on the next events.
     #[inline(always)]
-    pub(crate) fn upcoming(&mut self) -> &mut Upcoming {
+    pub(crate) fn upcoming(&self) -> &Upcoming {
+        &self.upcoming
+    }
+
+    /// Hints on the next events.
+    #[inline(always)]
+    pub(crate) fn upcoming_mut(&mut self) -> &mut Upcoming {
         &mut self.upcoming
     }
 

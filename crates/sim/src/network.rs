@@ -146,8 +146,6 @@ pub(crate) struct Network<E: Entry> {
     pub(crate) echoes: Echoes,
     /// Next hops at each node, after its router, if any.
     pub(crate) hops: Vec<Hops>,
-    /// Buffer of [`look_ahead`](Self::look_ahead).
-    pub(crate) hints: Vec<(u32, usize)>,
 }
 
 impl<E: Entry> Network<E> {
@@ -161,25 +159,34 @@ impl<E: Entry> Network<E> {
 
     #[inline(never)]
     fn prefetch(&mut self, now: Instant) {
-        let Self { core, sources, hints, .. } = self;
-        core.runtime.events.upcoming().enter(now, hints);
-        for (slot, stage) in hints.drain(..) {
-            match core.runtime.slots.turn(slot as usize) {
-                Turn::Link(link) if stage == 0 => core.links[link].prefetch_arrival(),
+        for present in self.core.runtime.events.upcoming_mut().enter(now) {
+            self.prefetch_slots::<0>(present);
+            self.prefetch_slots::<1>(present);
+            self.prefetch_slots::<2>(present);
+        }
+    }
+
+    /// Prefetches one stage of what the events of a bucket need.
+    #[inline(always)]
+    fn prefetch_slots<const STAGE: usize>(&self, present: u64) {
+        let Self { core, sources, .. } = self;
+        let Schedule { events, slots, hosts, .. } = &core.runtime;
+        for slot in events.upcoming().slots(present, STAGE) {
+            match slots.turn(*slot as usize) {
+                Turn::Link(link) if STAGE == 0 => core.links[link].prefetch_arrival(),
                 Turn::Link(link) => {
                     if let Some((hop, flow, packet)) = core.links[link].upcoming() {
-                        prefetch_arrival(core, hop, flow, packet, stage - 1);
+                        prefetch_arrival(core, hop, flow, packet, STAGE - 1);
                     }
                 }
                 Turn::Source(index) => {
-                    let source = &sources[index];
-                    source.prefetch(stage);
-                    if stage == 1 {
+                    sources[index].prefetch(STAGE);
+                    if STAGE == 1 {
                         core.recording.flows[index].prefetch(0);
                     }
                 }
-                Turn::Host(end) if stage > 0 => {
-                    let sends = core.runtime.hosts.prefetch_end(end, stage);
+                Turn::Host(end) if STAGE > 0 => {
+                    let sends = hosts.prefetch_end(end, STAGE);
                     core.prefetch_record(sends);
                 }
                 Turn::Host(_) | Turn::Router(_) => {}

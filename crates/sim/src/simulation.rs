@@ -325,7 +325,7 @@ impl<'a, E: Entry> Play<'a, E> {
             }
             if self.events >= self.stoppable {
                 self.stoppable = self.events + EVENTS_BETWEEN_STOPS;
-                self.network.core.runtime.events.upcoming().adapt(now, EVENTS_BETWEEN_STOPS);
+                self.network.core.runtime.events.upcoming_mut().adapt(now, EVENTS_BETWEEN_STOPS);
                 if continues(now, Pause::Events) == Control::Stop {
                     self.now = now;
                     return Ok(Progress::Stopped);

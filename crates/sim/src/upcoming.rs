@@ -11,6 +11,8 @@
 //!
 //! Hints only: what is missing or outdated costs time and changes no result. Decision 102.
 
+use core::ops::RangeInclusive;
+
 use lockgate_engine::prefetch::STAGES;
 use lockgate_engine::units::Instant;
 
@@ -97,24 +99,25 @@ impl Upcoming {
         now.as_picos() >> self.shift != self.current && self.is_used()
     }
 
-    /// Moves on to `now`. Adds the slots of the buckets ahead to `hints`, with their stages.
-    #[inline(never)]
-    pub(crate) fn enter(&mut self, now: Instant, hints: &mut Vec<(u32, usize)>) {
+    /// Moves on to `now`. Returns the numbers of the buckets that time has entered: for each, the slots of the
+    /// buckets ahead are to be prefetched.
+    #[inline]
+    pub(crate) fn enter(&mut self, now: Instant) -> RangeInclusive<u64> {
         let number = now.as_picos() >> self.shift;
         // Buckets without events were not entered.
         let from = (self.current + 1).max(number.saturating_sub(STAGES as u64 - 1));
         self.current = number;
-        for present in from..=number {
-            for stage in 0..STAGES {
-                let number = present + (STAGES - stage) as u64;
-                let bucket = number as usize & (BUCKETS - 1);
-                let State { round, count } = self.states[bucket];
-                if round == (number / BUCKETS as u64) as u32 {
-                    let slots = self.buckets[bucket].0.iter().take(count as usize);
-                    hints.extend(slots.map(|slot| (*slot, stage)));
-                }
-            }
-        }
+        from..=number
+    }
+
+    /// Returns the slots that are due for a stage when time enters the bucket `present`.
+    #[inline]
+    pub(crate) fn slots(&self, present: u64, stage: usize) -> &[u32] {
+        let number = present + (STAGES - stage) as u64;
+        let bucket = number as usize & (BUCKETS - 1);
+        let State { round, count } = self.states[bucket];
+        let count = if round == (number / BUCKETS as u64) as u32 { count as usize } else { 0 };
+        &self.buckets[bucket].0[..count.min(DEPTH)]
     }
 
     /// Adapts the width of the buckets: `events` have been handled since the last call.
@@ -147,9 +150,11 @@ mod tests {
         let mut all = Vec::new();
         for bucket in 1..8 {
             assert!(upcoming.has_moved(at(bucket)));
-            let mut hints = Vec::new();
-            upcoming.enter(at(bucket), &mut hints);
-            all.extend(hints.into_iter().map(|(slot, stage)| (bucket, slot, stage)));
+            for present in upcoming.enter(at(bucket)) {
+                for stage in 0..STAGES {
+                    all.extend(upcoming.slots(present, stage).iter().map(|slot| (present, *slot, stage)));
+                }
+            }
             assert!(!upcoming.has_moved(at(bucket)), "time has not moved on");
         }
         assert_eq!(all, [(2, 7, 0), (3, 8, 0), (3, 7, 1), (4, 8, 1), (4, 7, 2), (5, 8, 2)]);
