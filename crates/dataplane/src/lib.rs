@@ -33,6 +33,8 @@ mod bpf;
 #[cfg(target_os = "linux")]
 pub mod datagrams;
 #[cfg(target_os = "linux")]
+pub mod endpoint;
+#[cfg(target_os = "linux")]
 pub mod ethtool;
 #[cfg(target_os = "linux")]
 mod gather;

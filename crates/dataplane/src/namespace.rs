@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::{
     CapabilitySet, LinkNameSpaceType, UnshareFlags, capabilities, move_into_link_name_space,
@@ -15,7 +16,6 @@ use rustix::thread::{
 use crate::error::Refusal;
 
 pub use remote::RemoteNamespace;
-pub(crate) use remote::SocketKind;
 
 /// File of the calling thread's network namespace.
 const OWN: &CStr = c"/proc/thread-self/ns/net";
@@ -62,6 +62,29 @@ impl Namespace {
 impl AsFd for Namespace {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+/// Kind of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SocketKind {
+    /// Netlink socket for links, addresses and routes.
+    Netlink,
+    /// `AF_XDP` socket.
+    AfXdp,
+    /// Packet socket; its calls do not block.
+    Packet,
+}
+
+impl SocketKind {
+    /// Opens a socket in the calling thread's namespace.
+    pub(crate) fn open(self) -> rustix::io::Result<OwnedFd> {
+        let (family, flags) = match self {
+            Self::Netlink => (AddressFamily::NETLINK, SocketFlags::empty()),
+            Self::AfXdp => (AddressFamily::XDP, SocketFlags::empty()),
+            Self::Packet => (AddressFamily::PACKET, SocketFlags::NONBLOCK),
+        };
+        socket_with(family, SocketType::RAW, flags | SocketFlags::CLOEXEC, None)
     }
 }
 

@@ -8,8 +8,8 @@ mod xdp_program;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::dataplane::Sent;
+use crate::endpoint::Endpoint;
 use crate::error::{InterfaceError, Refusal};
-use crate::interfaces::Endpoint;
 use crate::xdp_redirection::XdpRedirection;
 
 use af_xdp::AfXdpSocket;

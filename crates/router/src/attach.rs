@@ -22,9 +22,9 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use lockgate_dataplane::endpoint::{Endpoint, Traffic};
 use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::ethtool;
-use lockgate_dataplane::interfaces::{Endpoint, Traffic};
 use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
 use lockgate_dataplane::redirection::Redirection;
 use lockgate_dataplane::xdp_redirection::XdpRedirection;

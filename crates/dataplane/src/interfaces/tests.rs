@@ -8,7 +8,7 @@ use super::super::skipped::skipped;
 use super::*;
 use crate::dataplane::BATCH;
 use crate::ethtool::{driver, queues, switch_off_offloads};
-use crate::namespace::{Namespace, may_make_namespaces};
+use crate::namespace::{Namespace, RemoteNamespace, may_make_namespaces};
 use crate::netlink::{Netlink, VethEnd, XdpMode};
 use crate::slab::FrameSlab;
 

@@ -16,37 +16,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-use super::{Namespace, OWN, may_make_namespaces};
+use super::{Namespace, OWN, SocketKind, may_make_namespaces};
 use crate::error::Refusal;
 use crate::netlink::Netlink;
 
 /// Stack of the child, in words of 16 bytes: 64 KiB.
 const STACK: usize = 4_096;
-
-/// Kind of a socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SocketKind {
-    /// Netlink socket for links, addresses and routes.
-    Netlink,
-    /// `AF_XDP` socket.
-    AfXdp,
-    /// Packet socket; its calls do not block.
-    Packet,
-}
-
-impl SocketKind {
-    /// Opens a socket in the calling thread's namespace.
-    pub(crate) fn open(self) -> rustix::io::Result<OwnedFd> {
-        let (family, flags) = match self {
-            Self::Netlink => (AddressFamily::NETLINK, SocketFlags::empty()),
-            Self::AfXdp => (AddressFamily::XDP, SocketFlags::empty()),
-            Self::Packet => (AddressFamily::PACKET, SocketFlags::NONBLOCK),
-        };
-        socket_with(family, SocketType::RAW, flags | SocketFlags::CLOEXEC, None)
-    }
-}
 
 /// New network namespace without a name, with a fixed number of sockets.
 #[derive(Debug)]

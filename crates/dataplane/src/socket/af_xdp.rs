@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use super::packet::ring_length;
 use super::xdp_program::XdpProgram;
 use crate::dataplane::Sent;
+use crate::endpoint::{Endpoint, Traffic};
 use crate::error::{InterfaceError, Refusal};
-use crate::interfaces::{Endpoint, Traffic};
 use crate::netlink::Netlink;
 use crate::xdp_redirection::XdpRedirection;
 

@@ -14,8 +14,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::packet_sender::{PacketSender, bind, set_option};
+use crate::endpoint::Endpoint;
 use crate::error::Refusal;
-use crate::interfaces::Endpoint;
 
 /// Total size of the receive rings of all sockets, in bytes.
 const RINGS: usize = 64 << 20;

@@ -6,8 +6,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use crate::dataplane::{Sent, Stopped};
+use crate::endpoint::Endpoint;
 use crate::error::{InterfaceError, Refusal};
-use crate::interfaces::Endpoint;
 use crate::namespace::SocketKind;
 
 /// Frames sent at most by one call of the kernel.

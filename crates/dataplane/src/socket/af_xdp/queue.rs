@@ -22,8 +22,8 @@ use xdp::{CompletionRing, FillRing, Packet, RingConfig, RingConfigBuilder, RxRin
 
 use super::super::xdp_program::STAMP;
 use crate::dataplane::{Sent, Stopped};
+use crate::endpoint::Endpoint;
 use crate::error::{InterfaceError, Refusal};
-use crate::interfaces::Endpoint;
 use crate::namespace::SocketKind;
 
 /// Slots reserved for sending.
