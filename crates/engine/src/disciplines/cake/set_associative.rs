@@ -17,6 +17,8 @@ use std::collections::btree_map::Entry;
 pub(super) const QUEUES: usize = 1024;
 /// Number of queues of a set.
 const WAYS: usize = 8;
+/// Number of sets of a tin; that of a used one fits a byte.
+const SETS: usize = QUEUES / WAYS;
 
 /// How a flow was assigned its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,22 +38,57 @@ struct Guest {
     packets: u32,
 }
 
+/// A value for each queue of a tin. A set of values is allocated with the first change of one of them: the
+/// queues of a tin take 150 KiB, and a subscriber's tin has one to three flows.
+#[derive(Debug)]
+pub(super) struct BySet<T> {
+    /// By set: its index in `used` plus 1, 0 for none. Empty before the first change.
+    places: Vec<u8>,
+    used: Vec<[T; WAYS]>,
+}
+
+impl<T> Default for BySet<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), used: Vec::new() }
+    }
+}
+
+impl<T: Default> BySet<T> {
+    /// Returns the value of a queue; `None` if its set was never changed.
+    pub(super) fn get(&self, queue: usize) -> Option<&T> {
+        let place = self.places.get(queue / WAYS)?.checked_sub(1)?;
+        Some(&self.used[usize::from(place)][queue % WAYS])
+    }
+
+    /// Returns the value of a queue to be changed.
+    pub(super) fn get_mut(&mut self, queue: usize) -> &mut T {
+        let place = self.places.get(queue / WAYS).and_then(|place| place.checked_sub(1));
+        let place = place.unwrap_or_else(|| self.open(queue / WAYS));
+        &mut self.used[usize::from(place)][queue % WAYS]
+    }
+
+    /// Allocates a set. Returns its index in `used`.
+    #[cold]
+    fn open(&mut self, set: usize) -> u8 {
+        self.places.resize(SETS, 0);
+        let place = self.used.len() as u8;
+        self.used.push(core::array::from_fn(|_| T::default()));
+        self.places[set] = place + 1;
+        place
+    }
+}
+
 /// Assignment of flows to queues.
 #[derive(Debug, Default)]
 pub(super) struct FlowTable {
-    /// Tag of the last owner of each queue; empty before [`open`](Self::open).
-    tags: Vec<Option<u64>>,
+    /// Tag of the last owner of each queue.
+    tags: BySet<Option<u64>>,
     /// Flows that found no free queue, by tag. Mostly empty, but a flood of flows brings thousands.
     guests: BTreeMap<u64, Guest>,
     pub(super) collisions: u64,
 }
 
 impl FlowTable {
-    /// Allocates the table, before the first packet.
-    pub(super) fn open(&mut self) {
-        self.tags.resize(QUEUES, None);
-    }
-
     /// Returns the queue for a packet of the flow with this tag.
     pub(super) fn assign(&mut self, tag: u64, is_free: impl Fn(usize) -> bool) -> (usize, Assignment) {
         let own = (tag as usize) % QUEUES;
@@ -64,14 +101,15 @@ impl FlowTable {
         }
         // The own queue first, then the others of the set in turn.
         let ways = || (0..WAYS).map(|way| set + (own + way) % WAYS);
-        if let Some(queue) = ways().find(|queue| self.tags[*queue] == Some(tag)) {
+        let owner = |queue: &usize| self.tags.get(*queue).copied().flatten();
+        if let Some(queue) = ways().find(|queue| owner(queue) == Some(tag)) {
             return (queue, Assignment::Known);
         }
         // A queue never used comes first: the last owner of another may come back and find its control law
         // there.
-        let fresh = ways().find(|queue| self.tags[*queue].is_none() && is_free(*queue));
+        let fresh = ways().find(|queue| owner(queue).is_none() && is_free(*queue));
         if let Some(queue) = fresh.or_else(|| ways().find(|queue| is_free(*queue))) {
-            self.tags[queue] = Some(tag);
+            *self.tags.get_mut(queue) = Some(tag);
             return (queue, Assignment::Free);
         }
         self.collisions += 1;
@@ -107,7 +145,6 @@ mod tests {
     #[test]
     fn a_flow_takes_any_free_queue_of_its_set_and_keeps_it() {
         let mut table = FlowTable::default();
-        table.open();
         let mut taken = vec![false; QUEUES];
         // Nine flows whose own queue is number 3 of the first set.
         let tags: Vec<u64> = (0..9).map(|flow| 3 + flow * QUEUES as u64).collect();
@@ -134,7 +171,6 @@ mod tests {
     #[test]
     fn a_flow_that_comes_back_finds_its_queue_while_others_of_the_set_are_unused() {
         let mut table = FlowTable::default();
-        table.open();
         let (one, other) = (3, 3 + QUEUES as u64);
         assert_eq!(table.assign(one, |_| true), (3, Assignment::Free));
         assert_eq!(table.assign(other, |_| true), (4, Assignment::Free), "its own has another owner");

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::framing::Compensation;
 use super::hosts::{Hosts, Identity, Isolation};
-use super::set_associative::{Assignment, FlowTable, QUEUES};
+use super::set_associative::{Assignment, BySet, FlowTable, QUEUES};
 use crate::control::Aim;
 use crate::control::cobalt::{CobaltLaw, Steps};
 use crate::discipline::{Context, DropReason};
@@ -88,8 +88,7 @@ pub(super) struct Tin {
     pub bytes: Bytes,
     /// Index of its first queue among all tins'.
     first: usize,
-    /// Empty before the first packet.
-    queues: Vec<Queue>,
+    queues: BySet<Queue>,
     flow_table: FlowTable,
     hosts: Hosts,
     new: VecDeque<u32>,
@@ -115,7 +114,7 @@ impl Tin {
             packets: 0,
             bytes: Bytes::ZERO,
             first: number * QUEUES,
-            queues: Vec::new(),
+            queues: BySet::default(),
             flow_table: FlowTable::default(),
             hosts: Hosts::default(),
             new: VecDeque::new(),
@@ -126,13 +125,9 @@ impl Tin {
     }
 
     pub(super) fn push(&mut self, packet: Packet, identity: &Identity, terms: &Terms, backlog: &mut Backlog) {
-        if self.queues.is_empty() {
-            self.queues.resize_with(QUEUES, Queue::default);
-            self.flow_table.open();
-        }
-        let queues = &self.queues;
-        let (slot, found) = self.flow_table.assign(identity.tag, |queue| !queues[queue].listed);
-        let queue = &mut self.queues[slot];
+        let is_free = |queue| self.queues.get(queue).is_none_or(|queue| !queue.listed);
+        let (slot, found) = self.flow_table.assign(identity.tag, is_free);
+        let queue = self.queues.get_mut(slot);
         if found == Assignment::Free {
             // The control state of the previous flow does not apply to this one.
             queue.law = CobaltLaw::default();
@@ -145,29 +140,31 @@ impl Tin {
         backlog.fattest.update(self.first + slot, queue.packets.len(), queue.packets.bytes().0);
         if !queue.listed {
             queue.listed = true;
-            queue.source = self.hosts.acquire(identity.source);
-            queue.destination = self.hosts.acquire(identity.destination);
-            self.queues[slot].deficit = self.turn(slot, terms);
+            let (source, destination) =
+                (self.hosts.acquire(identity.source), self.hosts.acquire(identity.destination));
+            (queue.source, queue.destination) = (source, destination);
+            let turn = self.turn(source, destination, terms);
+            self.queues.get_mut(slot).deficit = turn;
             self.new.push_back(slot as u32);
         }
     }
 
-    /// Returns the quantum of a queue's turn.
-    fn turn(&self, slot: usize, terms: &Terms) -> i64 {
-        let queue = &self.queues[slot];
-        let load = self.hosts.load(terms.isolation, queue.source, queue.destination);
+    /// Returns the quantum of a turn of a queue with these hosts.
+    fn turn(&self, source: u32, destination: u32, terms: &Terms) -> i64 {
+        let load = self.hosts.load(terms.isolation, source, destination);
         (self.quantum.cast_signed() * BYTE / i64::from(load)).max(1)
     }
 
     /// Lists a queue for the round in which it has paid for what it sent.
     fn sit_out(&mut self, slot: u32, terms: &Terms) {
-        let queue = &mut self.queues[slot as usize];
+        let queue = self.queues.get_mut(slot as usize);
+        let (source, destination) = (queue.source, queue.destination);
         if !queue.bulk && !queue.packets.is_empty() {
             queue.bulk = true;
-            self.hosts.begin_bulk(queue.source, queue.destination);
+            self.hosts.begin_bulk(source, destination);
         }
-        let turn = self.turn(slot as usize, terms);
-        let queue = &mut self.queues[slot as usize];
+        let turn = self.turn(source, destination, terms);
+        let queue = self.queues.get_mut(slot as usize);
         let rounds = -queue.deficit / turn + 1;
         queue.deficit += rounds * turn;
         self.list_old(slot, rounds.cast_unsigned());
@@ -182,7 +179,7 @@ impl Tin {
     }
 
     fn delist(&mut self, slot: u32) {
-        let queue = &mut self.queues[slot as usize];
+        let queue = self.queues.get_mut(slot as usize);
         queue.listed = false;
         if queue.bulk {
             queue.bulk = false;
@@ -210,7 +207,7 @@ impl Tin {
                 }
                 (None, None) => return TinOutput { packet: None, dropped },
             };
-            if self.queues[slot as usize].deficit <= 0 {
+            if self.queues.get_mut(slot as usize).deficit <= 0 {
                 self.unlist(is_new);
                 self.sit_out(slot, terms);
                 continue;
@@ -218,14 +215,14 @@ impl Tin {
             match self.take(slot as usize, terms, backlog, cx) {
                 HeadPacket::Packet(packet) => {
                     let length = terms.compensation.on_link(packet.bytes());
-                    self.queues[slot as usize].charge(length);
+                    self.queues.get_mut(slot as usize).charge(length);
                     return TinOutput { packet: Some(packet), dropped };
                 }
                 HeadPacket::Dropped(length) => {
                     dropped += length;
                     if terms.ingress {
                         // It has used the link.
-                        self.queues[slot as usize].charge(length);
+                        self.queues.get_mut(slot as usize).charge(length);
                         return TinOutput { packet: None, dropped };
                     }
                 }
@@ -261,7 +258,7 @@ impl Tin {
         cx: &mut Context<'_>,
     ) -> HeadPacket {
         let popped = self.pop(slot, terms, backlog, cx);
-        let (aim, queue) = (self.aim, &mut self.queues[slot]);
+        let (aim, queue) = (self.aim, self.queues.get_mut(slot));
         let Some(mut packet) = popped else {
             queue.law.empty(&aim, terms.steps, cx.now);
             return HeadPacket::Nothing;
@@ -285,7 +282,7 @@ impl Tin {
         backlog: &mut Backlog,
         cx: &mut Context<'_>,
     ) -> Option<Packet> {
-        let queue = &mut self.queues[slot];
+        let queue = self.queues.get_mut(slot);
         let packet = queue.packets.pop()?;
         self.packets -= 1;
         self.bytes -= packet.bytes();
@@ -307,14 +304,14 @@ impl Tin {
         cx: &mut Context<'_>,
     ) -> Option<Packet> {
         let packet = self.pop(slot, terms, backlog, cx)?;
-        self.queues[slot].law.full(&self.aim, terms.steps, cx.now);
+        self.queues.get_mut(slot).law.full(&self.aim, terms.steps, cx.now);
         Some(packet)
     }
 
     /// Removes all packets, in the order of queues.
     pub(super) fn flush(&mut self, out: &mut Vec<Packet>, backlog: &mut Backlog) {
         for slot in self.new.drain(..).chain(core::mem::take(&mut self.old).into_values()) {
-            let queue = &mut self.queues[slot as usize];
+            let queue = self.queues.get_mut(slot as usize);
             queue.packets.flush(out);
             (queue.listed, queue.bulk) = (false, false);
             backlog.fattest.update(self.first + slot as usize, 0, 0);
