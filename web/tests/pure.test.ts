@@ -576,6 +576,24 @@ describe("the record over time", () => {
     expect(caption(sparseReport())).toContain("A dot is an interval");
     expect(caption(sampleReport())).not.toContain("A dot");
   });
+
+  it("draws the largest delays of flows that have no medians", () => {
+    const raw = JSON.parse(JSON.stringify(sampleReport())) as {
+      runs: { flows: { name: string; series: Record<string, (number | null)[]> }[] }[];
+    };
+    for (const flow of raw.runs.flatMap((run) => run.flows).filter(({ name }) => name === "voice")) {
+      flow.series["owd_p50_s"]?.fill(null);
+      flow.series["owd_p99_s"]?.fill(null);
+      flow.series["owd_max_s"]?.fill(0.25);
+    }
+    const { series } = drawn(readReport(raw), 900).option;
+    const delays = series.find((one) => one.id === "0 p50 voice")?.data as [number, number | null][];
+    expect(delays.length).toBeGreaterThan(0);
+    expect(delays.every(([, y]) => y === 0.25)).toBe(true);
+    expect(timeFigure(new Selection(readReport(raw)).view(), {}).caption).toContain(
+      "Members of groups have the largest delay of each interval.",
+    );
+  });
 });
 
 describe("densities", () => {

@@ -10,7 +10,7 @@ import { eventLabel, eventText, type Placed, placeLabels } from "../events";
 import { axisChoice, type Figure, hiddenNote, type KeyGroup, type Settings } from "../figure";
 import { quantity, significant } from "../format";
 import type { Dash, Ink } from "../palette";
-import type { Flow, Numbers } from "../report";
+import type { Flow, FlowSeries, Numbers } from "../report";
 import { flowOf, portOf, type ShownRun, type View } from "../selection";
 import { flowKey, runName, styleOf } from "../style";
 import { type TipRow, tip } from "../tooltip";
@@ -92,9 +92,12 @@ export function timeFigure(view: View, settings: Settings): Figure {
   const some = view.runs.some(
     ({ run }) => run.flows.some((flow) => flow.series.time_s.length > 0) || run.ports.length > 0,
   );
-  const dotted = view.runs.some(({ run }) =>
-    view.flows.some((name) => isolated(flowOf(run, name)?.series.owd_p50_s ?? []).length > 0),
+  const shownSeries = view.runs.flatMap(({ run }) =>
+    view.flows.flatMap((name) => flowOf(run, name)?.series ?? []),
   );
+  const dotted = shownSeries.some((series) => isolated(delayOf(series)).length > 0);
+  const brief = shownSeries.filter(isBrief).length;
+  const allBrief = brief > 0 && brief === shownSeries.length;
   const cut =
     queues.all > queues.shown.length
       ? ` Queues shown: the ${queues.shown.length} fullest of ${queues.all}.`
@@ -104,8 +107,9 @@ export function timeFigure(view: View, settings: Settings): Figure {
     id: "time",
     title: `Rate, delay${lost ? ", queue length and loss" : " and queue length"} over time`,
     caption:
-      `Thick: rate received, median delay, queue of ${view.port || "no port"} at the end of each interval. ` +
-      `Thin: rate offered, 99th percentile of delay, greatest queue within it. Rates are means over as many intervals as the width asks for: zoom in for single ones.` +
+      `Thick: rate received, ${allBrief ? "largest" : "median"} delay, queue of ${view.port || "no port"} at the end of each interval. ` +
+      `Thin: rate offered, ${allBrief ? "" : "99th percentile of delay, "}greatest queue within it. Rates are means over as many intervals as the width asks for: zoom in for single ones.` +
+      `${brief > 0 && !allBrief ? " Members of groups have the largest delay of each interval." : ""}` +
       `${dotted ? ` A dot${view.mixed ? ", hollow in simulation," : ""} is an interval with packets between two without.` : ""}` +
       `${lost ? "" : " No packet of these flows was lost."}${cut}${hiddenNote(view)}`,
     aside: asideOf(drawing.rules),
@@ -142,6 +146,17 @@ export function timeFigure(view: View, settings: Settings): Figure {
     zoom: (ink, window) => drawing.cut(ink, window),
     range,
   };
+}
+
+/** Returns whether only the largest delay of each interval was recorded, as of members of groups. */
+function isBrief(series: FlowSeries): boolean {
+  const has = (value: number | null): boolean => value !== null;
+  return series.owd_max_s.some(has) && !series.owd_p50_s.some(has);
+}
+
+/** Returns the delays of the thick curve: medians, or the largest ones of a flow that has no others. */
+function delayOf(series: FlowSeries): Numbers {
+  return isBrief(series) ? series.owd_max_s : series.owd_p50_s;
 }
 
 /**
@@ -428,7 +443,7 @@ export class TimeDrawing {
         add(0, "offered", series.offered_bps, true);
         add(0, "received", series.received_bps, false);
         add(1, "p99", series.owd_p99_s, true);
-        add(1, "p50", series.owd_p50_s, false);
+        add(1, "p50", delayOf(series), false);
         if (this.panels.length > 3) add(3, "lost", series.lost_packets, false, this.view.runs.length === 1);
       }
       this.#queueCurves(shown, ink, colours, curves);
@@ -556,14 +571,15 @@ export class TimeDrawing {
         const series = flowOf(shown.run, name)?.series;
         const index = series ? nearest(series.time_s, at) : -1;
         if (!series || index < 0) continue;
-        const delay = nearestValue(series.time_s, series.owd_p50_s, at, REACH * this.#pixel);
+        const delays = delayOf(series);
+        const delay = nearestValue(series.time_s, delays, at, REACH * this.#pixel);
         rows.push({
           colour: styleOf(this.view, ink, shown, name).colour,
           cells: [
             name,
             pointed(series.offered_bps[index], "bit/s"),
             pointed(series.received_bps[index], "bit/s"),
-            pointed(series.owd_p50_s[delay], "s"),
+            pointed(delays[delay], "s"),
             pointed(series.owd_p99_s[delay], "s"),
             pointed(series.lost_packets[index], ""),
           ],
