@@ -13,6 +13,7 @@
 //! tag heap (fair/tag_heap.rs)    the 8 grandchild lines during a sift-down                LARGE_HEAP
 //! HTB, H-FSC (class.rs)          leaf, packet and parent of the next leaf                 none: always
 //!                                memory of the leaf's boxed discipline                    CACHED_CHILDREN
+//! HTB (htb/scheduler.rs)         path and state of the leaf after the next                none: always
 //! any (discipline.rs)            state for the next packet of a flow, in STAGES stages    the run's
 //! ```
 //!

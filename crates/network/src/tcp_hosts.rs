@@ -148,16 +148,15 @@ impl TcpHosts {
         }
     }
 
-    /// Prefetches an end: first itself, then its unacknowledged segments. Returns the flow of its packets
-    /// with these.
+    /// Prefetches an end: first itself, then what it points to. Returns the flow of its packets with the
+    /// latter.
     #[inline]
     pub fn prefetch_end(&self, end: usize, stage: usize) -> Option<FlowId> {
         let end = self.ends.get(end)?;
         if stage < 2 {
-            prefetch(&end.endpoint);
+            prefetch(end);
             return None;
         }
-        prefetch(&end.flow);
         end.endpoint.prefetch();
         Some(end.flow)
     }

@@ -29,7 +29,7 @@ const STACK: usize = 4_096;
 pub struct RemoteNamespace {
     namespace: Namespace,
     netlink: Arc<Mutex<Netlink>>,
-    /// Sockets that are not in use, or why there is none.
+    /// Unused sockets, or the error of opening each.
     unused: Mutex<Vec<(SocketKind, rustix::io::Result<OwnedFd>)>>,
 }
 

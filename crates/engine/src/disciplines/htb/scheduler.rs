@@ -145,7 +145,7 @@ impl Class {
     }
 }
 
-/// Leaf whose turn it is.
+/// Selected leaf, and the list that it was selected from.
 #[derive(Clone, Copy)]
 pub(super) struct Selection<'a> {
     /// The leaf.
@@ -466,7 +466,7 @@ impl Scheduler {
         }
     }
 
-    /// Selects the leaf whose turn it is.
+    /// Selects the leaf that sends next.
     #[inline]
     pub(super) fn select(&self) -> Option<Selection<'_>> {
         let level = self.ready.iter().position(|ready| *ready != 0)?;
@@ -476,7 +476,7 @@ impl Scheduler {
         self.descend(Selection { leaf: class, lender: level, list, place: class, siblings: &[] }, priority)
     }
 
-    /// Follows the feeds of this priority from a class down to the leaf whose turn it is.
+    /// Follows the feeds of this priority from a class down to a leaf, by their turns.
     #[inline]
     fn descend<'a>(&'a self, from: Selection<'a>, priority: usize) -> Option<Selection<'a>> {
         let mut selection = from;
