@@ -26,6 +26,10 @@ const LONGEST: usize = 1_514;
 const RATE: &str = "100mbit";
 const FAIR: &str = "{ kind = \"fq_codel\" }";
 
+/// Both ways at once. The iperf3 of one thread reads nothing while a write waits: with its 128 KiB a write, both ends
+/// can wait for each other until the end. What `poll` calls writable takes 4 KiB without waiting.
+const BOTH_WAYS: &[&str] = &["--bidir", "-l", "4K"];
+
 #[test]
 fn iperf3_works_both_ways_with_tcp_and_udp() {
     if !has(&["iperf3"]) {
@@ -36,7 +40,7 @@ fn iperf3_works_both_ways_with_tcp_and_udp() {
         let Some(network) = network(mode) else { return };
         let router = Running::start(&network, &policy(mode, RATE, FAIR), &[]);
         let server = dotted(address(mode, 1));
-        for options in [&[][..], &["-R"], &["-P", "8"], &["--bidir"], &["-u", "-b", "10M", "-l", "1400"]] {
+        for options in [&[][..], &["-R"], &["-P", "8"], BOTH_WAYS, &["-u", "-b", "10M", "-l", "1400"]] {
             let mut serving = spawn(
                 &network.hosts[1],
                 Command::new("iperf3").arg("-s").stdout(Stdio::null()).stderr(Stdio::null()),
