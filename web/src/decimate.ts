@@ -69,6 +69,39 @@ export function isolated(y: ArrayLike<number | null | undefined>): number[] {
   return found;
 }
 
+/**
+ * Returns those of `indices`, which ascend, that have the smallest or the largest value of their column. Columns
+ * are `width` wide along x.
+ */
+export function columnExtremes(
+  indices: readonly number[],
+  x: ArrayLike<number>,
+  y: ArrayLike<number | null | undefined>,
+  width: number,
+): number[] {
+  const found: number[] = [];
+  let column = Number.NaN;
+  let least = 0;
+  let most = 0;
+  const push = (): void => {
+    if (Number.isNaN(column)) return;
+    found.push(Math.min(least, most));
+    if (least !== most) found.push(Math.max(least, most));
+  };
+  for (const index of indices) {
+    const at = Math.floor((x[index] ?? 0) / width);
+    const value = y[index] ?? 0;
+    if (at !== column) {
+      push();
+      [column, least, most] = [at, index, index];
+    }
+    if (value < (y[least] ?? 0)) least = index;
+    if (value > (y[most] ?? 0)) most = index;
+  }
+  push();
+  return found;
+}
+
 function pushExtremes(points: Point[], x: Numbers, y: Numbers, from: number, to: number): void {
   let least = -1;
   let most = -1;

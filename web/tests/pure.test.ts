@@ -2,7 +2,15 @@
 import { describe, expect, it } from "vitest";
 import { extent, linearLimits, logLimits, niceStep, tickFormatter, wantsLog } from "../src/axis";
 import { toCsv } from "../src/csv";
-import { averaged, decimate, isolated, lowerBound, nearest, nearestValue } from "../src/decimate";
+import {
+  averaged,
+  columnExtremes,
+  decimate,
+  isolated,
+  lowerBound,
+  nearest,
+  nearestValue,
+} from "../src/decimate";
 import { eventLabel, placeLabels } from "../src/events";
 import { sample, wrap, xml } from "../src/export";
 import { gapFigure } from "../src/figures/distribution";
@@ -207,6 +215,14 @@ describe("decimation", () => {
     expect(isolated([1, null, 2, 3, null, 4, undefined, null, 5])).toEqual([0, 5, 8]);
     expect(isolated([null, null])).toEqual([]);
     expect(isolated([7])).toEqual([0]);
+  });
+
+  it("keeps the extremes of each column of pixels", () => {
+    const x = [0, 1, 2, 3, 10, 11, 12, 25];
+    const y = [5, 9, null, 1, 4, 4, 4, 7];
+    expect(columnExtremes([0, 1, 3, 4, 5, 6, 7], x, y, 10)).toEqual([1, 3, 4, 7]);
+    expect(columnExtremes([0, 1, 3], x, y, 1)).toEqual([0, 1, 3]);
+    expect(columnExtremes([], x, y, 1)).toEqual([]);
   });
 
   it("finds the nearest value within reach", () => {

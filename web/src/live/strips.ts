@@ -3,7 +3,7 @@
  * them.
  */
 import uPlot from "uplot";
-import { isolated } from "../decimate";
+import { columnExtremes, isolated } from "../decimate";
 import { h } from "../dom";
 import { placeLabels } from "../events";
 import { scaleFor, significant, THIN } from "../format";
@@ -29,12 +29,16 @@ export interface Rule {
 const PLOT = 104;
 const AXIS = 32;
 
-/** Dots only for points between gaps, which a line does not show. */
+/** Dots only for points between gaps, which a line does not show: two at most in a column of pixels. */
 const DOTS: uPlot.Series.Points = {
   show: false,
   filter: (plot, series) => {
-    const found = isolated(plot.data[series] ?? []);
-    return found.length > 0 ? found : null;
+    const [at, values] = [plot.data[0], plot.data[series] ?? []];
+    const { min, max } = plot.scales.x ?? {};
+    const width = ((max ?? 0) - (min ?? 0)) / plot.bbox.width;
+    const found = isolated(values);
+    if (found.length === 0) return null;
+    return width > 0 ? columnExtremes(found, at, values, width) : found;
   },
 };
 
