@@ -324,7 +324,8 @@ export class TimeDrawing {
           type: "line",
           data: overview,
           yAxisIndex: this.panels.length,
-          showSymbol: false,
+          // None, or the library draws a ring on this invisible line under the pointer.
+          symbol: "none",
           lineStyle: { opacity: 0 },
           silent: true,
           tooltip: { show: true },
