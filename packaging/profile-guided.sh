@@ -29,7 +29,7 @@ build "-Cprofile-generate=$folder/counts" counting
 for file in scenarios/*.toml papers/*/*.toml; do
     case $file in
         */claims.toml) continue ;;           # a list of claims, not a scenario
-        */isp.toml) duration="--duration 2s" ;; # of 5 s; it has three quarters of all events even so
+        */isp.toml) duration="--duration 2s" ;; # of 5 s, so that the others count too
         *) duration= ;;
     esac
     echo "counting: $file"
