@@ -58,7 +58,8 @@ pub trait Dataplane {
     /// Passes the next frame, if any, to `take`, and removes it.
     fn take_frame(&mut self, interface: usize, take: &mut dyn FnMut(&[u8]));
 
-    /// Transmits frames by an interface, in order, until the kernel refuses one.
+    /// Transmits frames by an interface, in order, until the kernel refuses one. Some that were taken may wait
+    /// in the interface until the next call of this or of [`wait`](Self::wait).
     ///
     /// # Errors
     /// If the interface is gone.
@@ -71,8 +72,9 @@ pub trait Dataplane {
     /// If an interface is gone.
     fn wait(&mut self, until: Instant) -> Result<(), InterfaceError>;
 
-    /// Returns the number of frames lost so far because a receive ring was full.
-    fn overruns(&mut self) -> u64;
+    /// Returns the number of frames lost so far at the interfaces: they found a receive ring full, or an
+    /// interface dropped them after it had taken them, or still has them.
+    fn lost(&mut self) -> u64;
 
     /// Receives up to [`BATCH`] frames into `slab`, in order of arrival over all interfaces, and replaces the
     /// contents of `batch` by them. Stops if the slab is full: the rest stays in the receive rings. Returns

@@ -25,9 +25,10 @@ pub enum Traffic<'a> {
     Both,
     /// Sent frames. Arrivals are left to the kernel.
     Sent,
-    /// Sent frames, and arriving ones that this redirection of the same interface hands over. The sockets are
-    /// `AF_XDP`.
+    /// Frames that arrive by the sockets of this redirection of the same interface. None is sent.
     Redirected(&'a XdpRedirection),
+    /// Sent frames, by the sockets of this redirection of the same interface.
+    SentBy(&'a XdpRedirection),
 }
 
 impl Traffic<'_> {
@@ -35,7 +36,7 @@ impl Traffic<'_> {
     pub(crate) fn receivers(self) -> usize {
         match self {
             Self::Both => 1,
-            Self::Sent => 0,
+            Self::Sent | Self::SentBy(_) => 0,
             Self::Redirected(redirection) => redirection.queues() as usize,
         }
     }

@@ -40,6 +40,9 @@ const LONG: Duration = Duration::from_millis(1);
 /// Longest warm-up frame, in bytes.
 const WARM_UP_BYTES: usize = 1_024;
 
+/// Longest sleep while frames wait in an interface that could not send them yet.
+const FULL: Duration = Duration::from_micros(50);
+
 /// Interval at which the offset of the wall clock, by which the kernel stamps frames, is measured again.
 const COMPARE_EVERY: Duration = Duration::from_millis(1);
 
@@ -107,8 +110,11 @@ fn open_sockets(
     let receivers = endpoints.iter().map(|endpoint| endpoint.traffic.receivers()).sum();
     let open_all = |af_xdp: bool| -> Result<Vec<FrameSocket>, Refusal> {
         let open = |endpoint: &Endpoint<'_>| match endpoint.traffic {
-            Traffic::Sent => FrameSocket::open_sender(endpoint),
-            Traffic::Redirected(redirection) => FrameSocket::open_queues(redirection, longest, receivers),
+            Traffic::Sent => {
+                open_sender(endpoint, longest, if af_xdp { choice } else { SocketChoice::Packet })
+            }
+            Traffic::SentBy(redirection) => FrameSocket::sender_of(redirection),
+            Traffic::Redirected(redirection) => FrameSocket::receiver_of(redirection),
             Traffic::Both if af_xdp => FrameSocket::open_af_xdp(endpoint, longest, receivers),
             Traffic::Both => FrameSocket::open_packet(endpoint, longest, receivers),
         };
@@ -125,6 +131,22 @@ fn open_sockets(
     Ok((open_all(false)?, Some(reason)))
 }
 
+/// Opens a socket that only sends. One of a far namespace is a packet socket, because a namespace has a fixed
+/// number of sockets.
+fn open_sender(
+    endpoint: &Endpoint<'_>,
+    longest: usize,
+    choice: SocketChoice,
+) -> Result<FrameSocket, Refusal> {
+    if choice == SocketChoice::Packet || endpoint.namespace.is_some() {
+        return FrameSocket::open_packet_sender(endpoint);
+    }
+    match FrameSocket::open_af_xdp_sender(endpoint, longest) {
+        Err(_) if choice == SocketChoice::AfXdpOrPacket => FrameSocket::open_packet_sender(endpoint),
+        opened => opened,
+    }
+}
+
 impl Interfaces {
     /// Opens the interfaces called `names` in the namespace of this thread, all by one kind of socket. An
     /// interface's index is its index in `names`. Times are those of `clock`.
@@ -138,7 +160,7 @@ impl Interfaces {
     }
 
     /// Opens interfaces of several namespaces as [`open`](Self::open) does. Endpoints that only send use
-    /// packet sockets, whatever the others use.
+    /// packet sockets where the kernel refuses `AF_XDP` to them alone.
     ///
     /// # Errors
     /// If an interface does not exist, or the kernel refuses the socket.
@@ -253,7 +275,12 @@ impl Dataplane for Interfaces {
     }
 
     fn wait(&mut self, until: Instant) -> Result<(), InterfaceError> {
-        let spare = until.since(self.now());
+        let mut spare = until.since(self.now());
+        for socket in &mut self.sockets {
+            if socket.flush()? {
+                spare = spare.min(FULL);
+            }
+        }
         if spare <= self.spin || until == self.woken_for {
             if let Some(warm_up) = &mut self.warm_up {
                 warm_up.go(spare);
@@ -281,8 +308,8 @@ impl Dataplane for Interfaces {
         self.polled.failed().map_or(Ok(()), |descriptor| Err(self.gone(descriptor)))
     }
 
-    fn overruns(&mut self) -> u64 {
-        self.sockets.iter_mut().map(FrameSocket::overruns).sum()
+    fn lost(&mut self) -> u64 {
+        self.sockets.iter_mut().map(FrameSocket::lost).sum()
     }
 }
 

@@ -248,6 +248,15 @@ impl Netlink {
         self.ask("bring up an interface", RouteNetlinkMessage::SetLink(link), 0)
     }
 
+    /// Takes an interface down.
+    #[cfg(test)]
+    pub(crate) fn set_down(&mut self, name: &str) -> Result<(), Refusal> {
+        let mut link = LinkMessage::default();
+        link.header.index = self.index_of(name)?;
+        link.header.change_mask = LinkFlags::Up;
+        self.ask("take down an interface", RouteNetlinkMessage::SetLink(link), 0)
+    }
+
     /// Gives an interface the address `address/prefix_length`. The address must be unique in its network,
     /// because duplicate address detection is off.
     ///

@@ -1,6 +1,7 @@
 //! Socket of an interface, of either kind: `AF_XDP` if permitted, a packet socket otherwise.
 
-mod af_xdp;
+pub(crate) mod af_xdp;
+mod checked_sender;
 mod packet;
 mod packet_sender;
 mod xdp_program;
@@ -12,7 +13,8 @@ use crate::endpoint::Endpoint;
 use crate::error::{InterfaceError, Refusal};
 use crate::xdp_redirection::XdpRedirection;
 
-use af_xdp::AfXdpSocket;
+use af_xdp::{Receivers, Sender};
+use checked_sender::CheckedSender;
 use packet::PacketSocket;
 use packet_sender::PacketSender;
 pub(crate) use xdp_program::XdpProgram;
@@ -52,9 +54,13 @@ pub(crate) enum ArrivalTime {
 /// Open socket of an interface.
 pub(crate) enum FrameSocket {
     Packet(PacketSocket),
-    AfXdp(Box<AfXdpSocket>),
+    AfXdp(Box<(Receivers, Sender)>),
+    /// Receives only.
+    Receiver(Box<Receivers>),
     /// Sends only.
-    Sender(PacketSender),
+    PacketSender(PacketSender),
+    /// Sends only.
+    AfXdpSender(Box<CheckedSender>),
 }
 
 impl FrameSocket {
@@ -65,16 +71,25 @@ impl FrameSocket {
         longest: usize,
         sockets: usize,
     ) -> Result<Self, Refusal> {
-        Ok(Self::AfXdp(Box::new(AfXdpSocket::open(endpoint, longest, sockets)?)))
+        af_xdp::open(endpoint, longest, sockets).map(|halves| Self::AfXdp(Box::new(halves)))
     }
 
-    /// Opens an `AF_XDP` socket for each queue of `redirection`, as [`open_af_xdp`](Self::open_af_xdp) does.
-    pub(crate) fn open_queues(
-        redirection: &XdpRedirection,
-        longest: usize,
-        sockets: usize,
-    ) -> Result<Self, Refusal> {
-        Ok(Self::AfXdp(Box::new(AfXdpSocket::open_queues(redirection, longest, sockets)?)))
+    /// Takes the receiving half of the sockets of a redirection.
+    pub(crate) fn receiver_of(redirection: &XdpRedirection) -> Result<Self, Refusal> {
+        let receivers = redirection.take_receivers()?;
+        Ok(Self::Receiver(Box::new(Receivers::of(receivers))))
+    }
+
+    /// Takes the sending half of the sockets of a redirection.
+    pub(crate) fn sender_of(redirection: &XdpRedirection) -> Result<Self, Refusal> {
+        let sender = CheckedSender::new(redirection.name(), redirection.take_sender()?)?;
+        Ok(Self::AfXdpSender(Box::new(sender)))
+    }
+
+    /// Opens an `AF_XDP` socket that only sends, by an interface of this thread's namespace.
+    pub(crate) fn open_af_xdp_sender(endpoint: &Endpoint<'_>, longest: usize) -> Result<Self, Refusal> {
+        let sender = CheckedSender::new(endpoint.name, af_xdp::open_sender(endpoint, longest)?)?;
+        Ok(Self::AfXdpSender(Box::new(sender)))
     }
 
     /// Opens a packet socket, as [`open_af_xdp`](Self::open_af_xdp) does.
@@ -86,29 +101,34 @@ impl FrameSocket {
         PacketSocket::open(endpoint, longest, sockets).map(Self::Packet)
     }
 
-    /// Opens a socket that only sends, by an interface.
-    pub(crate) fn open_sender(endpoint: &Endpoint<'_>) -> Result<Self, Refusal> {
-        PacketSender::open(endpoint).map(Self::Sender)
+    /// Opens a packet socket that only sends, by an interface.
+    pub(crate) fn open_packet_sender(endpoint: &Endpoint<'_>) -> Result<Self, Refusal> {
+        PacketSender::open(endpoint).map(Self::PacketSender)
     }
 
     /// Returns the arrival time of the next frame; `None` if there is no frame.
     pub(crate) fn next(&mut self) -> Option<ArrivalTime> {
-        match self {
-            Self::Packet(socket) => socket.next().map(|(seconds, nanos)| ArrivalTime::Wall(seconds, nanos)),
-            Self::AfXdp(socket) => socket.next().map(|nanos| match nanos {
-                0 => ArrivalTime::Unknown,
-                nanos => ArrivalTime::Monotonic(nanos),
-            }),
-            Self::Sender(_) => None,
-        }
+        let nanos = match self {
+            Self::Packet(socket) => {
+                return socket.next().map(|(seconds, nanos)| ArrivalTime::Wall(seconds, nanos));
+            }
+            Self::AfXdp(halves) => halves.0.next(),
+            Self::Receiver(receivers) => receivers.next(),
+            Self::PacketSender(_) | Self::AfXdpSender(_) => None,
+        };
+        nanos.map(|nanos| match nanos {
+            0 => ArrivalTime::Unknown,
+            nanos => ArrivalTime::Monotonic(nanos),
+        })
     }
 
     /// Passes the next frame, if any, to `take` and frees its slot.
     pub(crate) fn take(&mut self, take: &mut dyn FnMut(&[u8])) {
         match self {
             Self::Packet(socket) => socket.take(take),
-            Self::AfXdp(socket) => socket.take(take),
-            Self::Sender(_) => {}
+            Self::AfXdp(halves) => halves.0.take(take),
+            Self::Receiver(receivers) => receivers.take(take),
+            Self::PacketSender(_) | Self::AfXdpSender(_) => {}
         }
     }
 
@@ -116,8 +136,21 @@ impl FrameSocket {
     pub(crate) fn send(&mut self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
         match self {
             Self::Packet(socket) => socket.sender.send(frames),
-            Self::AfXdp(socket) => socket.send(frames),
-            Self::Sender(sender) => sender.send(frames),
+            Self::AfXdp(halves) => halves.1.send(frames),
+            Self::Receiver(receivers) => Err(receivers.gone()),
+            Self::PacketSender(sender) => sender.send(frames),
+            Self::AfXdpSender(sender) => sender.send(frames),
+        }
+    }
+
+    /// Sends frames that were taken for sending and that the kernel could not send so far. Returns true if
+    /// some still wait.
+    #[inline]
+    pub(crate) fn flush(&mut self) -> Result<bool, InterfaceError> {
+        match self {
+            Self::AfXdp(halves) => halves.1.flush(),
+            Self::AfXdpSender(sender) => sender.flush(),
+            Self::Packet(_) | Self::Receiver(_) | Self::PacketSender(_) => Ok(false),
         }
     }
 
@@ -125,18 +158,22 @@ impl FrameSocket {
     pub(crate) fn gone(&self) -> InterfaceError {
         match self {
             Self::Packet(socket) => socket.sender.gone(),
-            Self::AfXdp(socket) => socket.gone(),
-            Self::Sender(sender) => sender.gone(),
+            Self::AfXdp(halves) => halves.0.gone(),
+            Self::Receiver(receivers) => receivers.gone(),
+            Self::PacketSender(sender) => sender.gone(),
+            Self::AfXdpSender(sender) => sender.gone(),
         }
     }
 
-    /// Returns the number of frames, since the socket was opened, that were lost because a ring or the slots
-    /// were full.
-    pub(crate) fn overruns(&mut self) -> u64 {
+    /// Returns the number of frames, since the socket was opened, that were lost: because a ring or the slots
+    /// were full, or because the interface dropped them.
+    pub(crate) fn lost(&mut self) -> u64 {
         match self {
             Self::Packet(socket) => socket.overruns(),
-            Self::AfXdp(socket) => socket.overruns(),
-            Self::Sender(_) => 0,
+            Self::AfXdp(halves) => halves.0.overruns() + halves.1.lost(),
+            Self::Receiver(receivers) => receivers.overruns(),
+            Self::PacketSender(_) => 0,
+            Self::AfXdpSender(sender) => sender.lost(),
         }
     }
 
@@ -144,8 +181,11 @@ impl FrameSocket {
     pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         match self {
             Self::Packet(socket) => vec![socket.as_fd()],
-            Self::AfXdp(socket) => socket.descriptors().collect(),
-            Self::Sender(sender) => vec![sender.as_fd()],
+            Self::AfXdp(halves) => halves.0.descriptors().collect(),
+            Self::Receiver(receivers) => receivers.descriptors().collect(),
+            Self::PacketSender(sender) => vec![sender.as_fd()],
+            // Its socket is that of a receiver, which may belong to another thread.
+            Self::AfXdpSender(_) => Vec::new(),
         }
     }
 }

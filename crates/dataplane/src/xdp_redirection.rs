@@ -1,23 +1,24 @@
 //! Redirection of an interface's arriving frames to `AF_XDP` sockets, by an XDP program in its driver.
 //!
 //! ```text
-//! load -> [sockets are opened] -> attach <-> detach        the program is attached from the first `attach` on
+//! open -> attach <-> detach        the program is attached from the first `attach` on
 //! ```
 //!
 //! While detached, the program stays attached to the driver and lets frames pass. Many drivers reset the
 //! device when its program changes; this way frames take the kernel's way without a reset. If the process
 //! ends, the kernel detaches the program.
 
+use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::Refusal;
 use crate::netlink::index_of;
 use crate::socket::XdpProgram;
+use crate::socket::af_xdp::{Receiver, Sender, open_queues};
 
 /// Redirection of all receive queues of an interface.
-#[derive(Debug)]
 pub struct XdpRedirection {
     name: String,
     index: u32,
@@ -27,26 +28,36 @@ pub struct XdpRedirection {
 }
 
 /// State of a redirection.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
-    /// Sockets by queue; empty until they are opened.
+    /// Sockets by queue.
     sockets: Vec<OwnedFd>,
+    /// Halves of the sockets, until they are taken: the receivers by queue, and a sender.
+    receivers: Option<Vec<Receiver>>,
+    sender: Option<Sender>,
     /// Attachment of the program to the interface.
     link: Option<OwnedFd>,
     is_attached: bool,
 }
 
 impl XdpRedirection {
-    /// Loads the program for an interface of this thread's namespace with this number of receive queues.
+    /// Loads the program for an interface of this thread's namespace with this number of receive queues, and
+    /// opens a socket for each of them, for frames of up to `longest` bytes. `sockets` is the number of all
+    /// sockets, which share the memory budget.
     ///
     /// # Errors
     /// If the interface does not exist, or the kernel does not permit it.
-    pub fn load(name: &str, queues: u32) -> Result<Self, Refusal> {
+    pub fn open(name: &str, queues: u32, longest: usize, sockets: usize) -> Result<Self, Refusal> {
         let index = index_of(name)?;
         let program = XdpProgram::load(queues).map_err(|error| {
             Refusal::new(format!("load an XDP program for `{name}` (CAP_BPF and CAP_NET_ADMIN)"), error)
         })?;
-        Ok(Self { name: name.to_owned(), index, queues, program, state: Mutex::default() })
+        let (receivers, sender) = open_queues(name, index, queues, longest, sockets)?;
+        let copies: io::Result<Vec<OwnedFd>> =
+            receivers.iter().map(|receiver| receiver.as_fd().try_clone_to_owned()).collect();
+        let sockets = copies.map_err(|error| Refusal::new("keep AF_XDP sockets", error))?;
+        let state = Mutex::new(State { sockets, receivers: Some(receivers), sender, ..State::default() });
+        Ok(Self { name: name.to_owned(), index, queues, program, state })
     }
 
     /// Returns the name of the interface.
@@ -54,24 +65,23 @@ impl XdpRedirection {
         &self.name
     }
 
-    /// Returns the index of the interface.
-    pub(crate) fn index(&self) -> u32 {
-        self.index
-    }
-
     /// Returns the number of receive queues that are redirected.
     pub fn queues(&self) -> u32 {
         self.queues
     }
 
-    /// Sets the sockets that frames are redirected to, one for each queue.
-    pub(crate) fn set_sockets<'a>(
-        &self,
-        sockets: impl Iterator<Item = BorrowedFd<'a>>,
-    ) -> Result<(), Refusal> {
-        let copies: io::Result<Vec<OwnedFd>> = sockets.map(|socket| socket.try_clone_to_owned()).collect();
-        self.state().sockets = copies.map_err(|error| Refusal::new("keep AF_XDP sockets", error))?;
-        Ok(())
+    /// Takes the receivers, by queue.
+    pub(crate) fn take_receivers(&self) -> Result<Vec<Receiver>, Refusal> {
+        self.state().receivers.take().ok_or_else(|| self.taken("receive from"))
+    }
+
+    /// Takes the sender, which may belong to another thread than the receivers.
+    pub(crate) fn take_sender(&self) -> Result<Sender, Refusal> {
+        self.state().sender.take().ok_or_else(|| self.taken("send by"))
+    }
+
+    fn taken(&self, what: &str) -> Refusal {
+        Refusal::new(format!("{what} `{}` twice", self.name), io::Error::from(io::ErrorKind::ResourceBusy))
     }
 
     /// Redirects the interface's frames to the sockets, from now on.
@@ -113,5 +123,11 @@ impl XdpRedirection {
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for XdpRedirection {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("XdpRedirection").field("name", &self.name).finish_non_exhaustive()
     }
 }

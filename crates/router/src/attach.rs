@@ -217,15 +217,18 @@ impl Attachment {
     pub fn prepare(policy: &Policy) -> Result<Self, Failure> {
         let found = find(policy)?;
         let is_in_driver = policy.attach == Attach::Xdp;
+        let longest = found.links.iter().map(|link| link.mtu + ENCAPSULATION).max().unwrap_or_default();
+        let longest = longest as usize;
+        let sockets = found.preflights.iter().map(|preflight| preflight.queues as usize).sum();
         let in_driver = found.links.iter().zip(&found.preflights);
-        let in_driver = in_driver.map(|(link, preflight)| XdpRedirection::load(&link.name, preflight.queues));
+        let in_driver = in_driver
+            .map(|(link, preflight)| XdpRedirection::open(&link.name, preflight.queues, longest, sockets));
         let in_driver = in_driver.collect::<Result<Vec<_>, _>>()?;
         let has_pairs = !is_in_driver || policy.mode == Mode::Ingress;
         let pairs = has_pairs.then(|| Pairs::make(&found.links)).transpose()?;
         if policy.mode == Mode::Bridge && found.bridge.is_none() {
             make_bridge(&mut Netlink::open()?, &found.links)?;
         }
-        let longest = found.links.iter().map(|link| link.mtu + ENCAPSULATION).max().unwrap_or_default();
         Ok(Self {
             mode: policy.mode,
             names: found.links.iter().map(|link| link.name.clone()).collect(),
@@ -233,7 +236,7 @@ impl Attachment {
             pairs,
             redirections: Mutex::new(Vec::new()),
             doubts: found.doubts().collect(),
-            longest: longest as usize,
+            longest,
         })
     }
 
@@ -268,7 +271,7 @@ impl Attachment {
         let of = |index: usize| match self.in_driver.get(index) {
             None => [far(index, Traffic::Both), Some(own(index, Traffic::Sent))],
             Some(redirection) => {
-                let goes = far(index, Traffic::Sent).unwrap_or(own(index, Traffic::Sent));
+                let goes = far(index, Traffic::Sent).unwrap_or(own(index, Traffic::SentBy(redirection)));
                 [Some(own(index, Traffic::Redirected(redirection))), Some(goes)]
             }
         };

@@ -13,6 +13,7 @@ use lockgate_dataplane::ethtool::{Queues, set_queues};
 use lockgate_dataplane::netlink::XdpMode;
 use lockgate_dataplane::socket::SocketChoice;
 use lockgate_engine::units::Duration as Patience;
+use lockgate_router::router::Options;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Limit on waiting for the watchdog, which polls the interfaces each second.
@@ -77,9 +78,16 @@ fn pass_by_kernel(network: &Network) {
 #[test]
 fn frames_pass_a_bridge_byte_for_byte() {
     let Some(network) = Network::make(1_500) else { return };
-    for (attach, io) in [("tcx", "af_xdp"), ("tcx", "packet"), ("xdp", "af_xdp")] {
+    for (attach, io, thread_for_each_port) in [
+        ("tcx", "af_xdp", false),
+        ("tcx", "packet", false),
+        ("xdp", "af_xdp", false),
+        // Each thread sends by the socket by which the other one receives.
+        ("xdp", "af_xdp", true),
+    ] {
         let keys = format!("attach = \"{attach}\"\nio = \"{io}\"\nmode =");
-        let (router, told) = network.start(&BRIDGE.replace("mode =", &keys));
+        let options = Options { thread_for_each_port, ..Options::default() };
+        let (router, told) = network.start_with(&BRIDGE.replace("mode =", &keys), options);
         assert_eq!(router.packet_sockets().is_none(), io == "af_xdp");
         assert_eq!(network.links().iter().any(|link| link.name.starts_with("lg")), attach == "tcx");
         for from in [0, 1] {

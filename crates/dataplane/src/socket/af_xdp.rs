@@ -1,41 +1,36 @@
 //! `AF_XDP` sockets of an interface: one for each of its receive queues.
 //!
 //! ```text
-//! interface -- queue 0 --> QueueSocket --.
-//!              queue 1 --> QueueSocket --+--> frames, oldest first
-//! interface <-- queue 0 -- QueueSocket <----- frames to send: one queue keeps their order
+//! interface -- queue 0 --> Receiver --.
+//!              queue 1 --> Receiver --+-----> frames, oldest first
+//! interface <-- queue 0 --- Sender <--------- frames to send: one queue keeps their order
 //! ```
 
 mod queue;
+mod receiver;
+mod sender;
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use super::packet::ring_length;
 use super::xdp_program::XdpProgram;
-use crate::dataplane::Sent;
 use crate::endpoint::{Endpoint, Traffic};
 use crate::error::{InterfaceError, Refusal};
 use crate::netlink::Netlink;
-use crate::xdp_redirection::XdpRedirection;
 
-use queue::QueueSocket;
+use queue::Capacity;
+pub(crate) use receiver::Receiver;
+pub(crate) use sender::Sender;
 
 /// Queue by which frames are sent.
-const SENDING: usize = 0;
+const SENDING: u32 = 0;
 
-/// Longest wait for a queue that is in use, and the pause before the next attempt: the kernel frees the
-/// queues of a process some time after its end.
-const BIND_TIMEOUT: Duration = Duration::from_secs(2);
-const PAUSE: Duration = Duration::from_millis(10);
-
-/// `AF_XDP` sockets of an interface.
-pub(crate) struct AfXdpSocket {
-    /// By queue.
-    queues: Vec<QueueSocket>,
+/// Receivers of the queues of an interface, as one.
+pub(crate) struct Receivers {
+    /// By queue; at least one.
+    queues: Vec<Receiver>,
     /// Only held: the program of an interface that has no [`XdpRedirection`], and its attachment.
     _attached: Option<(XdpProgram, Attachment)>,
 }
@@ -73,51 +68,65 @@ impl Drop for RemoteAttachment {
     }
 }
 
-impl AfXdpSocket {
-    /// Opens a socket for frames of up to `longest` bytes on an interface, and redirects the frames that arrive
-    /// at its first queue to it. `sockets` is the number of all sockets, which share the memory budget.
-    pub(super) fn open(endpoint: &Endpoint<'_>, longest: usize, sockets: usize) -> Result<Self, Refusal> {
-        let index = endpoint.index()?;
-        let attached = XdpProgram::load(1).and_then(|program| {
-            let attachment = Attachment::new(endpoint, index, &program)?;
-            Ok((program, attachment))
-        });
-        let (program, attachment) = attached.map_err(|error| {
-            Refusal::new("attach a program to an interface (CAP_BPF and CAP_NET_ADMIN)", error)
-        })?;
-        let socket = QueueSocket::open(endpoint, index, 0, longest, frame_count(sockets))?;
+/// Opens a socket for frames of up to `longest` bytes on an interface, and redirects the frames that arrive at
+/// its first queue to it. `sockets` is the number of all sockets, which share the memory budget.
+pub(super) fn open(
+    endpoint: &Endpoint<'_>,
+    longest: usize,
+    sockets: usize,
+) -> Result<(Receivers, Sender), Refusal> {
+    let index = endpoint.index()?;
+    let attached = XdpProgram::load(1).and_then(|program| {
+        let attachment = Attachment::new(endpoint, index, &program)?;
+        Ok((program, attachment))
+    });
+    let (program, attachment) = attached.map_err(|error| {
+        Refusal::new("attach a program to an interface (CAP_BPF and CAP_NET_ADMIN)", error)
+    })?;
+    let capacity = Capacity { longest, received: frame_count(sockets) };
+    let (receiver, sender) = queue::open(endpoint, index, SENDING, capacity)?;
+    if let Some(receiver) = &receiver {
         program
-            .hand_to(0, socket.as_fd())
+            .hand_to(SENDING, receiver.as_fd())
             .map_err(|error| Refusal::new("have frames handed to an AF_XDP socket", error))?;
-        Ok(Self { queues: vec![socket], _attached: Some((program, attachment)) })
     }
+    let queues = receiver.into_iter().collect();
+    Ok((Receivers { queues, _attached: Some((program, attachment)) }, sender))
+}
 
-    /// Opens a socket for each queue of `redirection`, which hands frames to them once it is attached.
-    pub(super) fn open_queues(
-        redirection: &XdpRedirection,
-        longest: usize,
-        sockets: usize,
-    ) -> Result<Self, Refusal> {
-        let endpoint =
-            Endpoint { name: redirection.name(), namespace: None, traffic: Traffic::Redirected(redirection) };
-        let open = |queue| {
-            let until = Instant::now() + BIND_TIMEOUT;
-            loop {
-                let opened =
-                    QueueSocket::open(&endpoint, redirection.index(), queue, longest, frame_count(sockets));
-                match opened {
-                    Err(refusal)
-                        if refusal.why.kind() == ErrorKind::ResourceBusy && Instant::now() < until =>
-                    {
-                        thread::sleep(PAUSE);
-                    }
-                    opened => return opened,
-                }
-            }
-        };
-        let queues = (0..redirection.queues()).map(open).collect::<Result<Vec<_>, _>>()?;
-        redirection.set_sockets(queues.iter().map(AsFd::as_fd))?;
-        Ok(Self { queues, _attached: None })
+/// Opens a socket for each queue of an interface of this thread's namespace, which receive nothing until a
+/// program redirects frames to them.
+pub(crate) fn open_queues(
+    name: &str,
+    index: u32,
+    queues: u32,
+    longest: usize,
+    sockets: usize,
+) -> Result<(Vec<Receiver>, Option<Sender>), Refusal> {
+    let endpoint = Endpoint { name, namespace: None, traffic: Traffic::Both };
+    let capacity = Capacity { longest, received: frame_count(sockets) };
+    let (mut receivers, mut first) = (Vec::new(), None);
+    for queue in 0..queues {
+        let (receiver, sender) = queue::open(&endpoint, index, queue, capacity)?;
+        receivers.extend(receiver);
+        if queue == SENDING {
+            first = Some(sender);
+        }
+    }
+    Ok((receivers, first))
+}
+
+/// Opens a socket that only sends frames of up to `longest` bytes, by an interface whose queue no other socket
+/// has.
+pub(super) fn open_sender(endpoint: &Endpoint<'_>, longest: usize) -> Result<Sender, Refusal> {
+    let capacity = Capacity { longest, received: 0 };
+    queue::open(endpoint, endpoint.index()?, SENDING, capacity).map(|(_, sender)| sender)
+}
+
+impl Receivers {
+    /// Joins the receivers of the queues of an interface.
+    pub(super) fn of(queues: Vec<Receiver>) -> Self {
+        Self { queues, _attached: None }
     }
 
     /// Returns the arrival time of the oldest frame, and the index of its queue.
@@ -149,20 +158,15 @@ impl AfXdpSocket {
         }
     }
 
-    /// Sends frames in order, until no slot is free.
-    pub(super) fn send(&mut self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
-        self.queues[SENDING].send(frames)
-    }
-
     /// Returns the error of an interface that is gone.
     pub(super) fn gone(&self) -> InterfaceError {
-        self.queues[SENDING].gone()
+        self.queues[0].gone()
     }
 
     /// Returns the number of frames, since the sockets were opened, for which no slot or no room in a ring
     /// was left.
     pub(super) fn overruns(&self) -> u64 {
-        self.queues.iter().map(QueueSocket::overruns).sum()
+        self.queues.iter().map(Receiver::overruns).sum()
     }
 
     /// Returns the descriptors to wait for.

@@ -233,7 +233,7 @@ impl Dataplane for Simulated<'_> {
         Ok(())
     }
 
-    fn overruns(&mut self) -> u64 {
+    fn lost(&mut self) -> u64 {
         self.overruns
     }
 }

@@ -17,7 +17,7 @@ use lockgate_dataplane::netlink::{Link, Netlink, VethEnd};
 use lockgate_dataplane::redirection::Redirection;
 use lockgate_dataplane::socket::SocketChoice;
 use lockgate_engine::units::Duration;
-use lockgate_router::router::Router;
+use lockgate_router::router::{Options as RouterOptions, Router};
 use lockgate_scenario::{Policy, read_policy};
 
 /// Notes that the calling test is not run, or not in full.
@@ -77,13 +77,22 @@ impl Network {
 
     /// Starts a router with a policy. Returns the router and its messages.
     pub(crate) fn start(&self, policy: &str) -> (Router, Arc<Mutex<Vec<String>>>) {
+        self.start_with(policy, RouterOptions::default())
+    }
+
+    /// Starts a router with a policy and options.
+    pub(crate) fn start_with(
+        &self,
+        policy: &str,
+        options: RouterOptions,
+    ) -> (Router, Arc<Mutex<Vec<String>>>) {
         let told = Arc::new(Mutex::new(Vec::new()));
         let telling = told.clone();
         let policy = policy_of(policy);
         let router = self
             .router
             .inside(|| {
-                Router::start(policy, lockgate_router::router::Options::default(), move |text| {
+                Router::start(policy, options, move |text| {
                     telling.lock().expect("no panic").push(text.to_owned());
                 })
             })
