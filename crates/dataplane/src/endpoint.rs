@@ -1,10 +1,7 @@
 //! Interface to open: where it is, and which frames it handles.
 
-use std::os::fd::OwnedFd;
-
-use crate::error::Refusal;
-use crate::namespace::{RemoteNamespace, SocketKind};
-use crate::netlink::index_of;
+use crate::location::Location;
+use crate::namespace::RemoteNamespace;
 use crate::xdp_redirection::XdpRedirection;
 
 /// An interface to open.
@@ -43,16 +40,8 @@ impl Traffic<'_> {
 }
 
 impl Endpoint<'_> {
-    /// Returns the index of the interface in its namespace.
-    pub(crate) fn index(&self) -> Result<u32, Refusal> {
-        match self.namespace {
-            None => index_of(self.name),
-            Some(namespace) => namespace.netlink().index_of(self.name),
-        }
-    }
-
-    /// Opens a socket in the interface's namespace.
-    pub(crate) fn open_socket(&self, kind: SocketKind) -> rustix::io::Result<OwnedFd> {
-        self.namespace.map_or_else(|| kind.open(), |namespace| namespace.take_socket(kind))
+    /// Returns its location.
+    pub(crate) fn location(&self) -> Location<'_> {
+        Location { name: self.name, namespace: self.namespace }
     }
 }

@@ -8,7 +8,7 @@
 use lockgate_engine::units::{Duration, Instant};
 
 /// Least expected number of frames for which a thread sleeps.
-const LEAST: u64 = 3;
+const LEAST: u64 = 6;
 
 /// Rate of the frames since the last wait.
 #[derive(Debug)]
@@ -52,18 +52,18 @@ mod tests {
 
     #[test]
     fn a_thread_sleeps_while_several_frames_are_to_be_expected() {
-        let sleep = Duration::from_micros(50);
+        let sleep = Duration::from_micros(100);
         let mut gather = Gather::new(sleep);
         assert_eq!(gather.sleep(at(1_000)), None, "nothing came");
-        // 3 frames in 50 us.
-        (0..3).for_each(|_| gather.on_frame());
-        assert_eq!(gather.sleep(at(1_050)), Some(sleep));
-        (0..3).for_each(|_| gather.on_frame());
-        assert_eq!(gather.sleep(at(1_101)), None, "slower than that");
-        assert_eq!(gather.sleep(at(1_102)), None, "the frames before do not count again");
+        // 6 frames in 100 us.
+        (0..6).for_each(|_| gather.on_frame());
+        assert_eq!(gather.sleep(at(1_100)), Some(sleep));
+        (0..6).for_each(|_| gather.on_frame());
+        assert_eq!(gather.sleep(at(1_201)), None, "slower than that");
+        assert_eq!(gather.sleep(at(1_202)), None, "the frames before do not count again");
         // A burst after a pause is not a steady stream.
         (0..30).for_each(|_| gather.on_frame());
-        assert_eq!(gather.sleep(at(11_102)), None);
+        assert_eq!(gather.sleep(at(11_202)), None);
         let mut never = Gather::new(Duration::ZERO);
         never.on_frame();
         assert_eq!(never.sleep(at(0)), None);

@@ -21,6 +21,7 @@ use crate::dataplane::{Dataplane, Sent};
 use crate::endpoint::{Endpoint, Traffic};
 use crate::error::{InterfaceError, Refusal};
 use crate::gather::Gather;
+use crate::location::Location;
 use crate::poll::{self, PollSet};
 use crate::real_time::{RealTimePriority, RealTimeThread};
 use crate::socket::{ArrivalTime, FrameSocket, PacketSocketReason, SocketChoice};
@@ -111,12 +112,12 @@ fn open_sockets(
     let open_all = |af_xdp: bool| -> Result<Vec<FrameSocket>, Refusal> {
         let open = |endpoint: &Endpoint<'_>| match endpoint.traffic {
             Traffic::Sent => {
-                open_sender(endpoint, longest, if af_xdp { choice } else { SocketChoice::Packet })
+                open_sender(endpoint.location(), longest, if af_xdp { choice } else { SocketChoice::Packet })
             }
             Traffic::SentBy(redirection) => FrameSocket::sender_of(redirection),
             Traffic::Redirected(redirection) => FrameSocket::receiver_of(redirection),
-            Traffic::Both if af_xdp => FrameSocket::open_af_xdp(endpoint, longest, receivers),
-            Traffic::Both => FrameSocket::open_packet(endpoint, longest, receivers),
+            Traffic::Both if af_xdp => FrameSocket::open_af_xdp(endpoint.location(), longest, receivers),
+            Traffic::Both => FrameSocket::open_packet(endpoint.location(), longest, receivers),
         };
         endpoints.iter().map(open).collect()
     };
@@ -133,16 +134,12 @@ fn open_sockets(
 
 /// Opens a socket that only sends. One of a far namespace is a packet socket, because a namespace has a fixed
 /// number of sockets.
-fn open_sender(
-    endpoint: &Endpoint<'_>,
-    longest: usize,
-    choice: SocketChoice,
-) -> Result<FrameSocket, Refusal> {
-    if choice == SocketChoice::Packet || endpoint.namespace.is_some() {
-        return FrameSocket::open_packet_sender(endpoint);
+fn open_sender(location: Location<'_>, longest: usize, choice: SocketChoice) -> Result<FrameSocket, Refusal> {
+    if choice == SocketChoice::Packet || location.namespace.is_some() {
+        return FrameSocket::open_packet_sender(location);
     }
-    match FrameSocket::open_af_xdp_sender(endpoint, longest) {
-        Err(_) if choice == SocketChoice::AfXdpOrPacket => FrameSocket::open_packet_sender(endpoint),
+    match FrameSocket::open_af_xdp_sender(location, longest) {
+        Err(_) if choice == SocketChoice::AfXdpOrPacket => FrameSocket::open_packet_sender(location),
         opened => opened,
     }
 }

@@ -41,6 +41,8 @@ mod gather;
 #[cfg(target_os = "linux")]
 pub mod interfaces;
 #[cfg(target_os = "linux")]
+mod location;
+#[cfg(target_os = "linux")]
 pub mod namespace;
 #[cfg(target_os = "linux")]
 pub mod netlink;

@@ -9,8 +9,8 @@ mod xdp_program;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::dataplane::Sent;
-use crate::endpoint::Endpoint;
 use crate::error::{InterfaceError, Refusal};
+use crate::location::Location;
 use crate::xdp_redirection::XdpRedirection;
 
 use af_xdp::{Receivers, Sender};
@@ -67,11 +67,11 @@ impl FrameSocket {
     /// Opens an `AF_XDP` socket for frames of up to `longest` bytes on an interface. `sockets` is the number
     /// of them, which share the memory for frames.
     pub(crate) fn open_af_xdp(
-        endpoint: &Endpoint<'_>,
+        location: Location<'_>,
         longest: usize,
         sockets: usize,
     ) -> Result<Self, Refusal> {
-        af_xdp::open(endpoint, longest, sockets).map(|halves| Self::AfXdp(Box::new(halves)))
+        af_xdp::open(location, longest, sockets).map(|halves| Self::AfXdp(Box::new(halves)))
     }
 
     /// Takes the receiving half of the sockets of a redirection.
@@ -87,23 +87,23 @@ impl FrameSocket {
     }
 
     /// Opens an `AF_XDP` socket that only sends, by an interface of this thread's namespace.
-    pub(crate) fn open_af_xdp_sender(endpoint: &Endpoint<'_>, longest: usize) -> Result<Self, Refusal> {
-        let sender = CheckedSender::new(endpoint.name, af_xdp::open_sender(endpoint, longest)?)?;
+    pub(crate) fn open_af_xdp_sender(location: Location<'_>, longest: usize) -> Result<Self, Refusal> {
+        let sender = CheckedSender::new(location.name, af_xdp::open_sender(location, longest)?)?;
         Ok(Self::AfXdpSender(Box::new(sender)))
     }
 
     /// Opens a packet socket, as [`open_af_xdp`](Self::open_af_xdp) does.
     pub(crate) fn open_packet(
-        endpoint: &Endpoint<'_>,
+        location: Location<'_>,
         longest: usize,
         sockets: usize,
     ) -> Result<Self, Refusal> {
-        PacketSocket::open(endpoint, longest, sockets).map(Self::Packet)
+        PacketSocket::open(location, longest, sockets).map(Self::Packet)
     }
 
     /// Opens a packet socket that only sends, by an interface.
-    pub(crate) fn open_packet_sender(endpoint: &Endpoint<'_>) -> Result<Self, Refusal> {
-        PacketSender::open(endpoint).map(Self::PacketSender)
+    pub(crate) fn open_packet_sender(location: Location<'_>) -> Result<Self, Refusal> {
+        PacketSender::open(location).map(Self::PacketSender)
     }
 
     /// Returns the arrival time of the next frame; `None` if there is no frame.

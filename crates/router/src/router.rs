@@ -36,9 +36,6 @@ use crate::watchdog::{self, Flags};
 /// Longest frame of an `AF_XDP` slot, in bytes.
 const MOST_AF_XDP: usize = 3_584;
 
-/// Sleep in which frames gather while many arrive (decision 107).
-const GATHER: Duration = Duration::from_micros(50);
-
 /// Limit on the time that a change of policy takes.
 const CHANGE_TIMEOUT: WallTime = WallTime::from_secs(5);
 
@@ -52,11 +49,19 @@ pub struct Options {
     /// Time before a deadline in which a thread spins instead of sleeping: frames are more punctual, and
     /// processor time is used.
     pub spin: Duration,
+    /// Sleep in which frames gather while many arrive, to be handled at once; zero: each frame wakes the
+    /// thread (decision 107).
+    pub gather: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { thread_for_each_port: false, every: Duration::from_secs(1), spin: Duration::from_micros(10) }
+        Self {
+            thread_for_each_port: false,
+            every: Duration::from_secs(1),
+            spin: Duration::from_micros(10),
+            gather: Duration::from_micros(100),
+        }
     }
 }
 
@@ -274,7 +279,7 @@ impl Opening<'_> {
             longest,
             sockets,
             spin: options.spin,
-            gather: GATHER,
+            gather: options.gather,
             ..InterfaceOptions::default()
         };
         let interfaces = Interfaces::open_endpoints(&opened, options, clock)?;

@@ -93,6 +93,9 @@ pub(crate) struct Route {
     /// Time before a deadline in which a thread spins: more punctual frames for more processor time
     #[arg(long, value_name = "TIME", default_value = "10us")]
     pub(crate) spin: String,
+    /// Longest delay of frames to handle several at once while many arrive, up to 5ms; 0s: none
+    #[arg(long, value_name = "TIME", default_value = "100us")]
+    pub(crate) gather: String,
 }
 
 #[derive(Debug, Args)]

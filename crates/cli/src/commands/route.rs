@@ -23,6 +23,9 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     /// Longest interval of samples: the control uses samples as signs of life.
     const LONGEST: lockgate::units::Duration = lockgate::units::Duration::from_secs(2);
 
+    /// Longest delay of frames to handle several at once.
+    const LONGEST_GATHER: lockgate::units::Duration = lockgate::units::Duration::from_millis(5);
+
     /// Polling interval of the router's end.
     const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -35,7 +38,13 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
         let wrong = format!("`--every {}` is no interval of samples", arguments.every);
         return Err(Failure::usage(wrong, "it is from 10ms to 2s"));
     }
-    let options = Options { every, thread_for_each_port: arguments.threads, spin: time(&arguments.spin)? };
+    let gather = time(&arguments.gather)?;
+    if gather > LONGEST_GATHER {
+        let wrong = format!("`--gather {}` is too long", arguments.gather);
+        return Err(Failure::usage(wrong, "it is from 0s to 5ms"));
+    }
+    let options =
+        Options { every, thread_for_each_port: arguments.threads, spin: time(&arguments.spin)?, gather };
     let (origin, text) = read(&arguments.file)?;
     if arguments.dry_run {
         let policy = lockgate_scenario::read_policy(&text, &origin).map_err(problems)?;

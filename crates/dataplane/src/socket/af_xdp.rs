@@ -16,11 +16,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::packet::ring_length;
 use super::xdp_program::XdpProgram;
-use crate::endpoint::{Endpoint, Traffic};
 use crate::error::{InterfaceError, Refusal};
+use crate::location::Location;
 use crate::netlink::Netlink;
 
-use queue::Capacity;
+use queue::{Capacity, Queue};
 pub(crate) use receiver::Receiver;
 pub(crate) use sender::Sender;
 
@@ -31,7 +31,8 @@ const SENDING: u32 = 0;
 pub(crate) struct Receivers {
     /// By queue; at least one.
     queues: Vec<Receiver>,
-    /// Only held: the program of an interface that has no [`XdpRedirection`], and its attachment.
+    /// Only held: the program of an interface without an [`XdpRedirection`](crate::xdp_redirection::XdpRedirection),
+    /// and its attachment.
     _attached: Option<(XdpProgram, Attachment)>,
 }
 
@@ -52,9 +53,9 @@ struct RemoteAttachment {
 }
 
 impl Attachment {
-    /// Attaches `program` to the interface of `endpoint`, which has this index.
-    fn new(endpoint: &Endpoint<'_>, interface: u32, program: &XdpProgram) -> io::Result<Self> {
-        let Some(namespace) = endpoint.namespace else { return program.attach(interface).map(Self::Link) };
+    /// Attaches `program` to the interface at `location`, which has this index.
+    fn new(location: Location<'_>, interface: u32, program: &XdpProgram) -> io::Result<Self> {
+        let Some(namespace) = location.namespace else { return program.attach(interface).map(Self::Link) };
         namespace.netlink().set_xdp(interface, Some(program.as_fd()))?;
         Ok(Self::Remote(RemoteAttachment { netlink: namespace.shared_netlink(), interface }))
     }
@@ -68,23 +69,39 @@ impl Drop for RemoteAttachment {
     }
 }
 
+/// Opens the socket of a queue, as [`Queue::open`] does. Returns its halves; no receiver if it receives nothing.
+fn open_halves(
+    location: Location<'_>,
+    interface: u32,
+    queue: u32,
+    capacity: Capacity,
+) -> Result<(Option<Receiver>, Sender), Refusal> {
+    let (queue, mut rings) = Queue::open(location, interface, queue, capacity)?;
+    let Some(sent) = rings.tx_ring.take() else {
+        return Err(Refusal::new("have a ring for sending", io::Error::other("there is none")));
+    };
+    let receiver =
+        rings.rx_ring.take().map(|received| Receiver::new(queue.clone(), rings.fill_ring, received));
+    Ok((receiver, Sender::new(queue, sent, rings.completion_ring)))
+}
+
 /// Opens a socket for frames of up to `longest` bytes on an interface, and redirects the frames that arrive at
 /// its first queue to it. `sockets` is the number of all sockets, which share the memory budget.
 pub(super) fn open(
-    endpoint: &Endpoint<'_>,
+    location: Location<'_>,
     longest: usize,
     sockets: usize,
 ) -> Result<(Receivers, Sender), Refusal> {
-    let index = endpoint.index()?;
+    let index = location.index()?;
     let attached = XdpProgram::load(1).and_then(|program| {
-        let attachment = Attachment::new(endpoint, index, &program)?;
+        let attachment = Attachment::new(location, index, &program)?;
         Ok((program, attachment))
     });
     let (program, attachment) = attached.map_err(|error| {
         Refusal::new("attach a program to an interface (CAP_BPF and CAP_NET_ADMIN)", error)
     })?;
     let capacity = Capacity { longest, received: frame_count(sockets) };
-    let (receiver, sender) = queue::open(endpoint, index, SENDING, capacity)?;
+    let (receiver, sender) = open_halves(location, index, SENDING, capacity)?;
     if let Some(receiver) = &receiver {
         program
             .hand_to(SENDING, receiver.as_fd())
@@ -103,11 +120,11 @@ pub(crate) fn open_queues(
     longest: usize,
     sockets: usize,
 ) -> Result<(Vec<Receiver>, Option<Sender>), Refusal> {
-    let endpoint = Endpoint { name, namespace: None, traffic: Traffic::Both };
+    let location = Location::here(name);
     let capacity = Capacity { longest, received: frame_count(sockets) };
     let (mut receivers, mut first) = (Vec::new(), None);
     for queue in 0..queues {
-        let (receiver, sender) = queue::open(&endpoint, index, queue, capacity)?;
+        let (receiver, sender) = open_halves(location, index, queue, capacity)?;
         receivers.extend(receiver);
         if queue == SENDING {
             first = Some(sender);
@@ -118,9 +135,9 @@ pub(crate) fn open_queues(
 
 /// Opens a socket that only sends frames of up to `longest` bytes, by an interface whose queue no other socket
 /// has.
-pub(super) fn open_sender(endpoint: &Endpoint<'_>, longest: usize) -> Result<Sender, Refusal> {
+pub(super) fn open_sender(location: Location<'_>, longest: usize) -> Result<Sender, Refusal> {
     let capacity = Capacity { longest, received: 0 };
-    queue::open(endpoint, endpoint.index()?, SENDING, capacity).map(|(_, sender)| sender)
+    open_halves(location, location.index()?, SENDING, capacity).map(|(_, sender)| sender)
 }
 
 impl Receivers {

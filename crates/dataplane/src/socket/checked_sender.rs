@@ -3,8 +3,8 @@
 use super::af_xdp::Sender;
 use super::packet_sender::PacketSender;
 use crate::dataplane::{Sent, Stopped};
-use crate::endpoint::{Endpoint, Traffic};
 use crate::error::{InterfaceError, Refusal};
+use crate::location::Location;
 use crate::netlink::Netlink;
 
 /// Bytes of an Ethernet header.
@@ -24,7 +24,7 @@ impl CheckedSender {
     pub(super) fn new(name: &str, short: Sender) -> Result<Self, Refusal> {
         let links = Netlink::open()?.links()?;
         let mtu = links.iter().find(|link| link.name == name).map_or(0, |link| link.mtu as usize);
-        let long = PacketSender::open(&Endpoint { name, namespace: None, traffic: Traffic::Sent })?;
+        let long = PacketSender::open(Location::here(name))?;
         Ok(Self { short, long, most: mtu + HEADER })
     }
 

@@ -14,8 +14,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::packet_sender::{PacketSender, bind, set_option};
-use crate::endpoint::Endpoint;
 use crate::error::Refusal;
+use crate::location::Location;
 
 /// Total size of the receive rings of all sockets, in bytes.
 const RINGS: usize = 64 << 20;
@@ -59,9 +59,9 @@ unsafe impl Send for PacketSocket {}
 impl PacketSocket {
     /// Opens a socket for frames of up to `longest` bytes on an interface. `sockets` is the total number of
     /// them, which share the memory budget.
-    pub(super) fn open(endpoint: &Endpoint<'_>, longest: usize, sockets: usize) -> Result<Self, Refusal> {
+    pub(super) fn open(location: Location<'_>, longest: usize, sockets: usize) -> Result<Self, Refusal> {
         let refused = |what: &str, error: io::Error| Refusal::new(what, error);
-        let sender = PacketSender::unbound(endpoint)?;
+        let sender = PacketSender::unbound(location)?;
         let socket = &sender.socket;
         let frame_size = (longest + HEADROOM).next_power_of_two();
         let frames = ring_length(frame_size, sockets);
@@ -87,7 +87,7 @@ impl PacketSocket {
         .map_err(|error| refused("share a ring with the kernel", error.into()))?
         .cast();
         let opened = Self { sender, ring, length, frame_size, frames, next: 0, overruns: 0 };
-        bind(&opened.sender.socket, endpoint.index()?, EVERYTHING)
+        bind(&opened.sender.socket, location.index()?, EVERYTHING)
             .map_err(|error| refused("bind a packet socket", error))?;
         Ok(opened)
     }

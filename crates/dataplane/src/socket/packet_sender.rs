@@ -6,8 +6,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use crate::dataplane::{Sent, Stopped};
-use crate::endpoint::Endpoint;
 use crate::error::{InterfaceError, Refusal};
+use crate::location::Location;
 use crate::namespace::SocketKind;
 
 /// Frames sent at most by one call of the kernel.
@@ -56,22 +56,22 @@ impl Messages {
 
 impl PacketSender {
     /// Opens a socket that only sends, by an interface.
-    pub(super) fn open(endpoint: &Endpoint<'_>) -> Result<Self, Refusal> {
-        let sender = Self::unbound(endpoint)?;
+    pub(super) fn open(location: Location<'_>) -> Result<Self, Refusal> {
+        let sender = Self::unbound(location)?;
         let nothing = 0;
-        bind(&sender.socket, endpoint.index()?, nothing)
+        bind(&sender.socket, location.index()?, nothing)
             .map_err(|error| Refusal::new("bind a packet socket", error))?;
         Ok(sender)
     }
 
     /// Opens a socket that is not bound to the interface yet.
-    pub(super) fn unbound(endpoint: &Endpoint<'_>) -> Result<Self, Refusal> {
-        let socket = endpoint
+    pub(super) fn unbound(location: Location<'_>) -> Result<Self, Refusal> {
+        let socket = location
             .open_socket(SocketKind::Packet)
             .map_err(|error| Refusal::new("open a packet socket (CAP_NET_RAW)", error))?;
         set_option(&socket, libc::PACKET_QDISC_BYPASS, &1u32)
             .map_err(|error| Refusal::new("send past the kernel's queues", error))?;
-        Ok(Self { socket, name: endpoint.name.to_owned(), messages: Messages::new() })
+        Ok(Self { socket, name: location.name.to_owned(), messages: Messages::new() })
     }
 
     /// Sends frames in order, until the kernel refuses one.

@@ -21,13 +21,11 @@ use rustix::net::sockopt;
 use xdp::nic::NicIndex;
 use xdp::socket::{SocketError, XdpSocket, XdpSocketBuilder};
 use xdp::umem::{FrameSize, UmemCfg, UmemCfgBuilder};
-use xdp::{RingConfig, RingConfigBuilder, Umem};
+use xdp::{RingConfig, RingConfigBuilder, Rings, Umem};
 
 use super::super::xdp_program::STAMP;
-use super::receiver::Receiver;
-use super::sender::Sender;
-use crate::endpoint::Endpoint;
 use crate::error::{InterfaceError, Refusal};
+use crate::location::Location;
 use crate::namespace::SocketKind;
 
 /// Slots reserved for sending.
@@ -62,7 +60,7 @@ pub(super) struct Slots {
     pub(super) owed: usize,
 }
 
-/// What a socket is for.
+/// Frames that a socket has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Capacity {
     /// Longest frame, in bytes.
@@ -71,59 +69,54 @@ pub(super) struct Capacity {
     pub(super) received: u32,
 }
 
-/// Opens the socket of a queue of the interface of `endpoint`, which has the index `interface`. Waits a
-/// little while another socket has the queue.
-pub(super) fn open(
-    endpoint: &Endpoint<'_>,
-    interface: u32,
-    queue: u32,
-    capacity: Capacity,
-) -> Result<(Option<Receiver>, Sender), Refusal> {
-    let until = Instant::now() + BIND_TIMEOUT;
-    loop {
-        match open_once(endpoint, interface, queue, capacity) {
-            Err(refusal) if refusal.why.kind() == ErrorKind::ResourceBusy && Instant::now() < until => {
-                thread::sleep(PAUSE);
+impl Queue {
+    /// Opens the socket of a queue of the interface at `location`, which has the index `interface`. Returns it
+    /// with its rings. Waits a little while another socket has the queue.
+    pub(super) fn open(
+        location: Location<'_>,
+        interface: u32,
+        queue: u32,
+        capacity: Capacity,
+    ) -> Result<(Arc<Self>, Rings), Refusal> {
+        let until = Instant::now() + BIND_TIMEOUT;
+        loop {
+            match Self::open_once(location, interface, queue, capacity) {
+                Err(refusal) if refusal.why.kind() == ErrorKind::ResourceBusy && Instant::now() < until => {
+                    thread::sleep(PAUSE);
+                }
+                opened => return opened,
             }
-            opened => return opened,
         }
     }
-}
 
-fn open_once(
-    endpoint: &Endpoint<'_>,
-    interface: u32,
-    queue: u32,
-    capacity: Capacity,
-) -> Result<(Option<Receiver>, Sender), Refusal> {
-    let refused = |what: &str, error: io::Error| Refusal::new(what, error);
-    let (memory, rings) = memory_layout(capacity)
-        .map_err(|error| refused("lay out an AF_XDP socket", io::Error::other(error.to_string())))?;
-    let mut memory = Umem::map(memory).map_err(|error| refused("have memory for frames", error))?;
-    let mut builder =
-        builder(endpoint).map_err(|error| refused("open an AF_XDP socket (CAP_NET_RAW)", error))?;
-    let (mut rings, mut flags) = builder
-        .build_rings(&memory, rings)
-        .map_err(|error| refused("share memory with the kernel for AF_XDP", cause(error)))?;
-    let Some(sent) = rings.tx_ring.take() else {
-        return Err(refused("have a ring for sending", io::Error::other("there is none")));
-    };
-    flags.force_copy();
-    // SAFETY: the memory lives as long as the socket: both are parts of a `Queue`, which drops the socket first.
-    unsafe { rings.fill_ring.enqueue(&mut memory, capacity.received as usize) };
-    let socket = builder.bind(NicIndex(interface), queue, flags).map_err(|error| {
-        refused(&format!("bind an AF_XDP socket to queue {queue} of `{}`", endpoint.name), cause(error))
-    })?;
-    let slots = Mutex::new(Slots { memory, owed: 0 });
-    let queue = Arc::new(Queue { name: endpoint.name.to_owned(), socket, slots });
-    // Room for as many frames as there are slots; if the kernel refuses it, fewer are under way.
-    let _ = sockopt::set_socket_send_buffer_size_force(queue.as_fd(), RESERVE as usize * 4_096);
-    let receiver =
-        rings.rx_ring.take().map(|received| Receiver::new(queue.clone(), rings.fill_ring, received));
-    Ok((receiver, Sender::new(queue, sent, rings.completion_ring)))
-}
+    fn open_once(
+        location: Location<'_>,
+        interface: u32,
+        queue: u32,
+        capacity: Capacity,
+    ) -> Result<(Arc<Self>, Rings), Refusal> {
+        let refused = |what: &str, error: io::Error| Refusal::new(what, error);
+        let (memory, rings) = memory_layout(capacity)
+            .map_err(|error| refused("lay out an AF_XDP socket", io::Error::other(error.to_string())))?;
+        let mut memory = Umem::map(memory).map_err(|error| refused("have memory for frames", error))?;
+        let mut builder =
+            builder(location).map_err(|error| refused("open an AF_XDP socket (CAP_NET_RAW)", error))?;
+        let (mut rings, mut flags) = builder
+            .build_rings(&memory, rings)
+            .map_err(|error| refused("share memory with the kernel for AF_XDP", cause(error)))?;
+        flags.force_copy();
+        // SAFETY: the memory lives as long as the socket: both are parts of a `Queue`, which drops the socket first.
+        unsafe { rings.fill_ring.enqueue(&mut memory, capacity.received as usize) };
+        let socket = builder.bind(NicIndex(interface), queue, flags).map_err(|error| {
+            refused(&format!("bind an AF_XDP socket to queue {queue} of `{}`", location.name), cause(error))
+        })?;
+        let slots = Mutex::new(Slots { memory, owed: 0 });
+        let queue = Arc::new(Self { name: location.name.to_owned(), socket, slots });
+        // Room for as many frames as there are slots; if the kernel refuses it, fewer are under way.
+        let _ = sockopt::set_socket_send_buffer_size_force(queue.as_fd(), RESERVE as usize * 4_096);
+        Ok((queue, rings))
+    }
 
-impl Queue {
     /// Returns the slots, locked. A thread holds the lock for some nanoseconds a slot, and copies no frame
     /// meanwhile.
     pub(super) fn slots(&self) -> MutexGuard<'_, Slots> {
@@ -159,11 +152,11 @@ impl AsFd for Queue {
 }
 
 /// Returns the builder of a socket in the interface's namespace.
-fn builder(endpoint: &Endpoint<'_>) -> io::Result<XdpSocketBuilder> {
+fn builder(location: Location<'_>) -> io::Result<XdpSocketBuilder> {
     let builder = XdpSocketBuilder::new().map_err(cause)?;
-    if endpoint.namespace.is_some() {
+    if location.namespace.is_some() {
         // The builder only knows sockets of this thread's namespace.
-        let socket = endpoint.open_socket(SocketKind::AfXdp)?;
+        let socket = location.open_socket(SocketKind::AfXdp)?;
         // SAFETY: the builder's descriptor remains open, and remains an unbound `AF_XDP` socket.
         let replaced = unsafe { libc::dup3(socket.as_raw_fd(), builder.as_raw_fd(), libc::O_CLOEXEC) };
         if replaced < 0 {
