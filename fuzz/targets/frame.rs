@@ -5,17 +5,17 @@ use libfuzzer_sys::fuzz_target;
 use lockgate_engine::units::Duration;
 use lockgate_live::frame::answer::{Why, echo, error, has};
 use lockgate_live::frame::timestamp::{Carried, Wrong};
-use lockgate_live::frame::{Seen, set_addresses, set_traffic_class, take_hop};
+use lockgate_live::frame::{ParsedFrame, set_addresses, set_traffic_class, take_hop};
 use lockgate_live::traffic::stamp::Stamp;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut frame = bytes.to_vec();
-    let seen = Seen::in_frame(&frame);
-    if let Seen::Ip(ip) = seen {
+    let seen = ParsedFrame::in_frame(&frame);
+    if let ParsedFrame::Ip(ip) = seen {
         assert!(ip.payload + ip.payload_length <= frame.len(), "the payload lies in the frame");
         let _ = Stamp::read(&frame[ip.payload..]);
         if let Some(reply) = echo(&frame, &ip) {
-            let Seen::Ip(back) = Seen::in_frame(&reply) else { panic!("a reply is IP") };
+            let ParsedFrame::Ip(back) = ParsedFrame::in_frame(&reply) else { panic!("a reply is IP") };
             assert_eq!((back.fields.source, back.fields.destination), (ip.fields.destination, ip.fields.source));
         }
     }
@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
             }
         }
     }
-    if let Seen::Ip(ip) = seen
+    if let ParsedFrame::Ip(ip) = seen
         && let Some(option) = ip.timestamp
     {
         if let Carried::Waited(waited) = option.carried(&frame) {
@@ -39,7 +39,7 @@ fuzz_target!(|bytes: &[u8]| {
             let _ = option.stamp(&mut frame, [10, 0, 0, 1].into(), millis);
         }
         option.set_waited(&mut frame, Duration::from_secs(1));
-        let Seen::Ip(after) = Seen::in_frame(&frame) else { panic!("an option is changed in place") };
+        let ParsedFrame::Ip(after) = ParsedFrame::in_frame(&frame) else { panic!("an option is changed in place") };
         assert_eq!((after.fields, after.payload), (ip.fields, ip.payload));
     }
     set_traffic_class(&mut frame, 0xff);

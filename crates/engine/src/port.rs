@@ -85,7 +85,7 @@ impl Requests {
 
 /// Packets that a place passed to the device ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Handed {
+pub struct RingInput {
     /// Number of packets.
     pub packets: u64,
     /// Sum of their waiting times since arrival at the port, in picoseconds.
@@ -115,7 +115,7 @@ pub struct Port {
     ring: Option<Ring>,
     requests: Requests,
     /// By place; empty without a ring.
-    handed: Vec<Handed>,
+    handed: Vec<RingInput>,
     /// True if the root has few enough queues to be compared before each packet.
     compares: bool,
     random: Random,
@@ -171,7 +171,7 @@ impl Port {
         self.root.each_direct(&mut |_| queues += 1);
         self.compares = (2..=Requests::MOST_COMPARED).contains(&queues);
         if self.ring.is_some() {
-            self.handed.resize(self.places.len().min(Place::MOST), Handed::default());
+            self.handed.resize(self.places.len().min(Place::MOST), RingInput::default());
         }
     }
 
@@ -349,7 +349,7 @@ impl Port {
 
     /// Returns the packets that the place with this index passed to the device ring, without those of places
     /// below it; zero without a ring.
-    pub fn handed(&self, place: u32) -> Handed {
+    pub fn handed(&self, place: u32) -> RingInput {
         self.handed.get(place as usize).copied().unwrap_or_default()
     }
 

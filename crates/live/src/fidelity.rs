@@ -20,7 +20,7 @@ use lockgate_measure::monitor::Sample;
 
 /// Measurements of a run, from which the figures are computed.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct Measurements {
     /// Delay from a frame's due time at its host to its delivery there, in ps.
     pub lateness: Histogram,
     /// Delay from a datagram's scheduled departure to the actual one, in ps.
@@ -65,7 +65,7 @@ pub fn limit(name: &str, packets_sent: f64) -> Option<f64> {
     }
 }
 
-impl Seen {
+impl Measurements {
     /// Returns every figure with its name in the summary.
     pub fn figures(&self) -> Vec<(String, f64)> {
         let quantiles = |histogram: &Histogram| {
@@ -176,7 +176,8 @@ mod tests {
 
     #[test]
     fn each_limit_has_its_reason() {
-        let mut seen = Seen { duration: Duration::from_secs(10), sent: 100_000, ..Seen::default() };
+        let mut seen =
+            Measurements { duration: Duration::from_secs(10), sent: 100_000, ..Measurements::default() };
         seen.lateness.record(Duration::from_micros(900).as_picos());
         seen.host_losses = 10;
         assert_eq!(seen.reasons(), Vec::<String>::new());

@@ -1,8 +1,8 @@
 //! Parser and in-place editor of Ethernet frames. Input is untrusted: no frame makes it panic.
 //!
 //! ```text
-//! Ethernet | IPv4 or IPv6 | UDP, TCP, ICMP      -> Seen::Ip: fields for classifiers and measurements
-//!          | ARP, neighbour solicitation        -> Seen::WhoHas: answered instead of a router
+//! Ethernet | IPv4 or IPv6 | UDP, TCP, ICMP      -> ParsedFrame::Ip: fields for classifiers and measurements
+//!          | ARP, neighbour solicitation        -> ParsedFrame::WhoHas: answered instead of a router
 //! ```
 //!
 //! `etherparse` parses. Fields that a router changes (hop limit, mark, time stamps, addresses) are written in
@@ -29,7 +29,7 @@ pub const BROADCAST: Mac = [0xff; 6];
 
 /// Result of parsing a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum ParsedFrame {
     /// An IP packet.
     Ip(Ip),
     /// An address resolution request (ARP or neighbour solicitation).
@@ -62,7 +62,7 @@ pub struct Ip {
     pub payload_length: usize,
 }
 
-impl Seen {
+impl ParsedFrame {
     /// Parses a frame.
     pub fn in_frame(frame: &[u8]) -> Self {
         let Ok(sliced) = SlicedPacket::from_ethernet(frame) else { return Self::Other };

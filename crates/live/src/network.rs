@@ -29,7 +29,7 @@ use crate::clock::WallOffset;
 use crate::failure::Failure;
 use crate::flows::Flows;
 use crate::frame::timestamp::Carried;
-use crate::frame::{Ip, Seen};
+use crate::frame::{Ip, ParsedFrame};
 use crate::frames::{FrameMetadata, Frames};
 use crate::traffic::stamp::Stamp;
 
@@ -348,9 +348,9 @@ impl<'a> Network<'a> {
     /// have run.
     pub fn enter(&mut self, node: usize, at: Instant, frame: &[u8]) -> Entered {
         let at = at.max(self.now);
-        let ip = match Seen::in_frame(frame) {
-            Seen::Ip(ip) if !ip.fields.destination.is_multicast() => ip,
-            Seen::WhoHas { target } => return self.who_has(node, target),
+        let ip = match ParsedFrame::in_frame(frame) {
+            ParsedFrame::Ip(ip) if !ip.fields.destination.is_multicast() => ip,
+            ParsedFrame::WhoHas { target } => return self.who_has(node, target),
             _ => return Entered::Ignored,
         };
         self.now = at;

@@ -22,7 +22,7 @@ use crate::control_channel::DriverEnd;
 use crate::cpu_latency::LatencyRequest;
 use crate::driver::{Driven, Wire, drive_watched};
 use crate::failure::Failure;
-use crate::fidelity::Seen;
+use crate::fidelity::Measurements;
 use crate::frames::Frames;
 use crate::kernel::Kernel;
 use crate::network::Network;
@@ -100,7 +100,7 @@ pub fn watched(
     })?;
     let (mut recording, account) = network.close()?;
     warn(&mut recording, &ends, scenario);
-    let figures = Seen {
+    let figures = Measurements {
         lateness: account.lateness,
         slip: ends.slip,
         send_errors: ends.errors,

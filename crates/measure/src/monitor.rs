@@ -18,7 +18,9 @@ use serde::Serialize;
 pub use self::interval::Pass;
 use self::interval::PortState;
 use crate::histogram::Coarse;
-use crate::recording::{Event, FlowRecord, PortRecord, Recording, SOJOURN_CLASSES, Seen, Totals, Window};
+use crate::recording::{
+    Event, FlowRecord, PortRecord, QueueFigures, Recording, SOJOURN_CLASSES, Totals, Window,
+};
 
 /// Observations in an interval: the number of values from which the mean queue length is computed.
 pub const LOOKS: u64 = 10;
@@ -252,7 +254,7 @@ pub struct Monitor {
     flows: Vec<Totals>,
     events: usize,
     /// Buffers reused for the figures of a queue, and of a flow.
-    seen: Vec<Seen>,
+    seen: Vec<QueueFigures>,
     delays: Coarse,
 }
 

@@ -33,7 +33,7 @@ pub use port::{Line, PlaceRecord, PortRecord, PortSetup};
 pub use requests::{RequestKind, Requests};
 pub use tcp::{TcpRecord, TcpSample};
 pub use totals::{Imbalance, Totals, Window};
-pub use watch::{SOJOURN_CLASSES, Seen};
+pub use watch::{QueueFigures, SOJOURN_CLASSES};
 
 use lockgate_engine::classify::Fields;
 use lockgate_engine::packet::FlowId;

@@ -18,7 +18,7 @@ use lockgate_measure::recording::{FlowRecord, TcpSample};
 use lockgate_scenario::model::{Flow, Scenario, Transport};
 use lockgate_scenario::tcp::{Application as Task, TcpModel};
 
-use lockgate_tcp::application::{Happening, Order, RequestEvent};
+use lockgate_tcp::application::{DialogueEvent, Order, RequestEvent};
 use lockgate_tcp::congestion::{NO_THRESHOLD, create};
 use lockgate_tcp::endpoint::{Endpoint, Role};
 use lockgate_tcp::segment::Segments;
@@ -289,17 +289,22 @@ impl TcpHosts {
     /// Returns the end that leads this one, and the events to pass to it in this order
     /// ([`on_led`](Self::on_led)); `ended` if the peer's data are complete.
     #[cold]
-    pub fn events_for_leader(&mut self, end: usize, ended: bool) -> Option<(usize, [Option<Happening>; 2])> {
+    pub fn events_for_leader(
+        &mut self,
+        end: usize,
+        ended: bool,
+    ) -> Option<(usize, [Option<DialogueEvent>; 2])> {
         let end = &mut self.ends[end];
         let Some(Partner::Follows(leader, knows)) = end.partner else { return None };
         let connects = !knows && end.endpoint.is_connected();
         end.partner = Some(Partner::Follows(leader, knows || connects));
-        let events = [connects.then_some(Happening::Connected), ended.then_some(Happening::Delivered)];
+        let events =
+            [connects.then_some(DialogueEvent::Connected), ended.then_some(DialogueEvent::Delivered)];
         Some((leader as usize, events))
     }
 
     /// Passes an event of the connection it leads to an end.
-    pub fn on_led(&mut self, leader: usize, what: Happening, now: Instant) {
+    pub fn on_led(&mut self, leader: usize, what: DialogueEvent, now: Instant) {
         self.ends[leader].endpoint.on_happening(what, now);
     }
 

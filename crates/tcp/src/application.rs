@@ -8,7 +8,7 @@ mod request_event;
 use lockgate_engine::units::Instant;
 use lockgate_traffic::arrivals::{Arrivals, Emission};
 
-pub use dialogue::{Dialogue, Happening, Order};
+pub use dialogue::{Dialogue, DialogueEvent, Order};
 pub use echo::Asker;
 pub use pages::{Objects, Server, User};
 pub use request_event::RequestEvent;
@@ -183,7 +183,7 @@ impl Application {
     }
 
     /// Handles an event of the connection that a dialogue leads.
-    pub fn on_happening(&mut self, outlet: &mut impl Outlet, what: Happening, now: Instant) {
+    pub fn on_happening(&mut self, outlet: &mut impl Outlet, what: DialogueEvent, now: Instant) {
         if let Self::Dialogue(dialogue) = self {
             dialogue.on_happening(outlet, what, now);
         }

@@ -11,7 +11,7 @@
 use lockgate_engine::prefetch::prefetch_first_line;
 use lockgate_engine::units::{Duration, Instant};
 
-use crate::application::{Application, Happening, Order, Outlet, RequestEvent};
+use crate::application::{Application, DialogueEvent, Order, Outlet, RequestEvent};
 use crate::congestion::{CongestionControl, Phase};
 use crate::receiver::{Receiver, ReceiverConfig};
 use crate::segment::{Segment, flag};
@@ -113,7 +113,7 @@ impl Endpoint {
     }
 
     /// Handles an event of the connection that this one leads.
-    pub fn on_happening(&mut self, what: Happening, now: Instant) {
+    pub fn on_happening(&mut self, what: DialogueEvent, now: Instant) {
         self.application.on_happening(&mut self.sender, what, now);
     }
 

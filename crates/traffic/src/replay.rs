@@ -156,7 +156,7 @@ impl Replay {
     }
 
     fn read_plain(bytes: &[u8], longest_gap: Duration, is_cut: bool, room: u64) -> Result<Self, ReplayError> {
-        let mut seen = Seen { is_cut, room, ..Seen::default() };
+        let mut seen = PacketsRead { is_cut, room, ..PacketsRead::default() };
         if pcapng::is_pcapng(bytes) {
             pcapng::read(bytes, &mut seen)?;
         } else {
@@ -214,7 +214,7 @@ impl Stamp {
 
 /// Packets read so far.
 #[derive(Default)]
-struct Seen {
+struct PacketsRead {
     /// Time stamp of the first packet in the file, in picoseconds since the capture's epoch.
     epoch: Option<i128>,
     packets: Vec<(Stamp, u32)>,
@@ -226,7 +226,7 @@ struct Seen {
     room: u64,
 }
 
-impl Seen {
+impl PacketsRead {
     /// Bytes of memory per packet: while it is read, and as part of a [`Replay`].
     const PACKET: u64 = (size_of::<(Stamp, u32)>() + size_of::<(Duration, u32)>()) as u64;
 

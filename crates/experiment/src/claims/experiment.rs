@@ -14,7 +14,7 @@ use super::expression::{Expression, Observation};
 use super::file::{Claims, OnPackets, Runs};
 use super::folder::Folder;
 use super::observation::{Curve, Names, curve, observe};
-use super::results::{Live, Points, Seen};
+use super::results::{Live, Observations, Points};
 use crate::{Error, Runner, run_tasks};
 
 /// Run that is needed, with its scenario.
@@ -34,7 +34,7 @@ pub(crate) struct Experiment<'a> {
     wanted: BTreeSet<Observation>,
     drawn: BTreeSet<(Observation, Curve)>,
     /// Results of the simulation.
-    pub(crate) seen: Seen,
+    pub(crate) seen: Observations,
     /// Results on real packets, if requested.
     pub(crate) live: Option<Live>,
     /// Simulated time and packet-hops of all runs.
@@ -67,7 +67,7 @@ impl<'a> Experiment<'a> {
             defined: Definitions::new(),
             wanted: BTreeSet::new(),
             drawn: BTreeSet::new(),
-            seen: Seen::default(),
+            seen: Observations::default(),
             live: None,
             cost: Cost::default(),
         };
@@ -205,9 +205,9 @@ impl<'a> Experiment<'a> {
     }
 
     /// Simulates a run, unless the experiment is stopped. Returns its observations and the simulated time.
-    fn observe(&self, needed: &Needed, seed: u64) -> Result<(Seen, Duration), Error> {
+    fn observe(&self, needed: &Needed, seed: u64) -> Result<(Observations, Duration), Error> {
         if self.runner.is_stopped() {
-            return Ok((Seen::default(), Duration::ZERO));
+            return Ok((Observations::default(), Duration::ZERO));
         }
         let run = self.runner.run(&needed.scenario, seed.wrapping_add(needed.offset))?;
         let value = |wanted: &Observation| observe(wanted, &run.recording, &run.summary);
@@ -222,10 +222,10 @@ impl<'a> Experiment<'a> {
         value: &dyn Fn(&Observation) -> Vec<f64>,
         drawn: &dyn Fn(&Observation, Curve) -> Points,
         packet_hops: u64,
-    ) -> Seen {
+    ) -> Observations {
         let values = self.wanted.iter().filter(|wanted| wanted.run == run);
         let curves = self.drawn.iter().filter(|(wanted, _)| wanted.run == run);
-        Seen {
+        Observations {
             values: values.map(|wanted| (wanted.clone(), value(wanted))).collect(),
             curves: curves.map(|(wanted, kind)| ((wanted.clone(), *kind), drawn(wanted, *kind))).collect(),
             packet_hops,

@@ -6,7 +6,7 @@ use super::experiment::Experiment;
 use super::expression::{Expression, observations};
 use super::file::{Axis, Column, Figure, Kind, Origin, Series, Table};
 use super::observation::Curve;
-use super::results::Seen;
+use super::results::Observations;
 use crate::matrix::{Variables, combinations, fill};
 
 /// Parses a formula after filling in its variables.
@@ -59,7 +59,7 @@ impl Series {
 
     /// Draws the series from the observations `seen`. With `is_live` (real packets), values without their
     /// observations are left out.
-    fn draw(&self, seen: &Seen, is_live: bool) -> Result<Vec<FigureSeries>, String> {
+    fn draw(&self, seen: &Observations, is_live: bool) -> Result<Vec<FigureSeries>, String> {
         let draw = |variables: &Variables| {
             let points: Vec<(f64, f64)> = match self.source() {
                 Source::Points => self.points.iter().map(|[x, y]| (*x, *y)).collect(),
@@ -95,7 +95,7 @@ impl Series {
 }
 
 /// True if all observations of a formula were made.
-fn is_whole(formula: &Expression, seen: &Seen) -> bool {
+fn is_whole(formula: &Expression, seen: &Observations) -> bool {
     let mut whole = true;
     formula.each_observation(&mut |observation| whole &= seen.values.contains_key(observation));
     whole

@@ -19,7 +19,7 @@ use lockgate_scenario::{Scale, Scenario, Transport};
 use super::experiment::Experiment;
 use super::expression::{Clause, Observation};
 use super::observation::{Curve, curve, observe};
-use super::results::{Live, Seen};
+use super::results::{Live, Observations};
 use crate::Error;
 
 /// Options of live runs.
@@ -283,7 +283,7 @@ fn plan(
 
 /// Result of one run.
 struct Made {
-    seen: Seen,
+    seen: Observations,
     outside: Vec<String>,
     real_s: f64,
 }

@@ -12,13 +12,13 @@ pub(crate) type Points = Vec<(f64, f64)>;
 
 /// Observations of runs.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Observations {
     pub(crate) values: Values,
     pub(crate) curves: BTreeMap<(Observation, Curve), Points>,
     pub(crate) packet_hops: u64,
 }
 
-impl Seen {
+impl Observations {
     /// Adds the observations of other runs.
     pub(crate) fn add(&mut self, other: Self) {
         self.values.extend(other.values);
@@ -30,7 +30,7 @@ impl Seen {
 /// Results of live runs.
 #[derive(Debug, Default)]
 pub struct Live {
-    pub(crate) seen: Seen,
+    pub(crate) seen: Observations,
     /// Runs that are not made, with the reasons.
     pub not: BTreeMap<String, String>,
     /// Runs outside the fidelity limits, with the limits they exceed.

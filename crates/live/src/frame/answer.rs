@@ -12,7 +12,7 @@ use etherparse::{
 };
 
 use super::timestamp::Wrong;
-use super::{ETHERNET_HEADER, Ip, Mac, Seen};
+use super::{ETHERNET_HEADER, Ip, Mac, ParsedFrame};
 
 /// Hop limit of packets that a router originates.
 const HOP_LIMIT: u8 = 64;
@@ -106,7 +106,7 @@ pub fn echo(request: &[u8], ip: &Ip) -> Option<Vec<u8>> {
 /// section 4.3.2.7, RFC 4443 section 2.4 (e)): about ICMP errors, multicasts, unspecified sources and later
 /// fragments.
 pub fn error(frame: &[u8], from: IpAddr, why: Why) -> Option<Vec<u8>> {
-    let Seen::Ip(ip) = Seen::in_frame(frame) else { return None };
+    let ParsedFrame::Ip(ip) = ParsedFrame::in_frame(frame) else { return None };
     let sliced = SlicedPacket::from_ethernet(frame).ok()?;
     let silent = is_error(&sliced) || is_later_fragment(&sliced) || is_many(ip.fields.destination);
     if silent || is_many(ip.fields.source) || ip.fields.source.is_unspecified() {

@@ -41,7 +41,9 @@ fn optioned(options: &[u8]) -> Vec<u8> {
 
 /// Returns the time stamp option of a frame.
 fn timestamp(frame: &[u8]) -> Timestamp {
-    let Seen::Ip(Ip { timestamp: Some(option), .. }) = Seen::in_frame(frame) else { panic!("no option") };
+    let ParsedFrame::Ip(Ip { timestamp: Some(option), .. }) = ParsedFrame::in_frame(frame) else {
+        panic!("no option")
+    };
     option
 }
 
@@ -57,13 +59,13 @@ fn header_sum(frame: &[u8]) -> u16 {
 #[test]
 fn a_frame_is_read() {
     let frame = udp4(7, b"payload");
-    let Seen::Ip(ip) = Seen::in_frame(&frame) else { panic!("no IP") };
+    let ParsedFrame::Ip(ip) = ParsedFrame::in_frame(&frame) else { panic!("no IP") };
     assert_eq!((ip.fields.source_port, ip.fields.destination_port, ip.fields.protocol), (1000, 2000, 17));
     assert_eq!((ip.hop_limit, &frame[ip.payload..], ip.payload_length), (7, b"payload".as_slice(), 7));
-    let Seen::Ip(ip) = Seen::in_frame(&udp6(3)) else { panic!("no IP") };
+    let ParsedFrame::Ip(ip) = ParsedFrame::in_frame(&udp6(3)) else { panic!("no IP") };
     assert_eq!((ip.hop_limit, ip.fields.destination.to_string().as_str()), (3, "fd00::2"));
-    assert_eq!(Seen::in_frame(&frame[..20]), Seen::Other);
-    assert_eq!(Seen::in_frame(&[]), Seen::Other);
+    assert_eq!(ParsedFrame::in_frame(&frame[..20]), ParsedFrame::Other);
+    assert_eq!(ParsedFrame::in_frame(&[]), ParsedFrame::Other);
 }
 
 #[test]
@@ -77,12 +79,12 @@ fn hops_and_marks_keep_the_checksum_right() {
         assert_eq!(header_sum(&frame), 0, "ttl {ttl}");
         set_traffic_class(&mut frame, ttl);
         assert_eq!(header_sum(&frame), 0, "class {ttl}");
-        let Seen::Ip(ip) = Seen::in_frame(&frame) else { panic!("no IP") };
+        let ParsedFrame::Ip(ip) = ParsedFrame::in_frame(&frame) else { panic!("no IP") };
         assert_eq!(ip.traffic_class, ttl);
         let mut frame = udp6(ttl);
         assert_eq!(take_hop(&mut frame), ttl > 1);
         set_traffic_class(&mut frame, ttl);
-        let Seen::Ip(ip) = Seen::in_frame(&frame) else { panic!("no IP") };
+        let ParsedFrame::Ip(ip) = ParsedFrame::in_frame(&frame) else { panic!("no IP") };
         assert_eq!((ip.traffic_class, ip.fields.flow_label), (ttl, 0));
     }
 }
@@ -94,13 +96,13 @@ fn questions_are_answered() {
     request.extend([8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
     request.extend(A);
     request.extend([10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 9]);
-    assert_eq!(Seen::in_frame(&request), Seen::WhoHas { target: IpAddr::from([10, 0, 0, 9]) });
+    assert_eq!(ParsedFrame::in_frame(&request), ParsedFrame::WhoHas { target: IpAddr::from([10, 0, 0, 9]) });
     let reply = has(&request, B).expect("an answer");
     assert_eq!(&reply[..14], [A.as_slice(), &B, &[8, 6]].concat());
     // Operation 2, sender: B has 10.0.0.9, to A at 10.0.0.1.
     let expected = [&[0, 2][..], &B, &[10, 0, 0, 9], &A, &[10, 0, 0, 1]].concat();
     assert_eq!(&reply[20..42], expected);
-    assert_eq!(Seen::in_frame(&reply), Seen::Other, "an answer is no question");
+    assert_eq!(ParsedFrame::in_frame(&reply), ParsedFrame::Other, "an answer is no question");
 }
 
 #[test]
@@ -114,7 +116,7 @@ fn neighbours_are_found() {
     let builder =
         PacketBuilder::ethernet2(A, [0x33, 0x33, 0xff, 0, 0, 2]).ipv6(from.octets(), to.octets(), 255);
     builder.icmpv6_raw(135, 0, [0; 4]).write(&mut request, &payload).expect("fits");
-    assert_eq!(Seen::in_frame(&request), Seen::WhoHas { target: IpAddr::V6(target) });
+    assert_eq!(ParsedFrame::in_frame(&request), ParsedFrame::WhoHas { target: IpAddr::V6(target) });
     let reply = has(&request, B).expect("an answer");
     // Advertisement (136), router + solicited + override, the target, its address as an option.
     assert_eq!((reply[54], reply[58]), (136, 0b1110_0000));
@@ -127,7 +129,7 @@ fn errors_quote_the_packet_and_are_not_about_errors() {
     let from = IpAddr::from([10, 0, 0, 254]);
     let frame = udp4(1, &[7; 1000]);
     let report = error(&frame, from, Why::Hops).expect("an error");
-    let Seen::Ip(ip) = Seen::in_frame(&report) else { panic!("no IP") };
+    let ParsedFrame::Ip(ip) = ParsedFrame::in_frame(&report) else { panic!("no IP") };
     assert_eq!((ip.fields.source, ip.fields.destination), (from, IpAddr::from([10, 0, 0, 1])));
     assert_eq!((report[34], report[35]), (11, 0), "time exceeded in transit");
     assert_eq!(report[42..], frame[14..14 + QUOTED]);
@@ -147,7 +149,7 @@ fn echo_comes_back() {
     let mut request = Vec::new();
     let builder = PacketBuilder::ethernet2(A, B).ipv4([10, 0, 0, 1], [10, 0, 0, 254], 9);
     builder.icmpv4_echo_request(5, 6).write(&mut request, b"abcdef").expect("fits");
-    let Seen::Ip(ip) = Seen::in_frame(&request) else { panic!("no IP") };
+    let ParsedFrame::Ip(ip) = ParsedFrame::in_frame(&request) else { panic!("no IP") };
     let reply = echo(&request, &ip).expect("a reply");
     assert_eq!(&reply[34..36], &[0, 0]);
     assert_eq!(&reply[38..], &request[38..], "identifier, sequence and data");
@@ -155,7 +157,7 @@ fn echo_comes_back() {
     assert_eq!(echo(&udp4(3, b""), &ip), None);
     let stamps = [68, 8, 9, 0x10, 1, 2, 3, 4];
     let request = optioned(&[&stamps[..], &[0; 4]].concat());
-    let Seen::Ip(ip) = Seen::in_frame(&request) else { panic!("no IP") };
+    let ParsedFrame::Ip(ip) = ParsedFrame::in_frame(&request) else { panic!("no IP") };
     let reply = echo(&request, &ip).expect("a reply");
     assert_eq!(
         (reply[14], &reply[34..42], header_sum(&reply)),
@@ -225,7 +227,7 @@ fn what_is_carried_is_read_and_rewritten() {
     assert_eq!(frame[34..50], [68, 16, 5, 5, 10, 0, 0, 1, 0, 0, 0, 8, 0, 0, 3, 231], "8 s and 999 us");
     assert_eq!(header_sum(&frame), 0);
     for none in [&[0, 68, 4, 5][..], &[7, 1, 68, 4], &[7, 9, 68, 4], &[1, 1, 1, 68]] {
-        let Seen::Ip(ip) = Seen::in_frame(&optioned(none)) else { panic!("no IP") };
+        let ParsedFrame::Ip(ip) = ParsedFrame::in_frame(&optioned(none)) else { panic!("no IP") };
         assert_eq!(ip.timestamp, None, "{none:?}");
     }
 }
@@ -240,8 +242,8 @@ fn damage_is_survived() {
                 let mut frame = whole.clone();
                 frame[at] ^= (1 << (cut % 8)) as u8;
                 frame.truncate(whole.len() - cut / 8);
-                let seen = Seen::in_frame(&frame);
-                if let Seen::Ip(ip) = &seen {
+                let seen = ParsedFrame::in_frame(&frame);
+                if let ParsedFrame::Ip(ip) = &seen {
                     assert!(ip.payload <= frame.len() && ip.payload + ip.payload_length <= frame.len());
                     let _ = echo(&frame, ip);
                     if let Some(option) = ip.timestamp {

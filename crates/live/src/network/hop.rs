@@ -8,7 +8,7 @@ use lockgate_measure::recording::Loss;
 use super::{Entered, Leaving, MOST_ANSWERS, Network};
 use crate::frame::answer::{Why, echo, error};
 use crate::frame::timestamp::{Timestamp, Wrong};
-use crate::frame::{Seen, set_traffic_class, take_hop};
+use crate::frame::{ParsedFrame, set_traffic_class, take_hop};
 use crate::frames::FrameMetadata;
 
 /// Default gateway of every host.
@@ -102,7 +102,7 @@ impl Network<'_> {
 
     /// Answers a packet for a router without a host: echo replies, otherwise an ICMP error.
     fn answer(&mut self, node: usize, frame: &[u8]) {
-        let Seen::Ip(ip) = Seen::in_frame(frame) else { return };
+        let ParsedFrame::Ip(ip) = ParsedFrame::in_frame(frame) else { return };
         if let Some(reply) = echo(frame, &ip) {
             return self.emit(node, &reply);
         }
@@ -137,7 +137,7 @@ impl Network<'_> {
 
     /// Enters a packet that a router originated.
     fn emit(&mut self, node: usize, frame: &[u8]) {
-        let Seen::Ip(ip) = Seen::in_frame(frame) else { return };
+        let ParsedFrame::Ip(ip) = ParsedFrame::in_frame(frame) else { return };
         let Some(to) = self.by_address.get(&ip.fields.destination).copied() else { return };
         let metadata = FrameMetadata {
             fields: ip.fields,

@@ -9,7 +9,7 @@ use lockgate_dataplane::error::InterfaceError;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_live::driver::Wire;
-use lockgate_live::frame::{ETHERNET_HEADER, Seen};
+use lockgate_live::frame::{ETHERNET_HEADER, ParsedFrame};
 use lockgate_live::machine::{Machine, Renewal, Report};
 use lockgate_live::traffic::stamp::Stamp;
 use lockgate_network::{Source, build_sources};
@@ -205,7 +205,7 @@ impl Dataplane for Simulated<'_> {
                 frame.len() >= ETHERNET_HEADER && frame[..6] == [2, 0, 0, 0, 0, 1],
                 "addressed to the host"
             );
-            let Seen::Ip(ip) = Seen::in_frame(frame) else { continue };
+            let ParsedFrame::Ip(ip) = ParsedFrame::in_frame(frame) else { continue };
             let Some(stamp) = Stamp::read(&frame[ip.payload..]) else { continue };
             self.delivered += 1;
             let payload = &frame[ip.payload..];

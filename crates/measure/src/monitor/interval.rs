@@ -8,10 +8,10 @@ use core::ops::Range;
 
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Counters, Tally};
-use lockgate_engine::port::{Handed, Port};
+use lockgate_engine::port::{Port, RingInput};
 
 use super::{PortSample, QueueSample, QueueTotal, per_second, quantiles};
-use crate::recording::{PortRecord, Seen};
+use crate::recording::{PortRecord, QueueFigures};
 
 /// Position of a pass over the queues of all ports, which may be interrupted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,7 +64,7 @@ pub(super) struct PortState {
     places: Vec<PlaceState>,
     parents: Vec<Option<u32>>,
     /// Packets passed to the ring by each queue, everything below it included; empty without a ring.
-    handed: Vec<Handed>,
+    handed: Vec<RingInput>,
 }
 
 /// State of a queue at the end of the last interval, and sums over the observations since.
@@ -75,7 +75,7 @@ struct PlaceState {
     peak: Tally,
     packets: u128,
     bytes: u128,
-    handed: Handed,
+    handed: RingInput,
 }
 
 impl PortState {
@@ -118,7 +118,7 @@ impl PortState {
         left: &mut usize,
         shown: &mut PortSample,
         (port, record): (&mut Port, &mut PortRecord),
-        seen: &mut Vec<Seen>,
+        seen: &mut Vec<QueueFigures>,
         (interval, observations): (f64, u64),
     ) -> bool {
         if pass.step == Step::Begin {
@@ -127,11 +127,11 @@ impl PortState {
         }
         if pass.step == Step::Clear {
             let count = seen.len();
-            seen[pass.take(left, count)].iter_mut().for_each(Seen::clear);
+            seen[pass.take(left, count)].iter_mut().for_each(QueueFigures::clear);
             if pass.next < count {
                 return false;
             }
-            seen.resize_with(count.max(record.places().len()), Seen::default);
+            seen.resize_with(count.max(record.places().len()), QueueFigures::default);
             pass.begin(Step::Add);
         }
         if pass.step == Step::Add {
@@ -165,7 +165,7 @@ impl PortState {
         left: &mut usize,
         shown: &mut PortSample,
         port: &mut Port,
-        seen: &mut [Seen],
+        seen: &mut [QueueFigures],
         (interval, observations): (f64, u64),
     ) -> bool {
         let (places, parents, queues) = (&mut self.places, &self.parents, &mut shown.queues);
@@ -202,7 +202,7 @@ impl PortState {
         if !port.has_ring() {
             return;
         }
-        self.handed.resize(self.parents.len(), Handed::default());
+        self.handed.resize(self.parents.len(), RingInput::default());
         for place in 0..self.parents.len() {
             let own = port.handed(place as u32);
             let mut at = Some(place).filter(|_| own.packets > 0);
@@ -222,7 +222,7 @@ impl PlaceState {
         &mut self,
         shown: &mut QueueSample,
         counters: Counters,
-        seen: &mut Seen,
+        seen: &mut QueueFigures,
         interval: f64,
         observations: u64,
     ) {
@@ -268,7 +268,7 @@ impl PlaceState {
         };
     }
 
-    fn close_handed(&mut self, shown: &mut QueueSample, handed: Handed) {
+    fn close_handed(&mut self, shown: &mut QueueSample, handed: RingInput) {
         let then = core::mem::replace(&mut self.handed, handed);
         let packets = handed.packets - then.packets;
         let waited = (handed.waited_ps - then.waited_ps) as f64 / 1e12;

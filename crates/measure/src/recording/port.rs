@@ -2,13 +2,13 @@
 
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Counters, Node, Tally};
-use lockgate_engine::port::{Handed, Port, Requests, Retired};
+use lockgate_engine::port::{Port, Requests, Retired, RingInput};
 use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
 use super::Detail;
 use super::sojourns::Sojourns;
-use super::watch::{Seen, Watch};
+use super::watch::{QueueFigures, Watch};
 use crate::histogram::Histogram;
 use crate::series::PlaceSeries;
 
@@ -87,9 +87,9 @@ pub struct PlaceRecord {
     /// Counters at the last sample not later than the end of the warm-up.
     pub before: Counters,
     /// Packets passed to the device ring, at the last sample.
-    pub handed: Handed,
+    pub handed: RingInput,
     /// Packets passed to the device ring, at the last sample not later than the end of the warm-up.
-    pub handed_before: Handed,
+    pub handed_before: RingInput,
     /// Largest backlog during the window.
     pub peak: Tally,
     /// True if it has no series, as a member of a group.
@@ -203,7 +203,7 @@ impl PortRecord {
     /// Adds the figures of the queues with indices in `range` to their entries in `all`, and to those of the queues
     /// above them; their next interval begins. Returns the number of queues that have such figures: none while no
     /// observer is attached.
-    pub fn add_seen(&mut self, all: &mut [Seen], range: &core::ops::Range<usize>) -> usize {
+    pub fn add_seen(&mut self, all: &mut [QueueFigures], range: &core::ops::Range<usize>) -> usize {
         let Self { watch: Some(watch), places, .. } = self else { return 0 };
         let count = watch.places.len();
         let range = range.start.min(count)..range.end.min(count);
@@ -354,8 +354,8 @@ impl PortRecord {
                     parent: place.parent,
                     counters: Counters::default(),
                     before: Counters::default(),
-                    handed: Handed::default(),
-                    handed_before: Handed::default(),
+                    handed: RingInput::default(),
+                    handed_before: RingInput::default(),
                     peak: Tally::default(),
                     is_brief,
                     series: if is_brief { PlaceSeries::default() } else { PlaceSeries::after(rows) },
@@ -499,7 +499,7 @@ fn larger(one: Tally, other: Tally) -> Tally {
 
 impl PlaceRecord {
     /// Samples the counters of packets passed to the device ring.
-    fn hand(&mut self, handed: Handed, now: Instant, warmup: Instant) {
+    fn hand(&mut self, handed: RingInput, now: Instant, warmup: Instant) {
         let packets = handed.packets - self.handed.packets;
         let waited = handed.waited_ps - self.handed.waited_ps;
         let mean = waited.checked_div(u128::from(packets)).and_then(|mean| u64::try_from(mean).ok());

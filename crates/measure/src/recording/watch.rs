@@ -79,7 +79,7 @@ impl Watch {
 /// Figures of one queue of a port, everything below it included, from
 /// [`add_seen`](super::PortRecord::add_seen).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct QueueFigures {
     /// Sojourn times of the packets sent in the interval, in ps.
     pub sojourn: Coarse,
     /// Packets dropped since the start, by reason.
@@ -90,7 +90,7 @@ pub struct Seen {
     pub sojourns: (u64, u128),
 }
 
-impl Seen {
+impl QueueFigures {
     /// Removes all values but keeps the memory.
     pub fn clear(&mut self) {
         self.sojourn.clear();

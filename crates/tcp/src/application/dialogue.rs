@@ -27,7 +27,7 @@ pub enum Order {
 
 /// Event at the other connection's end at the same host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening {
+pub enum DialogueEvent {
     /// The connection is established.
     Connected,
     /// All of the peer's data have arrived.
@@ -43,7 +43,7 @@ enum Step {
     /// Gives an order.
     Do(Order),
     /// Waits for an event.
-    Wait(Happening),
+    Wait(DialogueEvent),
 }
 
 use Step::{Do, Hear, Say, Wait};
@@ -142,7 +142,7 @@ impl Dialogue {
     }
 
     /// Handles an event of the other connection.
-    pub(super) fn on_happening(&mut self, outlet: &mut impl Outlet, what: Happening, now: Instant) {
+    pub(super) fn on_happening(&mut self, outlet: &mut impl Outlet, what: DialogueEvent, now: Instant) {
         self.happened[what as usize] = true;
         self.go_on(outlet, now);
     }
@@ -159,19 +159,19 @@ fn script(ftp: Ftp, is_client: bool) -> Vec<Step> {
     let server = |words| if is_client { Hear(words) } else { Say(words) };
     steps.extend([server(READY), client(USER), server(PASSWORD_WANTED), client(PASSWORD), server(LOGGED_IN)]);
     steps.extend([client(TYPE), server(TYPE_SET)]);
-    let opens = [Do(Order::Connect), Wait(Happening::Connected)];
+    let opens = [Do(Order::Connect), Wait(DialogueEvent::Connected)];
     if ftp.get {
         steps.extend([client(PORT), server(PORT_SET), client(FETCH)]);
         steps.extend(opens.into_iter().filter(|_| !is_client));
         steps.push(server(OPENED));
         steps.extend([Do(Order::Send)].into_iter().filter(|_| !is_client));
         steps.push(server(TRANSFERRED));
-        steps.extend([Wait(Happening::Delivered)].into_iter().filter(|_| is_client));
+        steps.extend([Wait(DialogueEvent::Delivered)].into_iter().filter(|_| is_client));
     } else {
         steps.extend([client(PASSIVE), server(ENTERING_PASSIVE)]);
         steps.extend(opens.into_iter().filter(|_| is_client));
         steps.extend([client(STORE), server(OPENED)]);
-        steps.push(if is_client { Do(Order::Send) } else { Wait(Happening::Delivered) });
+        steps.push(if is_client { Do(Order::Send) } else { Wait(DialogueEvent::Delivered) });
         steps.push(server(TRANSFERRED));
     }
     steps.extend([client(QUIT), server(GOODBYE)]);

@@ -6,7 +6,7 @@ use pcap_parser::pcap::{
 };
 
 use super::link::Link;
-use super::{Captured, ReplayError, Seen};
+use super::{Captured, PacketsRead, ReplayError};
 
 /// Picoseconds in a second, a microsecond and a nanosecond.
 const SECOND: i128 = 1_000_000_000_000;
@@ -17,7 +17,7 @@ const NANOSECOND: i128 = 1_000;
 const LARGEST_SNAPLEN: u32 = 262_144;
 
 /// Reads all packets of a file.
-pub(super) fn read(bytes: &[u8], seen: &mut Seen) -> Result<(), ReplayError> {
+pub(super) fn read(bytes: &[u8], seen: &mut PacketsRead) -> Result<(), ReplayError> {
     let (mut rest, header) = parse_pcap_header(bytes).map_err(|_| ReplayError::NotACapture)?;
     // If bit 26 is set, the upper half of the link type has the length of the frame check sequence, in
     // units of two bytes.

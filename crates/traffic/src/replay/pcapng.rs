@@ -6,7 +6,7 @@ use pcap_parser::pcapng::{
 };
 
 use super::link::Link;
-use super::{Captured, ReplayError, Seen};
+use super::{Captured, PacketsRead, ReplayError};
 
 /// Picoseconds in a second.
 const SECOND: i128 = 1_000_000_000_000;
@@ -85,7 +85,7 @@ impl Interface {
 }
 
 /// Reads all packets of a file.
-pub(super) fn read(bytes: &[u8], seen: &mut Seen) -> Result<(), ReplayError> {
+pub(super) fn read(bytes: &[u8], seen: &mut PacketsRead) -> Result<(), ReplayError> {
     let mut rest = bytes;
     let mut is_big_endian = false;
     let mut interfaces: Vec<Interface> = Vec::new();

@@ -9,7 +9,7 @@ use crate::units::{Bytes, Duration, PICOS_PER_SECOND, Rate};
 const BYTE: u64 = 8 * PICOS_PER_SECOND;
 /// Maximum debt, as the time in picoseconds that pays it at the rate: 60 s, as in Linux. Further debt is
 /// forgiven.
-const PATIENCE: u64 = 60 * PICOS_PER_SECOND;
+const MOST_DEBT: u64 = 60 * PICOS_PER_SECOND;
 
 /// Returns the cost of `bytes` in picobits.
 #[inline(always)]
@@ -52,7 +52,7 @@ impl Bucket {
     #[inline(always)]
     fn floor(&self) -> i128 {
         // Above -2^110.
-        -(u128::from(PATIENCE) * u128::from(self.rate)).cast_signed()
+        -(u128::from(MOST_DEBT) * u128::from(self.rate)).cast_signed()
     }
 
     /// Adds the tokens of `elapsed`.

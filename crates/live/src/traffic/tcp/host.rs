@@ -15,7 +15,7 @@ use lockgate_dataplane::real_time::RealTimeThread;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_network::connection;
 use lockgate_scenario::{Application as Task, Flow, Transport};
-use lockgate_tcp::application::{Application, Happening, Order, Outlet, RequestEvent};
+use lockgate_tcp::application::{Application, DialogueEvent, Order, Outlet, RequestEvent};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -353,11 +353,11 @@ impl<'env> Applications<'env> {
     fn on_connected(&mut self, place: usize, now: Instant) {
         let end = &mut self.ends[place];
         end.application.on_connected(&mut end.queue, now);
-        self.notify_leader(place, Happening::Connected, now);
+        self.notify_leader(place, DialogueEvent::Connected, now);
         self.advance(place, now);
     }
 
-    fn notify_leader(&mut self, place: usize, what: Happening, now: Instant) {
+    fn notify_leader(&mut self, place: usize, what: DialogueEvent, now: Instant) {
         if let Some(Partner::Follows(leader)) = self.ends[place].partner {
             let end = &mut self.ends[leader];
             end.application.on_happening(&mut end.queue, what, now);
@@ -402,7 +402,7 @@ impl<'env> Applications<'env> {
                 self.report(flow, now, ConnectionEventKind::Completed(now.since(connection.start)));
             }
             if ended {
-                self.notify_leader(place, Happening::Delivered, now);
+                self.notify_leader(place, DialogueEvent::Delivered, now);
             }
         }
     }
