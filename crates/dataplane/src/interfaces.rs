@@ -97,22 +97,26 @@ pub struct Interfaces {
     woken_for: Instant,
     thread: Option<RealTimeThread>,
     packet_sockets: Option<PacketSocketReason>,
+    sender_refusal: Option<Refusal>,
     spin: Duration,
     gather: Gather,
 }
 
 /// Opens a socket on each interface; all sockets that receive are of one kind. If that kind is not `AF_XDP`,
-/// the second value is the reason.
+/// the second value is the reason. `sender_refusal` is set if a socket that only sends is of another kind.
 fn open_sockets(
     endpoints: &[Endpoint<'_>],
     longest: usize,
     choice: SocketChoice,
+    sender_refusal: &mut Option<Refusal>,
 ) -> Result<(Vec<FrameSocket>, Option<PacketSocketReason>), Refusal> {
     let receivers = endpoints.iter().map(|endpoint| endpoint.traffic.receivers()).sum();
-    let open_all = |af_xdp: bool| -> Result<Vec<FrameSocket>, Refusal> {
+    let mut open_all = |af_xdp: bool| -> Result<Vec<FrameSocket>, Refusal> {
+        *sender_refusal = None;
         let open = |endpoint: &Endpoint<'_>| match endpoint.traffic {
             Traffic::Sent => {
-                open_sender(endpoint.location(), longest, if af_xdp { choice } else { SocketChoice::Packet })
+                let choice = if af_xdp { choice } else { SocketChoice::Packet };
+                open_sender(endpoint.location(), longest, choice, sender_refusal)
             }
             Traffic::SentBy(redirection) => FrameSocket::sender_of(redirection),
             Traffic::Redirected(redirection) => FrameSocket::receiver_of(redirection),
@@ -134,12 +138,20 @@ fn open_sockets(
 
 /// Opens a socket that only sends. One of a far namespace is a packet socket, because a namespace has a fixed
 /// number of sockets.
-fn open_sender(location: Location<'_>, longest: usize, choice: SocketChoice) -> Result<FrameSocket, Refusal> {
+fn open_sender(
+    location: Location<'_>,
+    longest: usize,
+    choice: SocketChoice,
+    refusal: &mut Option<Refusal>,
+) -> Result<FrameSocket, Refusal> {
     if choice == SocketChoice::Packet || location.namespace.is_some() {
         return FrameSocket::open_packet_sender(location);
     }
     match FrameSocket::open_af_xdp_sender(location, longest) {
-        Err(_) if choice == SocketChoice::AfXdpOrPacket => FrameSocket::open_packet_sender(location),
+        Err(why) if choice == SocketChoice::AfXdpOrPacket => {
+            *refusal = Some(why);
+            FrameSocket::open_packet_sender(location)
+        }
         opened => opened,
     }
 }
@@ -172,7 +184,9 @@ impl Interfaces {
             traffic: Traffic::Both,
         });
         let all: Vec<Endpoint<'_>> = near.chain(endpoints.iter().copied()).collect();
-        let (mut sockets, packet_sockets) = open_sockets(&all, options.longest, options.sockets)?;
+        let mut sender_refusal = None;
+        let (mut sockets, packet_sockets) =
+            open_sockets(&all, options.longest, options.sockets, &mut sender_refusal)?;
         let length = options.longest.min(WARM_UP_BYTES);
         let warm_up = options.warm_up.map(|pair| WarmUp::new(sockets.remove(0), pair.far, length));
         Ok(Self {
@@ -186,6 +200,7 @@ impl Interfaces {
             woken_for: Instant::ZERO,
             thread: None,
             packet_sockets,
+            sender_refusal,
             spin: options.spin,
             gather: Gather::new(options.gather),
         })
@@ -194,6 +209,12 @@ impl Interfaces {
     /// Returns the reason why packet sockets are used; `None` if `AF_XDP` is.
     pub fn packet_socket_reason(&self) -> Option<&PacketSocketReason> {
         self.packet_sockets.as_ref()
+    }
+
+    /// Returns the reason why an endpoint that only sends uses a packet socket, if the kernel refused it `AF_XDP`
+    /// alone.
+    pub fn sender_refusal(&self) -> Option<&Refusal> {
+        self.sender_refusal.as_ref()
     }
 
     /// Gives the calling thread, which must be the one that calls [`wait`](Dataplane::wait), low wake-up

@@ -74,6 +74,7 @@ pub struct Router {
     watchdog: Option<JoinHandle<Option<String>>>,
     flags: Flags,
     packet_sockets: Option<String>,
+    packet_senders: Option<String>,
 }
 
 /// Thread of some ports.
@@ -115,6 +116,7 @@ impl Router {
             groups.iter().map(|group| opening.open(group, &mut records)).collect();
         let opened = opened?;
         let packet_sockets = opened.iter().find_map(|(it, _)| it.packet_socket_reason().map(reason));
+        let packet_senders = opened.iter().find_map(|(it, _)| it.sender_refusal().map(ToString::to_string));
         // Dropped on an error below, which ends the threads started so far.
         let mut router = Self {
             policy,
@@ -123,6 +125,7 @@ impl Router {
             watchdog: None,
             flags: Flags::default(),
             packet_sockets,
+            packet_senders,
         };
         for (group, (interfaces, ports)) in groups.iter().zip(opened) {
             let (order, receiving) = orders();
@@ -152,6 +155,11 @@ impl Router {
     /// Returns the reason why packet sockets are used; `None` if `AF_XDP` is.
     pub fn packet_sockets(&self) -> Option<&str> {
         self.packet_sockets.as_deref()
+    }
+
+    /// Returns the reason why frames leave by packet sockets although they come by `AF_XDP`; `None` if they do not.
+    pub fn packet_senders(&self) -> Option<&str> {
+        self.packet_senders.as_deref()
     }
 
     /// Returns a flag that is set when the router cannot go on: [`stop`](Self::stop) says why.

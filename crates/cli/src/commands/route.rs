@@ -62,6 +62,9 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
         Some(why) => tell!("frames come by packet sockets: {why}"),
         None => tell!("frames come by AF_XDP"),
     }
+    if let Some(why) = router.packet_senders() {
+        tell!("frames leave by packet sockets: {why}");
+    }
     let failed = router.failed();
     let shown = view::start(&boot.policy, arguments, every, router.observer())?;
     let log = Box::new(|line: &str| tell!("{line}"));

@@ -105,6 +105,22 @@ fn a_sender_refuses_what_the_interface_does_not_carry() {
 }
 
 #[test]
+fn a_sender_whose_queue_is_in_use_is_a_packet_socket_and_says_why() {
+    let Some(namespace) = pairs() else { return };
+    if !has_af_xdp(&namespace) {
+        return;
+    }
+    let owner = open(&namespace, &["a0"], SocketChoice::AfXdp, None);
+    let sender = open_endpoints(&namespace, &[own("a0", Traffic::Sent)], SocketChoice::AfXdpOrPacket);
+    assert!(matches!(sender.sockets[0], FrameSocket::PacketSender(_)));
+    let why = sender.sender_refusal().expect("refused").to_string();
+    assert!(why.contains("queue 0 of `a0`"), "{why}");
+    drop((owner, sender));
+    let sender = open_endpoints(&namespace, &[own("a0", Traffic::Sent)], SocketChoice::AfXdpOrPacket);
+    assert!(sender.sender_refusal().is_none());
+}
+
+#[test]
 fn halves_of_a_socket_belong_to_two_threads() {
     // Many more frames than a socket has slots.
     const WINDOWS: usize = 500;
