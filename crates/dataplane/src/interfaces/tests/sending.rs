@@ -99,8 +99,21 @@ fn a_sender_refuses_what_the_interface_does_not_carry() {
         // Without a carrier each frame stays with its owner, or is counted.
         set_up("a1", false);
         let unsent = sender.transmit(0, &short.iter().map(Vec::as_slice).collect::<Vec<_>>()).expect("there");
-        assert_eq!(sender.lost(), unsent.taken as u64, "{choice:?}");
+        let lost = sender.lost();
+        assert_eq!(lost, unsent.taken as u64, "{choice:?}");
+        for _ in 0..3 {
+            let sent = sender.transmit(0, &[&short[0], &short[1]]).expect("there");
+            assert_eq!(sent, Sent { taken: 0, stopped: Some(Stopped::Busy) }, "{choice:?}: known, and kept");
+        }
         set_up("a1", true);
+        let mut rest: Vec<&[u8]> = short.iter().map(Vec::as_slice).collect();
+        while !rest.is_empty() {
+            let taken = sender.transmit(0, &rest).expect("there").taken;
+            rest.drain(..taken);
+        }
+        let expected: Vec<_> = short.iter().map(|frame| (0, frame.clone())).collect();
+        assert_eq!(receive_all(&mut receiver, &mut slab, 5), expected, "{choice:?}");
+        assert_eq!(sender.lost(), lost, "{choice:?}");
     }
 }
 

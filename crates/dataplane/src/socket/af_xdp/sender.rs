@@ -32,6 +32,9 @@ pub(crate) struct Sender {
     done: u64,
     /// Frames that the interface dropped.
     dropped: u64,
+    /// True if the interface dropped a frame of the last ones: frames are then sent one by one, so that the next
+    /// one that it drops is known, and stays with its owner.
+    is_cautious: bool,
     /// Last field: the fields above point into its memory.
     queue: Arc<Queue>,
 }
@@ -55,15 +58,27 @@ enum Kick {
 impl Sender {
     pub(super) fn new(queue: Arc<Queue>, sent: TxRing, completed: CompletionRing) -> Self {
         let (free, laid) = (Vec::with_capacity(BATCH), HeapSlab::with_capacity(BATCH));
-        Self { free, laid, sent, completed, has_unsent: false, put: 0, done: 0, dropped: 0, queue }
+        Self {
+            free,
+            laid,
+            sent,
+            completed,
+            has_unsent: false,
+            put: 0,
+            done: 0,
+            dropped: 0,
+            is_cautious: false,
+            queue,
+        }
     }
 
     /// Sends frames in order, until no slot is free. Frames that the kernel has not sent by then stay in the
-    /// ring, and count as taken; [`flush`](Self::flush) sends them.
+    /// ring, and count as taken; [`flush`](Self::flush) sends them. Of the frames of a call, the interface may
+    /// drop those that it took first ([`lost`](Self::lost)); where it drops a frame sent alone, that is not taken.
     pub(crate) fn send(&mut self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
         let mut taken = 0;
         let mut before = if self.has_unsent { self.kick()? } else { Kick::Done };
-        for batch in frames.chunks(BATCH) {
+        while taken < frames.len() {
             let stopped = match before {
                 Kick::Done => None,
                 Kick::Later => Some(Stopped::Busy),
@@ -72,9 +87,17 @@ impl Sender {
             if stopped.is_some() {
                 return Ok(Sent { taken, stopped });
             }
-            let put = self.put(batch);
-            taken += put;
+            // The first one shows whether the interface takes frames.
+            let most = if taken == 0 || self.is_cautious { 1 } else { BATCH };
+            let batch = &frames[taken..frames.len().min(taken + most)];
+            let (put, dropped) = (self.put(batch), self.dropped);
             before = self.kick()?;
+            self.is_cautious = self.dropped > dropped;
+            if self.is_cautious && put == 1 {
+                self.dropped = dropped;
+                return Ok(Sent { taken, stopped: Some(Stopped::Busy) });
+            }
+            taken += put;
             if put < batch.len() {
                 return Ok(Sent { taken, stopped: Some(Stopped::Busy) });
             }
