@@ -202,6 +202,8 @@ fn changes_of_policy_lose_nothing() {
         let ended = stream.end();
         signal(&router, "-TERM");
         router.wait().expect("ended");
-        ended.expect_all(0, &format!("{variant:?}"));
+        // A veth has a backlog for each processor: where the thread that sends moves while its former processor is
+        // busy, a frame overtakes those that wait there. Seen once in some thirty runs on loaded machines.
+        ended.expect_all(2, &format!("{variant:?}"));
     }
 }

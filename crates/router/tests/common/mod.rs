@@ -44,9 +44,6 @@ impl Network {
         }
         let made = || -> Result<Self, Refusal> {
             let network = Self { hosts: [Namespace::new()?, Namespace::new()?], router: Namespace::new()? };
-            for namespace in network.hosts.iter().chain([&network.router]) {
-                namespace.inside(deliver_by_one_processor)?;
-            }
             for side in 0..2 {
                 network.router.inside(|| {
                     let end = |name, last, namespace| VethEnd {
@@ -115,13 +112,6 @@ impl Network {
     pub(crate) fn links(&self) -> Vec<Link> {
         self.router.inside(|| Netlink::open()?.links()).expect("entered").expect("listed")
     }
-}
-
-/// Makes the kernel deliver the frames of interfaces that are made from now on by one processor, if it can.
-/// Otherwise a frame overtakes another where its sender's thread has moved to another processor and the former
-/// one is busy: each has a backlog of its own.
-fn deliver_by_one_processor() {
-    let _ = std::fs::write("/proc/sys/net/core/rps_default_mask", "1");
 }
 
 pub(crate) fn policy_of(text: &str) -> Policy {
