@@ -73,8 +73,8 @@ impl Sender {
     }
 
     /// Sends frames in order, until no slot is free. Frames that the kernel has not sent by then stay in the
-    /// ring, and count as taken; [`flush`](Self::flush) sends them. Of the frames of a call, the interface may
-    /// drop those that it took first ([`lost`](Self::lost)); where it drops a frame sent alone, that is not taken.
+    /// ring, and count as taken; [`flush`](Self::flush) sends them. If the interface drops a frame that was sent
+    /// alone, as the first of each call is, that is not taken; other dropped ones are ([`lost`](Self::lost)).
     pub(crate) fn send(&mut self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
         let mut taken = 0;
         let mut before = if self.has_unsent { self.kick()? } else { Kick::Done };
