@@ -76,8 +76,11 @@ impl Pairs {
             .add_veth_pair(end(&near, 0, None), end(&far, 1, Some(namespace.namespace())))
             .map_err(|refusal| taken(&near, &link.name, refusal))?;
         all.push(Pair { near: near.clone(), far: far.clone() });
-        prepare_end(netlink, &near)?;
-        Ok(prepare_end(&mut namespace.netlink(), &far)?)
+        // The far end first: a veth has a carrier as soon as its peer is up too, and the kernel gives an interface
+        // its queue when it comes up with a carrier. One that gets the carrier later waits for a thread of the kernel;
+        // until then every frame sent to it is dropped and counted nowhere.
+        prepare_end(&mut namespace.netlink(), &far)?;
+        Ok(prepare_end(netlink, &near)?)
     }
 }
 
