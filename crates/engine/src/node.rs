@@ -136,6 +136,23 @@ impl Node {
         self.update_peak(self.backlog.packets(), self.backlog.bytes());
     }
 
+    /// Does [`enqueue`](Self::enqueue) for a FIFO that has room, which drops nothing and needs no context. Returns
+    /// the packet if it is another discipline, or full.
+    #[inline(always)]
+    pub(crate) fn enqueue_in_fifo(&mut self, mut packet: Packet) -> Option<Packet> {
+        let Contents::Fifo(fifo) = &mut self.contents else { return Some(packet) };
+        if self.classifier.is_some() || !fifo.has_room(&packet) {
+            return Some(packet);
+        }
+        packet.position.enter(self.id);
+        let bytes = packet.bytes();
+        fifo.push(packet);
+        self.offered.add(bytes);
+        self.backlog.add(bytes);
+        self.update_peak(self.backlog.packets(), self.backlog.bytes());
+        None
+    }
+
     /// First half of [`enqueue`](Self::enqueue) for an inner class: classifies the packet and adds it to
     /// `offered` and `backlog`. The owner then passes it to one of the children. Returns whether the
     /// backlog is a new peak; then, and if a packet was dropped below,
@@ -207,6 +224,34 @@ impl Node {
             }
             refused => refused,
         }
+    }
+
+    /// Does [`dequeue`](Self::dequeue) for a FIFO, which needs no context. Returns `None` if it is empty, or another
+    /// discipline.
+    #[inline(always)]
+    pub(crate) fn dequeue_from_fifo(&mut self) -> Option<Packet> {
+        let Contents::Fifo(fifo) = &mut self.contents else { return None };
+        if self.held.is_some() {
+            return None;
+        }
+        let packet = fifo.pop()?;
+        self.backlog.remove(packet.bytes());
+        Some(packet)
+    }
+
+    /// Does [`pass`](Self::pass) for a FIFO that has room. Returns whether it did; otherwise nothing has changed.
+    #[inline(always)]
+    pub(crate) fn pass_fifo(&mut self, packet: &mut Packet) -> bool {
+        let Contents::Fifo(fifo) = &self.contents else { return false };
+        if self.classifier.is_some() || !fifo.has_room(packet) {
+            return false;
+        }
+        packet.position.enter(self.id);
+        let bytes = packet.bytes();
+        self.offered.add(bytes);
+        // One packet in, one out: the backlog stays at zero, but its peak was this packet.
+        self.update_peak(1, bytes);
+        true
     }
 
     /// Does [`enqueue`](Self::enqueue), then [`dequeue`](Self::dequeue), for an [empty](Self::is_empty)

@@ -182,6 +182,7 @@ impl Port {
         if !self.plain {
             return self.offer_slow(packet, now, headers);
         }
+        let Some(packet) = self.root.enqueue_in_fifo(packet) else { return };
         let mut cx = Context { now, random: &mut self.random, drops: &mut self.drops, headers };
         self.root.enqueue(packet, &mut cx);
     }
@@ -201,6 +202,9 @@ impl Port {
     pub fn poll(&mut self, now: Instant, headers: &dyn Headers) -> Poll {
         if !self.plain {
             return self.poll_slow(now, headers);
+        }
+        if let Some(packet) = self.root.dequeue_from_fifo() {
+            return Poll::Transmit(packet);
         }
         let mut cx = Context { now, random: &mut self.random, drops: &mut self.drops, headers };
         Poll::of(self.root.dequeue(&mut cx))
@@ -226,6 +230,9 @@ impl Port {
         if !self.plain {
             self.offer_slow(packet, now, headers);
             return self.poll_slow(now, headers);
+        }
+        if self.root.pass_fifo(&mut packet) {
+            return Poll::Transmit(packet);
         }
         let mut cx = Context { now, random: &mut self.random, drops: &mut self.drops, headers };
         Poll::of(self.root.pass(packet, &mut cx))

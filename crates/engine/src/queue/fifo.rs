@@ -34,6 +34,24 @@ impl Fifo {
         }
     }
 
+    /// Returns whether a packet has room without a drop.
+    #[inline(always)]
+    pub(crate) fn has_room(&self, packet: &Packet) -> bool {
+        self.queue.has_room(packet, self.limit)
+    }
+
+    /// Appends a packet that [has room](Self::has_room).
+    #[inline(always)]
+    pub(crate) fn push(&mut self, packet: Packet) {
+        self.queue.push(packet);
+    }
+
+    /// Removes and returns the oldest packet.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self) -> Option<Packet> {
+        self.queue.pop()
+    }
+
     /// Removes the oldest packet.
     #[inline]
     pub(crate) fn dequeue(&mut self) -> Dequeue {
