@@ -3,12 +3,10 @@
 //! ```text
 //! queue                    pending values      counted
 //! of its own               64, allocated       in buckets
-//! member of a group        14, inline          in buckets; under `totals` only sums and extremes
+//! member of a group        13, inline          in buckets; under `totals` only sums and extremes
 //! ```
 //!
 //! A packet touches two adjacent cache lines: with ten thousand queues each line is a miss (decision 109).
-
-use smallvec::SmallVec;
 
 use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::Duration;
@@ -17,27 +15,45 @@ use super::Detail;
 use crate::histogram::{BATCH, Histogram, Moments};
 
 /// Maximum number of pending values in a queue of a group: they fill the rest of the first two cache lines.
-const FEW: usize = 14;
+const FEW: usize = 13;
 
 /// Sojourn times of one queue, counted in batches (see decision 004).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Sojourns {
     /// Number of values of zero: those of packets that found an idle link.
     zeros: u64,
-    /// Pending values above zero; a full batch is counted at once.
-    pending: SmallVec<[u64; FEW]>,
+    /// Number of pending values, which are above zero; a full batch is counted at once.
+    count: usize,
+    /// Pending values of a queue of its own; those of others are in `few`.
+    many: Option<Box<[u64; BATCH]>>,
+    few: [u64; FEW],
     counted: Histogram,
     /// True if only sums and extremes are counted.
     is_sum: bool,
 }
 
+/// Slots without a pending value may hold anything.
+impl PartialEq for Sojourns {
+    fn eq(&self, other: &Self) -> bool {
+        self.zeros == other.zeros
+            && self.pending() == other.pending()
+            && self.counted == other.counted
+            && self.is_sum == other.is_sum
+    }
+}
+
 impl Sojourns {
     /// Creates an empty record of a queue that is a member of a group, or not, at this detail.
     pub(super) fn new(is_member: bool, detail: Detail) -> Self {
-        let pending = if is_member { SmallVec::new() } else { SmallVec::with_capacity(BATCH) };
-        let is_sum = is_member && detail == Detail::Totals;
-        Self { pending, zeros: 0, counted: Histogram::default(), is_sum }
+        Self {
+            zeros: 0,
+            count: 0,
+            many: (!is_member).then(|| Box::new([0; BATCH])),
+            few: [0; FEW],
+            counted: Histogram::default(),
+            is_sum: is_member && detail == Detail::Totals,
+        }
     }
 
     #[inline(always)]
@@ -46,24 +62,35 @@ impl Sojourns {
             self.zeros += 1;
             return;
         }
-        self.pending.push(sojourn.as_picos());
-        if self.pending.len() == self.pending.capacity() {
+        let slots = self.many.as_mut().map_or(&mut self.few[..], |many| &mut many[..]);
+        if let Some(slot) = slots.get_mut(self.count) {
+            *slot = sojourn.as_picos();
+        }
+        self.count += 1;
+        if self.count == slots.len() {
             self.flush();
         }
+    }
+
+    /// Returns the pending values.
+    fn pending(&self) -> &[u64] {
+        &self.many.as_ref().map_or(&self.few[..], |many| &many[..])[..self.count]
     }
 
     /// Prefetches the memory that the next value touches.
     #[inline(always)]
     pub(super) fn prefetch(&self) {
         prefetch(&self.zeros);
-        prefetch(&self.pending);
+        prefetch(&self.few);
     }
 
     #[cold]
     #[inline(never)]
     fn flush(&mut self) {
-        Self::count(&mut self.counted, &self.pending, self.is_sum);
-        self.pending.clear();
+        let Self { many, few, counted, count, is_sum, .. } = self;
+        let pending = many.as_ref().map_or(&few[..], |many| &many[..]);
+        Self::count(counted, &pending[..*count], *is_sum);
+        self.count = 0;
     }
 
     fn count(histogram: &mut Histogram, values: &[u64], is_sum: bool) {
@@ -81,8 +108,8 @@ impl Sojourns {
         } else {
             all.merge(&self.counted);
         }
-        if !self.pending.is_empty() {
-            Self::count(all, &self.pending, is_sum);
+        if self.count > 0 {
+            Self::count(all, self.pending(), is_sum);
         }
         let zeros = [0; BATCH];
         for first in (0..self.zeros).step_by(BATCH) {
@@ -97,7 +124,7 @@ impl Sojourns {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.zeros == 0 && self.pending.is_empty() && self.counted.is_empty()
+        self.zeros == 0 && self.count == 0 && self.counted.is_empty()
     }
 }
 
