@@ -30,6 +30,9 @@
 //! ```
 //!
 //! Both must leave the same counters; a test in `class` runs the same operations through both.
+//!
+//! A FIFO at the root that drops nothing needs no comparison, and no context either: `enqueue_in_fifo`,
+//! `dequeue_from_fifo` and `pass_fifo` do the first path's work for it. A test in `port` compares them.
 
 mod account;
 mod contents;

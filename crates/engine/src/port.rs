@@ -507,9 +507,53 @@ mod tests {
     use super::*;
     use crate::classify::NoHeaders;
     use crate::discipline::Child;
+    use crate::disciplines::fifo::Overflow;
     use crate::disciplines::{Drr, Fifo, drr, fifo};
     use crate::packet::Header;
     use crate::random::Seed;
+    use crate::units::{Bytes, Duration, Limit, Packets};
+
+    /// A FIFO at the root is called past the context of a call: as if it were not, to the last counter.
+    #[test]
+    fn the_direct_way_to_a_fifo_leaves_the_same_counters() {
+        let limits = [Limit::Packets(Packets(3)), Limit::Bytes(Bytes(2000))];
+        let overflows = [Overflow::Tail, Overflow::Head];
+        for (limit, overflow) in limits.into_iter().flat_map(|limit| overflows.map(|it| (limit, it))) {
+            let port = || {
+                let config = fifo::Config { limit, overflow };
+                let root = Node::new::<Fifo>("root", config, Vec::new()).expect("valid");
+                Port::new(root, Random::stream(Seed(1), "port"))
+            };
+            let (mut direct, mut other) = (port(), port());
+            other.plain = false;
+            let mut draws = Random::stream(Seed(2), "operations");
+            for sequence in 0..10_000 {
+                let now = Instant::ZERO + Duration::from_micros(u64::from(sequence));
+                let (draw, length) = (draws.bits() >> 8, 60 + (draws.bits() >> 8) % 2500);
+                let mut outcomes = [&mut direct, &mut other].map(|port| {
+                    let packet = Packet::new(Header { sequence, length, ..Header::default() });
+                    let poll = if draw % 2 == 0 {
+                        port.poll(now, &NoHeaders)
+                    } else if draw % 4 == 1 && port.is_empty() {
+                        port.pass(packet, now, &NoHeaders)
+                    } else {
+                        port.offer(packet, now, &NoHeaders);
+                        Poll::Idle
+                    };
+                    let dropped: Vec<_> =
+                        port.take_drops().map(|(packet, why)| (packet.sequence, why)).collect();
+                    let mut counters = Vec::new();
+                    port.each_node(&mut |node| {
+                        let peak = if sequence % 100 == 0 { node.take_peak() } else { node.peak() };
+                        counters.push((node.counters(), peak));
+                    });
+                    format!("{poll:?} {dropped:?} {counters:?}")
+                });
+                let [one, two] = &mut outcomes;
+                assert_eq!(one, two, "{limit:?}, {overflow:?}, operation {sequence}");
+            }
+        }
+    }
 
     #[test]
     fn a_hundred_thousand_places_are_told_apart() {
