@@ -85,7 +85,9 @@ fn trials_end_as_promised_and_lose_nothing() {
                 // Reverted at its deadline.
                 1 | 6 => {
                     router.apply(&policies.roomy(number), &["--confirm-within", "1s"]);
-                    assert!(status(&router).trial.is_some(), "on trial");
+                    let is_on_trial = status(&router).trial.is_some();
+                    // On a machine that stands still for a second the answer comes too late.
+                    assert!(is_on_trial || begun.elapsed() > Duration::from_secs(1), "on trial");
                     let took = await_policy(&router, &confirmed, begun);
                     assert!(took >= Duration::from_secs(1), "{mode}: reverted early, after {took:?}");
                     late[0].push(took.saturating_sub(Duration::from_secs(1)));
