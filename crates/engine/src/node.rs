@@ -140,7 +140,7 @@ impl Node {
     }
 
     /// Does [`enqueue`](Self::enqueue) for a FIFO that has room, which drops nothing and needs no context. Returns
-    /// the packet if it is another discipline, or full.
+    /// the packet, and has changed nothing, if the FIFO is full, or the node has another discipline or a classifier.
     #[inline(always)]
     pub(crate) fn enqueue_in_fifo(&mut self, mut packet: Packet) -> Option<Packet> {
         let Contents::Fifo(fifo) = &mut self.contents else { return Some(packet) };
@@ -229,8 +229,8 @@ impl Node {
         }
     }
 
-    /// Does [`dequeue`](Self::dequeue) for a FIFO, which needs no context. Returns `None` if it is empty, or another
-    /// discipline.
+    /// Does [`dequeue`](Self::dequeue) for a FIFO, which needs no context. Returns `None` if the FIFO is empty, or the
+    /// node has another discipline or holds a packet that was peeked at.
     #[inline(always)]
     pub(crate) fn dequeue_from_fifo(&mut self) -> Option<Packet> {
         let Contents::Fifo(fifo) = &mut self.contents else { return None };
@@ -242,7 +242,8 @@ impl Node {
         Some(packet)
     }
 
-    /// Does [`pass`](Self::pass) for a FIFO that has room. Returns whether it did; otherwise nothing has changed.
+    /// Does [`pass`](Self::pass) for a FIFO that has room. Returns false, and has changed nothing, in the cases of
+    /// [`enqueue_in_fifo`](Self::enqueue_in_fifo).
     #[inline(always)]
     pub(crate) fn pass_fifo(&mut self, packet: &mut Packet) -> bool {
         let Contents::Fifo(fifo) = &self.contents else { return false };

@@ -505,7 +505,7 @@ impl Port {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classify::NoHeaders;
+    use crate::classify::{Classifier, NoHeaders};
     use crate::discipline::Child;
     use crate::disciplines::fifo::Overflow;
     use crate::disciplines::{Drr, Fifo, drr, fifo};
@@ -513,15 +513,23 @@ mod tests {
     use crate::random::Seed;
     use crate::units::{Bytes, Duration, Limit, Packets};
 
-    /// A FIFO at the root is called past the context of a call: as if it were not, to the last counter.
+    /// The same operations with and without a context, to the last counter.
     #[test]
     fn the_direct_way_to_a_fifo_leaves_the_same_counters() {
-        let limits = [Limit::Packets(Packets(3)), Limit::Bytes(Bytes(2000))];
-        let overflows = [Overflow::Tail, Overflow::Head];
-        for (limit, overflow) in limits.into_iter().flat_map(|limit| overflows.map(|it| (limit, it))) {
+        let (packets, bytes) = (Limit::Packets(Packets(3)), Limit::Bytes(Bytes(2000)));
+        for (limit, overflow, has_classifier) in [
+            (packets, Overflow::Tail, false),
+            (packets, Overflow::Head, false),
+            (bytes, Overflow::Tail, false),
+            (bytes, Overflow::Head, false),
+            (packets, Overflow::Tail, true),
+        ] {
             let port = || {
                 let config = fifo::Config { limit, overflow };
-                let root = Node::new::<Fifo>("root", config, Vec::new()).expect("valid");
+                let mut root = Node::new::<Fifo>("root", config, Vec::new()).expect("valid");
+                if has_classifier {
+                    root = root.with_classifier(Classifier::new(Vec::new()));
+                }
                 Port::new(root, Random::stream(Seed(1), "port"))
             };
             let (mut direct, mut other) = (port(), port());
@@ -550,7 +558,7 @@ mod tests {
                     format!("{poll:?} {dropped:?} {counters:?}")
                 });
                 let [one, two] = &mut outcomes;
-                assert_eq!(one, two, "{limit:?}, {overflow:?}, operation {sequence}");
+                assert_eq!(one, two, "{limit:?}, {overflow:?}, {has_classifier}, operation {sequence}");
             }
         }
     }
