@@ -17,43 +17,60 @@ use crate::histogram::{BATCH, Histogram, Moments};
 /// Maximum number of pending values in a queue of a group: they fill the rest of the first two cache lines.
 const FEW: usize = 13;
 
-/// Sojourn times of one queue, counted in batches (see decision 004).
+/// Values that are not counted yet, fewer than a batch.
 #[derive(Clone, Debug)]
+#[repr(C)]
+struct Pending {
+    count: usize,
+    /// Slots of a queue of its own; those of others are in `few`.
+    many: Option<Box<[u64; BATCH]>>,
+    few: [u64; FEW],
+}
+
+impl Pending {
+    /// Appends a value. Returns true if the batch is full; it must be cleared then.
+    #[inline(always)]
+    fn push(&mut self, value: u64) -> bool {
+        let slots = self.many.as_mut().map_or(&mut self.few[..], |many| &mut many[..]);
+        if let Some(slot) = slots.get_mut(self.count) {
+            *slot = value;
+        }
+        self.count += 1;
+        self.count == slots.len()
+    }
+
+    fn values(&self) -> &[u64] {
+        &self.many.as_ref().map_or(&self.few[..], |many| &many[..])[..self.count]
+    }
+}
+
+/// Slots without a value may hold anything.
+impl PartialEq for Pending {
+    fn eq(&self, other: &Self) -> bool {
+        self.values() == other.values()
+    }
+}
+
+/// Sojourn times of one queue, counted in batches (see decision 004).
+#[derive(Clone, Debug, PartialEq)]
 #[repr(C, align(64))]
 pub(super) struct Sojourns {
     /// Number of values of zero: those of packets that found an idle link.
     zeros: u64,
-    /// Number of pending values, which are above zero; a full batch is counted at once.
-    count: usize,
-    /// Pending values of a queue of its own; those of others are in `few`.
-    many: Option<Box<[u64; BATCH]>>,
-    few: [u64; FEW],
+    /// Values above zero; a full batch is counted at once.
+    pending: Pending,
     counted: Histogram,
     /// True if only sums and extremes are counted.
     is_sum: bool,
 }
 
-/// Slots without a pending value may hold anything.
-impl PartialEq for Sojourns {
-    fn eq(&self, other: &Self) -> bool {
-        self.zeros == other.zeros
-            && self.pending() == other.pending()
-            && self.counted == other.counted
-            && self.is_sum == other.is_sum
-    }
-}
-
 impl Sojourns {
     /// Creates an empty record of a queue that is a member of a group, or not, at this detail.
     pub(super) fn new(is_member: bool, detail: Detail) -> Self {
-        Self {
-            zeros: 0,
-            count: 0,
-            many: (!is_member).then(|| Box::new([0; BATCH])),
-            few: [0; FEW],
-            counted: Histogram::default(),
-            is_sum: is_member && detail == Detail::Totals,
-        }
+        let many = (!is_member).then(|| Box::new([0; BATCH]));
+        let is_sum = is_member && detail == Detail::Totals;
+        let pending = Pending { count: 0, many, few: [0; FEW] };
+        Self { zeros: 0, pending, counted: Histogram::default(), is_sum }
     }
 
     #[inline(always)]
@@ -62,35 +79,23 @@ impl Sojourns {
             self.zeros += 1;
             return;
         }
-        let slots = self.many.as_mut().map_or(&mut self.few[..], |many| &mut many[..]);
-        if let Some(slot) = slots.get_mut(self.count) {
-            *slot = sojourn.as_picos();
-        }
-        self.count += 1;
-        if self.count == slots.len() {
+        if self.pending.push(sojourn.as_picos()) {
             self.flush();
         }
-    }
-
-    /// Returns the pending values.
-    fn pending(&self) -> &[u64] {
-        &self.many.as_ref().map_or(&self.few[..], |many| &many[..])[..self.count]
     }
 
     /// Prefetches the memory that the next value touches.
     #[inline(always)]
     pub(super) fn prefetch(&self) {
         prefetch(&self.zeros);
-        prefetch(&self.few);
+        prefetch(&self.pending);
     }
 
     #[cold]
     #[inline(never)]
     fn flush(&mut self) {
-        let Self { many, few, counted, count, is_sum, .. } = self;
-        let pending = many.as_ref().map_or(&few[..], |many| &many[..]);
-        Self::count(counted, &pending[..*count], *is_sum);
-        self.count = 0;
+        Self::count(&mut self.counted, self.pending.values(), self.is_sum);
+        self.pending.count = 0;
     }
 
     fn count(histogram: &mut Histogram, values: &[u64], is_sum: bool) {
@@ -108,8 +113,8 @@ impl Sojourns {
         } else {
             all.merge(&self.counted);
         }
-        if self.count > 0 {
-            Self::count(all, self.pending(), is_sum);
+        if self.pending.count > 0 {
+            Self::count(all, self.pending.values(), is_sum);
         }
         let zeros = [0; BATCH];
         for first in (0..self.zeros).step_by(BATCH) {
@@ -124,7 +129,7 @@ impl Sojourns {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.zeros == 0 && self.count == 0 && self.counted.is_empty()
+        self.zeros == 0 && self.pending.count == 0 && self.counted.is_empty()
     }
 }
 
