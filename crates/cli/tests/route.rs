@@ -33,8 +33,8 @@ const FULL: &str = "4mbit";
 /// A queue that is long enough to drop nothing in these tests.
 const FIFO: &str = "{ kind = \"fifo\", limit = \"9000p\" }";
 
-/// Waits until no other test of this file runs. One lock of the kernel is held while any interface is made, attached or
-/// deleted; on two processors, routers that start and end in each other's traffic silence it for seconds.
+/// Waits until no other test of this file runs. The kernel holds one lock while it makes, attaches or deletes any
+/// interface: routers that start and end side by side silence each other's traffic for seconds.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

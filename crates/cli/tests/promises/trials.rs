@@ -29,6 +29,13 @@ fn status(router: &Running) -> Status {
     }
 }
 
+/// Returns why the latest policy that was reverted was.
+fn why_reverted(router: &Running) -> String {
+    let history = status(router).history;
+    let reverted = history.into_iter().find(|entry| entry.outcome == "reverted");
+    reverted.map(|entry| entry.why).unwrap_or_default()
+}
+
 /// Waits until no policy is on trial, and expects that this one runs. Returns the time since `begun`.
 #[track_caller]
 fn await_policy(router: &Running, text: &str, begun: Instant) -> Duration {
@@ -89,6 +96,8 @@ fn trials_end_as_promised_and_lose_nothing() {
                     // On a machine that stands still for a second the answer comes too late.
                     assert!(is_on_trial || begun.elapsed() > Duration::from_secs(1), "on trial");
                     let took = await_policy(&router, &confirmed, begun);
+                    let why = why_reverted(&router);
+                    assert!(why.contains("not confirmed in time"), "{mode}: {why}");
                     assert!(took >= Duration::from_secs(1), "{mode}: reverted early, after {took:?}");
                     late[0].push(took.saturating_sub(Duration::from_secs(1)));
                 }
@@ -96,9 +105,7 @@ fn trials_end_as_promised_and_lose_nothing() {
                 2 | 7 => {
                     router.apply(&policies.tight(), &["--revert-if", "class.q.sojourn.p99 > 20ms"]);
                     late[1].push(await_policy(&router, &confirmed, begun));
-                    let why =
-                        &status(&router).history.iter().find(|entry| entry.outcome == "reverted").cloned();
-                    let why = why.as_ref().map(|entry| entry.why.clone()).unwrap_or_default();
+                    let why = why_reverted(&router);
                     assert!(why.contains("was met"), "{mode}: {why}");
                 }
                 // The command is killed before its request, during it, or after it.
