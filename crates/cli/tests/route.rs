@@ -1,4 +1,4 @@
-//! `lockgate route` between two hosts in namespaces, under a stream of datagrams: killed, stopped, changed.
+//! `lockgate route` between two hosts in namespaces, under a stream of datagrams: killed, halted, stopped, changed.
 #![cfg(target_os = "linux")]
 #![allow(clippy::print_stdout, reason = "figures for the person who runs the test alone")]
 
@@ -164,6 +164,31 @@ fn a_killed_router_leaves_nothing_and_traffic_goes_on() {
         // figures.
         assert!(gap < Duration::from_secs(5), "{variant:?}: {gap:?}");
         assert!(arrived.last().expect("datagrams").0 as usize + 1 == sent, "{variant:?}: traffic goes on");
+    }
+}
+
+#[test]
+fn the_kernel_has_the_frames_of_a_router_that_stands_still() {
+    let _alone = alone();
+    for variant in VARIANTS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let Some(network) = network(variant, folder.path()) else { return };
+        let router = start(&network, folder.path(), &policy(variant, ROOMY, FIFO));
+        let stream = Stream::start(&network, variant.mode, RATE, SIZE, STREAM);
+        thread::sleep(Duration::from_millis(500));
+        signal(&router, "-STOP");
+        thread::sleep(Duration::from_secs(4));
+        signal(&router, "-CONT");
+        thread::sleep(Duration::from_millis(500));
+        let ended = stream.end();
+        signal(&router, "-TERM");
+        let output = router.wait_with_output().expect("ended");
+        let gap = ended.arrived.windows(2).map(|pair| pair[1].1 - pair[0].1).max().expect("datagrams");
+        println!("{variant:?}: halted for 4 s, longest silence {gap:?}");
+        // A second until the lease expires, and as much as a loaded machine stalls by itself.
+        assert!(gap < Duration::from_secs(3), "{variant:?}: {gap:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("frames took the kernel's way"), "{variant:?}: {said}");
     }
 }
 

@@ -11,7 +11,6 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// Commands of `bpf(2)`, from `linux/bpf.h`.
 const MAP_CREATE: libc::c_long = 0;
 const MAP_UPDATE_ELEM: libc::c_long = 2;
-const MAP_DELETE_ELEM: libc::c_long = 3;
 const PROG_LOAD: libc::c_long = 5;
 const LINK_CREATE: libc::c_long = 28;
 
@@ -100,7 +99,18 @@ pub(crate) fn socket_map(entries: u32) -> io::Result<OwnedFd> {
     create(MAP_CREATE, &Map { kind: MAP_TYPE_XSKMAP, key_size: 4, value_size: 4, entries, flags: 0 })
 }
 
-/// Sets the socket of a queue in such a map.
+/// Creates a map of one value of `size` bytes, which a process can map into its memory.
+pub(crate) fn shared_map(size: u32) -> io::Result<OwnedFd> {
+    const MAP_TYPE_ARRAY: u32 = 2;
+    /// `BPF_F_MMAPABLE`.
+    const MAPPABLE: u32 = 1 << 10;
+    create(
+        MAP_CREATE,
+        &Map { kind: MAP_TYPE_ARRAY, key_size: 4, value_size: size, entries: 1, flags: MAPPABLE },
+    )
+}
+
+/// Sets the socket of a queue in a map of [`socket_map`].
 pub(crate) fn set_socket(map: BorrowedFd<'_>, queue: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
     let value = socket.as_raw_fd();
     let element = Element {
@@ -111,21 +121,6 @@ pub(crate) fn set_socket(map: BorrowedFd<'_>, queue: u32, socket: BorrowedFd<'_>
         flags: 0,
     };
     call(MAP_UPDATE_ELEM, &element).map(drop)
-}
-
-/// Removes the socket of a queue from such a map, if there is one.
-pub(crate) fn clear_socket(map: BorrowedFd<'_>, queue: u32) -> io::Result<()> {
-    let element = Element {
-        map: map.as_raw_fd().cast_unsigned(),
-        padding: 0,
-        key: (&raw const queue).addr() as u64,
-        value: 0,
-        flags: 0,
-    };
-    match call(MAP_DELETE_ELEM, &element) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// Loads a program.

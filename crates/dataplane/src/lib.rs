@@ -3,6 +3,7 @@
 //! ```text
 //! Netlink, ethtool, Namespace     find and configure interfaces; xdp_features: what their drivers can do
 //! Interfaces: Dataplane           open, receive, transmit, wait      sockets: AF_XDP or packet sockets
+//! Redirection, XdpRedirection     take frames off the kernel's way while a Lease is held
 //! FrameSlab                       frames by index
 //! MonotonicClock, RealTimeThread, LatencyRequest, mailbox            time, punctual threads, messages
 //! ```
@@ -40,6 +41,8 @@ pub mod ethtool;
 mod gather;
 #[cfg(target_os = "linux")]
 pub mod interfaces;
+#[cfg(target_os = "linux")]
+pub mod lease;
 #[cfg(target_os = "linux")]
 mod location;
 #[cfg(target_os = "linux")]

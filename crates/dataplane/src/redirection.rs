@@ -7,13 +7,14 @@
 //! ```
 //!
 //! Each is a program attached by a BPF link: if it is dropped, or the process has ended, frames take the
-//! kernel's own way again. `outgoing` does not redirect frames that a packet socket sends past the kernel's
-//! queues.
+//! kernel's own way again. The first two redirect frames only while a [`Lease`] is held. `outgoing` does not
+//! redirect frames that a packet socket sends past the kernel's queues.
 
 use std::os::fd::{AsFd, OwnedFd};
 
 use crate::bpf::{self, AttachType, ProgramType, instruction};
 use crate::error::Refusal;
+use crate::lease::Lease;
 use crate::netlink::index_of;
 
 /// Mark of a frame that [`Redirection::reinsert`] has put back, so that [`Redirection::incoming`] lets it
@@ -35,38 +36,34 @@ const NEXT: i32 = -1;
 pub struct Redirection {
     /// Only held: the kernel detaches the program when the last descriptor closes.
     _link: OwnedFd,
-    is_reinsertion: bool,
 }
 
 impl Redirection {
-    /// Redirects the frames that the kernel sends by interface `from`: they leave by `to`. Both are of this
-    /// thread's namespace.
+    /// Redirects the frames that the kernel sends by interface `from` while `lease` is held: they leave by `to`.
+    /// Both are of this thread's namespace.
     ///
     /// # Errors
     /// Fails if an interface does not exist, the kernel has no tcx (before 6.6), or does not permit it.
-    pub fn outgoing(from: &str, to: &str) -> Result<Self, Refusal> {
-        Self::attach(from, AttachType::TcxEgress, &redirect(index_of(to)?, 0))
+    pub fn outgoing(from: &str, to: &str, lease: &Lease) -> Result<Self, Refusal> {
+        let program = [&lease.check(NEXT)[..], &redirect(index_of(to)?, 0)].concat();
+        Self::attach(from, AttachType::TcxEgress, &program)
     }
 
-    /// Redirects the frames that arrive at interface `from`: they leave by `to`, except those that
-    /// [`reinsert`](Self::reinsert) has put back.
+    /// Redirects the frames that arrive at interface `from` while `lease` is held: they leave by `to`, except those
+    /// that [`reinsert`](Self::reinsert) has put back.
     ///
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
-    pub fn incoming(from: &str, to: &str) -> Result<Self, Refusal> {
-        let [index, flags, call, end] = redirect(index_of(to)?, 0);
-        let program = [
+    pub fn incoming(from: &str, to: &str, lease: &Lease) -> Result<Self, Refusal> {
+        let reinserted = [
             instruction(0x61, 2, 1, MARK, 0),       // 0: r2 = frame.mark
             instruction(0x55, 2, 0, 4, REINSERTED), // 1: if r2 != REINSERTED goto 6
             instruction(0xb7, 2, 0, 0, 0),          // 2: r2 = 0
             instruction(0x63, 1, 2, MARK, 0),       // 3: frame.mark = r2
             instruction(0xb7, 0, 0, 0, NEXT),       // 4: r0 = NEXT
             instruction(0x95, 0, 0, 0, 0),          // 5: return r0
-            index,                                  // 6
-            flags,
-            call,
-            end,
         ];
+        let program = [&reinserted[..], &lease.check(NEXT), &redirect(index_of(to)?, 0)].concat();
         Self::attach(from, AttachType::TcxIngress, &program)
     }
 
@@ -87,12 +84,7 @@ impl Redirection {
             call,
             end,
         ];
-        Ok(Self { is_reinsertion: true, ..Self::attach(from, AttachType::TcxIngress, &program)? })
-    }
-
-    /// True if it puts frames back ([`reinsert`](Self::reinsert)).
-    pub fn is_reinsertion(&self) -> bool {
-        self.is_reinsertion
+        Self::attach(from, AttachType::TcxIngress, &program)
     }
 
     fn attach(interface: &str, attach_type: AttachType, program: &[u64]) -> Result<Self, Refusal> {
@@ -104,7 +96,7 @@ impl Redirection {
         let program = bpf::load(ProgramType::Classifier, program).map_err(refused("load a program for"))?;
         let link = bpf::attach(program.as_fd(), index, attach_type, 0)
             .map_err(refused("attach a program to interface"))?;
-        Ok(Self { _link: link, is_reinsertion: false })
+        Ok(Self { _link: link })
     }
 }
 

@@ -1,12 +1,7 @@
 //! Redirection of an interface's arriving frames to `AF_XDP` sockets, by an XDP program in its driver.
 //!
-//! ```text
-//! open -> attach <-> detach        the program is attached from the first `attach` on
-//! ```
-//!
-//! While detached, the program stays attached to the driver and lets frames pass. Many drivers reset the
-//! device when its program changes; this way frames take the kernel's way without a reset. If the process
-//! ends, the kernel detaches the program.
+//! Frames are redirected while a [`Lease`] is held, and otherwise take the kernel's way. The program stays attached:
+//! many drivers reset the device when its program changes. If the process ends, the kernel detaches it.
 
 use std::fmt;
 use std::io;
@@ -14,6 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::Refusal;
+use crate::lease::Lease;
 use crate::netlink::index_of;
 use crate::socket::XdpProgram;
 use crate::socket::af_xdp::{Receiver, Sender, open_queues};
@@ -30,33 +26,38 @@ pub struct XdpRedirection {
 /// State of a redirection.
 #[derive(Default)]
 struct State {
-    /// Sockets by queue.
-    sockets: Vec<OwnedFd>,
     /// Halves of the sockets, until they are taken: the receivers by queue, and a sender.
     receivers: Option<Vec<Receiver>>,
     sender: Option<Sender>,
     /// Attachment of the program to the interface.
     link: Option<OwnedFd>,
-    is_attached: bool,
 }
 
 impl XdpRedirection {
     /// Loads the program for an interface of this thread's namespace with this number of receive queues, and
     /// opens a socket for each of them, for frames of up to `longest` bytes. `sockets` is the number of all
-    /// sockets, which share the memory budget.
+    /// sockets, which share the memory budget. Frames are redirected while `lease` is held.
     ///
     /// # Errors
     /// If the interface does not exist, or the kernel does not permit it.
-    pub fn open(name: &str, queues: u32, longest: usize, sockets: usize) -> Result<Self, Refusal> {
+    pub fn open(
+        name: &str,
+        queues: u32,
+        longest: usize,
+        sockets: usize,
+        lease: &Lease,
+    ) -> Result<Self, Refusal> {
         let index = index_of(name)?;
-        let program = XdpProgram::load(queues).map_err(|error| {
+        let program = XdpProgram::load(queues, Some(lease)).map_err(|error| {
             Refusal::new(format!("load an XDP program for `{name}` (CAP_BPF and CAP_NET_ADMIN)"), error)
         })?;
         let (receivers, sender) = open_queues(name, index, queues, longest, sockets)?;
-        let copies: io::Result<Vec<OwnedFd>> =
-            receivers.iter().map(|receiver| receiver.as_fd().try_clone_to_owned()).collect();
-        let sockets = copies.map_err(|error| Refusal::new("keep AF_XDP sockets", error))?;
-        let state = Mutex::new(State { sockets, receivers: Some(receivers), sender, ..State::default() });
+        for (queue, receiver) in (0..).zip(&receivers) {
+            program
+                .hand_to(queue, receiver.as_fd())
+                .map_err(|error| Refusal::new("have frames handed to an AF_XDP socket", error))?;
+        }
+        let state = Mutex::new(State { receivers: Some(receivers), sender, link: None });
         Ok(Self { name: name.to_owned(), index, queues, program, state })
     }
 
@@ -84,41 +85,18 @@ impl XdpRedirection {
         Refusal::new(format!("{what} `{}` twice", self.name), io::Error::from(io::ErrorKind::ResourceBusy))
     }
 
-    /// Redirects the interface's frames to the sockets, from now on.
+    /// Attaches the program to the driver; no effect if it is attached.
     ///
     /// # Errors
     /// If the driver runs no programs, another program is attached, or the kernel does not permit it.
     pub fn attach(&self) -> Result<(), Refusal> {
-        let mut state = self.state();
-        for (queue, socket) in (0..).zip(&state.sockets) {
-            self.program
-                .hand_to(queue, socket.as_fd())
-                .map_err(|error| Refusal::new("have frames handed to an AF_XDP socket", error))?;
-        }
-        if state.link.is_none() {
-            let link = self.program.attach(self.index).map_err(|error| {
+        let link = &mut self.state().link;
+        if link.is_none() {
+            *link = Some(self.program.attach(self.index).map_err(|error| {
                 Refusal::new(format!("attach an XDP program to the driver of `{}`", self.name), error)
-            })?;
-            state.link = Some(link);
+            })?);
         }
-        state.is_attached = true;
         Ok(())
-    }
-
-    /// Lets the frames take the kernel's way, from now on.
-    pub fn detach(&self) {
-        let mut state = self.state();
-        let passing: io::Result<()> = (0..self.queues).try_for_each(|queue| self.program.let_pass(queue));
-        if passing.is_err() {
-            // Without the program they do in any case.
-            state.link = None;
-        }
-        state.is_attached = false;
-    }
-
-    /// True if frames are redirected.
-    pub fn is_attached(&self) -> bool {
-        self.state().is_attached
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {

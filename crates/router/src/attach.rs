@@ -12,19 +12,22 @@
 //! of the interface's length, with their checksums and VLAN tags (decision 091). If the driver already has
 //! whole frames (`attach/preflight.rs`), a program in it replaces the pair (decision 106).
 //!
-//! Invariant: programs and pairs exist only as long as file descriptors of this process. However the process
-//! ends, the kernel then detaches the programs and deletes the pairs, and frames take the kernel's way again.
+//! Invariants: programs and pairs exist only as long as file descriptors of this process. However the process
+//! ends, the kernel then detaches the programs and deletes the pairs, and frames take the kernel's way again. The
+//! programs redirect frames only while the lease of their interface is held, which the thread that receives from it
+//! renews (decision 121).
 
 mod pairs;
 pub(crate) mod preflight;
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lockgate_dataplane::endpoint::{Endpoint, Traffic};
 use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::ethtool;
+use lockgate_dataplane::lease::{Lease, State};
 use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
 use lockgate_dataplane::redirection::Redirection;
 use lockgate_dataplane::xdp_redirection::XdpRedirection;
@@ -43,6 +46,8 @@ pub struct Attachment {
     mode: Mode,
     /// Names of the interfaces.
     names: Vec<String>,
+    /// Leases of the interfaces' frames.
+    leases: Vec<Arc<Lease>>,
     /// Programs in the drivers, by interface; empty if frames are taken behind the drivers.
     in_driver: Vec<XdpRedirection>,
     /// Veth pairs, by interface; `None` if no frame passes through a pair.
@@ -220,9 +225,11 @@ impl Attachment {
         let longest = found.links.iter().map(|link| link.mtu + ENCAPSULATION).max().unwrap_or_default();
         let longest = longest as usize;
         let sockets = found.preflights.iter().map(|preflight| preflight.queues as usize).sum();
-        let in_driver = found.links.iter().zip(&found.preflights);
-        let in_driver = in_driver
-            .map(|(link, preflight)| XdpRedirection::open(&link.name, preflight.queues, longest, sockets));
+        let leases = found.links.iter().map(|_| Lease::new().map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+        let in_driver = found.links.iter().zip(&found.preflights).zip(&leases);
+        let in_driver = in_driver.map(|((link, preflight), lease)| {
+            XdpRedirection::open(&link.name, preflight.queues, longest, sockets, lease)
+        });
         let in_driver = in_driver.collect::<Result<Vec<_>, _>>()?;
         let has_pairs = !is_in_driver || policy.mode == Mode::Ingress;
         let pairs = has_pairs.then(|| Pairs::make(&found.links)).transpose()?;
@@ -232,6 +239,7 @@ impl Attachment {
         Ok(Self {
             mode: policy.mode,
             names: found.links.iter().map(|link| link.name.clone()).collect(),
+            leases,
             in_driver,
             pairs,
             redirections: Mutex::new(Vec::new()),
@@ -248,6 +256,11 @@ impl Attachment {
     /// Returns the conditions of the interfaces that could not be read, in words.
     pub(crate) fn doubts(&self) -> &[String] {
         &self.doubts
+    }
+
+    /// Returns the lease of the interface that `port` receives from.
+    pub(crate) fn lease(&self, port: &PolicyPort) -> Arc<Lease> {
+        self.leases[port.from].clone()
     }
 
     /// True if frames are taken in the driver.
@@ -287,45 +300,55 @@ impl Attachment {
         }
     }
 
-    /// Redirects the frames to the router, from now on.
+    /// Attaches the programs and begins the leases: frames are redirected to the router, from now on.
     ///
     /// # Errors
     /// If the kernel refuses. Nothing is redirected then.
     pub fn attach(&self) -> Result<(), Refusal> {
         let mut redirections = Vec::new();
         let pairs = self.pairs.iter().flat_map(|pairs| &pairs.all);
-        for (name, pair) in self.names.iter().zip(pairs) {
+        for ((name, pair), lease) in self.names.iter().zip(pairs).zip(&self.leases) {
             match self.mode {
-                Mode::Bridge => redirections.push(Redirection::incoming(name, &pair.near)?),
-                Mode::Egress => redirections.push(Redirection::outgoing(name, &pair.near)?),
+                Mode::Bridge => redirections.push(Redirection::incoming(name, &pair.near, lease)?),
+                Mode::Egress => redirections.push(Redirection::outgoing(name, &pair.near, lease)?),
                 Mode::Ingress => {
-                    // Reinsertion first: no frame is redirected that could not return.
                     redirections.push(Redirection::reinsert(&pair.near, name, self.is_in_driver())?);
                     if !self.is_in_driver() {
-                        redirections.push(Redirection::incoming(name, &pair.near)?);
+                        redirections.push(Redirection::incoming(name, &pair.near, lease)?);
                     }
                 }
             }
         }
-        *self.redirections() = redirections;
-        let attached = self.in_driver.iter().try_for_each(XdpRedirection::attach);
-        if attached.is_err() {
-            self.detach();
-        }
-        attached
+        self.in_driver.iter().try_for_each(XdpRedirection::attach)?;
+        *self.redirections.lock().unwrap_or_else(PoisonError::into_inner) = redirections;
+        self.take();
+        Ok(())
     }
 
-    /// Gives the frames back to the kernel. Frames that the router has already received can still be sent.
-    pub fn detach(&self) {
-        self.in_driver.iter().for_each(XdpRedirection::detach);
-        // Mode `ingress` reinserts frames until the router ends.
-        self.redirections().retain(Redirection::is_reinsertion);
+    /// Begins the leases: frames are redirected to the router, from now on.
+    pub(crate) fn take(&self) {
+        self.leases.iter().for_each(|lease| lease.begin());
+    }
+
+    /// Ends the leases: frames take the kernel's way, from now on. Frames that the router has already received can
+    /// still be sent.
+    pub(crate) fn give_back(&self) {
+        self.leases.iter().for_each(|lease| lease.end());
     }
 
     /// True if frames are redirected to the router.
-    pub fn is_attached(&self) -> bool {
-        self.in_driver.iter().any(XdpRedirection::is_attached)
-            || self.redirections().iter().any(|redirection| !redirection.is_reinsertion())
+    pub(crate) fn is_held(&self) -> bool {
+        self.leases.iter().any(|lease| lease.state() == State::Held)
+    }
+
+    /// True if a forwarder stalls: it has not renewed a lease in time.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.leases.iter().any(|lease| lease.state() == State::Expired)
+    }
+
+    /// Returns the number of frames that took the kernel's way since the programs were attached.
+    pub(crate) fn passed(&self) -> u64 {
+        self.leases.iter().map(|lease| lease.passed()).sum()
     }
 
     /// Returns a sentence about the first interface with more active receive queues than sockets, whose
@@ -338,15 +361,12 @@ impl Attachment {
         };
         self.in_driver.iter().find_map(unserved)
     }
-
-    fn redirections(&self) -> std::sync::MutexGuard<'_, Vec<Redirection>> {
-        self.redirections.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Attachment {
     /// Detaches before the pairs are deleted.
     fn drop(&mut self) {
+        self.give_back();
         self.redirections.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }

@@ -6,18 +6,18 @@
 //! ```
 //!
 //! One thread runs a forwarder. Invariant: only [`Dataplane::wait`] blocks, for at most 5 ms, so the
-//! heartbeat moves at least that often. Each received frame is sent, queued, or counted as dropped.
+//! leases are renewed at least that often. Each received frame is sent, queued, or counted as dropped.
 
 mod orders;
 mod sampling;
 
 use core::num::NonZeroU64;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lockgate_dataplane::dataplane::{Arrival, Dataplane, Sent, Stopped};
 use lockgate_dataplane::error::InterfaceError;
+use lockgate_dataplane::lease::Lease;
 use lockgate_engine::packet::Pool;
 use lockgate_engine::units::{Duration, Instant};
 use rustix::thread::set_current_timer_slack;
@@ -50,8 +50,9 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 /// Frames that a receive ring holds at most.
 const LONGEST_RING: usize = 65_536;
 
-/// Silence after which no frame is expected to arrive by a detached interface.
-const SILENCE: Duration = Duration::from_millis(5);
+/// Silence after which no frame is expected to arrive once the leases have ended: a thread of the kernel that has yet
+/// to deliver one may be late.
+const SILENCE: Duration = Duration::from_millis(20);
 
 /// Frames that were lost, by cause. Drops by queues are not included: the queues count them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,15 +85,6 @@ impl Losses {
     }
 }
 
-/// State of a forwarder that other threads read and set.
-#[derive(Debug, Default)]
-pub(crate) struct Shared {
-    /// Moves at least every few milliseconds.
-    pub(crate) heartbeat: AtomicU64,
-    /// Set to end the forwarder: it sends what is queued, detaches, and sends what arrived meanwhile.
-    pub(crate) stop: AtomicBool,
-}
-
 /// A set of ports on one thread.
 pub(crate) struct Forwarder<D> {
     dataplane: D,
@@ -104,7 +96,11 @@ pub(crate) struct Forwarder<D> {
     losses: Losses,
     orders: Orders,
     sampling: Sampling,
-    shared: Arc<Shared>,
+    /// Leases of the interfaces that it receives from.
+    leases: Vec<Arc<Lease>>,
+    /// Set by another thread to end the forwarder: it sends what is queued, ends its leases, and sends what arrived
+    /// meanwhile.
+    stop: Arc<AtomicBool>,
 }
 
 impl<D: Dataplane> Forwarder<D> {
@@ -114,33 +110,33 @@ impl<D: Dataplane> Forwarder<D> {
         frames: Frames,
         orders: Orders,
         sampling: Sampling,
-        shared: Arc<Shared>,
+        leases: Vec<Arc<Lease>>,
+        stop: Arc<AtomicBool>,
     ) -> Self {
         let mut port_of = vec![None; dataplane.interface_count()];
         for (index, port) in ports.iter().enumerate() {
             port_of[port.from] = Some(index);
         }
         let (pool, losses) = (Pool::default(), Losses::default());
-        Self { dataplane, frames, ports, port_of, pool, losses, orders, sampling, shared }
+        Self { dataplane, frames, ports, port_of, pool, losses, orders, sampling, leases, stop }
     }
 
-    /// Forwards until it is stopped; `detach` gives the interfaces back to the kernel, and may block for
-    /// seconds. Returns the losses.
+    /// Forwards until it is stopped, then gives the interfaces back to the kernel. Returns the losses.
     ///
     /// # Errors
     /// If an interface is gone.
-    pub(crate) fn run(mut self, detach: &(impl Fn() + Sync)) -> Result<Losses, InterfaceError> {
+    pub(crate) fn run(mut self) -> Result<Losses, InterfaceError> {
         let mut batch = Vec::with_capacity(BATCH);
         // If the kernel refuses, sleeps end up to 50 us late.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
-        while !self.shared.stop.load(Ordering::Relaxed) {
+        while !self.stop.load(Ordering::Relaxed) {
             self.round(&mut batch)?;
         }
         let until = self.dataplane.now() + WIND_DOWN;
         while self.has_frames() && self.dataplane.now() < until {
             self.round(&mut batch)?;
         }
-        self.end(detach, &mut batch)?;
+        self.end(&mut batch)?;
         self.losses.at_interfaces = self.dataplane.lost();
         Ok(self.losses)
     }
@@ -151,7 +147,6 @@ impl<D: Dataplane> Forwarder<D> {
         let received = self.receive(batch);
         let now = self.dataplane.now();
         let next = self.send_all(now)?;
-        self.shared.heartbeat.fetch_add(1, Ordering::Relaxed);
         self.serve_orders(now);
         let look = self.sampling.serve(now, &mut self.ports, &self.losses);
         if received < BATCH {
@@ -160,8 +155,9 @@ impl<D: Dataplane> Forwarder<D> {
         Ok(())
     }
 
-    /// Receives a batch of frames into their ports. Returns the number of frames.
+    /// Renews the leases, and receives a batch of frames into their ports. Returns the number of frames.
     fn receive(&mut self, batch: &mut Vec<Arrival>) -> usize {
+        self.leases.iter().for_each(|lease| lease.renew());
         self.losses.too_long += self.dataplane.receive(&mut self.frames.slab, batch);
         for &Arrival { interface, at, slot } in batch.iter() {
             match self.port_of[interface] {
@@ -253,12 +249,12 @@ impl<D: Dataplane> Forwarder<D> {
 
     /// Sends the queued frames, gives the interfaces back, and sends the frames that arrived until then, all in
     /// order.
-    fn end(&mut self, detach: &(impl Fn() + Sync), batch: &mut Vec<Arrival>) -> Result<(), InterfaceError> {
+    fn end(&mut self, batch: &mut Vec<Arrival>) -> Result<(), InterfaceError> {
         let until = self.dataplane.now() + GRACE;
         while self.has_frames() && self.dataplane.now() + GRACE / 2 < until {
             self.drain(until, batch)?;
         }
-        self.detach(detach, batch)?;
+        self.leases.iter().for_each(|lease| lease.end());
         let (mut silent_since, until) = (self.dataplane.now(), self.dataplane.now() + GRACE);
         loop {
             let received = self.receive(batch);
@@ -278,29 +274,6 @@ impl<D: Dataplane> Forwarder<D> {
         }
         self.abandon_rest();
         Ok(())
-    }
-
-    /// Gives the interfaces back on a thread of its own, and forwards meanwhile: the kernel detaches a program under
-    /// its lock of all interfaces (RTNL), which others may hold for seconds, and a receive ring is full sooner.
-    fn detach(
-        &mut self,
-        detach: &(impl Fn() + Sync),
-        batch: &mut Vec<Arrival>,
-    ) -> Result<(), InterfaceError> {
-        thread::scope(|scope| {
-            let Ok(detaching) = thread::Builder::new().name("detach".into()).spawn_scoped(scope, detach)
-            else {
-                detach();
-                return Ok(());
-            };
-            while !detaching.is_finished() {
-                let now = self.dataplane.now();
-                self.receive(batch);
-                self.drain(now + GRACE, batch)?;
-                self.dataplane.wait(now + LONGEST_PAUSE)?;
-            }
-            Ok(())
-        })
     }
 
     /// Counts the frames as lost that are still queued, or in the receive rings.
@@ -338,138 +311,5 @@ impl<D: Dataplane> Forwarder<D> {
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use lockgate_dataplane::clock::{MonotonicClock, WallOffset};
-    use lockgate_engine::random::Seed;
-    use lockgate_measure::recording::{PortSetup, Recording, Setup};
-    use lockgate_scenario::policy::read_policy;
-
-    use super::*;
-
-    /// Frames that the receive ring holds.
-    const RING: u64 = 500;
-
-    /// A simulated kernel: a frame arrives each millisecond until the interface is given back.
-    struct Kernel {
-        /// Time, in milliseconds.
-        now: AtomicU64,
-        /// Frames taken from the receive ring.
-        taken: AtomicU64,
-        given_back_at: AtomicU64,
-    }
-
-    impl Kernel {
-        fn arrived(&self) -> u64 {
-            self.now.load(Ordering::SeqCst).min(self.given_back_at.load(Ordering::SeqCst))
-        }
-
-        fn waiting(&self) -> u64 {
-            self.arrived() - self.taken.load(Ordering::SeqCst)
-        }
-
-        /// Gives the interface back after three seconds, as if others held the kernel's lock. Time passes only
-        /// while the ring has room, and without regard to it if nothing reads the ring for two real seconds.
-        fn give_back(&self) {
-            let patience = std::time::Instant::now() + std::time::Duration::from_secs(2);
-            for _ in 0..3_000 {
-                while self.waiting() > RING / 2 && std::time::Instant::now() < patience {
-                    thread::yield_now();
-                }
-                self.now.fetch_add(1, Ordering::SeqCst);
-            }
-            self.given_back_at.store(self.now.load(Ordering::SeqCst), Ordering::SeqCst);
-        }
-    }
-
-    struct Simulated<'a> {
-        kernel: &'a Kernel,
-        /// Numbers of the frames sent.
-        sent: &'a mut Vec<u64>,
-        overruns: u64,
-    }
-
-    /// Returns a UDP datagram with this number.
-    fn frame(number: u64) -> Vec<u8> {
-        let mut frame = vec![0; 60];
-        frame[12..24].copy_from_slice(&[8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17]);
-        frame[42..50].copy_from_slice(&number.to_be_bytes());
-        frame
-    }
-
-    impl Dataplane for Simulated<'_> {
-        fn now(&mut self) -> Instant {
-            Instant::ZERO + Duration::from_millis(self.kernel.now.load(Ordering::SeqCst))
-        }
-
-        fn wall(&self) -> WallOffset {
-            MonotonicClock::start().wall_offset()
-        }
-
-        fn interface_count(&self) -> usize {
-            2
-        }
-
-        fn next_arrival(&mut self, interface: usize) -> Option<Instant> {
-            if interface > 0 {
-                return None;
-            }
-            let lost = self.kernel.waiting().saturating_sub(RING);
-            self.kernel.taken.fetch_add(lost, Ordering::SeqCst);
-            self.overruns += lost;
-            let number = self.kernel.taken.load(Ordering::SeqCst);
-            (self.kernel.waiting() > 0).then(|| Instant::ZERO + Duration::from_millis(number))
-        }
-
-        fn take_frame(&mut self, _: usize, take: &mut dyn FnMut(&[u8])) {
-            take(&frame(self.kernel.taken.fetch_add(1, Ordering::SeqCst)));
-        }
-
-        fn transmit(&mut self, _: usize, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
-            let number = |frame: &&[u8]| u64::from_be_bytes(frame[42..50].try_into().expect("eight bytes"));
-            self.sent.extend(frames.iter().map(number));
-            Ok(Sent { taken: frames.len(), stopped: None })
-        }
-
-        fn wait(&mut self, until: Instant) -> Result<(), InterfaceError> {
-            if self.kernel.given_back_at.load(Ordering::SeqCst) < u64::MAX && self.kernel.waiting() == 0 {
-                self.kernel.now.fetch_max(until.as_picos().div_ceil(1_000_000_000), Ordering::SeqCst);
-            }
-            Ok(())
-        }
-
-        fn lost(&mut self) -> u64 {
-            self.overruns
-        }
-    }
-
-    #[test]
-    fn frames_that_arrive_while_the_kernel_detaches_are_sent_in_order() {
-        let text = "[router]\nmode = \"egress\"\ninterfaces = { wan = \"eth0\" }\n\
-                    [port.wan]\nrate = \"100mbit\"\nqueue.q = { kind = \"fifo\", limit = \"1000p\" }\n";
-        let policy = read_policy(text, "policy.toml").expect("a policy");
-        let setup = PortSetup { name: "wan".into(), ..PortSetup::default() };
-        let mut recording = Recording::new(Setup { ports: vec![setup], ..Setup::default() });
-        let record = recording.ports.remove(0);
-        let port = RouterPort::build(&policy.ports[0], [0, 1], Seed(1), record).expect("a port");
-        let kernel = Kernel {
-            now: AtomicU64::new(0),
-            taken: AtomicU64::new(0),
-            given_back_at: AtomicU64::new(u64::MAX),
-        };
-        let mut sent = Vec::new();
-        let dataplane = Simulated { kernel: &kernel, sent: &mut sent, overruns: 0 };
-        let (_orders, receiving) = orders();
-        let (sampling, _samples) = samples(Duration::from_secs(1));
-        let shared = Arc::new(Shared::default());
-        shared.stop.store(true, Ordering::Relaxed);
-        let frames = Frames::new(2_000, 1_600);
-        let forwarder = Forwarder::new(dataplane, vec![port], frames, receiving, sampling, shared);
-        let losses = forwarder.run(&|| kernel.give_back()).expect("no interface is gone");
-        assert_eq!(losses, Losses::default());
-        assert_eq!(sent, (0..3_000).collect::<Vec<u64>>());
     }
 }

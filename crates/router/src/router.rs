@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! Router (any thread) --orders--> Forwarder (a thread for each set of ports) --frames--> interfaces
-//!         ^                          |  heartbeat
-//!         '------- samples ----------'--------> watchdog (a thread): detaches where it stands still
+//!         ^                          |  renews
+//!         '------- samples ----------'--------> leases: without them frames take the kernel's way
+//!                                                  '--> watchdog (a thread): reports it
 //! ```
 
 use std::fmt::Write;
@@ -27,7 +28,7 @@ use crate::attach::{Attachment, await_pairs_gone};
 use crate::control::{Applied, Engine, Misfit};
 use crate::failure::Failure;
 use crate::forward::{
-    Forwarder, Losses, Newest, NotApplied, OrderError, OrderSender, Shared, apply_everywhere, orders, samples,
+    Forwarder, Losses, Newest, NotApplied, OrderError, OrderSender, apply_everywhere, orders, samples,
 };
 use crate::frames::Frames;
 use crate::port::{PortChange, RouterPort};
@@ -83,7 +84,7 @@ struct Worker {
     ports: Vec<usize>,
     orders: OrderSender,
     newest: Newest,
-    shared: Arc<Shared>,
+    stop: Arc<AtomicBool>,
     thread: JoinHandle<Result<Losses, InterfaceError>>,
 }
 
@@ -130,25 +131,28 @@ impl Router {
         for (group, (interfaces, ports)) in groups.iter().zip(opened) {
             let (order, receiving) = orders();
             let (sampling, newest) = samples(options.every);
-            let shared = Arc::new(Shared::default());
+            let stop = Arc::new(AtomicBool::new(false));
+            let leases = group.iter().map(|port| attachment.lease(&router.policy.ports[*port])).collect();
             let frames = Frames::new(frames, attachment.longest());
-            let forwarder = Forwarder::new(interfaces, ports, frames, receiving, sampling, shared.clone());
+            let forwarder =
+                Forwarder::new(interfaces, ports, frames, receiving, sampling, leases, stop.clone());
             let (attachment, failing) = (attachment.clone(), router.flags.failed.clone());
             let thread = thread::Builder::new()
                 .name("forward".into())
                 .spawn(move || {
-                    let result = forwarder.run(&|| attachment.detach());
-                    attachment.detach();
+                    let result = forwarder.run();
+                    if result.is_err() {
+                        attachment.give_back();
+                    }
                     failing.store(true, Ordering::Relaxed);
                     result
                 })
                 .map_err(|why| lockgate_dataplane::error::Refusal::new("start a thread", why))?;
-            router.workers.push(Worker { ports: group.to_vec(), orders: order, newest, shared, thread });
+            router.workers.push(Worker { ports: group.to_vec(), orders: order, newest, stop, thread });
         }
         attachment.attach()?;
         attachment.doubts().iter().for_each(|doubt| tell(doubt));
-        let watched = router.workers.iter().map(|worker| worker.shared.clone()).collect();
-        router.watchdog = watchdog::start(attachment, watched, router.flags.clone(), Box::new(tell));
+        router.watchdog = watchdog::start(attachment, router.flags.clone(), Box::new(tell));
         Ok(router)
     }
 
@@ -174,7 +178,7 @@ impl Router {
 
     /// True if frames are redirected to it.
     pub fn is_attached(&self) -> bool {
-        self.attachment.is_attached()
+        self.attachment.is_held()
     }
 
     /// Ends the router: the queues are drained in order, then the interfaces are given back. Returns the
@@ -186,7 +190,7 @@ impl Router {
         self.flags.ended.store(true, Ordering::Relaxed);
         let gone = self.watchdog.take().and_then(|watchdog| watchdog.join().ok().flatten());
         for worker in &self.workers {
-            worker.shared.stop.store(true, Ordering::Relaxed);
+            worker.stop.store(true, Ordering::Relaxed);
         }
         let mut total = Losses::default();
         let mut failed = None;
@@ -306,9 +310,9 @@ impl Opening<'_> {
 impl Drop for Router {
     fn drop(&mut self) {
         self.flags.ended.store(true, Ordering::Relaxed);
-        self.attachment.detach();
+        self.attachment.give_back();
         for worker in &self.workers {
-            worker.shared.stop.store(true, Ordering::Relaxed);
+            worker.stop.store(true, Ordering::Relaxed);
         }
     }
 }

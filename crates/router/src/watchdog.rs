@@ -1,9 +1,6 @@
-//! Watchdog: gives the interfaces back to the kernel while a forwarder stalls or a receive queue has no
-//! socket, and reports it. It also reports changes of the interfaces, and ends the router if one is gone:
-//! frames of a new interface with its name would bypass the router.
-//!
-//! It is a thread of the router's process. While the whole process is stopped (SIGSTOP, a debugger), frames
-//! wait or are lost until it continues or is killed.
+//! Watchdog: reports when a forwarder stalls, so that the kernel has its frames. While a receive queue has no socket,
+//! it gives the interfaces back to the kernel. It also reports changes of the interfaces, and ends the router if one is
+//! gone: frames of a new interface with its name would bypass the router.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,13 +11,9 @@ use std::time::{Duration, Instant};
 use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
 
 use crate::attach::Attachment;
-use crate::forward::Shared;
 
-/// Stall after which the interfaces are given back.
-const STALL: Duration = Duration::from_secs(1);
-
-/// Polling intervals: of the forwarders' heartbeats, and of the interfaces.
-const HEARTBEAT_POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Polling intervals: of the leases, and of the interfaces.
+const LEASE_POLL_INTERVAL: Duration = Duration::from_millis(100);
 const INTERFACE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 type Tell = Box<dyn Fn(&str) + Send + Sync>;
@@ -38,87 +31,77 @@ pub(crate) struct Flags {
 /// thread can be started.
 pub(crate) fn start(
     attachment: Arc<Attachment>,
-    forwarders: Vec<Arc<Shared>>,
     flags: Flags,
     tell: Tell,
 ) -> Option<JoinHandle<Option<String>>> {
-    let work = move || watch(&attachment, &forwarders, &flags, &tell);
+    let work = move || watch(&attachment, &flags, &tell);
     thread::Builder::new().name("watchdog".into()).spawn(work).ok()
 }
 
-fn watch(attachment: &Attachment, forwarders: &[Arc<Shared>], flags: &Flags, tell: &Tell) -> Option<String> {
+fn watch(attachment: &Attachment, flags: &Flags, tell: &Tell) -> Option<String> {
     let Flags { ended, failed } = flags;
-    let beats =
-        || -> Vec<u64> { forwarders.iter().map(|shared| shared.heartbeat.load(Ordering::Relaxed)).collect() };
-    let mut seen: Vec<(u64, Instant)> = beats().into_iter().map(|beat| (beat, Instant::now())).collect();
-    let mut detached_for: Option<DetachReason> = None;
+    let mut bypassed: Option<Bypass> = None;
+    let mut passed = attachment.passed();
     let mut unserved = attachment.unserved();
     let mut interfaces = Interfaces::new(attachment);
     let mut checked_at = Instant::now();
     while !ended.load(Ordering::Relaxed) {
-        thread::sleep(HEARTBEAT_POLL_INTERVAL);
-        let now = Instant::now();
-        for ((beat, since), current) in seen.iter_mut().zip(beats()) {
-            if current != *beat {
-                (*beat, *since) = (current, now);
-            }
-        }
-        if now.duration_since(checked_at) >= INTERFACE_POLL_INTERVAL {
-            checked_at = now;
+        thread::sleep(LEASE_POLL_INTERVAL);
+        if checked_at.elapsed() >= INTERFACE_POLL_INTERVAL {
+            checked_at = Instant::now();
             if let Some(gone) = interfaces.report_changes(tell) {
                 failed.store(true, Ordering::Relaxed);
                 return Some(gone);
             }
             unserved = attachment.unserved();
         }
-        let is_stalled = seen.iter().any(|(_, since)| now.duration_since(*since) >= STALL);
-        let reason = match &unserved {
-            _ if is_stalled => Some(DetachReason::Stalled),
-            Some(what) => Some(DetachReason::Unserved(what.clone())),
+        let now = match &unserved {
+            _ if attachment.is_stalled() => Some(Bypass::Stalled),
+            Some(what) => Some(Bypass::Unserved(what.clone())),
             None => None,
         };
-        if reason != detached_for && !ended.load(Ordering::Relaxed) {
-            attach_or_detach(attachment, detached_for.as_ref(), reason.as_ref(), tell);
-            detached_for = reason;
+        if ended.load(Ordering::Relaxed) {
+            break;
+        }
+        if now != bypassed {
+            match &now {
+                Some(Bypass::Unserved(_)) => attachment.give_back(),
+                None if matches!(bypassed, Some(Bypass::Unserved(_))) => attachment.take(),
+                _ => {}
+            }
+            tell(&changed(bypassed.as_ref(), now.as_ref()));
+            bypassed = now;
+        }
+        let newly = attachment.passed() - passed;
+        // The process may have been stopped with this thread, and continued.
+        if newly > 0 && bypassed.is_none() {
+            tell(&format!("{newly} frames took the kernel's way meanwhile"));
+            passed += newly;
         }
     }
     None
 }
 
-/// Reason why the kernel has the interfaces while the router runs.
+/// Reason why frames take the kernel's way while the router runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum DetachReason {
+enum Bypass {
     /// A forwarder stalls.
     Stalled,
     /// A receive queue has no socket.
     Unserved(String),
 }
 
-/// Gives the interfaces back or attaches to them again, and reports it.
-fn attach_or_detach(
-    attachment: &Attachment,
-    before: Option<&DetachReason>,
-    now: Option<&DetachReason>,
-    tell: &Tell,
-) {
-    if let Some(reason) = now {
-        attachment.detach();
-        return match reason {
-            DetachReason::Stalled => {
-                tell("the router stands still: its interfaces are given back to the kernel");
-            }
-            DetachReason::Unserved(what) => {
-                tell(&format!("the interfaces are given back to the kernel: {what}"));
-            }
-        };
-    }
-    let back = match before {
-        Some(DetachReason::Unserved(_)) => "the router serves all receive queues again",
-        _ => "the router runs again",
-    };
-    match attachment.attach() {
-        Ok(()) => tell(&format!("{back}, and has its interfaces")),
-        Err(refusal) => tell(&format!("{back}, without its interfaces: {refusal}")),
+/// Returns the message of a change.
+fn changed(before: Option<&Bypass>, now: Option<&Bypass>) -> String {
+    match (before, now) {
+        (_, Some(Bypass::Stalled)) => {
+            "the router stands still: its interfaces are given back to the kernel".to_owned()
+        }
+        (_, Some(Bypass::Unserved(what))) => format!("the interfaces are given back to the kernel: {what}"),
+        (Some(Bypass::Unserved(_)), None) => {
+            "the router serves all receive queues again, and has its interfaces".to_owned()
+        }
+        (_, None) => "the router runs again, and has its interfaces".to_owned(),
     }
 }
 

@@ -93,7 +93,7 @@ pub(super) fn open(
     sockets: usize,
 ) -> Result<(Receivers, Sender), Refusal> {
     let index = location.index()?;
-    let attached = XdpProgram::load(1).and_then(|program| {
+    let attached = XdpProgram::load(1, None).and_then(|program| {
         let attachment = Attachment::new(location, index, &program)?;
         Ok((program, attachment))
     });

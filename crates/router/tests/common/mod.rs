@@ -12,6 +12,7 @@ use lockgate_dataplane::dataplane::Dataplane;
 use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::ethtool::switch_off_offloads;
 use lockgate_dataplane::interfaces::{Interfaces, Options};
+use lockgate_dataplane::lease::Lease;
 use lockgate_dataplane::namespace::{Namespace, may_make_namespaces};
 use lockgate_dataplane::netlink::{Link, Netlink, VethEnd};
 use lockgate_dataplane::redirection::Redirection;
@@ -64,7 +65,9 @@ impl Network {
             Ok(network)
         };
         let network = made().expect("namespaces and cables");
-        let attached = network.router.inside(|| Redirection::incoming(INTERFACES[0], INTERFACES[1]));
+        let attached = network
+            .router
+            .inside(|| Redirection::incoming(INTERFACES[0], INTERFACES[1], &Lease::new()?).map(drop));
         if let Err(refusal) = attached.expect("entered") {
             skipped::skipped(refusal);
             return None;

@@ -5,6 +5,7 @@ use std::thread;
 
 use super::*;
 use crate::dataplane::Stopped;
+use crate::lease::Lease;
 use crate::xdp_redirection::XdpRedirection;
 
 /// Opens endpoints in a namespace.
@@ -142,7 +143,8 @@ fn halves_of_a_socket_belong_to_two_threads() {
     if !has_af_xdp(&namespace) {
         return;
     }
-    let redirection = namespace.inside(|| XdpRedirection::open("a0", 1, 1_600, 1));
+    let lease = Lease::new().expect("shared memory");
+    let redirection = namespace.inside(|| XdpRedirection::open("a0", 1, 1_600, 1, &lease));
     let redirection = redirection.expect("entered").expect("opened");
     let af_xdp = SocketChoice::AfXdp;
     let mut receiver = open_endpoints(&namespace, &[own("a0", Traffic::Redirected(&redirection))], af_xdp);
@@ -154,6 +156,7 @@ fn halves_of_a_socket_belong_to_two_threads() {
     );
     assert!(twice.is_err(), "a half has one owner");
     namespace.inside(|| redirection.attach()).expect("entered").expect("attached");
+    lease.begin();
     let mut other = open(&namespace, &["a1"], SocketChoice::Packet, None);
     let frame = |number: usize, side: usize| {
         let mut frame = vec![number as u8; 60 + number % 1_400];
@@ -184,6 +187,7 @@ fn halves_of_a_socket_belong_to_two_threads() {
             let mut slab = FrameSlab::new(128, 1_600);
             for window in 0..WINDOWS {
                 barrier.wait();
+                lease.renew();
                 expect(&mut receiver, &mut slab, window, 0);
             }
         });

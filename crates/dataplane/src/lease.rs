@@ -1,0 +1,203 @@
+//! Lease of an interface's frames: programs redirect them only as long as a thread of the router renews it.
+//!
+//! ```text
+//! router   begin, renew ... renew, end --> until  --> program, for each frame: redirect it, or let it pass
+//!          passed <----------------------- passed <-- frames let pass
+//! ```
+//!
+//! Both sides share a page of memory. If the thread hangs, or the process was stopped (SIGSTOP) or killed, frames take
+//! the kernel's way a [`TERM`] later at most. A kill also detaches the programs, but for that the kernel needs its lock
+//! of all interfaces (RTNL), which others may hold for seconds.
+#![allow(unsafe_code, reason = "mmap(2)")]
+
+use core::ptr::{self, NonNull};
+use std::fs::read_to_string;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::bpf::{self, instruction};
+use crate::error::Refusal;
+
+/// Time for which frames are redirected after the last renewal.
+pub const TERM: Duration = Duration::from_secs(1);
+
+/// Number of the helper function `bpf_ktime_get_coarse_ns`.
+const COARSE_TIME: i32 = 160;
+
+/// Contents of the shared page.
+#[derive(Debug)]
+#[repr(C)]
+struct Terms {
+    /// Time on the kernel's monotonic clock until which frames are redirected, in nanoseconds; 0 if they are not.
+    until: AtomicU64,
+    /// Frames that the programs let pass.
+    passed: AtomicU64,
+}
+
+/// State of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Not begun, or ended: frames pass.
+    Ended,
+    /// Frames are redirected.
+    Held,
+    /// Not renewed in time: frames pass until it is renewed.
+    Expired,
+}
+
+/// Lease of an interface's frames. It is ended on drop.
+#[derive(Debug)]
+pub struct Lease {
+    map: OwnedFd,
+    page: NonNull<Terms>,
+    /// Offset of this process's monotonic clock from the kernel's, in nanoseconds.
+    clock_offset: i64,
+}
+
+// SAFETY: the page is shared memory of atomics, mapped while the lease lives.
+unsafe impl Send for Lease {}
+// SAFETY: likewise.
+unsafe impl Sync for Lease {}
+
+impl Lease {
+    /// Makes a lease that has not begun.
+    ///
+    /// # Errors
+    /// If the kernel does not permit it (`CAP_BPF`), or has no maps that can be mapped (before Linux 5.5).
+    pub fn new() -> Result<Self, Refusal> {
+        let refused = |error| Refusal::new("share memory with a program (CAP_BPF)", error);
+        let map = bpf::shared_map(size_of::<Terms>() as u32).map_err(refused)?;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the kernel chooses the address; nothing else is mapped there.
+        let page =
+            unsafe { mmap(ptr::null_mut(), size_of::<Terms>(), access, MapFlags::SHARED, map.as_fd(), 0) };
+        let page = page.map_err(|error| refused(error.into()))?;
+        let page = NonNull::new(page.cast()).ok_or_else(|| refused(std::io::ErrorKind::Other.into()))?;
+        let offsets = read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+        Ok(Self { map, page, clock_offset: monotonic_offset(&offsets) })
+    }
+
+    /// Begins the lease, or begins it again.
+    pub fn begin(&self) {
+        self.terms().until.store(self.now() + TERM.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// Renews the lease: it holds for [`TERM`] from now on. No effect if it has not begun, or has ended.
+    pub fn renew(&self) {
+        let until = self.terms().until.load(Ordering::Relaxed);
+        if until != 0 {
+            let later = self.now() + TERM.as_nanos() as u64;
+            // Fails if another thread has ended it meanwhile.
+            let _ = self.terms().until.compare_exchange(until, later, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// Ends the lease: frames pass from now on.
+    pub fn end(&self) {
+        self.terms().until.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns the state.
+    pub fn state(&self) -> State {
+        match self.terms().until.load(Ordering::Relaxed) {
+            0 => State::Ended,
+            until if until > self.now() => State::Held,
+            _ => State::Expired,
+        }
+    }
+
+    /// Returns the number of frames that the programs have let pass so far.
+    pub fn passed(&self) -> u64 {
+        self.terms().passed.load(Ordering::Relaxed)
+    }
+
+    /// Returns the start of a program: it ends the program with the result `pass`, and counts the frame, unless the
+    /// lease holds. Afterwards register 6 has the context.
+    pub(crate) fn check(&self, pass: i32) -> [u64; 10] {
+        /// In register 1 of a load: the immediate is a map, and the address that of its first value.
+        const MAP_VALUE: u64 = 2;
+        [
+            instruction(0xbf, 6, 1, 0, 0),                            // 0: r6 = context
+            instruction(0x85, 0, 0, 0, COARSE_TIME),                  // 1: r0 = bpf_ktime_get_coarse_ns()
+            instruction(0x18, 1, MAP_VALUE, 0, self.map.as_raw_fd()), // 2: r1 = terms
+            0,                                                        // 3: its second half
+            instruction(0x79, 2, 1, 0, 0),                            // 4: r2 = terms.until
+            instruction(0x2d, 2, 0, 4, 0),                            // 5: if r2 > r0 goto 10
+            instruction(0xb7, 2, 0, 0, 1),                            // 6: r2 = 1
+            instruction(0xdb, 1, 2, 8, 0),                            // 7: atomic terms.passed += r2
+            instruction(0xb7, 0, 0, 0, pass),                         // 8: r0 = pass
+            instruction(0x95, 0, 0, 0, 0),                            // 9: return r0
+        ]
+    }
+
+    fn terms(&self) -> &Terms {
+        // SAFETY: the page is mapped while `self` lives, and aligned; any bytes are valid atomics.
+        unsafe { self.page.as_ref() }
+    }
+
+    /// Returns the time on the kernel's monotonic clock, as of its last tick: the programs read the same.
+    fn now(&self) -> u64 {
+        let time = clock_gettime(ClockId::MonotonicCoarse);
+        let now = time.tv_sec * 1_000_000_000 + time.tv_nsec - self.clock_offset;
+        u64::try_from(now).unwrap_or(0)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.end();
+        // SAFETY: this is the mapping made in `new`, and nothing refers to it any longer.
+        let _ = unsafe { munmap(self.page.as_ptr().cast(), size_of::<Terms>()) };
+    }
+}
+
+/// Returns the offset of the monotonic clock that `/proc/PID/timens_offsets` names, in nanoseconds: that of a process in
+/// a time namespace of its own.
+fn monotonic_offset(text: &str) -> i64 {
+    let of = |line: &str| -> Option<i64> {
+        let mut words = line.split_whitespace();
+        (words.next() == Some("monotonic")).then_some(())?;
+        let (seconds, nanos): (i64, i64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
+    };
+    text.lines().find_map(of).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skipped::skipped;
+
+    #[test]
+    fn the_offset_of_a_time_namespace_is_read() {
+        let text = "monotonic         -3    250000000\nboottime        7200         0\n";
+        assert_eq!(monotonic_offset(text), -2_750_000_000);
+        assert_eq!(monotonic_offset(""), 0);
+        assert_eq!(monotonic_offset("monotonic x 0"), 0);
+    }
+
+    #[test]
+    fn a_lease_is_held_from_its_begin_to_its_end() {
+        let lease = match Lease::new() {
+            Ok(lease) => lease,
+            Err(refusal) => return skipped(refusal),
+        };
+        lease.renew();
+        assert_eq!(lease.state(), State::Ended, "it has not begun");
+        lease.begin();
+        assert_eq!(lease.state(), State::Held);
+        // As if it had been begun two terms ago.
+        let expired = lease.now() - TERM.as_nanos() as u64;
+        lease.terms().until.store(expired, Ordering::Relaxed);
+        assert_eq!(lease.state(), State::Expired);
+        lease.renew();
+        assert_eq!(lease.state(), State::Held);
+        lease.end();
+        lease.renew();
+        assert_eq!((lease.state(), lease.passed()), (State::Ended, 0));
+    }
+}
