@@ -6,7 +6,7 @@
 //! ```
 //!
 //! One thread runs a forwarder. Invariant: only [`Dataplane::wait`] blocks, for at most 5 ms, so the
-//! leases are renewed at least that often. Each received frame is sent, queued, or counted as dropped.
+//! leases are renewed in time. Each received frame is sent, queued, or counted as dropped.
 
 mod orders;
 mod sampling;
@@ -30,6 +30,10 @@ pub(crate) use sampling::{Newest, Sampling, samples};
 
 /// Longest sleep. Bounds the delay of orders and of a request to stop.
 const LONGEST_SLEEP: Duration = Duration::from_millis(5);
+
+/// Time after which the leases are renewed. With a store to shared memory in each round, the processor that runs the
+/// programs would fetch it again as often.
+const RENEWAL: Duration = Duration::from_millis(100);
 
 /// Pause before an interface whose queue is full is tried again.
 const FULL: Duration = Duration::from_micros(50);
@@ -98,6 +102,7 @@ pub(crate) struct Forwarder<D> {
     sampling: Sampling,
     /// Leases of the interfaces that it receives from.
     leases: Vec<Arc<Lease>>,
+    renew_at: Instant,
     /// Set by another thread to end the forwarder: it sends what is queued, ends its leases, and sends what arrived
     /// meanwhile.
     stop: Arc<AtomicBool>,
@@ -118,7 +123,8 @@ impl<D: Dataplane> Forwarder<D> {
             port_of[port.from] = Some(index);
         }
         let (pool, losses) = (Pool::default(), Losses::default());
-        Self { dataplane, frames, ports, port_of, pool, losses, orders, sampling, leases, stop }
+        let renew_at = Instant::ZERO;
+        Self { dataplane, frames, ports, port_of, pool, losses, orders, sampling, leases, renew_at, stop }
     }
 
     /// Forwards until it is stopped, then gives the interfaces back to the kernel. Returns the losses.
@@ -146,6 +152,7 @@ impl<D: Dataplane> Forwarder<D> {
     fn round(&mut self, batch: &mut Vec<Arrival>) -> Result<(), InterfaceError> {
         let received = self.receive(batch);
         let now = self.dataplane.now();
+        self.renew(now);
         let next = self.send_all(now)?;
         self.serve_orders(now);
         let look = self.sampling.serve(now, &mut self.ports, &self.losses);
@@ -155,9 +162,16 @@ impl<D: Dataplane> Forwarder<D> {
         Ok(())
     }
 
-    /// Renews the leases, and receives a batch of frames into their ports. Returns the number of frames.
+    /// Renews the leases, if it is time.
+    fn renew(&mut self, now: Instant) {
+        if now >= self.renew_at {
+            self.renew_at = now + RENEWAL;
+            self.leases.iter().for_each(|lease| lease.renew());
+        }
+    }
+
+    /// Receives a batch of frames into their ports. Returns the number of frames.
     fn receive(&mut self, batch: &mut Vec<Arrival>) -> usize {
-        self.leases.iter().for_each(|lease| lease.renew());
         self.losses.too_long += self.dataplane.receive(&mut self.frames.slab, batch);
         for &Arrival { interface, at, slot } in batch.iter() {
             match self.port_of[interface] {
@@ -293,6 +307,7 @@ impl<D: Dataplane> Forwarder<D> {
     fn drain(&mut self, until: Instant, batch: &mut Vec<Arrival>) -> Result<(), InterfaceError> {
         for port in 0..self.ports.len() {
             let now = self.dataplane.now();
+            self.renew(now);
             self.ports[port].drain(now, &mut self.frames, &mut self.pool);
             let waiting = core::mem::take(&mut self.ports[port].outgoing);
             let batches = waiting.len().div_ceil(BATCH).max(1) as u64;
