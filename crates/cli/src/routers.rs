@@ -72,7 +72,8 @@ pub(crate) fn lines(changed: &Changed) -> String {
     format!("{} added, {} removed", count(changed.added as u64, "line"), changed.removed)
 }
 
-fn count(number: u64, what: &str) -> String {
+/// Formats a number of things: `1 frame`, `2 frames`.
+pub(crate) fn count(number: u64, what: &str) -> String {
     format!("{number} {what}{}", plural(number as f64))
 }
 

@@ -180,6 +180,7 @@ fn the_kernel_has_the_frames_of_a_router_that_stands_still() {
         thread::sleep(Duration::from_secs(4));
         signal(&router, "-CONT");
         thread::sleep(Duration::from_millis(500));
+        let status = control(folder.path(), &["status"]);
         let ended = stream.end();
         signal(&router, "-TERM");
         let output = router.wait_with_output().expect("ended");
@@ -189,6 +190,9 @@ fn the_kernel_has_the_frames_of_a_router_that_stands_still() {
         assert!(gap < Duration::from_secs(3), "{variant:?}: {gap:?}");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("frames took the kernel's way"), "{variant:?}: {said}");
+        let said = String::from_utf8_lossy(&status.stdout);
+        assert!(said.contains("frames bypassed the router"), "{variant:?}: {said}");
+        assert!(!said.contains("BYPASS"), "{variant:?}: {said}");
     }
 }
 

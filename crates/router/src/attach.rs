@@ -34,6 +34,7 @@ use lockgate_dataplane::xdp_redirection::XdpRedirection;
 use lockgate_scenario::Policy;
 use lockgate_scenario::policy::{Attach, Mode, PolicyPort};
 
+use crate::control::Bypass;
 use crate::failure::Failure;
 use pairs::{Pairs, another_router, near_name};
 use preflight::Preflight;
@@ -349,6 +350,18 @@ impl Attachment {
     /// Returns the number of frames that took the kernel's way since the programs were attached.
     pub(crate) fn passed(&self) -> u64 {
         self.leases.iter().map(|lease| lease.passed()).sum()
+    }
+
+    /// Returns which frames have taken the kernel's way, and why they do now.
+    pub(crate) fn bypass(&self) -> Bypass {
+        let why = if self.is_stalled() {
+            "the router stands still".to_owned()
+        } else if self.is_held() {
+            String::new()
+        } else {
+            self.unserved().unwrap_or_else(|| "the router starts or ends".to_owned())
+        };
+        Bypass { frames: self.passed(), why }
     }
 
     /// Returns a sentence about the first interface with more active receive queues than sockets, whose

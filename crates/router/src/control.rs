@@ -44,6 +44,20 @@ pub trait Engine {
 
     /// Returns the newest sample of the ports and queues; `None` before the first.
     fn sample(&mut self) -> Option<Sample>;
+
+    /// Returns which frames have bypassed the router; none, unless the engine knows.
+    fn bypass(&self) -> Bypass {
+        Bypass::default()
+    }
+}
+
+/// Frames of the router's interfaces that took the kernel's way past it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Bypass {
+    /// Their number since the start.
+    pub frames: u64,
+    /// Reason why frames take it now; empty: they do not.
+    pub why: String,
 }
 
 /// Effect of a change of policy.

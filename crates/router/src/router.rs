@@ -25,7 +25,7 @@ use lockgate_scenario::Policy;
 use lockgate_scenario::policy::{FrameIo, PolicyPort};
 
 use crate::attach::{Attachment, await_pairs_gone};
-use crate::control::{Applied, Engine, Misfit};
+use crate::control::{Applied, Bypass, Engine, Misfit};
 use crate::failure::Failure;
 use crate::forward::{
     Forwarder, Losses, Newest, NotApplied, OrderError, OrderSender, apply_everywhere, orders, samples,
@@ -332,6 +332,10 @@ impl Engine for Router {
 
     fn sample(&mut self) -> Option<Sample> {
         self.observer().sample()
+    }
+
+    fn bypass(&self) -> Bypass {
+        self.attachment.bypass()
     }
 }
 

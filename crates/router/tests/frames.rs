@@ -13,6 +13,7 @@ use lockgate_dataplane::ethtool::{Queues, set_queues};
 use lockgate_dataplane::netlink::XdpMode;
 use lockgate_dataplane::socket::SocketChoice;
 use lockgate_engine::units::Duration as Patience;
+use lockgate_router::control::{Bypass, Engine};
 use lockgate_router::router::Options;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -144,7 +145,7 @@ fn each_receive_queue_has_a_socket_or_the_kernel_has_the_interface() {
         assert!(Instant::now() < until, "the queue is free again");
         thread::sleep(Duration::from_millis(20));
     }
-    let (router, told) = network.start(&policy);
+    let (mut router, told) = network.start(&policy);
     assert!(router.is_attached() && set(2));
     let until = Instant::now() + PATIENCE;
     while router.is_attached() && Instant::now() < until {
@@ -155,11 +156,15 @@ fn each_receive_queue_has_a_socket_or_the_kernel_has_the_interface() {
     assert!(said.contains("uses 2 receive queues") && said.contains("ethtool -L eth1"), "{said}");
     // By the kernel's bridge.
     pass_by_kernel(&network);
+    let bypassed = &mut router;
+    let Bypass { frames, why } = network.router.inside(move || bypassed.bypass()).expect("entered");
+    assert!(frames > 0 && why.contains("uses 2 receive queues"), "{frames}, {why}");
     assert!(set(1));
     while !router.is_attached() && Instant::now() < until {
         thread::sleep(Duration::from_millis(20));
     }
     assert!(router.is_attached(), "the router has the interface again");
+    assert_eq!(router.bypass().why, "");
     pass(&network, 0, SocketChoice::Packet, 2);
     router.stop().expect("drained");
 }

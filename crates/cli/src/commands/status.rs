@@ -38,6 +38,12 @@ fn print(status: &Status) {
         None => "confirmed".to_owned(),
     };
     say!("policy {} (`{}`), {}", status.running, visible(origin), visible(&state));
+    if !status.bypass.why.is_empty() {
+        say!("frames BYPASS the router: {}", visible(&status.bypass.why));
+    }
+    if status.bypass.frames > 0 {
+        say!("{} bypassed the router since its start", routers::count(status.bypass.frames, "frame"));
+    }
     say!();
     let rows: Vec<Vec<String>> = status.history.iter().map(row).collect();
     terminal::words(&["policy", "rollback", "outcome", "at", "file", "by"], &rows);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Applied;
+use super::{Applied, Bypass};
 
 /// Longest request, in bytes; a policy is a little shorter.
 pub const LONGEST_REQUEST: usize = 8 << 20;
@@ -114,6 +114,9 @@ pub struct Status {
     /// Failure to go back, because of which an unconfirmed policy runs; empty: none.
     #[serde(default)]
     pub stranded: String,
+    /// Frames that have bypassed the router.
+    #[serde(default)]
+    pub bypass: Bypass,
     /// Policies, the newest first.
     pub history: Vec<Entry>,
     /// Text of the policy that runs.

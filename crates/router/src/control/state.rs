@@ -317,6 +317,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
                 State::Stranded(why) => why.clone(),
                 _ => String::new(),
             },
+            bypass: self.engine.bypass(),
             history: self.history.newest_first().map(entry).collect(),
             policy: self.running.text.to_string(),
             ..Status::default()
