@@ -20,6 +20,8 @@ pub struct Endpoint<'a> {
 pub enum Traffic<'a> {
     /// Arriving frames, and sent ones.
     Both,
+    /// Arriving frames, at the end of a veth pair. None is sent.
+    Received,
     /// Sent frames. Arrivals are left to the kernel.
     Sent,
     /// Frames that arrive by the sockets of this redirection of the same interface. None is sent.
@@ -32,7 +34,7 @@ impl Traffic<'_> {
     /// Returns the number of sockets that receive frames.
     pub(crate) fn receivers(self) -> usize {
         match self {
-            Self::Both => 1,
+            Self::Both | Self::Received => 1,
             Self::Sent | Self::SentBy(_) => 0,
             Self::Redirected(redirection) => redirection.queues() as usize,
         }

@@ -102,8 +102,8 @@ pub struct Interfaces {
     gather: Gather,
 }
 
-/// Opens a socket on each interface; all sockets that receive are of one kind. If that kind is not `AF_XDP`,
-/// the second value is the reason. `sender_refusal` is set if a socket that only sends is of another kind.
+/// Opens a socket on each interface. If the sockets that receive are not `AF_XDP`, the second value is the
+/// reason. `sender_refusal` is set if the kernel refuses `AF_XDP` to a socket that only sends.
 fn open_sockets(
     endpoints: &[Endpoint<'_>],
     longest: usize,
@@ -121,15 +121,21 @@ fn open_sockets(
             Traffic::SentBy(redirection) => FrameSocket::sender_of(redirection),
             Traffic::Redirected(redirection) => FrameSocket::receiver_of(redirection),
             Traffic::Both if af_xdp => FrameSocket::open_af_xdp(endpoint.location(), longest, receivers),
-            Traffic::Both => FrameSocket::open_packet(endpoint.location(), longest, receivers),
+            Traffic::Received if choice == SocketChoice::AfXdp => {
+                FrameSocket::open_af_xdp(endpoint.location(), longest, receivers)
+            }
+            Traffic::Both | Traffic::Received => {
+                FrameSocket::open_packet(endpoint.location(), longest, receivers)
+            }
         };
         endpoints.iter().map(open).collect()
     };
+    let is_cheaper = endpoints.iter().any(|endpoint| matches!(endpoint.traffic, Traffic::Received));
     let reason = match choice {
         SocketChoice::Packet => PacketSocketReason::Chosen,
         SocketChoice::AfXdp => return Ok((open_all(true)?, None)),
         SocketChoice::AfXdpOrPacket => match open_all(true) {
-            Ok(sockets) => return Ok((sockets, None)),
+            Ok(sockets) => return Ok((sockets, is_cheaper.then_some(PacketSocketReason::Cheaper))),
             Err(refusal) => PacketSocketReason::Refused(refusal),
         },
     };
@@ -206,7 +212,7 @@ impl Interfaces {
         })
     }
 
-    /// Returns the reason why packet sockets are used; `None` if `AF_XDP` is.
+    /// Returns the reason why frames are received by packet sockets; `None` if by `AF_XDP`.
     pub fn packet_socket_reason(&self) -> Option<&PacketSocketReason> {
         self.packet_sockets.as_ref()
     }

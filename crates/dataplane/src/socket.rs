@@ -22,7 +22,7 @@ pub(crate) use xdp_program::XdpProgram;
 /// Choice of the kind of socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SocketChoice {
-    /// `AF_XDP` if all interfaces permit it, packet sockets otherwise.
+    /// `AF_XDP` if all interfaces permit it, packet sockets otherwise, and for endpoints that only receive.
     #[default]
     AfXdpOrPacket,
     /// Packet sockets.
@@ -36,6 +36,8 @@ pub enum SocketChoice {
 pub enum PacketSocketReason {
     /// [`SocketChoice::Packet`].
     Chosen,
+    /// Frames arrive at the end of a veth pair and are sent elsewhere (decision 122).
+    Cheaper,
     /// The kernel refused `AF_XDP`.
     Refused(Refusal),
 }

@@ -48,7 +48,9 @@ impl Kernel {
     /// Returns why frames go by packet sockets, in words; `None` if they go by `AF_XDP`.
     pub(crate) fn packet_socket_reason(&self) -> Option<String> {
         self.wires.packet_socket_reason().map(|reason| match reason {
-            PacketSocketReason::Chosen => "packet sockets were asked for".to_owned(),
+            PacketSocketReason::Chosen | PacketSocketReason::Cheaper => {
+                "packet sockets were asked for".to_owned()
+            }
             PacketSocketReason::Refused(refusal) => Missing::refused(&refusal.what, &refusal.why).to_string(),
         })
     }

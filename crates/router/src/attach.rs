@@ -283,6 +283,9 @@ impl Attachment {
             Some(Endpoint { name: &pairs.all[index].far, namespace: Some(&pairs.namespace), traffic })
         };
         let of = |index: usize| match self.in_driver.get(index) {
+            None if self.mode == Mode::Bridge => {
+                [far(index, Traffic::Received), Some(own(index, Traffic::Sent))]
+            }
             None => [far(index, Traffic::Both), Some(own(index, Traffic::Sent))],
             Some(redirection) => {
                 let goes = far(index, Traffic::Sent).unwrap_or(own(index, Traffic::SentBy(redirection)));

@@ -156,12 +156,12 @@ impl Router {
         Ok(router)
     }
 
-    /// Returns the reason why packet sockets are used; `None` if `AF_XDP` is.
+    /// Returns the reason why frames come by packet sockets; `None` if by `AF_XDP`.
     pub fn packet_sockets(&self) -> Option<&str> {
         self.packet_sockets.as_deref()
     }
 
-    /// Returns the reason why frames leave by packet sockets although they come by `AF_XDP`; `None` if they do not.
+    /// Returns the refusal of the kernel because of which frames leave by packet sockets; `None` if there is none.
     pub fn packet_senders(&self) -> Option<&str> {
         self.packet_senders.as_deref()
     }
@@ -411,6 +411,7 @@ fn sockets_for(io: Option<FrameIo>, longest: usize) -> Result<SocketChoice, Fail
 fn reason(reason: &PacketSocketReason) -> String {
     match reason {
         PacketSocketReason::Chosen => "chosen, or frames are longer than AF_XDP carries".to_owned(),
+        PacketSocketReason::Cheaper => "behind the driver they cost a bridge less than AF_XDP".to_owned(),
         PacketSocketReason::Refused(refusal) => refusal.to_string(),
     }
 }
