@@ -137,7 +137,7 @@ pub struct Policy {
     pub mode: Mode,
     /// Point at which it takes the frames; [`Attach::Tcx`] in mode `egress`.
     pub attach: Attach,
-    /// Sockets; `None`: `AF_XDP` where it is possible and nothing is lost by it, packet sockets elsewhere.
+    /// Sockets; `None`: for each direction the kind that costs less, `AF_XDP` where it is possible.
     pub io: Option<FrameIo>,
     /// Frames that all queues hold together at most.
     pub frames: u32,
