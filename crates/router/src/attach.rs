@@ -226,14 +226,14 @@ impl Attachment {
         let longest = found.links.iter().map(|link| link.mtu + ENCAPSULATION).max().unwrap_or_default();
         let longest = longest as usize;
         let sockets = found.preflights.iter().map(|preflight| preflight.queues as usize).sum();
+        let has_pairs = !is_in_driver || policy.mode == Mode::Ingress;
+        let pairs = has_pairs.then(|| Pairs::make(&found.links)).transpose()?;
         let leases = found.links.iter().map(|_| Lease::new().map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
         let in_driver = found.links.iter().zip(&found.preflights).zip(&leases);
         let in_driver = in_driver.map(|((link, preflight), lease)| {
             XdpRedirection::open(&link.name, preflight.queues, longest, sockets, lease)
         });
         let in_driver = in_driver.collect::<Result<Vec<_>, _>>()?;
-        let has_pairs = !is_in_driver || policy.mode == Mode::Ingress;
-        let pairs = has_pairs.then(|| Pairs::make(&found.links)).transpose()?;
         if policy.mode == Mode::Bridge && found.bridge.is_none() {
             make_bridge(&mut Netlink::open()?, &found.links)?;
         }
