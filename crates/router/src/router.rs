@@ -141,10 +141,11 @@ impl Router {
                 .name("forward".into())
                 .spawn(move || {
                     let result = forwarder.run();
+                    // Before the interfaces are given back, so that the watchdog does not take them again.
+                    failing.store(true, Ordering::Relaxed);
                     if result.is_err() {
                         attachment.give_back();
                     }
-                    failing.store(true, Ordering::Relaxed);
                     result
                 })
                 .map_err(|why| lockgate_dataplane::error::Refusal::new("start a thread", why))?;
@@ -161,7 +162,8 @@ impl Router {
         self.packet_sockets.as_deref()
     }
 
-    /// Returns the refusal of the kernel because of which frames leave by packet sockets; `None` if there is none.
+    /// Returns the reason why frames leave by packet sockets where `AF_XDP` is the choice; `None` if they leave by
+    /// `AF_XDP`, or packet sockets are the choice.
     pub fn packet_senders(&self) -> Option<&str> {
         self.packet_senders.as_deref()
     }

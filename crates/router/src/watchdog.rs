@@ -23,7 +23,7 @@ type Tell = Box<dyn Fn(&str) + Send + Sync>;
 pub(crate) struct Flags {
     /// Set by the router: the watchdog ends.
     pub(crate) ended: Arc<AtomicBool>,
-    /// Set by the watchdog: the router cannot continue.
+    /// Set by the watchdog or a forwarder: the router cannot continue.
     pub(crate) failed: Arc<AtomicBool>,
 }
 
@@ -66,7 +66,9 @@ fn watch(attachment: &Attachment, flags: &Flags, tell: &Tell) -> Option<String> 
         if now != bypassed {
             match &now {
                 Some(Bypass::Unserved(_)) => attachment.give_back(),
-                None if matches!(bypassed, Some(Bypass::Unserved(_))) => attachment.take(),
+                None if matches!(bypassed, Some(Bypass::Unserved(_))) && !failed.load(Ordering::Relaxed) => {
+                    attachment.take();
+                }
                 _ => {}
             }
             tell(&changed(bypassed.as_ref(), now.as_ref()));
