@@ -101,6 +101,7 @@ struct FrameRuntime {
 
 impl Runtime for FrameRuntime {
     type Headers = Frames;
+    const DELIVERS_AHEAD: bool = false;
 
     fn headers(&self) -> &Frames {
         &self.frames
@@ -116,6 +117,11 @@ impl Runtime for FrameRuntime {
 
     /// Always false: an arrival is an event of its own, which happens when the clock has reached it.
     fn is_first(&self, _link: usize, _arrival: Instant) -> bool {
+        false
+    }
+
+    /// Always false: a frame arrives when the clock has reached its arrival.
+    fn may_deliver(&mut self, _arrival: Instant) -> bool {
         false
     }
 

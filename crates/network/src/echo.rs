@@ -62,6 +62,11 @@ impl Echoes {
         echoes
     }
 
+    /// True if the flow at this index is one of requests or answers.
+    pub fn takes_part(&self, flow: usize) -> bool {
+        self.roles.get(flow).is_some_and(|role| !matches!(role, Role::Plain))
+    }
+
     /// True if no flow is an echo.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {

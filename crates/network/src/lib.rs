@@ -58,7 +58,7 @@ pub use applications::{Connection, application, connection, first_sequence, rand
 pub use build::{build_routers, build_sources};
 pub use echo::Echoes;
 pub use failure::Failure;
-pub use hops::{Hop, Hops, NextHop};
+pub use hops::{Destination, Hop, Hops, NextHop};
 pub use link::Link;
 pub use network_core::{Arrival, NetworkCore, Renewal, Runtime};
 pub use paths::{path, propagation};

@@ -44,6 +44,18 @@ struct Flying {
     rest: VecDeque<Behind>,
 }
 
+/// Whether a packet that starts, and whose arrival is only recorded, may be delivered ahead of its arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ahead {
+    /// Yes.
+    Direct,
+    /// After those in flight of which the same is true: packets of a flow are delivered in order.
+    AfterOthers,
+    /// No: without delay, the arrival is part of the next poll's event; and where a delay was shortened, packets
+    /// in flight may hold it back.
+    Never,
+}
+
 /// A packet in flight behind the first.
 struct Behind {
     arrival: Instant,
@@ -58,8 +70,8 @@ impl Flying {
     }
 
     #[inline(always)]
-    fn push(&mut self, arrival: Instant, packet: Packet, far: &Hops) {
-        let (flow, hop) = (packet.flow, far.of(packet.flow));
+    fn push(&mut self, arrival: Instant, packet: Packet, hop: Hop) {
+        let flow = packet.flow;
         if self.first.is_none() {
             (self.next, self.hop, self.flow, self.first) = (arrival, hop, flow, Some(packet));
         } else {
@@ -95,6 +107,21 @@ impl Flying {
         }
     }
 
+    /// Removes the packets to sinks. Returns them with their arrivals, in order.
+    fn take_packets_to_sinks(&mut self) -> Vec<(Instant, Packet)> {
+        let mut all = core::mem::replace(self, Self::new());
+        let mut sinking = Vec::new();
+        loop {
+            let (arrival, hop) = (all.next, all.hop);
+            let Some(packet) = all.pop() else { return sinking };
+            if hop == Hop::SINK {
+                sinking.push((arrival, packet));
+            } else {
+                self.push(arrival, packet, hop);
+            }
+        }
+    }
+
     fn newest(&self) -> Option<&Packet> {
         self.rest.back().map(|behind| &behind.packet).or(self.first.as_ref())
     }
@@ -124,6 +151,10 @@ const MANY_QUEUES: usize = 1000;
 /// Packets ahead of the one that arrives, by stage of prefetching.
 const PACKETS_AHEAD: [usize; STAGES] = [5, 3, 1];
 
+/// Place, ahead of the one that arrives, in the order of packets in flight: its entry is read by the first stage
+/// later.
+const PLACES_AHEAD: usize = 12;
+
 /// One direction of a link, with the port before it. What most packets touch comes first, so that few cache lines
 /// are to be prefetched: an arrival at the far end needs the first, a transmission the second as well.
 #[repr(C, align(64))]
@@ -137,6 +168,7 @@ pub struct Link {
     delay: Duration,
     /// True without trace, overhead and loss: one test on the hot path instead of three.
     plain: bool,
+    ahead: Ahead,
     /// Next hops at its far end.
     pub(crate) far: Hops,
     /// Packet that the link itself lost, until it is recorded.
@@ -186,6 +218,7 @@ impl Link {
             frame_share: 1.0,
             record,
             plain: false,
+            ahead: if setup.delay == Duration::ZERO { Ahead::Never } else { Ahead::Direct },
             trace,
             overhead: setup.overhead,
             mpu: setup.mpu,
@@ -212,6 +245,9 @@ impl Link {
     ) {
         if let Some(rate) = rate.filter(|_| self.trace.is_none()) {
             self.change_rate(now, rate);
+        }
+        if delay.is_some_and(|delay| delay < self.delay) {
+            self.ahead = Ahead::Never;
         }
         self.delay = delay.unwrap_or(self.delay);
         self.loss = loss.unwrap_or(self.loss);
@@ -320,6 +356,9 @@ impl Link {
     /// Calls `hint` with next hop, packet and stage of some packets that arrive soon after the next.
     #[inline]
     pub fn each_behind(&self, mut hint: impl FnMut(Hop, FlowId, &Packet, usize)) {
+        if let Some(far) = self.flying.rest.get(PLACES_AHEAD) {
+            prefetch(far);
+        }
         for (stage, ahead) in PACKETS_AHEAD.into_iter().enumerate() {
             if let Some(behind) = self.flying.rest.get(ahead) {
                 if stage == 0 {
@@ -373,18 +412,13 @@ impl Link {
     }
 
     /// Polls the port for a pending poll, which never comes due while the link is [busy](Self::is_busy).
-    /// Returns whether a transmission started.
+    /// Returns the same as [`offer_idle`](Self::offer_idle).
     #[inline(always)]
-    pub fn serve(&mut self, now: Instant, headers: &dyn Headers) -> bool {
+    pub(crate) fn serve(&mut self, now: Instant, headers: &dyn Headers) -> (bool, Option<(Instant, Packet)>) {
         debug_assert!(!self.is_busy(now), "a busy link is not polled");
         match self.port.poll(now, headers) {
-            Poll::Transmit(packet) => {
-                if let Some((arrival, packet)) = self.start(packet, now) {
-                    self.fly(arrival, packet);
-                }
-                true
-            }
-            refused => self.rest(&refused),
+            Poll::Transmit(packet) => (true, self.start(packet, now)),
+            refused => (self.rest(&refused), None),
         }
     }
 
@@ -411,7 +445,9 @@ impl Link {
         }
         let (started, flying) = self.offer_idle(packet, now, headers);
         if let Some((arrival, packet)) = flying {
-            self.fly(arrival, packet);
+            let hop = self.far.of(packet.flow);
+            self.note_packet_to_sink();
+            self.fly(arrival, hop, packet);
         }
         started
     }
@@ -445,10 +481,36 @@ impl Link {
         false
     }
 
-    /// Puts a started packet in flight.
+    /// Puts a started packet in flight to `hop`.
     #[inline(always)]
-    pub(crate) fn fly(&mut self, arrival: Instant, packet: Packet) {
-        self.flying.push(arrival, packet, &self.far);
+    pub(crate) fn fly(&mut self, arrival: Instant, hop: Hop, packet: Packet) {
+        self.flying.push(arrival, packet, hop);
+    }
+
+    /// True if a packet to a sink that starts may be delivered ahead of its arrival.
+    #[inline(always)]
+    pub(crate) fn delivers_ahead(&self) -> bool {
+        self.ahead != Ahead::Never
+    }
+
+    /// Notes that a packet to a sink may be in flight.
+    #[inline(always)]
+    pub(crate) fn note_packet_to_sink(&mut self) {
+        if self.ahead == Ahead::Direct {
+            self.ahead = Ahead::AfterOthers;
+        }
+    }
+
+    /// True if packets to sinks may be in flight. They are to be delivered before a later one is.
+    #[inline(always)]
+    pub(crate) fn may_have_packets_to_sinks(&self) -> bool {
+        self.ahead == Ahead::AfterOthers
+    }
+
+    /// Removes the packets to sinks that are in flight. Returns them with their arrivals, in order.
+    pub(crate) fn take_packets_to_sinks(&mut self) -> Vec<(Instant, Packet)> {
+        self.ahead = Ahead::Direct;
+        self.flying.take_packets_to_sinks()
     }
 
     /// Transmits a packet. Returns it with its arrival time, unless the link loses it.

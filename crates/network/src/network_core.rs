@@ -15,7 +15,7 @@ use lockgate_engine::classify::Headers;
 use lockgate_engine::packet::{FlowId, Packet, Pool};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant};
-use lockgate_measure::recording::{FlowSetup, Loss, Mode, Recording};
+use lockgate_measure::recording::{FlowSetup, Loss, Mode, Received, Recording};
 use lockgate_scenario::model::{Scenario, Transport};
 
 use crate::build::build_link;
@@ -34,6 +34,9 @@ pub trait Runtime {
     /// Source of the packets' header fields, for classification.
     type Headers: Headers;
 
+    /// True if arrivals that are only recorded may be recorded ahead of their time.
+    const DELIVERS_AHEAD: bool;
+
     /// Returns the source of the packets' header fields.
     fn headers(&self) -> &Self::Headers;
 
@@ -46,6 +49,11 @@ pub trait Runtime {
     /// True if a packet that enters the idle link `link` may be passed on at once, before its arrival at
     /// `arrival` is an event: no other event precedes it.
     fn is_first(&self, link: usize, arrival: Instant) -> bool;
+
+    /// True if an arrival at `arrival` may be recorded now, ahead of its time: the packet's host sends nothing
+    /// because of it, and until then nothing is observed or changed but by events of the network. Not called
+    /// without [`DELIVERS_AHEAD`](Self::DELIVERS_AHEAD).
+    fn may_deliver(&mut self, arrival: Instant) -> bool;
 
     /// Returns the index of a flow's record.
     fn record_of(&self, flow: FlowId) -> usize;
@@ -66,7 +74,8 @@ pub struct NetworkCore<R: Runtime> {
     pub pool: Pool,
     /// Observed data. Records of ports are with the links until [`close`](Self::close).
     pub recording: Recording,
-    /// Number of arrivals passed on at once ([`Runtime::is_first`]).
+    /// Number of arrivals without an event of their own: passed on at once ([`Runtime::is_first`]), or recorded ahead
+    /// ([`Runtime::may_deliver`]).
     pub at_once: u64,
     /// The run that plays it.
     pub runtime: R,
@@ -162,9 +171,15 @@ impl<R: Runtime> NetworkCore<R> {
                 }
                 self.links[link].prefetch_queue(flow, stage);
             }
-            NextHop::Link(link) => self.links[link].prefetch(stage),
+            NextHop::Link(link) => {
+                self.links[link].prefetch(stage);
+                // The packet may be delivered from there at once.
+                if stage > 0 && self.links[link].far.of(flow) == Hop::SINK {
+                    self.recording.flows[flow.0 as usize].prefetch(stage - 1);
+                }
+            }
             NextHop::Router(_) => {}
-            NextHop::Home => {
+            NextHop::Home | NextHop::Sink => {
                 if let Some(record) = self.recording.flows.get(flow.0 as usize) {
                     record.prefetch(stage);
                 }
@@ -186,11 +201,19 @@ impl<R: Runtime> NetworkCore<R> {
         let link = &mut self.links[index];
         let hop = link.next_hop();
         let arrived = link.arrive(now);
-        let (mut started, mut unrecorded) = (false, false);
+        let (mut started, mut unrecorded, mut ahead) = (false, false, None);
         // Nothing is dropped or lost without a poll: the account is in cache lines that an arrival does not need.
         if link.is_due(now) {
-            started = link.serve(now, self.runtime.headers());
+            let flying;
+            (started, flying) = link.serve(now, self.runtime.headers());
             unrecorded = link.has_unrecorded();
+            // Counted as two, as if the arrival had been recorded ahead.
+            let counts_twice = R::DELIVERS_AHEAD && hop == Hop::SINK && link.delivers_ahead();
+            self.at_once += u64::from(counts_twice && arrived.is_some());
+            if let Some((arrival, packet)) = flying {
+                let hop = link.far.of(packet.flow);
+                ahead = Self::fly(&mut self.runtime, link, arrival, hop, packet);
+            }
         }
         debug_assert!(unrecorded || !link.has_unrecorded(), "drops are recorded when they occur");
         let next = link.next();
@@ -198,7 +221,11 @@ impl<R: Runtime> NetworkCore<R> {
         if unrecorded | self.keeps_rows {
             self.record_link(index, started, now);
         }
-        arrived.map(|packet| Arrival { packet, hop, now })
+        let arrived = arrived.map(|packet| Arrival { packet, hop, now });
+        match ahead {
+            Some(ahead) if R::DELIVERS_AHEAD => self.deliver_ahead(index, arrived, ahead),
+            _ => arrived,
+        }
     }
 
     /// Handles a router's event: a packet has been served. Returns it with the index of the router's node.
@@ -243,19 +270,99 @@ impl<R: Runtime> NetworkCore<R> {
         let before = link.next();
         let (started, flying) = link.offer_idle(packet, now, self.runtime.headers());
         if let Some((arrival, packet)) = flying {
+            let hop = link.far.of(packet.flow);
             if before == Instant::NEVER
                 && !link.is_waiting()
                 && self.runtime.is_first(index, arrival)
                 && !link.has_unrecorded()
             {
                 self.at_once += 1;
-                let hop = link.far.of(packet.flow);
                 return Some(Arrival { packet, hop, now: arrival });
             }
-            link.fly(arrival, packet);
+            if let Some(ahead) = Self::fly(&mut self.runtime, link, arrival, hop, packet) {
+                self.on_changed(index, before, started, now);
+                return self.deliver_ahead(index, None, ahead);
+            }
         }
         self.on_changed(index, before, started, now);
         None
+    }
+
+    /// Puts a started packet in flight to `hop`, unless its arrival may be recorded now. Returns it then.
+    #[inline(always)]
+    fn fly(
+        runtime: &mut R,
+        link: &mut Link,
+        arrival: Instant,
+        hop: Hop,
+        packet: Packet,
+    ) -> Option<(Instant, Packet)> {
+        if R::DELIVERS_AHEAD && hop == Hop::SINK && link.delivers_ahead() {
+            if runtime.may_deliver(arrival) {
+                return Some((arrival, packet));
+            }
+            link.note_packet_to_sink();
+        }
+        link.fly(arrival, hop, packet);
+        None
+    }
+
+    /// Delivers a packet that has just started on the link `index`, ahead of its arrival. Those of its kind that
+    /// are in flight come first, among them `arrived`, which reaches the far end now.
+    #[inline(never)]
+    fn deliver_ahead(
+        &mut self,
+        index: usize,
+        arrived: Option<Arrival>,
+        (arrival, packet): (Instant, Packet),
+    ) -> Option<Arrival> {
+        let arrived = match arrived {
+            Some(Arrival { packet, hop: Hop::SINK, now }) => {
+                self.deliver(packet, now);
+                None
+            }
+            other => other,
+        };
+        if self.links[index].may_have_packets_to_sinks() {
+            self.deliver_others(index);
+        }
+        self.at_once += 1;
+        self.deliver(packet, arrival);
+        arrived
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn deliver_others(&mut self, index: usize) {
+        let link = &mut self.links[index];
+        let others = link.take_packets_to_sinks();
+        self.runtime.set_link(index, link.next());
+        self.at_once += others.len() as u64;
+        for (arrival, packet) in others {
+            self.deliver(packet, arrival);
+        }
+    }
+
+    /// Delivers a packet to a host that sends nothing because of it.
+    #[inline(always)]
+    fn deliver(&mut self, packet: Packet, now: Instant) {
+        self.record_delivery(&packet, now);
+        self.pool.recycle(packet);
+    }
+
+    /// Records a packet's arrival at its host.
+    #[inline(always)]
+    pub fn record_delivery(&mut self, packet: &Packet, now: Instant) {
+        let flow = packet.flow;
+        let record = self.runtime.record_of(flow);
+        self.recording.flow(FlowId(record as u32)).on_received(&Received {
+            now,
+            sent: packet.sent,
+            waited: packet.waited,
+            propagation: self.propagation[flow.0 as usize],
+            bytes: packet.bytes(),
+            sequence: packet.sequence,
+        });
     }
 
     /// Sets the time of a link whose next event was at `before`.
@@ -275,8 +382,14 @@ impl<R: Runtime> NetworkCore<R> {
     #[inline(never)]
     fn offer_late(&mut self, packet: Packet, index: usize, now: Instant) {
         let link = &mut self.links[index];
-        let started = link.serve(now, self.runtime.headers());
-        if link.has_unrecorded() | self.keeps_rows {
+        let (started, flying) = link.serve(now, self.runtime.headers());
+        let unrecorded = link.has_unrecorded();
+        if let Some((arrival, packet)) = flying {
+            let hop = link.far.of(packet.flow);
+            link.note_packet_to_sink();
+            link.fly(arrival, hop, packet);
+        }
+        if unrecorded | self.keeps_rows {
             self.record_link(index, started, now);
         }
         let link = &mut self.links[index];

@@ -6,9 +6,10 @@ use lockgate_engine::random::Seed;
 use lockgate_engine::units::Instant;
 use lockgate_measure::recording::Mode;
 use lockgate_network::{
-    Echoes, Failure, Hops, NetworkCore, NextHop, TcpHosts, build_routers, build_sources, flow_setups, path,
+    Destination, Echoes, Failure, Hops, NetworkCore, NextHop, TcpHosts, build_routers, build_sources,
+    flow_setups, path,
 };
-use lockgate_scenario::model::Scenario;
+use lockgate_scenario::model::{Flow, Scenario, Transport};
 
 use crate::events::{Entry, Events, Layout};
 use crate::network::{FlowTable, Network, Schedule, Slots};
@@ -35,9 +36,15 @@ pub(crate) fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network
         flows: FlowTable(scenario.flows.iter().map(|flow| flow.fields).collect()),
         hosts,
         quiet_until: Instant::ZERO,
+        ahead_until: Instant::ZERO,
+        delivered_until: Instant::ZERO,
     };
     let setups = |propagation: &[_]| flow_setups(scenario, propagation);
-    let destinations: Arc<[u32]> = scenario.flows.iter().map(|flow| flow.to as u32).collect();
+    let echoes = Echoes::of(scenario);
+    let is_sink =
+        |index, flow: &Flow| E::MAY_BE_LARGE && flow.transport == Transport::Udp && !echoes.takes_part(index);
+    let destination = |(index, flow): (usize, &Flow)| Destination::new(flow.to, is_sink(index, flow));
+    let destinations: Arc<[Destination]> = scenario.flows.iter().enumerate().map(destination).collect();
     let at: Vec<Hops> =
         (0..scenario.nodes.len()).map(|node| hops(scenario, node, None, &destinations)).collect();
     let arriving = |(node, router): (usize, &Option<u32>)| {
@@ -49,22 +56,21 @@ pub(crate) fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network
     Ok(Network {
         core: NetworkCore::new(scenario, seed, Mode::Sim, routers, setups, far, schedule)?,
         sources,
-        echoes: Echoes::of(scenario),
+        echoes,
         hops: at,
     })
 }
 
 /// Returns the next hops at a node: its router's processor first, if `router` is given. `destinations` is
 /// that of each flow.
-fn hops(scenario: &Scenario, node: usize, router: Option<usize>, destinations: &Arc<[u32]>) -> Hops {
+fn hops(scenario: &Scenario, node: usize, router: Option<usize>, destinations: &Arc<[Destination]>) -> Hops {
     let next = |port| router.map_or(NextHop::Link(port), NextHop::Router);
     if let Some(uplink) = scenario.routes.uplink(node) {
         let destinations = destinations.clone();
         return Hops::Leaf { destinations, node: node as u32, next: next(uplink).into() };
     }
-    scenario
-        .flows
-        .iter()
-        .map(|flow| scenario.routes.next(node, flow.to).map_or(NextHop::Home, next))
+    let flows = scenario.flows.iter().zip(&**destinations);
+    flows
+        .map(|(flow, destination)| scenario.routes.next(node, flow.to).map_or(destination.hop(), next))
         .collect()
 }

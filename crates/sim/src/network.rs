@@ -4,7 +4,6 @@ use lockgate_engine::classify::{Fields, Headers};
 use lockgate_engine::packet::{FlowId, Packet};
 use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::{Bytes, Instant};
-use lockgate_measure::recording::Received;
 use lockgate_network::{
     Arrival, Echoes, Failure, Hop, Hops, NetworkCore, NextHop, Renewal, Runtime, Source, TcpArrival, TcpHosts,
 };
@@ -103,10 +102,16 @@ pub(crate) struct Schedule<E: Entry> {
     /// Time before which only events in `events` happen: an arrival that would be the first can be handled at
     /// once. Zero if rows of packets are kept, which are written while the packet is on a link.
     pub(crate) quiet_until: Instant,
+    /// Time before which arrivals that are only recorded may be so ahead of their time; at most `quiet_until`.
+    pub(crate) ahead_until: Instant,
+    /// Latest arrival recorded ahead of its time.
+    pub(crate) delivered_until: Instant,
 }
 
 impl<E: Entry> Runtime for Schedule<E> {
     type Headers = FlowTable;
+    /// In a small network events cost little.
+    const DELIVERS_AHEAD: bool = E::MAY_BE_LARGE;
 
     #[inline(always)]
     fn headers(&self) -> &FlowTable {
@@ -126,6 +131,15 @@ impl<E: Entry> Runtime for Schedule<E> {
     #[inline(always)]
     fn is_first(&self, link: usize, arrival: Instant) -> bool {
         arrival < self.quiet_until && self.events.would_be_first(Slots::link(link), arrival)
+    }
+
+    #[inline(always)]
+    fn may_deliver(&mut self, arrival: Instant) -> bool {
+        let may = arrival < self.ahead_until;
+        if may {
+            self.delivered_until = self.delivered_until.max(arrival);
+        }
+        may
     }
 
     #[inline(always)]
@@ -233,7 +247,7 @@ impl<E: Entry> Network<E> {
     #[inline(always)]
     pub(crate) fn arrive(&mut self, arrival: Arrival) -> Option<Arrival> {
         let Arrival { mut packet, hop, now } = arrival;
-        if hop == Hop::HOME {
+        if hop.has_arrived() {
             self.deliver(packet, now);
             return None;
         }
@@ -248,7 +262,7 @@ impl<E: Entry> Network<E> {
     fn go(&mut self, packet: Packet, hop: Hop, now: Instant) -> Option<Arrival> {
         match hop.next() {
             NextHop::Link(index) => return self.core.offer(packet, index, now),
-            NextHop::Home => self.deliver(packet, now),
+            NextHop::Home | NextHop::Sink => self.deliver(packet, now),
             NextHop::Router(index) => self.core.offer_to_router(packet, index, now),
         }
         None
@@ -271,14 +285,7 @@ impl<E: Entry> Network<E> {
 
     #[inline(always)]
     fn deliver(&mut self, packet: Packet, now: Instant) {
-        self.core.recording.flow(packet.flow).on_received(&Received {
-            now,
-            sent: packet.sent,
-            waited: packet.waited,
-            propagation: self.core.propagation[packet.flow.0 as usize],
-            bytes: packet.bytes(),
-            sequence: packet.sequence,
-        });
+        self.core.record_delivery(&packet, now);
         if packet.tcp_flags != 0 {
             self.host_arrival(packet, now);
             return;

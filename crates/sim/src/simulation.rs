@@ -31,6 +31,14 @@ const AFTER_SET: Duration = Duration::from_picos(1);
 /// Number of events after which a run can be stopped: some tenths of a millisecond of real time.
 pub const EVENTS_BETWEEN_STOPS: u64 = 4096;
 
+/// Arrivals may be recorded ahead of their time by as much as this many times [`EVENTS_BETWEEN_STOPS`] events
+/// take.
+const SPANS_AHEAD: u64 = 16;
+
+/// A run that is asked to stop goes on for at most this many times [`EVENTS_BETWEEN_STOPS`] events, until what was
+/// recorded ahead has happened. Only a sudden flood of events makes it longer than [`SPANS_AHEAD`].
+const MOST_ROUNDS_TO_STOP: u32 = 64;
+
 /// Occasion on which a run can be stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pause {
@@ -269,6 +277,10 @@ struct Play<'a, E: Entry> {
     events: u64,
     /// Number of events at which the callback is due.
     stoppable: u64,
+    /// Time of the last such pause.
+    paused: Instant,
+    /// Time before which arrivals may be recorded ahead of their time.
+    horizon: Instant,
 }
 
 impl<'a, E: Entry> Play<'a, E> {
@@ -285,6 +297,8 @@ impl<'a, E: Entry> Play<'a, E> {
             has_ended: false,
             events: 0,
             stoppable: EVENTS_BETWEEN_STOPS,
+            paused: Instant::ZERO,
+            horizon: Instant::ZERO,
         })
     }
 
@@ -313,6 +327,8 @@ impl<'a, E: Entry> Play<'a, E> {
         }
         self.until = until;
         self.look_ahead();
+        // Pauses since the callback asked to stop.
+        let mut stopping = 0;
         let slots = self.network.core.runtime.slots;
         loop {
             let (now, slot) = self.network.core.runtime.events.first();
@@ -326,10 +342,15 @@ impl<'a, E: Entry> Play<'a, E> {
             if self.events >= self.stoppable {
                 self.stoppable = self.events + EVENTS_BETWEEN_STOPS;
                 self.network.core.runtime.events.upcoming_mut().adapt(now, EVENTS_BETWEEN_STOPS);
-                if continues(now, Pause::Events) == Control::Stop {
+                if stopping > 0 || continues(now, Pause::Events) == Control::Stop {
+                    stopping += 1;
+                }
+                let is_ahead = self.network.core.runtime.delivered_until > now;
+                if stopping > 0 && (!is_ahead || stopping > MOST_ROUNDS_TO_STOP) {
                     self.now = now;
                     return Ok(Progress::Stopped);
                 }
+                self.look_further(now, stopping > 0);
             }
             self.events += 1;
             let network = &mut self.network;
@@ -361,6 +382,17 @@ impl<'a, E: Entry> Play<'a, E> {
         self.next = self.timeline.next_time().min(after_sampling).min(self.end);
         let core = &mut self.network.core;
         core.runtime.quiet_until = if core.keeps_rows() { Instant::ZERO } else { self.next };
+        core.runtime.ahead_until = core.runtime.quiet_until.min(self.horizon);
+    }
+
+    /// Sets how far ahead arrivals may be recorded from `now` on: as far as some ten thousand events reach, so
+    /// that a run which is stopped comes soon to where all of it has happened; not at all if it `is_stopping`.
+    #[inline(never)]
+    fn look_further(&mut self, now: Instant, is_stopping: bool) {
+        let span = now.since(self.paused);
+        self.paused = now;
+        self.horizon = if is_stopping { now } else { now + span * SPANS_AHEAD };
+        self.look_ahead();
     }
 
     /// Handles the first change or sampling, or ends the step. `now` is the time of the network's next event.
@@ -388,6 +420,7 @@ impl<'a, E: Entry> Play<'a, E> {
             sample(&mut self.network, at);
             self.sampling = self.network.core.recording.next_sample(at).unwrap_or(Instant::NEVER);
             if continues(at, Pause::Sampling) == Control::Stop {
+                self.events += 1;
                 return Ok(Some(Progress::Stopped));
             }
         }
