@@ -67,6 +67,12 @@ pub fn prefetch<T>(value: &T) {
     prefetch_lines(core::ptr::from_ref(value));
 }
 
+/// Prefetches all cache lines of the value that would be next to `value` in an array.
+#[inline(always)]
+pub fn prefetch_behind<T>(value: &T) {
+    prefetch_lines(core::ptr::from_ref(value).wrapping_add(1));
+}
+
 #[inline(always)]
 fn prefetch_lines<T>(address: *const T) {
     let first = address.cast::<u8>();

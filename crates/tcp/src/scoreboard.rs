@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use lockgate_engine::prefetch::prefetch;
+use lockgate_engine::prefetch::{prefetch, prefetch_behind};
 use lockgate_engine::units::{Duration, Instant};
 
 use crate::rate::Snapshot;
@@ -115,14 +115,18 @@ pub(crate) struct Scoreboard {
     /// Number of segments lost and not yet retransmitted, and a hint where to search for the first of them.
     waiting: u32,
     waiting_from: u32,
+    /// Number of the entry behind the one that a block acknowledged last.
+    behind_sacked: u32,
 }
 
 impl Scoreboard {
-    /// Prefetches the oldest and the newest segment.
+    /// Prefetches the oldest segment, the newest, and where the next one will be.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        for segment in [self.ring.front(), self.ring.back()].into_iter().flatten() {
-            prefetch(segment);
+        if let (Some(oldest), Some(newest)) = (self.ring.front(), self.ring.back()) {
+            prefetch(oldest);
+            prefetch(newest);
+            prefetch_behind(newest);
         }
     }
 
@@ -137,6 +141,7 @@ impl Scoreboard {
             lost: 0,
             again: 0,
             waiting: 0,
+            behind_sacked: 0,
             waiting_from: 0,
         }
     }
@@ -319,7 +324,7 @@ impl Scoreboard {
 
     /// Marks the segments of a new range as acknowledged.
     fn sack_segments(&mut self, start: u64, end: u64, delivery: &mut Delivery) {
-        let mut place = self.ring.partition_point(|entry| entry.start < start);
+        let mut place = self.place_of(start);
         let highest = self.ranges.last().map_or(0, |range| range.1);
         let mut reached = None;
         while let Some(entry) = self.ring.get(place).filter(|entry| entry.end <= end) {
@@ -333,8 +338,18 @@ impl Scoreboard {
         }
     }
 
+    /// Returns the index of the first entry that starts at `start` or later.
+    fn place_of(&self, start: u64) -> usize {
+        // A block usually grows at its end, or begins behind a lost segment.
+        let hint = self.behind_sacked.wrapping_sub(self.base) as usize;
+        (hint..hint.saturating_add(2))
+            .find(|place| self.ring.get(*place).is_some_and(|entry| entry.start == start))
+            .unwrap_or_else(|| self.ring.partition_point(|entry| entry.start < start))
+    }
+
     fn sack_entry(&mut self, place: usize, highest: u64, delivery: &mut Delivery) {
         let number = self.base.wrapping_add(place as u32);
+        self.behind_sacked = number.wrapping_add(1);
         self.unlink(number);
         let entry = &mut self.ring[place];
         if entry.has(LOST) {
