@@ -42,8 +42,8 @@ use self::tin::{Backlog, Terms, Tin};
 use crate::control::Aim;
 use crate::control::cobalt::Steps;
 use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare};
-use crate::packet::Packet;
-use crate::queue::fattest::Fattest;
+use crate::packet::{FlowId, Packet};
+use crate::prefetch::prefetch;
 use crate::units::{Bytes, Duration, Instant, Overhead, Probability, Rate};
 
 /// Parameters of `cake`.
@@ -193,19 +193,20 @@ fn part_of(time: Duration, part: Part) -> Duration {
     Duration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX))
 }
 
-/// Common Applications Kept Enhanced.
+/// Common Applications Kept Enhanced. What each packet touches comes first.
+#[repr(C)]
 pub struct Cake {
-    config: Config,
+    tins: Vec<Tin>,
+    /// Tin whose turn it is, without a shaper.
+    turn: usize,
+    /// Time at which the shaper releases the next packet.
+    next: Instant,
     memory: Bytes,
+    backlog: Backlog,
     terms: Terms,
     /// True if `terms.salt` was drawn.
     salted: bool,
-    tins: Vec<Tin>,
-    backlog: Backlog,
-    /// Time at which the shaper releases the next packet.
-    next: Instant,
-    /// Tin whose turn it is, without a shaper.
-    turn: usize,
+    config: Config,
 }
 
 impl Discipline for Cake {
@@ -231,13 +232,12 @@ impl Discipline for Cake {
     fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         config.check()?;
         let tins = config.tins();
-        let fattest = Fattest::default();
         Ok(Self {
             memory: config.memory(),
             terms: terms(&config, 0)?,
             salted: false,
             tins,
-            backlog: Backlog { packets: 0, bytes: Bytes::ZERO, fattest },
+            backlog: Backlog::default(),
             next: Instant::ZERO,
             turn: 0,
             config,
@@ -255,7 +255,7 @@ impl Discipline for Cake {
             self.flush(&mut waiting);
             self.tins = config.tins();
             self.tins.iter_mut().for_each(|tin| tin.clock = cx.now);
-            self.backlog.fattest = Fattest::default();
+            self.backlog = Backlog::default();
             self.turn = 0;
         } else {
             for (tin, part) in self.tins.iter_mut().zip(config.diffserv.parts()) {
@@ -309,6 +309,17 @@ impl Discipline for Cake {
             return Dequeue::Packet(packet);
         }
         Dequeue::Empty
+    }
+
+    fn prefetch(&self, _: FlowId, _: usize) -> Option<u32> {
+        if let Some(tin) = self.tins.get(self.turn) {
+            prefetch(tin);
+        }
+        None
+    }
+
+    fn front(&self) -> Option<(&Packet, *const u8)> {
+        self.tins.get(self.turn)?.front()
     }
 
     fn flush(&mut self, out: &mut Vec<Packet>) {
@@ -378,7 +389,7 @@ impl Cake {
     /// Drops the head of the fattest queue. Returns whether there was one.
     #[cold]
     fn evict(&mut self, reason: DropReason, cx: &mut Context<'_>) -> bool {
-        let Some(queue) = self.backlog.fattest.find() else { return false };
+        let Some(queue) = self.backlog.fattest() else { return false };
         let number = queue / QUEUES;
         let evicted = self.tins[number].evict(queue % QUEUES, &self.terms, &mut self.backlog, cx);
         let Some(packet) = evicted else { return false };

@@ -13,12 +13,16 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use smallvec::SmallVec;
+
 /// Number of queues of a tin.
 pub(super) const QUEUES: usize = 1024;
 /// Number of queues of a set.
 const WAYS: usize = 8;
 /// Number of sets of a tin; that of a used one fits a byte.
 const SETS: usize = QUEUES / WAYS;
+/// Number of used sets up to which they are searched.
+const FEW: usize = 16;
 
 /// How a flow was assigned its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,55 +46,72 @@ struct Guest {
 /// queues of a tin take 150 KiB, and a subscriber's tin has one to three flows.
 #[derive(Debug)]
 pub(super) struct BySet<T> {
-    /// By set: its index in `used` plus 1, 0 for none. Empty before the first change.
-    places: Vec<u8>,
     used: Vec<[T; WAYS]>,
+    /// Number of each set in `used`. Few are searched: no cache line of `places` is read then.
+    sets: SmallVec<[u8; FEW]>,
+    /// By set: its index in `used` plus 1, 0 for none. Empty while there are few sets.
+    places: Vec<u8>,
 }
 
 impl<T> Default for BySet<T> {
     fn default() -> Self {
-        Self { places: Vec::new(), used: Vec::new() }
+        Self { used: Vec::new(), sets: SmallVec::new(), places: Vec::new() }
     }
 }
 
 impl<T: Default> BySet<T> {
     /// Returns the value of a queue; `None` if its set was never changed.
     pub(super) fn get(&self, queue: usize) -> Option<&T> {
-        let place = self.places.get(queue / WAYS)?.checked_sub(1)?;
-        Some(&self.used[usize::from(place)][queue % WAYS])
+        self.place(queue / WAYS).map(|place| &self.used[place][queue % WAYS])
+    }
+
+    /// Returns the index of a set in `used`.
+    #[inline]
+    fn place(&self, set: usize) -> Option<usize> {
+        if self.places.is_empty() {
+            return self.sets.iter().position(|used| usize::from(*used) == set);
+        }
+        self.places[set].checked_sub(1).map(usize::from)
     }
 
     /// Returns the value of a queue to be changed.
     pub(super) fn get_mut(&mut self, queue: usize) -> &mut T {
-        let place = self.places.get(queue / WAYS).and_then(|place| place.checked_sub(1));
-        let place = place.unwrap_or_else(|| self.open(queue / WAYS));
-        &mut self.used[usize::from(place)][queue % WAYS]
+        let place = self.place(queue / WAYS).unwrap_or_else(|| self.open(queue / WAYS));
+        &mut self.used[place][queue % WAYS]
     }
 
     /// Allocates a set. Returns its index in `used`.
     #[cold]
-    fn open(&mut self, set: usize) -> u8 {
-        self.places.resize(SETS, 0);
-        let place = self.used.len() as u8;
+    fn open(&mut self, set: usize) -> usize {
         self.used.push(core::array::from_fn(|_| T::default()));
-        self.places[set] = place + 1;
-        place
+        self.sets.push(set as u8);
+        if self.sets.len() > FEW {
+            self.places = vec![0; SETS];
+            for (place, set) in (1..).zip(&self.sets) {
+                self.places[usize::from(*set)] = place;
+            }
+        }
+        self.used.len() - 1
     }
 }
 
 /// Assignment of flows to queues.
 #[derive(Debug, Default)]
 pub(super) struct FlowTable {
-    /// Tag of the last owner of each queue.
-    tags: BySet<Option<u64>>,
     /// Flows that found no free queue, by tag. Mostly empty, but a flood of flows brings thousands.
     guests: BTreeMap<u64, Guest>,
     pub(super) collisions: u64,
 }
 
 impl FlowTable {
-    /// Returns the queue for a packet of the flow with this tag.
-    pub(super) fn assign(&mut self, tag: u64, is_free: impl Fn(usize) -> bool) -> (usize, Assignment) {
+    /// Returns the queue for a packet of the flow with this tag. `owner` gives the tag of a queue's last owner, which
+    /// the flow is from now on if the queue was free.
+    pub(super) fn assign(
+        &mut self,
+        tag: u64,
+        owner: impl Fn(usize) -> Option<u64>,
+        is_free: impl Fn(usize) -> bool,
+    ) -> (usize, Assignment) {
         let own = (tag as usize) % QUEUES;
         let set = own - own % WAYS;
         if !self.guests.is_empty()
@@ -101,15 +122,13 @@ impl FlowTable {
         }
         // The own queue first, then the others of the set in turn.
         let ways = || (0..WAYS).map(|way| set + (own + way) % WAYS);
-        let owner = |queue: &usize| self.tags.get(*queue).copied().flatten();
-        if let Some(queue) = ways().find(|queue| owner(queue) == Some(tag)) {
+        if let Some(queue) = ways().find(|queue| owner(*queue) == Some(tag)) {
             return (queue, Assignment::Known);
         }
         // A queue never used comes first: the last owner of another may come back and find its control law
         // there.
-        let fresh = ways().find(|queue| owner(queue).is_none() && is_free(*queue));
+        let fresh = ways().find(|queue| owner(*queue).is_none() && is_free(*queue));
         if let Some(queue) = fresh.or_else(|| ways().find(|queue| is_free(*queue))) {
-            *self.tags.get_mut(queue) = Some(tag);
             return (queue, Assignment::Free);
         }
         self.collisions += 1;
@@ -142,9 +161,27 @@ impl FlowTable {
 mod tests {
     use super::*;
 
+    /// A table with the tags of the queues' owners.
+    #[derive(Default)]
+    struct Table {
+        flows: FlowTable,
+        owners: BySet<Option<u64>>,
+    }
+
+    impl Table {
+        fn assign(&mut self, tag: u64, is_free: impl Fn(usize) -> bool) -> (usize, Assignment) {
+            let owner = |queue| self.owners.get(queue).copied().flatten();
+            let (queue, found) = self.flows.assign(tag, owner, is_free);
+            if found == Assignment::Free {
+                *self.owners.get_mut(queue) = Some(tag);
+            }
+            (queue, found)
+        }
+    }
+
     #[test]
     fn a_flow_takes_any_free_queue_of_its_set_and_keeps_it() {
-        let mut table = FlowTable::default();
+        let mut table = Table::default();
         let mut taken = vec![false; QUEUES];
         // Nine flows whose own queue is number 3 of the first set.
         let tags: Vec<u64> = (0..9).map(|flow| 3 + flow * QUEUES as u64).collect();
@@ -161,16 +198,27 @@ mod tests {
         // A queue comes free, but its packets are still in the other.
         taken[5] = false;
         assert_eq!(table.assign(tags[8], |queue| !taken[queue]), (3, Assignment::Known));
-        table.packet_left(tags[8]);
-        assert!(table.has_guests());
-        table.packet_left(tags[8]);
-        assert!(!table.has_guests());
+        table.flows.packet_left(tags[8]);
+        assert!(table.flows.has_guests());
+        table.flows.packet_left(tags[8]);
+        assert!(!table.flows.has_guests());
         assert_eq!(table.assign(tags[8], |queue| !taken[queue]), (5, Assignment::Free));
     }
 
     #[test]
+    fn each_queue_has_its_value_also_when_the_used_sets_become_many() {
+        let mut values = BySet::<usize>::default();
+        let queue = |step: usize| step * 407 % QUEUES;
+        for step in 0..QUEUES {
+            assert_eq!(values.get(queue(step)).copied().unwrap_or(0), 0);
+            *values.get_mut(queue(step)) = step + 1;
+            assert!((0..=step).all(|step| values.get(queue(step)) == Some(&(step + 1))));
+        }
+    }
+
+    #[test]
     fn a_flow_that_comes_back_finds_its_queue_while_others_of_the_set_are_unused() {
-        let mut table = FlowTable::default();
+        let mut table = Table::default();
         let (one, other) = (3, 3 + QUEUES as u64);
         assert_eq!(table.assign(one, |_| true), (3, Assignment::Free));
         assert_eq!(table.assign(other, |_| true), (4, Assignment::Free), "its own has another owner");

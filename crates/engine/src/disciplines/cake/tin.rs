@@ -37,25 +37,50 @@ pub(super) struct Terms {
 }
 
 /// Packets queued in all tins.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Backlog {
     pub packets: u64,
     pub bytes: Bytes,
-    pub fattest: Fattest,
+    /// By number of the queue.
+    fattest: Fattest,
+    /// Places of the queues that have been used so far, in the order of their first use: a queue's index here is its
+    /// number. A subscriber has few, which the index of the fattest keeps in one cache line.
+    used: Vec<u32>,
 }
 
-/// A flow's queue.
+impl Backlog {
+    /// Updates the length of a queue, which is the one at this place.
+    fn update(&mut self, queue: &mut Queue, place: usize) {
+        let number = *queue.number.get_or_insert_with(|| {
+            self.used.push(place as u32);
+            self.used.len() as u32 - 1
+        });
+        self.fattest.update(number as usize, queue.packets.len(), queue.packets.bytes().0);
+    }
+
+    /// Returns the place of the fattest queue; `None` if all are empty.
+    pub(super) fn fattest(&self) -> Option<usize> {
+        self.fattest.find().map(|number| self.used[number] as usize)
+    }
+}
+
+/// A flow's queue. What each packet touches comes first.
 #[derive(Default)]
+#[repr(C)]
 struct Queue {
     packets: PacketQueue,
-    law: CobaltLaw,
+    /// Tag of its last owner.
+    owner: Option<u64>,
     /// Bytes left in its turn, in units of 1 / `BYTE`.
     deficit: i64,
+    /// Its number in the [`Backlog`], from its first packet on.
+    number: Option<u32>,
+    source: u32,
+    destination: u32,
     listed: bool,
     /// True if it counts as a bulk flow of its hosts.
     bulk: bool,
-    source: u32,
-    destination: u32,
+    law: CobaltLaw,
 }
 
 impl Queue {
@@ -86,7 +111,7 @@ pub(super) struct Tin {
     pub deficit: i64,
     pub packets: u64,
     pub bytes: Bytes,
-    /// Index of its first queue among all tins'.
+    /// Place of its first queue among all tins'.
     first: usize,
     queues: BySet<Queue>,
     flow_table: FlowTable,
@@ -125,10 +150,12 @@ impl Tin {
     }
 
     pub(super) fn push(&mut self, packet: Packet, identity: &Identity, terms: &Terms, backlog: &mut Backlog) {
+        let owner = |queue| self.queues.get(queue).and_then(|queue| queue.owner);
         let is_free = |queue| self.queues.get(queue).is_none_or(|queue| !queue.listed);
-        let (slot, found) = self.flow_table.assign(identity.tag, is_free);
+        let (slot, found) = self.flow_table.assign(identity.tag, owner, is_free);
         let queue = self.queues.get_mut(slot);
         if found == Assignment::Free {
+            queue.owner = Some(identity.tag);
             // The control state of the previous flow does not apply to this one.
             queue.law = CobaltLaw::default();
         }
@@ -137,7 +164,7 @@ impl Tin {
         backlog.packets += 1;
         backlog.bytes += packet.bytes();
         queue.packets.push(packet);
-        backlog.fattest.update(self.first + slot, queue.packets.len(), queue.packets.bytes().0);
+        backlog.update(queue, self.first + slot);
         if !queue.listed {
             queue.listed = true;
             let (source, destination) =
@@ -288,7 +315,7 @@ impl Tin {
         self.bytes -= packet.bytes();
         backlog.packets -= 1;
         backlog.bytes -= packet.bytes();
-        backlog.fattest.update(self.first + slot, queue.packets.len(), queue.packets.bytes().0);
+        backlog.update(queue, self.first + slot);
         if self.flow_table.has_guests() {
             self.flow_table.packet_left(Identity::of(&packet, terms.isolation, terms.salt, cx).tag);
         }
@@ -314,13 +341,20 @@ impl Tin {
             let queue = self.queues.get_mut(slot as usize);
             queue.packets.flush(out);
             (queue.listed, queue.bulk) = (false, false);
-            backlog.fattest.update(self.first + slot as usize, 0, 0);
+            backlog.update(queue, self.first + slot as usize);
         }
         self.hosts = Hosts::default();
         self.flow_table.clear();
         backlog.packets -= self.packets;
         backlog.bytes -= self.bytes;
         (self.packets, self.bytes) = (0, Bytes::ZERO);
+    }
+
+    /// Returns the packet that leaves next, unless the control law drops it, and its queue.
+    pub(super) fn front(&self) -> Option<(&Packet, *const u8)> {
+        let slot = self.new.front().or_else(|| Some(self.old.first_key_value()?.1))?;
+        let queue = self.queues.get(*slot as usize)?;
+        Some((queue.packets.front()?, core::ptr::from_ref(queue).cast()))
     }
 
     /// Returns the number of new flows, of old flows, and of flows that found all queues of their set
