@@ -44,7 +44,7 @@ struct Flying {
     rest: VecDeque<Behind>,
 }
 
-/// Whether a packet that starts, and whose arrival is only recorded, may be delivered ahead of its arrival.
+/// Permission to deliver a packet that starts, and whose arrival is only recorded, ahead of its arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ahead {
     /// Yes.

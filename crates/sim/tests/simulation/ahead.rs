@@ -13,7 +13,7 @@ use lockgate_sim::{Control, Outcome, Progress, Simulation, run};
 
 use crate::common::scenario;
 
-/// Twenty members behind a shared link, each with datagrams that nobody answers, some with downloads and echoes. The
+/// Twenty members behind a shared link, each with datagrams without answers, some with downloads and echoes. The
 /// delays and rates of the members' links change while packets are in flight; at 3 Mbit/s packets arrive at the instants at
 /// which others start.
 const TEXT: &str = r#"
