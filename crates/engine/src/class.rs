@@ -41,7 +41,7 @@ use smallvec::SmallVec;
 
 use crate::discipline::{Child, Context, Dequeue, DropReason, Invalid};
 use crate::node::{Contents, InnerClass, Node, Peek, Tally};
-use crate::packet::{FlowId, Header, Packet};
+use crate::packet::{FlowId, Front, Header, Packet};
 use crate::prefetch::{CACHED_CHILDREN, PrefetchTarget, prefetch};
 use crate::queue::winner_tree;
 
@@ -101,6 +101,8 @@ struct Path {
     discipline: PrefetchTarget<[u8; 256]>,
     /// Queue of that packet in a boxed discipline.
     queue: PrefetchTarget<[u8; 112]>,
+    /// Further state that it needs.
+    state: PrefetchTarget<[u8; 320]>,
 }
 
 impl Path {
@@ -115,6 +117,7 @@ impl Path {
             packet: PrefetchTarget::UNKNOWN,
             discipline: PrefetchTarget::UNKNOWN,
             queue: PrefetchTarget::UNKNOWN,
+            state: PrefetchTarget::UNKNOWN,
         }
     }
 
@@ -125,9 +128,12 @@ impl Path {
         self.class.record(class);
         if many && let Some(address) = class.boxed() {
             self.discipline.record_address(address);
-            if let Some((packet, queue)) = class.boxed_front() {
+            if let Some(Front { packet, queue, state }) = class.boxed_front() {
                 self.packet.record(packet);
                 self.queue.record_address(queue);
+                if let Some(state) = state {
+                    self.state.record_address(state);
+                }
             }
         }
         if let Some(packet) = class.front() {
@@ -263,10 +269,13 @@ impl Classes {
         match stage {
             0 => self.prefetch_path(leaf),
             1 => {
-                let Path { class, discipline, queue, .. } = &self.paths[leaf];
+                let Path { class, discipline, queue, state, .. } = &self.paths[leaf];
                 class.prefetch();
                 discipline.prefetch();
                 queue.prefetch();
+                if state.is_known() {
+                    state.prefetch();
+                }
             }
             _ => {
                 let (top, below) = self.paths[leaf].indices.split_first()?;
@@ -364,13 +373,16 @@ impl Classes {
     /// Prefetches the node, the next packet and the parent of `leaf` at their last known addresses.
     #[inline(always)]
     pub(crate) fn prefetch(&self, leaf: usize) {
-        let Path { parent, class, packet, discipline, queue, .. } = &self.paths[leaf];
+        let Path { parent, class, packet, discipline, queue, state, .. } = &self.paths[leaf];
         class.prefetch();
         packet.prefetch();
         parent.prefetch();
         if self.paths.len() > CACHED_CHILDREN {
             discipline.prefetch();
             queue.prefetch();
+            if state.is_known() {
+                state.prefetch();
+            }
         }
     }
 

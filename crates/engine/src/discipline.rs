@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 
 pub use crate::context::{Context, Dequeue, DropReason, Invalid, PortConditions};
 use crate::node::Node;
-use crate::packet::{FlowId, Packet};
+use crate::packet::{FlowId, Front, Packet};
 use crate::units::{Bytes, Instant, Limit};
 
 /// A queueing discipline: decides which waiting packet leaves next, and which must be dropped.
@@ -107,9 +107,9 @@ pub trait Discipline: Sized + Send + 'static {
         None
     }
 
-    /// Returns the packet that probably leaves next, and the address of its queue: targets of a prefetch some
-    /// turns ahead. Overridden by kinds of which a network has many thousands.
-    fn front(&self) -> Option<(&Packet, *const u8)> {
+    /// Returns the packet that probably leaves next, with what it needs. Overridden by kinds of which a network
+    /// has many thousands.
+    fn front(&self) -> Option<Front<'_>> {
         None
     }
 

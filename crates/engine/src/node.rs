@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use crate::classify::Classifier;
 use crate::context::{Context, Dequeue, DropReason, Invalid, PortConditions};
-use crate::packet::{FlowId, Header, Packet};
+use crate::packet::{FlowId, Front, Header, Packet};
 use crate::prefetch::prefetch;
 use crate::units::{Bytes, Instant};
 
@@ -523,9 +523,9 @@ impl Node {
         self.contents.boxed()
     }
 
-    /// Returns the packet that probably leaves a boxed discipline next, and the address of its queue.
+    /// Returns the packet that probably leaves a boxed discipline next.
     #[inline(always)]
-    pub(crate) fn boxed_front(&self) -> Option<(&Packet, *const u8)> {
+    pub(crate) fn boxed_front(&self) -> Option<Front<'_>> {
         if let Contents::Other(other) = &self.contents { other.front() } else { None }
     }
 

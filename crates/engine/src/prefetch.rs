@@ -102,6 +102,12 @@ impl<T> PrefetchTarget<T> {
     /// Sentinel: no address known. A prefetch of it has no effect.
     pub(crate) const UNKNOWN: Self = Self(0, PhantomData);
 
+    /// True if an address is known.
+    #[inline(always)]
+    pub(crate) fn is_known(self) -> bool {
+        self.0 != 0
+    }
+
     /// Records the address of `value`.
     #[inline(always)]
     pub(crate) fn record(&mut self, value: &T) {

@@ -4,7 +4,7 @@ use core::any::Any;
 
 use super::{Child, Context, Dequeue, Discipline, Invalid, PortConditions};
 use crate::node::{Contents, Erased, Node};
-use crate::packet::{FlowId, Packet};
+use crate::packet::{FlowId, Front, Packet};
 use crate::units::Instant;
 
 impl<D: Discipline> Erased for D {
@@ -29,7 +29,7 @@ impl<D: Discipline> Erased for D {
     fn prefetch(&self, flow: FlowId, stage: usize) -> Option<u32> {
         Discipline::prefetch(self, flow, stage)
     }
-    fn front(&self) -> Option<(&Packet, *const u8)> {
+    fn front(&self) -> Option<Front<'_>> {
         D::front(self)
     }
     fn next_timer(&self) -> Option<Instant> {

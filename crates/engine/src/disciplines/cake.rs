@@ -42,8 +42,7 @@ use self::tin::{Backlog, Terms, Tin};
 use crate::control::Aim;
 use crate::control::cobalt::Steps;
 use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare};
-use crate::packet::{FlowId, Packet};
-use crate::prefetch::prefetch;
+use crate::packet::{FlowId, Front, Packet};
 use crate::units::{Bytes, Duration, Instant, Overhead, Probability, Rate};
 
 /// Parameters of `cake`.
@@ -313,12 +312,12 @@ impl Discipline for Cake {
 
     fn prefetch(&self, _: FlowId, _: usize) -> Option<u32> {
         if let Some(tin) = self.tins.get(self.turn) {
-            prefetch(tin);
+            tin.prefetch();
         }
         None
     }
 
-    fn front(&self) -> Option<(&Packet, *const u8)> {
+    fn front(&self) -> Option<Front<'_>> {
         self.tins.get(self.turn)?.front()
     }
 

@@ -17,7 +17,7 @@ use crate::control::{Aim, ControlLaw, HeadQueue};
 use crate::discipline::{
     Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
 };
-use crate::packet::{FlowId, Packet};
+use crate::packet::{FlowId, Front, Packet};
 use crate::queue::fattest::Fattest;
 use crate::queue::flows::{Flows, Waiting};
 use crate::units::{Bytes, Duration, Limit, Packets};
@@ -191,7 +191,7 @@ impl Discipline for FqCodel {
         None
     }
 
-    fn front(&self) -> Option<(&Packet, *const u8)> {
+    fn front(&self) -> Option<Front<'_>> {
         self.flows.front()
     }
 

@@ -21,7 +21,7 @@ use core::ops::{Deref, DerefMut};
 pub(crate) use self::inner_class::InnerClass;
 use super::Node;
 use crate::context::{Context, Dequeue, Invalid, PortConditions};
-use crate::packet::{FlowId, Packet};
+use crate::packet::{FlowId, Front, Packet};
 use crate::queue::Overflow;
 use crate::queue::fifo::Fifo;
 use crate::units::{Instant, Limit, Packets};
@@ -38,7 +38,7 @@ pub(crate) trait Erased: Send {
     fn prefetch(&self, _: FlowId, _: usize) -> Option<u32> {
         None
     }
-    fn front(&self) -> Option<(&Packet, *const u8)> {
+    fn front(&self) -> Option<Front<'_>> {
         None
     }
     fn next_timer(&self) -> Option<Instant>;

@@ -12,7 +12,7 @@
 //! Source: RFC 8290, section 4.
 
 use crate::context::Context;
-use crate::packet::{FlowId, Packet};
+use crate::packet::{FlowId, Front, Packet};
 use crate::prefetch::prefetch;
 use crate::queue::PacketQueue;
 use crate::queue::slots::Slots;
@@ -175,11 +175,11 @@ impl<T> Flows<T> {
         }
     }
 
-    /// Returns the first packet of the flow whose turn it is, and the address of the flow.
+    /// Returns the first packet of the flow whose turn it is.
     #[inline]
-    pub(crate) fn front(&self) -> Option<(&Packet, *const u8)> {
+    pub(crate) fn front(&self) -> Option<Front<'_>> {
         let flow = self.used.get(self.new.front().or_else(|| self.old.front())? as usize)?;
-        Some((flow.queue.front()?, core::ptr::from_ref(flow).cast()))
+        Some(Front { packet: flow.queue.front()?, queue: core::ptr::from_ref(flow).cast(), state: None })
     }
 
     /// Returns the flow of this slot.

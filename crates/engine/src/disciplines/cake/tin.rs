@@ -17,7 +17,8 @@ use super::set_associative::{Assignment, BySet, FlowTable, QUEUES};
 use crate::control::Aim;
 use crate::control::cobalt::{CobaltLaw, Steps};
 use crate::discipline::{Context, DropReason};
-use crate::packet::Packet;
+use crate::packet::{Front, Packet};
+use crate::prefetch::prefetch;
 use crate::queue::PacketQueue;
 use crate::queue::fattest::Fattest;
 use crate::units::{Bytes, Instant};
@@ -350,11 +351,23 @@ impl Tin {
         (self.packets, self.bytes) = (0, Bytes::ZERO);
     }
 
-    /// Returns the packet that leaves next, unless the control law drops it, and its queue.
-    pub(super) fn front(&self) -> Option<(&Packet, *const u8)> {
+    /// Prefetches what the tin points to.
+    pub(super) fn prefetch(&self) {
+        self.hosts.prefetch();
+        if let Some(slot) = self.new.front() {
+            prefetch(slot);
+        }
+    }
+
+    /// Returns the packet that leaves next, unless the control law drops it.
+    pub(super) fn front(&self) -> Option<Front<'_>> {
         let slot = self.new.front().or_else(|| Some(self.old.first_key_value()?.1))?;
         let queue = self.queues.get(*slot as usize)?;
-        Some((queue.packets.front()?, core::ptr::from_ref(queue).cast()))
+        Some(Front {
+            packet: queue.packets.front()?,
+            queue: core::ptr::from_ref(queue).cast(),
+            state: Some(core::ptr::from_ref(self).cast()),
+        })
     }
 
     /// Returns the number of new flows, of old flows, and of flows that found all queues of their set
