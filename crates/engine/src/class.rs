@@ -101,7 +101,7 @@ struct Path {
     discipline: PrefetchTarget<[u8; 256]>,
     /// Queue of that packet in a boxed discipline.
     queue: PrefetchTarget<[u8; 112]>,
-    /// Further state that it needs.
+    /// Further state that it needs; known for few kinds, and large: so it is prefetched only where known.
     state: PrefetchTarget<[u8; 320]>,
 }
 

@@ -39,8 +39,8 @@ pub enum Command {
 /// Simulates `scenario` with the random draws of `seed`.
 ///
 /// `watch` is called with the current time at every sampling (some six hundred times a run) and every
-/// [`EVENTS_BETWEEN_STOPS`](crate::simulation::EVENTS_BETWEEN_STOPS) events, and may stop the run. A run stopped between two samplings ends before the
-/// instant given to `watch`.
+/// [`EVENTS_BETWEEN_STOPS`](crate::simulation::EVENTS_BETWEEN_STOPS) events, and may stop the run as
+/// [`Simulation::step_while`] says.
 ///
 /// # Errors
 /// See [`Failure`].

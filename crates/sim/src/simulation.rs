@@ -196,6 +196,10 @@ impl<'a> Simulation<'a> {
     /// the current time at every sampling (some six hundred times a run) and every [`EVENTS_BETWEEN_STOPS`]
     /// events, however little simulated time they take.
     ///
+    /// A step that is stopped between two samplings goes on, without another call, to the last arrival that was
+    /// recorded ahead of its time: mostly within 16 times as many events, at most within 64 times. If its time or the
+    /// end of the run comes first, it ends there as if it had not been stopped.
+    ///
     /// # Errors
     /// Those of [`step_until`](Self::step_until).
     pub fn step_while(
@@ -385,7 +389,7 @@ impl<'a, E: Entry> Play<'a, E> {
         core.runtime.ahead_until = core.runtime.quiet_until.min(self.horizon);
     }
 
-    /// Sets how far ahead arrivals may be recorded from `now` on: as far as some ten thousand events reach, so
+    /// Sets how far ahead arrivals may be recorded from `now` on: [`SPANS_AHEAD`] times what the last events took, so
     /// that a run which is stopped comes soon to where all of it has happened; not at all if it `is_stopping`.
     #[inline(never)]
     fn look_further(&mut self, now: Instant, is_stopping: bool) {

@@ -196,7 +196,7 @@ fn part_of(time: Duration, part: Part) -> Duration {
 #[repr(C)]
 pub struct Cake {
     tins: Vec<Tin>,
-    /// Tin whose turn it is, without a shaper.
+    /// Index of the tin that sends next, if there is no shaper.
     turn: usize,
     /// Time at which the shaper releases the next packet.
     next: Instant,

@@ -175,7 +175,7 @@ impl<T> Flows<T> {
         }
     }
 
-    /// Returns the first packet of the flow whose turn it is.
+    /// Returns the first packet of the flow that sends next.
     #[inline]
     pub(crate) fn front(&self) -> Option<Front<'_>> {
         let flow = self.used.get(self.new.front().or_else(|| self.old.front())? as usize)?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use lockgate_engine::random::Seed;
 use lockgate_measure::recording::Recording;
+use lockgate_measure::summary::summarise;
 use lockgate_scenario::Scenario;
 use lockgate_sim::{Control, run};
 
@@ -62,6 +63,33 @@ link.line = {{ between = ["a", "b"], rate = "{rate}" }}
 {flows}
 "#
     )
+}
+
+/// Both recordings say the same of all flows, ports, queues and events.
+///
+/// # Panics
+/// Where they differ.
+#[track_caller]
+pub(crate) fn assert_same(one: &Recording, other: &Recording) {
+    let text = |recording: &Recording| {
+        let summary = summarise(std::slice::from_ref(recording));
+        format!("{summary:?}")
+    };
+    assert_eq!(text(one), text(other));
+    assert_eq!(one.events, other.events);
+    assert_eq!(one.engine.events, other.engine.events);
+    for (one, other) in one.flows.iter().zip(&other.flows) {
+        assert_eq!(one.delays(), other.delays());
+        assert_eq!(one.series(), other.series());
+    }
+    for (one, other) in one.ports.iter().zip(&other.ports) {
+        assert_eq!(one.places(), other.places());
+        assert_eq!(one.ends(), other.ends());
+        for place in 0..one.places().len() as u32 {
+            assert_eq!(one.sojourn(place), other.sojourn(place));
+            assert_eq!(one.drops_by(place), other.drops_by(place));
+        }
+    }
 }
 
 /// `value` is within `tolerance` (relative) of `expected`.

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::Window;
-use lockgate_measure::summary::summarise;
 use lockgate_scenario::Override;
-use lockgate_sim::{Control, Outcome, Progress, Simulation, run};
+use lockgate_sim::{Control, Progress, Simulation, run};
 
-use crate::common::{one_link, scenario};
+use crate::common::{assert_same, one_link, scenario};
 
 const FLOWS: &str = r#"
 [flow.poisson]
@@ -28,13 +27,6 @@ bytes = "unlimited"
 
 fn text() -> String {
     one_link("4s", "8mbit", "root = \"q\"\nqueue.q = { kind = \"fq_codel\" }", FLOWS)
-}
-
-/// Everything that a run yields, as text.
-fn yielded(outcome: &Outcome) -> String {
-    let summary = summarise(std::slice::from_ref(&outcome.recording));
-    let summary = serde_json::to_string(&summary).expect("JSON");
-    format!("{summary} {:?} {}", outcome.recording.events, outcome.recording.engine.events)
 }
 
 #[test]
@@ -59,7 +51,7 @@ fn steps_of_any_length_yield_the_run_in_one() {
         assert_eq!(simulation.step_until(Instant::NEVER).expect("a step"), Progress::Ended, "it stays so");
         let stepped = simulation.finish().expect("a balanced account");
         assert!(!stepped.stopped_early);
-        assert_eq!(yielded(&stepped), yielded(&whole), "{steps} steps");
+        assert_same(&stepped.recording, &whole.recording);
     }
 }
 
@@ -99,5 +91,5 @@ fn a_setting_is_the_change_of_the_file_and_what_is_wrong_with_it_changes_nothing
     let made = simulation.set(&[rate], &files).expect("accepted");
     assert_eq!(made.len(), 1);
     let set = simulation.finish_run().expect("a balanced account");
-    assert_eq!(yielded(&set), yielded(&whole));
+    assert_same(&set.recording, &whole.recording);
 }

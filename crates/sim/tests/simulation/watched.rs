@@ -6,11 +6,10 @@ use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::{Monitor, Sample};
 use lockgate_measure::recording::Recording;
-use lockgate_measure::summary::summarise;
 use lockgate_scenario::{Override, Scenario};
 use lockgate_sim::{Command, Control, Observer, RunView, run, watched};
 
-use crate::common::scenario;
+use crate::common::{assert_same, scenario};
 
 const TEXT: &str = r#"
 duration = "4s"
@@ -115,29 +114,6 @@ impl Observer for Looker {
         assert_eq!(effects.len(), 1);
         self.last = Some(changed.clone());
         Command::Change(Box::new(changed))
-    }
-}
-
-/// Everything a recording says.
-fn assert_same(one: &Recording, other: &Recording) {
-    let text = |recording: &Recording| {
-        let summary = summarise(std::slice::from_ref(recording));
-        format!("{summary:?}")
-    };
-    assert_eq!(text(one), text(other));
-    assert_eq!(one.events, other.events);
-    assert_eq!(one.engine.events, other.engine.events);
-    for (one, other) in one.flows.iter().zip(&other.flows) {
-        assert_eq!(one.delays(), other.delays());
-        assert_eq!(one.series(), other.series());
-    }
-    for (one, other) in one.ports.iter().zip(&other.ports) {
-        assert_eq!(one.places(), other.places());
-        assert_eq!(one.ends(), other.ends());
-        for place in 0..one.places().len() as u32 {
-            assert_eq!(one.sojourn(place), other.sojourn(place));
-            assert_eq!(one.drops_by(place), other.drops_by(place));
-        }
     }
 }
 
