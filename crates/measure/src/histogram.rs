@@ -17,6 +17,8 @@ mod octave;
 
 use octave::{Octave, Spare};
 
+use crate::vectors::{Work, vectorised};
+
 /// Limit up to which a histogram stores the values themselves.
 pub const EXACT: usize = 128;
 
@@ -125,12 +127,17 @@ impl<const SUB: usize> Histogram<SUB> {
     /// in one step.
     pub fn record_all(&mut self, values: &[u64]) {
         for values in values.chunks(Moments::MOST) {
-            self.record_batch(values, &Moments::of(values));
+            vectorised(Batch { histogram: self, values, moments: None });
         }
     }
 
     /// Counts at most [`Moments::MOST`] values with known moments.
     pub(crate) fn record_batch(&mut self, values: &[u64], moments: &Moments) {
+        vectorised(Batch { histogram: self, values, moments: Some(moments) });
+    }
+
+    #[inline(always)]
+    fn count_batch(&mut self, values: &[u64], moments: &Moments) {
         self.min = self.min.min(moments.min);
         self.max = self.max.max(moments.max);
         self.sum = self.sum.wrapping_add(moments.sum);
@@ -153,7 +160,7 @@ impl<const SUB: usize> Histogram<SUB> {
 
     /// Counts values in their buckets if all are in one octave, as the delays of successive packets mostly
     /// are: a third of the instructions. Returns true if so.
-    #[inline]
+    #[inline(always)]
     fn distribute_in_one(&mut self, values: &[u64], moments: &Moments) -> bool {
         let octave = Self::place(moments.min).0;
         if octave != Self::place(moments.max).0 {
@@ -168,7 +175,7 @@ impl<const SUB: usize> Histogram<SUB> {
     }
 
     /// Counts values in their buckets.
-    #[inline]
+    #[inline(always)]
     fn distribute(&mut self, values: &[u64]) {
         for &value in values {
             let (octave, bucket) = Self::place(value);
@@ -208,6 +215,7 @@ impl<const SUB: usize> Histogram<SUB> {
     }
 
     /// Moves the stored values into buckets.
+    #[inline(never)]
     fn spread(&mut self) {
         let mut few = core::mem::take(&mut self.few);
         self.distribute(&few);
@@ -477,6 +485,35 @@ impl<const SUB: usize> Histogram<SUB> {
     }
 }
 
+/// Values to be counted in a histogram, with their moments if they are known.
+struct Batch<'a, const SUB: usize> {
+    histogram: &'a mut Histogram<SUB>,
+    values: &'a [u64],
+    moments: Option<&'a Moments>,
+}
+
+impl<const SUB: usize> Work for Batch<'_, SUB> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let moments = self.moments.copied().unwrap_or_else(|| Moments::sum(self.values));
+        self.histogram.count_batch(self.values, &moments);
+    }
+}
+
+/// Values whose moments are wanted.
+struct Sum<'a>(&'a [u64]);
+
+impl Work for Sum<'_> {
+    type Output = Moments;
+
+    #[inline(always)]
+    fn call(self) -> Moments {
+        Moments::sum(self.0)
+    }
+}
+
 /// Extremes and sums of a few values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moments {
@@ -490,25 +527,49 @@ impl Moments {
     /// Largest batch: the sum of as many values below 2^58 fits into a `u64`.
     pub(crate) const MOST: usize = 64;
 
-    #[inline]
+    /// Moments of at most [`MOST`](Self::MOST) values.
     pub(crate) fn of(values: &[u64]) -> Self {
+        vectorised(Sum(values))
+    }
+
+    #[inline(always)]
+    fn sum(values: &[u64]) -> Self {
         if let [first, second, ..] = values
             && first == second
             && values.iter().fold(0, |difference, value| difference | (value ^ first)) == 0
         {
             return Self::of_equal(*first, values.len());
         }
-        let (mut min, mut max, mut sum, mut squares) = (u64::MAX, 0, 0u64, 0u128);
+        Self::of_small(values).unwrap_or_else(|| Self::of_large(values))
+    }
+
+    /// Moments of values below 2^58; `None` if one is larger, or there is none. By halves of 32 bits, whose products
+    /// fit into a word, so that a vector of them is multiplied at a time.
+    #[inline(always)]
+    fn of_small(values: &[u64]) -> Option<Self> {
+        const LOWER: u64 = u32::MAX as u64;
+        let (mut min, mut max, mut sum) = (i64::MAX, 0, 0u64);
+        let (mut upper_squares, mut products, mut lower_squares, mut carries) = (0u64, 0u64, 0u64, 0u64);
         for &value in values {
-            min = min.min(value);
-            max = max.max(value);
+            let (upper, lower) = (value >> 32, value & LOWER);
+            let square = lower * lower;
+            // Vectors have no unsigned comparison. A value of 2^63 or more is a negative minimum.
+            min = min.min(value.cast_signed());
+            max = max.max(value.cast_signed());
             sum = sum.wrapping_add(value);
-            squares = squares.wrapping_add(u128::from(value) * u128::from(value));
+            upper_squares = upper_squares.wrapping_add(upper * upper);
+            products = products.wrapping_add(upper * lower);
+            lower_squares = lower_squares.wrapping_add(square & LOWER);
+            carries = carries.wrapping_add(square >> 32);
         }
-        if max >> 58 == 0 && values.len() <= Self::MOST {
-            return Self { min, max, sum: u128::from(sum), squares };
+        if values.is_empty() || values.len() > Self::MOST || min < 0 || max >> 58 != 0 {
+            return None;
         }
-        Self::of_large(values)
+        let squares = (u128::from(upper_squares) << 64)
+            + (u128::from(products) << 33)
+            + (u128::from(carries) << 32)
+            + u128::from(lower_squares);
+        Some(Self { min: min.cast_unsigned(), max: max.cast_unsigned(), sum: u128::from(sum), squares })
     }
 
     /// Moments of equal values, such as the serialisation of equal packets, or the waiting time for an idle

@@ -37,6 +37,7 @@ pub mod series;
 pub mod sharing;
 pub mod summary;
 pub mod twin;
+mod vectors;
 pub mod warmup;
 
 pub use recording::Recording;

@@ -81,6 +81,25 @@ fn moments_are_exact_where_floats_would_cancel() {
 }
 
 #[test]
+fn a_batch_has_the_moments_of_its_values_one_by_one() {
+    // Around the limits of halves, of what a word holds, and of signs; as many as a batch has, and as few as one.
+    let limits = [0, 1, (1 << 32) - 1, 1 << 32, (1 << 58) - 1, 1 << 58, (1 << 63) - 1, 1 << 63, u64::MAX];
+    for (index, limit) in limits.into_iter().enumerate() {
+        for count in [1, 2, 3, 63, 64, 65, 200] {
+            let mixed = |place: usize| limits[place * 7 % (index + 1)] ^ u64::from(place % 5 == 4);
+            let batches: [Vec<u64>; 3] =
+                [vec![limit; count], (0..count).map(mixed).collect(), (0..count).map(mixed).rev().collect()];
+            for values in batches {
+                let mut together = Histogram::<512>::new();
+                together.record_batch(&[], &Moments::of(&[]));
+                together.record_all(&values);
+                assert_eq!(together, of(&values), "{count} values up to {limit}");
+            }
+        }
+    }
+}
+
+#[test]
 fn cleared_is_new() {
     let mut histogram = of::<16>(&values(1_000, 9));
     histogram.clear();

@@ -53,6 +53,7 @@ impl Delays {
     /// Computes delay variation, jitter and reordering, which depend on the previous packet. The slices
     /// hold arrivals, sequence numbers and delays of a batch; `values` is a buffer of the same length.
     /// `keeps`: the distribution of the variation is kept.
+    #[inline(always)]
     pub(super) fn pairs(
         &mut self,
         now: &[u64],
@@ -61,14 +62,15 @@ impl Delays {
         values: &mut [u64],
         keeps: bool,
     ) {
-        let Some(last) = self.last else {
+        // The very first packet has none before it.
+        let first = usize::from(self.last.is_none());
+        let last = *self.last.get_or_insert_with(|| {
             self.expected = sequence[0].wrapping_add(1);
-            self.last = Some(Last { now: now[0], owd: owd[0], sequence: sequence[0] });
-            if now.len() > 1 {
-                self.pairs(&now[1..], &sequence[1..], &owd[1..], &mut values[1..], keeps);
-            }
-            return;
-        };
+            Last { now: now[0], owd: owd[0], sequence: sequence[0] }
+        });
+        let (now, sequence, owd) = (&now[first..], &sequence[first..], &owd[first..]);
+        let values = &mut values[first..];
+        let (Some(&latest), Some(&latest_sequence)) = (now.last(), sequence.last()) else { return };
         // R_j - R_i - (S_j - S_i) = (R_j - S_j) - (R_i - S_i).
         let mut jitter_16 = self.jitter_16;
         let mut before = last.owd;
@@ -86,8 +88,7 @@ impl Delays {
         if keeps {
             self.ipdv.record_all(&values[..pairs]);
         }
-        self.last =
-            Some(Last { now: now[now.len() - 1], owd: before, sequence: sequence[sequence.len() - 1] });
+        self.last = Some(Last { now: latest, owd: before, sequence: latest_sequence });
     }
 
     /// Counts reordering, and moves the variations between packets sent in succession to the front. Returns

@@ -16,6 +16,7 @@ use super::{Brief, Delays, Detail, FileRecord, Imbalance, RequestKind, Requests,
 use crate::emodel::Codec;
 use crate::histogram::{BATCH, Coarse, Moments};
 use crate::series::FlowSeries;
+use crate::vectors::{Work, vectorised};
 
 /// Default of the header bytes that goodput leaves out: Ethernet, IPv4 and UDP.
 pub const UDP_HEADER_BYTES: u32 = 14 + 20 + 8;
@@ -374,6 +375,11 @@ impl FlowRecord {
     #[cold]
     #[inline(never)]
     pub(super) fn flush(&mut self) {
+        vectorised(Flush(self));
+    }
+
+    #[inline(always)]
+    fn count_packets(&mut self) {
         let count = usize::from(self.pending.count).min(BATCH);
         if count == 0 {
             return;
@@ -570,6 +576,18 @@ fn see_brief(brief: &mut Brief, watched: &mut Option<Box<Coarse>>, owd: &[u64], 
     brief.see(owd.iter().copied().max().unwrap_or(0));
     if let Some(watched) = watched {
         watched.record_batch(owd, moments);
+    }
+}
+
+/// Flow whose buffered packets are to be counted.
+struct Flush<'a>(&'a mut FlowRecord);
+
+impl Work for Flush<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.0.count_packets();
     }
 }
 
