@@ -308,7 +308,7 @@ impl Link {
     }
 
     /// Prefetches what a packet needs that is offered to it: first the link itself, of which nothing is read
-    /// then, and next the sojourn times of its only queue.
+    /// then, and next the sojourn times of its only queue, if packets wait in it.
     #[inline]
     pub fn prefetch(&self, stage: usize) {
         if stage == 0 {
@@ -317,7 +317,7 @@ impl Link {
             prefetch(&self.far);
             self.record.prefetch();
             self.port.prefetch_root();
-        } else if stage == 1 {
+        } else if stage == 1 && !self.port.is_empty() {
             self.record.prefetch_sojourns(0);
         }
     }

@@ -106,8 +106,8 @@ impl Sojourns {
         }
     }
 
-    /// Adds all values to `all`, or only their sums and extremes.
-    pub(super) fn add_to(&self, all: &mut Histogram, is_sum: bool) {
+    /// Adds all values to `all`, and `zeros` more of zero, or only their sums and extremes.
+    pub(super) fn add_to(&self, all: &mut Histogram, is_sum: bool, zeros: u64) {
         if is_sum {
             all.merge_sums(&self.counted);
         } else {
@@ -116,10 +116,10 @@ impl Sojourns {
         if self.pending.count > 0 {
             Self::count(all, self.pending.values(), is_sum);
         }
-        let zeros = [0; BATCH];
-        for first in (0..self.zeros).step_by(BATCH) {
-            let batch = (self.zeros - first).min(BATCH as u64);
-            Self::count(all, &zeros[..batch as usize], is_sum);
+        let zeros = self.zeros + zeros;
+        for first in (0..zeros).step_by(BATCH) {
+            let batch = (zeros - first).min(BATCH as u64);
+            Self::count(all, &[0; BATCH][..batch as usize], is_sum);
         }
     }
 
@@ -144,7 +144,7 @@ mod tests {
             sojourns.note(Duration::from_picos(if value % 4 == 0 { 0 } else { value * 1_000_003 }));
         }
         let mut all = Histogram::default();
-        sojourns.add_to(&mut all, with_sums || sojourns.is_sum());
+        sojourns.add_to(&mut all, with_sums || sojourns.is_sum(), 0);
         all
     }
 

@@ -229,6 +229,35 @@ fn samples_fall_on_intervals_the_warm_up_and_the_end() {
 }
 
 #[test]
+fn sojourn_times_are_those_of_all_packets_whether_observed_or_not() {
+    // Queue, and how long the packet was in it. The first is sent in the warm-up.
+    let stays = [(0, 7), (0, 0), (1, 0), (0, 3), (0, 0), (1, 0), (0, 0), (0, 5)];
+    let record = |watched: core::ops::Range<usize>| {
+        let mut record = PortRecord::new(PortSetup::default(), ms(1), Detail::All);
+        for (place, (node, stay)) in stays.into_iter().enumerate() {
+            if place == watched.start {
+                record.watch();
+            }
+            record.on_transmit(node, Duration::from_millis(stay), Bytes(100), ms(place as u64));
+            if place + 1 == watched.end {
+                record.unwatch();
+            }
+        }
+        record
+    };
+    let alone = record(9..9);
+    let of = |place| alone.sojourn(place).buckets();
+    assert_eq!(of(0), [(0, 3), (3 * MS, 1), (5 * MS, 1)]);
+    assert_eq!(of(1), [(0, 2)]);
+    for (from, to) in [(0, 8), (0, 1), (1, 3), (2, 8), (4, 5)] {
+        assert!(record(from..to) == alone, "observed from packet {from} to {to}");
+    }
+    let mut idle = PortRecord::new(PortSetup::default(), ms(1), Detail::All);
+    idle.on_transmit(0, Duration::ZERO, Bytes(100), ms(1));
+    assert_eq!(idle.sojourn(0).buckets(), [(0, 1)], "no packet has waited");
+}
+
+#[test]
 fn rows_come_back_as_they_went_in() {
     let mut packets = Packets::default();
     let rows =
