@@ -136,10 +136,11 @@ impl<R: Runtime> NetworkCore<R> {
         });
         let mut recording = empty_recording(scenario, seed, mode, setups(&propagation))?;
         let records = core::mem::take(&mut recording.ports);
-        let links = scenario.ports.iter().zip(records).enumerate();
-        let links = links
-            .map(|(index, (port, record))| build_link(scenario, port, far(index), record, seed))
-            .collect::<Result<Vec<_>, _>>()?;
+        // Collected as results, they would be moved from vector to vector while their number grows.
+        let mut links = Vec::with_capacity(records.len());
+        for (index, (port, record)) in scenario.ports.iter().zip(records).enumerate() {
+            links.push(build_link(scenario, port, far(index), record, seed)?);
+        }
         Ok(Self {
             has_many_queues: links.iter().map(Link::has_many_queues).collect(),
             links,

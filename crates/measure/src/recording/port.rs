@@ -159,6 +159,8 @@ impl PortRecord {
         } else {
             &mut self.sojourns
         };
+        let count = self.places.len().max(node as usize + 1);
+        sojourns.reserve_exact(count.saturating_sub(sojourns.len()));
         for place in sojourns.len()..=node as usize {
             let is_member = self.is_member.get(place).copied().unwrap_or(self.is_brief);
             sojourns.push(Sojourns::new(is_member, self.detail));
@@ -342,7 +344,10 @@ impl PortRecord {
         self.trees = port.trees();
         let rows = self.ends.len();
         if self.places.len() != port.places().len() {
-            self.is_parent = vec![false; port.places().len()];
+            let count = port.places().len();
+            self.is_parent = vec![false; count];
+            // Most of many ports have one queue: room for four would be most of what they take.
+            self.places.reserve_exact(count.saturating_sub(self.places.len()));
         }
         for (known, place) in port.places().iter().enumerate() {
             if let Some(parent) = place.parent {

@@ -125,7 +125,10 @@ impl<R: Runtime> NetworkCore<R> {
                 }
             });
         }
-        self.recording.ports = core::mem::take(&mut self.links).into_iter().map(|link| link.record).collect();
+        // Not collected: that would keep the memory of the links.
+        let links = core::mem::take(&mut self.links);
+        self.recording.ports.reserve_exact(links.len());
+        self.recording.ports.extend(links.into_iter().map(|link| link.record));
         unbalanced.map_or(Ok(()), |queue| Err(Failure::Imbalance(queue)))
     }
 
