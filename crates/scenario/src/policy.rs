@@ -28,6 +28,8 @@
 //! # Ok::<(), lockgate_scenario::Problems>(())
 //! ```
 
+use std::sync::Arc;
+
 use lockgate_engine::clock::ClockConfig;
 use lockgate_engine::disciplines::cake::Compensation;
 use lockgate_engine::ring::RingConfig;
@@ -123,7 +125,7 @@ pub struct PolicyPort {
     /// Device queue below the scheduler; `None`: no device queue.
     pub ring: Option<RingConfig>,
     /// Tree of its queues.
-    pub tree: QueueTree,
+    pub tree: Arc<QueueTree>,
     /// True if a queue names `protocol = "other"`: frames without an IP packet are then queued too.
     pub queues_other: bool,
 }

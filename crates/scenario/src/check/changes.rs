@@ -362,8 +362,8 @@ impl Checker<'_> {
         let what = format!("`port.{name}`");
         let edited = TableLocation { what: &what, table: &table, header: &header };
         let read = self.reread(settings, noted, |checker| checker.port(edited, base.context()))?;
-        let before = state.trees.get(&place).map_or(&base.ports.models[place].tree, |tree| tree);
-        let tree = Arc::new(read.tree);
+        let before = state.trees.get(&place).unwrap_or(&base.ports.models[place].tree);
+        let tree = read.tree;
         let action = match tree.differs_in(before) {
             Some(queues) => Action::Reconfigure { port: place, tree: tree.clone(), queues },
             None => Action::Replace { port: place, tree: tree.clone() },

@@ -1,6 +1,7 @@
 //! Checks a policy of a router: its interfaces, and its ports by the same code as a scenario's.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use lockgate_engine::classify::PROTOCOL_OTHER;
 use lockgate_engine::disciplines::cake::{Compensation, Framing};
@@ -343,7 +344,7 @@ impl PolicyPort {
             charge: Compensation::default(),
             clock: None,
             ring: None,
-            tree: QueueTree::fifo(),
+            tree: Arc::new(QueueTree::fifo()),
             queues_other: false,
         }
     }

@@ -1,6 +1,7 @@
 //! Checks ports, the queues where links leave nodes: two for every link, written in the file or not.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use lockgate_engine::clock::ClockModel;
 use lockgate_engine::port_name;
@@ -37,7 +38,7 @@ pub(super) struct Ports {
 #[derive(Clone)]
 pub(super) struct PortRead {
     pub(super) root: String,
-    pub(super) tree: QueueTree,
+    pub(super) tree: Arc<QueueTree>,
     /// Names of the queues of all its trees.
     pub(super) queues: Vec<String>,
     /// First queue of each tree, and the position of its name.
@@ -196,7 +197,7 @@ impl Checker<'_> {
         let root_is_set = self.set.iter().any(|(span, _)| span.start <= root.start && root.end <= span.end);
         Some(PortRead {
             root: trees.root,
-            tree: trees.tree,
+            tree: Arc::new(trees.tree),
             queues: trees.queues,
             roots: trees.roots,
             alternatives: table.alternatives,
@@ -249,6 +250,7 @@ fn default_ports(network: &Network) -> Vec<PortModel> {
         let [a, b] = link.ends;
         *joined.entry([a.min(b), a.max(b)]).or_default() += 1;
     }
+    let fifo = Arc::new(QueueTree::fifo());
     let mut ports = Vec::with_capacity(links.len() * 2);
     for (place, link) in links.iter().enumerate() {
         for direction in 0..2 {
@@ -264,7 +266,7 @@ fn default_ports(network: &Network) -> Vec<PortModel> {
                 clock: None,
                 ring: None,
                 root: "fifo".to_owned(),
-                tree: QueueTree::fifo(),
+                tree: fifo.clone(),
                 queues: vec!["fifo".to_owned()],
             });
         }

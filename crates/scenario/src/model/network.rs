@@ -122,8 +122,8 @@ pub struct PortModel {
     pub ring: Option<RingConfig>,
     /// Name of the root of the tree.
     pub root: String,
-    /// The tree that is active at the start.
-    pub tree: QueueTree,
+    /// The tree that is active at the start; one for all ports without queues of their own.
+    pub tree: Arc<QueueTree>,
     /// Names of all queues in the file, those of inactive trees included.
     pub queues: Vec<String>,
 }
