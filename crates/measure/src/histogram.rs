@@ -543,7 +543,7 @@ impl Moments {
         Self::of_small(values).unwrap_or_else(|| Self::of_large(values))
     }
 
-    /// Moments of values below 2^58; `None` if one is larger, or there is none. By halves of 32 bits, whose products
+    /// Moments of 1 to [`MOST`](Self::MOST) values below 2^58; `None` for any others. Products of halves of 32 bits
     /// fit into a word, so that a vector of them is multiplied at a time.
     #[inline(always)]
     fn of_small(values: &[u64]) -> Option<Self> {

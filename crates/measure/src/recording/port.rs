@@ -42,9 +42,9 @@ pub struct PortRecord {
     warmup: Instant,
     /// Sojourn times in ps, by index of the queue that transmitted.
     sojourns: Vec<Sojourns>,
-    /// Number of packets of the root that did not wait. Here and not in `sojourns`, so that a packet that finds an idle
-    /// link touches one cache line less.
-    passed: u64,
+    /// Number of sojourn times of zero in queue 0, the root of the first tree. Here and not in `sojourns`, so that a
+    /// packet that finds an idle link touches one cache line less.
+    root_zeros: u64,
     /// Amount of what is recorded of queues that are members of groups.
     detail: Detail,
     /// True if the port itself is one of a group of nodes, and recorded briefly.
@@ -114,7 +114,7 @@ impl PortRecord {
             transmitted: Count::default(),
             transmitted_early: Count::default(),
             sojourns: Vec::new(),
-            passed: 0,
+            root_zeros: 0,
             drops: Vec::new(),
             places: Vec::new(),
             ends: Vec::new(),
@@ -135,7 +135,7 @@ impl PortRecord {
             return self.on_transmit_early(node, sojourn);
         }
         match self.sojourns.get_mut(node as usize) {
-            Some(_) if sojourn.is_zero() && node == 0 => self.passed += 1,
+            Some(_) if sojourn.is_zero() && node == 0 => self.root_zeros += 1,
             Some(sojourns) => sojourns.note(sojourn),
             None => self.on_transmit_first(node, sojourn),
         }
@@ -166,7 +166,7 @@ impl PortRecord {
             sojourns.push(Sojourns::new(is_member, self.detail));
         }
         if sojourn.is_zero() && node == 0 {
-            self.passed += 1;
+            self.root_zeros += 1;
         } else {
             sojourns[node as usize].note(sojourn);
         }
@@ -460,14 +460,14 @@ impl PortRecord {
     /// Returns the sojourn times in ps of the packets sent in the window that were in this queue or below it:
     /// only sums and extremes if one of these queues has no distribution.
     pub fn sojourn(&self, place: u32) -> Histogram {
-        let passed = |node: usize| if node == 0 { self.passed } else { 0 };
+        let zeros = |node: usize| if node == 0 { self.root_zeros } else { 0 };
         let used = || {
-            let all = self.within(&self.sojourns, place).map(|(node, own)| (own, passed(node)));
-            all.filter(|(own, passed)| *passed > 0 || !own.is_empty())
+            let all = self.within(&self.sojourns, place).map(|(node, own)| (own, zeros(node)));
+            all.filter(|(own, zeros)| *zeros > 0 || !own.is_empty())
         };
         let is_sum = used().any(|(own, _)| own.is_sum());
         let mut all = Histogram::default();
-        used().for_each(|(own, passed)| own.add_to(&mut all, is_sum, passed));
+        used().for_each(|(own, zeros)| own.add_to(&mut all, is_sum, zeros));
         all
     }
 

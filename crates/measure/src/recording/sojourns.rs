@@ -55,7 +55,7 @@ impl PartialEq for Pending {
 #[derive(Clone, Debug, PartialEq)]
 #[repr(C, align(64))]
 pub(super) struct Sojourns {
-    /// Number of values of zero: those of packets that found an idle link.
+    /// Number of values of zero: those of packets that found an idle link. Those of a port's root are in its record.
     zeros: u64,
     /// Values above zero; a full batch is counted at once.
     pending: Pending,
