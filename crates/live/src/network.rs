@@ -101,7 +101,7 @@ struct FrameRuntime {
 
 impl Runtime for FrameRuntime {
     type Headers = Frames;
-    const DELIVERS_AHEAD: bool = false;
+    const MAY_BE_LARGE: bool = false;
 
     fn headers(&self) -> &Frames {
         &self.frames

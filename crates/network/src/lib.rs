@@ -60,7 +60,7 @@ pub use echo::Echoes;
 pub use failure::Failure;
 pub use hops::{Destination, Hop, Hops, NextHop};
 pub use link::Link;
-pub use network_core::{Arrival, NetworkCore, Renewal, Runtime};
+pub use network_core::{Arrival, Handover, NetworkCore, Part, Renewal, Runtime};
 pub use paths::{path, propagation};
 pub use router::Router;
 pub use run_setup::flow_setups;

@@ -19,10 +19,13 @@ mod transmitter;
 use std::collections::VecDeque;
 
 use lockgate_engine::classify::Headers;
+use lockgate_engine::discipline::{Discipline, Invalid};
+use lockgate_engine::disciplines::Fifo;
+use lockgate_engine::node::Node;
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::prefetch::{STAGES, prefetch};
-use lockgate_engine::random::Random;
+use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant, Probability, Rate};
 use lockgate_measure::recording::{Line, PortRecord};
 
@@ -230,6 +233,29 @@ impl Link {
         link
     }
 
+    /// Creates a link that only holds packets in flight: those of a link that starts in another part of the network.
+    ///
+    /// # Errors
+    /// None: the default queue can be built.
+    pub(crate) fn receiving(record: PortRecord) -> Result<Self, Invalid> {
+        let random = || Random::stream(Seed::default(), "");
+        let root = Node::new::<Fifo>("", <Fifo as Discipline>::Config::default(), Vec::new())?;
+        let setup = LinkSetup {
+            transmitter: Transmitter::Rate(Rate::from_bits(0)),
+            delay: Duration::ZERO,
+            overhead: 0,
+            mpu: 0,
+            loss: Probability::ZERO,
+        };
+        Ok(Self::new(Port::new(root, random()), setup, Hops::default(), random(), record))
+    }
+
+    /// Takes over the packets in flight on another link.
+    pub(crate) fn take_flights_of(&mut self, other: &mut Self) {
+        debug_assert!(self.flying.first.is_none(), "packets in flight are in one of the two");
+        self.flying = core::mem::replace(&mut other.flying, Flying::new());
+    }
+
     fn refresh_fast_path(&mut self) {
         self.plain =
             self.trace.is_none() && self.overhead == 0 && self.mpu == 0 && self.loss == Probability::ZERO;
@@ -432,24 +458,6 @@ impl Link {
             self.wake = self.free_at;
         }
         earlier
-    }
-
-    /// Offers a packet to the port after any due poll was served, and starts what the port gives. Returns
-    /// whether a transmission started.
-    #[inline(always)]
-    pub fn offer(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) -> bool {
-        // A due poll may just have started a packet.
-        if self.is_busy(now) {
-            let _ = self.wait(packet, now, headers);
-            return false;
-        }
-        let (started, flying) = self.offer_idle(packet, now, headers);
-        if let Some((arrival, packet)) = flying {
-            let hop = self.far.of(packet.flow);
-            self.note_packet_to_sink();
-            self.fly(arrival, hop, packet);
-        }
-        started
     }
 
     /// Offers a packet to the port of a link that is not [busy](Self::is_busy), and starts what the port

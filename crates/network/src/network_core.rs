@@ -10,6 +10,7 @@
 
 mod account;
 mod changes;
+mod parts;
 
 use lockgate_engine::classify::Headers;
 use lockgate_engine::packet::{FlowId, Packet, Pool};
@@ -28,14 +29,17 @@ use crate::router::Router;
 use crate::run_setup::run_setup;
 
 pub use changes::Renewal;
+use parts::Parts;
+pub use parts::{Handover, Part};
 
 /// The run that plays a network core: its event schedule, and the data of its packets.
 pub trait Runtime {
     /// Source of the packets' header fields, for classification.
     type Headers: Headers;
 
-    /// True if arrivals that are only recorded may be recorded ahead of their time.
-    const DELIVERS_AHEAD: bool;
+    /// True if arrivals that are only recorded may be recorded ahead of their time, and the network may be
+    /// [split](NetworkCore::split_off).
+    const MAY_BE_LARGE: bool;
 
     /// Returns the source of the packets' header fields.
     fn headers(&self) -> &Self::Headers;
@@ -52,7 +56,7 @@ pub trait Runtime {
 
     /// True if an arrival at `arrival` may be recorded now, ahead of its time: the packet's host sends nothing
     /// because of it, and until then nothing is observed or changed but by events of the network. Not called
-    /// without [`DELIVERS_AHEAD`](Self::DELIVERS_AHEAD).
+    /// without [`MAY_BE_LARGE`](Self::MAY_BE_LARGE).
     fn may_deliver(&mut self, arrival: Instant) -> bool;
 
     /// Returns the index of a flow's record.
@@ -80,6 +84,7 @@ pub struct NetworkCore<R: Runtime> {
     /// The run that plays it.
     pub runtime: R,
     keeps_rows: bool,
+    parts: Parts,
     /// By link: [`Link::has_many_queues`]. Apart, because a link is prefetched without reading it.
     has_many_queues: Vec<bool>,
     seed: Seed,
@@ -151,6 +156,7 @@ impl<R: Runtime> NetworkCore<R> {
             recording,
             at_once: 0,
             runtime,
+            parts: Parts::default(),
             seed,
             changes: 0,
         })
@@ -176,23 +182,26 @@ impl<R: Runtime> NetworkCore<R> {
                 self.links[link].prefetch(stage);
                 // The packet may be delivered from there at once.
                 if stage > 0 && self.links[link].far.of(flow) == Hop::SINK {
-                    self.recording.flows[flow.0 as usize].prefetch(stage - 1);
+                    self.prefetch_flow(flow, stage - 1);
                 }
             }
             NextHop::Router(_) => {}
-            NextHop::Home | NextHop::Sink => {
-                if let Some(record) = self.recording.flows.get(flow.0 as usize) {
-                    record.prefetch(stage);
-                }
-            }
+            NextHop::Home | NextHop::Sink => self.prefetch_flow(flow, stage),
         }
     }
 
     /// Prefetches the record of a flow, if one is given, whose packets are sent soon.
     #[inline]
     pub fn prefetch_record(&self, flow: Option<FlowId>) {
-        if let Some(record) = flow.and_then(|flow| self.recording.flows.get(flow.0 as usize)) {
-            record.prefetch(0);
+        if let Some(flow) = flow {
+            self.prefetch_flow(flow, 0);
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_flow(&self, flow: FlowId, stage: usize) {
+        if let Some(record) = self.recording.flows.get(flow.0 as usize) {
+            record.prefetch(stage);
         }
     }
 
@@ -208,12 +217,13 @@ impl<R: Runtime> NetworkCore<R> {
             let flying;
             (started, flying) = link.serve(now, self.runtime.headers());
             unrecorded = link.has_unrecorded();
-            // Counted as two, as if the arrival had been recorded ahead.
-            let counts_twice = R::DELIVERS_AHEAD && hop == Hop::SINK && link.delivers_ahead();
+            // Counted as two, as if the arrival had been recorded ahead, or happened in another part of the network.
+            let counts_twice =
+                R::MAY_BE_LARGE && (hop == Hop::SINK && link.delivers_ahead() || self.parts.joins(index));
             self.at_once += u64::from(counts_twice && arrived.is_some());
             if let Some((arrival, packet)) = flying {
                 let hop = link.far.of(packet.flow);
-                ahead = Self::fly(&mut self.runtime, link, arrival, hop, packet);
+                ahead = Self::fly(&mut self.runtime, &mut self.parts, (index, link), arrival, hop, packet);
             }
         }
         debug_assert!(unrecorded || !link.has_unrecorded(), "drops are recorded when they occur");
@@ -224,7 +234,7 @@ impl<R: Runtime> NetworkCore<R> {
         }
         let arrived = arrived.map(|packet| Arrival { packet, hop, now });
         match ahead {
-            Some(ahead) if R::DELIVERS_AHEAD => self.deliver_ahead(index, arrived, ahead),
+            Some(ahead) if R::MAY_BE_LARGE => self.deliver_ahead(index, arrived, ahead),
             _ => arrived,
         }
     }
@@ -276,11 +286,13 @@ impl<R: Runtime> NetworkCore<R> {
                 && !link.is_waiting()
                 && self.runtime.is_first(index, arrival)
                 && !link.has_unrecorded()
+                && !(R::MAY_BE_LARGE && self.parts.is_left_by(index))
             {
                 self.at_once += 1;
                 return Some(Arrival { packet, hop, now: arrival });
             }
-            if let Some(ahead) = Self::fly(&mut self.runtime, link, arrival, hop, packet) {
+            let link = (index, link);
+            if let Some(ahead) = Self::fly(&mut self.runtime, &mut self.parts, link, arrival, hop, packet) {
                 self.on_changed(index, before, started, now);
                 return self.deliver_ahead(index, None, ahead);
             }
@@ -289,16 +301,22 @@ impl<R: Runtime> NetworkCore<R> {
         None
     }
 
-    /// Puts a started packet in flight to `hop`, unless its arrival may be recorded now. Returns it then.
+    /// Puts a started packet in flight to `hop` on a link, given with its index. Returns the packet instead if its
+    /// arrival may be recorded now.
     #[inline(always)]
     fn fly(
         runtime: &mut R,
-        link: &mut Link,
+        parts: &mut Parts,
+        (index, link): (usize, &mut Link),
         arrival: Instant,
         hop: Hop,
         packet: Packet,
     ) -> Option<(Instant, Packet)> {
-        if R::DELIVERS_AHEAD && hop == Hop::SINK && link.delivers_ahead() {
+        if R::MAY_BE_LARGE && parts.is_left_by(index) {
+            parts.depart(index, arrival, hop, packet);
+            return None;
+        }
+        if R::MAY_BE_LARGE && hop == Hop::SINK && link.delivers_ahead() {
             if runtime.may_deliver(arrival) {
                 return Some((arrival, packet));
             }
@@ -385,20 +403,35 @@ impl<R: Runtime> NetworkCore<R> {
         let link = &mut self.links[index];
         let (started, flying) = link.serve(now, self.runtime.headers());
         let unrecorded = link.has_unrecorded();
-        if let Some((arrival, packet)) = flying {
-            let hop = link.far.of(packet.flow);
-            link.note_packet_to_sink();
-            link.fly(arrival, hop, packet);
-        }
+        self.fly_in_time(index, flying);
         if unrecorded | self.keeps_rows {
             self.record_link(index, started, now);
         }
         let link = &mut self.links[index];
-        let started = link.offer(packet, now, self.runtime.headers());
-        let (next, unrecorded) = (link.next(), link.has_unrecorded());
-        self.runtime.set_link(index, next);
+        let (started, flying) = if link.is_busy(now) {
+            let _ = link.wait(packet, now, self.runtime.headers());
+            (false, None)
+        } else {
+            link.offer_idle(packet, now, self.runtime.headers())
+        };
+        let unrecorded = link.has_unrecorded();
+        self.fly_in_time(index, flying);
+        self.runtime.set_link(index, self.links[index].next());
         if unrecorded | self.keeps_rows {
             self.record_link(index, started, now);
+        }
+    }
+
+    /// Puts a started packet, if any, in flight; its arrival is not recorded ahead.
+    fn fly_in_time(&mut self, index: usize, started: Option<(Instant, Packet)>) {
+        let Some((arrival, packet)) = started else { return };
+        let link = &mut self.links[index];
+        let hop = link.far.of(packet.flow);
+        if R::MAY_BE_LARGE && self.parts.is_left_by(index) {
+            self.parts.depart(index, arrival, hop, packet);
+        } else {
+            link.note_packet_to_sink();
+            link.fly(arrival, hop, packet);
         }
     }
 }

@@ -30,6 +30,18 @@ impl Router {
         }
     }
 
+    /// Returns a router of the same processor, without packets.
+    pub(crate) fn renewed(&self) -> Self {
+        Self::new(self.service)
+    }
+
+    /// Takes over the packets of another router of the same node, of which at least one is empty.
+    pub(crate) fn join(&mut self, other: Self) {
+        if self.waiting.is_empty() {
+            *self = other;
+        }
+    }
+
     /// Returns the end of the next service; never if the queue is empty.
     pub fn next(&self) -> Instant {
         self.done

@@ -69,6 +69,7 @@ enum Partner {
 }
 
 /// Ends of all connections: the active end of connection k has index 2 k, the passive one 2 k + 1.
+#[derive(Default)]
 pub struct TcpHosts {
     ends: Vec<End>,
     /// Per flow: the end at which its packets arrive; `u32::MAX` if the flow belongs to no connection.

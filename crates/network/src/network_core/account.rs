@@ -32,8 +32,10 @@ impl<R: Runtime> NetworkCore<R> {
     }
 
     fn sample_links(&mut self, now: Instant) {
-        for link in &mut self.links {
-            link.sample(now);
+        for (index, link) in self.links.iter_mut().enumerate() {
+            if self.parts.holds(index) {
+                link.sample(now);
+            }
         }
     }
 
@@ -63,15 +65,16 @@ impl<R: Runtime> NetworkCore<R> {
         let link = &mut self.links[index];
         for (packet, reason) in link.port.take_drops() {
             let why = Loss::Queue(reason);
+            link.record.on_drop(packet.position.node(), reason, now);
+            dropped += 1;
+            let Some(packet) = self.parts.lose(packet, why) else { continue };
             let record = self.runtime.record_of(packet.flow);
             self.recording.flow(FlowId(record as u32)).on_lost(packet.sent, packet.bytes(), why);
-            link.record.on_drop(packet.position.node(), reason, now);
             if let Some(rows) = &mut self.recording.packets {
                 rows.push(&row(&packet, record, index, None, Some(why)));
             }
             self.runtime.release(&packet);
             self.pool.recycle(packet);
-            dropped += 1;
         }
         dropped
     }
@@ -79,6 +82,7 @@ impl<R: Runtime> NetworkCore<R> {
     /// Records the loss of a packet that has left the network.
     #[cold]
     pub fn lose(&mut self, packet: Packet, why: Loss) {
+        let Some(packet) = self.parts.lose(packet, why) else { return };
         let record = self.runtime.record_of(packet.flow);
         self.recording.flow(FlowId(record as u32)).on_lost(packet.sent, packet.bytes(), why);
         self.recycle(packet);
