@@ -11,6 +11,7 @@ use lockgate_network::{
 };
 use lockgate_scenario::model::{Flow, Scenario, Transport};
 
+use crate::cut::Cut;
 use crate::events::{Entry, Events, Layout};
 use crate::network::{FlowTable, Network, Schedule, Slots};
 
@@ -18,10 +19,7 @@ pub(crate) fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network
     let (routers, router_of) = build_routers(scenario);
     let sources = build_sources(scenario, seed)?;
     let slots = Slots::of(scenario);
-    let mut flows = vec![0; slots.links];
-    for port in (0..scenario.flows.len()).flat_map(|flow| path(scenario, flow)) {
-        flows[port] += 1;
-    }
+    let flows = flows_by_port(scenario);
     let mut events = Events::new(&Layout::new(slots.count(), slots.links + slots.routers, &flows));
     for (index, source) in sources.iter().enumerate() {
         events.set(slots.source(index), source.next());
@@ -53,12 +51,46 @@ pub(crate) fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network
     };
     let arriving: Vec<Hops> = router_of.iter().enumerate().map(arriving).collect();
     let far = |port: usize| arriving[scenario.ports[port].to].clone();
-    Ok(Network {
-        core: NetworkCore::new(scenario, seed, Mode::Sim, routers, setups, far, schedule)?,
-        sources,
-        echoes,
-        hops: at,
-    })
+    let mut core = NetworkCore::new(scenario, seed, Mode::Sim, routers, setups, far, schedule)?;
+    if let Some(cut) = Cut::of(scenario) {
+        core.prepare_parts(cut.ends(scenario));
+    }
+    Ok(Network { core, sources, echoes, hops: at })
+}
+
+/// Moves the transit part of a network that can be cut, before its first event, to a network of its own. `hosts` is the
+/// part with the hosts from then on.
+pub(crate) fn build_transit<E: Entry>(
+    scenario: &Scenario,
+    hosts: &mut Network<E>,
+) -> Result<Network<E>, Failure> {
+    let whole = &hosts.core.runtime;
+    let runtime = Schedule {
+        events: Events::new(&Layout::new(0, 0, &[])),
+        slots: Slots { sources: 0, hosts: 0, ..whole.slots },
+        flows: whole.flows.clone(),
+        hosts: TcpHosts::default(),
+        quiet_until: Instant::ZERO,
+        ahead_until: Instant::ZERO,
+        delivered_until: Instant::ZERO,
+    };
+    let mut core = hosts.core.split_off(runtime)?;
+    let slots = Slots { links: core.links.len(), ..core.runtime.slots };
+    core.runtime.slots = slots;
+    let mut flows = flows_by_port(scenario);
+    flows.truncate(slots.links);
+    core.runtime.events =
+        Events::new(&Layout::new(slots.count(), slots.links + slots.routers, &flows).of_large());
+    Ok(Network { core, sources: Vec::new(), echoes: Echoes::default(), hops: hosts.hops.clone() })
+}
+
+/// Returns the number of flows through each port.
+fn flows_by_port(scenario: &Scenario) -> Vec<u32> {
+    let mut flows = vec![0; scenario.ports.len()];
+    for port in (0..scenario.flows.len()).flat_map(|flow| path(scenario, flow)) {
+        flows[port] += 1;
+    }
+    flows
 }
 
 /// Returns the next hops at a node: its router's processor first, if `router` is given. `destinations` is

@@ -19,7 +19,7 @@ use core::hint::select_unpredictable;
 
 use lockgate_engine::units::Instant;
 
-use crate::upcoming::Upcoming;
+use crate::upcoming::{Upcoming, is_large};
 
 /// Largest number of trunks: two levels of their tree.
 const TRUNKS: usize = FAN * FAN;
@@ -32,6 +32,8 @@ pub(crate) struct Layout {
     links: usize,
     /// Slots of the trunks: the links that change most often, or all links and routers if there are few.
     trunks: Vec<usize>,
+    /// True if hints on the next events are given.
+    is_large: bool,
 }
 
 impl Layout {
@@ -44,7 +46,12 @@ impl Layout {
             trunks.sort_by_key(|link| core::cmp::Reverse(flows[*link]));
             trunks.truncate(TRUNKS);
         }
-        Self { slots, links, trunks }
+        Self { slots, links, trunks, is_large: is_large(slots) }
+    }
+
+    /// Returns the layout of a part of a large network.
+    pub(crate) fn of_large(self) -> Self {
+        Self { is_large: true, ..self }
     }
 }
 
@@ -291,7 +298,7 @@ const NO_TRUNK: u8 = u8::MAX;
 
 impl<E: Entry> Trees<E> {
     fn new(leaf: impl Fn(usize) -> E, layout: &Layout) -> Self {
-        let &Layout { slots, links, ref trunks } = layout;
+        let &Layout { slots, links, ref trunks, .. } = layout;
         let mut trunk_of = vec![NO_TRUNK; links];
         for (trunk, slot) in trunks.iter().enumerate() {
             trunk_of[*slot] = trunk as u8;
@@ -389,7 +396,7 @@ impl<E: Entry> Events<E> {
     pub(crate) fn new(layout: &Layout) -> Self {
         let bits = E::bits(layout.slots);
         let tree = E::tree(|slot| E::new(Instant::NEVER, slot, bits), layout);
-        Self { tree, bits, upcoming: Upcoming::new(layout.slots) }
+        Self { tree, bits, upcoming: Upcoming::new(layout.is_large) }
     }
 
     /// Returns the earliest pending time and its slot; a time after the end if nothing is pending.

@@ -1,9 +1,12 @@
 //! Network of a simulation: the network core played by an event queue, with the hosts around it.
 
+use std::sync::Arc;
+
 use lockgate_engine::classify::{Fields, Headers};
 use lockgate_engine::packet::{FlowId, Packet};
 use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::{Bytes, Instant};
+use lockgate_measure::recording::Recording;
 use lockgate_network::{
     Arrival, Echoes, Failure, Hop, Hops, NetworkCore, NextHop, Renewal, Runtime, Source, TcpArrival, TcpHosts,
 };
@@ -13,7 +16,8 @@ use lockgate_scenario::change::Prepared;
 use crate::events::{Entry, Events};
 
 /// Header fields of each flow's packets.
-pub(crate) struct FlowTable(pub(crate) Vec<Fields>);
+#[derive(Clone)]
+pub(crate) struct FlowTable(pub(crate) Arc<[Fields]>);
 
 impl Headers for FlowTable {
     fn fields(&self, packet: &Packet) -> Option<Fields> {
@@ -41,7 +45,7 @@ pub(crate) struct Slots {
 }
 
 /// Owner of an event.
-pub(crate) enum Turn {
+enum Turn {
     Link(usize),
     Router(usize),
     Source(usize),
@@ -79,7 +83,7 @@ impl Slots {
     }
 
     #[inline(always)]
-    pub(crate) fn turn(self, slot: usize) -> Turn {
+    fn turn(self, slot: usize) -> Turn {
         if slot < self.links {
             return Turn::Link(slot);
         }
@@ -110,8 +114,7 @@ pub(crate) struct Schedule<E: Entry> {
 
 impl<E: Entry> Runtime for Schedule<E> {
     type Headers = FlowTable;
-    /// In a small network events cost little.
-    const DELIVERS_AHEAD: bool = E::MAY_BE_LARGE;
+    const MAY_BE_LARGE: bool = E::MAY_BE_LARGE;
 
     #[inline(always)]
     fn headers(&self) -> &FlowTable {
@@ -163,9 +166,32 @@ pub(crate) struct Network<E: Entry> {
 }
 
 impl<E: Entry> Network<E> {
+    /// Handles the event of a slot, and the arrivals that follow from it with no event before them.
+    #[inline(always)]
+    pub(crate) fn turn(&mut self, slot: usize, now: Instant) {
+        self.look_ahead(now);
+        let mut arrival = match self.core.runtime.slots.turn(slot) {
+            Turn::Link(link) => {
+                if self.core.runtime.events.is_large_trunk(slot) {
+                    self.prefetch_behind(link);
+                }
+                self.core.link_turn(link, now)
+            }
+            Turn::Source(source) => self.source_turn(source, now),
+            Turn::Router(router) => self.router_turn(router, now),
+            Turn::Host(host) => {
+                self.host_turn(host, now);
+                None
+            }
+        };
+        while let Some(arrived) = arrival {
+            arrival = self.arrive(arrived);
+        }
+    }
+
     /// Prefetches what the events of the near future need.
     #[inline(always)]
-    pub(crate) fn look_ahead(&mut self, now: Instant) {
+    fn look_ahead(&mut self, now: Instant) {
         if E::MAY_BE_LARGE && self.core.runtime.events.upcoming().has_moved(now) {
             self.prefetch(now);
         }
@@ -210,7 +236,7 @@ impl<E: Entry> Network<E> {
 
     /// Prefetches what packets need that arrive at the end of a link soon after the next one.
     #[inline]
-    pub(crate) fn prefetch_behind(&self, link: usize) {
+    fn prefetch_behind(&self, link: usize) {
         let core = &self.core;
         core.links[link]
             .each_behind(|hop, flow, packet, stage| prefetch_arrival(core, hop, flow, packet, stage));
@@ -218,14 +244,14 @@ impl<E: Entry> Network<E> {
 
     /// Handles a router's event: a packet has been served.
     #[inline(never)]
-    pub(crate) fn router_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {
+    fn router_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {
         let (packet, node) = self.core.router_turn(index, now)?;
         self.forward(packet, node, now)
     }
 
     /// Handles a source's event: it sends a packet.
     #[inline(always)]
-    pub(crate) fn source_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {
+    fn source_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {
         let source = &mut self.sources[index];
         let packet = self.core.pool.take(source.send(now));
         let (node, flow) = (source.node, source.flow);
@@ -236,7 +262,7 @@ impl<E: Entry> Network<E> {
     }
 
     /// Handles an end's timer.
-    pub(crate) fn host_turn(&mut self, end: usize, now: Instant) {
+    fn host_turn(&mut self, end: usize, now: Instant) {
         self.core.runtime.hosts.on_timer(end, now);
         self.send_from(end, now);
         self.after_sending(end, false, now);
@@ -245,7 +271,7 @@ impl<E: Entry> Network<E> {
     /// Handles an arrival at the far end of a link. Returns the packet's next arrival, if no event precedes
     /// it.
     #[inline(always)]
-    pub(crate) fn arrive(&mut self, arrival: Arrival) -> Option<Arrival> {
+    fn arrive(&mut self, arrival: Arrival) -> Option<Arrival> {
         let Arrival { mut packet, hop, now } = arrival;
         if hop.has_arrived() {
             self.deliver(packet, now);
@@ -364,6 +390,24 @@ impl<E: Entry> Network<E> {
         }
     }
 
+    /// Records a sample of everything that has changed.
+    pub(crate) fn sample(&mut self, now: Instant) {
+        self.sample_hosts(now, false);
+        self.core.sample_changed(now);
+    }
+
+    /// Takes the last samples at the `end` of the run, counts the packets inside, and checks that every packet is
+    /// accounted for.
+    pub(crate) fn close(mut self, end: Instant) -> Result<Recording, Failure> {
+        self.sample_hosts(end, true);
+        self.core.close(end, Vec::new())?;
+        debug_assert!(self.core.runtime.hosts.is_clear(), "a packet has gone without its segment");
+        let mut recording = self.core.recording;
+        recording.finish();
+        recording.balance()?;
+        Ok(recording)
+    }
+
     /// Applies a change of the timeline now.
     ///
     /// # Errors
@@ -389,7 +433,7 @@ impl<E: Entry> Network<E> {
 
     /// Records the current state of the senders that have changed, or of `all`. Must precede the sampling of
     /// the core at this instant.
-    pub(crate) fn sample_hosts(&mut self, now: Instant, all: bool) {
+    fn sample_hosts(&mut self, now: Instant, all: bool) {
         let (flows, earlier) = self.core.recording.flows_and_samplings();
         self.core.runtime.hosts.sample(flows, earlier, now, all);
     }

@@ -23,7 +23,7 @@ use lockgate_scenario::{Files, Override, Problems};
 
 use crate::build::build;
 use crate::events::{Entry, Narrow, Small, Wide};
-use crate::network::{Network, Slots, Turn};
+use crate::network::{Network, Slots};
 
 /// A change takes effect this long after the instant at which it is set: what has happened stays as it is.
 const AFTER_SET: Duration = Duration::from_picos(1);
@@ -33,11 +33,11 @@ pub const EVENTS_BETWEEN_STOPS: u64 = 4096;
 
 /// Arrivals may be recorded ahead of their time by as much as this many times [`EVENTS_BETWEEN_STOPS`] events
 /// take.
-const SPANS_AHEAD: u64 = 16;
+pub(crate) const SPANS_AHEAD: u64 = 16;
 
 /// A run that is asked to stop goes on for at most this many times [`EVENTS_BETWEEN_STOPS`] events, until what was
 /// recorded ahead has happened. Only a sudden flood of events makes it longer than [`SPANS_AHEAD`].
-const MOST_ROUNDS_TO_STOP: u32 = 64;
+pub(crate) const MOST_ROUNDS_TO_STOP: u32 = 64;
 
 /// Occasion on which a run can be stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -333,7 +333,6 @@ impl<'a, E: Entry> Play<'a, E> {
         self.look_ahead();
         // Pauses since the callback asked to stop.
         let mut stopping = 0;
-        let slots = self.network.core.runtime.slots;
         loop {
             let (now, slot) = self.network.core.runtime.events.first();
             if now >= self.next {
@@ -357,25 +356,7 @@ impl<'a, E: Entry> Play<'a, E> {
                 self.look_further(now, stopping > 0);
             }
             self.events += 1;
-            let network = &mut self.network;
-            network.look_ahead(now);
-            let mut arrival = match slots.turn(slot) {
-                Turn::Link(link) => {
-                    if network.core.runtime.events.is_large_trunk(slot) {
-                        network.prefetch_behind(link);
-                    }
-                    network.core.link_turn(link, now)
-                }
-                Turn::Source(source) => network.source_turn(source, now),
-                Turn::Router(router) => network.router_turn(router, now),
-                Turn::Host(host) => {
-                    network.host_turn(host, now);
-                    None
-                }
-            };
-            while let Some(arrived) = arrival {
-                arrival = network.arrive(arrived);
-            }
+            self.network.turn(slot, now);
         }
     }
 
@@ -421,7 +402,7 @@ impl<'a, E: Entry> Play<'a, E> {
             return Ok(Some(Progress::Reached));
         } else {
             debug_assert!(self.sampling < now, "a sample sees all that happened at its instant");
-            sample(&mut self.network, at);
+            self.network.sample(at);
             self.sampling = self.network.core.recording.next_sample(at).unwrap_or(Instant::NEVER);
             if continues(at, Pause::Sampling) == Control::Stop {
                 self.events += 1;
@@ -434,26 +415,10 @@ impl<'a, E: Entry> Play<'a, E> {
 
     fn finish(self) -> Result<Outcome, Failure> {
         let events = self.events + self.network.core.at_once;
-        let mut recording = close(self.network, self.now)?;
+        let mut recording = self.network.close(self.now)?;
         recording.engine.events = events;
         Ok(Outcome { recording, stopped_early: !self.has_ended })
     }
-}
-
-fn sample<E: Entry>(network: &mut Network<E>, now: Instant) {
-    network.sample_hosts(now, false);
-    network.core.sample_changed(now);
-}
-
-/// Takes the last samples, counts the packets inside, and checks that every packet is accounted for.
-fn close<E: Entry>(mut network: Network<E>, end: Instant) -> Result<Recording, Failure> {
-    network.sample_hosts(end, true);
-    network.core.close(end, Vec::new())?;
-    debug_assert!(network.core.runtime.hosts.is_clear(), "a packet has gone without its segment");
-    let mut recording = network.core.recording;
-    recording.finish();
-    recording.balance()?;
-    Ok(recording)
 }
 
 /// Changes of the scenario, in the order of their times.

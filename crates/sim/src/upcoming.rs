@@ -24,8 +24,13 @@ const DEPTH: usize = 16;
 const EVENTS: u32 = 3;
 /// Buckets ahead of the present whose slots are prefetched themselves: more than [`STAGES`].
 const LINES_AHEAD: u64 = STAGES as u64 + 4;
-/// Number of slots up to which no hints are given.
+/// Number of slots up to which a network is small.
 const LEAST_SLOTS: usize = 2048;
+
+/// Returns whether a network with this number of slots is large: its memory is not in the cache.
+pub(crate) fn is_large(slots: usize) -> bool {
+    slots > LEAST_SLOTS
+}
 
 /// Slots of one bucket: a cache line.
 #[derive(Clone, Copy)]
@@ -55,9 +60,9 @@ pub(crate) struct Upcoming {
 }
 
 impl Upcoming {
-    /// Creates hints for a network with this number of slots.
-    pub(crate) fn new(slots: usize) -> Self {
-        let buckets = if slots > LEAST_SLOTS { BUCKETS } else { 0 };
+    /// Creates hints for a network; none are given for one that is not large.
+    pub(crate) fn new(is_large: bool) -> Self {
+        let buckets = if is_large { BUCKETS } else { 0 };
         Self {
             buckets: vec![Bucket([0; DEPTH]); buckets].into(),
             states: vec![State::default(); buckets].into(),
@@ -144,7 +149,7 @@ mod tests {
 
     #[test]
     fn slots_are_hinted_before_their_events_stage_by_stage() {
-        let mut upcoming = Upcoming::new(LEAST_SLOTS + 1);
+        let mut upcoming = Upcoming::new(is_large(LEAST_SLOTS + 1));
         let at = |bucket: u64| Instant::from_picos(bucket << 21);
         upcoming.note(7, at(5));
         upcoming.note(8, at(6));
@@ -161,7 +166,7 @@ mod tests {
             assert!(!upcoming.has_moved(at(bucket)), "time has not moved on");
         }
         assert_eq!(all, [(2, 7, 0), (3, 8, 0), (3, 7, 1), (4, 8, 1), (4, 7, 2), (5, 8, 2)]);
-        let mut small = Upcoming::new(LEAST_SLOTS);
+        let mut small = Upcoming::new(is_large(LEAST_SLOTS));
         small.note(7, at(5));
         assert!(!small.has_moved(at(3)), "a small network gives no hints");
     }

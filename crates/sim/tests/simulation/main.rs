@@ -6,6 +6,7 @@ mod applications;
 mod common;
 mod links;
 mod scale;
+mod side_by_side;
 mod steps;
 mod tcp_kernel;
 mod tcp_laws;
