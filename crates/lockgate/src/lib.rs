@@ -37,6 +37,7 @@
 mod cost;
 mod error;
 pub mod files;
+mod helper_thread;
 pub mod io_error;
 mod judge;
 #[cfg(feature = "live")]

@@ -11,13 +11,15 @@ use rayon::prelude::*;
 
 use crate::Error;
 use crate::cost::Stopwatch;
+use crate::helper_thread::run_on_two_threads;
 use crate::memory::Guard;
 
 /// Options of runs.
 pub struct Options<'a> {
     /// Seeds: one run for each. One run with seed 1 by default.
     pub seeds: Vec<Seed>,
-    /// Number of threads that simulate; by default as many as there are processors. The recordings are the
+    /// Number of threads that simulate; by default as many as there are processors. Several runs are simulated on a
+    /// thread each; a single one on two, if its network [can be split](lockgate_sim::can_split). The recordings are the
     /// same for any number.
     pub threads: Option<usize>,
     /// Limit on the resident memory of the process while it simulates, in bytes; unlimited by default.
@@ -86,7 +88,11 @@ pub struct ProgramOutput {
 /// If a run takes more than [`Options::memory`], or fails, which is a fault of Lockgate.
 pub fn run(scenario: &Scenario, options: &Options<'_>) -> Result<Runs, Error> {
     let guard = options.memory.map(Guard::new);
-    let one = |seed: &Seed| run_one(scenario, *seed, options, guard.as_ref());
+    let may_split = options.seeds.len() == 1
+        && options.threads.is_none_or(|threads| threads > 1)
+        && std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1)
+        && lockgate_sim::can_split(scenario);
+    let one = |seed: &Seed| run_one(scenario, *seed, options, guard.as_ref(), may_split);
     let on_all = || options.seeds.par_iter().map(one).collect::<Result<Vec<_>, _>>();
     let recordings = match (options.threads, options.seeds.len()) {
         (Some(0 | 1), _) | (_, 0 | 1) => options.seeds.iter().map(one).collect(),
@@ -105,21 +111,27 @@ fn run_one(
     seed: Seed,
     options: &Options<'_>,
     guard: Option<&Guard>,
+    may_split: bool,
 ) -> Result<Recording, Error> {
     let end = scenario.end();
     let last = Cell::new(Instant::ZERO);
     let watch = Stopwatch::start();
     let mut exceeded = None;
-    let outcome = lockgate_sim::run(scenario, seed, &mut |now| {
+    let mut watch_run = |now| {
         (options.progress)(Advance { from: last.replace(now), to: now, end });
         exceeded = guard.and_then(Guard::exceeded);
         if (options.stop)() || exceeded.is_some() { Control::Stop } else { Control::Continue }
-    });
+    };
+    let (outcome, helper_cpu_s) = if may_split {
+        run_on_two_threads(scenario, seed, &mut watch_run)
+    } else {
+        (lockgate_sim::run(scenario, seed, &mut watch_run), 0.0)
+    };
     if let (Some(limit), Some(taken)) = (options.memory, exceeded) {
         return Err(Error::Memory { taken, limit });
     }
     let mut recording = outcome?.recording;
-    watch.record(&mut recording);
+    watch.record(&mut recording, helper_cpu_s);
     Ok(recording)
 }
 
