@@ -170,6 +170,32 @@ flow.f = { from = "a", to = "b", transport = "udp", size = "500B", gap = { distr
     }
 
     #[test]
+    fn a_single_run_of_a_large_network_is_the_same_on_one_thread_and_on_two() {
+        let text = r#"
+title = "t"
+duration = "100ms"
+node.server = {}
+node.edge = {}
+node.member = { count = 1000 }
+link.core = { between = ["server", "edge"], rate = "1gbit", delay = "10ms" }
+link.last = { between = ["edge", "member/*"], rate = "10mbit", delay = "10ms" }
+flow.f = { from = "server", to = "member/*", count = 1000, transport = "udp", size = "500B", gap = { distribution = "exponential", mean = "6ms" } }
+"#;
+        let scenario = crate::read_text(text, "t", &crate::no_files(), &[]).expect("a valid scenario");
+        assert!(lockgate_sim::can_split(&scenario));
+        let on = |threads| {
+            let mut runs = run(&scenario, &Options { threads, ..Options::default() }).expect("a run");
+            for recording in &mut runs.recordings {
+                let cost = core::mem::take(&mut recording.engine);
+                assert!(cost.cpu_s > 0.0 && cost.events > 10_000, "{cost:?}");
+                recording.engine.events = cost.events;
+            }
+            runs.recordings
+        };
+        assert_eq!(on(Some(1)), on(Some(2)));
+    }
+
+    #[test]
     fn callbacks_receive_the_whole_run_and_stop_it() {
         let scenario = scenario();
         let steps = std::sync::atomic::AtomicU64::new(0);

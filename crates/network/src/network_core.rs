@@ -286,7 +286,6 @@ impl<R: Runtime> NetworkCore<R> {
                 && !link.is_waiting()
                 && self.runtime.is_first(index, arrival)
                 && !link.has_unrecorded()
-                && !(R::MAY_BE_LARGE && self.parts.is_left_by(index))
             {
                 self.at_once += 1;
                 return Some(Arrival { packet, hop, now: arrival });

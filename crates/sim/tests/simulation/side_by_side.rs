@@ -10,30 +10,57 @@ use lockgate_sim::{Control, Half, InTurn, Worker, can_split, run, run_side_by_si
 
 use crate::common::{assert_same, scenario};
 
-/// Seven hundred members behind two routers; the first is the transit part. Its port has a class for each member and a
-/// lossy link; it drops, and its processor is slow. Packets arrive where others start at the same instant: at 100 Mbit/s
-/// and 10 ms of delay an integer number of frames of 500 bytes is in flight.
+/// Seven hundred members behind three routers, of which the first two are the transit part. The second has a class for
+/// each member and a lossy link; it drops, and so does the slow processor of the first. Packets arrive where others start
+/// at the same instant: at 100 Mbit/s and 10 ms of delay an integer number of frames of 500 bytes is in flight.
 const TEXT: &str = r#"
 title = "seven hundred members"
 duration = "1200ms"
 warmup = "200ms"
 node.server = {}
-node.edge = { service = { per_packet = "8us", limit = "300p" } }
+node.edge = { service = { per_packet = "38us", limit = "300p" } }
+node.spine = {}
 node.hub = {}
 node.member = { count = 700 }
 link.core = { between = ["server", "edge"], rate = "200mbit", delay = "11ms" }
-link.metro = { between = ["edge", "hub"], rate = "100mbit", delay = "10ms", loss = "0.1%" }
+link.short = { between = ["edge", "spine"], rate = "1gbit", delay = "10us" }
+link.metro = { between = ["spine", "hub"], rate = "100mbit", delay = "10ms", loss = "0.1%" }
 link.last = { between = ["hub", "member/*"], rate = "20mbit", delay = ["2.4ms", "40ms", "0s"], loss = ["0%", "1%"] }
-port."edge:hub".root = "shaper"
-port."edge:hub".queue.shaper = { kind = "htb", children = ["all", "rest"] }
-port."edge:hub".queue.all = { kind = "class", rate = "98mbit", children = ["plan"], match = [{ destination = "10.0.0.0/8" }] }
-port."edge:hub".queue.plan = { count = "member", kind = "fq_codel", limit = "12p", rate = "50kbit", ceil = ["2mbit", "20mbit"], match = [{ destination = "member/$i" }] }
-port."edge:hub".queue.rest = { kind = "fifo", rate = "1mbit" }
+port."spine:hub".root = "shaper"
+port."spine:hub".queue.shaper = { kind = "htb", children = ["all", "rest"] }
+port."spine:hub".queue.all = { kind = "class", rate = "98mbit", children = ["plan"], match = [{ destination = "10.0.0.0/8" }] }
+port."spine:hub".queue.plan = { count = "member", kind = "fq_codel", limit = "12p", rate = "50kbit", ceil = ["2mbit", "20mbit"], match = [{ destination = "member/$i" }] }
+port."spine:hub".queue.rest = { kind = "fifo", rate = "1mbit" }
 flow.video = { from = "server", to = "member/*", count = 500, transport = "udp", size = "500B", gap = ["20ms", "33ms"] }
 flow.burst = { from = "server", to = "member/*", count = 20, transport = "udp", size = "500B", gap = { distribution = "exponential", mean = "2ms" } }
 flow.download = { from = "server", to = "member/*", count = 60, transport = "tcp", bytes = "unlimited", start = { distribution = "uniform", min = "0s", max = "100ms" } }
 flow.upload = { from = "member/*", to = "server", count = 20, transport = "tcp", file = "60kB", start = { distribution = "uniform", min = "0s", max = "500ms" } }
 flow.ping = { from = "server", to = "member/*", count = 40, transport = "udp", size = "100B", gap = "10ms", echo = true }
+"#;
+
+/// Eleven hundred members, and few packets: most arrive before anything else happens. Trains of frames of 500 bytes are
+/// 20 us apart behind the first link and take 40 us on the next but one, so that they arrive when others have just left.
+/// The packets to one member come from both halves.
+const SPARSE: &str = r#"
+title = "eleven hundred members, few packets"
+duration = "900ms"
+node.server = {}
+node.edge = {}
+node.spine = {}
+node.hub = {}
+node.member = { count = 1100 }
+link.core = { between = ["server", "edge"], rate = "200mbit", delay = "11ms" }
+link.short = { between = ["edge", "spine"], rate = "1gbit", delay = "10us" }
+link.metro = { between = ["spine", "hub"], rate = "100mbit", delay = "10ms" }
+link.last = { between = ["hub", "member/*"], rate = "20mbit", delay = "2.4ms" }
+port."spine:hub" = { root = "q", queue.q = { kind = "fifo", limit = "60p" } }
+node.cache = {}
+link.cache = { between = ["cache", "hub"], rate = "100mbit", delay = "7ms" }
+flow.near = { from = "cache", to = "member/1", transport = "udp", size = "500B", gap = { distribution = "exponential", mean = "2ms" } }
+flow.far = { from = "server", to = "member/1", transport = "udp", size = "500B", gap = { distribution = "exponential", mean = "3ms" } }
+flow.train = { from = "server", to = "member/*", count = 9, transport = "udp", size = "500B", gap = "5us", packets = "90p", start = { distribution = "uniform", min = "0s", max = "700ms" } }
+flow.ping = { from = "server", to = "member/*", count = 2, transport = "udp", size = "100B", gap = "35ms", echo = true }
+flow.download = { from = "server", to = "member/*", count = 2, transport = "tcp", bytes = "1MB", start = "400ms" }
 "#;
 
 /// Advances the half when it is waited for: after the other one.
@@ -88,6 +115,9 @@ fn a_run_in_halves_is_the_run_of_the_whole() {
     assert!(lost > 500, "{lost} lost");
     assert_same(&halves(TEXT, &mut InTurn::default()), &expected);
     assert_same(&halves(TEXT, &mut Late::default()), &expected);
+    let expected = whole(SPARSE);
+    assert_same(&halves(SPARSE, &mut InTurn::default()), &expected);
+    assert_same(&halves(SPARSE, &mut Late::default()), &expected);
     // Every packet is recorded in full, and intervals are short.
     let all = format!("{TEXT}\n[record]\ndetail = \"all\"\ninterval = \"10ms\"\n");
     assert_same(&halves(&all, &mut Late::default()), &whole(&all));
