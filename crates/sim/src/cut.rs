@@ -154,10 +154,16 @@ flow.video = {{ from = "server", to = "member/*", count = {members}, transport =
 
     #[test]
     fn the_transit_part_is_the_half_that_only_forwards() {
-        // Four equal shares: the hosts', and a port's at each of the other three nodes.
-        assert_eq!(transit(&scenario(1000, &[])), Some((vec!["edge"], 1000)));
-        // Both nodes between the hosts, if they are as one.
-        let near = scenario(1000, &[("delay = \"1ms\"", "delay = \"10us\"")]);
+        // Each flow counts twice among the hosts, at its source's port and at its ends, and once at each router.
+        assert_eq!(transit(&scenario(1000, &[])), Some((vec!["edge", "hub"], 2000)));
+        // With a tree of queues the first router has two shares of five.
+        let tree = [(
+            "flow.video",
+            "port.\"edge:hub\" = { root = \"q\", queue.q = { kind = \"prio\", children = [\"a\", \"b\"] }, queue.a = { kind = \"fifo\" }, queue.b = { kind = \"fifo\" } }\nflow.video",
+        )];
+        assert_eq!(transit(&scenario(1000, &tree)), Some((vec!["edge"], 1000)));
+        // Routers near each other are as one.
+        let near = scenario(1000, &[tree[0], ("delay = \"1ms\"", "delay = \"10us\"")]);
         assert_eq!(transit(&near), Some((vec!["edge", "hub"], 2000)));
     }
 

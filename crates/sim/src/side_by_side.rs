@@ -60,7 +60,7 @@ impl Worker for InTurn {
 pub struct Half {
     player: Player,
     window: Window,
-    /// What the other half handed over at the end of the last window.
+    /// Packets that the other half handed over at the end of the last window.
     incoming: Handover,
 }
 

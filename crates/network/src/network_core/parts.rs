@@ -28,7 +28,7 @@ pub enum Part {
     Transit,
 }
 
-/// What one part hands over to the other.
+/// Packets that one part hands over to the other.
 pub struct Handover {
     departures: Vec<Departure>,
     /// Earliest arrival of a departure; never if there is none.
@@ -174,8 +174,9 @@ impl<R: Runtime> NetworkCore<R> {
             self.lose(packet, why);
         }
         handover.earliest = Instant::NEVER;
-        if self.parts.handover.departures.is_empty() {
-            self.parts.handover = handover;
+        let outgoing = &mut self.parts.handover;
+        if outgoing.departures.is_empty() && outgoing.losses.is_empty() {
+            *outgoing = handover;
         }
     }
 
