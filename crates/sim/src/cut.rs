@@ -84,20 +84,21 @@ fn groups(scenario: &Scenario) -> Vec<usize> {
         near[port.to].push(port.from);
     }
     let mut groups: Vec<Option<usize>> = vec![None; near.len()];
-    let mut gather = |mut nodes: Vec<usize>, group| {
+    let mut gather = |mut nodes: Vec<usize>, group: usize| {
+        let mut gathered = 0;
         while let Some(node) = nodes.pop() {
             if groups[node].is_none() {
                 groups[node] = Some(group);
                 nodes.extend(&near[node]);
+                gathered += 1;
             }
         }
-        groups.iter().position(Option::is_none)
+        gathered > 0
     };
-    let mut next = gather(scenario.flows.iter().flat_map(|flow| [flow.from, flow.to]).collect(), 0);
+    gather(scenario.flows.iter().flat_map(|flow| [flow.from, flow.to]).collect(), 0);
     let mut count = 1;
-    while let Some(node) = next {
-        next = gather(vec![node], count);
-        count += 1;
+    for node in 0..near.len() {
+        count += usize::from(gather(vec![node], count));
     }
     groups.into_iter().map(Option::unwrap_or_default).collect()
 }
