@@ -68,6 +68,10 @@ impl Groups {
     }
 }
 
+/// A group has no members: its `count` is wrong, or asks for more than the limit of memory allows. This has been reported;
+/// whatever names the members would be reported as well.
+pub(crate) struct Unexpanded;
+
 /// Expands the groups of `root`. Returns `None` if it has none. `rows` is the table of subscribers, if the
 /// file names one; `memory` is the limit in bytes on what is read.
 pub(crate) fn expand<'i>(
@@ -75,8 +79,9 @@ pub(crate) fn expand<'i>(
     rows: Option<&Rows>,
     memory: u64,
     problems: &mut Vec<Problem>,
-) -> Option<(DeTable<'i>, Groups)> {
-    let mut expansion = Expansion { groups: Groups::default(), rows, left: memory / MEMBER, problems };
+) -> Result<Option<(DeTable<'i>, Groups)>, Unexpanded> {
+    let left = memory / MEMBER;
+    let mut expansion = Expansion { groups: Groups::default(), rows, left, is_incomplete: false, problems };
     let mut expanded = DeTable::new();
     let mut done: BTreeMap<&str, DeTable<'i>> = BTreeMap::new();
     // Nodes first: the others follow their number.
@@ -84,12 +89,18 @@ pub(crate) fn expand<'i>(
         if let Some(entries) = table_of(root, section) {
             done.extend(expansion.section(section, entries).map(|entries| (section, entries)));
         }
+        if expansion.is_incomplete {
+            return Err(Unexpanded);
+        }
     }
     if let Some(ports) = table_of(root, "port") {
         done.extend(expansion.ports(ports).map(|ports| ("port", ports)));
     }
+    if expansion.is_incomplete {
+        return Err(Unexpanded);
+    }
     if done.is_empty() {
-        return None;
+        return Ok(None);
     }
     for (key, value) in root {
         let value = match done.remove(key.get_ref().as_ref()) {
@@ -98,7 +109,7 @@ pub(crate) fn expand<'i>(
         };
         expanded.insert(key.clone(), value);
     }
-    Some((expanded, expansion.groups))
+    Ok(Some((expanded, expansion.groups)))
 }
 
 fn table_of<'a, 'i>(table: &'a DeTable<'i>, key: &str) -> Option<&'a DeTable<'i>> {
@@ -111,6 +122,8 @@ struct Expansion<'e> {
     rows: Option<&'e Rows>,
     /// Members that may still be made within the limit of memory.
     left: u64,
+    /// True if a group has no members.
+    is_incomplete: bool,
     problems: &'e mut Vec<Problem>,
 }
 
@@ -172,7 +185,11 @@ impl Expansion<'_> {
             {
                 return None;
             }
-            Some(count) => self.count(count)?,
+            Some(count) => {
+                let members = self.count(count);
+                self.is_incomplete |= members.is_none();
+                members?
+            }
         };
         for key in ["every", "files"].into_iter().filter(|_| section == "flow") {
             if let Some((key, _)) = written.get_key_value(key) {
@@ -192,6 +209,7 @@ impl Expansion<'_> {
             self.left = left;
             return Some(members);
         }
+        self.is_incomplete = true;
         let wrong = format!(
             "{members} members take about {} MiB to read, more than is allowed",
             (u64::from(members) * MEMBER) >> 20

@@ -194,10 +194,12 @@ pub fn read_policy(text: &str, name: &str) -> Result<Policy, Problems> {
     let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();
     let mut checker = Checker::new(&files, &[], MEMORY);
     checker.poll_interval = Some(POLL_INTERVAL);
-    let expanded = checker.expand(&root);
-    let policy = checker.policy(expanded.as_ref().unwrap_or(&root));
-    drop(expanded);
-    checker.merge_members();
+    let policy = checker.expand(&root).ok().and_then(|expanded| {
+        let policy = checker.policy(expanded.as_ref().unwrap_or(&root));
+        drop(expanded);
+        checker.merge_members();
+        policy
+    });
     let mut problems = core::mem::take(&mut checker.problems);
     match policy {
         Some(mut policy) if problems.is_empty() => {

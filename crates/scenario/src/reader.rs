@@ -92,10 +92,12 @@ impl Reader<'_> {
             let (root, _) = DeTable::parse_recoverable(written);
             check::expects::lines(root.get_ref(), written)
         };
-        let expanded = checker.expand(&root);
-        let scenario = checker.scenario(expanded.as_ref().unwrap_or(&root), &text, name);
-        drop(expanded);
-        checker.merge_members();
+        let scenario = checker.expand(&root).ok().and_then(|expanded| {
+            let scenario = checker.scenario(expanded.as_ref().unwrap_or(&root), &text, name);
+            drop(expanded);
+            checker.merge_members();
+            scenario
+        });
         let mut problems = core::mem::take(&mut checker.problems);
         for problem in &mut problems {
             problem.set_by(&set);

@@ -7,17 +7,25 @@ use toml::de::DeTable;
 
 use super::Checker;
 use crate::diagnostic::Problem;
-use crate::expand::{Rows, expand};
+use crate::expand::{Rows, Unexpanded, expand};
 use crate::table_reader::shorten;
 
 impl Checker<'_> {
     /// Returns the file with its groups expanded; `None` if it has none.
-    pub(crate) fn expand<'i>(&mut self, root: &Spanned<DeTable<'i>>) -> Option<Spanned<DeTable<'i>>> {
+    ///
+    /// # Errors
+    /// If one has no members, which is reported: no other problem can be told from those that follow from it.
+    pub(crate) fn expand<'i>(
+        &mut self,
+        root: &Spanned<DeTable<'i>>,
+    ) -> Result<Option<Spanned<DeTable<'i>>>, Unexpanded> {
         let table = root.get_ref();
         let rows = self.subscribers(table);
-        let (expanded, groups) = expand(table, rows.as_ref(), self.memory, &mut self.problems)?;
-        self.groups = groups;
-        Some(Spanned::new(root.span(), expanded))
+        let expanded = expand(table, rows.as_ref(), self.memory, &mut self.problems)?;
+        Ok(expanded.map(|(expanded, groups)| {
+            self.groups = groups;
+            Spanned::new(root.span(), expanded)
+        }))
     }
 
     /// Reads the table of subscribers that the file names, if any.

@@ -99,3 +99,18 @@ fn a_change_of_a_group_is_one_of_each_member() {
     let Action::Link { link, rate, .. } = &scenario.changes[2].action else { panic!("a link") };
     assert_eq!((*link, rate.map(|rate| rate[1])), (1, Some(Rate::from_bits(2_000_000))));
 }
+
+#[test]
+fn a_group_without_members_has_one_problem() {
+    let files = BTreeMap::<String, Arc<[u8]>>::new();
+    for (count, expected) in [
+        ("2000000", "`count` cannot be 2000000"),
+        ("600000", "members take about"),
+        ("\"many\"", "no group called `many`"),
+    ] {
+        let count = Override::new("node.sub.count", count.trim_matches('"')).expect("an override");
+        let problems = read(TEXT, "groups", &files, &[count]).expect_err("no members");
+        let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert!(!messages.is_empty() && messages.iter().all(|text| text.contains(expected)), "{messages:?}");
+    }
+}
