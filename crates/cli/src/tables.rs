@@ -29,7 +29,7 @@ impl Rows {
         self.0.push((badness.unwrap_or(-1.0), row));
     }
 
-    /// Prints the table under its title. If there are too many rows, prints the worst, and the title says so.
+    /// Prints the table under its title. If there are too many rows, prints the worst, and the title says of how many.
     fn print(mut self, title: &str, header: &[&str]) {
         let all = self.0.len();
         if all == 0 {
@@ -38,15 +38,12 @@ impl Rows {
         if all > MOST_ROWS {
             self.0.sort_by(|(a, _), (b, _)| b.total_cmp(a));
             self.0.truncate(WORST);
-            terminal::heading(&format!("{title}: the worst {WORST}"));
+            terminal::heading(&format!("{title}: the worst {WORST} of {all} (summary.json has each)"));
         } else {
             terminal::heading(title);
         }
         let rows: Vec<Vec<String>> = self.0.into_iter().map(|(_, row)| row).collect();
         terminal::table(header, &rows);
-        if all > rows.len() {
-            say!("and {} more; summary.json has each", all - rows.len());
-        }
     }
 }
 
