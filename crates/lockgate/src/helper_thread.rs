@@ -31,7 +31,7 @@ impl Worker for HelperThread {
 }
 
 /// Time that a thread waits for a half without sleeping: to wake a processor of a virtual machine takes as long, and a
-/// window some 0.5 ms.
+/// window some 0.5 ms. Chosen by measurement (decision 125).
 const SPIN: Duration = Duration::from_micros(100);
 
 /// Returns the next half; `None` if there is no sender any more.

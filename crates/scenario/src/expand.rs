@@ -68,8 +68,8 @@ impl Groups {
     }
 }
 
-/// A group has no members: its `count` is wrong, or asks for more than the limit of memory allows. This has been reported;
-/// whatever names the members would be reported as well.
+/// Error of a group that could not be expanded: its `count` is wrong, or exceeds the limit of memory. Already reported;
+/// references to its members would be reported as well.
 pub(crate) struct Unexpanded;
 
 /// Expands the groups of `root`. Returns `None` if it has none. `rows` is the table of subscribers, if the

@@ -58,24 +58,24 @@ impl Worker for InTurn {
 
 /// Half of a network, with the time to which it is to be advanced.
 pub struct Half {
-    player: Player,
+    player: PartPlayer,
     window: Window,
     /// Packets that the other half handed over at the end of the last window.
     incoming: Handover,
 }
 
 /// A half by the size of its events.
-enum Player {
-    Narrow(Box<Play<Narrow>>),
-    Wide(Box<Play<Wide>>),
+enum PartPlayer {
+    Narrow(Box<PartPlay<Narrow>>),
+    Wide(Box<PartPlay<Wide>>),
 }
 
 /// Calls `$call` with the half of any size.
 macro_rules! with_play {
     ($half:expr, $play:ident => $call:expr) => {
         match $half.player {
-            Player::Narrow(ref mut $play) => $call,
-            Player::Wide(ref mut $play) => $call,
+            PartPlayer::Narrow(ref mut $play) => $call,
+            PartPlayer::Wide(ref mut $play) => $call,
         }
     };
 }
@@ -91,7 +91,7 @@ struct Window {
 }
 
 /// A half and its progress.
-struct Play<E: Entry> {
+struct PartPlay<E: Entry> {
     network: Network<E>,
     events: u64,
     /// Number of events at which the hints on the next events are adapted.
@@ -101,7 +101,7 @@ struct Play<E: Entry> {
     horizon: Instant,
 }
 
-impl<E: Entry> Play<E> {
+impl<E: Entry> PartPlay<E> {
     fn new(network: Network<E>) -> Box<Self> {
         let (adapted, horizon) = (Instant::ZERO, Instant::ZERO);
         Box::new(Self { network, events: 0, adapts: EVENTS_BETWEEN_STOPS, adapted, horizon })
@@ -157,9 +157,9 @@ impl Half {
         let window = Window { until: Instant::ZERO, ahead_until: Instant::ZERO, is_stopping: false };
         let half = |player| Self { player, window, incoming: Handover::default() };
         Ok(if Narrow::suits(scenario.end(), Slots::of(scenario).count()) {
-            Play::both(scenario, seed)?.map(|play| half(Player::Narrow(play)))
+            PartPlay::both(scenario, seed)?.map(|play| half(PartPlayer::Narrow(play)))
         } else {
-            Play::both(scenario, seed)?.map(|play| half(Player::Wide(play)))
+            PartPlay::both(scenario, seed)?.map(|play| half(PartPlayer::Wide(play)))
         })
     }
 
@@ -212,8 +212,8 @@ impl Half {
         self.accept();
         transit.accept();
         match (self.player, transit.player) {
-            (Player::Narrow(hosts), Player::Narrow(transit)) => hosts.rejoin(*transit, now),
-            (Player::Wide(hosts), Player::Wide(transit)) => hosts.rejoin(*transit, now),
+            (PartPlayer::Narrow(hosts), PartPlayer::Narrow(transit)) => hosts.rejoin(*transit, now),
+            (PartPlayer::Wide(hosts), PartPlayer::Wide(transit)) => hosts.rejoin(*transit, now),
             _ => unreachable!("both halves are of one size"),
         }
     }

@@ -31,7 +31,7 @@ pub enum Part {
 /// Packets that one part hands over to the other.
 pub struct Handover {
     departures: Vec<Departure>,
-    /// Earliest arrival of a departure; never if there is none.
+    /// Earliest arrival of a departure; [`Instant::NEVER`] without departures.
     earliest: Instant,
     /// Packets lost in the transit part: their flows' records are in the other.
     losses: Vec<(Packet, Loss)>,
@@ -44,7 +44,7 @@ impl Default for Handover {
 }
 
 impl Handover {
-    /// Returns the time of the first event that follows from it; never if there is none.
+    /// Returns the earliest arrival of a packet in it; [`Instant::NEVER`] without one.
     pub fn first(&self) -> Instant {
         self.earliest
     }
