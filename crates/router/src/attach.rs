@@ -36,6 +36,7 @@ use lockgate_scenario::policy::{Attach, Mode, PolicyPort};
 
 use crate::control::Bypass;
 use crate::failure::Failure;
+pub(crate) use pairs::PairFault;
 use pairs::{Pairs, another_router, near_name};
 use preflight::Preflight;
 
@@ -55,6 +56,8 @@ pub struct Attachment {
     pairs: Option<Pairs>,
     /// Programs behind the drivers.
     redirections: Mutex<Vec<Redirection>>,
+    /// Reason why the leases were ended, in words; `None` if the router starts, runs or ends.
+    withheld: Mutex<Option<String>>,
     /// Conditions of the interfaces that could not be read, in words.
     doubts: Vec<String>,
     /// Longest frame, in bytes.
@@ -244,6 +247,7 @@ impl Attachment {
             in_driver,
             pairs,
             redirections: Mutex::new(Vec::new()),
+            withheld: Mutex::new(None),
             doubts: found.doubts().collect(),
             longest,
         })
@@ -331,6 +335,7 @@ impl Attachment {
 
     /// Begins the leases: frames are redirected to the router, from now on.
     pub(crate) fn take(&self) {
+        *self.withheld.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.leases.iter().for_each(|lease| lease.begin());
     }
 
@@ -338,6 +343,12 @@ impl Attachment {
     /// still be sent.
     pub(crate) fn give_back(&self) {
         self.leases.iter().for_each(|lease| lease.end());
+    }
+
+    /// Gives the frames back to the kernel until [`take`](Self::take), because of `why`, in words.
+    pub(crate) fn withhold(&self, why: &str) {
+        *self.withheld.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
+        self.give_back();
     }
 
     /// True if frames are redirected to the router.
@@ -362,9 +373,15 @@ impl Attachment {
         } else if self.is_held() {
             String::new()
         } else {
-            self.unserved().unwrap_or_else(|| "the router starts or ends".to_owned())
+            let withheld = self.withheld.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            withheld.unwrap_or_else(|| "the router starts or ends".to_owned())
         };
         Bypass { frames: self.passed(), why }
+    }
+
+    /// Returns the fault of the router's own interfaces among `links`, those of its namespace.
+    pub(crate) fn pair_fault(&self, links: &[Link]) -> Option<PairFault> {
+        self.pairs.as_ref()?.fault(links)
     }
 
     /// Returns a sentence about the first interface with more active receive queues than sockets, whose

@@ -1,6 +1,7 @@
-//! Watchdog: reports when a forwarder stalls, so that the kernel has its frames. While a receive queue has no socket,
-//! it gives the interfaces back to the kernel. It also reports changes of the interfaces, and ends the router if one is
-//! gone: frames of a new interface with its name would bypass the router.
+//! Watchdog: reports when a forwarder stalls, so that the kernel has its frames. While a receive queue has no socket, or
+//! one of the router's own interfaces drops frames, it gives the interfaces back to the kernel. It also reports changes
+//! of the interfaces, and ends the router if one is gone: frames of a new interface with its name would bypass the
+//! router.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
 
-use crate::attach::Attachment;
+use crate::attach::{Attachment, PairFault};
 
 /// Polling intervals: of the leases, and of the interfaces.
 const LEASE_POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -42,22 +43,28 @@ fn watch(attachment: &Attachment, flags: &Flags, tell: &Tell) -> Option<String> 
     let Flags { ended, failed } = flags;
     let mut bypassed: Option<Bypass> = None;
     let mut passed = attachment.passed();
-    let mut unserved = attachment.unserved();
+    let mut obstacle = attachment.unserved();
     let mut interfaces = Interfaces::new(attachment);
     let mut checked_at = Instant::now();
     while !ended.load(Ordering::Relaxed) {
         thread::sleep(LEASE_POLL_INTERVAL);
         if checked_at.elapsed() >= INTERFACE_POLL_INTERVAL {
             checked_at = Instant::now();
-            if let Some(gone) = interfaces.report_changes(tell) {
-                failed.store(true, Ordering::Relaxed);
-                return Some(gone);
+            match interfaces.check(attachment, tell) {
+                // Of a list that cannot be read nothing is concluded.
+                None => {}
+                Some(Condition::Gone(name)) => {
+                    failed.store(true, Ordering::Relaxed);
+                    attachment.withhold(&format!("interface `{name}` is gone"));
+                    return Some(name);
+                }
+                Some(Condition::Closed(why)) => obstacle = Some(why),
+                Some(Condition::Open) => obstacle = attachment.unserved(),
             }
-            unserved = attachment.unserved();
         }
-        let now = match &unserved {
+        let now = match &obstacle {
             _ if attachment.is_stalled() => Some(Bypass::Stalled),
-            Some(what) => Some(Bypass::Unserved(what.clone())),
+            Some(why) => Some(Bypass::Withheld(why.clone())),
             None => None,
         };
         if ended.load(Ordering::Relaxed) {
@@ -65,13 +72,13 @@ fn watch(attachment: &Attachment, flags: &Flags, tell: &Tell) -> Option<String> 
         }
         if now != bypassed {
             match &now {
-                Some(Bypass::Unserved(_)) => attachment.give_back(),
-                None if matches!(bypassed, Some(Bypass::Unserved(_))) && !failed.load(Ordering::Relaxed) => {
+                Some(Bypass::Withheld(why)) => attachment.withhold(why),
+                None if matches!(bypassed, Some(Bypass::Withheld(_))) && !failed.load(Ordering::Relaxed) => {
                     attachment.take();
                 }
                 _ => {}
             }
-            tell(&changed(bypassed.as_ref(), now.as_ref()));
+            tell(&changed(now.as_ref()));
             bypassed = now;
         }
         let newly = attachment.passed() - passed;
@@ -89,22 +96,29 @@ fn watch(attachment: &Attachment, flags: &Flags, tell: &Tell) -> Option<String> 
 enum Bypass {
     /// A forwarder stalls.
     Stalled,
-    /// A receive queue has no socket.
-    Unserved(String),
+    /// Frames would be lost or divided, for this reason: a receive queue without a socket, or a closed pair.
+    Withheld(String),
 }
 
 /// Returns the message of a change.
-fn changed(before: Option<&Bypass>, now: Option<&Bypass>) -> String {
-    match (before, now) {
-        (_, Some(Bypass::Stalled)) => {
+fn changed(now: Option<&Bypass>) -> String {
+    match now {
+        Some(Bypass::Stalled) => {
             "the router stands still: its interfaces are given back to the kernel".to_owned()
         }
-        (_, Some(Bypass::Unserved(what))) => format!("the interfaces are given back to the kernel: {what}"),
-        (Some(Bypass::Unserved(_)), None) => {
-            "the router serves all receive queues again, and has its interfaces".to_owned()
-        }
-        (_, None) => "the router runs again, and has its interfaces".to_owned(),
+        Some(Bypass::Withheld(why)) => format!("the interfaces are given back to the kernel: {why}"),
+        None => "the router runs again, and has its interfaces".to_owned(),
     }
+}
+
+/// Condition of the interfaces.
+enum Condition {
+    /// Frames can pass.
+    Open,
+    /// Frames cannot pass for now, for this reason.
+    Closed(String),
+    /// An interface of this name is gone: the router cannot go on.
+    Gone(String),
 }
 
 /// State of the interfaces, as last reported.
@@ -124,19 +138,24 @@ impl Interfaces {
         Self { known, netlink }
     }
 
-    /// Reports all changes since the last call. Returns the name of an interface that is gone.
-    fn report_changes(&mut self, tell: &Tell) -> Option<String> {
-        let Some(Ok(links)) = self.netlink.as_mut().map(Netlink::links) else { return None };
+    /// Reports all changes of the policy's interfaces since the last call. Returns the condition of these and of the
+    /// router's own interfaces; `None` if the kernel does not list them.
+    fn check(&mut self, attachment: &Attachment, tell: &Tell) -> Option<Condition> {
+        let links = self.netlink.as_mut()?.links().ok()?;
         for (name, known) in &mut self.known {
             // By index too: another interface may have the name by now.
             let now = links.iter().find(|link| link.name == *name && link.index == known.index);
-            let Some(now) = now else { return Some(name.clone()) };
+            let Some(now) = now else { return Some(Condition::Gone(name.clone())) };
             for change in differences(known, now) {
                 tell(&format!("interface `{name}` {change}"));
             }
             *known = now.clone();
         }
-        None
+        Some(match attachment.pair_fault(&links) {
+            None => Condition::Open,
+            Some(PairFault::Closed(why)) => Condition::Closed(why),
+            Some(PairFault::Gone(name)) => Condition::Gone(name),
+        })
     }
 }
 

@@ -156,6 +156,67 @@ fn an_interface_may_go_down_and_change_while_the_router_runs() {
 }
 
 #[test]
+fn the_kernel_has_the_frames_while_the_routers_own_interface_drops_them() {
+    if found("ip").is_none() || found("ping").is_none() {
+        return super::common::skip("no ip and ping");
+    }
+    for mode in MODES {
+        let Some(network) = network(mode) else { return };
+        let router = Running::start(&network, &policy(mode, RATE, FIFO), &[]);
+        let links = network.links();
+        let own: Vec<&str> =
+            links.iter().map(|link| link.name.as_str()).filter(|name| name.starts_with("lg")).collect();
+        assert!(!own.is_empty(), "{mode}: {links:?}");
+        let why = |router: &Running| router.status()["bypass"]["why"].as_str().unwrap_or_default().to_owned();
+        for (harm, cure, words) in
+            [("down", "up", "is down: bring it up"), ("mtu 400", "mtu 1564", "has an MTU of 400 bytes")]
+        {
+            for name in &own {
+                ip(&network, &format!("link set {name} {harm}"));
+            }
+            let said = format!("given back to the kernel: the router's own interface `{}` {words}", own[0]);
+            router.expect(&said);
+            assert!(why(&router).contains(words), "{mode}: {}", why(&router));
+            assert!(reaches(&network, mode), "{mode}, {harm}: the kernel does not have the line");
+            for name in &own {
+                ip(&network, &format!("link set {name} {cure}"));
+            }
+            let until = std::time::Instant::now() + super::setting::PATIENCE;
+            while !why(&router).is_empty() {
+                assert!(std::time::Instant::now() < until, "{mode}: {}", router.log());
+                thread::sleep(Duration::from_millis(20));
+            }
+            let before = router.status()["bypass"]["frames"].as_u64();
+            assert!(reaches(&network, mode), "{mode}, {cure}: {}", router.log());
+            assert_eq!(
+                router.status()["bypass"]["frames"].as_u64(),
+                before,
+                "{mode}: the router has the line"
+            );
+        }
+        router.stop();
+        // Deleted, or moved to another namespace: it cannot come back.
+        for gone in ["delete", "move"] {
+            let router = Running::start(&network, &policy(mode, RATE, FIFO), &[]);
+            let mut resident = spawn(&network.hosts[0], Command::new("sleep").arg("60"));
+            let own = own.last().expect("one");
+            match gone {
+                "delete" => ip(&network, &format!("link delete {own}")),
+                _ => ip(&network, &format!("link set {own} netns {}", resident.id())),
+            }
+            let (code, log) = router.wait();
+            resident.kill().expect("killed");
+            resident.wait().expect("ended");
+            assert_eq!(code, Some(1), "{mode}, {gone}: {log}");
+            assert!(log.contains("it is gone") || log.contains("os error"), "{mode}, {gone}: {log}");
+            assert!(reaches(&network, mode), "{mode}, {gone}: the kernel does not have the line");
+            let left = network.links();
+            assert!(!left.iter().any(|link| link.name.starts_with("lg")), "{mode}, {gone}: {left:?}");
+        }
+    }
+}
+
+#[test]
 fn a_router_ends_where_an_interface_is_gone_and_starts_where_it_is_back() {
     if found("ip").is_none() {
         return super::common::skip("no ip");

@@ -27,6 +27,19 @@ pub(super) struct Pair {
     pub(super) near: String,
     /// End in the namespace of the far ends.
     pub(super) far: String,
+    /// Index of the near end: programs redirect to it, whatever its name is by now.
+    index: u32,
+    /// MTU of both ends.
+    mtu: u32,
+}
+
+/// Near end that frames cannot pass, changed from outside, such as by a network manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PairFault {
+    /// It is deleted, or in another namespace: it cannot come back. The name of the near end.
+    Gone(String),
+    /// It is there, and drops frames. A sentence with the command that mends it.
+    Closed(String),
 }
 
 /// Pairs of all interfaces; deleted on drop.
@@ -75,12 +88,40 @@ impl Pairs {
         netlink
             .add_veth_pair(end(&near, 0, None), end(&far, 1, Some(namespace.namespace())))
             .map_err(|refusal| taken(&near, &link.name, refusal))?;
-        all.push(Pair { near: near.clone(), far: far.clone() });
+        let index = netlink.index_of(&near)?;
+        all.push(Pair { near: near.clone(), far: far.clone(), index, mtu });
         // The far end first: a veth has a carrier as soon as its peer is up too, and the kernel gives an interface
         // its queue when it comes up with a carrier. One that gets the carrier later waits for a thread of the kernel;
         // until then every frame sent to it is dropped and counted nowhere.
         prepare_end(&mut namespace.netlink(), &far)?;
         Ok(prepare_end(netlink, &near)?)
+    }
+
+    /// Returns the fault of the first near end that frames cannot pass, among `links`, those of its namespace.
+    pub(super) fn fault(&self, links: &[Link]) -> Option<PairFault> {
+        self.all.iter().find_map(|pair| pair.fault(links))
+    }
+}
+
+impl Pair {
+    fn fault(&self, links: &[Link]) -> Option<PairFault> {
+        let Self { near, index, mtu, .. } = self;
+        let Some(now) = links.iter().find(|link| link.index == *index && link.kind == "veth") else {
+            return Some(PairFault::Gone(near.clone()));
+        };
+        let name = &now.name;
+        if !now.is_up {
+            return Some(PairFault::Closed(format!(
+                "the router's own interface `{name}` is down: bring it up (`ip link set {name} up`)"
+            )));
+        }
+        (now.mtu < *mtu).then(|| {
+            PairFault::Closed(format!(
+                "the router's own interface `{name}` has an MTU of {} bytes, and needs {mtu} (`ip link set {name} mtu \
+                 {mtu}`)",
+                now.mtu
+            ))
+        })
     }
 }
 
@@ -116,4 +157,40 @@ pub(super) fn another_router(near: &str, name: &str) -> Failure {
         format!("`{near}` exists: another router runs on `{name}`"),
         format!("end it, or if nothing of it is left: ip link delete {near}"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_end_is_judged_by_its_index() {
+        let pair = Pair { near: "lg3".into(), far: "rx3".into(), index: 9, mtu: 1564 };
+        let good = Link {
+            index: 9,
+            name: "lg3".into(),
+            is_up: true,
+            mtu: 1564,
+            kind: "veth".into(),
+            ..Link::default()
+        };
+        let renamed = Link { name: "uplink".into(), ..good.clone() };
+        assert_eq!(pair.fault(std::slice::from_ref(&good)), None);
+        assert_eq!(pair.fault(&[renamed]), None, "programs redirect by index");
+        let closed = |change: &dyn Fn(&mut Link)| {
+            let mut link = good.clone();
+            change(&mut link);
+            match pair.fault(&[link]) {
+                Some(PairFault::Closed(why)) => why,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(closed(&|link| link.is_up = false).contains("`lg3` is down"));
+        assert!(closed(&|link| link.mtu = 1500).contains("ip link set lg3 mtu 1564"));
+        let gone = Some(PairFault::Gone("lg3".into()));
+        assert_eq!(pair.fault(&[]), gone);
+        // Another interface took its name, or its index in this namespace.
+        assert_eq!(pair.fault(&[Link { index: 10, ..good.clone() }]), gone);
+        assert_eq!(pair.fault(&[Link { kind: "bridge".into(), ..good }]), gone);
+    }
 }
