@@ -407,6 +407,73 @@ fn bad_requests_are_answered_and_harm_no_other() {
 }
 
 #[test]
+fn what_is_not_the_routers_own_is_left_as_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let take = |state: &Path| Claim::take("test", &directories(state));
+    let directory = |name: &str| {
+        let path = folder.join(name);
+        fs::create_dir(&path).expect("made");
+        path
+    };
+    // Other users may write to it.
+    let open = directory("open");
+    for mode in [0o777, 0o770, 0o702] {
+        fs::set_permissions(&open, fs::Permissions::from_mode(mode)).expect("set");
+        let error = take(&open).expect_err("exposed");
+        assert!(error.to_string().contains(&format!("has the mode {mode:04o}")), "{error}");
+    }
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).expect("set");
+    assert!(take(&open).is_ok());
+    // Only the superuser can give a directory away.
+    let foreign = directory("foreign");
+    if std::os::unix::fs::chown(&foreign, Some(65_534), None).is_ok() {
+        let error = take(&foreign).expect_err("of another user");
+        assert!(error.to_string().contains("belongs to user 65534"), "{error}");
+        assert!(error.help().contains("chown"), "{}", error.help());
+    }
+    // Links, pipes and files in the place of its own files.
+    let precious = folder.join("precious");
+    fs::write(&precious, "mine").expect("written");
+    for name in ["lock", "history", "history.copy"] {
+        for is_link in [true, false] {
+            let state = directory(&format!("{name} {is_link}"));
+            let file = state.join(name);
+            if is_link {
+                std::os::unix::fs::symlink(&precious, &file).expect("linked");
+            } else {
+                assert!(Command::new("mkfifo").arg(&file).status().expect("mkfifo").success());
+            }
+            let said = match take(&state) {
+                Err(error) => error.to_string(),
+                Ok(claim) => {
+                    claim.boot("first.toml", &text("first"), false).expect_err("refused").to_string()
+                }
+            };
+            let word = if is_link { "it is a link" } else { "it is no regular file" };
+            assert!(said.contains(word) && said.contains(name), "{said}");
+        }
+    }
+    assert_eq!(fs::read_to_string(&precious).expect("there"), "mine");
+    for name in [SOCKET, "control.new"] {
+        let state = directory(&format!("file {name}"));
+        fs::write(state.join(name), "mine").expect("written");
+        let claim = take(&state).expect("free");
+        let boot = claim.boot("first.toml", &text("first"), false).expect("a policy");
+        let started =
+            Server::start(claim, boot, Memory::default(), Notifier::default(), Box::new(|_| {})).err();
+        let error = started.expect("refused");
+        assert!(error.to_string().contains("no socket"), "{error}");
+        assert_eq!(fs::read_to_string(state.join(name)).expect("there"), "mine");
+    }
+    // A draft that a killed router left, or a link in its place, is replaced.
+    let state = directory("draft");
+    std::os::unix::fs::symlink(&precious, state.join("history.new")).expect("linked");
+    start(&state, &Memory::default(), false).stop();
+    assert_eq!(fs::read_to_string(&precious).expect("there"), "mine");
+}
+
+#[test]
 fn routers_are_found_by_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let home = folder.path().display().to_string();

@@ -124,8 +124,7 @@ fn claim(arguments: &Route) -> Result<lockgate_router::control::claim::Claim, Fa
     let directories =
         Directories::of(&name, arguments.state.as_deref(), Environment { is_root, variable: &variable })
             .map_err(|error| Failure::usage(&error, error.help()))?;
-    Claim::take(&name, &directories)
-        .map_err(|why| Failure::run(why, "end it, or give this one another name with --name"))
+    Claim::take(&name, &directories).map_err(|why| Failure::run(&why, why.help()))
 }
 
 /// Returns the policy to start with.
@@ -140,7 +139,7 @@ fn boot(
 
     claim.boot(origin, text, is_fresh).map_err(|error| match error {
         BootError::File(found) => Failure::Scenario(found),
-        error => Failure::run(error, "start from the file with --fresh"),
+        error => Failure::run(&error, error.help()),
     })
 }
 

@@ -2,14 +2,14 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use lockgate_scenario::{Policy, Problems, read_policy};
 
 use super::directories::Directories;
 use super::history::History;
-use super::store::{Loaded, Store, StoreError, create_private};
+use super::store::{Loaded, Store, StoreError, claim_directory, open_file};
 
 /// Claimed name: no other router can have it until this value is dropped or the process ends.
 #[derive(Debug)]
@@ -102,13 +102,11 @@ impl Claim {
         let store = Store::open(&directories.state)?;
         let unreachable =
             |what, path: &Path, why| StoreError::Unreachable { what, path: path.to_owned(), why };
-        create_private(&directories.runtime)
-            .map_err(|why| unreachable("create the directory", &directories.runtime, why))?;
+        claim_directory(&directories.runtime)?;
         let path = directories.state.join("lock");
         // Private: otherwise another user could hold the lock.
-        let mut options = File::options();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let mut lock = options.open(&path).map_err(|why| unreachable("open", &path, why))?;
+        let mut lock = open_file(&path, File::options().read(true).write(true).create(true).truncate(false))
+            .map_err(|why| unreachable("open", &path, why))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -187,7 +185,15 @@ fn write_pid(lock: &mut File) -> io::Result<()> {
     writeln!(lock, "{}", std::process::id())
 }
 
-/// Removes a socket of a router that is gone.
-pub(super) fn remove_socket(path: &Path) {
-    let _ = fs::remove_file(path);
+/// Removes the socket of a router that is gone; nothing is done if there is none.
+///
+/// # Errors
+/// If something else has its name, which stays.
+pub(super) fn remove_socket(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        Ok(metadata) if metadata.file_type().is_socket() => fs::remove_file(path),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file that is no socket has this name")),
+    }
 }

@@ -51,6 +51,9 @@ impl StartError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Store(error) => error.help(),
+            Self::Socket { why, .. } if why.kind() == io::ErrorKind::AlreadyExists => {
+                "remove the file if it is not needed, or name another directory with --state"
+            }
             Self::Socket { .. } => {
                 "name another directory, with a path of less than 100 letters, with --state"
             }
@@ -123,7 +126,8 @@ impl<E: Engine + Send + 'static> Server<E> {
 /// because the name is claimed.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     let aside = path.with_extension("new");
-    remove_socket(&aside);
+    remove_socket(&aside)?;
+    remove_socket(path)?;
     let listener = UnixListener::bind(&aside)?;
     fs::set_permissions(&aside, fs::Permissions::from_mode(0o600))?;
     listener.set_nonblocking(true)?;
@@ -334,7 +338,8 @@ impl<E: Engine> Serving<E> {
         self.notifier.stopping();
         let on_trial = self.control.status(self.now()).trial.is_some();
         self.log(if on_trial { "stops; the policy on trial is reverted at the next start" } else { "stops" });
-        remove_socket(&self.path);
+        // The next router with this name removes it, if it stays.
+        let _ = remove_socket(&self.path);
         self.control.into_engine()
     }
 }

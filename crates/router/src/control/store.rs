@@ -4,7 +4,7 @@
 //! line, so a torn one is recognised, and the other is used.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -44,6 +44,14 @@ pub enum StoreError {
         /// Error of the system.
         why: io::Error,
     },
+    /// Another user could replace what the router keeps there.
+    #[error("the directory `{}` {why}: another user could replace the router's policy", path.display())]
+    Exposed {
+        /// Directory.
+        path: PathBuf,
+        /// Owner or mode that permits it.
+        why: String,
+    },
     /// Neither file is whole.
     #[error("the router's state in `{}` is damaged: {why}", path.display())]
     Damaged {
@@ -58,7 +66,13 @@ impl StoreError {
     /// Returns the remedy.
     pub fn help(&self) -> &'static str {
         match self {
-            Self::Unreachable { .. } => "make room, or name another directory with --state",
+            Self::Unreachable { why, .. } if why.kind() == io::ErrorKind::StorageFull => {
+                "make room, or name another directory with --state"
+            }
+            Self::Unreachable { .. } => "mend it, or name another directory with --state",
+            Self::Exposed { .. } => {
+                "make it yours alone (chown, chmod go-w), or name another directory with --state"
+            }
             Self::Damaged { .. } => {
                 "--fresh starts from the file with a new history, and keeps the damaged files"
             }
@@ -92,9 +106,9 @@ impl Store {
     /// Opens the state directory, creating it for the present user alone.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// If it cannot be created, or another user could replace its files.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
-        create_private(folder).map_err(|why| unreachable("create the directory", folder, why))?;
+        claim_directory(folder)?;
         Ok(Self { folder: folder.to_owned() })
     }
 
@@ -144,7 +158,8 @@ impl Store {
     fn read(&self, name: &str) -> Result<Content, StoreError> {
         let path = self.folder.join(name);
         let mut bytes = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
+        let read = open_file(&path, File::options().read(true))
+            .and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
         match read {
             Ok(_) if bytes.len() as u64 > LONGEST => Ok(Content::Damaged("is too long".to_owned())),
             Ok(_) => Ok(decode(&bytes).map_or_else(Content::Damaged, Content::Whole)),
@@ -207,9 +222,33 @@ fn checksum(bytes: &[u8]) -> String {
     })
 }
 
+/// Creates a directory for the present user alone, or checks that no other user can write to the present one.
+///
+/// # Errors
+/// If it cannot be created, belongs to another user than the present one and the superuser, or its mode permits others
+/// to write.
+pub(super) fn claim_directory(folder: &Path) -> Result<(), StoreError> {
+    create_private(folder).map_err(|why| unreachable("create the directory", folder, why))?;
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::fs::MetadataExt;
+
+        let metadata = fs::metadata(folder).map_err(|why| unreachable("read the owner of", folder, why))?;
+        let exposed = |why| Err(StoreError::Exposed { path: folder.to_owned(), why });
+        let owner = metadata.uid();
+        if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+            return exposed(format!("belongs to user {owner}"));
+        }
+        if metadata.mode() & 0o022 != 0 {
+            return exposed(format!("has the mode {:04o}", metadata.mode() & 0o7777));
+        }
+    }
+    Ok(())
+}
+
 /// Creates a directory for the present user alone. Its parents are readable by all users, because they also
 /// contain the directories of other users' routers.
-pub(super) fn create_private(folder: &Path) -> io::Result<()> {
+fn create_private(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
@@ -223,13 +262,32 @@ pub(super) fn create_private(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
+/// Opens a regular file, which is for the present user alone if it is created. A link is not followed, and a pipe or a
+/// device does not block.
+pub(super) fn open_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.mode(0o600).custom_flags(flags.bits().cast_signed());
+    }
+    let file = options.open(path).map_err(|error| {
+        let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
+        if is_link { not_a_file("a link") } else { error }
+    })?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(not_a_file("no regular file")) }
+}
+
+fn not_a_file(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}"))
+}
+
 /// Writes a file for the present user alone, and synchronises it.
 fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = File::options();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
+    // A draft that a killed router left, or a link.
+    let _ = fs::remove_file(path);
+    let mut file = open_file(path, File::options().write(true).create_new(true))?;
     file.write_all(bytes)?;
     file.sync_all()
 }
