@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lockgate_measure::monitor::Sample;
+use lockgate_router::control::draft::Draft;
 use lockgate_router::control::history::History;
 use lockgate_router::control::state::{Change, Control, Stamp};
 use lockgate_router::control::store::{Storage, StoreError};
@@ -33,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let stamp = Stamp { now: Duration::from_secs(5), at: "2026-01-01T00:00:00Z", by: "alice" };
     let mut control = Control::start(Printer, Printer, History::default(), start, stamp)?;
     let confirm_within = Some(Duration::from_mins(2));
-    let change = Change { origin: "new.toml", text: &second, confirm_within, revert_if: None };
+    let change = Change { draft: &Draft::read("new.toml", &second)?, confirm_within, revert_if: None };
     println!("{}", control.apply(change, stamp)?.difference);
     println!("after two minutes: {:?}", control.tick(Duration::from_secs(125)));
     Ok(())

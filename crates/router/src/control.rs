@@ -14,6 +14,7 @@
 pub mod condition;
 pub mod difference;
 pub mod directories;
+pub mod draft;
 pub mod history;
 pub mod protocol;
 pub mod state;

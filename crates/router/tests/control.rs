@@ -406,6 +406,67 @@ fn bad_requests_are_answered_and_harm_no_other() {
     server.stop();
 }
 
+/// Text of a policy that takes long to read: many queues, each with rules.
+fn long_text(title: &str) -> String {
+    use std::fmt::Write;
+
+    let names: Vec<String> = (0..2_000).map(|number| format!("\"q{number}\"")).collect();
+    let mut text = format!(
+        "title = \"{title}\"\n[router]\nmode = \"egress\"\ninterfaces = {{ wan = \"eth0\" }}\n[port.wan]\nroot = \
+         \"fair\"\n[port.wan.queue]\nfair = {{ kind = \"drr\", children = [{}] }}\n",
+        names.join(", ")
+    );
+    for number in 0..2_000 {
+        let rule = format!("{{ destination = \"10.0.{}.{}\" }}", number / 250, number % 250);
+        writeln!(text, "q{number} = {{ kind = \"fq_codel\", match = [{rule}] }}").expect("text");
+    }
+    text
+}
+
+#[test]
+fn a_policy_that_is_read_for_long_holds_neither_trials_nor_status() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let engine = Memory::default();
+    let server = start(folder, &engine, false);
+    let dry = |title: &str, dry_run| Request::Apply {
+        origin: format!("{title}.toml"),
+        policy: long_text(title),
+        confirm_within_ms: None,
+        revert_if: None,
+        dry_run,
+    };
+    // True if a rollback was answered while policies were still being read that had come before it.
+    let overtakes = || {
+        changed(folder, &apply("on trial", Some(60_000), None));
+        let mut line = serde_json::to_vec(&dry("long", true)).expect("JSON");
+        line.push(b'\n');
+        let send = |_| {
+            let mut stream = UnixStream::connect(folder.join(SOCKET)).expect("a router");
+            stream.write_all(&line).expect("sent");
+            stream
+        };
+        let waiting: Vec<UnixStream> = (0..5).map(send).collect();
+        assert!(matches!(ask(folder, &Request::Rollback { steps: None }), Answer::Changed(_)));
+        assert_eq!(engine.world().running, "first");
+        let newest = waiting.last().expect("five");
+        newest.set_nonblocking(true).expect("set");
+        let read = (&mut &*newest).read(&mut [0; 1]);
+        newest.set_nonblocking(false).expect("set");
+        for mut stream in &waiting[..4] {
+            let mut answer = [0; 14];
+            stream.read_exact(&mut answer).expect("an answer");
+            assert_eq!(&answer, b"{\"difference\":");
+        }
+        matches!(read, Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
+    };
+    // A stall of this test can last as long as the reading; not five times.
+    assert!((0..5).any(|_| overtakes()), "the rollback waited for all policies that were being read");
+    changed(folder, &dry("long", false));
+    assert_eq!(engine.world().running, "long");
+    server.stop();
+}
+
 #[test]
 fn what_is_not_the_routers_own_is_left_as_it_is() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -2,6 +2,7 @@
 //! life.
 
 mod clients;
+mod reading;
 
 use std::fmt::Write;
 use std::fs;
@@ -16,9 +17,11 @@ use jiff::Timestamp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use self::clients::{Clients, Sent};
+use self::reading::{Order, Reading};
 use super::Engine;
 use super::claim::{Boot, Claim, remove_socket};
 use super::directories::SOCKET;
+use super::draft::Draft;
 use super::notify::Notifier;
 use super::protocol::{Answer, Changed, Refusal, Request, Status};
 use super::state::{Change, Control, Reversal, Stamp};
@@ -100,10 +103,12 @@ impl<E: Engine + Send + 'static> Server<E> {
             &claim.name,
             &format!("runs policy {} (`{}`), pid {}", status.running, boot.origin, std::process::id()),
         ));
+        let reading = Reading::start().map_err(StartError::Thread)?;
         let mut clients = Clients::default();
         let last_sample = None;
         let alive_at = Duration::ZERO;
-        let mut serving = Serving { claim, control, notifier, log, started, path, last_sample, alive_at };
+        let mut serving =
+            Serving { claim, control, notifier, log, reading, started, path, last_sample, alive_at };
         let serve = move || {
             serving.notifier.ready();
             serving.show();
@@ -141,6 +146,7 @@ struct Serving<E> {
     control: Control<E, Store>,
     notifier: Notifier,
     log: Log,
+    reading: Reading,
     started: (Instant, Timestamp),
     path: PathBuf,
     /// Number of the newest sample at the last sign of life.
@@ -161,7 +167,11 @@ impl<E: Engine> Serving<E> {
             }
             self.give_sign_of_life();
             clients.drop_late(Instant::now());
-            let mut events = vec![PollFd::new(woken, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
+            let mut events = vec![
+                PollFd::new(woken, PollFlags::IN),
+                PollFd::new(listener, PollFlags::IN),
+                PollFd::new(&self.reading.woken, PollFlags::IN),
+            ];
             events.extend(clients.streams().map(|(stream, flags)| PollFd::from_borrowed_fd(stream, flags)));
             let timeout = self.timeout(clients);
             match poll(&mut events, timeout.as_ref()) {
@@ -174,7 +184,10 @@ impl<E: Engine> Serving<E> {
             if ready[0] && is_closed(woken) {
                 return;
             }
-            clients.exchange(&ready[2..], &mut |request| self.answer(request));
+            clients.exchange(&ready[3..], &mut |request| self.answer(request));
+            while let Some((order, draft)) = self.reading.next() {
+                self.finish(&order, draft, clients);
+            }
             if ready[1] {
                 clients.accept(listener);
             }
@@ -209,63 +222,83 @@ impl<E: Engine> Serving<E> {
         self.last_sample = newest;
     }
 
-    /// Answers a request.
-    fn answer(&mut self, sent: Sent<'_>) -> Answer {
-        // A trial whose time has passed ends first, even if the request arrived before this thread ran.
+    /// Answers a request; `None`: [`finish`](Self::finish) does, once its policy has been read.
+    fn answer(&mut self, sent: Sent<'_>) -> Option<Answer> {
+        self.end_late_trial();
+        let request = match Request::read(sent.line) {
+            Ok(request) => request,
+            Err(refusal) => return Some(Answer::Refused(refusal)),
+        };
+        let (what, done) = match request {
+            Request::Status {} => return Some(Answer::Status(Box::new(self.status()))),
+            Request::Apply { origin, policy, confirm_within_ms, revert_if, dry_run } => {
+                let (ticket, by) = (sent.ticket, sent.by.to_owned());
+                let confirm_within = confirm_within_ms.map(Duration::from_millis);
+                let order = Order { ticket, by, confirm_within, revert_if, dry_run };
+                self.reading.submit(order, origin, policy);
+                return None;
+            }
+            Request::Confirm {} => ("confirm", self.confirm(sent.by)),
+            Request::Rollback { steps } => ("rollback", self.rollback(steps, sent.by)),
+        };
+        Some(self.answered(what, sent.by, done))
+    }
+
+    /// Carries out a change whose policy has been read, also if its connection has ended meanwhile: the line on which it
+    /// came may be one that the change cuts.
+    fn finish(&mut self, order: &Order, draft: Result<Draft, Refusal>, clients: &mut Clients) {
+        self.end_late_trial();
+        let what = if order.dry_run { "" } else { "apply" };
+        let done = draft.and_then(|draft| self.apply(&draft, order));
+        let answer = self.answered(what, &order.by, done);
+        clients.complete(order.ticket, &answer);
+    }
+
+    /// Turns the outcome of a request into its answer, and logs a refused change; `what` is empty for another request.
+    fn answered(&mut self, what: &str, by: &str, done: Result<Answer, Refusal>) -> Answer {
+        done.unwrap_or_else(|refusal| {
+            if !what.is_empty() {
+                self.log(&format!("{what} refused: {}; by {by}", refusal.message));
+            }
+            Answer::Refused(refusal)
+        })
+    }
+
+    /// Ends a trial whose time has passed before a request is carried out that arrived later.
+    fn end_late_trial(&mut self) {
         if let Some(reversal) = self.control.tick(self.now()) {
             self.reverted(&reversal);
         }
-        let request = Request::read(sent.line);
-        let what = match &request {
-            Ok(Request::Apply { dry_run: false, .. }) => "apply",
-            Ok(Request::Confirm {}) => "confirm",
-            Ok(Request::Rollback { .. }) => "rollback",
-            _ => "",
-        };
-        match request.and_then(|request| self.carry_out(request, sent.by)) {
-            Ok(answer) => answer,
-            Err(refusal) => {
-                if !what.is_empty() {
-                    self.log(&format!("{what} refused: {}; by {}", refusal.message, sent.by));
-                }
-                Answer::Refused(refusal)
-            }
-        }
     }
 
-    fn carry_out(&mut self, request: Request, by: &str) -> Result<Answer, Refusal> {
-        let now = self.now();
-        let at = shown(Timestamp::now());
-        let stamp = Stamp { now, at: &at, by };
-        match request {
-            Request::Status {} => Ok(Answer::Status(Box::new(self.status()))),
-            Request::Apply { origin, policy, confirm_within_ms, revert_if, dry_run } => {
-                let confirm_within = confirm_within_ms.map(Duration::from_millis);
-                let revert_if = revert_if.as_deref();
-                let change = Change { origin: &origin, text: &policy, confirm_within, revert_if };
-                if dry_run {
-                    return Ok(Answer::Difference(self.control.compare(change)?));
-                }
-                let before = self.control.status(now).running;
-                let changed = self.control.apply(change, stamp)?;
-                let changed = dated(changed);
-                if changed.number != before {
-                    self.changed("applied", &changed, by);
-                }
-                Ok(Answer::Changed(changed))
-            }
-            Request::Confirm {} => {
-                let number = self.control.confirm(now)?;
-                self.log(&format!("policy {number} confirmed by {by}"));
-                self.show();
-                Ok(Answer::Confirmed { number })
-            }
-            Request::Rollback { steps } => {
-                let changed = self.control.rollback(steps, stamp)?;
-                self.changed("rolled back to", &changed, by);
-                Ok(Answer::Changed(changed))
-            }
+    fn apply(&mut self, draft: &Draft, order: &Order) -> Result<Answer, Refusal> {
+        let (confirm_within, revert_if) = (order.confirm_within, order.revert_if.as_deref());
+        let change = Change { draft, confirm_within, revert_if };
+        if order.dry_run {
+            return Ok(Answer::Difference(self.control.compare(change)?));
         }
+        let now = self.now();
+        let before = self.control.status(now).running;
+        let at = shown(Timestamp::now());
+        let changed = dated(self.control.apply(change, Stamp { now, at: &at, by: &order.by })?);
+        if changed.number != before {
+            self.changed("applied", &changed, &order.by);
+        }
+        Ok(Answer::Changed(changed))
+    }
+
+    fn confirm(&mut self, by: &str) -> Result<Answer, Refusal> {
+        let number = self.control.confirm(self.now())?;
+        self.log(&format!("policy {number} confirmed by {by}"));
+        self.show();
+        Ok(Answer::Confirmed { number })
+    }
+
+    fn rollback(&mut self, steps: Option<usize>, by: &str) -> Result<Answer, Refusal> {
+        let at = shown(Timestamp::now());
+        let changed = self.control.rollback(steps, Stamp { now: self.now(), at: &at, by })?;
+        self.changed("rolled back to", &changed, by);
+        Ok(Answer::Changed(changed))
     }
 
     fn status(&self) -> Status {

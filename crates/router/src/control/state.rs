@@ -13,10 +13,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockgate_scenario::{Policy, is_policy, read_policy};
+use lockgate_scenario::{Policy, read_policy};
 
 use super::condition::{Condition, ConditionError, Watch};
 use super::difference::Difference;
+use super::draft::Draft;
 use super::history::{History, Outcome, Revision};
 use super::protocol::{Changed, Entry, Refusal, Status, TrialStatus};
 use super::store::{Storage, StoreError};
@@ -46,10 +47,8 @@ pub struct Stamp<'a> {
 /// Requested change of policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Change<'a> {
-    /// Origin of the text.
-    pub origin: &'a str,
-    /// Whole text.
-    pub text: &'a str,
+    /// Policy.
+    pub draft: &'a Draft,
     /// Length of the trial; `None`: no trial, unless it has a condition.
     pub confirm_within: Option<Duration>,
     /// Condition that ends the trial.
@@ -140,27 +139,28 @@ impl<E: Engine, S: Storage> Control<E, S> {
     /// cannot be watched, or the change cannot be stored. Nothing is changed then.
     pub fn apply(&mut self, change: Change<'_>, stamp: Stamp<'_>) -> Result<Changed, Refusal> {
         self.is_free()?;
-        let (policy, difference, mut changed) = self.prepare(change)?;
-        let condition = change.revert_if.map(|text| read_condition(text, &policy)).transpose()?;
+        let Draft { origin, text, policy } = change.draft;
+        let (difference, mut changed) = self.prepare(change.draft)?;
+        let condition = change.revert_if.map(|text| read_condition(text, policy)).transpose()?;
         let within = change.confirm_within.or(condition.as_ref().map(|_| DEFAULT_TRIAL));
         if let Some(within) = within.filter(|within| !TRIAL_RANGE.contains(within)) {
             let message = format!("{} ms is no time to confirm in", within.as_millis());
             return Err(Refusal::usage(message, "it is from 1s to 168h"));
         }
-        if difference.text.is_empty() && change.text == &*self.running.text {
+        if difference.text.is_empty() && **text == *self.running.text {
             return Ok(changed);
         }
         let newest = condition.as_ref().and_then(|_| self.engine.sample()).map(|sample| sample.number);
-        changed.applied = self.engine.apply(&policy).map_err(misfit)?;
+        changed.applied = self.engine.apply(policy).map_err(misfit)?;
         let outcome = if within.is_some() { Outcome::Trial } else { Outcome::Confirmed };
-        let revision = revision(change.origin, change.text, difference.text, outcome, stamp);
+        let revision = revision(origin, text, difference.text, outcome, stamp);
         let number = self.store(revision)?;
         changed.number = number;
         self.running = Running {
             number,
-            text: change.text.into(),
-            origin: change.origin.to_owned(),
-            policy: Arc::new(policy),
+            text: (**text).into(),
+            origin: origin.clone(),
+            policy: Arc::new(policy.clone()),
         };
         if let Some(within) = within {
             let watch = condition.map(|condition| Watch::new(condition, newest));
@@ -175,8 +175,8 @@ impl<E: Engine, S: Storage> Control<E, S> {
     /// # Errors
     /// As [`apply`](Self::apply), except for what only the engine or the disk can refuse.
     pub fn compare(&self, change: Change<'_>) -> Result<Changed, Refusal> {
-        let (policy, _, changed) = self.prepare(change)?;
-        change.revert_if.map(|text| read_condition(text, &policy)).transpose()?;
+        let (_, changed) = self.prepare(change.draft)?;
+        change.revert_if.map(|text| read_condition(text, &change.draft.policy)).transpose()?;
         Ok(changed)
     }
 
@@ -234,10 +234,10 @@ impl<E: Engine, S: Storage> Control<E, S> {
                 format!("{} are kept; `lockgate status` lists them", kept.saturating_sub(1)),
             ));
         };
-        let (target, text) = (target.clone(), target.text.clone());
-        let origin = format!("rollback to {}", target.number);
-        let change = Change { origin: &origin, text: &text, confirm_within: None, revert_if: None };
-        let (policy, difference, mut changed) = self.prepare(change)?;
+        let target = target.clone();
+        let draft = Draft::read(&format!("rollback to {}", target.number), &target.text)?;
+        let (difference, mut changed) = self.prepare(&draft)?;
+        let Draft { origin, text, policy } = draft;
         changed.applied = self.engine.apply(&policy).map_err(misfit)?;
         let mut history = self.history.clone();
         if self.is_on_trial() {
@@ -367,30 +367,22 @@ impl<E: Engine, S: Storage> Control<E, S> {
         }
     }
 
-    /// Reads the text of a change and compares it with the policy that runs.
-    fn prepare(&self, change: Change<'_>) -> Result<(Policy, Difference, Changed), Refusal> {
-        if !is_policy(change.text) {
-            let message = format!("`{}` is no policy of a router: it has no table `router`", change.origin);
-            return Err(Refusal::usage(message, "add `[router]` with `mode` and `interfaces`"));
-        }
-        let policy = read_policy(change.text, change.origin).map_err(|problems| {
-            let messages: Vec<String> = (&problems).into_iter().take(5).map(ToString::to_string).collect();
-            let help = "`lockgate apply` of this version shows each problem with its place";
-            Refusal::usage(messages.join("; "), help)
-        })?;
-        fits(&self.running.policy, &policy).map_err(misfit)?;
+    /// Compares a policy with the one that runs.
+    fn prepare(&self, draft: &Draft) -> Result<(Difference, Changed), Refusal> {
+        let Draft { origin, text, policy } = draft;
+        fits(&self.running.policy, policy).map_err(misfit)?;
         let before = format!("{} (policy {})", self.running.origin, self.running.number);
-        let difference = Difference::new((&before, &self.running.text), (change.origin, change.text));
+        let difference = Difference::new((&before, &self.running.text), (origin, text));
         let changed = Changed {
             number: self.running.number,
-            origin: change.origin.to_owned(),
+            origin: origin.clone(),
             difference: difference.text.clone(),
             added: difference.added,
             removed: difference.removed,
             warnings: policy.warnings.iter().map(ToString::to_string).collect(),
             ..Changed::default()
         };
-        Ok((policy, difference, changed))
+        Ok((difference, changed))
     }
 
     /// Stores a policy that the engine runs already. Puts the engine back if that fails.

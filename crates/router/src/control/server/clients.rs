@@ -27,17 +27,26 @@ pub(super) struct Sent<'a> {
     pub(super) line: &'a [u8],
     /// Author.
     pub(super) by: &'a str,
+    /// Connection.
+    pub(super) ticket: Ticket,
 }
+
+/// Number of a connection: an answer that is made later is for the connection of its ticket, if it is still open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ticket(u64);
 
 /// Connections.
 #[derive(Debug, Default)]
 pub(super) struct Clients {
     all: Vec<Client>,
+    /// Number of connections so far.
+    accepted: u64,
 }
 
 #[derive(Debug)]
 struct Client {
     stream: UnixStream,
+    ticket: Ticket,
     author: String,
     input: Vec<u8>,
     /// Bytes of `input` without a line end.
@@ -49,6 +58,8 @@ struct Client {
     since: Instant,
     /// True if nothing more is read.
     is_ending: bool,
+    /// True while its request is carried out, and the answer is made later.
+    is_waiting: bool,
 }
 
 impl Clients {
@@ -60,11 +71,14 @@ impl Clients {
                 continue;
             }
             if self.all.len() >= MOST {
-                let idle = (0..self.all.len()).min_by_key(|index| self.all[*index].since);
+                let idle = (0..self.all.len())
+                    .min_by_key(|index| (self.all[*index].is_waiting, self.all[*index].since));
                 idle.map(|index| self.all.swap_remove(index));
             }
+            self.accepted += 1;
             let mut client = Client {
                 stream,
+                ticket: Ticket(self.accepted),
                 author: peer.author(),
                 input: Vec::new(),
                 scanned: 0,
@@ -72,6 +86,7 @@ impl Clients {
                 written: 0,
                 since: Instant::now(),
                 is_ending: false,
+                is_waiting: false,
             };
             if !peer.is_allowed() {
                 let help = "the superuser and the router's own user may: use sudo";
@@ -86,18 +101,35 @@ impl Clients {
     /// Returns each connection with the events it waits for.
     pub(super) fn streams(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         self.all.iter().map(|client| {
-            let flags = if client.output.is_empty() { PollFlags::IN } else { PollFlags::OUT };
+            let flags = match client.is_waiting {
+                // The end of the connection is an event without being named.
+                true => PollFlags::empty(),
+                false if client.output.is_empty() => PollFlags::IN,
+                false => PollFlags::OUT,
+            };
             (client.stream.as_fd(), flags)
         })
     }
 
     /// Reads requests of the connections that are ready, in the order of [`streams`](Self::streams), and writes their
-    /// answers.
-    pub(super) fn exchange(&mut self, ready: &[bool], answer: &mut dyn FnMut(Sent<'_>) -> Answer) {
+    /// answers. `answer` returns `None` for an answer that [`complete`](Self::complete) brings later.
+    pub(super) fn exchange(&mut self, ready: &[bool], answer: &mut dyn FnMut(Sent<'_>) -> Option<Answer>) {
         let mut ready = ready.iter();
         self.all.retain_mut(|client| {
             let is_ready = ready.next().is_some_and(|ready| *ready) || client.has_request();
             !is_ready || client.exchange(answer).is_ok()
+        });
+    }
+
+    /// Gives a connection the answer that it waits for; no-op if it has ended.
+    pub(super) fn complete(&mut self, ticket: Ticket, answer: &Answer) {
+        self.all.retain_mut(|client| {
+            if client.ticket != ticket {
+                return true;
+            }
+            client.is_waiting = false;
+            client.answer(answer);
+            client.send().is_ok()
         });
     }
 
@@ -108,32 +140,39 @@ impl Clients {
 
     /// Drops the connections whose time has passed.
     pub(super) fn drop_late(&mut self, now: Instant) {
-        self.all.retain(|client| now.saturating_duration_since(client.since) < LONGEST_WAIT);
+        let is_late = |client: &Client| now.saturating_duration_since(client.since) >= LONGEST_WAIT;
+        self.all.retain(|client| client.is_waiting || !is_late(client));
     }
 
     /// Returns the time until a connection is late; `None` without connections.
     pub(super) fn late_after(&self, now: Instant) -> Option<Duration> {
         let left = |client: &Client| (client.since + LONGEST_WAIT).saturating_duration_since(now);
-        self.all.iter().map(left).min()
+        self.all.iter().filter(|client| !client.is_waiting).map(left).min()
     }
 }
 
 impl Client {
     /// Returns true if a whole request was received and can be answered.
     fn has_request(&self) -> bool {
-        self.output.is_empty() && self.input[self.scanned..].contains(&b'\n')
+        !self.is_waiting && self.output.is_empty() && self.input[self.scanned..].contains(&b'\n')
     }
 
     /// Reads and writes as far as possible. An error ends the connection.
-    fn exchange(&mut self, answer: &mut dyn FnMut(Sent<'_>) -> Answer) -> io::Result<()> {
+    fn exchange(&mut self, answer: &mut dyn FnMut(Sent<'_>) -> Option<Answer>) -> io::Result<()> {
+        if self.is_waiting {
+            // Its only event is the end of the connection.
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
         if self.output.is_empty() {
             self.receive()?;
             let end = self.input[self.scanned..].iter().position(|byte| *byte == b'\n');
             if let Some(end) = end.map(|end| end + self.scanned) {
                 let line: Vec<u8> = self.input.drain(..=end).collect();
                 self.scanned = 0;
-                let answer = answer(Sent { line: &line[..end], by: &self.author });
-                self.answer(&answer);
+                match answer(Sent { line: &line[..end], by: &self.author, ticket: self.ticket }) {
+                    Some(answer) => self.answer(&answer),
+                    None => self.is_waiting = true,
+                }
             } else if self.input.len() > LONGEST_REQUEST {
                 let message = format!("a request has at most {LONGEST_REQUEST} bytes");
                 self.answer(&Answer::Refused(Refusal::usage(message, "write a shorter policy")));

@@ -97,13 +97,12 @@ fn stamp(milliseconds: u64) -> Stamp<'static> {
     Stamp { now: Duration::from_millis(milliseconds), at: "2026-01-01T00:00:00Z", by: "test" }
 }
 
-fn change(text: &str, confirm_within_s: Option<u64>) -> Change<'_> {
-    Change {
-        origin: "new.toml",
-        text,
-        confirm_within: confirm_within_s.map(Duration::from_secs),
-        revert_if: None,
-    }
+fn draft(text: &str) -> Draft {
+    Draft::read("new.toml", text).expect("a policy")
+}
+
+fn change(draft: &Draft, confirm_within_s: Option<u64>) -> Change<'_> {
+    Change { draft, confirm_within: confirm_within_s.map(Duration::from_secs), revert_if: None }
 }
 
 fn at(milliseconds: u64) -> Duration {
@@ -142,7 +141,7 @@ impl Model {
         match draws.below(10) {
             0..=2 => {
                 let within = (draws.below(3) > 0).then(|| 1 + draws.below(20));
-                if control.apply(change(&text(number), within), stamp(self.now)).is_ok() {
+                if control.apply(change(&draft(&text(number)), within), stamp(self.now)).is_ok() {
                     match within {
                         Some(within) => self.trial = Some((title(number), self.now + within * 1000)),
                         None => self.confirmed = title(number),
@@ -211,7 +210,7 @@ fn the_running_policy_is_on_trial_or_the_last_confirmed_one() {
 fn a_trial_ends_at_its_deadline_and_not_before() {
     let world = Shared::default();
     let mut control = world.boot();
-    let changed = control.apply(change(&text(1), Some(120)), stamp(1_000)).expect("applied");
+    let changed = control.apply(change(&draft(&text(1)), Some(120)), stamp(1_000)).expect("applied");
     assert_eq!(changed.trial.map(|trial| trial.left_ms), Some(120_000));
     assert_eq!(control.wake_after(at(1_000)), Some(Duration::from_mins(2)));
     assert_eq!(control.tick(at(120_999)), None);
@@ -228,7 +227,7 @@ fn a_trial_ends_at_its_deadline_and_not_before() {
 fn a_confirmation_after_the_deadline_is_refused() {
     let world = Shared::default();
     let mut control = world.boot();
-    control.apply(change(&text(1), Some(5)), stamp(0)).expect("applied");
+    control.apply(change(&draft(&text(1)), Some(5)), stamp(0)).expect("applied");
     assert!(control.confirm(at(5_000)).expect_err("late").message.contains("passed"));
     assert!(control.tick(at(5_000)).is_some());
     assert!(control.confirm(at(5_001)).expect_err("nothing").message.contains("nothing is on trial"));
@@ -238,14 +237,14 @@ fn a_confirmation_after_the_deadline_is_refused() {
 fn one_trial_at_a_time() {
     let world = Shared::default();
     let mut control = world.boot();
-    control.apply(change(&text(1), Some(5)), stamp(0)).expect("applied");
+    control.apply(change(&draft(&text(1)), Some(5)), stamp(0)).expect("applied");
     for within in [None, Some(5)] {
-        let refusal = control.apply(change(&text(2), within), stamp(1)).expect_err("refused");
+        let refusal = control.apply(change(&draft(&text(2)), within), stamp(1)).expect_err("refused");
         assert!(refusal.message.contains("on trial, by test") && refusal.help.contains("lockgate confirm"));
     }
     assert_eq!(control.rollback(None, stamp(2)).expect("back").number, 1);
     assert_eq!(world.running(), title(0));
-    control.apply(change(&text(2), None), stamp(3)).expect("free again");
+    control.apply(change(&draft(&text(2)), None), stamp(3)).expect("free again");
     assert_eq!((world.running(), control.rollback(None, stamp(4)).expect("back").number), (title(2), 4));
     assert_eq!(world.running(), title(0));
     assert!(control.rollback(Some(0), stamp(5)).expect_err("runs").message.contains("is confirmed and runs"));
@@ -258,8 +257,8 @@ fn a_condition_ends_a_trial_by_samples_of_the_new_policy_alone() {
     let world = Shared::default();
     let mut control = world.boot();
     world.observe(7, 900.0);
-    let text = text(1);
-    let watched = Change { revert_if: Some("class.voice.sojourn.p99 > 50ms for 2s"), ..change(&text, None) };
+    let draft = draft(&text(1));
+    let watched = Change { revert_if: Some("class.voice.sojourn.p99 > 50ms for 2s"), ..change(&draft, None) };
     let changed = control.apply(watched, stamp(0)).expect("applied");
     assert_eq!(changed.trial.map(|trial| trial.left_ms), Some(600_000), "ten minutes without a time");
     for (now, number, sojourn, ends) in [
@@ -297,26 +296,28 @@ fn a_refused_change_leaves_everything_as_it_was() {
         (&frames, "`frames` is 8192"),
         (&mode, "mode `ingress`"),
     ] {
-        let refusal = control.apply(change(text, Some(5)), stamp(0)).expect_err(word);
+        let applied =
+            Draft::read("new.toml", text).and_then(|draft| control.apply(change(&draft, Some(5)), stamp(0)));
+        let refusal = applied.expect_err(word);
         assert!(refusal.message.contains(word), "{refusal:?}");
     }
-    let text = text(1);
+    let draft = draft(&text(1));
     for (condition, word) in [
         ("class.voise.drops > 1p", "did you mean `voice`?"),
         ("port.uplink.queue.voice.drops > 1p", "there are wan"),
     ] {
-        let watched = Change { revert_if: Some(condition), ..change(&text, None) };
+        let watched = Change { revert_if: Some(condition), ..change(&draft, None) };
         let refusal = control.apply(watched, stamp(0)).expect_err(condition);
         assert!(refusal.help.contains(word), "{refusal:?}");
     }
     for within in [0, 8 * 24 * 3600] {
-        assert!(control.apply(change(&text, Some(within)), stamp(0)).is_err());
+        assert!(control.apply(change(&draft, Some(within)), stamp(0)).is_err());
     }
     world.0.borrow_mut().refuses = true;
-    assert_eq!(control.apply(change(&text, None), stamp(0)).expect_err("refused").message, "no");
+    assert_eq!(control.apply(change(&draft, None), stamp(0)).expect_err("refused").message, "no");
     world.0.borrow_mut().refuses = false;
     world.0.borrow_mut().is_full = true;
-    let refusal = control.apply(change(&text, None), stamp(0)).expect_err("full");
+    let refusal = control.apply(change(&draft, None), stamp(0)).expect_err("full");
     assert!(refusal.message.contains("is undone"), "{refusal:?}");
     assert_eq!((control.status(at(0)), world.running()), (before, title(0)));
 }
@@ -325,7 +326,7 @@ fn a_refused_change_leaves_everything_as_it_was() {
 fn a_confirmation_that_cannot_be_stored_leaves_the_trial() {
     let world = Shared::default();
     let mut control = world.boot();
-    control.apply(change(&text(1), Some(5)), stamp(0)).expect("applied");
+    control.apply(change(&draft(&text(1)), Some(5)), stamp(0)).expect("applied");
     world.0.borrow_mut().is_full = true;
     assert!(control.confirm(at(1)).expect_err("full").message.contains("cannot be stored"));
     let reversal = control.tick(at(5_000)).expect("still on trial");
@@ -337,13 +338,13 @@ fn a_confirmation_that_cannot_be_stored_leaves_the_trial() {
 fn a_reversal_that_the_engine_refuses_is_told_and_can_be_tried_again() {
     let world = Shared::default();
     let mut control = world.boot();
-    control.apply(change(&text(1), Some(5)), stamp(0)).expect("applied");
+    control.apply(change(&draft(&text(1)), Some(5)), stamp(0)).expect("applied");
     world.0.borrow_mut().refuses = true;
     let reversal = control.tick(at(5_000)).expect("a reversal");
     assert_eq!(reversal.outcome, Err("no: wait".to_owned()));
     assert!(control.status(at(5_000)).stranded.contains("cannot go back"));
     assert_eq!((world.running(), control.tick(at(6_000))), (title(1), None));
-    assert!(control.apply(change(&text(2), None), stamp(6_000)).is_err());
+    assert!(control.apply(change(&draft(&text(2)), None), stamp(6_000)).is_err());
     world.0.borrow_mut().refuses = false;
     assert_eq!(control.rollback(None, stamp(7_000)).expect("back").number, 1);
     assert_eq!((world.running(), control.status(at(7_000)).stranded), (title(0), String::new()));
@@ -353,7 +354,7 @@ fn a_reversal_that_the_engine_refuses_is_told_and_can_be_tried_again() {
 fn a_stranded_policy_can_be_kept() {
     let world = Shared::default();
     let mut control = world.boot();
-    control.apply(change(&text(1), Some(5)), stamp(0)).expect("applied");
+    control.apply(change(&draft(&text(1)), Some(5)), stamp(0)).expect("applied");
     world.0.borrow_mut().refuses = true;
     control.tick(at(5_000)).expect("a reversal");
     assert_eq!(control.confirm(at(9_000)), Ok(2));
@@ -364,9 +365,9 @@ fn a_stranded_policy_can_be_kept() {
 fn the_same_text_changes_nothing() {
     let world = Shared::default();
     let mut control = world.boot();
-    let changed = control.apply(change(&text(0), Some(60)), stamp(0)).expect("accepted");
+    let changed = control.apply(change(&draft(&text(0)), Some(60)), stamp(0)).expect("accepted");
     assert_eq!((changed.number, changed.trial, changed.difference.as_str()), (1, None, ""));
     assert_eq!((world.0.borrow().applies, control.wake_after(at(0))), (0, None));
-    let compared = control.compare(change(&text(1), None)).expect("compared");
+    let compared = control.compare(change(&draft(&text(1)), None)).expect("compared");
     assert_eq!((compared.added, compared.removed, world.0.borrow().applies), (2, 2, 0));
 }
