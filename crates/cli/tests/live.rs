@@ -515,34 +515,32 @@ fn a_twin_is_a_table() {
 
 #[test]
 fn a_sender_and_a_receiver_agree() {
-    // A free port of the dynamic range.
-    let port = std::net::UdpSocket::bind("127.0.0.1:0")
-        .and_then(|socket| socket.local_addr())
-        .expect("a port")
-        .port();
-    let address = format!("127.0.0.1:{port}");
-    let waiting = Command::new(LOCKGATE)
-        .args(["receive", &address, "--once", "--json", "--for", "60"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("starts");
-    let try_once = || {
-        Command::new(LOCKGATE)
-            .args(["send", &address, "--size", "300B", "--gap", "2ms", "--for", "1s", "--json"])
-            .output()
-            .expect("runs")
-    };
-    // The receiver may not listen yet.
-    let refused = |sent: &Output| String::from_utf8_lossy(&sent.stderr).contains("refused");
-    let mut sent = try_once();
-    for _ in 0..200 {
-        if !refused(&sent) {
-            break;
+    // A port of the dynamic range is free, unless another program takes it before the receiver does.
+    let attempt = || {
+        let free = std::net::UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+        let address = free.expect("a port").to_string();
+        let mut waiting = Command::new(LOCKGATE)
+            .args(["receive", &address, "--once", "--json", "--for", "60"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("starts");
+        loop {
+            let sent = Command::new(LOCKGATE)
+                .args(["send", &address, "--size", "300B", "--gap", "2ms", "--for", "1s", "--json"])
+                .output()
+                .expect("runs");
+            // The receiver may not listen yet, and does not if the port is taken.
+            if !String::from_utf8_lossy(&sent.stderr).contains("refused") {
+                return Some((waiting, sent));
+            }
+            if waiting.try_wait().expect("waited").is_some() {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(50));
         }
-        std::thread::sleep(Duration::from_millis(50));
-        sent = try_once();
-    }
+    };
+    let (waiting, sent) = (0..10).find_map(|_| attempt()).expect("a receiver on a free port");
     let arrived = waiting.wait_with_output().expect("ends");
     assert!(sent.status.success(), "{sent:?}");
     let sent: Value = serde_json::from_slice(&sent.stdout).expect("JSON");

@@ -31,12 +31,10 @@ queue.q = {{ kind = "fifo", limit = "2000p" }}
 fn send(network: &Network, from: usize, count: u32) -> (Vec<u32>, Duration) {
     let to = (HOST_ADDRESSES[1 - from], 5_000);
     let receiver =
-        network.hosts[1 - from].inside(|| UdpSocket::bind(std::net::SocketAddr::from(to))).expect("entered");
-    let receiver = receiver.expect("bound");
+        common::open_socket(&network.hosts[1 - from], || UdpSocket::bind(std::net::SocketAddr::from(to)));
     receiver.set_read_timeout(Some(Duration::from_secs(2))).expect("set");
     rustix::net::sockopt::set_socket_recv_buffer_size_force(&receiver, 64 << 20).expect("set");
-    let sender =
-        network.hosts[from].inside(|| UdpSocket::bind("0.0.0.0:0")).expect("entered").expect("bound");
+    let sender = common::open_socket(&network.hosts[from], || UdpSocket::bind("0.0.0.0:0"));
     let reading = std::thread::spawn(move || {
         let (mut numbers, mut first, mut last) = (Vec::new(), None, Instant::now());
         let mut bytes = [0; 2_000];

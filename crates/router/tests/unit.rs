@@ -9,18 +9,39 @@ mod skipped;
 
 const UNIT: &str = include_str!("../../../packaging/lockgate-route@.service");
 
+/// Returns what systemd says of a unit with this text beside the host's units and a wrong one of another package;
+/// `None`, noted as skipped, if it is not installed.
+fn verified(text: &str) -> Option<String> {
+    const NAME: &str = "lockgate-route@house.service";
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(NAME);
+    // A program that is installed here.
+    fs::write(&path, text.replace("/usr/bin/lockgate", "/bin/true")).expect("written");
+    let wanted = folder.path().join("basic.target.wants");
+    fs::create_dir(&wanted).expect("made");
+    let other = "[Service]\nExecStart=/bin/true\nUser=nobody\nOfAnotherPackage=wrong\n";
+    fs::write(folder.path().join("other.service"), other).expect("written");
+    std::os::unix::fs::symlink("../other.service", wanted.join("other.service")).expect("linked");
+    let mut command = Command::new("systemd-analyze");
+    // A colon at the end: the host's units are looked for after those of the folder.
+    command.env("SYSTEMD_UNIT_PATH", format!("{}:", folder.path().display()));
+    let Ok(output) = command.arg("verify").arg(&path).output() else {
+        skipped::skipped("systemd-analyze is not installed");
+        return None;
+    };
+    // Units that the host has are verified too; the exit status is that of all.
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Some(said.lines().filter(|line| line.contains("lockgate")).collect::<Vec<_>>().join("\n"))
+}
+
 #[test]
 fn systemd_accepts_the_unit() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("lockgate-route@house.service");
-    // A program that is installed here.
-    fs::write(&path, UNIT.replace("/usr/bin/lockgate", "/bin/true")).expect("written");
-    let Ok(output) = Command::new("systemd-analyze").arg("verify").arg(&path).output() else {
-        skipped::skipped("systemd-analyze is not installed");
-        return;
-    };
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && errors.is_empty(), "{errors}");
+    let Some(said) = verified(UNIT) else { return };
+    assert_eq!(said, "");
+    for (good, wrong) in [("Type=notify", "Type=notifies"), ("WatchdogSec=5", "WatchdogSec=5\nNoSuchKey=1")] {
+        let said = verified(&UNIT.replace(good, wrong)).expect("installed");
+        assert!(!said.is_empty(), "`{wrong}` is accepted");
+    }
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn serve(listener: &TcpListener, bytes: u64) {
 
 fn listen(host: &Namespace, port: u16) -> TcpListener {
     let at = SocketAddr::from(([0, 0, 0, 0], port));
-    host.inside(|| TcpListener::bind(at)).expect("entered").expect("bound")
+    super::common::open_socket(host, || TcpListener::bind(at))
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::common::{HOST_ADDRESSES, Network};
+use super::common::{HOST_ADDRESSES, Network, open_socket};
 
 /// Returns the address of a host in the network of a mode.
 pub(crate) fn address(mode: &str, host: usize) -> [u8; 4] {
@@ -44,9 +44,8 @@ impl Stream {
         // In mode `ingress` the router queues frames that arrive at `eth2`.
         let from = usize::from(mode == "ingress");
         let to = SocketAddr::from((address(mode, 1 - from), port));
-        let bind = |host: usize, address: SocketAddr| {
-            network.hosts[host].inside(|| UdpSocket::bind(address)).expect("entered").expect("bound")
-        };
+        let bind =
+            |host: usize, address: SocketAddr| open_socket(&network.hosts[host], || UdpSocket::bind(address));
         let inbound = bind(1 - from, to);
         inbound.set_read_timeout(Some(TWICE)).expect("set");
         // Room for a whole queue of the router, which is sent at once when the router is stopped.

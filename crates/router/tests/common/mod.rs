@@ -26,6 +26,23 @@ pub(crate) fn skip(why: &str) {
     skipped::skipped(why);
 }
 
+/// Opens a socket of a host by `bind`. An address that is in use is free soon: a program that another thread of this
+/// process is starting has a copy of the socket that was closed here, until it runs.
+#[track_caller]
+pub(crate) fn open_socket<T: Send>(host: &Namespace, bind: impl Fn() -> std::io::Result<T> + Sync) -> T {
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    loop {
+        match host.inside(&bind).expect("entered") {
+            Err(error)
+                if error.kind() == std::io::ErrorKind::AddrInUse && std::time::Instant::now() < until =>
+            {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            bound => return bound.expect("bound"),
+        }
+    }
+}
+
 /// Names of the router's interfaces, and of the hosts' ends of their cables.
 pub(crate) const INTERFACES: [&str; 2] = ["eth1", "eth2"];
 pub(crate) const HOSTS: [&str; 2] = ["a0", "b0"];
