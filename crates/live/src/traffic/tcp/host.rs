@@ -261,7 +261,12 @@ impl<'env> Applications<'env> {
         let end = &self.ends[place];
         let flow = &scenario.flows[end.of];
         let Some(model) = model(flow) else { return };
-        if !end.active || !matches!(end.state, State::Closed) || now >= end.stop {
+        if !end.active || !matches!(end.state, State::Closed) {
+            return;
+        }
+        if now >= end.stop {
+            // The thread stalled past the flow's whole time. A closed end would be due again at once, for ever.
+            self.ends[place].state = State::Over;
             return;
         }
         // The address, if a dialogue has announced one.
