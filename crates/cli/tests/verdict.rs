@@ -136,6 +136,53 @@ fn the_verdict_is_the_last_thing_told() {
     assert_eq!(summary["expect"][0]["name"].as_str(), Some("it stays short"));
 }
 
+/// Two flows of short packets and one of long ones, alone on the link one after the other.
+const LENGTHS: &str = r#"duration = "1s"
+node.a = {}
+node.b = {}
+link.line = { between = ["a", "b"], rate = "1mbit" }
+flow.short = { from = "a", to = "b", size = "100B", gap = "100ms" }
+flow.middle = { from = "a", to = "b", size = "200B", gap = "100ms", start = "30ms" }
+flow.long = { from = "a", to = "b", size = "1000B", gap = "100ms", start = "60ms" }
+[[expect]]
+that = "flow.*.owd.max"
+below = "2ms"
+held_by = "60%"
+name = "most are fast"
+"#;
+
+/// The value that decides is that of one flow; the verdict says how many keep the bound.
+#[test]
+fn an_expectation_on_several_flows_says_how_many_keep_it() {
+    for (held_by, code, shown, sentence) in [
+        (
+            "60%",
+            0,
+            "most are fast below 2.00 ms, for 60.0 % 2 of 3 (66.7 %) keep it ✓ holds",
+            "most are fast: flow.*.owd.max: 2 of 3 (66.7 %) keep it, expected below 2.00 ms, for 60.0 %",
+        ),
+        (
+            "100%",
+            3,
+            "most are fast below 2.00 ms, for all 2 of 3 (66.7 %) keep it; 8.00 ms decides ✗ missed",
+            "most are fast: flow.*.owd.max: 2 of 3 (66.7 %) keep it; 8.00 ms decides, expected below 2.00 ms, for all",
+        ),
+    ] {
+        let folder = folder(&LENGTHS.replace("60%", held_by));
+        let output = lockgate(folder.path(), &["run", "s.toml", "--out", "out"]);
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+        let told = text(&output.stdout);
+        let rows = told.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        assert!(rows.clone().any(|row| row == shown), "{told}");
+        assert!(rows.clone().any(|row| row.ends_with(sentence)), "{told}");
+        let summary = fs::read(folder.path().join("out/summary.json")).expect("results");
+        let summary: Value = serde_json::from_slice(&summary).expect("JSON");
+        let wanted = if code == 0 { 0.6 } else { 1.0 };
+        let members = serde_json::json!({ "held": 2, "of": 3, "wanted_ratio": wanted });
+        assert_eq!(summary["expect"][0]["members"], members);
+    }
+}
+
 #[test]
 fn runs_that_are_all_the_same_are_said_to_be() {
     let folder = folder(FIXED);

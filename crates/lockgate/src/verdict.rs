@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use lockgate_measure::comparison::Difference;
 use lockgate_measure::metric::Address;
-use lockgate_measure::summary::{Expectation, Summary};
+use lockgate_measure::summary::{Expectation, MembersHeld, Summary};
 use lockgate_scenario::diagnostic::visible;
 
 use crate::{Runs, figures};
@@ -21,22 +21,20 @@ pub fn holds(summary: &Summary) -> bool {
 
 /// Returns a sentence for each expectation.
 pub fn sentences(summary: &Summary) -> Vec<String> {
-    let sentence = |expect: &Expectation| format!("{}: {}", sign(expect.holds), told(expect));
-    summary.expect.iter().map(sentence).collect()
+    summary.expect.iter().map(|expect| format!("{}: {}", sign(expect.holds), sentence(expect))).collect()
 }
 
 /// Returns expected and measured value: `flow.voice.owd.p99 is 31.8 ms ± 0.4 ms, expected below 31.4 ms, held
-/// by 3 of 8`, and of a group `held by 198 of 200, held by 3 of 8 runs`.
-fn told(expect: &Expectation) -> String {
+/// by 3 of 8`. Of several flows or queues: `flow.video/*.loss: 2997 of 3330 (90.0 %) keep it, expected at
+/// most 1.00 %, for 85.0 %, held by 3 of 8 runs`.
+pub fn sentence(expect: &Expectation) -> String {
     let name = expect.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
-    let members = expect.members.map(|members| format!(", held by {} of {}", members.held, members.of));
-    let runs = match (expect.values.len(), &members) {
-        (0 | 1, _) => String::new(),
-        (of, None) => format!(", held by {} of {of}", expect.held),
-        (of, Some(_)) => format!(", held by {} of {of} runs", expect.held),
+    let (is, unit) = if expect.members.is_some() { (":", " runs") } else { (" is", "") };
+    let runs = match expect.values.len() {
+        0 | 1 => String::new(),
+        of => format!(", held by {} of {of}{unit}", expect.held),
     };
-    let held = members.unwrap_or_default() + &runs;
-    format!("{name}{} is {}, expected {}{held}", expect.that, value(expect), bounds(expect))
+    format!("{name}{}{is} {}, expected {}{runs}", expect.that, value(expect), bounds(expect))
 }
 
 /// Returns the verdict in a line.
@@ -47,11 +45,11 @@ pub fn line(summary: &Summary, runs: &Runs) -> String {
     let text = match (runs.unfaithful.first(), missed.as_slice(), all) {
         (Some(reason), ..) => format!("✗ outside the fidelity limits: {reason}"),
         (None, [], 0) => "ended; nothing is expected in this scenario".to_owned(),
-        (None, [], 1) => format!("✓ the expectation holds: {}", told(&summary.expect[0])),
+        (None, [], 1) => format!("✓ the expectation holds: {}", sentence(&summary.expect[0])),
         (None, [], _) => format!("✓ {all} of {all} expectations hold"),
-        (None, [only], 1) => format!("✗ the expectation is missed: {}", told(only)),
+        (None, [only], 1) => format!("✗ the expectation is missed: {}", sentence(only)),
         (None, [first, ..], _) => {
-            format!("✗ {} of {all} expectations missed: {}", missed.len(), told(first))
+            format!("✗ {} of {all} expectations missed: {}", missed.len(), sentence(first))
         }
     };
     visible(&format!("{stopped}{text}")).into_owned()
@@ -83,13 +81,16 @@ pub fn main_finding(summary: &Summary) -> String {
     format!("longest wait: {wait} (p99) in the queue `{name}` of {port} ({}), {dropped}", queue.kind)
 }
 
-/// Formats the measured value of an expectation's metric.
+/// Formats the measured value of an expectation's metric; of several flows or queues, how many keep the bounds, in
+/// the first run: `2997 of 3330 (90.0 %) keep it`. If they are too few, with the value that decides.
 pub fn value(expect: &Expectation) -> String {
-    let value = quantity(&expect.that, expect.value);
-    match expect.half_width {
-        Some(half) => format!("{value} ± {}", quantity(&expect.that, Some(half))),
-        None => value,
-    }
+    let half = expect.half_width.map(|half| format!(" ± {}", quantity(&expect.that, Some(half))));
+    let value = quantity(&expect.that, expect.value) + &half.unwrap_or_default();
+    let Some(MembersHeld { held, of, .. }) = expect.members else { return value };
+    let share = figures::ratio(Some(held as f64 / of.max(1) as f64));
+    let verb = if held == 1 { "keeps" } else { "keep" };
+    let decides = if expect.holds { String::new() } else { format!("; {value} decides") };
+    format!("{held} of {of} ({share}) {verb} it{decides}")
 }
 
 /// Formats a value in the unit of the metric at `path`.
@@ -113,7 +114,8 @@ pub fn difference(path: &str, one: &Difference) -> String {
     format!("{sign}{}{half}", quantity(path, Some(one.mean.abs())))
 }
 
-/// Formats the bounds of an expectation's metric.
+/// Formats the bounds of an expectation's metric; of several flows or queues, with the share of them that must keep
+/// it: `at most 1.00 %, for 85.0 %`.
 pub fn bounds(expect: &Expectation) -> String {
     let quantity = |bound: f64| quantity(&expect.that, Some(bound));
     let named = [
@@ -127,5 +129,9 @@ pub fn bounds(expect: &Expectation) -> String {
     texts.extend(
         expect.between.map(|[low, high]| format!("between {} and {}", quantity(low), quantity(high))),
     );
+    texts.extend(expect.members.map(|members| match members.wanted_ratio {
+        1.0 => "for all".to_owned(),
+        share => format!("for {}", figures::ratio(Some(share))),
+    }));
     texts.join(", ")
 }

@@ -39,7 +39,7 @@ impl Tested {
             Ok(summary) => {
                 let (all, missed) = (summary.expect.len(), self.missed().count());
                 let sign = if missed == 0 { "✓" } else { "✗" };
-                let texts: Vec<String> = self.missed().map(sentence).collect();
+                let texts: Vec<String> = self.missed().map(verdict::sentence).collect();
                 let which = if missed == 0 { String::new() } else { format!(": {}", texts.join("; ")) };
                 format!("{sign} {}: {} of {all} expectations hold{which}", self.file, all - missed)
             }
@@ -122,12 +122,6 @@ fn summary(file: &Path, arguments: &Test, seeds: &[Seed]) -> Result<Summary, Fai
     Ok(lockgate::summarise(&scenario, &runs.recordings)?)
 }
 
-/// Returns an expectation with its value.
-fn sentence(expect: &Expectation) -> String {
-    let name = expect.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
-    format!("{name}{} is {}, expected {}", expect.that, verdict::value(expect), verdict::bounds(expect))
-}
-
 /// Prints GitHub's annotations: one for each missed expectation, at its line.
 fn annotate(tested: &Tested) {
     let escaped = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
@@ -138,7 +132,7 @@ fn annotate(tested: &Tested) {
     }
     for expect in tested.missed() {
         let line = expect.line.map(|line| format!(",line={line}")).unwrap_or_default();
-        say!("::error file={file}{line},title=expectation missed::{}", escaped(&sentence(expect)));
+        say!("::error file={file}{line},title=expectation missed::{}", escaped(&verdict::sentence(expect)));
     }
 }
 
@@ -166,7 +160,7 @@ fn junit(all: &[Tested]) -> String {
             let _ = if expect.holds {
                 writeln!(text, "/>")
             } else {
-                writeln!(text, "><failure message=\"{}\"/></testcase>", escaped(&sentence(expect)))
+                writeln!(text, "><failure message=\"{}\"/></testcase>", escaped(&verdict::sentence(expect)))
             };
         }
         text += "  </testsuite>\n";

@@ -98,9 +98,10 @@ impl Expected {
         let badness = |value: &Option<f64>| value.map_or(f64::INFINITY, |value| self.excess(value));
         let mut sorted = values.to_vec();
         sorted.sort_by(|one, other| badness(one).total_cmp(&badness(other)));
-        let wanted = self.held_by.unwrap_or(1.0) * values.len() as f64 * (1.0 - f64::EPSILON);
+        let wanted_ratio = self.held_by.unwrap_or(1.0);
+        let wanted = wanted_ratio * values.len() as f64 * (1.0 - f64::EPSILON);
         let rank = (wanted.ceil() as usize).clamp(1, values.len().max(1));
-        let members = MembersHeld { held: held as u64, of: values.len() as u64 };
+        let members = MembersHeld { held: held as u64, of: values.len() as u64, wanted_ratio };
         (sorted.get(rank - 1).copied().flatten(), members)
     }
 
@@ -111,13 +112,15 @@ impl Expected {
 }
 
 /// How many of several flows or queues satisfy an expectation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct MembersHeld {
     /// Number of those that satisfy the bounds.
     pub held: u64,
     /// Number of all.
     pub of: u64,
+    /// Fraction of them that must satisfy the bounds.
+    pub wanted_ratio: f64,
 }
 
 /// An expectation with its outcome.
@@ -310,11 +313,12 @@ mod tests {
     fn enough_of_several_decide() {
         let expected = |held_by| Expected { bounds: vec![Bound::Below(5.0)], held_by, ..Expected::default() };
         let values = [Some(9.0), Some(1.0), Some(4.0), Some(2.0)];
-        let held = MembersHeld { held: 3, of: 4 };
-        assert_eq!(expected(None).decisive(&values), (Some(9.0), held));
-        assert_eq!(expected(Some(0.75)).decisive(&values), (Some(4.0), held));
-        assert_eq!(expected(Some(0.76)).decisive(&values), (Some(9.0), held));
-        assert_eq!(expected(None).decisive(&[Some(1.0), None]), (None, MembersHeld { held: 1, of: 2 }));
+        let held = |wanted_ratio| MembersHeld { held: 3, of: 4, wanted_ratio };
+        assert_eq!(expected(None).decisive(&values), (Some(9.0), held(1.0)));
+        assert_eq!(expected(Some(0.75)).decisive(&values), (Some(4.0), held(0.75)));
+        assert_eq!(expected(Some(0.76)).decisive(&values), (Some(9.0), held(0.76)));
+        let half = MembersHeld { held: 1, of: 2, wanted_ratio: 1.0 };
+        assert_eq!(expected(None).decisive(&[Some(1.0), None]), (None, half));
         assert_eq!(expected(None).decisive(&[]).0, None);
     }
 
