@@ -6,6 +6,7 @@
  * empty. Units are base SI. All statistics are computed in Rust; the page only draws.
  */
 
+import { quantity } from "./format";
 import type * as wire from "./generated/lockgate";
 import { counts, list, mapValues, type Numbers, number, numbers, record, text, texts } from "./read";
 import { readVariants, type Variants } from "./variants";
@@ -140,9 +141,9 @@ export type TopologyLink = Read<wire.TopologyLink>;
 
 export type Definition = Omit<wire.Definition, "about">;
 
-export type Cell = wire.Cell;
+export type Cell = Exclude<wire.Cell, wire.Quantity>;
 
-export type Comparison = wire.Comparison;
+export type Comparison = Omit<wire.Comparison, "rows"> & { rows: Cell[][] };
 
 export type ExtraAxis = wire.Axis;
 
@@ -390,8 +391,12 @@ function run(value: unknown, index: number): Run {
   };
 }
 
-const cell = (value: unknown): Cell =>
-  typeof value === "string" ? value : typeof value === "boolean" ? (value ? "yes" : "no") : number(value);
+function cell(value: unknown): Cell {
+  if (typeof value === "string") return value;
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  const { unit, ...raw } = record<wire.Quantity>(value);
+  return unit === undefined ? number(value) : quantity(number(raw["value"]), text(unit));
+}
 
 function figure(value: unknown, index: number): ExtraFigure {
   const raw = record<wire.Figure>(value);

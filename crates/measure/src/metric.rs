@@ -22,6 +22,7 @@ use serde::Serialize;
 
 /// The unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub enum Unit {
     /// Time, in seconds.
     #[serde(rename = "s")]

@@ -21,7 +21,7 @@ pub use variants::{Front, Variable, VariantData, VariantMetric, VariantValues, V
 
 use serde::Serialize;
 
-use crate::metric::METRICS;
+use crate::metric::{METRICS, Unit};
 
 /// Version of the document's format.
 pub const SCHEMA: u32 = 1;
@@ -177,10 +177,29 @@ pub struct Comparison {
 pub enum Cell {
     /// A number; serialised as `null` if it is not finite.
     Number(f64),
+    /// A value with its unit.
+    Quantity(Quantity),
     /// Text.
     Text(String),
     /// An empty cell.
     Empty,
+}
+
+impl Cell {
+    /// Returns the cell of a value in this unit, with six significant digits; empty without a value.
+    pub fn quantity(value: Option<f64>, unit: Unit) -> Self {
+        value.map_or(Self::Empty, |value| Self::Quantity(Quantity { value: run::short(value), unit }))
+    }
+}
+
+/// A value with its unit, formatted by the reader.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Quantity {
+    /// Value in the base unit; serialised as `null` if it is not finite.
+    pub value: f64,
+    /// Unit.
+    pub unit: Unit,
 }
 
 /// A figure of curves or points.

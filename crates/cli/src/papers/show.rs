@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lockgate::figures;
 use lockgate_experiment::claims::{JudgedClaim, Live, Reproduction, Verdict, number};
 use lockgate_measure::report::Cell;
 
@@ -167,6 +168,7 @@ pub(super) fn remarks(judged: &JudgedClaim) -> Vec<String> {
 fn text(cell: &Cell) -> String {
     match cell {
         Cell::Number(value) => number(*value),
+        Cell::Quantity(quantity) => figures::quantity(Some(quantity.value), quantity.unit.symbol()),
         Cell::Text(text) => text.clone(),
         Cell::Empty => String::new(),
     }

@@ -2,6 +2,7 @@
 
 use super::{Axis, Cell, Comparison, Figure, FigureKind, FigureSeries, Origin};
 use crate::group::group_of;
+use crate::metric::Unit;
 use crate::recording::{FlowRecord, Recording};
 use crate::summary::{FilesSummary, FlowSummary, Summary};
 
@@ -24,14 +25,14 @@ pub fn tables(summary: &Summary) -> Vec<Comparison> {
         columns: [
             "files",
             "completed",
-            "mean size, B",
-            "mean, s",
-            "deviation, s",
-            "p50, s",
-            "p99, s",
-            "processor sharing: mean, s",
-            "slowdown: mean",
+            "mean size",
+            "mean",
+            "deviation",
+            "p50",
             "p99",
+            "processor sharing: mean",
+            "slowdown: mean",
+            "slowdown: p99",
         ]
         .into_iter()
         .map(str::to_owned)
@@ -51,21 +52,20 @@ pub fn tables(summary: &Summary) -> Vec<Comparison> {
 }
 
 fn row(name: &str, files: &FilesSummary) -> Vec<Cell> {
-    let number = |value: Option<f64>| value.map_or(Cell::Empty, Cell::Number);
     let mut row = vec![Cell::Text(name.to_owned())];
     row.extend([Cell::Number(files.files as f64), Cell::Number(files.completed as f64)]);
     row.extend(
         [
-            files.mean_bytes,
-            files.fct_s.mean,
-            files.fct_s.std,
-            files.fct_s.p50,
-            files.fct_s.p99,
-            files.ps_fct_s.mean,
-            files.slowdown.mean,
-            files.slowdown.p99,
+            (files.mean_bytes, Unit::Bytes),
+            (files.fct_s.mean, Unit::Seconds),
+            (files.fct_s.std, Unit::Seconds),
+            (files.fct_s.p50, Unit::Seconds),
+            (files.fct_s.p99, Unit::Seconds),
+            (files.ps_fct_s.mean, Unit::Seconds),
+            (files.slowdown.mean, Unit::Number),
+            (files.slowdown.p99, Unit::Number),
         ]
-        .map(number),
+        .map(|(value, unit)| Cell::quantity(value, unit)),
     );
     row
 }

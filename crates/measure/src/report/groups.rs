@@ -1,7 +1,8 @@
 //! Groups of flows on the page: a table over all, the worst members of each, and distributions over members.
 
+use super::run::short;
 use super::{Axis, Cell, Comparison, Figure, FigureKind, FigureSeries};
-use crate::metric::Address;
+use crate::metric::{Address, Unit};
 use crate::recording::{Detail, Recording, family_of};
 use crate::summary::Summary;
 
@@ -16,11 +17,11 @@ const POINTS: usize = 200;
 
 /// Metrics of the tables: address below a flow, and heading.
 const COLUMNS: [(&str, &str); 6] = [
-    ("owd.p50", "delay p50 (s)"),
-    ("owd.p99", "delay p99 (s)"),
-    ("owd.max", "delay max (s)"),
+    ("owd.p50", "delay p50"),
+    ("owd.p99", "delay p99"),
+    ("owd.max", "delay max"),
     ("loss", "loss"),
-    ("throughput", "throughput (bit/s)"),
+    ("throughput", "throughput"),
     ("r_factor", "R"),
 ];
 
@@ -48,13 +49,15 @@ fn over_all(summary: &Summary) -> Comparison {
     };
     for group in summary.groups.keys() {
         for (metric, over) in summary.over_members(group) {
+            let unit = Address::parse(&format!("flow.*.{metric}")).map_or(Unit::Number, |one| one.unit());
+            let quantity = |value| Cell::quantity(Some(value), unit);
             table.rows.push(vec![
                 Cell::Text(group.clone()),
                 Cell::Text(metric),
                 Cell::Number(over.count as f64),
-                Cell::Number(short(over.mean)),
-                Cell::Number(short(over.p95)),
-                Cell::Number(short(over.worst)),
+                quantity(over.mean),
+                quantity(over.p95),
+                quantity(over.worst),
                 Cell::Text(over.worst_member),
             ]);
         }
@@ -68,11 +71,10 @@ fn worst(summary: &Summary, group: &str) -> Comparison {
     let mut columns = vec!["member".to_owned()];
     columns.extend(COLUMNS.map(|(_, head)| head.to_owned()));
     let row = |(name, _): &(&str, f64)| {
-        let value = |path: &str| {
-            let address = Address::parse(&format!("flow.\"{name}\".{path}")).ok()?;
-            summary.value(&address)
+        let cell = |path| {
+            let address = Address::parse(&format!("flow.\"{name}\".{path}"));
+            address.map_or(Cell::Empty, |one| Cell::quantity(summary.value(&one), one.unit()))
         };
-        let cell = |path| value(path).map_or(Cell::Empty, |value| Cell::Number(short(value)));
         let mut row = vec![Cell::Text((*name).to_owned())];
         row.extend(COLUMNS.map(|(path, _)| cell(path)));
         row
@@ -175,9 +177,4 @@ pub fn fold(topology: super::Topology, detail: Detail) -> super::Topology {
         }
     }
     folded
-}
-
-/// Rounds to six significant digits.
-fn short(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(value)
 }

@@ -15,8 +15,13 @@ fn report() -> ReportData {
     data.runs.push(Run::new("prio", &recording, &summary));
     data.comparisons.push(Comparison {
         title: "all".into(),
-        columns: vec!["name".into(), "p99".into(), "none".into()],
-        rows: vec![vec![Cell::Text("prio".into()), Cell::Number(0.5), Cell::Empty]],
+        columns: vec!["name".into(), "runs".into(), "p99".into(), "none".into()],
+        rows: vec![vec![
+            Cell::Text("prio".into()),
+            Cell::Number(3.0),
+            Cell::quantity(Some(0.123_456_78), Unit::Seconds),
+            Cell::quantity(None, Unit::Seconds),
+        ]],
         note: String::new(),
     });
     data
@@ -72,7 +77,8 @@ fn series_are_columns_of_one_length_with_the_values_worked_by_hand() {
     assert_eq!(run["flows"][0]["split_s"]["queueing"], 0.1);
     assert!(run["flows"][1]["owd_box"]["p50"].is_null());
     assert_eq!(run["events"][0]["at_s"], 0.5);
-    assert_eq!(data["comparisons"][0]["rows"][0], serde_json::json!(["prio", 0.5, null]));
+    let expected = serde_json::json!(["prio", 3.0, { "value": 0.123_457, "unit": "s" }, null]);
+    assert_eq!(data["comparisons"][0]["rows"][0], expected);
     let definitions = data["definitions"].as_array().expect("definitions");
     assert!(
         definitions
