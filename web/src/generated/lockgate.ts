@@ -37,7 +37,7 @@ value_s: Array<number>,
 fraction: Array<number>, };
 
 /** A cell of a table. */
-export type Cell = number | string | null;
+export type Cell = number | Quantity | string | null;
 
 /** A table. */
 export type Comparison = {
@@ -454,7 +454,9 @@ export type MembersHeld = {
 /** Number of those that satisfy the bounds. */
 held: number,
 /** Number of all. */
-of: number, };
+of: number,
+/** Fraction of them that must satisfy the bounds. */
+wanted_ratio: number, };
 
 /** Statistics of a metric over the members of a group. */
 export type MembersSummary = {
@@ -536,6 +538,13 @@ requests_met_ratio: number | null,
 requests_contended_ratio: number | null,
 /** Each queue, by name, parents before children. */
 queues: { [key in string]: QueueSummary }, };
+
+/** A value with its unit, formatted by the reader. */
+export type Quantity = {
+/** Value in the base unit; serialised as `null` if it is not finite. */
+value: number,
+/** Unit. */
+unit: Unit, };
 
 /** Data of a queue. */
 export type QueueData = {
@@ -879,6 +888,9 @@ x?: number | null,
 y?: number | null,
 /** True if it forwards packets. */
 router: boolean, };
+
+/** The unit of a metric. */
+export type Unit = "s" | "bit/s" | "B" | "packets" | "ratio" | "";
 
 /** A variable of a comparison. */
 export type Variable = {
