@@ -165,8 +165,9 @@ use Unit::{BitsPerSecond, Bytes, Number, Packets, Ratio, Seconds};
 /// Source of the reference completion times.
 const PROCESSOR_SHARING: &str = "Kleinrock 1967";
 const PS_FCT: &str = "flow completion time under processor sharing: if at every moment the files at the slowest link on its \
-     way shared the rate that link has at the start (or `record.sharing_rate`) equally, as a fluid, headers of full segments counted, \
-     bulk transfers taking their share, nothing else on the link, without round trips";
+     way (of equally slow ones, that of the most files) shared the rate that link has at the start (or \
+     `record.sharing_rate`) equally, as a fluid, headers of full segments counted, bulk transfers taking their share, \
+     nothing else on the link, without round trips";
 const SLOWDOWN: &str = "flow completion time over the one under processor sharing";
 
 /// Every metric.

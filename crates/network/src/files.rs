@@ -1,5 +1,7 @@
 //! Files of the flows, recorded for results that compare completion times.
 
+use core::cmp::Reverse;
+
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Instant};
 use lockgate_measure::Recording;
@@ -21,7 +23,9 @@ pub(crate) fn file_bins(record: &Record) -> FileBins {
     }
 }
 
-/// Records the file of each flow and the slowest port on its path.
+/// Records the file of each flow and the port on its path at which it is compared with processor sharing: that of
+/// the slowest link. Of equally slow links, one that more files share limits each of them more: an incast over links
+/// of one rate waits at its last one.
 ///
 /// # Errors
 /// If a law cannot be built. Reading the scenario normally finds this first.
@@ -30,25 +34,32 @@ pub(crate) fn record_files(
     seed: Seed,
     recording: &mut Recording,
 ) -> Result<(), Failure> {
-    let files = random_files(scenario, seed)?;
-    for (place, flow) in scenario.flows.iter().enumerate() {
-        let Transport::Tcp(model) = flow.transport else { continue };
+    let drawn = random_files(scenario, seed)?;
+    let file = |place: usize| -> Option<(Instant, Option<Bytes>, u32)> {
+        let flow = &scenario.flows[place];
+        let Transport::Tcp(model) = flow.transport else { return None };
         let start = Instant::ZERO + flow.start;
-        let (start, bytes) = match model.application {
-            Application::Unlimited => (start, None),
-            Application::File(bytes) => (start, Some(bytes)),
-            Application::Drawn => match files[place] {
-                Some((start, bytes)) => (start, Some(bytes)),
-                None => continue,
-            },
+        match model.application {
+            Application::Unlimited => Some((start, None, model.mss)),
+            Application::File(bytes) => Some((start, Some(bytes), model.mss)),
+            Application::Drawn => drawn[place].map(|(start, bytes)| (start, Some(bytes), model.mss)),
             Application::Stream
             | Application::Echo
             | Application::Pages { .. }
-            | Application::Control { .. } => continue,
-        };
-        let slowest = path(scenario, place).min_by_key(|port| recording_rate(recording, *port));
+            | Application::Control { .. } => None,
+        }
+    };
+    let with_files = || (0..scenario.flows.len()).filter_map(|place| Some((place, file(place)?)));
+    let mut files_at = vec![0_u32; scenario.ports.len()];
+    for (place, _) in with_files() {
+        path(scenario, place).for_each(|port| files_at[port] += 1);
+    }
+    for (place, (start, bytes, mss)) in with_files() {
+        let slowest = path(scenario, place)
+            .min_by_key(|port| (recording_rate(recording, *port), Reverse(files_at[*port])));
         let Some(port) = slowest else { continue };
-        let charged = bytes.map_or(Bytes::ZERO, |bytes| charged(scenario, port, flow, model.mss, bytes));
+        let flow = &scenario.flows[place];
+        let charged = bytes.map_or(Bytes::ZERO, |bytes| charged(scenario, port, flow, mss, bytes));
         if let Some(record) = recording.flows.get_mut(place) {
             record.file = Some(FileRecord { start, bytes, charged, port: port as u32 });
         }

@@ -121,6 +121,33 @@ files = "sizes"
     assert!(last > third_done - 1.0 - 0.02 && last < 1.1 * third_done, "{last} and {third_done}");
 }
 
+/// Four files of 1 MB from four hosts, over links of 10 Mbit/s each and then one that all share: also if both are
+/// equally slow, the reference is that of the link where they meet. Each file has 690 frames of 1514 bytes and one of
+/// 946: four of them take 3.352 s.
+#[test]
+fn files_are_compared_where_most_of_equally_slow_links_meet() {
+    let text = |edge: &str| {
+        format!(
+            r#"
+duration = "20s"
+node = {{ a = {{ count = 4 }}, r = {{}}, b = {{}} }}
+link.edge = {{ between = ["a/*", "r"], rate = "{edge}" }}
+link.shared = {{ between = ["r", "b"], rate = "10mbit" }}
+flow.f = {{ from = "a/*", to = "b", transport = "tcp", bytes = "1MB" }}
+"#
+        )
+    };
+    let alone = 8.0 * (1_000_000.0 + 691.0 * 66.0) / 1e7;
+    for (edge, expected) in [("10mbit", 4.0 * alone), ("10.1mbit", 4.0 * alone), ("5mbit", 2.0 * alone)] {
+        let summary = summarise(&[crate::common::simulate(&text(edge), 1)]);
+        let all = &summary.groups["f"].all;
+        assert_near(edge, all.ps_fct_s.mean.expect("four files"), expected, 1e-9);
+        let slowdown = all.slowdown.mean.expect("four files");
+        let bounds = if edge == "5mbit" { 1.9..2.1 } else { 0.9..1.1 };
+        assert!(bounds.contains(&slowdown), "{edge}: {slowdown}");
+    }
+}
+
 /// 1250 bytes take 1 ms on a link of 10 Mbit/s that is 5 ms long: the echo is back after 12 ms.
 #[test]
 fn datagrams_come_back() {
