@@ -223,7 +223,8 @@ pub const METRICS: &[Metric] = &[
         Flow,
         BitsPerSecond,
         "RFC 2647 section 3.17",
-        "payload bits received during the window a second: without headers, each byte once",
+        "payload bits that arrived during the window a second: without headers, each byte when it arrives first, in \
+         order or not; so never more than the throughput",
     ),
     value("loss", Flow, Ratio, "RFC 7680", "packets lost of those sent in the window"),
     value(

@@ -105,7 +105,7 @@ pub struct FlowSummary {
     pub inside_packets: u64,
     /// Frame bits per second received during the window, whenever sent.
     pub throughput_bps: Option<f64>,
-    /// Payload bits per second received during the window.
+    /// Payload bits per second that arrived during the window, each byte once.
     pub goodput_bps: Option<f64>,
     /// Fraction of the packets sent that were lost.
     pub loss_ratio: Option<f64>,

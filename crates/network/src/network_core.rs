@@ -113,8 +113,8 @@ fn empty_recording(
     record_files(scenario, seed, &mut recording)?;
     for (flow, record) in scenario.flows.iter().zip(&mut recording.flows) {
         if matches!(flow.transport, Transport::Tcp(_) | Transport::TcpReturn { .. }) {
-            // Goodput counts what applications get.
-            record.on_delivered(Instant::ZERO, Bytes::ZERO);
+            // Goodput counts data, not frames less their headers.
+            record.on_payload(Instant::ZERO, Bytes::ZERO);
         }
     }
     Ok(recording)

@@ -208,7 +208,7 @@ impl TcpHosts {
             end.complete = true;
             completed = (end.delivered > 0).then(|| now.since(end.start));
         }
-        Some(TcpArrival { end: index, delivered: arrival.delivered, completed, ended: arrival.ended })
+        Some(TcpArrival { end: index, arrived: arrival.arrived, completed, ended: arrival.ended })
     }
 
     /// Returns the header of the next packet that an end can send now, and the index of its node. Must be
@@ -350,8 +350,8 @@ impl End {
 pub struct TcpArrival {
     /// Index of the end at which it arrived.
     pub end: usize,
-    /// Bytes that the application got by it.
-    pub delivered: u64,
+    /// Bytes of data in it that had not arrived before.
+    pub arrived: u64,
     /// Time since the connection's start, if the application has all its data by this packet.
     pub completed: Option<Duration>,
     /// True if the peer's data are complete.

@@ -338,10 +338,10 @@ impl<E: Entry> Network<E> {
         let (payload, marked) = (packet.payload, packet.is_marked());
         self.core.pool.recycle(packet);
         let arrival = self.core.runtime.hosts.on_packet(flow.0 as usize, payload, marked, now);
-        let Some(TcpArrival { end, delivered, completed, ended }) = arrival else { return };
+        let Some(TcpArrival { end, arrived, completed, ended }) = arrival else { return };
         let record = self.core.recording.flow(flow);
-        if delivered > 0 {
-            record.on_delivered(now, Bytes(delivered));
+        if arrived > 0 {
+            record.on_payload(now, Bytes(arrived));
         }
         if let Some(after) = completed {
             record.on_complete(after);

@@ -13,7 +13,7 @@ use lockgate_engine::units::{Duration, Instant};
 
 use crate::application::{Application, DialogueEvent, Order, Outlet, RequestEvent};
 use crate::congestion::{CongestionControl, Phase};
-use crate::receiver::{Receiver, ReceiverConfig};
+use crate::receiver::{NewData, Receiver, ReceiverConfig};
 use crate::segment::{Segment, flag};
 use crate::sender::{Outgoing, Sender, SenderConfig};
 
@@ -42,6 +42,8 @@ pub struct Departure {
 pub struct Arrival {
     /// Bytes that the application got.
     pub delivered: u64,
+    /// Bytes that the segment carried and that had not arrived before, in order or not.
+    pub arrived: u64,
     /// True if the peer has closed and all its data have arrived.
     pub ended: bool,
 }
@@ -183,10 +185,11 @@ impl Endpoint {
                 self.application.on_connected(&mut self.sender, now);
             }
         }
-        let delivered = self.receiver.on_segment(segment, marked, self.sender.rtt.timeout(), now);
+        let NewData { delivered, arrived } =
+            self.receiver.on_segment(segment, marked, self.sender.rtt.timeout(), now);
         let ended = self.receiver.is_finished();
         self.application.on_delivered(&mut self.sender, delivered, ended, now);
-        Arrival { delivered, ended }
+        Arrival { delivered, arrived, ended }
     }
 
     /// Returns the next segment to be sent now, if any. Call it until it returns `None`.

@@ -45,6 +45,15 @@ pub struct ReceiverCounts {
     pub delivered_bytes: u64,
 }
 
+/// Data of a segment that had not arrived before, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NewData {
+    /// Newly in order, those that waited beyond a gap included.
+    pub(crate) delivered: u64,
+    /// In the segment itself, in order or beyond a gap.
+    pub(crate) arrived: u64,
+}
+
 /// Receiving half of a connection.
 #[derive(Debug)]
 pub(crate) struct Receiver {
@@ -54,6 +63,8 @@ pub(crate) struct Receiver {
     next: u64,
     /// Ranges that arrived beyond `next`: ascending and disjoint.
     ranges: Vec<Block>,
+    /// Bytes of data in `ranges`.
+    beyond: u64,
     /// Blocks to report, the newest first.
     recent: [Block; SACK_BLOCKS],
     recents: usize,
@@ -89,6 +100,7 @@ impl Receiver {
             buffer: Buffer::new(config.window),
             next: 0,
             ranges: Vec::new(),
+            beyond: 0,
             recent: [(0, 0); SACK_BLOCKS],
             recents: 0,
             twice: None,
@@ -120,8 +132,14 @@ impl Receiver {
     }
 
     /// Handles a segment's data; `marked` if its packet carried a congestion mark, `rto` as the measure of a
-    /// long silence. Returns the bytes of data that are newly in order.
-    pub(crate) fn on_segment(&mut self, segment: &Segment, marked: bool, rto: Duration, now: Instant) -> u64 {
+    /// long silence.
+    pub(crate) fn on_segment(
+        &mut self,
+        segment: &Segment,
+        marked: bool,
+        rto: Duration,
+        now: Instant,
+    ) -> NewData {
         self.note_marks(segment, marked);
         if segment.sequence <= self.said && segment.sent > self.echo {
             //= https://www.rfc-editor.org/rfc/rfc7323#section-4.3
@@ -136,13 +154,13 @@ impl Receiver {
                 // A window probe.
                 self.now = true;
             }
-            return 0;
+            return NewData::default();
         }
         if segment.has(flag::FIN) {
             self.fin = Some(segment.end() - 1);
         }
         self.note_silence(rto, now);
-        let before = self.next;
+        let (before, beyond) = (self.next, self.beyond);
         let (start, end) = (segment.sequence, segment.end());
         if end <= self.next || self.is_kept(start, end) {
             //= https://www.rfc-editor.org/rfc/rfc2883#section-4
@@ -161,7 +179,9 @@ impl Receiver {
             //# A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-order segment arrives.
             self.tell_gap(now);
         }
-        self.data_between(before, self.next)
+        let delivered = self.data_between(before, self.next);
+        self.counts.delivered_bytes += delivered;
+        NewData { delivered, arrived: delivered + self.beyond - beyond }
     }
 
     /// Acknowledges a segment beyond a gap: the first three at once, so that the sender detects the loss;
@@ -197,12 +217,10 @@ impl Receiver {
     }
 
     /// Returns the bytes of data among these sequence numbers, without SYN and FIN.
-    fn data_between(&mut self, from: u64, to: u64) -> u64 {
+    fn data_between(&self, from: u64, to: u64) -> u64 {
         let syn = u64::from(from == 0 && to > 0);
         let fin = u64::from(self.fin.is_some_and(|fin| from <= fin && fin < to));
-        let data = to - from - syn - fin;
-        self.counts.delivered_bytes += data;
-        data
+        to - from - syn - fin
     }
 
     fn note_silence(&mut self, rto: Duration, now: Instant) {
@@ -248,6 +266,8 @@ impl Receiver {
             filled += 1;
         }
         if filled > 0 {
+            self.beyond -=
+                self.ranges[..filled].iter().map(|range| self.data_between(range.0, range.1)).sum::<u64>();
             self.ranges.drain(..filled);
             //= https://www.rfc-editor.org/rfc/rfc5681#section-4.2
             // A segment that fills a gap is acknowledged at once.
@@ -276,8 +296,10 @@ impl Receiver {
         let mut last = first;
         while let Some(range) = self.ranges.get(last).filter(|range| range.0 <= end) {
             merged = (merged.0.min(range.0), merged.1.max(range.1));
+            self.beyond -= self.data_between(range.0, range.1);
             last += 1;
         }
+        self.beyond += self.data_between(merged.0, merged.1);
         if last == first {
             self.ranges.insert(first, merged);
         } else {
@@ -357,5 +379,37 @@ impl Receiver {
             count += 1;
         }
         segment.sack_count = count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Data count as arrived when their segment comes, and as delivered when the gap before them is filled.
+    #[test]
+    fn data_arrive_once_and_are_delivered_in_order() {
+        let config = ReceiverConfig {
+            window: 1 << 20,
+            delayed_ack: Duration::ZERO,
+            quick_acks: 16,
+            sack: true,
+            ecn: false,
+            exact_echo: false,
+        };
+        let mut receiver = Receiver::new(config);
+        let mut take = |sequence: u64, length: u32, flags: u8| {
+            let segment = Segment { sequence, length, flags, ..Segment::default() };
+            let new = receiver.on_segment(&segment, false, Duration::from_millis(200), Instant::ZERO);
+            (new.delivered, new.arrived)
+        };
+        assert_eq!(take(0, 0, flag::SYN), (0, 0));
+        assert_eq!(take(1, 100, flag::ACK), (100, 100));
+        assert_eq!(take(301, 100, flag::ACK), (0, 100), "beyond a gap");
+        assert_eq!(take(301, 100, flag::ACK), (0, 0), "again");
+        assert_eq!(take(351, 100, flag::ACK), (0, 50), "half of it again");
+        assert_eq!(take(551, 49, flag::ACK | flag::FIN), (0, 49), "the end, beyond a second gap");
+        assert_eq!(take(101, 200, flag::ACK), (350, 200), "fills the first gap");
+        assert_eq!(take(451, 100, flag::ACK), (149, 100), "fills the second");
     }
 }

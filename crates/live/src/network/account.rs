@@ -182,7 +182,7 @@ impl Network<'_> {
     pub fn on_connection(&mut self, event: ConnectionEvent) {
         let Some(flow) = self.core.recording.flows.get_mut(event.flow) else { return };
         match event.what {
-            ConnectionEventKind::Delivered(bytes) => flow.on_delivered(event.at, bytes),
+            ConnectionEventKind::Delivered(bytes) => flow.on_payload(event.at, bytes),
             ConnectionEventKind::Completed(after) => flow.on_complete(after),
             ConnectionEventKind::Asked => {
                 if let Some(requests) = &mut flow.requests {

@@ -210,7 +210,7 @@ pub struct FlowRecord {
     pending: Batch,
     /// Number of buffered packets that are already in `interval`.
     seen: usize,
-    delivered_bytes: Option<u64>,
+    payload_bytes: Option<u64>,
     lost: Tally,
     inside: Tally,
     /// Packets sent before the end of the warm-up.
@@ -266,7 +266,7 @@ impl FlowRecord {
             sampled: Totals::default(),
             rows: 0,
             lost_by: [0; Loss::ALL.len()],
-            delivered_bytes: None,
+            payload_bytes: None,
             completed: None,
             series: FlowSeries::default(),
             requests: setup.request_kind.map(|kind| Box::new(Requests::new(kind, warmup))),
@@ -359,11 +359,11 @@ impl FlowRecord {
         }
     }
 
-    /// Records bytes delivered to the receiving application, each once and in order. Drivers of reliable
-    /// transports call it; goodput is then computed from it instead of from header sizes.
-    pub fn on_delivered(&mut self, now: Instant, bytes: Bytes) {
+    /// Records bytes of payload that arrived at `now`, each once. Drivers of reliable transports call it; goodput is
+    /// then computed from it instead of from header sizes.
+    pub fn on_payload(&mut self, now: Instant, bytes: Bytes) {
         let counted = if now < self.warmup { 0 } else { bytes.0 };
-        self.delivered_bytes = Some(self.delivered_bytes.unwrap_or(0) + counted);
+        self.payload_bytes = Some(self.payload_bytes.unwrap_or(0) + counted);
     }
 
     /// Records that the flow has delivered everything, this long after its start.
@@ -532,16 +532,12 @@ impl FlowRecord {
         Tally { packets: all.packets - early.packets, bytes: all.bytes.saturating_sub(early.bytes) }
     }
 
-    /// Returns the bytes of payload received during the window.
+    /// Returns the bytes of payload that arrived during the window. In live runs the time at which an application
+    /// reads them stands in for that of their arrival, so they are limited to what arrived.
     pub fn payload_in_window(&self) -> Bytes {
-        self.delivered_bytes.map_or_else(
-            || {
-                let received = self.received_in_window();
-                let headers = received.packets.saturating_mul(u64::from(self.setup.header_bytes));
-                received.bytes.saturating_sub(Bytes(headers))
-            },
-            Bytes,
-        )
+        let received = self.received_in_window();
+        let headers = received.packets.saturating_mul(u64::from(self.setup.header_bytes));
+        self.payload_bytes.map_or(received.bytes.saturating_sub(Bytes(headers)), Bytes).min(received.bytes)
     }
 
     /// Returns its distributions; complete after [`Recording::finish`](super::Recording::finish).

@@ -102,6 +102,10 @@ fn check(summary: &Summary, recording: &Recording) {
             assert!(of.peak_backlog_packets >= of.backlog_packets, "the peak of {queue} of {name}");
         }
     }
+    for flow in &recording.flows {
+        let (received, payload) = (flow.received_in_window().bytes, flow.payload_in_window());
+        assert!(payload <= received, "the payload of {} is more than its frames", flow.setup.name);
+    }
     let Some(rows) = &recording.packets else { return };
     for (index, port) in recording.ports.iter().enumerate() {
         let left = rows.iter().filter(|row| row.port as usize == index && row.departed.is_some()).count();
