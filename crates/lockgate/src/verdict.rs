@@ -74,7 +74,8 @@ pub fn main_finding(summary: &Summary) -> String {
     let dropped = if queue.dropped_packets == 0 {
         "nothing dropped".to_owned()
     } else {
-        let share = queue.dropped_packets as f64 / queue.enqueued_packets.max(1) as f64;
+        let share =
+            queue.dropped_packets as f64 / (queue.enqueued_packets + queue.moved_in_packets).max(1) as f64;
         format!("{} dropped", figures::ratio(Some(share)))
     };
     let wait = figures::seconds(Some(wait));

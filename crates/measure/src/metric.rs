@@ -368,7 +368,8 @@ pub const METRICS: &[Metric] = &[
         "sojourn",
         Queue,
         "RFC 8289",
-        "from a packet's arrival at the port until its transmission begins, by the queue it was in",
+        "from a packet's arrival at the port until its transmission begins, by the queue it was in; a packet that a \
+         replaced tree handed over is not in it, because it waited in another queue before",
     ),
     value(
         "scheduling_mean",
@@ -393,7 +394,8 @@ pub const METRICS: &[Metric] = &[
         Queue,
         BitsPerSecond,
         "",
-        "frame bits that left the queue by its front in the window a second",
+        "frame bits that left the queue by its front in the window a second of the time that the queue was in the \
+         port's tree",
     ),
     value("dropped_packets", Queue, Packets, "", "packets dropped in the window, here or below"),
     value(

@@ -227,7 +227,7 @@ pub struct QueueSummary {
     pub sent_packets: u64,
     /// Frame bytes of the packets sent.
     pub sent_bytes: u64,
-    /// Bits per second sent in the window.
+    /// Bits per second sent in the part of the window during which the queue was in the port's tree.
     pub throughput_bps: Option<f64>,
     /// Packets dropped in the window, here or below.
     pub dropped_packets: u64,
@@ -245,7 +245,8 @@ pub struct QueueSummary {
     pub backlog_packets: u64,
     /// Largest backlog in the window, in packets.
     pub peak_backlog_packets: u64,
-    /// Time from arrival at the port until transmission begins, in seconds.
+    /// Time from arrival at the port until transmission begins, in seconds. Packets moved in are not in it: they
+    /// waited in another queue before.
     pub sojourn_s: Distribution,
     /// Mean time from arrival at the port until a packet is passed to the device ring, in seconds; `null`
     /// without a ring.

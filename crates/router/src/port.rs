@@ -239,6 +239,7 @@ impl RouterPort {
             QueueChange::Replace(tree) => {
                 let new = core::mem::replace(tree, lockgate_scenario::QueueTree::fifo().build()?);
                 let (count, old) = self.port.replace(new, now, frames);
+                self.record.on_replaced(now, &mut self.port);
                 *tree = old;
                 moved = count as u64;
             }

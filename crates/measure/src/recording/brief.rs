@@ -44,6 +44,11 @@ impl Detail {
     pub fn is_brief(self, name: &str) -> bool {
         self != Self::All && family_of(name).is_some()
     }
+
+    /// Returns true if the port called `name` is recorded briefly: one of its nodes is a member of a group.
+    pub fn is_brief_port(self, name: &str) -> bool {
+        name.split([':', '@']).any(|node| self.is_brief(node))
+    }
 }
 
 /// Returns the group of a member, of its control connection or of its return flow: `call` for

@@ -40,6 +40,9 @@ pub struct Line {
 pub struct PortRecord {
     transmitted: Count,
     warmup: Instant,
+    /// Time before which a packet takes the cold path: the end of the warm-up, and the end of time once the port's
+    /// tree was replaced, because packets that it handed over may follow.
+    special_until: Instant,
     /// Sojourn times in ps, by index of the queue that transmitted.
     sojourns: Vec<Sojourns>,
     /// Number of sojourn times of zero in queue 0, the root of the first tree. Here and not in `sojourns`, so that a
@@ -95,6 +98,10 @@ pub struct PlaceRecord {
     pub handed_before: RingInput,
     /// Largest backlog during the window.
     pub peak: Tally,
+    /// Time since which it has been in the port's tree; `None` if it no longer is.
+    since: Option<Instant>,
+    /// Time in the window during which it was in earlier trees of the port.
+    lifetime: Duration,
     /// True if it has no series, as a member of a group.
     pub is_brief: bool,
     /// Series; one row for each of [`PortRecord::ends`], unless it is recorded briefly.
@@ -105,8 +112,9 @@ impl PortRecord {
     pub(super) fn new(setup: PortSetup, warmup: Instant, detail: Detail) -> Self {
         Self {
             warmup,
+            special_until: warmup,
             detail,
-            is_brief: setup.name.split([':', '@']).any(|name| detail.is_brief(name)),
+            is_brief: detail.is_brief_port(&setup.name),
             is_parent: Vec::new(),
             is_member: Vec::new(),
             with_series: Vec::new(),
@@ -131,9 +139,14 @@ impl PortRecord {
     #[inline(always)]
     pub fn on_transmit(&mut self, node: u32, sojourn: Duration, bytes: Bytes, now: Instant) {
         self.transmitted.add(bytes);
-        if now < self.warmup {
-            return self.on_transmit_early(node, sojourn);
+        if now < self.special_until {
+            return self.on_transmit_special(node, sojourn, now);
         }
+        self.note_sojourn(node, sojourn);
+    }
+
+    #[inline(always)]
+    fn note_sojourn(&mut self, node: u32, sojourn: Duration) {
         match self.sojourns.get_mut(node as usize) {
             Some(_) if sojourn.is_zero() && node == 0 => self.root_zeros += 1,
             Some(sojourns) => sojourns.note(sojourn),
@@ -141,13 +154,42 @@ impl PortRecord {
         }
     }
 
+    /// Records a packet of the warm-up, or one after a replacement of the port's tree. A packet that an earlier tree
+    /// handed over waited mostly there: it is not in the distribution of the queue that sends it.
     #[cold]
     #[inline(never)]
-    fn on_transmit_early(&mut self, node: u32, sojourn: Duration) {
-        self.transmitted_early = self.transmitted;
-        if let Some(watch) = &mut self.watch {
+    fn on_transmit_special(&mut self, node: u32, sojourn: Duration, now: Instant) {
+        let is_early = now < self.warmup;
+        if is_early {
+            self.transmitted_early = self.transmitted;
+        }
+        let since = self.places.get(node as usize).and_then(|place| place.since);
+        let was_moved = since.is_some_and(|since| now.since(since) < sojourn);
+        if !is_early && !was_moved {
+            self.note_sojourn(node, sojourn);
+        } else if let Some(watch) = &mut self.watch {
             watch.on_transmit(node, sojourn);
         }
+    }
+
+    /// Records that the port's tree was replaced at `now`.
+    pub fn on_replaced(&mut self, now: Instant, port: &mut Port) {
+        let known = self.places.len();
+        self.learn_places(port);
+        let mut is_present = vec![false; self.places.len()];
+        port.each_node(&mut |node| {
+            if let Some(is_present) = is_present.get_mut(node.id() as usize) {
+                *is_present = true;
+            }
+        });
+        for (index, (place, is_present)) in self.places.iter_mut().zip(is_present).enumerate() {
+            let since = place.since.filter(|_| index < known);
+            if !is_present {
+                place.lifetime = place.lifetime_until(now, self.warmup);
+            }
+            place.since = is_present.then(|| since.unwrap_or(now));
+        }
+        self.special_until = Instant::NEVER;
     }
 
     #[cold]
@@ -371,6 +413,8 @@ impl PortRecord {
                     handed: RingInput::default(),
                     handed_before: RingInput::default(),
                     peak: Tally::default(),
+                    since: Some(Instant::ZERO),
+                    lifetime: Duration::ZERO,
                     is_brief,
                     series: if is_brief { PlaceSeries::default() } else { PlaceSeries::after(rows) },
                 });
@@ -447,6 +491,11 @@ impl PortRecord {
         (packets > 0).then(|| waited as f64 / packets as f64)
     }
 
+    /// Returns the part of the window that ends at `end` during which a queue was in the port's tree.
+    pub fn lifetime(&self, place: &PlaceRecord, end: Instant) -> Duration {
+        place.lifetime_until(end, self.warmup)
+    }
+
     /// Returns its queues by index, parents before children.
     pub fn places(&self) -> &[PlaceRecord] {
         &self.places
@@ -457,8 +506,8 @@ impl PortRecord {
         &self.ends
     }
 
-    /// Returns the sojourn times in ps of the packets sent in the window that were in this queue or below it:
-    /// only sums and extremes if one of these queues has no distribution.
+    /// Returns the sojourn times in ps of the packets sent in the window that were in this queue or below it, without
+    /// those that a replaced tree handed over: only sums and extremes if one of these queues has no distribution.
     pub fn sojourn(&self, place: u32) -> Histogram {
         let zeros = |node: usize| if node == 0 { self.root_zeros } else { 0 };
         let used = || {
@@ -516,6 +565,11 @@ fn larger(one: Tally, other: Tally) -> Tally {
 }
 
 impl PlaceRecord {
+    /// Returns the time between the end of the warm-up and `end` during which the queue was in the port's tree.
+    fn lifetime_until(&self, end: Instant, warmup: Instant) -> Duration {
+        self.lifetime + self.since.map_or(Duration::ZERO, |since| end.since(since.max(warmup)))
+    }
+
     /// Samples the counters of packets passed to the device ring.
     fn hand(&mut self, handed: RingInput, now: Instant, warmup: Instant) {
         let packets = handed.packets - self.handed.packets;

@@ -114,11 +114,7 @@ fn summarise_one(recording: &Recording) -> Summary {
         detail: recording.detail,
         groups: files::groups(recording, &files, &flows),
         flows,
-        ports: recording
-            .ports
-            .iter()
-            .map(|record| (record.setup.name.clone(), port(record, window, end)))
-            .collect(),
+        ports: recording.ports.iter().map(|record| (record.setup.name.clone(), port(record, end))).collect(),
         jain_index: jain(&shares),
         engine: EngineSummary { packet_hops: recording.packet_hops(), events: recording.engine.events },
         fidelity: recording
@@ -216,7 +212,8 @@ fn port(record: &PortRecord, window: f64, end: Instant) -> PortSummary {
     let places = record.places();
     let queues = places.iter().enumerate().map(|(number, place)| {
         let parent = place.parent.and_then(|parent| places.get(parent as usize));
-        (place.name.clone(), queue(record, number as u32, place, parent, window))
+        let lifetime = record.lifetime(place, end).as_secs_f64();
+        (place.name.clone(), queue(record, number as u32, place, parent, lifetime))
     });
     let requests = record.requests();
     PortSummary {
@@ -233,7 +230,7 @@ fn queue(
     number: u32,
     place: &PlaceRecord,
     parent: Option<&PlaceRecord>,
-    window: f64,
+    lifetime: f64,
 ) -> QueueSummary {
     let since = |get: fn(&Counters) -> Tally| {
         let (now, before) = (get(&place.counters), get(&place.before));
@@ -252,7 +249,7 @@ fn queue(
         offered_bytes,
         sent_packets,
         sent_bytes,
-        throughput_bps: ratio(sent_bytes as f64 * 8.0, window),
+        throughput_bps: ratio(sent_bytes as f64 * 8.0, lifetime),
         dropped_packets,
         drops_by: drops.into_iter().map(|(why, packets)| (why.name().to_owned(), packets)).collect(),
         marked_packets: place.counters.marked_packets.saturating_sub(place.before.marked_packets),

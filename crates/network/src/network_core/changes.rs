@@ -89,6 +89,9 @@ impl<R: Runtime> NetworkCore<R> {
         let moved = change
             .apply_to_port(&mut link.port, now, self.runtime.headers())
             .map_err(|why| Failure::build(&change.change.path, &why))?;
+        if matches!(change.change.action, Action::Replace { .. }) {
+            link.record.on_replaced(now, &mut link.port);
+        }
         link.touch(now);
         self.runtime.set_link(port, link.next());
         Ok((moved as u64, self.collect_drops(port, now)))
