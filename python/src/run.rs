@@ -137,7 +137,7 @@ impl Run {
 
     /// Returns `summary.json`.
     fn summary(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| serde_json::to_string(&self.summary.folded())).map_err(error::run)
+        py.detach(|| serde_json::to_string(&self.summary.written())).map_err(error::run)
     }
 
     /// Returns the value at an address, in its base unit: of several runs, that of the first.

@@ -1,12 +1,12 @@
 //! Terminal tables of a run.
 //!
-//! A table of too many rows shows the worst ones, and the number of the others, which are in `summary.json`.
+//! A table of too many rows shows the worst ones, which are also in `summary.json`, and the number of all.
 
 use lockgate::{Runs, figures, verdict};
 use lockgate_measure::group::group_of;
-use lockgate_measure::recording::Mode;
+use lockgate_measure::recording::{Detail, Mode};
 use lockgate_measure::report::files::sizes;
-use lockgate_measure::summary::{Expectation, FlowSummary, Summary};
+use lockgate_measure::summary::{Expectation, FlowSummary, FlowTable, Summary, WORST, sort_worst_first};
 
 use crate::output::say;
 use crate::terminal;
@@ -14,35 +14,39 @@ use crate::terminal;
 /// Number of rows above which a table is cut.
 const MOST_ROWS: usize = 40;
 
-/// Rows of a cut table.
-const WORST: usize = 10;
-
 /// Number of members above which a group of files is shown only as a whole.
 const SHOWN_MEMBERS: u64 = 12;
 
 /// Rows being collected, each with its badness.
-#[derive(Default)]
-struct Rows(Vec<(f64, Vec<String>)>);
+struct Rows<'a> {
+    summary: &'a Summary,
+    rows: Vec<(Option<f64>, Vec<String>)>,
+}
 
-impl Rows {
+impl<'a> Rows<'a> {
+    fn of(summary: &'a Summary) -> Self {
+        Self { summary, rows: Vec::new() }
+    }
+
     fn add(&mut self, badness: Option<f64>, row: Vec<String>) {
-        self.0.push((badness.unwrap_or(-1.0), row));
+        self.rows.push((badness, row));
     }
 
     /// Prints the table under its title. If there are too many rows, prints the worst, and the title says of how many.
     fn print(mut self, title: &str, header: &[&str]) {
-        let all = self.0.len();
+        let all = self.rows.len();
         if all == 0 {
             return;
         }
         if all > MOST_ROWS {
-            self.0.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-            self.0.truncate(WORST);
-            terminal::heading(&format!("{title}: the worst {WORST} of {all} (summary.json has each)"));
+            sort_worst_first(&mut self.rows);
+            self.rows.truncate(WORST);
+            let file = if self.summary.detail == Detail::All { "each" } else { "these" };
+            terminal::heading(&format!("{title}: the worst {WORST} of {all} (summary.json has {file})"));
         } else {
             terminal::heading(title);
         }
-        let rows: Vec<Vec<String>> = self.0.into_iter().map(|(_, row)| row).collect();
+        let rows: Vec<Vec<String>> = self.rows.into_iter().map(|(_, row)| row).collect();
         terminal::table(header, &rows);
     }
 }
@@ -122,7 +126,7 @@ fn groups(summary: &Summary) {
     if summary.flows.len() <= MOST_ROWS {
         return;
     }
-    let mut rows = Rows::default();
+    let mut rows = Rows::of(summary);
     for (name, group) in &summary.groups {
         let members = || {
             let flows = summary.flows.iter().filter(|(flow, _)| group_of(flow) == Some(name));
@@ -164,7 +168,7 @@ fn groups(summary: &Summary) {
 }
 
 fn flows(summary: &Summary) {
-    let mut rows = Rows::default();
+    let mut rows = Rows::of(summary);
     let mut left_out = 0;
     // Packets under way at the end are neither received nor lost; their column is shown if there are any.
     let inside = summary.flows.values().any(|flow| flow.inside_packets > 0);
@@ -185,14 +189,16 @@ fn flows(summary: &Summary) {
             figures::seconds(flow.queueing_s.p99),
             figures::seconds(flow.jitter_rfc3550_s),
         ]);
-        rows.add(flow.owd_s.p99, row);
+        rows.add(FlowTable::Delays.badness(flow), row);
     }
     let mut header = vec!["flow", "sent", "received", "lost"];
     header.extend(inside.then_some("under way"));
     header.extend(["loss", "throughput", "owd p50", "p99", "max", "queueing p99", "jitter RFC3550"]);
     rows.print("flows", &header);
     if left_out > 0 {
-        say!("and {left_out} flows of groups of files, below; summary.json has each of them");
+        let file = if summary.detail == Detail::All { "each of them" } else { "the worst of them" };
+        let flows = figures::count(left_out, "flow");
+        say!("and {flows} of groups of files, below; summary.json has {file}");
     }
 }
 
@@ -205,7 +211,7 @@ fn is_one_of_many(name: &str, summary: &Summary) -> bool {
 
 /// Prints completion times of groups of files by size, compared with processor sharing.
 fn files(summary: &Summary) {
-    let mut rows = Rows::default();
+    let mut rows = Rows::of(summary);
     for (name, group) in summary.groups.iter().filter(|(_, group)| group.all.files > 0) {
         let bins = group.bins.iter().filter(|_| group.bins.len() > 1);
         let bins = bins.map(|bin| (sizes(bin.from_bytes, bin.to_bytes), &bin.files));
@@ -234,13 +240,13 @@ fn files(summary: &Summary) {
 
 /// Prints round-trip times of echoes, and the times of pages.
 fn requests(summary: &Summary) {
-    let mut rows = Rows::default();
+    let mut rows = Rows::of(summary);
     for (name, flow) in &summary.flows {
         let echo = flow.echo.map(|echo| (echo.requests, echo.answers, echo.rtt_loss_ratio, echo.rtt_s));
         let pages = flow.pages.map(|pages| (pages.requests, pages.loaded, None, pages.load_s));
         let Some((requests, answers, lost, times)) = echo.or(pages) else { continue };
         rows.add(
-            times.p99,
+            FlowTable::Answers.badness(flow),
             vec![
                 format!("{name}, {}", if flow.echo.is_some() { "round trips" } else { "pages" }),
                 requests.to_string(),
@@ -262,11 +268,11 @@ fn requests(summary: &Summary) {
 
 /// Prints the quality of calls.
 fn calls(summary: &Summary) {
-    let mut rows = Rows::default();
+    let mut rows = Rows::of(summary);
     for (name, flow) in &summary.flows {
         let Some(voice) = &flow.voice else { continue };
         rows.add(
-            voice.r_factor.map(|rating| 100.0 - rating),
+            FlowTable::Calls.badness(flow),
             vec![
                 name.clone(),
                 voice.codec.clone(),
@@ -285,14 +291,14 @@ fn calls(summary: &Summary) {
 
 /// Prints the queues that were active: a packet waited or was dropped there, or the scenario names it.
 fn queues(summary: &Summary) {
-    let mut rows = Rows::default();
+    let mut rows = Rows::of(summary);
     for (port, results) in &summary.ports {
         for (name, queue) in &results.queues {
             if queue.enqueued_packets == 0 || (queue.peak_backlog_packets <= 1 && results.queues.len() == 1) {
                 continue;
             }
             rows.add(
-                queue.sojourn_s.p99,
+                queue.badness(),
                 vec![
                     format!("{port} {name}"),
                     queue.kind.clone(),
@@ -319,7 +325,7 @@ fn intervals(summary: &Summary) {
         return;
     }
     let shown = [".throughput", ".loss", ".owd.mean", ".owd.p99"];
-    let mut rows = Rows::default();
+    let mut rows = Rows::of(summary);
     for (path, interval) in &summary.intervals {
         if !path.starts_with("flow.") || !shown.iter().any(|end| path.ends_with(end)) {
             continue;

@@ -191,7 +191,7 @@ pub fn write(directory: ResultsDirectory, results: &RunResults<'_>) -> Result<Pa
     // Built first, because its `finished` is the time at which the runs ended.
     let manifest = results.manifest();
     directory.write("scenario.toml", scenario.to_toml())?;
-    directory.write("summary.json", json(&results.summary.folded())?)?;
+    directory.write("summary.json", json(&results.summary.written())?)?;
     let Some(first) = results.runs.recordings.first() else { return directory.finish(&manifest) };
     directory.write("events.ndjson", events(&first.events)?)?;
     for (index, program) in results.runs.programs.iter().enumerate() {

@@ -31,6 +31,11 @@ fn packets(value: f64) -> String {
     format!("{number} packet{}", plural(value))
 }
 
+/// Formats a number of things, such as `1 queue` or `2 queues`.
+pub fn count(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", plural(number as f64))
+}
+
 /// Returns the plural ending of a noun after this number.
 pub fn plural(count: f64) -> &'static str {
     if (count - 1.0).abs() < f64::EPSILON { "" } else { "s" }
@@ -96,6 +101,7 @@ mod tests {
         assert_eq!(quantity(Some(12.0), "packets"), "12 packets");
         assert_eq!(quantity(Some(1.0), "packets"), "1 packet");
         assert_eq!(quantity(Some(11.5), "packets"), "11.5 packets");
+        assert_eq!([0, 1, 2].map(|number| count(number, "queue")), ["0 queues", "1 queue", "2 queues"]);
     }
 
     #[test]

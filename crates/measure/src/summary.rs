@@ -10,12 +10,14 @@ mod files;
 mod fold;
 mod requests;
 mod value;
+mod worst;
 
 pub use build::summarise;
 pub use expectation::{Bound, Criterion, Expectation, Expected, MembersHeld};
 pub use files::{BinSummary, FileSummary, FilesSummary, GroupSummary};
-pub use fold::{MembersSummary, WORST};
+pub use fold::MembersSummary;
 pub use requests::{EchoSummary, PagesSummary};
+pub use worst::{FlowTable, WORST, sort_worst_first};
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -59,8 +61,9 @@ pub struct Summary {
     pub ports: IndexMap<String, PortSummary>,
     /// Jain's fairness index of the throughput of all flows, from 1/n to 1.
     pub jain_index: Option<f64>,
-    /// Every value of this document that an expectation can refer to, by its address; `null` if nothing was
-    /// observed. Absent in reports.
+    /// Every value that an expectation can refer to, by its address, in base units: those of each flow, queue, port
+    /// and group of this document, `null` if nothing was observed, and those over several flows or queues
+    /// (`group.call.owd.p99.worst`), if there are several and one has a value. Filled in the written document.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub metrics: IndexMap<String, Option<f64>>,
     /// Means over all runs with 95 % confidence intervals, by the metric's address; empty for a single run.

@@ -150,13 +150,15 @@ impl Address {
         let (rest, over) = match rest.split_last() {
             Some((last, rest)) if subject.is_many() && rest.len() == usize::from(metric.distribution) => {
                 let over = MemberStatistic::parse(last);
-                let why = format!("`{last}` is no statistic over several: worst, best, mean, p95, sum");
-                (rest, Some(over.ok_or_else(|| unknown(path, why, None))?))
+                let why =
+                    || format!("`{last}` is not a statistic over several: {}", MemberStatistic::names());
+                (rest, Some(over.ok_or_else(|| unknown(path, why(), None))?))
             }
             _ => (rest, None),
         };
         if over.is_none() && segments.first() == Some(&"group") && subject.is_many() {
-            let why = "it needs a statistic over the members at its end: worst, best, mean, p95, sum";
+            let names = MemberStatistic::names();
+            let why = format!("it needs a statistic over the members at its end: {names}");
             return Err(unknown(path, why, Some(format!("{path}.worst"))));
         }
         let statistic = statistic(path, metric, rest)?;
@@ -411,7 +413,7 @@ mod tests {
         ] {
             let address = Address::parse(path).expect("an address");
             let over = address.member_statistic.expect("a statistic over members");
-            assert_eq!(over.of(address.metric, vec![2.0, 3.0, 1.0]), Some(expected), "{path}");
+            assert_eq!(over.of(address.metric, &[1.0, 2.0, 3.0]), Some(expected), "{path}");
             assert_eq!(address.to_string(), path);
         }
     }

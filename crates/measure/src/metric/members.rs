@@ -6,7 +6,7 @@
 //! port.a:b.queue.plan/*.sojourn.p99
 //! ```
 
-use super::{Metric, Statistic};
+use super::{Better, Metric, Statistic};
 use crate::group::group_of;
 
 /// A statistic over the values of several flows or queues.
@@ -23,14 +23,20 @@ pub enum MemberStatistic {
 }
 
 impl MemberStatistic {
-    /// Every statistic, by its name in addresses.
+    /// Every statistic.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let plain = Statistic::ALL.into_iter().map(|(statistic, _)| Self::Plain(statistic));
+        [Self::Worst, Self::Best, Self::Sum].into_iter().chain(plain)
+    }
+
+    /// Returns the names of all, as a list for readers.
+    pub fn names() -> String {
+        Self::all().map(Self::name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns the statistic of this name.
     pub fn parse(name: &str) -> Option<Self> {
-        match name {
-            "worst" => Some(Self::Worst),
-            "best" => Some(Self::Best),
-            "sum" => Some(Self::Sum),
-            name => Statistic::ALL.iter().find(|(_, known)| *known == name).map(|(of, _)| Self::Plain(*of)),
-        }
+        Self::all().find(|statistic| statistic.name() == name)
     }
 
     /// Returns its name in addresses.
@@ -43,29 +49,17 @@ impl MemberStatistic {
         }
     }
 
-    /// Computes the statistic of these values of `metric`; `None` if there are none.
-    pub fn of(self, metric: &Metric, mut values: Vec<f64>) -> Option<f64> {
-        values.sort_by(f64::total_cmp);
+    /// Computes the statistic of these values of `metric`, which ascend; `None` if there are none.
+    pub fn of(self, metric: &Metric, values: &[f64]) -> Option<f64> {
         let (first, last) = (*values.first()?, *values.last()?);
+        let (worst, best) = if more_is_better(metric) { (first, last) } else { (last, first) };
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
         // Nearest rank, as of every quantile.
         let rank = |q: f64| values[((q * count).ceil() as usize).clamp(1, values.len()) - 1];
         Some(match self {
-            Self::Worst => {
-                if more_is_better(metric) {
-                    first
-                } else {
-                    last
-                }
-            }
-            Self::Best => {
-                if more_is_better(metric) {
-                    last
-                } else {
-                    first
-                }
-            }
+            Self::Worst => worst,
+            Self::Best => best,
             Self::Sum => mean * count,
             Self::Plain(statistic) => match statistic {
                 Statistic::Min => first,
@@ -85,23 +79,9 @@ impl MemberStatistic {
     }
 }
 
-/// Returns true if more of a metric is better for its user.
+/// Returns true if more of a metric is better. If neither more nor less is, the largest value counts as the worst.
 pub fn more_is_better(metric: &Metric) -> bool {
-    matches!(
-        metric.name,
-        "throughput"
-            | "goodput"
-            | "r_factor"
-            | "mos"
-            | "jain_index"
-            | "received_packets"
-            | "received_bytes"
-            | "sent_packets"
-            | "sent_bytes"
-            | "cwnd_mean"
-            | "cwnd_min"
-            | "cwnd_max"
-    )
+    metric.better() == Some(Better::Higher)
 }
 
 /// Returns true if a name of an address stands for several: `call/*` or `*`.

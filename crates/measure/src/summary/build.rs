@@ -21,9 +21,8 @@ use crate::warmup;
 pub fn summarise(recordings: &[Recording]) -> Summary {
     let Some(first) = recordings.first() else { return empty() };
     let mut summary = summarise_one(first);
-    let addresses = summary.addresses();
-    summary.metrics = addresses.iter().map(|address| (address.to_string(), summary.value(address))).collect();
     if recordings.len() > 1 {
+        let addresses = summary.addresses(|subject| !summary.is_brief(subject));
         let repetitions: Vec<Summary> = recordings[1..].iter().map(summarise_one).collect();
         for address in addresses {
             let runs = core::iter::once(&summary).chain(&repetitions);
@@ -208,7 +207,7 @@ fn tcp(record: &TcpRecord) -> TcpSummary {
     }
 }
 
-fn port(record: &PortRecord, window: f64, end: Instant) -> PortSummary {
+fn port(record: &PortRecord, end: Instant) -> PortSummary {
     let places = record.places();
     let queues = places.iter().enumerate().map(|(number, place)| {
         let parent = place.parent.and_then(|parent| places.get(parent as usize));

@@ -1,7 +1,7 @@
 //! Folds the members of groups: statistics over all of them, and the worst ones by themselves.
 //!
-//! A run whose members are recorded briefly has too many of them to be read one by one. Its written summary
-//! has statistics of every group, but only the flows and queues of the worst members.
+//! A run whose members are recorded briefly has too many of them to be read one by one. Its report and its written
+//! summary have statistics of every group, but only the flows and queues of the worst members.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,10 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{QueueSummary, Summary};
+use super::Summary;
+use super::worst::{WORST, sort_worst_first};
 use crate::metric::{Address, MemberStatistic, Statistic, more_is_better};
-use crate::recording::{Detail, family_of};
-
-/// Number of members of a group that are kept: the worst.
-pub const WORST: usize = 10;
+use crate::recording::Detail;
 
 /// Addresses, below a flow, of the metrics that are summarised over the members of a group; the first that
 /// has values orders the members.
@@ -64,20 +62,19 @@ impl Summary {
         let values = self.values(&address);
         let found: Vec<(&str, f64)> =
             values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-        let sign = if more_is_better(address.metric) { -1.0 } else { 1.0 };
-        let by_badness =
-            |one: &&(&str, f64), other: &&(&str, f64)| (sign * one.1).total_cmp(&(sign * other.1));
+        let mut numbers: Vec<f64> = found.iter().map(|(_, value)| *value).collect();
+        numbers.sort_unstable_by(f64::total_cmp);
+        let worst = MemberStatistic::Worst.of(address.metric, &numbers)?;
         // The first of equal ones.
-        let (worst_member, worst) = *found.iter().rev().max_by(by_badness)?;
-        let numbers = || found.iter().map(|(_, value)| *value).collect();
-        let over = |statistic| MemberStatistic::Plain(statistic).of(address.metric, numbers());
+        let (worst_member, _) = found.iter().find(|(_, value)| value.total_cmp(&worst).is_eq())?;
+        let over = |statistic| MemberStatistic::Plain(statistic).of(address.metric, &numbers);
         Some(MembersSummary {
             count: found.len() as u64,
             mean: over(Statistic::Mean)?,
             p50: over(Statistic::P50)?,
             p95: over(Statistic::P95)?,
             worst,
-            worst_member: worst_member.to_owned(),
+            worst_member: (*worst_member).to_owned(),
         })
     }
 
@@ -87,53 +84,66 @@ impl Summary {
         for path in METRICS {
             let Ok(address) = Address::parse(&format!("flow.\"{group}/*\".{path}")) else { continue };
             let values = self.values(&address);
-            let mut found: Vec<(&str, f64)> =
-                values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+            let sign = if more_is_better(address.metric) { -1.0 } else { 1.0 };
+            let mut found: Vec<(Option<f64>, (&str, f64))> = values
+                .into_iter()
+                .filter_map(|(name, value)| Some((Some(sign * value?), (name, value?))))
+                .collect();
             if !found.is_empty() {
-                found.sort_by(|one, other| other.1.total_cmp(&one.1));
-                return found;
+                sort_worst_first(&mut found);
+                return found.into_iter().map(|(_, member)| member).collect();
             }
         }
         Vec::new()
     }
 
-    /// Returns the summary as it is written: with statistics over the members of each group, and the worst
+    /// Returns the summary as the report shows it: with statistics over the members of each group, and the worst
     /// members only, if the run recorded members briefly.
     #[must_use]
     pub fn folded(&self) -> Self {
-        let mut folded = self.clone();
-        if self.detail == Detail::All {
-            return folded;
-        }
-        for (name, group) in &mut folded.groups {
-            group.members = Some(self.over_members(name));
-        }
         let worst: BTreeSet<&str> = self
             .groups
             .keys()
             .flat_map(|group| self.worst_members(group).into_iter().take(WORST).map(|(name, _)| name))
             .collect();
-        folded.flows.retain(|name, _| !self.detail.is_brief(name) || worst.contains(name.as_str()));
-        let is_brief = |port: &str| port.split([':', '@']).any(|name| self.detail.is_brief(name));
-        folded.ports.retain(|name, _| !is_brief(name));
-        for port in folded.ports.values_mut() {
-            let worst = worst_queues(&port.queues, self.detail);
-            port.queues.retain(|name, _| !self.detail.is_brief(name) || worst.contains(name));
-        }
-        folded
+        let is_kept = |port: &str, queue: &str, kept: &BTreeSet<(&str, &str)>| {
+            !self.detail.is_brief_port(port) && kept.contains(&(port, queue))
+        };
+        self.keep(&worst, is_kept)
     }
-}
 
-/// Returns the worst queues of each group, by the 99th percentile of the sojourn time.
-fn worst_queues(queues: &IndexMap<String, QueueSummary>, detail: Detail) -> BTreeSet<String> {
-    let mut groups: IndexMap<&str, Vec<(f64, &String)>> = IndexMap::new();
-    for (name, queue) in queues.iter().filter(|(name, _)| detail.is_brief(name)) {
-        let Some(group) = family_of(name) else { continue };
-        groups.entry(group).or_default().push((queue.sojourn_s.p99.unwrap_or(-1.0), name));
+    /// Returns the summary as it is written: folded, with all that the tables show as the worst and all that an
+    /// expectation names, and each value under its address in `metrics`.
+    #[must_use]
+    pub fn written(&self) -> Self {
+        let mut written = self.keep(&self.kept_flows(), |port, queue, kept| kept.contains(&(port, queue)));
+        written.metrics = self.metrics_of(&written);
+        written
     }
-    let worst = groups.into_values().flat_map(|mut members| {
-        members.sort_by(|one, other| other.0.total_cmp(&one.0));
-        members.into_iter().take(WORST).map(|(_, name)| name.clone())
-    });
-    worst.collect()
+
+    /// Returns the summary with statistics over the members of each group, and without the members that are not in
+    /// `flows` or not `is_kept`, if the run recorded members briefly.
+    fn keep(
+        &self,
+        flows: &BTreeSet<&str>,
+        is_kept: impl Fn(&str, &str, &BTreeSet<(&str, &str)>) -> bool,
+    ) -> Self {
+        let mut kept = self.clone();
+        if self.detail == Detail::All {
+            return kept;
+        }
+        for (name, group) in &mut kept.groups {
+            group.members = Some(self.over_members(name));
+        }
+        kept.flows.retain(|name, _| !self.detail.is_brief(name) || flows.contains(name.as_str()));
+        let queues = self.kept_queues();
+        kept.ports.retain(|port, results| {
+            let is_brief_port = self.detail.is_brief_port(port);
+            results.queues.retain(|queue, _| {
+                (!is_brief_port && !self.detail.is_brief(queue)) || is_kept(port, queue, &queues)
+            });
+            !is_brief_port || !results.queues.is_empty()
+        });
+        kept
+    }
 }

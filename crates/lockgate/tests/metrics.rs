@@ -1,0 +1,194 @@
+//! Laws of the results of shipped scenarios: every address that an expectation accepts is in `summary.json` with the
+//! value that the expectation sees, goodput is at most throughput, and a queue is not charged with an earlier tree's
+//! backlog.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use lockgate::{Recording, Summary};
+use lockgate_measure::metric::{Address, METRICS, MemberStatistic, Statistic, Subject, SubjectKind};
+use lockgate_measure::summary::FlowTable;
+
+/// Scenarios with groups, trees, changes of trees, calls, pages, echoes and files.
+const SCENARIOS: [(&str, &[&str]); 6] = [
+    ("scenarios/home.toml", &[]),
+    ("scenarios/bufferbloat.toml", &[]),
+    ("scenarios/isp.toml", &["node.sub.count=60", "record.detail=groups", "duration=3s"]),
+    ("scenarios/isp.toml", &["node.sub.count=12", "record.detail=totals", "duration=3s"]),
+    ("scenarios/backup.toml", &[]),
+    ("scenarios/calls-and-pages.toml", &[]),
+];
+
+fn run(name: &str, settings: &[&str]) -> (Recording, Summary) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    let scenario = lockgate::read(file, settings).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let runs = lockgate::run(&scenario, &lockgate::Options::default()).expect("a run");
+    let summary = lockgate::summarise(&scenario, &runs.recordings).expect("a summary");
+    (runs.recordings.into_iter().next().expect("one run"), summary)
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{name}\"")
+}
+
+/// Every subject that an address can begin with, whether it has metrics or not.
+fn subjects(summary: &Summary) -> Vec<String> {
+    let mut subjects = vec![String::new(), "flow.*.".to_owned()];
+    subjects.extend(summary.flows.keys().map(|flow| format!("flow.{}.", quoted(flow))));
+    for group in summary.groups.keys() {
+        subjects.push(format!("flow.{}.", quoted(&format!("{group}/*"))));
+        subjects.push(format!("group.{}.", quoted(group)));
+        subjects.extend((1..=10).map(|bin| format!("group.{}.bin.{bin}.", quoted(group))));
+    }
+    for (port, results) in &summary.ports {
+        let port = format!("port.{}.", quoted(port));
+        let groups = results.queues.keys().filter_map(|queue| queue.split_once('/'));
+        let groups: BTreeSet<String> = groups.map(|(group, _)| format!("{group}/*")).collect();
+        let patterns = groups.into_iter().chain(["*".to_owned()]);
+        let queues = results.queues.keys().cloned().chain(patterns);
+        subjects.extend(queues.map(|queue| format!("{port}queue.{}.", quoted(&queue))));
+        subjects.push(port);
+    }
+    subjects
+}
+
+/// Every end of an address of such a subject: metric and statistic; if it stands for several, also a statistic over
+/// them.
+fn ends(subject: &str) -> Vec<String> {
+    let is_group = subject.starts_with("group.");
+    let over: Vec<String> = MemberStatistic::all()
+        .filter(|_| is_group || subject.contains('*'))
+        .map(|over| format!(".{}", over.name()))
+        .collect();
+    let mut ends = Vec::new();
+    let is_about = |about: SubjectKind| match about {
+        SubjectKind::Run => subject.is_empty(),
+        SubjectKind::Flow => is_group || subject.starts_with("flow."),
+        SubjectKind::Group => is_group,
+        SubjectKind::Port => subject.starts_with("port.") && !subject.contains(".queue."),
+        SubjectKind::Queue => subject.contains(".queue."),
+    };
+    for metric in METRICS.iter().filter(|metric| is_about(metric.about)) {
+        let of_distribution = Statistic::ALL.into_iter().filter(|_| metric.distribution);
+        let first = of_distribution.map(|(_, name)| format!(".{name}"));
+        for first in first.chain((!metric.distribution).then(String::new)) {
+            let seconds = over.iter().map(String::as_str).chain([""]);
+            ends.extend(seconds.map(|second| format!("{}{first}{second}", metric.name)));
+        }
+    }
+    ends
+}
+
+/// True if the written summary leaves the address out: a member that is not among the worst of a run that records
+/// members briefly, or a pattern that stands for one flow or queue alone.
+fn is_left_out(address: &Address, summary: &Summary, written: &Summary) -> bool {
+    if address.is_many() {
+        return summary.values(address).len() < 2;
+    }
+    match &address.subject {
+        Subject::Flow(flow) => !written.flows.contains_key(flow),
+        Subject::Port(port) => !written.ports.contains_key(port),
+        Subject::Queue(port, queue) => {
+            written.ports.get(port).is_none_or(|port| !port.queues.contains_key(queue))
+        }
+        Subject::Run | Subject::Group(_) | Subject::Bin(..) => false,
+    }
+}
+
+#[test]
+fn every_address_that_an_expectation_accepts_is_in_the_written_metrics() {
+    for (name, settings) in SCENARIOS {
+        let (_, summary) = run(name, settings);
+        let written = summary.written();
+        let (mut found, mut over_members) = (BTreeSet::new(), 0);
+        for subject in subjects(&summary) {
+            for end in ends(&subject) {
+                let path = format!("{subject}{end}");
+                let Ok(address) = Address::parse(&path) else { continue };
+                let is_left_out = is_left_out(&address, &summary, &written);
+                let kept = written.metrics.get(&address.to_string());
+                // What `expect` compares with its bounds.
+                match summary.value(&address) {
+                    Some(value) if !is_left_out => {
+                        assert_eq!(kept, Some(&Some(value)), "{name}: {path}");
+                        over_members += usize::from(address.member_statistic.is_some());
+                        found.insert(address.to_string());
+                    }
+                    Some(_) => {}
+                    None => assert!(kept.is_none_or(Option::is_none), "{name}: {path}"),
+                }
+            }
+        }
+        assert!(over_members > 1000, "{name}: {over_members}");
+        for expectation in &summary.expect {
+            assert!(written.metrics.contains_key(&expectation.that), "{name}: {}", expectation.that);
+        }
+        let is_single = |path: &&String| !Address::parse(path).is_ok_and(|address| address.is_many());
+        for (path, value) in written.metrics.iter().filter(|(path, _)| is_single(path)) {
+            assert!(value.is_none() || found.contains(path), "{name}: `{path}` is not an address");
+        }
+        // A flow or group without files has no completion times, not even empty ones.
+        let (calls, home) = ("group.call.fct.mean", "flow.call.retransmissions");
+        assert!(!written.metrics.contains_key(calls) && !written.metrics.contains_key(home), "{name}");
+        let bytes = serde_json::to_string_pretty(&written).expect("a document").len();
+        assert!(bytes < 1_500_000, "{name}: {bytes} bytes");
+    }
+}
+
+/// What the command's tables show as the worst is in the file, flow by flow and queue by queue.
+#[test]
+fn the_worst_of_a_run_recorded_briefly_are_written() {
+    let (_, summary) =
+        run("scenarios/isp.toml", &["node.sub.count=60", "record.detail=groups", "duration=3s"]);
+    let written = summary.written();
+    assert!(written.flows.len() < summary.flows.len() && written.ports.len() < summary.ports.len());
+    for table in FlowTable::ALL {
+        let mut rows: Vec<_> = summary.flows.iter().map(|(name, flow)| (table.badness(flow), name)).collect();
+        rows.retain(|(badness, _)| badness.is_some());
+        lockgate_measure::summary::sort_worst_first(&mut rows);
+        for (_, name) in rows.iter().take(lockgate_measure::summary::WORST) {
+            assert_eq!(written.flows.get(*name), summary.flows.get(*name), "{table:?}: {name}");
+            assert!(written.metrics.contains_key(&format!("flow.{name}.throughput")), "{table:?}: {name}");
+        }
+    }
+    let queues = summary.ports.iter().flat_map(|(port, results)| {
+        results.queues.iter().map(move |(name, queue)| (queue.badness(), (port, name)))
+    });
+    let mut rows: Vec<_> = queues.collect();
+    lockgate_measure::summary::sort_worst_first(&mut rows);
+    for (_, (port, queue)) in rows.iter().take(lockgate_measure::summary::WORST) {
+        assert!(written.ports[*port].queues.contains_key(*queue), "{port} {queue}");
+        assert!(written.metrics.contains_key(&format!("port.{port}.queue.{queue}.sojourn.p99")), "{queue}");
+    }
+}
+
+/// Payload counts when it arrives, so it is at most what arrived less the headers: 54 bytes and more a frame over TCP.
+#[test]
+fn goodput_is_at_most_the_payload_of_the_throughput() {
+    for (name, settings) in SCENARIOS {
+        let (recording, _) = run(name, settings);
+        for flow in &recording.flows {
+            let (received, payload) = (flow.received_in_window(), flow.payload_in_window().0);
+            let most = received.bytes.0.saturating_sub(received.packets * 42);
+            assert!(payload <= most, "{name}: {} has {payload} of {most} bytes", flow.setup.name);
+        }
+    }
+}
+
+/// The queues replaced at 30 s had the long wait; those that cure it have the packets that arrived at them.
+#[test]
+fn a_wait_in_a_replaced_queue_is_not_its_successors() {
+    let (_, summary) = run("scenarios/bufferbloat.toml", &[]);
+    let queues = &summary.ports["router:client"].queues;
+    let (bloated, fair) = (&queues["bloated"], &queues["fair"]);
+    assert!(fair.moved_in_packets > 500 && fair.moved_in_packets == bloated.moved_out_packets);
+    let worst = |queue: &lockgate_measure::summary::QueueSummary| queue.sojourn_s.p99.expect("packets");
+    assert!(worst(bloated) > 0.9 && worst(fair) < 0.8 * worst(bloated), "{} {}", worst(bloated), worst(fair));
+    // Each had the link of 10 Mbit/s for its part of the window.
+    for queue in [bloated, fair] {
+        let rate = queue.throughput_bps.expect("packets");
+        assert!((9.7e6..1.001e7).contains(&rate), "{rate}");
+    }
+    let finding = lockgate::verdict::main_finding(&summary);
+    assert!(finding.contains("in the queue `bloated`"), "{finding}");
+}
