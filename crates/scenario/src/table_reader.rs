@@ -64,9 +64,15 @@ impl Key {
     /// Returns help such as "add `rate = "10mbit"`: long-run rate".
     pub(crate) fn add(&self) -> String {
         let Key { name, doc, example, .. } = self;
-        let written = match example {
-            Some(example) => format!("`{name} = {example}`"),
-            None => format!("`{name}`"),
+        // An example in the documentation of the key is nearer than that of its type.
+        let (doc, own) = match doc.split_once(", such as `") {
+            Some((doc, own)) if example.is_some() => (doc, own.split_once('`').map(|(own, _)| own)),
+            _ => (doc.as_str(), None),
+        };
+        let written = match (own, example) {
+            (Some(own), _) => format!("`{name} = \"{own}\"`"),
+            (None, Some(example)) => format!("`{name} = {example}`"),
+            (None, None) => format!("`{name}`"),
         };
         if doc.is_empty() { format!("add {written}") } else { format!("add {written}: {doc}") }
     }

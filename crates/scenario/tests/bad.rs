@@ -60,6 +60,17 @@ fn keys_that_are_unknown() {
     add("[nodes]\n", &[(13, 2, "has no key `nodes`", "did you mean `node`?")]);
     swap("rate =", "rte =", &[(7, 1, "`link.wan` has no key `rte`", "`rate`")]);
     swap("size =", "sise =", &[(11, 1, "`flow.f` has no key `sise`", "did you mean `size`?")]);
+    // What such a flow sends is said by keys of TCP.
+    swap(
+        "size = \"100B\"\ngap = \"1ms\"\n",
+        "protocol = \"tcp\"\nbytes = \"1MB\"\n",
+        &[(11, 1, "`flow.f` has no key `protocol`", "`transport`")],
+    );
+    swap(
+        "duration = \"10s\"\n",
+        "",
+        &[(1, 1, "needs `duration`", "`duration = \"60s\"`: length of the run")],
+    );
     swap("a = {}", "a = { adress = \"10.0.0.9\" }", &[(3, 7, "`node.a` has no key `adress`", "`address`")]);
     add("[record]\npacket = true\n", &[(14, 1, "`record` has no key `packet`", "`packets`")]);
     add("[[expect]]\nthat = \"jain_index\"\nbelwo = 1\n", &[(15, 1, "no key `belwo`", "`below`")]);
