@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use lockgate_engine::units::Rate;
+use lockgate_engine::units::{Duration, Instant, Rate};
 use toml::de::DeTable;
 
 use super::{Checker, Entry};
@@ -18,6 +18,9 @@ use crate::trace::LinkTrace;
 
 /// Limit on nodes: more exceed what one machine runs.
 const MOST_NODES: usize = 1_000_000;
+
+/// Shortest trace whose repetition is reported: a shorter one is a pattern that is meant to repeat.
+const PATTERN: Duration = Duration::from_millis(1000);
 
 /// The network, as far as it could be read.
 #[derive(Default)]
@@ -167,6 +170,26 @@ impl Checker<'_> {
             trace: traces,
         };
         (self.problems.len() == noted).then_some(link)
+    }
+
+    /// Warns of traces that begin again within a run that ends at `end`.
+    pub(super) fn warn_repeated(&mut self, root: &DeTable<'_>, network: &Network, end: Instant) {
+        for (entry, link) in Self::section_again(root, "link").into_iter().zip(network.links.iter().flatten())
+        {
+            let periods = link.trace.iter().flatten().map(|trace| trace.period());
+            let Some(period) = periods.filter(|period| *period >= PATTERN).min() else { continue };
+            if Instant::ZERO + period < end {
+                let wrong = format!(
+                    "the trace of {} is {} s long and begins again: the run lasts {} s",
+                    entry.what,
+                    period.as_secs_f64(),
+                    end.as_secs_f64()
+                );
+                self.warn(
+                    Problem::new(entry.key, wrong).help("shorten `duration`, or record a longer trace"),
+                );
+            }
+        }
     }
 
     /// Warns of links that carry no packet: those parallel to an earlier one between the same two nodes.

@@ -71,6 +71,7 @@ impl Checker<'_> {
         let expects = self.expects(table, ports, flows);
         let vary = self.varies(table);
         if let Some(end) = end {
+            self.warn_repeated(table, network, end);
             self.warn_late(table, flows, end);
             self.warn_traffic(table, flows, end);
         }

@@ -340,3 +340,21 @@ fn a_flow_of_too_many_packets_is_doubted_with_their_number() {
     let later = outcome(&later).expect("it is accepted");
     assert_eq!(later.warnings[0].message(), "`flow.f` sends about 8e12 packets");
 }
+
+#[test]
+fn a_trace_that_begins_again_within_the_run_is_doubted() {
+    let text = |duration: &str, trace: &str| {
+        let trace = format!("trace = {{ down = \"{trace}\" }}\nrate = \"1mbit\"");
+        BASE.replace("rate = \"10mbit\"", &trace).replace("\"10s\"", duration)
+    };
+    let long = outcome(&text("\"10s\"", "two-seconds.trace")).expect("it is accepted");
+    assert_eq!(long.warnings.len(), 1);
+    assert_eq!(
+        long.warnings[0].message(),
+        "the trace of `link.wan` is 2 s long and begins again: the run lasts 10 s"
+    );
+    // A run of its length, and a pattern of milliseconds.
+    for (duration, trace) in [("\"2s\"", "two-seconds.trace"), ("\"10s\"", "lte.up")] {
+        assert!(outcome(&text(duration, trace)).expect("it is accepted").warnings.is_empty(), "{trace}");
+    }
+}

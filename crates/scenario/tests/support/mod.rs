@@ -30,6 +30,7 @@ pub(crate) fn files() -> BTreeMap<String, Arc<[u8]>> {
     [
         ("lte.up", "0\n3\n3\n10\n"),
         ("lte.down", "1\n2\n"),
+        ("two-seconds.trace", "0\n500\n2000\n"),
         ("bad.trace", "5\n3\n"),
         ("sizes.txt", "# of a disk\n12kB\n1MB 1.5s\n"),
         ("bad-sizes.txt", "12kB\n0B\n12kB soon\n"),
