@@ -41,7 +41,7 @@ fn scenarios_here() -> String {
     let files = |folder: &str| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let paths = entries.map(|entry| entry.path());
-        paths.filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
+        paths.filter(|path| path.extension().is_some_and(|ending| ending == "toml") && is_scenario(path))
     };
     let mut found: Vec<String> = files(".")
         .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
@@ -56,6 +56,11 @@ fn scenarios_here() -> String {
         (false, 0) => format!("here are {}; {demo}", found.join(", ")),
         (false, more) => format!("here are {} and {more} more; {demo}", found.join(", ")),
     }
+}
+
+/// True if a file looks like a scenario, wrong or right: neither a policy nor another program's file.
+fn is_scenario(file: &Path) -> bool {
+    lockgate::files::text(file).is_ok_and(|text| lockgate_scenario::is_scenario(&text))
 }
 
 /// Reads a scenario's text.

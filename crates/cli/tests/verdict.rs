@@ -225,11 +225,17 @@ fn nothing_of_a_scenario_is_obeyed_by_the_terminal() {
 #[test]
 fn a_file_that_is_not_named_and_a_path_that_is_cut_off_say_what_to_do() {
     let folder = folder(DRAWN);
+    // Neither other programs' files nor policies are scenarios.
+    for (name, other) in
+        [("Cargo.toml", "[package]\nname = \"x\"\n"), ("house.toml", "[router]\nmode = \"egress\"\n")]
+    {
+        fs::write(folder.path().join(name), other).expect("written");
+    }
     for arguments in [&["run"][..], &["run", "t.toml"]] {
         let output = lockgate(folder.path(), arguments);
         let errors = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{errors}");
-        assert!(errors.contains("here are s.toml") && errors.contains("`lockgate demo`"), "{errors}");
+        assert!(errors.contains("here are s.toml;") && errors.contains("`lockgate demo`"), "{errors}");
     }
     // The remains of `--set port.a->b.root=x` after a shell has taken `>` as a redirection.
     let output = lockgate(folder.path(), &["run", "s.toml", "--set", "port.a-"]);

@@ -81,7 +81,7 @@ pub use files::Files;
 pub use model::{Flow, Link, NodeModel, PortModel, Record, Scenario, Service, Transport};
 pub use nearest::nearest;
 pub use path::{Override, PathError};
-pub use policy::{Policy, embed_subscribers, is_policy, read_policy};
+pub use policy::{Policy, embed_subscribers, is_policy, is_scenario, read_policy};
 pub use reader::{MEMORY, Reader, longest_text, read};
 pub use reference::{Reference, reference, references};
 pub use routes::Routes;

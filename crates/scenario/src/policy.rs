@@ -157,6 +157,12 @@ pub fn is_policy(text: &str) -> bool {
     root.get_ref().contains_key("router")
 }
 
+/// Returns true if `text` is that of a scenario: it has nodes, and is not a policy. It may have problems.
+pub fn is_scenario(text: &str) -> bool {
+    let (root, _) = DeTable::parse_recoverable(text);
+    root.get_ref().contains_key("node") && !root.get_ref().contains_key("router")
+}
+
 /// Returns `text` with the table of subscribers that it names in place of the table's path, so that the
 /// policy is whole in itself. Other texts are returned as they are.
 ///
