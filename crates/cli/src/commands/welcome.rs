@@ -1,4 +1,4 @@
-//! Bare `lockgate`: an introduction in six lines.
+//! Bare `lockgate`: what it is, and a line for each of the commands to begin with.
 
 use crate::exit::Exit;
 use crate::output::say;
@@ -6,10 +6,13 @@ use crate::output::say;
 pub(crate) fn welcome() -> Exit {
     say!(
         "\
-Lockgate is a laboratory for packet scheduling; its router for real interfaces is not there yet.
+Lockgate is a laboratory and a router for packet scheduling.
   lockgate demo            the 60-second show: a second of buffer, and its cure
   lockgate run FILE        runs a scenario and leaves a report
-  lockgate check FILE      every problem of a scenario at once
+  lockgate compare FILE    runs its variants over several seeds and says which really differ
+  lockgate watch FILE      shows a scenario while it runs, in the terminal and as a page
+  lockgate route FILE      queues and paces the frames of this host's interfaces by a policy
+  lockgate check FILE      every problem of a scenario or a policy at once
   lockgate list            the disciplines, with parameters and guarantees
   lockgate --help          everything else"
     );
