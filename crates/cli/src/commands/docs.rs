@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use lockgate_conform::{Conformance, Kind, page, tasks};
-use lockgate_measure::metric::METRICS;
+use lockgate_measure::metric::{METRICS, MemberStatistic, Statistic};
 use lockgate_scenario::reference::{Parameter, Reference, references};
 use lockgate_traffic::{laws, profile};
 
@@ -148,7 +148,15 @@ fn metrics() -> String {
         let cells = [&name, &about, metric.unit.symbol(), metric.definition, metric.source].map(cell);
         let _ = writeln!(page, "| {} |", cells.join(" | "));
     }
-    page += "\nSTATISTIC is one of min, mean, std, p50, p90, p95, p99, p999, max.\n";
+    let statistics = Statistic::ALL.map(|(_, name)| name).join(", ");
+    let _ = write!(
+        page,
+        "\nSTATISTIC is one of {statistics}.\n\n\
+         A name that stands for several flows or queues (`flow.*`, `flow.call/*`, `group.call`) is followed by the \
+         metric and a statistic over them, one of {}: `group.call.owd.p99.worst`, `group.backup.goodput.sum`. Worst \
+         is the largest delay or loss, the smallest throughput or rating.\n",
+        MemberStatistic::names()
+    );
     page
 }
 

@@ -1,7 +1,7 @@
 //! `lockgate list`: disciplines, distributions, traffic profiles, metrics, and tables of scenario files.
 
 use lockgate_engine::disciplines::Family;
-use lockgate_measure::metric::METRICS;
+use lockgate_measure::metric::{METRICS, MemberStatistic, Statistic};
 use lockgate_scenario::reference::{Parameter, Reference, reference, references};
 use lockgate_scenario::tables::{TableReference, tables};
 use lockgate_traffic::{laws, profile};
@@ -126,8 +126,13 @@ fn metrics() {
         })
         .collect();
     terminal::words(&["metric", "of a", "unit", "definition", "source"], &rows);
+    let statistics = Statistic::ALL.map(|(_, name)| name).join(", ");
     say!(
-        "\nexample: that = \"flow.voice.owd.p99\", or of a queue \"port.home:server.queue.voice.sojourn.p99\""
+        "\na distribution has one of: {statistics}\n\
+         over several flows or queues follows one of: {}\n\
+         examples: flow.voice.owd.p99, port.home:server.queue.voice.sojourn.p99, group.call.owd.p99.worst, \
+         group.backup.goodput.sum, flow.*.loss.mean",
+        MemberStatistic::names()
     );
 }
 
