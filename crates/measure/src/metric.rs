@@ -175,7 +175,7 @@ pub const METRICS: &[Metric] = &[
     value(
         "jain_index",
         Run,
-        Ratio,
+        Number,
         "Jain, Chiu and Hawe 1984",
         "how evenly all flows share throughput: (sum x)^2 / (n sum x^2), from 1/n to 1; of flows that want the same, so \
          of a group, it says more",
@@ -241,7 +241,7 @@ pub const METRICS: &[Metric] = &[
     value(
         "jain_index",
         Group,
-        Ratio,
+        Number,
         "Jain, Chiu and Hawe 1984",
         "how evenly the flows of the group share throughput: (sum x)^2 / (n sum x^2), from 1/n to 1",
     ),

@@ -349,11 +349,11 @@ mod tests {
             ("port.home:server.queue.voice.sojourn.p95", Unit::Seconds),
             ("port.home:server.queue.link.dropped_packets", Unit::Packets),
             ("port.home:server.utilisation", Unit::Ratio),
-            ("group.web.jain_index", Unit::Ratio),
+            ("group.web.jain_index", Unit::Number),
             ("group.web.fct.mean", Unit::Seconds),
             ("group.web.bin.2.slowdown.p99", Unit::Number),
             ("group.web.completed", Unit::Number),
-            ("jain_index", Unit::Ratio),
+            ("jain_index", Unit::Number),
         ] {
             assert_eq!(check(path), Ok(unit), "{path}");
             assert_eq!(Address::parse(path).expect("an address").to_string(), path);
