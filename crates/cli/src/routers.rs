@@ -1,6 +1,6 @@
 //! Requests to running routers, and the printing of their answers.
 
-use lockgate::figures::plural;
+use lockgate::figures::count;
 use lockgate_router::control::protocol::{Answer, Cause, Changed, Refusal, Request, TrialStatus};
 
 use crate::arguments::RouterName;
@@ -70,11 +70,6 @@ pub(crate) fn difference(changed: &Changed) {
 /// Formats the numbers of lines that differ.
 pub(crate) fn lines(changed: &Changed) -> String {
     format!("{} added, {} removed", count(changed.added as u64, "line"), changed.removed)
-}
-
-/// Formats a number of things: `1 frame`, `2 frames`.
-pub(crate) fn count(number: u64, what: &str) -> String {
-    format!("{number} {what}{}", plural(number as f64))
 }
 
 /// Formats the end of a trial.

@@ -46,7 +46,7 @@ pub(crate) fn problems(problems: Problems) {
     for problem in problems {
         diagnostic(&problem);
     }
-    tell!("{count} {} found; nothing was run", if count == 1 { "problem" } else { "problems" });
+    tell!("{} found; nothing was run", lockgate::figures::count(count as u64, "problem"));
 }
 
 /// Prints warnings: parts of a scenario that are allowed but probably not intended.

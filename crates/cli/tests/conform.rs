@@ -94,17 +94,14 @@ fn the_simulator_is_held_against_a_kernel() {
         "8.00 Mbit/s",
         "mean delay",
         "not run: `tc qdisc add dev r1 root teql`: kind `teql` is not known yet",
-        "✓ 3 of 3 quantities of 1 runs hold; 1 runs were not run, which is allowed",
+        "✓ 3 of 3 quantities of 1 run hold; 1 run not made, which is allowed",
     ] {
         assert!(shown.contains(words), "`{words}` is not in\n{shown}");
     }
     // A run of the reference that was not made does not hold.
     let output = run(&good, &[]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(
-        stdout(&output)
-            .contains("✗ 3 of 3 quantities of 1 runs hold; 1 runs were not run: `--allow-missing`")
-    );
+    assert!(stdout(&output).contains("✗ 3 of 3 quantities of 1 run hold; 1 run not made: `--allow-missing`"));
     let document: Value = serde_json::from_slice(&run(&good, &["--json"]).stdout).expect("JSON");
     assert_eq!(
         (&document["held"], &document["not_run"], &document["holds"]),

@@ -135,7 +135,7 @@ fn wait(child: &mut Child, halt: &AtomicBool) -> Option<ExitStatus> {
 fn words(status: ExitStatus, at: Instant) -> String {
     let at = format!("{:.3} s", at.as_secs_f64());
     match (status.code(), status.signal()) {
-        (Some(0), _) => format!("ended well after {at}"),
+        (Some(0), _) => format!("ended without an error after {at}"),
         (Some(code), _) => format!("ended with exit code {code} after {at}"),
         (None, Some(signal)) => format!("was ended by signal {signal} after {at}"),
         (None, None) => format!("ended after {at}"),

@@ -100,7 +100,8 @@ pub fn report_head(title: &str, scenario: &str, command: &str) -> ReportData {
     scenario.clone_into(&mut report.scenario);
     report.scenario_hash = hash(scenario);
     let host = Host::this();
-    report.host = format!("{}, {}, {} processors", host.system, host.architecture, host.processors);
+    let processors = crate::figures::count(host.processors as u64, "processor");
+    report.host = format!("{}, {}, {processors}", host.system, host.architecture);
     report
 }
 

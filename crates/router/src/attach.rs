@@ -31,6 +31,7 @@ use lockgate_dataplane::lease::{Lease, State};
 use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
 use lockgate_dataplane::redirection::Redirection;
 use lockgate_dataplane::xdp_redirection::XdpRedirection;
+use lockgate_measure::figures::count;
 use lockgate_scenario::Policy;
 use lockgate_scenario::policy::{Attach, Mode, PolicyPort};
 
@@ -110,8 +111,8 @@ impl Plan {
         lines.extend(found.doubts());
         for port in &policy.ports {
             let rate = port.rate.map_or("as fast as the interface".to_owned(), |rate| rate.to_string());
-            let queues = port.tree.queues().len();
-            lines.push(format!("port {}: {rate}, {queues} queues", port.name));
+            let queues = count(port.tree.queues().len() as u64, "queue");
+            lines.push(format!("port {}: {rate}, {queues}", port.name));
         }
         Ok(Self { lines })
     }

@@ -13,7 +13,7 @@ use crate::interrupt;
 use crate::output::say;
 use crate::results::{self, ResultsDirectory};
 use crate::terminal;
-use lockgate::figures;
+use lockgate::figures::{self, count};
 use lockgate::files;
 
 const COLUMNS: [&str; 7] =
@@ -112,10 +112,10 @@ fn sentence(document: &Comparison) -> String {
     let known = if *known > 0 { format!("; {known} are off as is known") } else { String::new() };
     let missing = match (not_run, document.allows_missing) {
         (0, _) => String::new(),
-        (_, true) => format!("; {not_run} runs were not run, which is allowed"),
-        (_, false) => format!("; {not_run} runs were not run: `--allow-missing` allows that"),
+        (_, true) => format!("; {} not made, which is allowed", count(*not_run as u64, "run")),
+        (_, false) => format!("; {} not made: `--allow-missing` allows that", count(*not_run as u64, "run")),
     };
-    format!("{sign} {held} of {compared} quantities of {ran} runs hold{known}{missing}")
+    format!("{sign} {held} of {compared} quantities of {} hold{known}{missing}", count(ran as u64, "run"))
 }
 
 fn note(run: &RunComparison) -> String {

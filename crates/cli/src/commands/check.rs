@@ -64,6 +64,6 @@ fn check_policy(file: &Path, arguments: &Check) -> Result<(), Failure> {
 
 /// Formats numbers of things.
 fn listed(counts: &[(usize, &str)]) -> String {
-    let count = |(count, what): &(usize, &str)| format!("{count} {what}{}", figures::plural(*count as f64));
+    let count = |(number, what): &(usize, &str)| figures::count(*number as u64, what);
     counts.iter().map(count).collect::<Vec<_>>().join(", ")
 }

@@ -63,16 +63,16 @@ fn throughput(report: &Report) -> Option<f64> {
 pub(super) fn show(report: &Report) {
     let [min, p50, p99, max] = report.owd_ns.map(|nanos| figures::quantity(Some(nanos as f64 * NANO), "s"));
     say!(
-        "received {} packets ({}), {} again, {} out of order",
-        report.received,
+        "received {} ({}), {} again, {} out of order",
+        figures::count(report.received, "packet"),
         figures::rate(throughput(report)),
         report.duplicates,
         report.reordered
     );
     if report.host_drops > 0 {
         say!(
-            "{} packets were dropped at the receiving host's socket, which no program read in time",
-            report.host_drops
+            "{} dropped at the receiving host's socket, which no program read in time",
+            figures::count(report.host_drops, "packet")
         );
     }
     say!(

@@ -123,15 +123,16 @@ fn whole(report: &SendReport) -> serde_json::Value {
 
 fn lines(report: &SendReport) {
     say!(
-        "sent {} packets, {} lost, {} refused here; sent {} late at the median, p99 {}",
-        report.sent,
+        "sent {}, {} lost, {} refused here; sent {} late at the median, p99 {}",
+        figures::count(report.sent, "packet"),
         lost(report),
         report.errors,
         figures::seconds(Some(report.slip[0].as_secs_f64())),
         figures::seconds(Some(report.slip[1].as_secs_f64()))
     );
     if report.padded > 0 {
-        say!("{} packets were too short for their number and time, and were padded", report.padded);
+        let padded = figures::count(report.padded, "packet");
+        say!("{padded} padded: too short for their number and time");
     }
     if report.behind > MOST_BEHIND {
         say!(

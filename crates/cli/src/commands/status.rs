@@ -1,5 +1,6 @@
 //! `lockgate status`: the policy of a running router, and those before it.
 
+use lockgate::figures;
 use lockgate_router::control::protocol::{Answer, Entry, Request, Status};
 
 use crate::exit::{Exit, Failure};
@@ -42,7 +43,7 @@ fn print(status: &Status) {
         say!("frames BYPASS the router: {}", visible(&status.bypass.why));
     }
     if status.bypass.frames > 0 {
-        say!("{} bypassed the router since its start", routers::count(status.bypass.frames, "frame"));
+        say!("{} bypassed the router since its start", figures::count(status.bypass.frames, "frame"));
     }
     say!();
     let rows: Vec<Vec<String>> = status.history.iter().map(row).collect();

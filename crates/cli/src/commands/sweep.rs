@@ -43,8 +43,8 @@ pub(crate) fn sweep(arguments: &arguments::Sweep, addresses: &OpenStorage<'_>) -
     made?;
     let (done, failed) = (done.into_inner(), failed.into_inner());
     let into = arguments.into.display();
-    let plural = figures::plural(done as f64);
-    say!("{done} run{plural} made, {failed} failed, {} were there", sweep.tasks.len() - missing.len());
+    let made = figures::count(done as u64, "run");
+    say!("{made} made, {failed} failed, {} were there", sweep.tasks.len() - missing.len());
     if interrupt::is_requested() && done + failed < missing.len() {
         let status = sweep.status()?;
         tell!("stopped: {} of {} runs are finished and kept", status.finished, status.tasks);

@@ -70,7 +70,8 @@ pub fn lines(sample: &Sample) -> Vec<String> {
     let ports: Vec<String> = active.take(most).collect();
     let mut ports = if ports.is_empty() { "idle".to_owned() } else { ports.join("  |  ") };
     if sample.left_out.queues > 0 {
-        let _ = write!(ports, "  |  {} queues more", sample.left_out.queues);
+        let queues = figures::count(sample.left_out.queues as u64, "queue");
+        let _ = write!(ports, "  |  {queues} more");
     }
     lines.push(format!("{:10.3} s  {ports}", sample.at_s));
     lines
@@ -83,11 +84,10 @@ pub(crate) fn event_line(event: &EventSample) -> String {
         let _ = write!(line, "set {}={}", event.path, event.value);
     }
     if let Some(moved) = event.moved_packets {
-        let _ = write!(line, ", {moved} packet{} moved", figures::plural(moved as f64));
+        let _ = write!(line, ", {} moved", figures::count(moved, "packet"));
     }
     if event.forced_out_packets > 0 {
-        let forced = event.forced_out_packets;
-        let _ = write!(line, ", {forced} packet{} forced out", figures::plural(forced as f64));
+        let _ = write!(line, ", {} forced out", figures::count(event.forced_out_packets, "packet"));
     }
     if !event.text.is_empty() {
         line += &event.text;

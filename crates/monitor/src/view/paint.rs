@@ -79,9 +79,14 @@ fn heading(screen: &Screen, width: usize) -> Line<'_> {
         _ => "pace free".to_owned(),
     };
     let missed = screen.missed + screen.sample.as_ref().map_or(0, |sample| sample.dropped_samples);
-    let missed = if missed > 0 { format!("  {missed} samples missed") } else { String::new() };
+    let missed =
+        if missed > 0 { format!("  {} missed", figures::count(missed, "sample")) } else { String::new() };
     let left_out = screen.sample.as_ref().map_or(0, |sample| sample.left_out.queues);
-    let left_out = if left_out > 0 { format!("  {left_out} queues not shown") } else { String::new() };
+    let left_out = if left_out > 0 {
+        format!("  {} not shown", figures::count(left_out as u64, "queue"))
+    } else {
+        String::new()
+    };
     let name = "Lockgate ";
     // A router has no planned end.
     let end = if status.duration_s > 0.0 {

@@ -14,6 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use lockgate_measure::figures::count;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use self::clients::{Clients, Sent};
@@ -314,12 +315,12 @@ impl<E: Engine> Serving<E> {
 
     fn changed(&mut self, what: &str, changed: &Changed, by: &str) {
         let mut text = format!(
-            "{what} policy {} (`{}`), by {by}: {} lines added, {} removed, {} packets moved, {} forced out",
+            "{what} policy {} (`{}`), by {by}: {} added, {} removed, {} moved, {} forced out",
             changed.number,
             changed.origin,
-            changed.added,
+            count(changed.added as u64, "line"),
             changed.removed,
-            changed.applied.moved_packets,
+            count(changed.applied.moved_packets, "packet"),
             changed.applied.forced_out_packets
         );
         if let Some(trial) = &changed.trial {
@@ -336,8 +337,9 @@ impl<E: Engine> Serving<E> {
         let Reversal { number, why, outcome, unstored } = reversal;
         match outcome {
             Ok((back, applied)) => self.log(&format!(
-                "reverted policy {number} to {back}: {why}; {} packets moved, {} forced out",
-                applied.moved_packets, applied.forced_out_packets
+                "reverted policy {number} to {back}: {why}; {} moved, {} forced out",
+                count(applied.moved_packets, "packet"),
+                applied.forced_out_packets
             )),
             Err(problem) => self.log(&format!(
                 "ERROR: policy {number} is to be reverted ({why}), and this failed: {problem}. It goes on running, \
