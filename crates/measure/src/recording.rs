@@ -24,7 +24,7 @@ mod tcp;
 mod totals;
 mod watch;
 
-pub use brief::{Brief, BriefSample, Brisk, Detail, family_of};
+pub use brief::{Brief, BriefSample, Brisk, Detail, family_of, kin};
 pub use delays::Delays;
 pub use file::{FileBin, FileBins, FileRecord};
 pub use flow::{FlowRecord, FlowSetup, Loss, Received, UDP_HEADER_BYTES};

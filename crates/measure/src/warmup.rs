@@ -8,9 +8,11 @@
 
 use std::collections::BTreeSet;
 
+use indexmap::IndexMap;
 use lockgate_engine::units::{Duration, Instant};
 
-use crate::recording::{EventKind, FlowRecord, Recording};
+use crate::figures::count;
+use crate::recording::{EventKind, FlowRecord, Recording, kin};
 
 /// Observations per average.
 const BATCH: usize = 5;
@@ -46,7 +48,7 @@ pub fn mser5(observations: &[f64]) -> Option<usize> {
     (best.1 * 2 <= batches).then_some(best.1 * BATCH)
 }
 
-/// Returns a warning for each flow whose median delay settled well after the end of the warm-up, if a
+/// Returns a warning for each flow, and for each group of flows, whose median delay settled well after the end of the warm-up, if a
 /// longer warm-up would change its mean by more than a tenth. Runs with a timeline of changes are not
 /// checked, nor are flows that carry a file: they do not settle.
 pub fn warnings(recording: &Recording) -> Vec<String> {
@@ -65,17 +67,27 @@ pub fn warnings(recording: &Recording) -> Vec<String> {
         .iter()
         .filter(|flow| !of_file(flow))
         .filter_map(|flow| Some((flow, settles_late(flow, recording.warmup)?)));
-    settled
-        .map(|(flow, at)| {
-            format!(
-                "the warm-up looks too short for flow `{}`: its delay settles after about {:.3} s (MSER-5), the \
-                 warm-up ends at {:.3} s",
-                flow.setup.name,
-                at.as_secs_f64(),
-                recording.warmup.as_secs_f64(),
-            )
-        })
-        .collect()
+    // One warning for all members of a group.
+    let mut late: IndexMap<String, (u64, Instant)> = IndexMap::new();
+    for (flow, at) in settled {
+        let (members, latest) = late.entry(kin(&flow.setup.name)).or_insert((0, at));
+        (*members, *latest) = (*members + 1, (*latest).max(at));
+    }
+    let warning = |(name, (members, at)): (String, (u64, Instant))| {
+        let whose = if recording.flows.iter().any(|flow| flow.setup.name == name) {
+            format!("flow `{name}`: its delay settles after about")
+        } else {
+            let all = recording.flows.iter().filter(|flow| kin(&flow.setup.name) == name).count() as u64;
+            let flows = count(all, "flow");
+            format!("{members} of {flows} of the group `{name}`: the last delay settles after about")
+        };
+        format!(
+            "the warm-up looks too short for {whose} {:.3} s (MSER-5), the warm-up ends at {:.3} s",
+            at.as_secs_f64(),
+            recording.warmup.as_secs_f64(),
+        )
+    };
+    late.into_iter().map(warning).collect()
 }
 
 /// Returns the time at which the flow's delay settles, if that is late and matters.

@@ -60,6 +60,13 @@ pub fn family_of(name: &str) -> Option<&str> {
     })
 }
 
+/// Returns the name of a member without its number: `call/return` for `call/17/return`.
+pub fn kin(name: &str) -> String {
+    let Some(group) = family_of(name) else { return name.to_owned() };
+    let rest = name[group.len() + 1..].trim_start_matches(|digit: char| digit.is_ascii_digit());
+    format!("{group}{rest}")
+}
+
 /// A distribution with a relative error of quantiles of at most 2^-7.
 pub type Brisk = Histogram<64>;
 

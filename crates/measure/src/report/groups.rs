@@ -2,6 +2,8 @@
 
 use super::run::short;
 use super::{Axis, Cell, Comparison, Figure, FigureKind, FigureSeries};
+use crate::figures::count;
+use crate::group::group_of;
 use crate::metric::{Address, Unit};
 use crate::recording::{Detail, Recording, family_of};
 use crate::summary::Summary;
@@ -79,12 +81,16 @@ fn worst(summary: &Summary, group: &str) -> Comparison {
         row.extend(COLUMNS.map(|(path, _)| cell(path)));
         row
     };
-    let shown = members.len().min(ROWS);
+    let all = summary.flows.keys().filter(|flow| group_of(flow) == Some(group)).count();
+    let (shown, silent) = (members.len().min(ROWS), (all - members.len()) as u64);
     Comparison {
-        title: format!("{group}: the worst {shown} of {}", members.len()),
+        title: format!("{group}: the worst {shown} of {all}"),
         columns,
         rows: members.iter().take(ROWS).map(row).collect(),
-        note: String::new(),
+        note: match silent {
+            0 => String::new(),
+            silent => format!("{} received nothing in the window.", count(silent, "member")),
+        },
     }
 }
 

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 
 use super::{FlowSummary, QueueSummary, Summary};
 use crate::metric::{Address, Subject};
-use crate::recording::family_of;
+use crate::recording::kin;
 
 /// Number of flows or queues shown, and kept of each group: the worst.
 pub const WORST: usize = 10;
@@ -66,13 +66,6 @@ fn worst_of<T: Ord>(ranked: Ranked<T>) -> BTreeSet<T> {
         rows.into_iter().take(WORST).map(|(_, row)| row)
     });
     worst.collect()
-}
-
-/// Returns the name of a member without its number: `call/return` for `call/17/return`.
-fn kin(name: &str) -> String {
-    let Some(group) = family_of(name) else { return name.to_owned() };
-    let rest = name[group.len() + 1..].trim_start_matches(|digit: char| digit.is_ascii_digit());
-    format!("{group}{rest}")
 }
 
 impl Summary {
