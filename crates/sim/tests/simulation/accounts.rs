@@ -154,3 +154,48 @@ fn a_run_of_many_events_at_one_time_can_be_stopped() {
     assert_eq!(outcome.recording.engine.events, 5 * EVENTS_BETWEEN_STOPS);
     assert!(outcome.recording.duration < Duration::from_micros(1));
 }
+
+/// A burst at the start takes the first three seconds to drain: of a group of flows one warning says so.
+#[test]
+fn a_warm_up_that_is_too_short_is_reported_once_a_group() {
+    let text = r#"
+duration = "20s"
+warmup = "100ms"
+node = { a = {}, b = {} }
+link.l = { between = ["a", "b"], rate = "10mbit", delay = "1ms" }
+flow.fill = { from = "a", to = "b", size = "1250B", rate = "15mbit", stop = "2s" }
+flow.f = { from = "a", to = "b", size = "125B", gap = "10ms", count = 4 }
+flow.single = { from = "a", to = "b", size = "125B", gap = "10ms" }
+"#;
+    let warnings = summarise(&[simulate(text, 1)]).warnings;
+    let begins: Vec<&str> = warnings.iter().filter_map(|warning| warning.split(':').next()).collect();
+    let whose = ["4 of 4 flows of the group `f`", "flow `single`"];
+    assert_eq!(begins, whose.map(|whose| format!("the warm-up looks too short for {whose}")), "{warnings:?}");
+}
+
+/// Reno loses half of a burst and repairs it for 200 ms: data beyond the gap arrive long before they are delivered. In
+/// every window the goodput is the payload's share of the throughput, repeated segments left out.
+#[test]
+fn goodput_is_never_more_than_the_payload_of_the_throughput() {
+    let share = 1448.0 / 1514.0;
+    let mut full = 0;
+    for warmup in (200..=420).step_by(20) {
+        let text = format!(
+            r#"
+duration = "{}ms"
+warmup = "{warmup}ms"
+node = {{ a = {{}}, b = {{}} }}
+link.l = {{ between = ["a", "b"], rate = "10mbit", delay = "25ms" }}
+port."a:b" = {{ root = "q", queue.q = {{ kind = "fifo", limit = "20p" }} }}
+flow.f = {{ from = "a", to = "b", transport = "tcp", congestion = "reno", bytes = "unlimited" }}
+"#,
+            warmup + 60
+        );
+        let summary = summarise(&[simulate(&text, 1)]);
+        let flow = &summary.flows["f"];
+        let (goodput, throughput) = (flow.goodput_bps.expect("data"), flow.throughput_bps.expect("frames"));
+        assert!(goodput <= throughput * share * (1.0 + 1e-9), "{warmup} ms: {goodput} of {throughput}");
+        full += u32::from(goodput > 0.99 * throughput * share);
+    }
+    assert!(full >= 10, "{full} windows without a segment that arrived twice");
+}
