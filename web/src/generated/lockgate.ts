@@ -337,7 +337,7 @@ lost_by: { [key in string]: number },
 inside_packets: number,
 /** Frame bits per second received during the window, whenever sent. */
 throughput_bps: number | null,
-/** Payload bits per second received during the window. */
+/** Payload bits per second that arrived during the window, each byte once. */
 goodput_bps: number | null,
 /** Fraction of the packets sent that were lost. */
 loss_ratio: number | null,
@@ -629,7 +629,7 @@ offered_bytes: number,
 sent_packets: number,
 /** Frame bytes of the packets sent. */
 sent_bytes: number,
-/** Bits per second sent in the window. */
+/** Bits per second sent in the part of the window during which the queue was in the port's tree. */
 throughput_bps: number | null,
 /** Packets dropped in the window, here or below. */
 dropped_packets: number,
@@ -645,7 +645,8 @@ moved_out_packets: number,
 backlog_packets: number,
 /** Largest backlog in the window, in packets. */
 peak_backlog_packets: number,
-/** Time from arrival at the port until transmission begins, in seconds. */
+/** Time from arrival at the port until transmission begins, in seconds. Packets moved in are not in it: they
+ * waited in another queue before. */
 sojourn_s: Distribution,
 /** Mean time from arrival at the port until a packet is passed to the device ring, in seconds; `null`
  * without a ring. */
@@ -816,8 +817,9 @@ groups?: { [key in string]: GroupSummary },
 ports: { [key in string]: PortSummary },
 /** Jain's fairness index of the throughput of all flows, from 1/n to 1. */
 jain_index: number | null,
-/** Every value of this document that an expectation can refer to, by its address; `null` if nothing was
- * observed. Absent in reports. */
+/** Every value that an expectation can refer to, by its address, in base units: those of each flow, queue, port
+ * and group of this document, `null` if nothing was observed, and those over several flows or queues
+ * (`group.call.owd.p99.worst`), if there are several and one has a value. Filled in the written document. */
 metrics?: { [key in string]: number | null },
 /** Means over all runs with 95 % confidence intervals, by the metric's address; empty for a single run. */
 intervals: { [key in string]: Interval },
