@@ -188,7 +188,7 @@ export interface Report {
 }
 
 /** Newest format of the data that this page reads. */
-export const SCHEMA = 1;
+export const SCHEMA = 2;
 
 const scalars = (value: unknown): Record<string, number | null> =>
   Object.fromEntries(
@@ -446,8 +446,8 @@ export function readReport(value: unknown): Report {
       name: text(record<wire.TopologyLink>(item)["name"]),
       from: text(record<wire.TopologyLink>(item)["from"]),
       to: text(record<wire.TopologyLink>(item)["to"]),
-      rate_bps: number(record<wire.TopologyLink>(item)["rate_bps"]),
-      delay_s: number(record<wire.TopologyLink>(item)["delay_s"]),
+      rate_bps: numbers(record<wire.TopologyLink>(item)["rate_bps"]),
+      delay_s: numbers(record<wire.TopologyLink>(item)["delay_s"]),
     })),
     definitions: list(raw["definitions"]).map((item) => ({
       name: text(record<wire.Definition>(item)["name"]),

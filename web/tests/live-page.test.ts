@@ -32,7 +32,7 @@ const status = {
   ended: false,
   version: 0,
   nodes: ["a", "b"],
-  links: [{ name: "l", from: "a", to: "b", rate_bps: 1e7, delay_s: 0.005, knobs: [] }],
+  links: [{ name: "l", from: "a", to: "b", rate_bps: [1e7, 1e8], delay_s: [0.005, 0.005], knobs: [] }],
   ports: [
     {
       name: "a->b",
@@ -252,6 +252,38 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
         path: join(process.env["SCREENSHOTS"], `live-${width}-${scheme}.png`),
         fullPage: true,
       });
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
+  it("shows every direction of a link with its own rate and load", async () => {
+    const player = new Player(html);
+    player.sample = (number) => {
+      const [forth, back] = sample(number).ports;
+      return {
+        ...sample(number),
+        ports: [forth, { ...back, sent_bps: 2.5e7, queues: [queue("fifo", 0, null, 7)] }],
+      };
+    };
+    const { page, complaints } = await open(player, 1400, "light");
+    await expect
+      .poll(() => page.locator("svg text", { hasText: "bit/s" }).allTextContents())
+      .toEqual(["9.00 M/10.00 Mbit/s", "25.00 M/100.00 Mbit/s"]);
+    const ends = (name: string): Promise<string[]> =>
+      page
+        .locator(".queue-mark")
+        .evaluateAll((marks, of) => marks.map((mark) => mark.getAttribute(of) ?? ""), name);
+    expect(await ends("aria-label")).toEqual([
+      expect.stringMatching(/^a->b: \d+ packets wait, 9.00 Mbit\/s of 10.00 Mbit\/s$/),
+      "b->a: 7 packets wait, 25.00 Mbit/s of 100.00 Mbit/s",
+    ]);
+    const loads = await page.locator("svg line.load").evaluateAll((lines) => {
+      const length = (line: Element): number =>
+        Math.abs(Number(line.getAttribute("x2")) - Number(line.getAttribute("x1")));
+      const whole = lines[0]?.parentElement?.querySelector("line:not(.load)");
+      return lines.map((line) => length(line) / length(whole as Element));
+    });
+    expect(loads.map((load) => Number(load.toFixed(2)))).toEqual([0.9, 0.25]);
     expect(complaints).toEqual([]);
     player.close();
   });

@@ -189,11 +189,11 @@ describe.skipIf(executable === undefined)("the page", () => {
         router: ["router", "modem", "cmts"].includes(name),
       })),
       links: [
-        ...hosts.map((name) => ({ name, from: name, to: "router", rate_bps: 1e9, delay_s: 0 })),
+        ...hosts.map((name) => ({ name, from: name, to: "router", rate_bps: [1e9, 1e9], delay_s: [0, 0] })),
         ...[
-          ["router", "modem", 1e9, 0],
-          ["modem", "cmts", 1e7, 0.008],
-          ["cmts", "server", 1e9, 0.005],
+          ["router", "modem", [1e9, 1e9], [0, 0]],
+          ["modem", "cmts", [1e7, 1e8], [0.008, 0.008]],
+          ["cmts", "server", [1e9, 1e9], [0.005, 0.005]],
         ].map(([from, to, rate_bps, delay_s]) => ({ name: `${from}-${to}`, from, to, rate_bps, delay_s })),
       ],
     };

@@ -638,8 +638,18 @@ describe("verdict", () => {
 
 describe("topology", () => {
   it("does not say that a link has no delay", () => {
-    expect(linkWords({ rate_bps: 1e9, delay_s: 0 }).map(spaced)).toEqual(["1 Gbit/s"]);
-    expect(linkWords({ rate_bps: 1e7, delay_s: 0.008 }).map(spaced)).toEqual(["10 Mbit/s", "8 ms"]);
+    const both = (value: number | null) => [value, value];
+    expect(linkWords({ rate_bps: both(1e9), delay_s: both(0) }).map(spaced)).toEqual(["1 Gbit/s"]);
+    expect(linkWords({ rate_bps: both(1e7), delay_s: both(0.008) }).map(spaced)).toEqual([
+      "10 Mbit/s",
+      "8 ms",
+    ]);
+    expect(linkWords({ rate_bps: both(null), delay_s: both(null) })).toEqual([]);
+  });
+
+  it("says rate and delay of each direction", () => {
+    const link = { rate_bps: [1e7, 1e8], delay_s: [0, 0.02] };
+    expect(linkWords(link).map(spaced)).toEqual(["→ 10 Mbit/s", "← 100 Mbit/s", "→ 0 s", "← 20 ms"]);
   });
 
   it("stands the sides of the slowest link to its left and right", () => {
@@ -661,10 +671,10 @@ describe("topology", () => {
       y: null,
       router: false,
     });
-    const link = (from: string, to: string): { from: string; to: string; rate_bps: number } => ({
+    const link = (from: string, to: string): { from: string; to: string; rate_bps: number[] } => ({
       from,
       to,
-      rate_bps: 1e6,
+      rate_bps: [1e6, 1e6],
     });
     const at = places([..."abcdef"].map(node), [
       link("a", "b"),

@@ -381,9 +381,9 @@ export function sampleReport(): { [key: string]: Json } {
         { name: "server", router: false },
       ],
       links: [
-        { name: "lan1", from: "phone", to: "home", rate_bps: 1e8, delay_s: 1e-4 },
-        { name: "lan2", from: "laptop", to: "home", rate_bps: 1e8, delay_s: 1e-4 },
-        { name: "wan", from: "home", to: "server", rate_bps: 1e7, delay_s: 0.01 },
+        { name: "lan1", from: "phone", to: "home", rate_bps: [1e8, 1e8], delay_s: [1e-4, 1e-4] },
+        { name: "lan2", from: "laptop", to: "home", rate_bps: [1e8, 1e8], delay_s: [1e-4, 1e-4] },
+        { name: "wan", from: "home", to: "server", rate_bps: [1e7, 1e8], delay_s: [0.01, 0.01] },
       ],
     },
     definitions: [

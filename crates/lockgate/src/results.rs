@@ -121,8 +121,8 @@ pub fn topology(scenario: &Scenario) -> Topology {
         name: link.name.clone(),
         from: scenario.nodes[link.ends[0]].name.clone(),
         to: scenario.nodes[link.ends[1]].name.clone(),
-        rate_bps: Some(link.rate.as_bits() as f64),
-        delay_s: link.delay.as_secs_f64(),
+        rate_bps: [0, 1].map(|direction| Some(link.mean_rate(direction).as_bits() as f64)),
+        delay_s: [0, 1].map(|direction| Some(link.delay(direction).as_secs_f64())),
     });
     Topology { nodes: nodes.collect(), links: links.collect() }
 }
@@ -251,4 +251,53 @@ fn events(events: &[Event]) -> Result<String, serde_json::Error> {
         .map(|text| text + "\n")
     };
     events.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use lockgate_measure::recording::Detail;
+
+    use super::*;
+
+    const TEXT: &str = r#"
+duration = "1s"
+[node]
+isp = {}
+modem = {}
+sub = { count = 2 }
+[link.line]
+between = ["modem", "isp"]
+rate = { up = "10mbit", down = "100mbit" }
+delay = { up = "8ms", down = "2ms" }
+[link.access]
+between = ["sub/*", "modem"]
+rate = { up = ["1mbit", "2mbit"], down = "50mbit" }
+delay = "1ms"
+[flow.one]
+from = "sub/1"
+to = "isp"
+size = "1000B"
+gap = "10ms"
+"#;
+
+    #[test]
+    fn the_network_has_the_rate_of_each_direction_and_folded_those_that_members_share() {
+        let files = BTreeMap::<String, Arc<[u8]>>::new();
+        let scenario = lockgate_scenario::read(TEXT, "text", &files, &[]).expect("a scenario");
+        let shown = |topology: &Topology| -> Vec<_> {
+            let link = |link: &TopologyLink| (link.name.clone(), link.rate_bps, link.delay_s);
+            topology.links.iter().map(link).collect()
+        };
+        let whole = topology(&scenario);
+        let line = ("line".to_owned(), [Some(1e7), Some(1e8)], [Some(0.008), Some(0.002)]);
+        let access = |name: &str, up| (name.to_owned(), [up, Some(5e7)], [Some(0.001); 2]);
+        let members = [access("access/1", Some(1e6)), access("access/2", Some(2e6))];
+        assert_eq!(shown(&whole), [vec![line.clone()], members.to_vec()].concat());
+        let folded = groups::fold(whole, Detail::Groups);
+        assert_eq!(shown(&folded), [line, access("access (all)", None)]);
+        assert_eq!(folded.nodes.len(), 3);
+    }
 }

@@ -24,7 +24,7 @@ use serde::Serialize;
 use crate::metric::{METRICS, Unit};
 
 /// Version of the document's format.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// All data of one page.
 #[derive(Clone, Debug, Serialize)]
@@ -122,10 +122,11 @@ pub struct TopologyLink {
     pub from: String,
     /// The node at the other end.
     pub to: String,
-    /// Rate in bits per second; `None` for one that follows a trace.
-    pub rate_bps: Option<f64>,
-    /// Propagation delay in seconds.
-    pub delay_s: f64,
+    /// Rates in bits per second, `from` to `to` and back, the means of traces; `null` if the members of a
+    /// group differ.
+    pub rate_bps: [Option<f64>; 2],
+    /// Propagation delays in seconds, `from` to `to` and back; `null` if the members of a group differ.
+    pub delay_s: [Option<f64>; 2],
 }
 
 /// Definition of a metric.

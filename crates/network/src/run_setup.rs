@@ -87,10 +87,8 @@ fn request_kind(flow: &Flow, answers: Option<usize>) -> Option<RequestKind> {
 fn port_setups(scenario: &Scenario) -> Vec<PortSetup> {
     let setup = |port: &PortModel| {
         let link = &scenario.links[port.link];
-        let rate = link.trace[port.direction]
-            .as_ref()
-            .map_or_else(|| link.rate(port.direction), |trace| trace.mean_rate());
-        PortSetup { name: port.name.clone(), rate, delay: link.delay(port.direction) }
+        let (rate, delay) = (link.mean_rate(port.direction), link.delay(port.direction));
+        PortSetup { name: port.name.clone(), rate, delay }
     };
     scenario.ports.iter().map(setup).collect()
 }

@@ -79,6 +79,11 @@ impl Effective {
         }
     }
 
+    /// Returns its time.
+    pub(crate) fn now(&self) -> Instant {
+        self.now
+    }
+
     /// True if a change up to `now` has not been applied.
     pub(crate) fn is_past(&self, now: Instant) -> bool {
         self.coming.front().is_some_and(|(at, _)| *at <= now)

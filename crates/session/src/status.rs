@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use lockgate_scenario::Scenario;
+use lockgate_engine::units::Duration;
+use lockgate_scenario::{Action, Link, Scenario};
 use serde::Serialize;
 
 use crate::effective::{Effective, Knob};
@@ -59,10 +60,10 @@ pub struct LinkStatus {
     pub from: String,
     /// Name of the other end.
     pub to: String,
-    /// Rate of each direction, in bits per second.
-    pub rate_bps: f64,
-    /// Propagation delay, in seconds, as the scenario states it.
-    pub delay_s: f64,
+    /// Rates in force, in bits per second, `from` to `to` and back: the means of traces; `None` if unlimited.
+    pub rate_bps: [Option<f64>; 2],
+    /// Propagation delays in force, in seconds, `from` to `to` and back.
+    pub delay_s: [f64; 2],
     /// Rate, delay and loss.
     pub knobs: Vec<Knob>,
 }
@@ -93,22 +94,22 @@ impl Status {
         self.duration_s = scenario.duration.as_secs_f64();
         self.nodes = scenario.nodes.iter().map(|node| node.name.clone()).collect();
         self.flows = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
-        self.links = scenario
-            .links
-            .iter()
-            .map(|link| {
-                let knobs = effective.link_knobs(&link.name);
-                let rate = knobs[0].value.as_ref().and_then(|rate| rate.parse().ok()).unwrap_or(link.rate);
-                LinkStatus {
-                    name: link.name.clone(),
-                    from: name(link.ends[0]),
-                    to: name(link.ends[1]),
-                    rate_bps: rate.as_bits() as f64,
-                    delay_s: link.delay.as_secs_f64(),
-                    knobs,
-                }
-            })
-            .collect();
+        let link = |link: &Link| LinkStatus {
+            name: link.name.clone(),
+            from: name(link.ends[0]),
+            to: name(link.ends[1]),
+            rate_bps: [0, 1].map(|direction| Some(link.mean_rate(direction).as_bits() as f64)),
+            delay_s: [0, 1].map(|direction| link.delay(direction).as_secs_f64()),
+            knobs: effective.link_knobs(&link.name),
+        };
+        self.links = scenario.links.iter().map(link).collect();
+        for change in scenario.changes.iter().take_while(|change| change.at <= effective.now()) {
+            if let Action::Link { link, rate, delay, .. } = &change.action {
+                let link = &mut self.links[*link];
+                link.rate_bps = rate.map_or(link.rate_bps, |rates| rates.map(|r| Some(r.as_bits() as f64)));
+                link.delay_s = delay.map_or(link.delay_s, |delays| delays.map(Duration::as_secs_f64));
+            }
+        }
         self.ports = scenario
             .ports
             .iter()
@@ -174,4 +175,58 @@ pub fn saved(status: &Status, date: &str) -> String {
     let marks = status.marks.iter().fold(String::new(), |text, mark| text + "# Noted at " + mark + "\n");
     let (seed, text) = (status.seed, status.history.text());
     format!("{SAVED_HEAD} as it was on {date}; seed {seed}.\n{marks}{text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use lockgate_engine::units::Instant;
+
+    use super::*;
+    use crate::{Session, Start};
+
+    const TEXT: &str = r#"
+duration = "9s"
+[node]
+a = {}
+b = {}
+c = {}
+[link.line]
+between = ["a", "b"]
+rate = { up = "10mbit", down = "100mbit" }
+delay = { up = "8ms", down = "2ms" }
+[link.core]
+between = ["b", "c"]
+rate = "1gbit"
+[flow.one]
+from = "a"
+to = "c"
+size = "1000B"
+gap = "10ms"
+[[change]]
+at = "5s"
+set = { "link.line.rate.down" = "20mbit", "link.line.delay" = "3ms" }
+"#;
+
+    #[test]
+    fn each_direction_of_a_link_has_the_rate_and_delay_in_force() {
+        let files = BTreeMap::<String, Arc<[u8]>>::new();
+        let scenario = lockgate_scenario::read(TEXT, "text", &files, &[]).expect("a scenario");
+        let start = Start { mode: "sim", seed: 1, pace: 1.0, every: Duration::from_millis(100) };
+        let mut session = Session::new(&scenario, start);
+        let shown = |session: &Session| {
+            let links = &session.status().links;
+            assert_eq!((links[1].rate_bps, links[1].delay_s), ([Some(1e9); 2], [0.0; 2]));
+            (links[0].rate_bps.map(|rate| rate.expect("a rate") / 1e6), links[0].delay_s)
+        };
+        let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        assert_eq!(shown(&session), ([10.0, 100.0], [0.008, 0.002]));
+        let change = session.prepare(&["link.line.rate.up=5mbit".to_owned()], None, at(1), &files);
+        session.accept(change.expect("a change"));
+        assert_eq!(shown(&session), ([5.0, 100.0], [0.008, 0.002]));
+        assert!(session.advance(at(5)));
+        assert_eq!(shown(&session), ([5.0, 20.0], [0.003, 0.003]));
+    }
 }

@@ -203,9 +203,7 @@ impl Offered {
 }
 
 fn rate_of(scenario: &Scenario, port: &PortModel) -> f64 {
-    let link = &scenario.links[port.link];
-    let rate = link.trace[port.direction].as_ref().map(|trace| trace.mean_rate());
-    rate.unwrap_or_else(|| link.rate(port.direction)).as_bits() as f64
+    scenario.links[port.link].mean_rate(port.direction).as_bits() as f64
 }
 
 /// Returns the bytes of `count` items of `size` bytes.

@@ -14,6 +14,19 @@ export interface Place {
   y: number;
 }
 
+/** A link with the rates of both directions: first that from `from` to `to`. */
+type Way = Pick<TopologyLink, "from" | "to" | "rate_bps">;
+
+/** Returns the known rates of a link. */
+const ratesOf = (link: Pick<Way, "rate_bps">): number[] => link.rate_bps.filter((rate) => rate !== null);
+
+/** Returns the rate of the faster direction, which determines how thick a link is drawn; 0 if unknown. */
+export const fastestOf = (link: Pick<Way, "rate_bps">): number => Math.max(0, ...ratesOf(link));
+
+/** Returns the rate of a link in the direction away from `node`; null if unknown. */
+export const rateFrom = (link: Pick<Way, "from" | "rate_bps">, node: string): number | null =>
+  link.rate_bps[node === link.from ? 0 : 1] ?? null;
+
 /**
  * Returns a position for every node: the given one, or columns by the distance in hops from one end of the
  * longest shortest path, each column spread evenly. If the slowest link divides the network, the columns are
@@ -21,7 +34,7 @@ export interface Place {
  */
 export function places(
   nodes: readonly Pick<TopologyNode, "name" | "x" | "y">[],
-  links: readonly Pick<TopologyLink, "from" | "to" | "rate_bps">[],
+  links: readonly Way[],
 ): Map<string, Place> {
   const found = new Map<string, Place>();
   if (nodes.length > 0 && nodes.every((node) => node.x !== null && node.y !== null)) {
@@ -61,13 +74,11 @@ export function places(
  * Returns the columns around the slowest link, if it alone joins two parts of the network; otherwise none.
  * Such a link is usually the scenario's subject, and the side named first sends into it.
  */
-function sides(
-  names: readonly string[],
-  links: readonly Pick<TopologyLink, "from" | "to" | "rate_bps">[],
-): Map<string, number> {
+function sides(names: readonly string[], links: readonly Way[]): Map<string, number> {
   const column = new Map<string, number>();
-  const slowest = links.reduce<(typeof links)[number] | null>(
-    (least, link) => (link.rate_bps !== null && link.rate_bps < (least?.rate_bps ?? Infinity) ? link : least),
+  const slowestOf = (link: Way | null): number => Math.min(...(link ? ratesOf(link) : []));
+  const slowest = links.reduce<Way | null>(
+    (least, link) => (slowestOf(link) < slowestOf(least) ? link : least),
     null,
   );
   if (!slowest) return column;
@@ -110,7 +121,7 @@ export function topologyFigure(report: Report): Figure {
     id: "topology",
     title: "Topology",
     caption:
-      "Squares forward, circles send or receive; a link is drawn thicker the faster it is." +
+      "Squares forward, circles send or receive; a link is drawn thicker the faster its faster direction is." +
       (nodes.length > NAMED ? ` ${nodes.length} nodes: their names are in the table.` : ""),
     empty: nodes.length === 0 ? "The report carries no topology." : null,
     choices: [],
@@ -118,7 +129,11 @@ export function topologyFigure(report: Report): Figure {
     draw: (ink, width) => draw(report, ink, width),
     table: () => ({
       columns: ["link", "from", "to", "rate_bps", "delay_s"],
-      rows: links.map((link) => [link.name, link.from, link.to, link.rate_bps, link.delay_s]),
+      // A row for each direction.
+      rows: links.flatMap((link) => [
+        [link.name, link.from, link.to, link.rate_bps[0] ?? null, link.delay_s[0] ?? null],
+        [link.name, link.to, link.from, link.rate_bps[1] ?? null, link.delay_s[1] ?? null],
+      ]),
     }),
   };
 }
@@ -137,7 +152,7 @@ function draw(report: Report, ink: Ink, width: number): { height: number; elemen
     const place = at.get(name) ?? { x: 0.5, y: 0.5 };
     return { x: side + place.x * (width - 2 * side), y: 26 + place.y * (height - 62) };
   };
-  const rates = links.map((link) => link.rate_bps ?? 0).filter((rate) => rate > 0);
+  const rates = links.map(fastestOf).filter((rate) => rate > 0);
   const [slowest, fastest] = [Math.min(...rates), Math.max(...rates)];
   const degree = tallyBy(links.flatMap((link) => [link.from, link.to]));
   const element = svg("svg", {
@@ -150,8 +165,8 @@ function draw(report: Report, ink: Ink, width: number): { height: number; elemen
   for (const link of links) {
     if (!at.has(link.from) || !at.has(link.to)) continue;
     const share =
-      fastest > slowest && link.rate_bps
-        ? Math.log(link.rate_bps / slowest) / Math.log(fastest / slowest)
+      fastest > slowest && fastestOf(link) > 0
+        ? Math.log(fastestOf(link) / slowest) / Math.log(fastest / slowest)
         : 0.4;
     // Labels of links that meet in a node are nearer to the links' other ends, where the links are apart.
     const [from, to] = [degree.get(link.from) ?? 0, degree.get(link.to) ?? 0];
@@ -179,12 +194,19 @@ function tallyBy<T>(values: readonly T[]): Map<T, number> {
   return counts;
 }
 
-/** Returns the label of a link: its rate, and its delay if it has one. */
-export function linkWords(link: Pick<TopologyLink, "rate_bps" | "delay_s">): string[] {
-  return [
-    link.rate_bps === null ? "" : quantity(link.rate_bps, "bit/s"),
-    link.delay_s === null || link.delay_s === 0 ? "" : quantity(link.delay_s, "s"),
-  ].filter((word) => word !== "");
+/**
+ * Returns the label of a link: its rate, and its delay if it has one; with an arrow for each direction if the
+ * two differ.
+ */
+export function linkWords(
+  link: Pick<TopologyLink, "rate_bps" | "delay_s">,
+  [forth, back]: readonly [string, string] = ["→", "←"],
+): string[] {
+  const words = ([one = null, other = null]: readonly (number | null)[], unit: string): string[] => {
+    if (one !== other) return [`${forth} ${quantity(one, unit)}`, `${back} ${quantity(other, unit)}`];
+    return one === null || (one === 0 && unit === "s") ? [] : [quantity(one, unit)];
+  };
+  return [...words(link.rate_bps, "bit/s"), ...words(link.delay_s, "s")];
 }
 
 /** Draws a link with its label at this share of its length; null for no label. */
@@ -196,11 +218,14 @@ function drawLink(
   thickness: number,
   label: number | null,
 ): SVGGElement {
-  const words = linkWords(link);
+  const [run, rise] = [Math.abs(to.x - from.x), Math.abs(to.y - from.y)];
+  const forward = run > rise ? to.x > from.x : to.y > from.y;
+  const arrows = run > rise ? (["→", "←"] as const) : (["↓", "↑"] as const);
+  const words = linkWords(link, forward ? arrows : [arrows[1], arrows[0]]);
   const group = svg(
     "g",
     {},
-    svg("title", {}, `${link.name}: ${[`${link.from} – ${link.to}`, ...words].join(", ")}`),
+    svg("title", {}, `${link.name}: ${[`${link.from} – ${link.to}`, ...linkWords(link)].join(", ")}`),
   );
   group.append(
     svg("line", {
@@ -215,11 +240,12 @@ function drawLink(
   if (label === null) return group;
   const length = Math.hypot(to.x - from.x, to.y - from.y);
   const middle = { x: from.x + (to.x - from.x) * label, y: from.y + (to.y - from.y) * label };
-  // A short link has its label in two lines, so that it stays between its nodes; without room the label is
-  // only in the table.
-  const lines = length > 190 ? [words.join(", ")] : words;
-  const [run, rise] = [Math.abs(to.x - from.x), Math.abs(to.y - from.y)];
-  const needed = Math.max(0, ...lines.map((line) => line.length)) * 6 + (label === 0.5 ? 8 : 64);
+  // A short link has its label in several lines, so that it stays between its nodes; without room the label
+  // is only in the table.
+  const room = (line: string): number => line.length * 6 + (label === 0.5 ? 8 : 64);
+  const whole = words.join(", ");
+  const lines = length > Math.max(190, room(whole)) ? [whole] : words;
+  const needed = Math.max(0, ...lines.map(room));
   if ((label !== 0.5 || run > rise) && run < needed) return group;
   lines.forEach((line, index) => {
     // Above the link, because the names of nodes are below it.

@@ -3,7 +3,7 @@
  * start the backlog.
  */
 import { svg, update } from "../dom";
-import { places } from "../figures/topology";
+import { fastestOf, places, rateFrom } from "../figures/topology";
 import type { Sample, Status } from "../generated/lockgate";
 import type { Ink } from "../palette";
 import { portAt } from "./parts";
@@ -29,7 +29,7 @@ export function drawTopology(
   const [width, height] = [Math.max(300, into.clientWidth || 600), into.clientHeight || 170];
   // Without room, a link's rate is shown only by its knobs, and its drops only by the ring.
   const roomy = width >= 480;
-  const capacity = (bps: number): string => (roomy ? `/${bits(bps)}` : "");
+  const capacity = (bps: number | null): string => (roomy && bps !== null ? `/${bits(bps)}` : "");
   into.setAttribute("viewBox", `0 0 ${width} ${height}`);
   // At the same positions as in the report.
   const found = places(
@@ -43,7 +43,7 @@ export function drawTopology(
   for (const link of status.links) {
     const [from, to] = [at.get(link.from), at.get(link.to)];
     if (!from || !to) continue;
-    const thick = Math.min(14, Math.max(4, 2 * Math.log10(Math.max(10, link.rate_bps / 1e4))));
+    const thick = Math.min(14, Math.max(4, 2 * Math.log10(Math.max(10, fastestOf(link) / 1e4))));
     parts.push(
       svg("line", {
         x1: from.x,
@@ -60,7 +60,9 @@ export function drawTopology(
       const [start, end] = port.from === link.from ? [from, to] : [to, from];
       const shown = portAt(sample, index);
       const root = shown?.queues[0];
-      const load = Math.min(1, (shown?.sent_bps ?? 0) / Math.max(1, link.rate_bps));
+      const rate = rateFrom(link, port.from);
+      // Without a rate there is no load.
+      const load = Math.min(1, (shown?.sent_bps ?? 0) / Math.max(1, rate ?? Infinity));
       const idle = root === undefined || root.total.offered_packets === 0;
       const length = Math.hypot(end.x - start.x, end.y - start.y) || 1;
       // Each direction has the right-hand half of the line, and its label on that side.
@@ -71,6 +73,7 @@ export function drawTopology(
       if (load > 0)
         parts.push(
           svg("line", {
+            class: "load",
             x1: start.x + aside,
             y1: start.y + below,
             x2: start.x + aside + (end.x - start.x) * load,
@@ -86,7 +89,7 @@ export function drawTopology(
         start.y + ((end.y - start.y) * 34) / length,
       ];
       const dropping = (root?.dropped_packets ?? 0) > 0;
-      const name = `${port.name}: ${root?.packets ?? 0} packets wait, ${bits(shown?.sent_bps ?? 0)}bit/s of ${bits(link.rate_bps)}bit/s${dropping ? ", dropping" : ""}`;
+      const name = `${port.name}: ${root?.packets ?? 0} packets wait, ${bits(shown?.sent_bps ?? 0)}bit/s${rate === null ? "" : ` of ${bits(rate)}bit/s`}${dropping ? ", dropping" : ""}`;
       const mark = svg(
         "g",
         {
@@ -124,7 +127,7 @@ export function drawTopology(
               "font-size": 11,
               fill: ink.soft,
             },
-            `${bits(shown?.sent_bps ?? 0)}${capacity(link.rate_bps)}bit/s${dropping && roomy ? " drops" : ""}`,
+            `${bits(shown?.sent_bps ?? 0)}${capacity(rate)}bit/s${dropping && roomy ? " drops" : ""}`,
           ),
         );
     });

@@ -1,7 +1,9 @@
 //! Groups of flows on the page: a table over all, the worst members of each, and distributions over members.
 
+use indexmap::IndexMap;
+
 use super::run::short;
-use super::{Axis, Cell, Comparison, Figure, FigureKind, FigureSeries};
+use super::{Axis, Cell, Comparison, Figure, FigureKind, FigureSeries, TopologyLink};
 use crate::figures::count;
 use crate::group::group_of;
 use crate::metric::{Address, Unit};
@@ -159,28 +161,30 @@ pub(super) fn sample_times(recording: &Recording) -> impl Iterator<Item = f64> +
     core::iter::successors(first, next).map(lockgate_engine::units::Instant::as_secs_f64)
 }
 
-/// Returns the topology with the members of each group as one node and one link.
+/// Returns the topology with the members of each group as one node and one link, whose rates and delays are
+/// those that all members share.
 #[must_use]
 pub fn fold(topology: super::Topology, detail: Detail) -> super::Topology {
     if detail == Detail::All {
         return topology;
     }
     let group = |name: &str| family_of(name).map(|group| format!("{group} (all)"));
-    let mut folded = super::Topology::default();
-    let mut seen = std::collections::BTreeSet::new();
+    let mut nodes = IndexMap::new();
     for mut node in topology.nodes {
         node.name = group(&node.name).unwrap_or(node.name);
-        if seen.insert(format!("node {}", node.name)) {
-            folded.nodes.push(node);
-        }
+        nodes.entry(node.name.clone()).or_insert(node);
     }
+    let mut links: IndexMap<String, TopologyLink> = IndexMap::new();
     for mut link in topology.links {
         link.name = group(&link.name).unwrap_or(link.name);
         link.from = group(&link.from).unwrap_or(link.from);
         link.to = group(&link.to).unwrap_or(link.to);
-        if seen.insert(format!("link {}", link.name)) {
-            folded.links.push(link);
-        }
+        let first = links.entry(link.name.clone()).or_insert_with(|| link.clone());
+        let shared = |one: [Option<f64>; 2], other: [Option<f64>; 2]| {
+            [0, 1].map(|direction| one[direction].filter(|_| one[direction] == other[direction]))
+        };
+        first.rate_bps = shared(first.rate_bps, link.rate_bps);
+        first.delay_s = shared(first.delay_s, link.delay_s);
     }
-    folded
+    super::Topology { nodes: nodes.into_values().collect(), links: links.into_values().collect() }
 }

@@ -85,6 +85,11 @@ impl Link {
         self.towards(direction).rate
     }
 
+    /// Returns the mean rate of a direction: that of its trace, if it has one.
+    pub fn mean_rate(&self, direction: usize) -> Rate {
+        self.trace[direction].as_ref().map_or_else(|| self.rate(direction), |trace| trace.mean_rate())
+    }
+
     /// Returns the propagation delay of a direction.
     pub fn delay(&self, direction: usize) -> Duration {
         self.towards(direction).delay

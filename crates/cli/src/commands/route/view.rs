@@ -108,19 +108,21 @@ impl Shown<'_> {
 fn status(policy: &Policy, every: Duration) -> Status {
     let nodes: Vec<String> = policy.interfaces.iter().map(|interface| interface.role.clone()).collect();
     let ends = |port: &PolicyPort| (nodes[port.from].clone(), nodes[port.to].clone());
-    // One link for both directions.
+    // One link for both directions, each with the rate of its port.
     let link_name = |port: &PolicyPort| {
         let [one, other] = [port.from.min(port.to), port.from.max(port.to)];
         if one == other { nodes[one].clone() } else { format!("{}-{}", nodes[one], nodes[other]) }
     };
     let mut links: Vec<LinkStatus> = Vec::new();
     for port in &policy.ports {
-        let name = link_name(port);
-        if links.iter().all(|link| link.name != name) {
-            let (from, to) = ends(port);
-            let rate_bps = port.rate.map_or(0.0, |rate| rate.as_bits() as f64);
-            links.push(LinkStatus { name, from, to, rate_bps, ..LinkStatus::default() });
-        }
+        let (name, (from, to)) = (link_name(port), ends(port));
+        let known = links.iter().position(|link| link.name == name);
+        let index = known.unwrap_or_else(|| {
+            links.push(LinkStatus { name, from: from.clone(), to, ..LinkStatus::default() });
+            links.len() - 1
+        });
+        let direction = usize::from(links[index].from != from);
+        links[index].rate_bps[direction] = port.rate.map(|rate| rate.as_bits() as f64);
     }
     let queues = |port: &PolicyPort| {
         port.tree.queues().iter().map(|queue| (queue.name.to_string(), Vec::new())).collect()
@@ -139,5 +141,35 @@ fn status(policy: &Policy, every: Duration) -> Status {
         ports: policy.ports.iter().map(port).collect(),
         nodes,
         ..Status::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: &str = r#"
+[router]
+mode = "bridge"
+interfaces = { lan = "eth1", wan = "eth0" }
+[port."lan:wan"]
+rate = "9.5mbit"
+queue.all = { kind = "fifo", limit = "100p" }
+[port."wan:lan"]
+rate = "95mbit"
+queue.all = { kind = "fifo", limit = "100p" }
+"#;
+
+    #[test]
+    fn one_link_has_the_rate_of_each_direction() {
+        let rates = |text: &str| {
+            let policy = lockgate_scenario::read_policy(text, "house.toml").expect("a policy");
+            let links = status(&policy, Duration::from_secs(1)).links;
+            assert_eq!((links.len(), links[0].from.as_str(), links[0].to.as_str()), (1, "lan", "wan"));
+            links[0].rate_bps
+        };
+        assert_eq!(rates(POLICY), [Some(9.5e6), Some(95e6)]);
+        // A port without a rate sends as fast as its interface.
+        assert_eq!(rates(&POLICY.replace("rate = \"95mbit\"\n", "")), [Some(9.5e6), None]);
     }
 }
