@@ -442,10 +442,10 @@ name: string,
 from: string,
 /** Name of the other end. */
 to: string,
-/** Rate of each direction, in bits per second. */
-rate_bps: number,
-/** Propagation delay, in seconds, as the scenario states it. */
-delay_s: number,
+/** Rates in force, in bits per second, `from` to `to` and back: the means of traces; `None` if unlimited. */
+rate_bps: [number | null, number | null],
+/** Propagation delays in force, in seconds, `from` to `to` and back. */
+delay_s: [number, number],
 /** Rate, delay and loss. */
 knobs: Array<Knob>, };
 
@@ -875,10 +875,11 @@ name: string,
 from: string,
 /** The node at the other end. */
 to: string,
-/** Rate in bits per second; `None` for one that follows a trace. */
-rate_bps: number | null,
-/** Propagation delay in seconds. */
-delay_s: number, };
+/** Rates in bits per second, `from` to `to` and back, the means of traces; `null` if the members of a
+ * group differ. */
+rate_bps: [number | null, number | null],
+/** Propagation delays in seconds, `from` to `to` and back; `null` if the members of a group differ. */
+delay_s: [number | null, number | null], };
 
 /** A node on the picture. */
 export type TopologyNode = {
