@@ -42,14 +42,24 @@ export interface PortSummary {
   queues: Record<string, QueueSummary>;
 }
 
+/** A bound of an expectation: the comparison in words, such as "below", and its value, or the two of "between". */
+export interface Bound {
+  words: string;
+  values: number[];
+}
+
 /** An expectation with its outcome; `holds` is null if it could not be decided. */
 export interface Expect {
   that: string;
   /** Its name in the scenario; may be empty. */
   name: string;
-  /** The comparison in words, such as "below 0.02"; the bounds are separate for formatting. */
-  relation: string;
-  bounds: number[];
+  /** All of its bounds. */
+  bounds: Bound[];
+  /** Largest of the lower bounds, and smallest of the upper ones; null without one. */
+  low: number | null;
+  high: number | null;
+  /** Flows or queues that satisfy the bounds in the first run, if it is on several; null on one. */
+  members: Read<wire.MembersHeld> | null;
   /** Measured value; the mean if there are several runs. */
   value: number | null;
   /** Half-width of the confidence interval of that mean. */
@@ -228,23 +238,36 @@ function queueSummary(value: unknown): QueueSummary {
 }
 
 const RELATIONS: [key: keyof wire.Expectation, words: string][] = [
-  ["below", "below"],
   ["above", "above"],
-  ["at_most", "at most"],
   ["at_least", "at least"],
+  ["below", "below"],
+  ["at_most", "at most"],
   ["between", "between"],
 ];
 
 function expectation(value: unknown): Expect {
   const raw = record<wire.Expectation>(value);
-  const found = RELATIONS.find(([key]) => raw[key] !== undefined && raw[key] !== null);
-  const bound = found ? raw[found[0]] : null;
-  const bounds = (Array.isArray(bound) ? bound : [bound]).map(number).filter((item) => item !== null);
+  const of = (key: keyof wire.Expectation): number[] =>
+    (Array.isArray(raw[key]) ? raw[key] : [raw[key]]).map(number).filter((item) => item !== null);
+  const bounds = RELATIONS.map(([key, words]) => ({ words, values: of(key) }));
+  const between = of("between");
+  const lower = [...of("above"), ...of("at_least"), ...between.slice(0, 1)];
+  const upper = [...of("below"), ...of("at_most"), ...between.slice(1)];
+  const members = record<wire.MembersHeld>(raw["members"]);
   return {
     that: text(raw["that"]),
     name: text(raw["name"]),
-    relation: found ? found[1] : "",
-    bounds,
+    bounds: bounds.filter(({ values }) => values.length > 0),
+    low: lower.length === 0 ? null : Math.max(...lower),
+    high: upper.length === 0 ? null : Math.min(...upper),
+    members:
+      number(members["of"]) === null
+        ? null
+        : {
+            held: number(members["held"]),
+            of: number(members["of"]),
+            wanted_ratio: number(members["wanted_ratio"]),
+          },
     value: number(raw["value"]),
     halfWidth: number(raw["half_width"]),
     held: number(raw["held"]) ?? 0,

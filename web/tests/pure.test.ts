@@ -266,10 +266,8 @@ describe("reading", () => {
     expect(report.runs.map((run) => run.mode)).toEqual(["sim", "live"]);
     expect(report.runs[0]?.flows[0]?.series.time_s).toHaveLength(600);
     expect(report.runs[0]?.summary.flows["voice"]?.spreads["owd_s"]?.["p99"]).toBeGreaterThan(0.01);
-    expect(report.runs[0]?.summary.expect.map((item) => [item.relation, ...item.bounds])).toContainEqual([
-      "between",
-      0.005,
-      0.08,
+    expect(report.runs[0]?.summary.expect.map((item) => item.bounds)).toContainEqual([
+      { words: "between", values: [0.005, 0.08] },
     ]);
     expect(tallyOf(report)).toEqual({ state: "bad", text: "2 of 10 expectations missed" });
   });
@@ -290,6 +288,22 @@ describe("reading", () => {
 
   it("takes a flow named like a property of objects for a flow", () => {
     expect(Object.keys(edged().runs[0]?.summary.flows ?? {})).toContain("__proto__");
+  });
+
+  it("reads every bound of an expectation, and the tightest on each side", () => {
+    const read = (expect: object) =>
+      readReport({ runs: [{ summary: { expect: [expect] } }] }).runs[0]?.summary.expect[0];
+    const two = read({ that: "flow.a.goodput", above: 6.6e6, below: 6.9e6 });
+    expect(two?.bounds).toEqual([
+      { words: "above", values: [6.6e6] },
+      { words: "below", values: [6.9e6] },
+    ]);
+    expect([two?.low, two?.high]).toEqual([6.6e6, 6.9e6]);
+    const many = read({ that: "x", at_most: 9, below: 8, between: [1, 7], at_least: 2, above: 0 });
+    expect(many?.bounds).toHaveLength(5);
+    expect([many?.low, many?.high]).toEqual([2, 7]);
+    const none = read({ that: "x" });
+    expect([none?.bounds, none?.low, none?.high, none?.members]).toEqual([[], null, null, null]);
   });
 
   it("never calls an undecided expectation held", () => {

@@ -96,13 +96,23 @@ export function expectTable(report: Report): HTMLElement | null {
   if (entries.length === 0) return null;
   const several = report.runs.filter((run) => run.summary.expect.length > 0).length > 1;
   const unit = (expect: Expect): string => unitOf(expect.that, report.definitions);
-  const bound = (expect: Expect): string =>
-    `${expect.relation} ${expect.bounds.map((value) => quantity(value, unit(expect))).join(" and ")}`.trim();
+  const bound = (expect: Expect): string => {
+    const formatted = (values: readonly number[]): string =>
+      values.map((value) => quantity(value, unit(expect))).join(" and ");
+    const bounds = expect.bounds.map(({ words, values }) => `${words} ${formatted(values)}`).join(", ");
+    const share = expect.members?.wanted_ratio ?? null;
+    return share === null ? bounds : `${bounds}, for ${share < 1 ? quantity(share, "ratio") : "all"}`;
+  };
   const at = (row: number): { run: Run; expect: Expect } => entries[row] as { run: Run; expect: Expect };
   const repeated = entries.some(({ expect }) => expect.runs > 1);
   const measured = (expect: Expect): string => {
-    const value = expect.value === null ? NONE : quantity(expect.value, unit(expect));
-    return expect.halfWidth === null ? value : `${value} ± ${quantity(expect.halfWidth, unit(expect))}`;
+    const mean = quantity(expect.value, unit(expect));
+    const value = expect.halfWidth === null ? mean : `${mean} ± ${quantity(expect.halfWidth, unit(expect))}`;
+    const share = shareOf(expect);
+    if (share === null || !expect.members) return value;
+    // Of several, the value is that of one; it says more only if too few keep the bound.
+    const decides = expect.holds === false ? `; ${value} decides` : "";
+    return `${expect.members.held} of ${expect.members.of} (${quantity(share, "ratio")})${decides}`;
   };
   const rows: Cell[][] = entries.map(({ run, expect }) => [
     WORDS[stateOf(expect)],
@@ -141,37 +151,56 @@ export function expectTable(report: Report): HTMLElement | null {
       {
         title: "Of the bound",
         csv: "value_over_bound",
-        hint: "The measured value as a share of the bound",
+        hint: "The measured value as a share of the bound; of several flows or queues, their share of those wanted",
         draw: (_: Cell, row: number) => gauge(at(row).expect, rows[row]?.[4 + offset] ?? null),
       },
     ],
   });
 }
 
+/** Returns the share of flows or queues that keep an expectation on several; null for one on a single one. */
+const shareOf = ({ members }: Expect): number | null =>
+  members?.of ? (members.held ?? 0) / members.of : null;
+
+/** Returns the value over its bound, or the share of members over the one wanted; null with two bounds. */
 function margin(expect: Expect): number | null {
-  const bound = expect.bounds[0];
-  if (expect.value === null || expect.bounds.length !== 1 || bound === undefined || bound === 0) return null;
-  return expect.value / bound;
+  const share = shareOf(expect);
+  if (share !== null) return expect.members?.wanted_ratio ? share / expect.members.wanted_ratio : null;
+  const bound = expect.low ?? expect.high;
+  const isOne = expect.low === null || expect.high === null;
+  return expect.value === null || !isOne || !bound ? null : expect.value / bound;
 }
 
 /**
- * Returns a bar of the value with a tick at the bound. Beyond twice the bound the bar is cut, and only the
- * number is exact.
+ * Returns a bar of the value with a tick at each bound. Beyond twice a single bound the bar is cut, and only
+ * the number is exact; two bounds enclose the middle half.
  */
 function gauge(expect: Expect, share: Cell): HTMLElement {
-  if (typeof share !== "number" || share < 0) return h("span", {}, NONE);
+  const { value, low, high } = expect;
   const [width, tick] = [80, 40];
-  const state = stateOf(expect);
+  if (typeof share === "number" && share >= 0) {
+    const words = share < 100 ? `${significant(share * 100, share < 10 ? 2 : 3)}\u202f%` : "far beyond";
+    return bar(expect, width, share * tick, [tick], words);
+  }
+  if (value === null || low === null || high === null || shareOf(expect) !== null) return h("span", {}, NONE);
+  const place = high > low ? (value - low) / (high - low) : value < low ? -1 : value > high ? 2 : 0.5;
+  const words = place < 0 ? "too low" : place > 1 ? "too high" : "between";
+  return bar(expect, width, width / 4 + (place * width) / 2, [width / 4, (3 * width) / 4], words);
+}
+
+function bar(expect: Expect, width: number, end: number, ticks: number[], words: string): HTMLElement {
   return h(
     "span",
-    { class: `gauge ${state}` },
+    { class: `gauge ${stateOf(expect)}` },
     svg(
       "svg",
       { width, height: 12, viewBox: `0 0 ${width} 12`, "aria-hidden": "true" },
       svg("rect", { x: 0, y: 3, width, height: 6, fill: "var(--grid)" }),
-      svg("rect", { x: 0, y: 3, width: Math.min(width, share * tick), height: 6, fill: "currentColor" }),
-      svg("line", { x1: tick, x2: tick, y1: 0, y2: 12, stroke: "var(--text)", "stroke-width": 1.5 }),
+      svg("rect", { x: 0, y: 3, width: Math.min(width, Math.max(0, end)), height: 6, fill: "currentColor" }),
+      ...ticks.map((x) =>
+        svg("line", { x1: x, x2: x, y1: 0, y2: 12, stroke: "var(--text)", "stroke-width": 1.5 }),
+      ),
     ),
-    h("span", {}, share < 100 ? `${significant(share * 100, share < 10 ? 2 : 3)}\u202f%` : "far beyond"),
+    h("span", {}, words),
   );
 }
