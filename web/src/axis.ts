@@ -1,5 +1,5 @@
 /** Axes: one prefix for all ticks of an axis, round numbers, and logarithmic axes limited to the data. */
-import { quantity, scaleFor, significant, THIN } from "./format";
+import { quantity, scaleFor, significant, superscript, THIN } from "./format";
 import type { Ink } from "./palette";
 import type { Numbers } from "./report";
 
@@ -66,14 +66,14 @@ export function logLimits(range: Extent): { min: number; max: number } {
   const min = rounded(low, false);
   const max = rounded(high, true);
   if (max >= min * 9.99) return { min, max };
-  const decade = 10 ** Math.floor(Math.log10(low) + 1e-9);
+  const decade = 10 ** powerOf(low);
   return max <= decade * 10 * 1.001
     ? { min: decade, max: decade * 10 }
     : { min, max: rounded(min * 10, true) };
 }
 
 function rounded(value: number, up: boolean): number {
-  const power = 10 ** Math.floor(Math.log10(value) + 1e-9);
+  const power = 10 ** powerOf(value);
   const lead = value / power;
   const steps = [1, 2, 5, 10];
   const step = up ? steps.find((item) => item >= lead - 1e-6) : steps.findLast((item) => item <= lead + 1e-6);
@@ -87,22 +87,35 @@ function axisTitle(name: string, unit: string, range: Extent, log: boolean): str
   return label === "" ? name : `${name}, ${label}`;
 }
 
+/** Largest factor between the ends of a logarithmic axis that has room for ends that are no decades. */
+const ROOMY = 1000.1;
+
 /**
  * Returns a formatter of ticks: bare numbers in the axis's prefix or, on a logarithmic axis, each with its
- * own prefix.
+ * own prefix. There only decades have a label, because the ends of a long axis are too near to them.
  */
 export function tickFormatter(unit: string, range: Extent, log: boolean): (value: number) => string {
   if (log) {
-    return (value) => (unit === "fraction" || unit === "" ? tidy(value) : quantity(value, unit, 2));
+    const isRoomy = range !== null && range[1] / range[0] <= ROOMY;
+    const label = (value: number): string =>
+      unit === "fraction" || unit === "" ? tidy(value) : quantity(value, unit, 2);
+    return (value) => (isRoomy || leadOf(value) === 1 ? label(value) : "");
   }
   const { factor } = scaleFor(Math.max(Math.abs(range?.[0] ?? 0), Math.abs(range?.[1] ?? 0)), unit);
   return (value) => significant(Number((value / factor).toPrecision(6)), 4);
 }
 
+/** Returns the power of ten of a value, without error at a power. */
+const powerOf = (value: number): number => Math.floor(Math.log10(value) + 1e-9);
+
+/** Returns the leading digits of a value: a number from 1 to 10. */
+const leadOf = (value: number): number => Number((value / 10 ** powerOf(value)).toPrecision(6));
+
+/** Formats a tick without unit, of large or small values as a power of ten: `0.05`, `5×10⁻⁵`, `10⁻⁴`. */
 function tidy(value: number): string {
   if (value >= 0.001 && value <= 10_000) return significant(value, 2);
-  const power = Math.round(Math.log10(value));
-  return `10${[...String(power)].map((digit) => (digit === "-" ? "⁻" : ("⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)] ?? digit))).join("")}`;
+  const lead = leadOf(value);
+  return `${lead === 1 ? "" : `${significant(lead, 2)}×`}10${superscript(String(powerOf(value)))}`;
 }
 
 /** Returns the style that all axes share. */
@@ -146,6 +159,7 @@ export function yAxis(request: AxisRequest): object {
     axisLabel: {
       color: ink.soft,
       fontSize: 11,
+      hideOverlap: true,
       formatter: tickFormatter(unit, [limits.min, limits.max], log),
     },
   };

@@ -90,7 +90,8 @@ export function significant(value: number | null | undefined, digits = 3, padded
   return grouped(!padded && shown.includes(".") ? shown.replace(/\.?0+$/, "") : shown);
 }
 
-function superscript(digits: string): string {
+/** Writes digits, which may have a minus sign, as an exponent. */
+export function superscript(digits: string): string {
   return [...digits].map((digit) => (digit === "-" ? "⁻" : ("⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)] ?? digit))).join("");
 }
 

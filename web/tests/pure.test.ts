@@ -147,6 +147,34 @@ describe("axes", () => {
       "1 s",
     ]);
     expect([1, 0.01, 1e-4].map(tickFormatter("fraction", [1e-4, 1], true))).toEqual(["1", "0.01", "10⁻⁴"]);
+    // Two ticks of one axis; on a long one the ends are too near to the decades beside them.
+    expect([5e-5, 1e-4].map(tickFormatter("fraction", [5e-5, 0.02], true))).toEqual(["5×10⁻⁵", "10⁻⁴"]);
+    expect([5e-5, 1e-4].map(tickFormatter("fraction", [5e-5, 1], true))).toEqual(["", "10⁻⁴"]);
+    expect([1e5, 2e5].map(tickFormatter("", [0.001, 2e5], true))).toEqual(["10⁵", ""]);
+  });
+
+  it("labels each tick of a logarithmic axis with its own value, and no two that are near", () => {
+    const digits = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+    const tickOf = (label: string): number => {
+      const [, lead = "", power = ""] = /^(?:([\d.]+)×)?10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)$/.exec(label) ?? [];
+      if (power === "") return Number(label.replaceAll(THIN, ""));
+      const exponent = [...power].map((digit) => (digit === "⁻" ? "-" : digits.indexOf(digit))).join("");
+      return Number(lead || 1) * 10 ** Number(exponent);
+    };
+    for (let low = -12; low < 12; low += 0.37) {
+      for (const span of [0, 0.2, 0.9, 1.1, 2, 2.9, 3.4, 6, 11]) {
+        const { min, max } = logLimits([10 ** low, 10 ** (low + span)]);
+        const format = tickFormatter("", [min, max], true);
+        const decades = Array.from({ length: 30 }, (_, index) => Number(`1e${index - 14}`));
+        const inside = decades.filter((decade) => decade > min * 1.001 && decade < max / 1.001);
+        const labelled = [min, ...inside, max].filter((tick) => format(tick) !== "");
+        expect(labelled.length, `${min} to ${max}`).toBeGreaterThanOrEqual(2);
+        for (const tick of labelled) expect(tickOf(format(tick)) / tick).toBeCloseTo(1, 6);
+        const places = labelled.map((tick) => Math.log(tick / min) / Math.log(max / min));
+        for (const [index, place] of places.entries())
+          if (index > 0) expect(place - (places[index - 1] ?? 0), `${min} to ${max}`).toBeGreaterThan(0.07);
+      }
+    }
   });
 });
 
