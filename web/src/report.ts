@@ -6,7 +6,6 @@
  * empty. Units are base SI. All statistics are computed in Rust; the page only draws.
  */
 
-import { quantity } from "./format";
 import type * as wire from "./generated/lockgate";
 import { counts, list, mapValues, type Numbers, number, numbers, record, text, texts } from "./read";
 import { readVariants, type Variants } from "./variants";
@@ -153,7 +152,10 @@ export type Definition = Omit<wire.Definition, "about">;
 
 export type Cell = Exclude<wire.Cell, wire.Quantity>;
 
-export type Comparison = Omit<wire.Comparison, "rows"> & { rows: Cell[][] };
+/** A value with its unit. */
+export type Quantity = Read<wire.Quantity>;
+
+export type Comparison = Omit<wire.Comparison, "rows"> & { rows: (Cell | Quantity)[][] };
 
 export type ExtraAxis = wire.Axis;
 
@@ -414,11 +416,15 @@ function run(value: unknown, index: number): Run {
   };
 }
 
-function cell(value: unknown): Cell {
-  if (typeof value === "string") return value;
-  if (typeof value === "boolean") return value ? "yes" : "no";
-  const { unit, ...raw } = record<wire.Quantity>(value);
-  return unit === undefined ? number(value) : quantity(number(raw["value"]), text(unit));
+const cell = (value: unknown): Cell =>
+  typeof value === "string" ? value : typeof value === "boolean" ? (value ? "yes" : "no") : number(value);
+
+/** Reads a cell of a table, which may have a unit. */
+function tableCell(value: unknown): Cell | Quantity {
+  const raw = record<wire.Quantity>(value);
+  return raw.unit === undefined
+    ? cell(value)
+    : { value: number(raw.value), unit: text(raw.unit) as wire.Unit };
 }
 
 function figure(value: unknown, index: number): ExtraFigure {
@@ -482,7 +488,7 @@ export function readReport(value: unknown): Report {
     comparisons: list(raw["comparisons"]).map((item) => ({
       title: text(record<wire.Comparison>(item)["title"]),
       columns: list(record<wire.Comparison>(item)["columns"]).map((name) => text(name)),
-      rows: list(record<wire.Comparison>(item)["rows"]).map((row) => list(row).map(cell)),
+      rows: list(record<wire.Comparison>(item)["rows"]).map((row) => list(row).map(tableCell)),
       note: text(record<wire.Comparison>(item)["note"]),
     })),
     figures: list(raw["figures"]).map(figure),

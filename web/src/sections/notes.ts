@@ -1,9 +1,9 @@
 /** Lists of a report: events, tables of comparison, definitions. */
 import { h } from "../dom";
-import { NONE, significant, THIN } from "../format";
-import type { Cell, Report } from "../report";
+import { NONE, quantity, significant, THIN } from "../format";
+import type { Cell, Quantity, Report } from "../report";
 import { runName } from "../style";
-import { compareCells, makeTable } from "../table";
+import { type Column, compareCells, makeTable } from "../table";
 
 /** Formats a time of a run: always in seconds, as on the time axis. */
 const seconds = (at: number): string => `${significant(at, 7)}${THIN}s`;
@@ -39,17 +39,53 @@ export function eventTable(report: Report): HTMLElement {
   });
 }
 
+/**
+ * Returns a column of a comparison and its cells as numbers: one unit in its heading, as in the tables of
+ * flows, or a unit in each cell if they differ.
+ */
+function columnOf(title: string, cells: readonly (Cell | Quantity)[]): { column: Column; cells: Cell[] } {
+  const plain = cells.map((cell) => (isQuantity(cell) ? cell.value : cell));
+  const [unit, other] = new Set<string>(
+    cells.flatMap((cell) => (isQuantity(cell) ? cell.unit : cell === null ? [] : "")),
+  );
+  if (unit === undefined || !cells.some(isQuantity)) return { column: { title }, cells: plain };
+  if (other === undefined)
+    return {
+      column: { title, csv: unit === "" ? title : `${title} (${unit})`, unit, group: unit },
+      cells: plain,
+    };
+  const draw = (_: Cell, row: number): string => {
+    const cell = cells[row] ?? null;
+    return isQuantity(cell) ? quantity(cell.value, cell.unit) : String(cell ?? NONE);
+  };
+  return { column: { title, draw }, cells: plain };
+}
+
+const isQuantity = (cell: Cell | Quantity): cell is Quantity => typeof cell === "object" && cell !== null;
+
 export function comparisonTables(report: Report): HTMLElement[] {
   return report.comparisons.map((comparison) => {
     const width = Math.max(comparison.columns.length, ...comparison.rows.map((row) => row.length), 0);
-    const columns = Array.from({ length: width }, (_, index) => ({ title: comparison.columns[index] ?? "" }));
+    const columns = Array.from({ length: width }, (_, index) =>
+      columnOf(
+        comparison.columns[index] ?? "",
+        comparison.rows.map((row) => row[index] ?? null),
+      ),
+    );
+    const rows = comparison.rows.map((_, at) => columns.map(({ cells }) => cells[at] ?? null));
     return h(
       "div",
       { class: "comparison" },
       h("h3", {}, comparison.title),
-      comparison.rows.length === 0
+      rows.length === 0
         ? h("p", { class: "nothing" }, "No rows.")
-        : makeTable({ name: "rows", columns, rows: comparison.rows, limit: 60, filter: true }),
+        : makeTable({
+            name: "rows",
+            columns: columns.map(({ column }) => column),
+            rows,
+            limit: 60,
+            filter: true,
+          }),
       comparison.note === "" ? null : h("p", { class: "note" }, comparison.note),
     );
   });
