@@ -73,7 +73,10 @@ export type Interval = Omit<Read<wire.Interval>, "values">;
 
 export interface Summary {
   title: string;
+  /** Seed of the run that flows, ports and curves are of. */
   seed: string;
+  /** Number of runs, with successive seeds from `seed` on. */
+  runs: number;
   durationS: number | null;
   warmupS: number | null;
   /** Jain's index of the throughput of each group of flows. */
@@ -283,6 +286,7 @@ function summary(value: unknown): Summary {
   return {
     title: text(raw["title"]),
     seed: text(raw["seed"]),
+    runs: number(raw["runs"]) ?? 1,
     durationS: number(raw["duration_s"]),
     warmupS: number(raw["warmup_s"]),
     jainByGroup: counts(mapValues(raw["groups"], (group) => record<wire.GroupSummary>(group)["jain_index"])),

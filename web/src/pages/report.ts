@@ -45,6 +45,12 @@ interface Section {
   parts: (HTMLElement | null)[];
 }
 
+/** Returns the sentence on the seed of curves and tables, if there are several; of variants each section says it. */
+function seedNote(report: Report): string {
+  const { seed, runs } = report.runs[0]?.summary ?? { seed: "", runs: 1 };
+  return report.variants || runs <= 1 ? "" : ` Seed ${seed}, the first of ${runs}.`;
+}
+
 /** Configuration and date, as captions end in files and on paper: a figure that was cut out still says what it is of. */
 function configurationOf(report: Report): string {
   const seeds = [...new Set(report.runs.map((run) => run.summary.seed).filter((seed) => seed !== ""))];
@@ -116,13 +122,23 @@ class Page {
     if (variants) return [variantsSubtitle(variants), date(generated), `Lockgate ${version}`].join(" · ");
     const names = runs.slice(0, 6).map(runName).join(", ");
     const several = runs.length > 1 ? `${runs.length} runs: ${names}${runs.length > 6 ? ", …" : ""}` : names;
-    return [several, date(generated), version === "" ? "" : `Lockgate ${version}`]
+    const repeated = runs[0]?.summary.runs ?? 1;
+    const seeds =
+      repeated > 1
+        ? `${repeated} seeds: expectations are on all of them, curves and tables of the first, ${runs[0]?.summary.seed}`
+        : "";
+    return [several, seeds, date(generated), version === "" ? "" : `Lockgate ${version}`]
       .filter((part) => part !== "")
       .join(" · ");
   }
 
-  #frame(make: Make): HTMLElement {
-    const frame = new Frame(make, this.context);
+  /** Returns the frame of a figure, whose caption ends with `note`. */
+  #frame(make: Make, note: string = seedNote(this.report)): HTMLElement {
+    const noted: Make = (view, settings) => {
+      const figure = make(view, settings);
+      return { ...figure, caption: `${figure.caption}${note}` };
+    };
+    const frame = new Frame(noted, this.context);
     this.frames.push(frame);
     return frame.element;
   }
@@ -201,7 +217,7 @@ class Page {
   /** Returns the sections on the setup of the run and the definitions of the metrics. */
   #setup(): Section[] {
     const { report } = this;
-    const picture = this.#frame(() => topologyFigure(report));
+    const picture = this.#frame(() => topologyFigure(report), "");
     const sections: Section[] = [
       { id: "setup", title: "What was run", short: "Setup", parts: setupSection(report, picture) },
     ];

@@ -222,6 +222,9 @@ export function flowsSection(report: Report): HTMLElement[] {
       "p",
       { class: "note" },
       "Packets sent at or after the end of the warm-up. ",
+      entries.some(({ run }) => run.summary.runs > 1)
+        ? `Of the first of ${entries[0]?.run.summary.runs} seeds; means of all are below. `
+        : "",
       h("span", { class: "screen" }, "Press a heading to sort."),
     ),
     ...fairness(report),
