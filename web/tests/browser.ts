@@ -1,5 +1,6 @@
-/** The browser of the page's tests, and the record of what cannot run without it. */
+/** The browser and the command that the page's tests run, and the record of what cannot run without them. */
 import { appendFileSync, existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 
 /** Path of a Chromium: `CHROMIUM`, or where distributions put it; `undefined` if not installed. */
 export const executable = [
@@ -7,6 +8,12 @@ export const executable = [
   "/usr/bin/chromium",
   "/usr/bin/chromium-browser",
   "/usr/bin/google-chrome",
+].find((path) => path !== "" && existsSync(path));
+
+/** Path of the command: `LOCKGATE`, or where `cargo build` puts it; `undefined` if not built. */
+export const lockgate = [
+  process.env["LOCKGATE"] ?? "",
+  fileURLToPath(new URL("../../target/debug/lockgate", import.meta.url)),
 ].find((path) => path !== "" && existsSync(path));
 
 export const FLAGS =
@@ -23,3 +30,4 @@ export function skipped(name: string, why: string): void {
 }
 
 if (executable === undefined) skipped("browser", "no Chromium; name one in CHROMIUM");
+if (lockgate === undefined) skipped("running", "no lockgate; build it, or name it in LOCKGATE");

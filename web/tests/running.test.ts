@@ -1,20 +1,14 @@
 /** The page over `lockgate watch` itself, simulated and live: what a user does there, in a real browser. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { executable, FLAGS, skipped } from "./browser";
+import { executable, FLAGS, lockgate, skipped } from "./browser";
 
-const lockgate = [
-  process.env["LOCKGATE"] ?? "",
-  fileURLToPath(new URL("../../target/debug/lockgate", import.meta.url)),
-].find((path) => path !== "" && existsSync(path));
 const here = executable !== undefined && lockgate !== undefined;
-if (lockgate === undefined) skipped("running", "no lockgate; build it, or name it in LOCKGATE");
 
 /** Why no live run is possible here; empty where one is. */
 function whyNotLive(): string {

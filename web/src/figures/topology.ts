@@ -121,7 +121,7 @@ export function topologyFigure(report: Report): Figure {
     id: "topology",
     title: "Topology",
     caption:
-      "Squares forward, circles send or receive; a link is drawn thicker the faster its faster direction is." +
+      "Squares forward, circles send or receive; the width of a link shows the rate of its faster direction." +
       (nodes.length > NAMED ? ` ${nodes.length} nodes: their names are in the table.` : ""),
     empty: nodes.length === 0 ? "The report carries no topology." : null,
     choices: [],
