@@ -158,6 +158,12 @@ class SortedTable {
       },
       h("table", {}, h("thead", {}, h("tr", {}, ...headings)), this.#body),
     );
+    const below = h("button", {
+      type: "button",
+      class: "quiet below",
+      hidden: true,
+      onclick: () => scroll.scrollBy({ top: scroll.clientHeight * 0.8, behavior: "smooth" }),
+    });
     const beyond = h(
       "button",
       {
@@ -168,18 +174,25 @@ class SortedTable {
       },
       "More columns →",
     );
-    // If the table is cut off at the right, its edge fades and a button scrolls there.
+    // If the table is cut off at the right or at the bottom, that edge fades and a button scrolls there.
     const measure = (): void => {
       beyond.hidden = scroll.scrollWidth - scroll.clientWidth - scroll.scrollLeft < 8;
       scroll.classList.toggle("cut", !beyond.hidden);
+      const edge = scroll.scrollTop + scroll.clientHeight - 8;
+      const hidden = [...this.#body.rows].filter((row) => row.offsetTop + row.offsetHeight / 2 > edge).length;
+      below.hidden = hidden === 0;
+      below.textContent = `${plural(hidden, "more row")} ↓`;
+      scroll.classList.toggle("long", hidden > 0);
     };
     scroll.addEventListener("scroll", measure, { passive: true });
-    new ResizeObserver(measure).observe(scroll);
+    const observer = new ResizeObserver(measure);
+    observer.observe(scroll);
+    observer.observe(this.#body);
     return h(
       "div",
       { class: "table" },
       scroll,
-      h("div", { class: "tools" }, this.#more, filter, copy, beyond),
+      h("div", { class: "tools" }, below, this.#more, filter, copy, beyond),
     );
   }
 

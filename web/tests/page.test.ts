@@ -165,6 +165,12 @@ describe.skipIf(executable === undefined)("the page", () => {
         return visible;
       })
       .toBe(false);
+    // Of a long table, the rows below the edge are counted.
+    const queues = page.locator("#queues .table").first();
+    await queues.locator(".scroll").evaluate((scroll) => scroll.setAttribute("style", "max-height: 100px"));
+    await expect.poll(() => queues.locator(".below").textContent()).toMatch(/^[1-9]\d* more rows ↓$/);
+    await queues.locator(".scroll").evaluate((scroll) => scroll.setAttribute("style", "max-height: none"));
+    await expect.poll(() => queues.locator(".below").isVisible()).toBe(false);
     expect(await page.locator("#flows").textContent()).toContain(
       "Jain index of throughput within groups: pages 0.981",
     );
