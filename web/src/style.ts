@@ -19,7 +19,7 @@ export interface Style {
 }
 
 /** Returns whether colours stand for runs, because there is only a single flow. */
-const byRun = (view: View): boolean => view.flows.length <= 1 && view.runs.length > 1;
+export const isByRun = (view: View): boolean => view.flows.length <= 1 && view.runs.length > 1;
 
 /** Returns the index of a run among those of its mode. */
 function ordinal(view: View, shown: ShownRun): number {
@@ -27,10 +27,10 @@ function ordinal(view: View, shown: ShownRun): number {
 }
 
 export function styleOf(view: View, ink: Ink, shown: ShownRun, flow: string): Style {
-  const slot = byRun(view) ? shown.index : view.slotOf(flow);
+  const slot = isByRun(view) ? shown.index : view.slotOf(flow);
   // When the colours start again, the marks are shifted by one, so that no two runs look alike.
   const place = ordinal(view, shown);
-  const mark = byRun(view) ? place + Math.floor(place / ink.series.length) : place;
+  const mark = isByRun(view) ? place + Math.floor(place / ink.series.length) : place;
   return {
     colour: ink.series[slot % ink.series.length] as string,
     dash: dashOf(shown.run.mode, view.mixed),
@@ -60,13 +60,13 @@ export function curveName(view: View, shown: ShownRun, flow: string): string {
   return view.runs.length > 1 ? `${flow}, ${keyName(view, shown)}` : flow;
 }
 
-/** Returns the key of figures of flows: flows by colour, runs by stroke. */
-export function flowKey(view: View, ink: Ink): KeyGroup[] {
+/** Returns the key of figures of flows: flows by colour, runs by stroke; without flows that a figure does not draw. */
+export function flowKey(view: View, ink: Ink, isDrawn: (flow: string) => boolean = () => true): KeyGroup[] {
   const groups: KeyGroup[] = [];
-  const alone = byRun(view);
+  const alone = isByRun(view);
   groups.push({
     label: "Flow",
-    entries: view.flows.map((flow) => ({
+    entries: view.flows.filter(isDrawn).map((flow) => ({
       label: flow,
       colour: alone ? ink.text : (ink.series[view.slotOf(flow) % ink.series.length] as string),
       kind: "swatch",

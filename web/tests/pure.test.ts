@@ -384,6 +384,7 @@ describe("senders and other directions", () => {
     const figure = senderFigure(new Selection(read).view(), {});
     expect(figure.empty).toBeNull();
     const { columns, rows } = figure.table();
+    expect(figure.key(LIGHT)[0]?.entries.map(({ label }) => label)).toEqual([rows[0]?.[1]]);
     expect(rows.map((row) => row[columns.indexOf("cwnd_bytes")])).toEqual([14480, 28960, 14480]);
     expect(rows.map((row) => row[columns.indexOf("ssthresh_bytes")])).toEqual([null, null, 20000]);
     expect(rows[2]?.[columns.indexOf("retransmissions")]).toBe(2);
@@ -407,6 +408,39 @@ describe("senders and other directions", () => {
     expect(selection.view().flows).toContain(back);
     expect(isFolded("backup/17/control")).toBe(true);
     expect(isFolded("backup/17")).toBe(false);
+  });
+});
+
+describe("a comparison of one flow", () => {
+  const runs = (["fifo", "fq_codel"] as const).map((kind) => ({
+    label: kind,
+    mode: "sim",
+    flows: [{ name: "call", series: { time_s: [1, 2], received_bps: [1, 2] } }],
+    ports: [
+      {
+        name: "a:b",
+        queues: [...(kind === "fifo" ? ["fifo"] : ["bulk", "voice"]), "rest"].map((name) => ({
+          name,
+          kind,
+          parent: null,
+          series: { time_s: [1, 2], backlog_packets: [3, 4] },
+        })),
+      },
+    ],
+  }));
+  const view = new Selection(readReport({ runs })).view();
+
+  it("has one colour code: queues have the colour of their variant, and strokes of their own", () => {
+    const [variantsKey, queuesKey] = timeFigure(view, {}).key(LIGHT).slice(1);
+    const colours = new Map(variantsKey?.entries.map(({ label, colour }) => [label.split(" ")[0], colour]));
+    expect(new Set(colours.values()).size).toBe(2);
+    const shown = queuesKey?.entries.map(({ label, colour, dash }) => [label, colour, dash]);
+    expect(shown).toEqual([
+      ["fifo", colours.get("fifo"), null],
+      ["rest", LIGHT.soft, [6, 3]],
+      ["bulk", colours.get("fq_codel"), null],
+      ["voice", colours.get("fq_codel"), [1.5, 3]],
+    ]);
   });
 });
 

@@ -1,8 +1,10 @@
-/** Selection and colours of the chosen port's queues in figures. */
+/** Selection and style of the chosen port's queues in figures. */
 import { extent } from "../axis";
-import type { Ink } from "../palette";
+import type { KeyEntry, KeyGroup } from "../figure";
+import type { Dash, Ink } from "../palette";
 import type { Queue } from "../report";
-import { leavesOf, portOf, type View } from "../selection";
+import { leavesOf, portOf, type ShownRun, type View } from "../selection";
+import { isByRun, type Style, styleOf } from "../style";
 
 /** Largest number of queues of a port that can be told apart. */
 const QUEUES = 7;
@@ -32,16 +34,62 @@ export function queuesOf(view: View): { shown: string[]; all: number } {
   return { shown: names.filter((name) => fullest.has(name)), all: names.length };
 }
 
-/** Returns the colours of queues: that of the flow with the same name, otherwise one that no flow has. */
-export function queueColours(view: View, queues: readonly string[], ink: Ink): Map<string, string> {
+/** Strokes of the queues of one run, where colours stand for runs. */
+const STROKES: readonly Dash[] = [null, [6, 3], [1.5, 3], [9, 3, 2, 3]];
+
+/** Colour and stroke of a queue's curve in a run. */
+export type QueueStyle = Pick<Style, "colour" | "dash">;
+
+/**
+ * Returns the style of a queue in a run: the colour of the flow with the same name, otherwise one that no flow
+ * has. Where colours stand for runs, it has that of its run, and a stroke of its own if all runs are of one mode.
+ */
+export function queueStyles(
+  view: View,
+  queues: readonly string[],
+  ink: Ink,
+): (shown: ShownRun, name: string) => QueueStyle {
   const taken = new Set(queues.filter((name) => view.flows.includes(name)).map((name) => view.slotOf(name)));
   const flows = new Set(view.flows.map((name) => view.slotOf(name)));
   const free = ink.series.map((_, slot) => slot).filter((slot) => !taken.has(slot));
   free.sort((a, b) => Number(flows.has(a)) - Number(flows.has(b)) || a - b);
-  return new Map(
-    queues.map((name) => {
-      const slot = view.flows.includes(name) ? view.slotOf(name) : (free.shift() ?? 0);
-      return [name, ink.series[slot % ink.series.length] as string];
-    }),
+  const slots = new Map(
+    queues.map((name) => [name, view.flows.includes(name) ? view.slotOf(name) : (free.shift() ?? 0)]),
   );
+  const strokes = strokesOf(view, queues);
+  return (shown, name) => {
+    const style = styleOf(view, ink, shown, name);
+    if (isByRun(view))
+      return { colour: style.colour, dash: view.mixed ? style.dash : (strokes.get(name) ?? null) };
+    return { colour: ink.series[(slots.get(name) ?? 0) % ink.series.length] as string, dash: style.dash };
+  };
+}
+
+/** Returns a stroke for each queue: the first that no earlier queue of the same run has. */
+function strokesOf(view: View, queues: readonly string[]): Map<string, Dash> {
+  const strokes = new Map<string, Dash>();
+  for (const name of queues) {
+    const runs = view.runs.filter((run) => hasQueue(view, run, name));
+    const isBeside = (other: string): boolean => runs.some((run) => hasQueue(view, run, other));
+    const taken = new Set([...strokes].filter(([other]) => isBeside(other)).map(([, stroke]) => stroke));
+    strokes.set(name, STROKES.find((stroke) => !taken.has(stroke)) ?? null);
+  }
+  return strokes;
+}
+
+const hasQueue = (view: View, { run }: ShownRun, name: string): boolean =>
+  portOf(run, view.port)?.queues.some((queue) => queue.name === name) === true;
+
+/** Returns the key of the queues of the chosen port: grey if several runs of different colours have the queue. */
+export function queueKey(view: View, queues: readonly string[], ink: Ink): KeyGroup[] {
+  if (queues.length === 0) return [];
+  const styles = queueStyles(view, queues, ink);
+  const entry = (name: string): KeyEntry => {
+    const [shown, other] = view.runs.filter((run) => hasQueue(view, run, name));
+    if (!shown) return { label: name, colour: ink.soft, kind: "dot" };
+    const { colour, dash } = styles(shown, name);
+    if (!isByRun(view)) return { label: name, colour, kind: "dot" };
+    return { label: name, colour: other ? ink.soft : colour, kind: "line", dash: view.mixed ? null : dash };
+  };
+  return [{ label: `Queue of ${view.port}`, entries: queues.map(entry) }];
 }

@@ -25,7 +25,7 @@ export function senderFigure(view: View, settings: Settings): Figure {
     { name: "Round trip and timeout", unit: "s", height: 130, log: true },
     { name: "Sent again, segments an interval", unit: "", height: 76, log: false },
   ];
-  const some = view.runs.some(({ run }) => view.flows.some((name) => flowOf(run, name)?.tcp));
+  const isSender = (name: string): boolean => view.runs.some(({ run }) => flowOf(run, name)?.tcp);
   const drawing = new SenderDrawing(view, panels, [], false, range);
   return {
     id: "senders",
@@ -35,9 +35,9 @@ export function senderFigure(view: View, settings: Settings): Figure {
       "interval; the threshold is missing before the first loss. Times: smoothed round-trip time (thick) and retransmission timeout (thin)." +
       `${hiddenNote(view)}`,
     aside: asideOf(drawing.rules),
-    empty: some ? null : "None of the flows shown is a TCP sender.",
+    empty: view.flows.some(isSender) ? null : "None of the flows shown is a TCP sender.",
     choices: [axisChoice("window", log)],
-    key: (ink) => flowKey(view, ink),
+    key: (ink) => flowKey(view, ink, isSender),
     draw: (ink, width, window) =>
       window
         ? { height: drawing.height - STRIP, option: drawing.still(ink, width, window) }

@@ -7,14 +7,14 @@ import { axisLook, extent, pointed, tickFormatter, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { averaged, decimate, isolated, nearest, nearestValue, type Point } from "../decimate";
 import { eventLabel, eventText, type Placed, placeLabels } from "../events";
-import { axisChoice, type Figure, hiddenNote, type KeyGroup, type Settings } from "../figure";
+import { axisChoice, type Figure, hiddenNote, type Settings } from "../figure";
 import { quantity, significant } from "../format";
 import type { Dash, Ink } from "../palette";
 import type { Flow, FlowSeries, Numbers } from "../report";
 import { flowOf, portOf, type ShownRun, type View } from "../selection";
 import { flowKey, runName, styleOf } from "../style";
 import { type TipRow, tip } from "../tooltip";
-import { queueColours, queuesOf } from "./queues";
+import { queueKey, queueStyles, queuesOf } from "./queues";
 import { asideOf, LABELLED, type Rule, rulesOf } from "./rules";
 import { timeTable } from "./time-table";
 
@@ -123,21 +123,7 @@ export function timeFigure(view: View, settings: Settings): Figure {
         chosen: bytes ? "bytes" : "packets",
       },
     ],
-    key: (ink) => {
-      const colours = queueColours(view, queues.shown, ink);
-      const groups: KeyGroup[] = flowKey(view, ink);
-      if (queues.shown.length > 0) {
-        groups.push({
-          label: `Queue of ${view.port}`,
-          entries: queues.shown.map((name) => ({
-            label: name,
-            colour: colours.get(name) ?? ink.text,
-            kind: "dot",
-          })),
-        });
-      }
-      return groups;
-    },
+    key: (ink) => [...flowKey(view, ink), ...queueKey(view, queues.shown, ink)],
     draw: (ink, width, window) =>
       window
         ? { height: drawing.height - STRIP, option: drawing.still(ink, width, window) }
@@ -421,7 +407,7 @@ export class TimeDrawing {
   /** Returns the curves of all panels. */
   protected curves(ink: Ink): Curve[] {
     const curves: Curve[] = [];
-    const colours = queueColours(this.view, this.queues, ink);
+    const styles = queueStyles(this.view, this.queues, ink);
     for (const shown of this.view.runs) {
       for (const name of this.view.flows) {
         const series = flowOf(shown.run, name)?.series;
@@ -447,12 +433,12 @@ export class TimeDrawing {
         add(1, "p50", delayOf(series), false);
         if (this.panels.length > 3) add(3, "lost", series.lost_packets, false, this.view.runs.length === 1);
       }
-      this.#queueCurves(shown, ink, colours, curves);
+      this.#queueCurves(shown, ink, styles, curves);
     }
     return curves;
   }
 
-  #queueCurves(shown: ShownRun, ink: Ink, colours: Map<string, string>, curves: Curve[]): void {
+  #queueCurves(shown: ShownRun, ink: Ink, styles: ReturnType<typeof queueStyles>, curves: Curve[]): void {
     for (const name of this.queues) {
       const series = portOf(shown.run, this.view.port)?.queues.find((queue) => queue.name === name)?.series;
       if (!series) continue;
@@ -461,7 +447,7 @@ export class TimeDrawing {
         panel: 2,
         x: series.time_s,
         ...style,
-        colour: colours.get(name) ?? ink.text,
+        ...styles(shown, name),
         area: false,
       };
       const now = this.bytes ? series.backlog_bytes : series.backlog_packets;
@@ -565,7 +551,7 @@ export class TimeDrawing {
   /** Returns the tooltip's rows for a time. */
   protected rows(ink: Ink, at: number): TipRow[] {
     const rows: TipRow[] = [];
-    const colours = queueColours(this.view, this.queues, ink);
+    const styles = queueStyles(this.view, this.queues, ink);
     for (const shown of this.view.runs) {
       if (this.view.runs.length > 1) rows.push({ cells: [runName(shown.run)] });
       for (const name of this.view.flows) {
@@ -592,7 +578,7 @@ export class TimeDrawing {
         if (!series || index < 0) continue;
         const peak = series.peak_packets[index];
         rows.push({
-          colour: colours.get(name) ?? ink.text,
+          colour: styles(shown, name).colour,
           cells: [
             `queue ${name}`,
             `${pointed(series.backlog_packets[index], "")} p`,
