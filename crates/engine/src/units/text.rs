@@ -173,10 +173,20 @@ impl Notation {
         names.join(" ")
     }
 
-    /// Writes `value` exactly, in the largest of the leading (descending) units that leaves at most
-    /// three decimal places.
+    /// Writes `value` exactly: in the largest of the leading (descending) units that leaves at most three
+    /// decimal places, or as a whole number of KiB, MiB or GiB if that is shorter.
     fn print(&self, value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = u128::from(value);
+        let decimal = self.decimal(u128::from(value));
+        let is_binary = |scale: u128| scale >= 1 << 10 && scale.is_power_of_two();
+        let divides = |scale: u128| value > 0 && u128::from(value).is_multiple_of(scale);
+        let units = self.units.iter().filter(|(_, scale)| is_binary(*scale) && divides(*scale));
+        let binary = units.max_by_key(|(_, scale)| *scale);
+        let binary = binary.map(|(name, scale)| format!("{}{name}", u128::from(value) / scale));
+        f.write_str(&binary.filter(|text| text.len() < decimal.len()).unwrap_or(decimal))
+    }
+
+    /// Returns `value` in the largest of the leading (descending) units that leaves at most three decimal places.
+    fn decimal(&self, value: u128) -> String {
         let mut descending = Vec::new();
         for &(name, scale) in self.units {
             if descending.last().is_none_or(|&(_, previous)| scale < previous) {
@@ -193,14 +203,14 @@ impl Notation {
                 let thousandths = value * 1_000 / scale;
                 let (whole, rest) = (thousandths / 1_000, thousandths % 1_000);
                 return if rest == 0 {
-                    write!(f, "{whole}{name}")
+                    format!("{whole}{name}")
                 } else {
                     let decimals = format!("{rest:03}");
-                    write!(f, "{whole}.{}{name}", decimals.trim_end_matches('0'))
+                    format!("{whole}.{}{name}", decimals.trim_end_matches('0'))
                 };
             }
         }
-        write!(f, "{value}{}", self.units.last().map_or("", |(name, _)| name))
+        format!("{value}{}", self.units.last().map_or("", |(name, _)| name))
     }
 }
 
@@ -406,15 +416,26 @@ impl FromStr for Probability {
     }
 }
 
+impl Probability {
+    /// Returns the number of the fewest digits that, divided by `scale`, is read as this probability: 0.1 for
+    /// its nearest step of 2^-32, which is 0.10000000009313226.
+    fn shortest(self, scale: f64) -> f64 {
+        let exact = self.as_f64() * scale;
+        let rounded = |digits: usize| format!("{exact:.digits$e}").parse::<f64>().ok();
+        let is_same = |value: &f64| Self::from_f64(value / scale) == Some(self);
+        (0..17).filter_map(rounded).find(is_same).unwrap_or(exact)
+    }
+}
+
 impl fmt::Display for Probability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}%", self.as_f64() * 100.0)
+        write!(f, "{}%", self.shortest(100.0))
     }
 }
 
 impl Serialize for Probability {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.as_f64())
+        serializer.serialize_f64(self.shortest(1.0))
     }
 }
 
@@ -497,9 +518,27 @@ mod tests {
         assert!(error.to_string().contains("bare number `10` is not a rate"), "{error}");
     }
 
+    #[test]
+    fn quantities_are_printed_in_the_fewest_digits() {
+        let printed = |text: &str| text.parse::<Bytes>().expect("a size").to_string();
+        let sizes = ["32MiB", "64KiB", "1GiB", "1514B", "1250kB", "2.56MB", "64000KiB", "3000KiB", "0B"];
+        let shown = ["32MiB", "64KiB", "1GiB", "1.514kB", "1.25MB", "2.56MB", "65.536MB", "3.072MB", "0B"];
+        assert_eq!(sizes.map(printed), shown);
+        let printed = |text: &str| text.parse::<Probability>().expect("a probability");
+        let shown = |text: &str| (printed(text).to_string(), serde_json::json!(printed(text)).to_string());
+        for (text, number) in
+            [("10%", "0.1"), ("2%", "0.02"), ("0%", "0.0"), ("100%", "1.0"), ("0.125%", "0.00125")]
+        {
+            assert_eq!(shown(text), (text.to_owned(), number.to_owned()));
+        }
+    }
+
     proptest::proptest! {
         #[test]
         fn what_is_printed_is_read_back(value: u64) {
+            let probability = Probability(value % ((1 << 32) + 1));
+            proptest::prop_assert_eq!(probability.to_string().parse(), Ok(probability));
+            proptest::prop_assert_eq!(Probability::from_f64(probability.shortest(1.0)), Some(probability));
             proptest::prop_assert_eq!(Duration::from_picos(value).to_string().parse(), Ok(Duration::from_picos(value)));
             proptest::prop_assert_eq!(Rate::from_bits(value).to_string().parse(), Ok(Rate::from_bits(value)));
             proptest::prop_assert_eq!(Bytes(value).to_string().parse(), Ok(Bytes(value)));
