@@ -50,7 +50,7 @@ def test_a_run_that_fails_costs_its_row_and_no_other(line: lg.Scenario) -> None:
     assert plan.status == lg.Status(3, 2, 1) and len(plan.table()) == 2
     (failed,) = plan.failed
     assert "of memory" in failed.error and "64 MiB are allowed" in failed.error
-    assert failed.command.startswith("lockgate run 'scenario.toml' --seed 1 --memory 67108.864kB --set ")
+    assert failed.command.startswith("lockgate run 'scenario.toml' --seed 1 --memory 64MiB --set ")
     assert "--set 'port.a:b.queue.q.limit=100000000p'" in failed.command
     assert str(plan.compare())
 
