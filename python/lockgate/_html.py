@@ -85,7 +85,8 @@ def figure(lines: list[tuple[str, list[tuple[float, float]]]], end: float) -> st
     """
     from math import ceil, floor, log10
 
-    width, height, left, bottom = 640, 200, 52, 18
+    # Half a line of text above the highest power of ten, whose label is centred on it.
+    width, height, left, top, bottom = 640, 206, 52, 10, 22
     values = [delay for _, points in lines for _, delay in points]
     low, high = floor(log10(min(values))), ceil(log10(max(values)))
     high = max(high, low + 1)
@@ -94,7 +95,7 @@ def figure(lines: list[tuple[str, list[tuple[float, float]]]], end: float) -> st
         return left + (width - left - 4) * at / end
 
     def y(delay: float) -> float:
-        return 4 + (height - bottom - 8) * (high - log10(delay)) / (high - low)
+        return top + (height - top - bottom) * (high - log10(delay)) / (high - low)
 
     size = f'viewBox="0 0 {width} {height}" width="{width}"'
     parts = [f'<svg {size} role="img" font-family="sans-serif" font-size="10">']

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import subprocess
 import threading
 import time
@@ -89,6 +90,8 @@ def test_the_gil_is_released(line: lg.Scenario) -> None:
 def test_a_run_shows_itself(line: lg.Scenario) -> None:
     page = line.run()._repr_html_()
     assert "<svg" in page and "a line" in page and "the expectation holds" in page and "<td>one</td>" in page
+    # A line of text takes ten pixels above its baseline.
+    assert min(float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"', page)) >= 10
     odd = line.set("title", "<b>&")
     assert "&lt;b&gt;&amp;" in odd.run()._repr_html_()
 
