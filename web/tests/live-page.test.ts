@@ -288,6 +288,49 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     player.close();
   });
 
+  it.each([1400, 820, 390])("lets no rate cover another, nor the bar the title: %i pixels", async (width) => {
+    const player = new Player(html);
+    const nodes = [..."abcdef"];
+    const chain = nodes.slice(1).map((to, index) => ({ from: nodes[index] as string, to }));
+    const ends = chain.flatMap(({ from, to }, link) => [
+      { from, to, link: `l${link}` },
+      { from: to, to: from, link: `l${link}` },
+    ]);
+    player.status = {
+      ...status,
+      nodes,
+      links: chain.map((link, index) => ({ ...status.links[0], ...link, name: `l${index}` })),
+      ports: ends.map((port) => ({ ...port, name: `${port.from}->${port.to}`, root: null, queues: [] })),
+    };
+    const ports = ends.map(({ from, to }, index) => ({
+      name: `${from}->${to}`,
+      index,
+      sent_bps: 9.47e6,
+      ring_packets: 0,
+      queues: [{ ...queue("fifo", 0, null, 3), dropped_packets: 0 }],
+    }));
+    player.sample = (number) => ({ ...sample(number), ports });
+    const { page, complaints } = await open(player, width, "light");
+    const rates = page.locator("svg text", { hasText: /^9\.47 M/ });
+    await expect.poll(() => rates.count()).toBe(10);
+    const covered = await rates.evaluateAll((texts) => {
+      const boxes = texts.map((text) => text.getBoundingClientRect());
+      return boxes.flatMap((a, at) =>
+        boxes
+          .slice(at + 1)
+          .filter((b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom),
+      ).length;
+    });
+    expect(covered).toBe(0);
+    const bar = await page.locator(".live .bar").boundingBox();
+    const controls = await page.locator(".live .bar .end").boundingBox();
+    expect((controls?.y ?? 0) + (controls?.height ?? 0)).toBeLessThanOrEqual(
+      (bar?.y ?? 0) + (bar?.height ?? 0),
+    );
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
   it("sets what is typed, by the keyboard alone", async () => {
     const player = new Player(html);
     const { page } = await open(player, 1280, "light");

@@ -27,9 +27,6 @@ export function drawTopology(
   select: (port: number) => void,
 ): void {
   const [width, height] = [Math.max(300, into.clientWidth || 600), into.clientHeight || 170];
-  // Without room, a link's rate is shown only by its knobs, and its drops only by the ring.
-  const roomy = width >= 480;
-  const capacity = (bps: number | null): string => (roomy && bps !== null ? `/${bits(bps)}` : "");
   into.setAttribute("viewBox", `0 0 ${width} ${height}`);
   // At the same positions as in the report.
   const found = places(
@@ -116,20 +113,29 @@ export function drawTopology(
         ),
       );
       parts.push(mark);
-      if (!idle)
+      if (!idle) {
+        // Without room, the rate of the direction is shown only by its name, and drops only by the ring.
+        const sent = bits(shown?.sent_bps ?? 0);
+        const whole = `${sent}${rate === null ? "" : `/${bits(rate)}`}bit/s`;
+        const labels = [`${whole}${dropping ? " drops" : ""}`, whole, `${sent}bit/s`];
+        const room = Math.abs(end.x - start.x) - 8;
+        const label = labels.find((text) => text.length * 6 <= room) ?? sent.trimEnd();
+        // Between the marks at both ends of the link, or beyond them.
+        const gap = label.length * 6 <= room - 84 ? 15 : 21;
         parts.push(
           svg(
             "text",
             {
               x: (start.x + end.x) / 2,
-              y: (start.y + end.y) / 2 + (port.from === link.from ? -1 : 1) * (roomy ? 15 : 21) + 5,
+              y: (start.y + end.y) / 2 + (port.from === link.from ? -1 : 1) * gap + 5,
               "text-anchor": "middle",
               "font-size": 11,
               fill: ink.soft,
             },
-            `${bits(shown?.sent_bps ?? 0)}${capacity(rate)}bit/s${dropping && roomy ? " drops" : ""}`,
+            label,
           ),
         );
+      }
     });
   }
   for (const [name, { x, y }] of at) {
