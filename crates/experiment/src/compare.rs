@@ -1,6 +1,6 @@
 //! Comparison of a plan's variants, metric by metric.
 
-use lockgate_measure::comparison::MetricComparison;
+use lockgate_measure::comparison::{MetricComparison, Reference};
 use lockgate_measure::metric::{Address, MetricError};
 use lockgate_measure::summary::Summary;
 
@@ -19,7 +19,8 @@ pub fn row(summary: &Summary, addresses: &[String]) -> Result<Row, MetricError> 
 }
 
 /// Compares the variants of a plan by the rows of its tasks, which are in the order of the tasks: one
-/// comparison for each metric. The others are compared with the variant `base`, by default with the best.
+/// comparison for each metric. The others are compared with the variant `base`, by default with the best, or
+/// with the first if no direction of the metric is better.
 pub fn compare(plan: &Plan, rows: &[Row], base: Option<usize>) -> Vec<MetricComparison> {
     let seeds = plan.seeds.len().max(1);
     let of = |(index, path): (usize, &String)| {
@@ -28,9 +29,12 @@ pub fn compare(plan: &Plan, rows: &[Row], base: Option<usize>) -> Vec<MetricComp
             .map(|rows| rows.iter().map(|row| row.get(index).copied().flatten()).collect())
             .collect();
         let better = Address::parse(path).ok().and_then(|address| address.metric.better());
-        // Without a better direction, the first is the reference.
-        let base = base.or(better.is_none().then_some(0));
-        MetricComparison::new(&values, better, base)
+        let reference = match (base, better) {
+            (Some(base), _) => Reference::Given(base),
+            (None, Some(_)) => Reference::Best,
+            (None, None) => Reference::Given(0),
+        };
+        MetricComparison::new(&values, better, reference)
     };
     plan.metrics.iter().enumerate().map(of).collect()
 }

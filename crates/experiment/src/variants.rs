@@ -100,6 +100,8 @@ fn first_member(group: &str, flows: &[String]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use lockgate_measure::comparison::Reference;
+
     use super::*;
 
     fn plan(vary: &[&str], metrics: &[&str]) -> Plan {
@@ -116,7 +118,7 @@ mod tests {
         let plan = plan(&["link.a.delay=5ms,1ms", "port.a:b.root=x,y"], &["jain_index"]);
         let variants = plan.variants().expect("variants");
         let values: Vec<Vec<Option<f64>>> = (0..4).map(|index| vec![Some(f64::from(index))]).collect();
-        let compared = [MetricComparison::new(&values, None, Some(0))];
+        let compared = [MetricComparison::new(&values, None, Reference::Given(0))];
         let data = report_variants(&plan, &variants, &[0, 1], &compared);
         assert_eq!(
             (data.variables[0].values.join(" "), data.variables[0].unit.as_str()),

@@ -65,7 +65,7 @@ pub fn quantile(confidence: f64, freedom: u64) -> f64 {
     let (mut low, mut high) = (0.0, core::f64::consts::FRAC_PI_2);
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
-        if probability_within(libm::tan(middle) * scale, freedom) < confidence {
+        if within_angle(middle, freedom) < confidence {
             low = middle;
         } else {
             high = middle;
@@ -74,18 +74,23 @@ pub fn quantile(confidence: f64, freedom: u64) -> f64 {
     libm::tan(0.5 * (low + high)) * scale
 }
 
+/// Computes the two-sided quantile of the normal distribution, as [`quantile`] does for Student's.
+pub fn normal_quantile(confidence: f64) -> f64 {
+    quantile(confidence, NORMAL + 1)
+}
+
 /// Computes the probability that a value of Student's t distribution has a magnitude below `t`, at least zero.
 pub fn probability_within(t: f64, freedom: u64) -> f64 {
-    if freedom > NORMAL {
-        return libm::erf(t / core::f64::consts::SQRT_2);
-    }
-    let freedom = freedom.max(1);
-    within(libm::atan(t / libm::sqrt(freedom as f64)), freedom)
+    let freedom = freedom.clamp(1, NORMAL + 1);
+    within_angle(libm::atan(t / libm::sqrt(freedom as f64)), freedom)
 }
 
 /// Computes the probability of a magnitude below `tan(angle) * sqrt(freedom)`: the finite sums of
 /// Abramowitz and Stegun, 26.7.3 and 26.7.4.
-fn within(angle: f64, freedom: u64) -> f64 {
+fn within_angle(angle: f64, freedom: u64) -> f64 {
+    if freedom > NORMAL {
+        return libm::erf(libm::tan(angle) * libm::sqrt(freedom as f64 / 2.0));
+    }
     let (sine, cosine) = (libm::sin(angle), libm::cos(angle));
     let odd = freedom % 2 == 1;
     let mut term = if odd { cosine } else { 1.0 };

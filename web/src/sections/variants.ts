@@ -44,7 +44,7 @@ export function variantsTable(data: Variants): HTMLElement {
     ],
   });
   const note =
-    "Mean ± half the width of the 95 % interval. ★ best; = no difference from it is seen (paired by seed, all of a metric judged together by Holm’s method); no mark: the difference is real; ? too few values to tell.";
+    "Mean ± half the width of the 95 % interval. ★ best; = no difference from it is seen (paired by seed, all of a metric judged together at 5 %); no mark: the difference is real; ? too few values to tell.";
   return h("div", { class: "variants" }, table, h("p", { class: "note" }, note));
 }
 

@@ -6,7 +6,7 @@ use lockgate::figures;
 use lockgate::verdict::quantity;
 use lockgate_experiment::Row;
 use lockgate_experiment::tune::{Goal, Point, Request, Search, Stop, Tried, search};
-use lockgate_measure::comparison::{Difference, MetricComparison, Verdict};
+use lockgate_measure::comparison::{Difference, MetricComparison, Reference, Verdict};
 use lockgate_measure::metric::Better;
 use serde_json::json;
 
@@ -149,7 +149,7 @@ fn judge(
         let values: Vec<Vec<Option<f64>>> =
             rows.iter().map(|rows| rows.iter().map(|row| row[metric]).collect()).collect();
         let better = tuned.goals.get(metric).map(|goal| goal.better);
-        MetricComparison::new(&values, better, Some(winner.unwrap_or_default()))
+        MetricComparison::new(&values, better, Reference::Chosen(winner.unwrap_or_default()))
     };
     let metrics = (0..tuned.metrics.len()).map(compared).collect();
     Ok(Some(JudgedFinalists { finalists, metrics, winner }))

@@ -144,13 +144,14 @@ pub fn fronts(metrics: &[VariantMetric]) -> Vec<Front> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comparison::Reference;
 
     #[test]
     fn a_front_is_of_metrics_with_a_direction() {
         let metric = |path: &str, values: &[f64]| {
             let values: Vec<Vec<Option<f64>>> = values.iter().map(|value| vec![Some(*value); 2]).collect();
             let better = Address::parse(path).expect("an address").metric.better();
-            VariantMetric::new(path, &MetricComparison::new(&values, better, None))
+            VariantMetric::new(path, &MetricComparison::new(&values, better, Reference::Best))
         };
         // The third variant is beaten by the second in both.
         let delay = metric("flow.a.owd.p99", &[0.1, 0.2, 0.3]);

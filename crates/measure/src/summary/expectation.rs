@@ -172,7 +172,7 @@ pub struct Expectation {
 
 impl Expectation {
     /// Checks `values`, one per run, against an expectation.
-    fn judge(expected: &Expected, values: Vec<Option<f64>>) -> Self {
+    pub fn judge(expected: &Expected, values: Vec<Option<f64>>) -> Self {
         let keeps = |value: f64| expected.holds(value);
         let held = values.iter().filter(|value| value.is_some_and(keeps)).count();
         let complete = !values.is_empty() && values.iter().all(Option::is_some);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use lockgate::verdict::{difference, quantity};
-use lockgate_measure::comparison::{Difference, MetricComparison, Verdict};
+use lockgate_measure::comparison::{Difference, MetricComparison, Reference, Verdict};
 use lockgate_measure::metric::{Address, Better};
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +55,13 @@ impl Baseline {
     /// If the file cannot be read, or is of other seeds.
     pub(super) fn read(path: &Path, seeds: &[u64]) -> Result<Self, Failure> {
         let shown = path.display();
+        // Reading a pipe that nothing is written to would not end.
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(Failure::usage(
+                format!("`{shown}` is no regular file"),
+                "name a file that `--write-baseline FILE` wrote",
+            ));
+        }
         let text = lockgate::files::text(path)
             .map_err(|why| Failure::usage(why, "`--write-baseline FILE` writes one"))?;
         let baseline: Self = serde_json::from_str(&text).map_err(|error| {
@@ -75,7 +82,7 @@ impl Baseline {
         let change = |expect: &lockgate_measure::summary::Expectation| {
             let old = known.and_then(|values| values.get(&expect.that)).cloned().unwrap_or_default();
             let better = better(&expect.that);
-            let compared = MetricComparison::new(&[old, expect.values.clone()], better, Some(0));
+            let compared = MetricComparison::new(&[old, expect.values.clone()], better, Reference::Given(0));
             let mean = |at: usize| compared.intervals[at].as_ref().map(|interval| interval.mean);
             Change {
                 that: expect.that.clone(),
