@@ -24,7 +24,7 @@ pub fn sentences(summary: &Summary) -> Vec<String> {
     summary.expect.iter().map(|expect| format!("{}: {}", sign(expect.holds), sentence(expect))).collect()
 }
 
-/// Returns expected and measured value: `flow.voice.owd.p99 is 31.8 ms ± 0.4 ms, expected below 31.4 ms, held
+/// Returns expected and measured value: `flow.voice.owd.p99 is 31.8 ± 0.400 ms, expected below 31.4 ms, held
 /// by 3 of 8`. Of several flows or queues: `flow.video/*.loss: 2997 of 3330 (90.0 %) keep it, expected at
 /// most 1.00 %, for 85.0 %, held by 3 of 8 runs`.
 pub fn sentence(expect: &Expectation) -> String {
@@ -85,8 +85,10 @@ pub fn main_finding(summary: &Summary) -> String {
 /// Formats the measured value of an expectation's metric; of several flows or queues, how many keep the bounds, in
 /// the first run: `2997 of 3330 (90.0 %) keep it`. If they are too few, with the value that decides.
 pub fn value(expect: &Expectation) -> String {
-    let half = expect.half_width.map(|half| format!(" ± {}", quantity(&expect.that, Some(half))));
-    let value = quantity(&expect.that, expect.value) + &half.unwrap_or_default();
+    let value = match (expect.value, expect.half_width) {
+        (Some(value), half @ Some(_)) => interval(&expect.that, value, half),
+        (value, _) => quantity(&expect.that, value),
+    };
     let Some(MembersHeld { held, of, .. }) = expect.members else { return value };
     let share = figures::ratio(Some(held as f64 / of.max(1) as f64));
     let verb = if held == 1 { "keeps" } else { "keep" };
@@ -96,13 +98,26 @@ pub fn value(expect: &Expectation) -> String {
 
 /// Formats a value in the unit of the metric at `path`.
 pub fn quantity(path: &str, value: Option<f64>) -> String {
-    match Address::parse(path).map_or("", |address| address.unit().symbol()) {
+    match unit(path) {
         "ratio" => figures::ratio(value),
         unit => figures::quantity(value, unit),
     }
 }
 
-/// Formats a difference of the metric at `path` with its 95 % interval: `+0.3 ms ± 0.9 ms`.
+fn unit(path: &str) -> &'static str {
+    Address::parse(path).map_or("", |address| address.unit().symbol())
+}
+
+/// Formats a mean of the metric at `path` with half the width of its interval, if it has one:
+/// `31.8 ± 0.400 ms`.
+pub fn interval(path: &str, mean: f64, half_width: Option<f64>) -> String {
+    match half_width {
+        Some(half) => figures::interval(mean, half, unit(path)),
+        None => quantity(path, Some(mean)),
+    }
+}
+
+/// Formats a difference of the metric at `path` with the interval in which it is tested: `+0.300 ± 0.900 ms`.
 pub fn difference(path: &str, one: &Difference) -> String {
     let sign = if one.mean > 0.0 {
         "+"
@@ -111,8 +126,7 @@ pub fn difference(path: &str, one: &Difference) -> String {
     } else {
         ""
     };
-    let half = one.half_width.map(|half| format!(" ± {}", quantity(path, Some(half)))).unwrap_or_default();
-    format!("{sign}{}{half}", quantity(path, Some(one.mean.abs())))
+    format!("{sign}{}", interval(path, one.mean.abs(), one.half_width))
 }
 
 /// Formats the bounds of an expectation's metric; of several flows or queues, with the share of them that must keep

@@ -25,6 +25,21 @@ pub fn quantity(value: Option<f64>, unit: &str) -> String {
     }
 }
 
+/// Formats a value and half the width of its interval, with their unit once: `31.8 ± 0.400 ms`.
+pub fn interval(value: f64, half: f64, unit: &str) -> String {
+    let larger = value.abs().max(half);
+    let (scale, unit) = match unit {
+        "s" | "bit/s" | "B" if larger >= NOTHING => {
+            let (scale, prefix) = prefix(larger, unit);
+            (scale, format!("{prefix}{unit}"))
+        }
+        "ratio" => (0.01, "%".to_owned()),
+        _ => (1.0, unit.to_owned()),
+    };
+    let text = format!("{} ± {} {unit}", three_digits(value / scale), three_digits(half / scale));
+    text.trim_end().to_owned()
+}
+
 /// Formats a number of packets, without decimals if whole: `1 packet`.
 fn packets(value: f64) -> String {
     let number = if value.fract() == 0.0 { format!("{value:.0}") } else { three_digits(value) };
@@ -54,21 +69,25 @@ pub fn memory(bytes: u64) -> String {
 
 /// Formats `value` in `unit` with the prefix that leaves one to three digits before the point.
 fn with_prefix(value: Option<f64>, unit: &str) -> String {
-    const PREFIXES: [(f64, &str); 8] =
-        [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"), (1e-12, "p")];
     let Some(value) = value else { return "-".to_owned() };
-    if value.abs() < 1e-13 {
+    if value.abs() < NOTHING {
         return format!("0 {unit}");
     }
+    let (scale, prefix) = prefix(value.abs(), unit);
+    format!("{} {prefix}{unit}", three_digits(value / scale))
+}
+
+/// Size below which a value with a prefix counts as zero.
+const NOTHING: f64 = 1e-13;
+
+/// Returns the prefix that leaves one to three digits of `size` before the point, and what it stands for.
+fn prefix(size: f64, unit: &str) -> (f64, &'static str) {
+    const PREFIXES: [(f64, &str); 8] =
+        [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"), (1e-12, "p")];
     // Kiloseconds are not in use.
     let largest = if unit == "s" { 1.0 } else { f64::INFINITY };
-    let size = value.abs() * 1.0005;
-    let (scale, prefix) = PREFIXES
-        .into_iter()
-        .filter(|(scale, _)| *scale <= largest)
-        .find(|(scale, _)| size >= *scale)
-        .unwrap_or(PREFIXES[PREFIXES.len() - 1]);
-    format!("{} {prefix}{unit}", three_digits(value / scale))
+    let mut fitting = PREFIXES.into_iter().filter(|(scale, _)| *scale <= largest);
+    fitting.find(|(scale, _)| size * 1.0005 >= *scale).unwrap_or(PREFIXES[PREFIXES.len() - 1])
 }
 
 /// Formats three significant digits, without an exponent.
@@ -102,6 +121,16 @@ mod tests {
         assert_eq!(quantity(Some(1.0), "packets"), "1 packet");
         assert_eq!(quantity(Some(11.5), "packets"), "11.5 packets");
         assert_eq!([0, 1, 2].map(|number| count(number, "queue")), ["0 queues", "1 queue", "2 queues"]);
+    }
+
+    #[test]
+    fn an_interval_has_its_unit_once() {
+        assert_eq!(interval(0.0318, 0.0004, "s"), "31.8 ± 0.400 ms");
+        assert_eq!(interval(-0.000_02, 1.5, "s"), "-0.0000 ± 1.50 s");
+        assert_eq!(interval(182.0, 63.5, "packets"), "182 ± 63.5 packets");
+        assert_eq!(interval(0.75, 0.012, "ratio"), "75.0 ± 1.20 %");
+        assert_eq!(interval(0.75, 0.012, ""), "0.750 ± 0.0120");
+        assert_eq!(interval(0.0, 0.0, "s"), "0 ± 0 s");
     }
 
     #[test]
