@@ -12,14 +12,20 @@ use indicatif::ProgressBar;
 use lockgate::Scenario;
 use lockgate::files::Beside;
 use lockgate::plans::{self, PlanError, Planned, Request, Source};
+use lockgate_experiment::Plan;
 
 pub(crate) use self::values::seeds;
 use crate::arguments::Variations;
 use crate::exit::Failure;
+use crate::output::tell;
 use crate::{runs, terminal};
 
-/// Makes the plan of `arguments`: reads every variant once, so that nothing runs if one of them is wrong.
-pub(crate) fn plan(file: &Path, arguments: &Variations) -> Result<Planned, Failure> {
+/// Number of variants from which a note says that they are checked: they are read in some ten microseconds each.
+const SLOWLY_CHECKED: usize = 20_000;
+
+/// Makes the plan of `arguments`, with at most `most` variants: reads every variant once, so that nothing runs if
+/// one of them is wrong.
+pub(crate) fn plan(file: &Path, arguments: &Variations, most: Option<usize>) -> Result<Planned, Failure> {
     // Also reports a file that is missing, too long or not text.
     let base = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;
     let text = lockgate::files::text(file).map_err(|why| Failure::usage(why, "name a scenario file"))?;
@@ -30,6 +36,18 @@ pub(crate) fn plan(file: &Path, arguments: &Variations) -> Result<Planned, Failu
         seeds: values::seeds(&arguments.seeds)?,
         show: arguments.show.clone(),
     };
+    let text = source.text().to_owned();
+    let counted = Plan { text, vary: request.vary.clone(), seeds: request.seeds.clone(), ..Plan::default() };
+    let variants = counted.variant_count()?;
+    if most.is_some_and(|most| variants > most) {
+        return Err(Failure::usage(
+            format!("{variants} variants are too many for a table"),
+            "vary less, or keep the runs with `lockgate sweep FILE … --into DIR`",
+        ));
+    }
+    if variants >= SLOWLY_CHECKED && !arguments.quiet {
+        tell!("checking {variants} variants");
+    }
     Ok(Planned::new(source, &base, request)?)
 }
 

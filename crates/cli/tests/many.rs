@@ -59,7 +59,7 @@ fn variants_of_the_file_are_compared_and_a_difference_is_seen() {
     let rows = fs::read_to_string(folder.path().join("runs.csv")).expect("rows");
     assert_eq!(rows.lines().count(), 1 + 2 * 10);
     assert!(rows.starts_with("rate,seed,flow.one.owd.p99\n1mbit,1,"), "{rows}");
-    let twice = json(&["--vary", "port.a->b.root=fifo,fifo", "-j", "1"]);
+    let twice = json(&["--vary", "link.line.delay=0s,0ms", "-j", "1"]);
     assert_eq!(twice["metrics"][0]["comparison"]["differences"][1]["verdict"], "same");
 }
 
@@ -74,6 +74,19 @@ fn wrong_variations_and_metrics_are_refused_before_the_first_run() {
         (&["--show", "flow.one.owd.p98"], "did you mean"),
         (&["--base", "3"], "there are 2"),
         (&["--seeds", "x"], "no seeds"),
+        (&["--seeds", "1,2,1"], "seed 1 is named twice"),
+        (&["--vary", "port.a:b.root=fifo,fifo,fifo"], "`fifo` is there twice"),
+        (&["--csv", "out", "--json", "./out"], "--csv and --json name the same file"),
+        (
+            &[
+                "--vary",
+                "link.line.delay=1us..200us step 1us",
+                "--vary",
+                "link.line.rate=1kbit..200kbit step 1kbit",
+            ],
+            "40000 variants are too many",
+        ),
+        (&["--memory", "1KiB"], "a run takes about"),
     ] {
         let output = lockgate(folder.path(), &[&["compare", "line.toml"], arguments].concat());
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -290,4 +303,61 @@ fn a_baseline_shows_what_changed() {
     );
     let other = lockgate(folder.path(), &["test", "line.toml", "--baseline", "main.json"]);
     assert!(String::from_utf8_lossy(&other.stderr).contains("--seeds 1,2,3,4,5"));
+}
+
+/// Two seeds cannot show what ten do: the number of seeds that would is said, once for many.
+#[test]
+fn differences_that_few_seeds_cannot_show_are_told_with_the_seeds_that_would() {
+    let folder = folder();
+    let compare = |vary: &str, seeds: &str| {
+        let output = lockgate(folder.path(), &["compare", "line.toml", "--vary", vary, "--seeds", seeds]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        stdout(&output)
+    };
+    let near = compare("flow.one.gap.mean=5ms,5.2ms", "1..2");
+    assert!(near.contains("2 seeds cannot show that 5ms (#1) differs ("), "{near}");
+    assert!(near.contains("; about ") && near.contains(" would"), "{near}");
+    let many = compare("flow.one.gap.mean=5000us..5009us step 1us", "1..2");
+    assert!(many.contains("of 9 differences (=); about"), "{many}");
+    assert_eq!(many.matches("cannot show").count(), 1, "{many}");
+    let together = lockgate(
+        folder.path(),
+        &[
+            "compare",
+            "line.toml",
+            "--seeds",
+            "1",
+            "--vary-together",
+            "link.line.rate=1mbit,2mbit",
+            "--vary-together",
+            "port.a:b.queue.q.rate=1mbit,2mbit",
+            "--set",
+            "port.a:b.root=q",
+            "--set",
+            "port.a:b.queue.q.kind=tbf",
+            "--csv",
+            "runs.csv",
+        ],
+    );
+    let shown = stdout(&together);
+    assert!(
+        shown.contains("link.line.rate = port.a:b.queue.q.rate"),
+        "{shown}{}",
+        String::from_utf8_lossy(&together.stderr)
+    );
+    let rows = fs::read_to_string(folder.path().join("runs.csv")).expect("rows");
+    assert!(rows.starts_with("link.line.rate,port.a:b.queue.q.rate,seed,"), "{rows}");
+}
+
+#[test]
+fn a_baseline_that_is_a_pipe_is_refused_at_once() {
+    let folder = folder();
+    let pipe = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    if !made.is_ok_and(|made| made.success()) {
+        return;
+    }
+    let refused = lockgate(folder.path(), &["test", "line.toml", "--baseline", "pipe"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("no regular file"));
 }

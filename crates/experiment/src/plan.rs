@@ -75,10 +75,7 @@ impl Plan {
     pub fn variants(&self) -> Result<Vec<Variant>, Error> {
         let document: toml::Table = toml::from_str(&self.text).unwrap_or_default();
         let axes = self.axes(&document)?;
-        let size = axes.iter().try_fold(self.seeds.len().max(1), |size, axis| size.checked_mul(axis.len()));
-        if size.is_none_or(|size| size > MOST_TASKS) {
-            return Err(Error::Plan(format!("the plan has more than {MOST_TASKS} runs")));
-        }
+        self.size(&axes)?;
         let variant = |parts: Vec<Vec<Choice>>| {
             let mut choices: Vec<Choice> = parts.into_iter().flatten().collect();
             choices.sort_by_key(|(index, ..)| *index);
@@ -86,6 +83,24 @@ impl Plan {
             Variant { values, settings: choices.into_iter().flat_map(|(.., settings)| settings).collect() }
         };
         Ok(product(&axes).into_iter().map(variant).collect())
+    }
+
+    /// Returns the number of variants, without making them.
+    ///
+    /// # Errors
+    /// Those of [`variants`](Self::variants).
+    pub fn variant_count(&self) -> Result<usize, Error> {
+        let document: toml::Table = toml::from_str(&self.text).unwrap_or_default();
+        self.size(&self.axes(&document)?)
+    }
+
+    /// Returns the number of combinations of the axes.
+    fn size(&self, axes: &[Vec<Vec<Choice>>]) -> Result<usize, Error> {
+        let runs = axes.iter().try_fold(self.seeds.len().max(1), |size, axis| size.checked_mul(axis.len()));
+        match runs {
+            Some(runs) if runs <= MOST_TASKS => Ok(axes.iter().map(Vec::len).product()),
+            _ => Err(Error::Plan(format!("the plan has more than {MOST_TASKS} runs"))),
+        }
     }
 
     /// Returns the axes of the product: a variation alone, or a group whose variations advance together.
@@ -166,7 +181,8 @@ pub fn digest(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+/// Returns bytes in hexadecimal.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

@@ -12,7 +12,7 @@ mod metrics;
 mod source;
 mod sweep;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,6 +24,9 @@ pub use self::metrics::Wanted;
 pub use self::source::{SharedFiles, Source};
 pub use self::sweep::{Sweep, repeat};
 use crate::files::Beside;
+
+/// Limit on the seeds of a plan, and of the runs of one scenario.
+pub const MOST_SEEDS: usize = 10_000;
 
 /// Version of the engine that makes the runs: part of the key of every task.
 pub const ENGINE: &str = env!("CARGO_PKG_VERSION");
@@ -74,7 +77,12 @@ impl Planned {
         let hashes = source.hashed();
         let mut wanted = Wanted::new(&request.show);
         let mut memory = 0;
-        for variant in plan.variants()? {
+        let variants = plan.variants()?;
+        let mut known = BTreeSet::new();
+        for variant in &variants {
+            if !known.insert(&variant.settings) {
+                return Err(PlanError::VariantTwice(variant.values.join(" ")));
+            }
             let settings = [plan.settings.as_slice(), &variant.settings].concat();
             let scenario = source.read_from(&settings, &hashes).map_err(PlanError::of_variant)?;
             memory = memory.max(crate::memory::of_run(&scenario));
@@ -98,26 +106,48 @@ impl Planned {
         self.source.run(task, &self.plan.metrics, stop)
     }
 
-    /// Returns the names of the variations that tables show, with their indices. A variation that always
-    /// equals an earlier one of its group is left out.
-    pub fn columns(&self) -> Vec<(usize, &Vary)> {
+    /// Returns the columns of tables: the index of a variation, and its name. Variations of a group that always
+    /// have the same value are one column with all their names.
+    pub fn columns(&self) -> Vec<(usize, String)> {
         columns(&self.plan)
     }
 }
 
-/// Returns the variations of a plan that tables show, with their indices.
-fn columns(plan: &Plan) -> Vec<(usize, &Vary)> {
-    let vary = &plan.vary;
+/// Returns the columns of a plan's tables.
+fn columns(plan: &Plan) -> Vec<(usize, String)> {
     let texts = |one: &Vary| one.values.texts().unwrap_or_default();
-    let shown = |one: &Vary| {
-        texts(one).iter().map(|text| lockgate_scenario::vary::shown(text).to_owned()).collect::<Vec<_>>()
+    let shown = |one: &Vary| -> Vec<String> {
+        texts(one).iter().map(|text| lockgate_scenario::vary::shown(text).to_owned()).collect()
     };
-    let repeats = |index: usize| {
-        let one = &vary[index];
-        one.together.is_some()
-            && vary[..index].iter().any(|other| other.together == one.together && shown(other) == shown(one))
-    };
-    (0..vary.len()).filter(|index| !repeats(*index)).map(|index| (index, &vary[index])).collect()
+    let mut columns: Vec<(usize, String)> = Vec::new();
+    for (index, one) in plan.vary.iter().enumerate() {
+        let is_same = |(known, _): &&mut (usize, String)| {
+            let known = &plan.vary[*known];
+            one.together.is_some() && known.together == one.together && shown(known) == shown(one)
+        };
+        match columns.iter_mut().find(is_same) {
+            Some((_, name)) => *name = format!("{name} = {}", one.name),
+            None => columns.push((index, one.name.clone())),
+        }
+    }
+    columns
+}
+
+/// Collects seeds, up to the limit on their number.
+///
+/// # Errors
+/// If they are more, or one is named twice.
+pub fn seeds(named: impl IntoIterator<Item = u64>) -> Result<Vec<u64>, PlanError> {
+    let seeds: Vec<u64> = named.into_iter().take(MOST_SEEDS + 1).collect();
+    if seeds.len() > MOST_SEEDS {
+        return Err(PlanError::TooManySeeds);
+    }
+    let mut sorted = seeds.clone();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(PlanError::SeedTwice(pair[0])),
+        None => Ok(seeds),
+    }
 }
 
 /// Returns the variations `given`; without any, those of the scenario.

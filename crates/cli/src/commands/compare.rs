@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use lockgate::figures;
 use lockgate::plans::{Planned, on_threads};
-use lockgate::verdict::{difference, quantity};
+use lockgate::verdict::{self, difference};
 use lockgate_experiment::{Row, Task, Variant, compare as judge, row, run_tasks};
 use lockgate_measure::comparison::{Difference, MetricComparison, Verdict};
 use serde_json::json;
@@ -22,6 +22,13 @@ use crate::{interrupt, runs, terminal};
 
 use self::report::Curves;
 
+/// Limit on the differences that have a sentence each.
+const SHOWN: usize = 4;
+/// Times as many seeds as were run up to which a number of seeds is recommended.
+const MOST_MORE: u64 = 20;
+/// Limit on the variants: each is a row of the table.
+const MOST_VARIANTS: usize = 10_000;
+
 /// A comparison with its plan and rows.
 struct Compared<'a> {
     planned: &'a Planned,
@@ -32,7 +39,8 @@ struct Compared<'a> {
 
 pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
-    let planned = plans::plan(file, &arguments.variations)?;
+    plans::outputs::check_distinct(&[("--csv", &arguments.csv), ("--json", &arguments.json)])?;
+    let planned = plans::plan(file, &arguments.variations, Some(MOST_VARIANTS))?;
     let variants = planned.plan.variants()?;
     let base = base(arguments.base, variants.len())?;
     let out = arguments.out.as_deref();
@@ -122,7 +130,7 @@ impl Compared<'_> {
         say!();
         let columns = self.planned.columns();
         let mut header = vec!["#"];
-        header.extend(columns.iter().map(|(_, vary)| vary.name.as_str()));
+        header.extend(columns.iter().map(|(_, name)| name.as_str()));
         header.extend(plan.metrics.iter().map(String::as_str));
         let row = |(index, variant): (usize, &Variant)| {
             let mut cells = vec![(index + 1).to_string()];
@@ -142,6 +150,7 @@ impl Compared<'_> {
         let plan = &self.planned.plan;
         let mut lines: Vec<String> =
             (0..plan.metrics.len()).flat_map(|metric| self.verdicts(metric)).collect();
+        lines.extend(self.unseen());
         let mut intervals = self.metrics.iter().flat_map(|metric| metric.intervals.iter().flatten());
         if plan.seeds.len() > 1 && intervals.all(|one| one.half_width.is_none()) {
             lines.push("every seed gives the same values: nothing in this scenario is random".to_owned());
@@ -159,14 +168,52 @@ impl Compared<'_> {
             Some(Verdict::Unknown) => " ?",
             _ => "  ",
         };
-        let half =
-            interval.half_width.map(|half| format!(" ± {}", quantity(path, Some(half)))).unwrap_or_default();
-        format!("{}{half}{mark}", quantity(path, Some(interval.mean)))
+        format!("{}{mark}", verdict::interval(path, interval.mean, interval.half_width))
     }
 
-    /// Returns the sentences on a metric: its best variant, and the others' differences from the reference.
+    /// Returns all differences that were tested: the metric, the variant and the difference.
+    fn tested(&self) -> impl Iterator<Item = (usize, usize, &Difference)> {
+        self.metrics.iter().enumerate().flat_map(|(metric, compared)| {
+            compared.differences.iter().enumerate().filter_map(move |(variant, one)| {
+                let one = one.as_ref()?;
+                matches!(one.verdict, Verdict::Differs | Verdict::NotSeen).then_some((metric, variant, one))
+            })
+        })
+    }
+
+    /// Returns the sentences on the differences that are not seen, with the seeds that would show them: one each,
+    /// or one for all if they are many.
+    fn unseen(&self) -> Vec<String> {
+        let seeds = self.planned.plan.seeds.len();
+        let unseen: Vec<_> = self.tested().filter(|(.., one)| one.verdict == Verdict::NotSeen).collect();
+        let near = |one: &Difference| one.seeds_needed.filter(|needed| *needed <= MOST_MORE * seeds as u64);
+        if unseen.len() <= SHOWN {
+            let plural = figures::plural(seeds as f64);
+            let sentence = |(metric, variant, one): &(usize, usize, &Difference)| {
+                let (path, name) = (&self.planned.plan.metrics[*metric], self.name(*variant));
+                let difference = difference(path, one);
+                match near(one) {
+                    Some(needed) => format!(
+                        "{path}: {seeds} seed{plural} cannot show that {name} differs ({difference}); about {needed} would"
+                    ),
+                    None => format!("{path}: no difference of {name} seen ({difference})"),
+                }
+            };
+            return unseen.iter().map(sentence).collect();
+        }
+        let (all, many) = (self.tested().count(), unseen.len());
+        let mut needed: Vec<u64> = unseen.iter().filter_map(|(.., one)| near(one)).collect();
+        needed.sort_unstable();
+        let more = needed.get(needed.len() / 2).map(|median| {
+            let would = needed.iter().filter(|needed| *needed <= median).count();
+            format!("; about {median} would show {would} of these, if they are as large as they seem")
+        });
+        vec![format!("{seeds} seeds cannot show {many} of {all} differences (=){}", more.unwrap_or_default())]
+    }
+
+    /// Returns the sentences on a metric: its best variant, the differences from the reference that are seen, and
+    /// the variants with the same values.
     fn verdicts(&self, metric: usize) -> Vec<String> {
-        const SHOWN: usize = 4;
         let (path, compared) = (&self.planned.plan.metrics[metric], &self.metrics[metric]);
         let Some(reference) = compared.reference else {
             return vec![format!("{path}: no variant has a value")];
@@ -179,16 +226,9 @@ impl Compared<'_> {
                 .enumerate()
                 .filter_map(|(index, one)| one.as_ref().map(|one| (index, one)))
         };
-        let same = all().filter(|(_, one)| matches!(one.verdict, Verdict::NotSeen | Verdict::Same)).map(
-            |(index, one)| {
-                let name = self.name(index);
-                match one.verdict {
-                    Verdict::Same => format!("{name}: the same values"),
-                    _ => format!("{name}: no difference seen: {}", difference(path, one)),
-                }
-            },
-        );
-        let same: Vec<String> = same.collect();
+        let same = all().filter(|(_, one)| one.verdict == Verdict::Same);
+        let same: Vec<String> =
+            same.map(|(index, _)| format!("  {}: the same values", self.name(index))).collect();
         let real: Vec<(usize, &Difference)> =
             all().filter(|(_, one)| one.verdict == Verdict::Differs).collect();
         let unknown = all().filter(|(_, one)| one.verdict == Verdict::Unknown).count();
@@ -209,7 +249,7 @@ impl Compared<'_> {
         if unknown > 0 {
             let _ = write!(line, "; of {unknown} too few values to tell");
         }
-        std::iter::once(line).chain(same.into_iter().map(|text| format!("  {text}"))).collect()
+        std::iter::once(line).chain(same).collect()
     }
 
     /// Returns the values of a variant, and its number.

@@ -64,7 +64,7 @@ fn open(arguments: &arguments::Sweep, addresses: &OpenStorage<'_>) -> Result<Swe
     let opens = arguments.resume || arguments.status || arguments.collect;
     let sweep = match (&arguments.file, opens) {
         (Some(file), false) => {
-            let planned = plans::plan(file, &arguments.variations)?;
+            let planned = plans::plan(file, &arguments.variations, None)?;
             let limit = runs::memory_limit(arguments.variations.limits.memory.as_deref())?;
             check_memory(planned.memory, arguments.variations.limits.jobs, usize::MAX, limit)?;
             Sweep::create(storage()?, planned, &file.display().to_string())?

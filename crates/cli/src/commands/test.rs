@@ -11,7 +11,7 @@ use lockgate_measure::summary::Expectation;
 use crate::arguments::Test;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
-use crate::plans::outputs::{Form, OutputFile};
+use crate::plans::outputs::{Form, OutputFile, check_distinct};
 use crate::plans::tuned::check_memory;
 use crate::{interrupt, plans, results, runs};
 
@@ -50,6 +50,7 @@ impl Tested {
 pub(crate) fn test(arguments: &Test) -> Result<Exit, Failure> {
     let numbers = plans::seeds(&arguments.seeds)?;
     let seeds: Vec<Seed> = numbers.iter().copied().map(Seed).collect();
+    check_distinct(&[("--junit", &arguments.junit), ("--write-baseline", &arguments.write_baseline)])?;
     let baseline = arguments.baseline.as_deref().map(|file| Baseline::read(file, &numbers)).transpose()?;
     let start = |file: &Option<std::path::PathBuf>, form, option| {
         file.as_deref().map(|file| OutputFile::start(file, form, option)).transpose()

@@ -1,7 +1,7 @@
 //! Files that a user names for tables and documents: written aside and renamed. Only a file of the same form
 //! is replaced.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lockgate::results::SavedFile;
 use lockgate_measure::metric::Address;
@@ -60,6 +60,29 @@ fn is_runs(text: &str) -> bool {
 fn has_keys(text: &str, keys: &[&str]) -> bool {
     let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
     value.is_some_and(|value| keys.iter().all(|key| value.get(key).is_some()))
+}
+
+/// Checks that no two options name the same file, before anything runs.
+///
+/// # Errors
+/// The first two that do.
+pub(crate) fn check_distinct(files: &[(&str, &Option<PathBuf>)]) -> Result<(), Failure> {
+    let place = |path: &Path| {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = std::fs::canonicalize(parent.unwrap_or(Path::new(".")));
+        parent.unwrap_or_default().join(path.file_name().unwrap_or_default())
+    };
+    let named: Vec<(&str, &Path)> =
+        files.iter().filter_map(|(option, path)| Some((*option, path.as_deref()?))).collect();
+    for (index, (option, path)) in named.iter().enumerate() {
+        if let Some((other, _)) = named[..index].iter().find(|(_, other)| place(other) == place(path)) {
+            return Err(Failure::usage(
+                format!("{other} and {option} name the same file, `{}`", path.display()),
+                "give each a file of its own",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// File to be written; `-` is the standard output.

@@ -134,7 +134,7 @@ impl Tuned {
 /// Checks that this number of runs at the same time stays within the limit on memory.
 ///
 /// # Errors
-/// If they exceed it. The error says how many runs fit.
+/// If they exceed it. The error says how many runs fit, or that not even one does.
 pub(crate) fn check_memory(one: u64, jobs: Option<usize>, runs: usize, limit: u64) -> Result<(), Failure> {
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
     let together = jobs.unwrap_or_else(processors).min(runs).max(1);
@@ -143,7 +143,13 @@ pub(crate) fn check_memory(one: u64, jobs: Option<usize>, runs: usize, limit: u6
         return Ok(());
     }
     let memory = lockgate::figures::memory;
-    let fits = (limit / one.max(1)).max(1);
+    if one > limit {
+        return Err(Failure::usage(
+            format!("a run takes about {}, and the limit is {}", memory(one), memory(limit)),
+            format!("allow more (`--memory {}GiB`), or make it smaller", one.div_ceil(1 << 30)),
+        ));
+    }
+    let fits = limit / one.max(1);
     Err(Failure::usage(
         format!(
             "{together} runs at the same time take about {}, and the limit is {}",

@@ -39,14 +39,9 @@ pub(crate) fn seeds(text: &str) -> Result<Vec<u64>, Failure> {
         .iter()
         .map(|seed| seed.parse().map_err(|_| wrong()))
         .collect::<Result<_, _>>()?;
-    let mut sorted = seeds.clone();
-    sorted.sort_unstable();
-    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => {
-            Err(Failure::usage(format!("`--seeds {text}` has {} twice", pair[0]), "name each seed once"))
-        }
-        None => Ok(seeds),
-    }
+    lockgate::plans::seeds(seeds).map_err(|error| {
+        Failure::usage(format!("`--seeds {text}`: {error}"), error.help().unwrap_or_default())
+    })
 }
 
 #[cfg(test)]

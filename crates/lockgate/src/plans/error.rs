@@ -26,6 +26,15 @@ pub enum PlanError {
     /// Two variations have one name.
     #[error("`{0}` varies twice")]
     Twice(String),
+    /// Two variants are the same: their runs would count as those of different ones.
+    #[error("the variant `{0}` is there twice")]
+    VariantTwice(String),
+    /// A seed is named twice: its runs are the same, and would count as evidence twice.
+    #[error("seed {0} is named twice")]
+    SeedTwice(u64),
+    /// More seeds than [`MOST_SEEDS`](super::MOST_SEEDS).
+    #[error("there are more than {} seeds", super::MOST_SEEDS)]
+    TooManySeeds,
     /// There are no variations.
     #[error("nothing varies: no variations are given, and the scenario has no [[vary]]")]
     NothingVaries,
@@ -73,6 +82,9 @@ impl PlanError {
             Self::Value { help, .. } => help.clone(),
             Self::Vary(error) => error.help().to_owned(),
             Self::Twice(_) => "give all its values in one variation".to_owned(),
+            Self::VariantTwice(_) => "name each value once".to_owned(),
+            Self::SeedTwice(_) => "name each seed once".to_owned(),
+            Self::TooManySeeds => "name fewer".to_owned(),
             Self::NothingVaries => {
                 "name a path and its values, such as `link.wan.rate` and `1mbit,2mbit`".to_owned()
             }
