@@ -49,16 +49,12 @@ class Remote:
         protocols = {protocol} if isinstance(protocol, str) else set(protocol)
         self._is_whole = not protocols.isdisjoint(WHOLE)
 
-    def is_used(self) -> bool:
-        """Returns true if any file is there."""
-        return bool(self._names(self._root))
-
     def create_folder(self, folder: str) -> None:
         """Creates a folder; object stores have none."""
         self._files.makedirs(self._path(folder), exist_ok=True)
 
     def list_folder(self, folder: str) -> list[str]:
-        """Returns the names of a folder's files."""
+        """Returns the names of a folder's files and folders; of the folder "", those of the address."""
         return self._names(self._path(folder))
 
     def read(self, name: str) -> bytes:

@@ -60,10 +60,6 @@ impl Storage for PythonStorage {
         if name.is_empty() { self.address.clone() } else { format!("{}/{name}", self.address) }
     }
 
-    fn is_used(&self) -> io::Result<bool> {
-        self.call(|object| object.call_method0("is_used")?.extract())
-    }
-
     fn create_folder(&self, folder: &str) -> io::Result<()> {
         self.call(|object| object.call_method1("create_folder", (folder,)).map(drop))
     }

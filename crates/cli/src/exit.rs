@@ -268,7 +268,7 @@ impl From<lockgate_experiment::Error> for Failure {
             Experiment::Storage { ref path, ref source } => {
                 let help = match source.kind() {
                     ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                        "what is finished is kept: make room, then `lockgate sweep --into DIR --resume` makes the rest"
+                        "what is finished is kept: make room, and the same command makes the rest"
                     }
                     ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
                         "name a directory with --into that can be written"

@@ -126,7 +126,8 @@ fn a_killed_sweep_and_shards_give_the_bytes_of_an_undisturbed_one() {
     }
     killed.kill().expect("killed");
     killed.wait().expect("ended");
-    let left = folder.path().join("killed/parts/x.parquet.elsewhere-1.tmp");
+    let key = "0f".repeat(32);
+    let left = folder.path().join(format!("killed/parts/{key}.parquet.elsewhere-1.tmp"));
     fs::write(&left, "half").expect("written");
     let old = std::time::SystemTime::now() - std::time::Duration::from_hours(2);
     fs::File::options().write(true).open(&left).and_then(|file| file.set_modified(old)).expect("a time");
@@ -136,15 +137,76 @@ fn a_killed_sweep_and_shards_give_the_bytes_of_an_undisturbed_one() {
     assert!(!stdout(&resumed).starts_with("60 runs made"), "{}", stdout(&resumed));
     assert!(table("killed") == table("whole"), "a resumed sweep gives other bytes");
 
-    for shard in ["2/3", "1/3", "2/3", "3/3"] {
-        assert!(sweep("shards", &["--shard", shard]).status.success());
+    for (shard, counts) in [
+        ("2/3", "20 runs made, 0 failed, 0 were"),
+        ("1/3", "20 runs made, 0 failed, 0 were"),
+        ("2/3", "0 runs made, 0 failed, 20 were"),
+        ("3/3", "20 runs made, 0 failed, 0 were"),
+    ] {
+        let made = sweep("shards", &["--shard", shard]);
+        assert!(made.status.success() && stdout(&made).starts_with(counts), "{shard}: {}", stdout(&made));
     }
+    assert_eq!(sweep("shards", &["--shard", "4294967297/4294968298"]).status.code(), Some(2));
     assert!(lockgate(folder.path(), &["sweep", "--into", "shards", "--collect"]).status.success());
     assert!(table("shards") == table("whole"), "shards give other bytes");
 
     let other = lockgate(folder.path(), &["sweep", "line.toml", "--seeds", "1..3", "--into", "whole"]);
     assert!(String::from_utf8_lossy(&other.stderr).contains("other seeds"));
     assert_eq!(lockgate(folder.path(), &["sweep", "--into", "none", "--status"]).status.code(), Some(2));
+}
+
+/// A job array starts all of its shards at the same time, in a directory that does not exist yet.
+#[test]
+fn shards_that_start_together_make_one_store() {
+    let folder = folder();
+    for round in 0..6 {
+        let into = format!("store-{round}");
+        let shard = |index: usize| {
+            Command::new(env!("CARGO_BIN_EXE_lockgate"))
+                .args([
+                    "sweep",
+                    "line.toml",
+                    "--seeds",
+                    "1..2",
+                    "--into",
+                    &into,
+                    "--shard",
+                    &format!("{index}/4"),
+                ])
+                .current_dir(folder.path())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("lockgate runs")
+        };
+        let shards: Vec<_> = (1..=4).map(shard).collect();
+        for one in shards {
+            let ended = one.wait_with_output().expect("ended");
+            assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        }
+        let collected = lockgate(folder.path(), &["sweep", "--into", &into, "--collect"]);
+        assert!(stdout(&collected).contains("4 of 4 runs"), "{}", stdout(&collected));
+    }
+}
+
+/// A store whose plan names another version, as after a change of version.
+#[test]
+fn a_table_stays_when_the_runs_are_of_another_version() {
+    let folder = folder();
+    assert!(lockgate(folder.path(), &["sweep", "line.toml", "--into", "store"]).status.success());
+    let (table, plan) = (folder.path().join("store/runs.parquet"), folder.path().join("store/plan.json"));
+    let before = fs::read(&table).expect("a table");
+    let text = fs::read_to_string(&plan).expect("a plan");
+    let engine = format!("\"lockgate\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    fs::write(&plan, text.replace(&engine, "\"lockgate\": \"0.0.9\"")).expect("written");
+    let collected = lockgate(folder.path(), &["sweep", "--into", "store", "--collect"]);
+    let words = String::from_utf8_lossy(&collected.stderr).into_owned();
+    assert_eq!(collected.status.code(), Some(1), "{words}");
+    assert!(words.contains("20 of its finished runs are of another version"), "{words}");
+    assert!(fs::read(&table).expect("a table") == before);
+    let status = stdout(&lockgate(folder.path(), &["sweep", "--into", "store", "--status"]));
+    assert!(status.contains("20 finished runs are of another version"), "{status}");
+    assert!(status.contains("the store is of version 0.0.9"), "{status}");
 }
 
 /// One run of three needs more memory than the resumed sweep allows.

@@ -1,20 +1,21 @@
 //! Store of a plan's results: a directory with a file for each finished task.
 //!
 //! ```text
-//! plan.json           the plan: variations, seeds, metrics, version of the engine
 //! scenario.toml       the scenario's text
+//! plan.json           the plan: variations, seeds, metrics, version of the engine; makes a storage a store
 //! parts/KEY.parquet   the row of a finished task
 //! failed/KEY.json     seed, error and repeating command of a failed one
 //! runs.parquet        all rows, in the order of the plan's tasks: written by `collect`
 //! ```
 //!
 //! A task is finished if its part exists; there is no other state. A [`Storage`] writes a part whole or not
-//! at all, and a task made twice yields the same bytes. Any number of processes can therefore share a store,
-//! be killed and be restarted. [`Directory`] is the storage in a directory; callers can provide another, such
+//! at all, and a task made twice yields the same bytes. Any number of processes can therefore create and share
+//! a store, be killed and be restarted. [`Directory`] is the storage in a directory; callers can provide another, such
 //! as one in an object store.
 
 mod directory;
 mod leftovers;
+mod part;
 mod storage;
 
 use std::collections::BTreeSet;
@@ -31,7 +32,14 @@ pub use self::storage::Storage;
 use crate::{Error, Plan, Row, Task};
 
 /// Number of the layout.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
+/// Files of the scenario and of the plan.
+const SCENARIO: &str = "scenario.toml";
+const PLAN: &str = "plan.json";
+/// Table of all runs.
+const TABLE: &str = "runs.parquet";
+/// Digits of a task's key.
+const KEY: usize = 64;
 /// Folders of the finished and of the failed tasks.
 const PARTS: &str = "parts";
 const FAILED: &str = "failed";
@@ -88,6 +96,8 @@ pub struct Status {
     pub finished: usize,
     /// Those that failed and are not finished.
     pub failed: usize,
+    /// Parts of no task of the plan: of another version, or of another plan.
+    pub foreign: usize,
 }
 
 impl Store {
@@ -98,26 +108,45 @@ impl Store {
     /// If the storage holds another plan or other files, or cannot be written.
     pub fn create(storage: Arc<dyn Storage>, plan: &Plan, scenario: &str) -> Result<Self, Error> {
         let store = Self { storage };
-        match store.read_plan() {
-            Ok((known, _)) if is_same(&known, plan)? => {
-                store.remove_leftovers();
-                return Ok(store);
+        let known = match store.read_plan() {
+            Err(Error::NoStore { .. }) => {
+                store.begin(plan, scenario)?;
+                // That of the process whose plan was first, if several create the store at the same time.
+                store.read_plan()?.0
             }
-            Ok((known, _)) => return Err(store.another(&known, plan)),
-            Err(Error::NoStore { .. }) => {}
-            Err(error) => return Err(error),
+            known => known?.0,
+        };
+        if !is_same(&known, plan)? {
+            return Err(store.another(&known, plan));
         }
-        if store.storage.is_used().map_err(|error| store.io("", error))? {
-            return Err(store.wrong("it holds other files, and no plan.json"));
+        store.remove_leftovers();
+        Ok(store)
+    }
+
+    /// Makes an empty storage, or one in which another process began or was killed in this, a store.
+    fn begin(&self, plan: &Plan, scenario: &str) -> Result<(), Error> {
+        let files = self.storage.list("").map_err(|error| self.io("", error))?;
+        let is_own =
+            |name: &String| [PARTS, FAILED, SCENARIO].contains(&name.as_str()) || leftovers::is_aside(name);
+        // With a plan, another process has just made it a store.
+        if !files.iter().any(|name| name == PLAN) && !files.iter().all(is_own) {
+            return Err(self.wrong("it holds other files, and no plan.json"));
         }
         for folder in [PARTS, FAILED] {
-            store.storage.create_folder(folder).map_err(|error| store.io(folder, error))?;
+            self.storage.create_folder(folder).map_err(|error| self.io(folder, error))?;
         }
-        store.write("scenario.toml", plan.text.as_bytes())?;
+        let create = |name: &str, text: &str| {
+            self.storage.create(name, text.as_bytes()).map_err(|error| self.io(name, error))
+        };
+        if !create(SCENARIO, &plan.text)? {
+            let known = self.storage.read(SCENARIO).map_err(|error| self.io(SCENARIO, error))?;
+            if known != plan.text.as_bytes() {
+                return Err(self.wrong("it holds another scenario.toml, and no plan.json"));
+            }
+        }
         let text = serde_json::to_string_pretty(&PlanFile::of(plan, scenario)?).map_err(Error::runner)?;
         // Written last: a storage with a plan is a complete store.
-        store.write("plan.json", format!("{text}\n").as_bytes())?;
-        Ok(store)
+        create(PLAN, &format!("{text}\n")).map(drop)
     }
 
     /// Opens a store. Returns its plan, and the path of the plan's scenario.
@@ -132,12 +161,12 @@ impl Store {
     }
 
     fn read_plan(&self) -> Result<(Plan, String), Error> {
-        let text = match self.storage.read("plan.json") {
+        let text = match self.storage.read(PLAN) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(Error::NoStore { address: self.storage.address() });
             }
-            Err(error) => return Err(self.io("plan.json", error)),
+            Err(error) => return Err(self.io(PLAN, error)),
         };
         let file: PlanFile = serde_json::from_slice(&text)
             .map_err(|error| self.wrong(&format!("plan.json is damaged: {error}")))?;
@@ -146,7 +175,7 @@ impl Store {
                 self.wrong(&format!("its layout is {}, and this version reads {SCHEMA}", file.schema))
             );
         }
-        let text = self.storage.read("scenario.toml").map_err(|error| self.io("scenario.toml", error))?;
+        let text = self.storage.read(SCENARIO).map_err(|error| self.io(SCENARIO, error))?;
         let text = String::from_utf8(text).map_err(|_| self.wrong("scenario.toml is not UTF-8"))?;
         let scenario = file.scenario.clone();
         Ok((file.into_plan(text), scenario))
@@ -175,7 +204,8 @@ impl Store {
 
     fn keys(&self, folder: &str, ending: &str) -> Result<BTreeSet<String>, Error> {
         let names = self.storage.list(folder).map_err(|error| self.io(folder, error))?;
-        Ok(names.iter().filter_map(|name| Some(name.strip_suffix(ending)?.to_owned())).collect())
+        let key = |name: &String| name.strip_suffix(ending).filter(|key| is_key(key)).map(str::to_owned);
+        Ok(names.iter().filter_map(key).collect())
     }
 
     /// Counts the tasks of the store's plan.
@@ -184,7 +214,12 @@ impl Store {
     /// If the storage cannot be read.
     pub fn status(&self, tasks: &[Task]) -> Result<Status, Error> {
         let count = |keys: &BTreeSet<String>| tasks.iter().filter(|task| keys.contains(&task.key)).count();
-        Ok(Status { tasks: tasks.len(), finished: count(&self.finished()?), failed: count(&self.failed()?) })
+        let parts = self.finished()?;
+        let (finished, failed) = (count(&parts), count(&self.failed()?));
+        // A plan may have several tasks of one key: a value that varies twice.
+        let keys: BTreeSet<&str> = tasks.iter().map(|task| task.key.as_str()).collect();
+        let foreign = parts.iter().filter(|key| !keys.contains(key.as_str())).count();
+        Ok(Status { tasks: tasks.len(), finished, failed, foreign })
     }
 
     /// Returns the failures of those of these tasks that are not finished, in their order.
@@ -206,10 +241,7 @@ impl Store {
     /// # Errors
     /// If it cannot be written; no part is left then.
     pub fn keep(&self, plan: &Plan, task: &Task, row: &Row) -> Result<(), Error> {
-        let columns = row.iter().zip(&plan.metrics);
-        let columns: Vec<(String, Column)> =
-            columns.map(|(value, path)| (path.clone(), Column::Real(vec![*value]))).collect();
-        let bytes = parquet::table(&columns, &[], Vec::new()).map_err(Error::runner)?;
+        let bytes = part::write(task, &plan.metrics, row).map_err(Error::runner)?;
         self.write(&part_name(task), &bytes)?;
         // Ignored: the file of a failure does not count once its task is finished.
         let _ = self.storage.remove(&failure_name(task));
@@ -229,9 +261,15 @@ impl Store {
     /// variables, the seed and the metrics by their addresses. Returns its path or address, and the number of rows.
     ///
     /// # Errors
-    /// If a part is damaged, or the file cannot be written.
+    /// If a part is damaged or of no task of the plan, or the file cannot be written.
     pub fn collect(&self, plan: &Plan) -> Result<(String, usize), Error> {
         let (variants, all) = (plan.variants()?, plan.tasks()?);
+        let foreign = self.status(&all)?.foreign;
+        if foreign > 0 {
+            return Err(self.wrong(&format!(
+                "{foreign} of its finished runs are of another version or plan than plan.json; runs.parquet stays as it is"
+            )));
+        }
         let (tasks, rows): (Vec<&Task>, Vec<Row>) = self.rows(plan, &all)?.into_iter().unzip();
         let variable = |(index, vary): (usize, &Vary)| {
             let values = tasks.iter().map(|task| Some(variants[task.variant].values[index].clone()));
@@ -244,8 +282,8 @@ impl Store {
         }
         let notes = [("lockgate.engine".to_owned(), plan.engine.clone())];
         let bytes = parquet::table(&columns, &notes, Vec::new()).map_err(Error::runner)?;
-        self.write("runs.parquet", &bytes)?;
-        Ok((self.storage.path("runs.parquet"), rows.len()))
+        self.write(TABLE, &bytes)?;
+        Ok((self.storage.path(TABLE), rows.len()))
     }
 
     /// Returns the finished ones of these tasks of `plan`, each with its row.
@@ -270,7 +308,7 @@ impl Store {
     fn row(&self, plan: &Plan, task: &Task, bytes: Vec<u8>) -> Result<Row, Error> {
         let damaged =
             |why: &str| self.wrong(&format!("`{}` {why}; remove it and make its run again", part_name(task)));
-        let row = parquet::first_row(bytes).map_err(|error| damaged(&format!("is damaged ({error})")))?;
+        let row = part::read(task, bytes).map_err(|why| damaged(&format!("is damaged: it {why}")))?;
         if row.iter().map(|(name, _)| name).ne(&plan.metrics) {
             return Err(damaged("has other metrics than the plan"));
         }
@@ -321,6 +359,11 @@ fn part_name(task: &Task) -> String {
 /// Returns the name of a failed task's file.
 fn failure_name(task: &Task) -> String {
     format!("{FAILED}/{}.json", task.key)
+}
+
+/// Returns true for a task's key, in hexadecimal.
+fn is_key(text: &str) -> bool {
+    text.len() == KEY && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
 /// Returns true if two plans make the same runs and keep the same metrics. A range equals the list of its
@@ -428,5 +471,89 @@ mod tests {
                 .is_err_and(|error| error.to_string().contains("other files"))
         );
         assert!(matches!(Store::open(at(other.path())), Err(Error::NoStore { .. })));
+    }
+
+    #[test]
+    fn a_store_whose_creation_was_cut_short_is_created() {
+        let plan = plan();
+        // The files after each step of the creation, the last with a file written aside.
+        let steps: [&[&str]; 4] =
+            [&["parts"], &["parts", "failed"], &["failed", "scenario.toml"], &["plan.json.elsewhere-7.tmp"]];
+        for step in steps {
+            let folder = tempfile::tempdir().expect("a directory");
+            for name in step {
+                let path = folder.path().join(name);
+                if name.contains('.') {
+                    fs::write(path, &plan.text).expect("written");
+                } else {
+                    fs::create_dir(path).expect("a folder");
+                }
+            }
+            Store::create(at(folder.path()), &plan, "s.toml").expect("a store");
+            Store::open(at(folder.path())).expect("a store");
+        }
+        let folder = tempfile::tempdir().expect("a directory");
+        fs::write(folder.path().join("scenario.toml"), "title = \"another\"").expect("written");
+        let error = Store::create(at(folder.path()), &plan, "s.toml").expect_err("another");
+        assert!(error.to_string().contains("another scenario.toml"), "{error}");
+        let kept = fs::read_to_string(folder.path().join("scenario.toml")).expect("the file");
+        assert_eq!(kept, "title = \"another\"");
+    }
+
+    #[test]
+    fn processes_that_create_one_store_at_the_same_time_agree_on_one_plan() {
+        let plans = [plan(), Plan { seeds: vec![7], ..plan() }];
+        for _ in 0..20 {
+            let folder = tempfile::tempdir().expect("a directory");
+            let start = std::sync::Barrier::new(8);
+            let create = |plan: &Plan| {
+                start.wait();
+                Store::create(at(folder.path()), plan, "s.toml").map(drop)
+            };
+            let results: Vec<Vec<Result<(), Error>>> = std::thread::scope(|scope| {
+                let threads = (0..8).map(|index| {
+                    let (create, plan) = (&create, &plans[index % 2]);
+                    (index % 2, scope.spawn(move || create(plan)))
+                });
+                let threads: Vec<_> = threads.collect();
+                let mut results = vec![Vec::new(), Vec::new()];
+                for (plan, thread) in threads {
+                    results[plan].push(thread.join().expect("no panic"));
+                }
+                results
+            });
+            let (_, kept, _) = Store::open(at(folder.path())).expect("a store");
+            for (plan, results) in plans.iter().zip(results) {
+                let is_kept = plan.seeds == kept.seeds;
+                for result in results {
+                    match result {
+                        Ok(()) => assert!(is_kept),
+                        Err(error) => {
+                            assert!(!is_kept && error.to_string().contains("other seeds"), "{error}")
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_is_not_replaced_by_one_without_the_runs_of_another_version() {
+        let (folder, plan) = (tempfile::tempdir().expect("a directory"), plan());
+        let store = Store::create(at(folder.path()), &plan, "s.toml").expect("a store");
+        let tasks = plan.tasks().expect("tasks");
+        for task in &tasks {
+            store.keep(&plan, task, &vec![Some(1.0), None]).expect("kept");
+        }
+        let (path, rows) = store.collect(&plan).expect("a table");
+        assert_eq!(rows, tasks.len());
+        let table = fs::read(&path).expect("bytes");
+        let other = Plan { engine: "2".into(), ..plan };
+        let status = store.status(&other.tasks().expect("tasks")).expect("counts");
+        assert_eq!((status.finished, status.foreign), (0, tasks.len()));
+        assert!(
+            store.collect(&other).is_err_and(|error| error.to_string().contains("6 of its finished runs"))
+        );
+        assert_eq!(fs::read(&path).expect("bytes"), table);
     }
 }

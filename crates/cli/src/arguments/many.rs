@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use lockgate_experiment::MOST_TASKS;
 
 /// Settings and limits of runs that are made at the same time.
 #[derive(Debug, Args)]
@@ -91,12 +92,12 @@ pub(crate) struct Sweep {
     pub(crate) shard: Option<(usize, usize)>,
 }
 
-/// Parses `I/N`, I from 1 to N.
+/// Parses `I/N`, I from 1 to N, and no more parts than a plan may have runs.
 fn shard(text: &str) -> Result<(usize, usize), String> {
     let numbers = text.split_once('/').and_then(|(one, of)| Some((one.parse().ok()?, of.parse().ok()?)));
     numbers
-        .filter(|(one, of)| (1..=*of).contains(one))
-        .ok_or_else(|| "write it as 3/16, from 1/16 on".to_owned())
+        .filter(|(one, of)| (1..=*of).contains(one) && *of <= MOST_TASKS)
+        .ok_or_else(|| format!("write it as 3/16, from 1/16 on; there are at most {MOST_TASKS} parts"))
 }
 
 #[derive(Debug, Args)]

@@ -24,7 +24,9 @@ pub(crate) fn sweep(arguments: &arguments::Sweep, addresses: &OpenStorage<'_>) -
     if arguments.collect {
         return collect(&sweep);
     }
-    let missing = sweep.missing(arguments.shard.unwrap_or((1, 1)))?;
+    let (shard, of) = arguments.shard.unwrap_or((1, 1));
+    let missing = sweep.missing((shard, of))?;
+    let there = (0..sweep.tasks.len()).skip(shard - 1).step_by(of).len() - missing.len();
     interrupt::listen();
     let bar = plans::progress(missing.len(), arguments.variations.quiet);
     let (done, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -44,7 +46,7 @@ pub(crate) fn sweep(arguments: &arguments::Sweep, addresses: &OpenStorage<'_>) -
     let (done, failed) = (done.into_inner(), failed.into_inner());
     let into = arguments.into.display();
     let made = figures::count(done as u64, "run");
-    say!("{made} made, {failed} failed, {} were there", sweep.tasks.len() - missing.len());
+    say!("{made} made, {failed} failed, {there} were there");
     if interrupt::is_requested() && done + failed < missing.len() {
         let status = sweep.status()?;
         tell!("stopped: {} of {} runs are finished and kept", status.finished, status.tasks);
@@ -95,11 +97,17 @@ fn storage(into: &Path, addresses: &OpenStorage<'_>) -> Result<Arc<dyn Storage>,
     }
 }
 
-/// Prints the counts and the failures.
+/// Prints the counts, what keeps the rest from being made, and the failures.
 fn status(sweep: &Sweep) -> Result<Exit, Failure> {
     const SHOWN: usize = 10;
-    let Status { tasks, finished, failed } = sweep.status()?;
+    let Status { tasks, finished, failed, foreign } = sweep.status()?;
     say!("{finished} of {tasks} runs finished, {failed} failed, {} missing", tasks - finished - failed);
+    if foreign > 0 {
+        say!("{foreign} finished runs are of another version or plan than plan.json");
+    }
+    if let Err(error) = sweep.check_version() {
+        say!("{error}: {}", error.help().unwrap_or_default());
+    }
     for failure in sweep.failures()?.into_iter().take(SHOWN) {
         say!("failed: {}\n  {}", failure.error, failure.command);
     }

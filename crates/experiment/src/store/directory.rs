@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use super::leftovers;
 use super::storage::Storage;
@@ -33,14 +34,6 @@ impl Storage for Directory {
         self.file(name).display().to_string()
     }
 
-    fn is_used(&self) -> io::Result<bool> {
-        match fs::read_dir(&self.folder) {
-            Ok(mut entries) => Ok(entries.next().is_some()),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
     fn create_folder(&self, folder: &str) -> io::Result<()> {
         fs::create_dir_all(self.file(folder))
     }
@@ -66,6 +59,32 @@ impl Storage for Directory {
             let _ = fs::remove_file(&aside);
         }
         written
+    }
+
+    fn create(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
+        // One at a time in a process, whose name the file aside has.
+        static CREATING: Mutex<()> = Mutex::new(());
+        let _one = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = self.file(name);
+        let aside = leftovers::aside(&path);
+        // A link, unlike a renamed file, replaces nothing.
+        let linked = write_synced(&aside, bytes).and_then(|()| fs::hard_link(&aside, &path));
+        let created = match linked {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            // The file system has no links.
+            Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied) => {
+                match path.try_exists() {
+                    Ok(true) => Ok(false),
+                    Ok(false) => fs::rename(&aside, &path).map(|()| true),
+                    Err(error) => Err(error),
+                }
+            }
+            Err(error) => Err(error),
+        };
+        // Gone if it was renamed.
+        let _ = fs::remove_file(&aside);
+        created
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {

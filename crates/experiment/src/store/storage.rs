@@ -11,19 +11,14 @@ pub trait Storage: Debug + Send + Sync {
     /// Returns the path or address of a file.
     fn path(&self, name: &str) -> String;
 
-    /// Returns true if any file is there.
-    ///
-    /// # Errors
-    /// If the storage cannot be read.
-    fn is_used(&self) -> io::Result<bool>;
-
     /// Creates a folder, if the storage has such.
     ///
     /// # Errors
     /// If the storage cannot be written.
     fn create_folder(&self, folder: &str) -> io::Result<()>;
 
-    /// Returns the names of a folder's files, without the folder's; none if there is no such folder.
+    /// Returns the names of a folder's files and folders, without the folder's own; none if there is no such
+    /// folder. The folder `""` is the storage itself.
     ///
     /// # Errors
     /// If the storage cannot be read.
@@ -48,6 +43,19 @@ pub trait Storage: Debug + Send + Sync {
     /// # Errors
     /// If the storage cannot be written.
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// Writes a file, whole or not at all, unless one of this name is there. Returns false if one is. Where
+    /// that takes two steps, as here, the last of several writers at the same time may replace the others.
+    ///
+    /// # Errors
+    /// If the storage cannot be read or written.
+    fn create(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
+        match self.read(name) {
+            Ok(_) => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.write(name, bytes).map(|()| true),
+            Err(error) => Err(error),
+        }
+    }
 
     /// Removes a file.
     ///
