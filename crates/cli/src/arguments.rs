@@ -78,7 +78,7 @@ Elsewhere than on loopback, the token is read from LOCKGATE_TOKEN.")]
 
 PATH is one of --set. Values are a list `a,b,c`, `a..b step s`, or `a..b log n` (n values at equal ratios).
 Every variant is run with every seed; its differences from the best are taken seed by seed (Student's t, all of one
-metric judged together by Holm's method at 5 %). Without --vary, the [[vary]] of the file are used; without --show, the
+metric judged together at 5 %: by Holm's method with --base, else by a closed test). Without --vary, the [[vary]] of the file are used; without --show, the
 metrics of its expectations, or else each flow's p99 delay and goodput.")]
     Compare(Compare),
     /// Makes many runs into a directory that can be stopped, resumed and shared, with a row for each run
@@ -102,8 +102,9 @@ however it was made. A run that fails is noted in DIR/failed with the command th
     --goal 'min flow.call.owd.p99' --goal 'max group.backup.goodput.sum' --runs 200 --seeds 1..3
 
 A range a..b stands for every value in it, `log` for equal ratios; `step s` and lists for those values. Every point is
-run with every seed. The best points and the file as it is are then run with the seeds of --validate; exit code 3 if
-no point keeps the constraints there. The search is a Gaussian process, of several goals a Parzen estimator; the same
+run with every seed, the best eight then with ten. The best of those and the file as it is are judged on the seeds of
+--validate; exit code 3 if no point keeps the constraints there. Of several goals the front and its knee are shown, and
+no winner. The search is a Gaussian process, of several goals a Parzen estimator; the same
 --seed repeats it on any machine.")]
     Tune(Tune),
     /// Tests the expectations of scenarios: a line for each file

@@ -423,3 +423,59 @@ fn a_baseline_that_is_a_pipe_is_refused_at_once() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("no regular file"));
 }
+
+/// A range of whole numbers stands for every value in it where the scenario takes fractions.
+#[test]
+fn a_search_tries_fractions_of_a_range_of_whole_numbers() {
+    let folder = folder();
+    let tried = |vary: &str| {
+        let arguments = [
+            "tune",
+            "line.toml",
+            "--vary",
+            vary,
+            "--goal",
+            "max flow.one.goodput",
+            "--runs",
+            "20",
+            "--json",
+            "-",
+        ];
+        let output = lockgate(folder.path(), &arguments);
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+        let values = |point: &serde_json::Value| point["values"][0].as_str().map(str::to_owned);
+        document["tried"].as_array().into_iter().flatten().filter_map(values).collect::<Vec<String>>()
+    };
+    assert!(tried("link.line.loss=0..1").iter().any(|value| value.contains('.')));
+    let whole = tried("port.a:b.ring=1..64");
+    assert!(whole.iter().all(|value| !value.contains('.')), "{whole:?}");
+}
+
+/// A front has no winner: its knee and every point are given with their command.
+#[test]
+fn a_search_with_two_goals_names_the_knee_of_the_front_and_no_winner() {
+    let folder = folder();
+    let arguments = [
+        "tune",
+        "line.toml",
+        "--vary",
+        "link.line.rate=900kbit..2mbit",
+        "--vary",
+        "flow.one.gap.mean=4ms..8ms",
+        "--goal",
+        "min flow.one.owd.p99",
+        "--goal",
+        "max flow.one.goodput",
+        "--runs",
+        "40",
+    ];
+    let found = lockgate(folder.path(), &[&arguments[..], &["--json", "-"]].concat());
+    let found: serde_json::Value = serde_json::from_slice(&found.stdout).expect("JSON");
+    assert!(found["winner"].is_null() && found["knee"].is_u64(), "{}", found["knee"]);
+    let front = found["judged_front"].as_array().expect("a front").len();
+    assert!(front >= 2 && found["confirmed"].as_array().is_some_and(|seeds| seeds.len() == 8));
+    let shown = stdout(&lockgate(folder.path(), &arguments));
+    assert!(!shown.contains("winner") && shown.contains("the knee of the front"), "{shown}");
+    assert_eq!(shown.matches("lockgate run line.toml --set").count(), front, "{shown}");
+}

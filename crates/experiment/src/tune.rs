@@ -5,11 +5,13 @@
 //! ```
 //!
 //! All points are run with the same seeds (common random numbers), so that random load is the same for all.
-//! The caller then judges the best points on seeds that the search has not used. The optimiser is that of the
+//! The caller then runs the best points with more seeds ([`Search::confirmed`]), and judges the best of those on
+//! seeds that nothing was chosen by. The optimiser is that of the
 //! crate `optimizer` (decision 104); this module passes results to it and decides when the search ends.
 
 mod found;
 mod goal;
+mod knee;
 mod optimiser;
 mod pattern;
 mod proposals;
@@ -18,5 +20,6 @@ mod space;
 
 pub use self::found::{Request, Search, Stop, Tried};
 pub use self::goal::{Constraint, Goal};
+pub use self::knee::knee;
 pub use self::search::search;
 pub use self::space::{Point, Space};

@@ -1,15 +1,16 @@
 //! `lockgate tune`: the best values of parameters, searched with some seeds and judged on others.
 
+mod judge;
 mod report;
 
 use lockgate::figures;
-use lockgate::verdict::quantity;
-use lockgate_experiment::Row;
+use lockgate::verdict::{self, quantity};
 use lockgate_experiment::tune::{Goal, Point, Request, Search, Stop, Tried, search};
-use lockgate_measure::comparison::{Difference, MetricComparison, Reference, Verdict};
+use lockgate_measure::comparison::{Difference, Verdict};
 use lockgate_measure::metric::Better;
 use serde_json::json;
 
+use self::judge::{JudgedFinalists, judge};
 use crate::arguments::Tune;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
@@ -17,21 +18,6 @@ use crate::plans::outputs::{Form, OutputFile};
 use crate::plans::tuned::{Tuned, check_memory, tuned};
 use crate::results::ResultsDirectory;
 use crate::{interrupt, plans, results, runs, terminal};
-
-/// Points of one goal that are judged on unseen seeds.
-const FINALISTS: usize = 4;
-/// Points of a front that are judged on unseen seeds.
-const MOST_FRONT: usize = 8;
-
-/// Points judged on unseen seeds.
-struct JudgedFinalists {
-    /// Index of each finalist in the search; `None` for the scenario as it is.
-    finalists: Vec<Option<usize>>,
-    /// Comparison of each metric, with the winner as the reference.
-    metrics: Vec<MetricComparison>,
-    /// Index of the winner among the finalists; `None` if no finalist keeps every constraint.
-    winner: Option<usize>,
-}
 
 pub(crate) fn tune(arguments: &Tune) -> Result<Exit, Failure> {
     let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
@@ -65,7 +51,7 @@ pub(crate) fn tune(arguments: &Tune) -> Result<Exit, Failure> {
         tell!("stopped after {} points; nothing is kept of a search", found.tried.len());
         return Ok(Exit::Interrupted);
     }
-    let Some(judged) = judge(&tuned, &request, &found, &unseen, arguments)? else {
+    let Some(judged) = judge(&tuned, &request, &found, (&seeds, &unseen), arguments)? else {
         return Ok(Exit::Interrupted);
     };
     let outcome = Outcome {
@@ -89,7 +75,7 @@ pub(crate) fn tune(arguments: &Tune) -> Result<Exit, Failure> {
             say!("report: {}", page.display());
         }
     }
-    Ok(if judged.winner.is_some() { Exit::Ok } else { Exit::ExpectMissed })
+    Ok(if judged.recommended().is_empty() { Exit::ExpectMissed } else { Exit::Ok })
 }
 
 /// Returns the seeds of the search, and those of the judgement, which must be others.
@@ -108,84 +94,6 @@ fn seeds(arguments: &Tune) -> Result<(Vec<u64>, Vec<u64>), Failure> {
         ));
     }
     Ok((seeds, unseen))
-}
-
-/// Runs the best points, and the scenario as it is, with the unseen seeds.
-fn judge(
-    tuned: &Tuned,
-    request: &Request<'_>,
-    found: &Search,
-    unseen: &[u64],
-    arguments: &Tune,
-) -> Result<Option<JudgedFinalists>, Failure> {
-    let mut best = found.front(&tuned.goals);
-    if tuned.goals.len() == 1 {
-        best = found.finalists(request, FINALISTS);
-    } else if best.len() > MOST_FRONT {
-        // Spread along the whole front, both ends included.
-        let last = best.len() - 1;
-        best = (0..MOST_FRONT).map(|index| best[index * last / (MOST_FRONT - 1)]).collect();
-    }
-    if best.is_empty() {
-        // The point nearest to feasible, so that the report can say how far it is.
-        let nearest =
-            found.tried.iter().enumerate().min_by(|one, other| one.1.violation.total_cmp(&other.1.violation));
-        best.extend(nearest.map(|(index, _)| index));
-    }
-    let finalists: Vec<Option<usize>> = best.into_iter().map(Some).chain([None]).collect();
-    let point = |finalist: &Option<usize>| {
-        finalist.map_or_else(Point::default, |index| found.tried[index].point.clone())
-    };
-    let points: Vec<Point> = finalists.iter().map(point).collect();
-    let bar = plans::progress(points.len() * unseen.len(), arguments.quiet);
-    let rows = tuned.run(&points, unseen, arguments.limits.jobs, &|| bar.inc(1));
-    bar.finish_and_clear();
-    let Some(rows) = rows? else {
-        tell!("stopped while the best points were judged; nothing is kept of a search");
-        return Ok(None);
-    };
-    let winner = winner(tuned, &rows[..rows.len() - 1]);
-    let compared = |metric: usize| {
-        let values: Vec<Vec<Option<f64>>> =
-            rows.iter().map(|rows| rows.iter().map(|row| row[metric]).collect()).collect();
-        let better = tuned.goals.get(metric).map(|goal| goal.better);
-        MetricComparison::new(&values, better, Reference::Chosen(winner.unwrap_or_default()))
-    };
-    let metrics = (0..tuned.metrics.len()).map(compared).collect();
-    Ok(Some(JudgedFinalists { finalists, metrics, winner }))
-}
-
-/// Returns the index of the winner among the finalists that keep every constraint in the mean: the best by
-/// the goal or, with several goals, the one nearest to the best value of each, every goal scaled to its span.
-fn winner(tuned: &Tuned, rows: &[Vec<Row>]) -> Option<usize> {
-    let mean = |rows: &[Row], metric: usize| {
-        let values: Vec<f64> = rows.iter().map(|row| row[metric]).collect::<Option<_>>()?;
-        Some(values.iter().sum::<f64>() / values.len().max(1) as f64)
-    };
-    let goals = tuned.goals.len();
-    let holds = |rows: &[Row]| {
-        let mut bounded = tuned.constraints.iter().enumerate();
-        bounded.all(|(index, one)| mean(rows, goals + index).is_some_and(|mean| one.violation(mean) <= 0.0))
-    };
-    let costs = |rows: &Vec<Row>| -> Option<Vec<f64>> {
-        let cost = |(index, goal): (usize, &Goal)| mean(rows, index).map(|mean| goal.cost(mean));
-        tuned.goals.iter().enumerate().map(cost).collect::<Option<_>>().filter(|_| holds(rows))
-    };
-    let all: Vec<Option<Vec<f64>>> = rows.iter().map(costs).collect();
-    let ends = |goal: usize| {
-        let values = all.iter().flatten().map(|costs| costs[goal]);
-        (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max))
-    };
-    let distance = |costs: &[f64]| {
-        let part = |(goal, cost): (usize, &f64)| {
-            let (low, high) = ends(goal);
-            let part = if high > low { (cost - low) / (high - low) } else { 0.0 };
-            part * part
-        };
-        costs.iter().enumerate().map(part).sum::<f64>()
-    };
-    let found = all.iter().enumerate().filter_map(|(index, costs)| Some((index, distance(costs.as_ref()?))));
-    found.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(index, _)| index)
 }
 
 /// A search with its judgement, to be shown.
@@ -221,26 +129,58 @@ impl Outcome<'_> {
         let unseen = self.unseen.len();
         say!("on {unseen} seed{} that the search has not seen, mean ± 95 %:", figures::plural(unseen as f64));
         show_table(&self.finalists());
-        say!("* winner   = no difference from it seen   + better   - worse (paired by seed, Holm's method)");
-        match self.winner() {
-            Some(index) => {
-                say!();
-                say!("the winner, #{}:", index + 1);
-                say!("  {}", self.command(index));
-            }
-            None => say!("{NO_WINNER}"),
+        say!("{}", self.marks());
+        say!();
+        let recommended = self.recommended();
+        if recommended.is_empty() {
+            say!("{NO_WINNER}");
         }
+        for (role, index) in recommended {
+            say!("{role}, #{}:", index + 1);
+            say!("  {}", self.command(index));
+        }
+    }
+
+    /// Returns the meaning of the marks of the finalists' table.
+    fn marks(&self) -> String {
+        let tests = "paired by seed, Holm's method";
+        if self.tuned.goals.len() > 1 {
+            format!(
+                "* front   k its knee   = no difference from the file as it is seen   + better   - worse ({tests})"
+            )
+        } else if self.judged.winner.is_some() {
+            format!("* winner   = no difference from it seen   + better   - worse ({tests})")
+        } else {
+            format!("= no difference from the file as it is seen   + better   - worse ({tests})")
+        }
+    }
+
+    /// Returns the points to use, each with its role: the winner of one goal, the knee and the rest of the front
+    /// of several.
+    fn recommended(&self) -> Vec<(&'static str, usize)> {
+        let role = |finalist: usize| match finalist {
+            _ if self.judged.winner == Some(finalist) => "the winner",
+            _ if self.judged.knee == Some(finalist) => {
+                "the knee of the front: from here, a step along it costs a larger factor than it gains"
+            }
+            _ => "on the front",
+        };
+        let all = self.judged.recommended().into_iter();
+        all.filter_map(|finalist| Some((role(finalist), self.judged.finalists[finalist]?))).collect()
     }
 
     /// Returns the number of points, seeds and runs.
     fn size(&self) -> String {
         let (points, seeds) = (self.found.tried.len(), self.seeds.len());
-        format!("{points} points x {seeds} seed{} = {} runs", figures::plural(seeds as f64), points * seeds)
+        let runs = points * seeds;
+        let confirmation =
+            self.judged.confirmation().map(|text| format!(", then {text}")).unwrap_or_default();
+        format!("{points} points x {seeds} seed{} = {runs} runs{confirmation}", figures::plural(seeds as f64))
     }
 
-    /// Returns the index of the winner among the points.
-    fn winner(&self) -> Option<usize> {
-        self.judged.winner.and_then(|winner| self.judged.finalists[winner])
+    /// Returns the index of a finalist among the points.
+    fn point(&self, finalist: Option<usize>) -> Option<usize> {
+        finalist.and_then(|finalist| self.judged.finalists[finalist])
     }
 
     /// Returns the command that runs a point.
@@ -291,10 +231,15 @@ impl Outcome<'_> {
             Some(index) => format!("#{} {}", index + 1, self.found.tried[*index].point.values.join(" ")),
             None => "the file as it is".to_owned(),
         };
+        let role = |at: usize| match at {
+            _ if self.judged.knee == Some(at) => " *k",
+            _ if self.judged.front.contains(&at) => " *",
+            _ => "",
+        };
         let mut header = vec!["point".to_owned()];
         header.extend(self.tuned.metrics.iter().cloned());
         let row = |(at, finalist): (usize, &Option<usize>)| {
-            let mut cells = vec![name(finalist)];
+            let mut cells = vec![name(finalist) + role(at)];
             cells.extend(
                 self.tuned.metrics.iter().enumerate().map(|(metric, path)| self.cell(metric, path, at)),
             );
@@ -306,14 +251,13 @@ impl Outcome<'_> {
     fn cell(&self, metric: usize, path: &str, at: usize) -> String {
         let compared = &self.judged.metrics[metric];
         let Some(interval) = &compared.intervals[at] else { return "-".to_owned() };
-        let half = interval.half_width.map(|half| format!(" ± {}", quantity(path, Some(half))));
         let goal = self.tuned.goals.get(metric);
         let mark = match &compared.differences[at] {
             _ if self.judged.winner == Some(at) => " *",
             Some(one) => sign(one, goal),
             None => "",
         };
-        format!("{}{}{mark}", quantity(path, Some(interval.mean)), half.unwrap_or_default())
+        format!("{}{mark}", verdict::interval(path, interval.mean, interval.half_width))
     }
 
     fn json(&self) -> serde_json::Value {
@@ -340,7 +284,10 @@ impl Outcome<'_> {
             "stopped": self.stop(),
             "finalists": self.judged.finalists,
             "judged": self.judged.metrics,
-            "winner": self.winner(),
+            "confirmed": self.judged.more,
+            "winner": self.point(self.judged.winner),
+            "judged_front": self.judged.front.iter().map(|index| self.judged.finalists[*index]).collect::<Vec<_>>(),
+            "knee": self.point(self.judged.knee),
         })
     }
 }
@@ -350,7 +297,7 @@ fn show_table((header, rows): &TextTable) {
     terminal::table(&header, rows);
 }
 
-/// Returns the mark of a difference from the winner; of a constraint's metric, nothing.
+/// Returns the mark of a difference from the reference; of a constraint's metric, nothing.
 fn sign(one: &Difference, goal: Option<&Goal>) -> &'static str {
     let Some(goal) = goal else { return "" };
     match one.verdict {

@@ -9,6 +9,7 @@ use lockgate_experiment::Row;
 use lockgate_experiment::tune::{Constraint, Goal, Point, Space};
 use lockgate_experiment::{Task, run_tasks};
 use lockgate_scenario::Vary;
+use lockgate_scenario::vary::{self, Range, Spacing, Values};
 
 use crate::arguments::Tune;
 use crate::exit::Failure;
@@ -37,8 +38,10 @@ pub(crate) fn tuned(file: &Path, arguments: &Tune) -> Result<Tuned, Failure> {
     let text = lockgate::files::text(file).map_err(|why| Failure::usage(why, "name a scenario file"))?;
     let (goals, constraints) = targets(arguments)?;
     let vary = variations(arguments, &base)?;
-    let space = Space::new(vary, &text)?;
     let source = Source::new(file.display().to_string(), text, Arc::new(Beside::new(file)), base.memory);
+    let vary =
+        vary.into_iter().map(|one| with_fractions(one, &source, &arguments.limits.overrides)).collect();
+    let space = Space::new(vary, source.text())?;
     let paths = goals.iter().map(|goal| &goal.path).chain(constraints.iter().map(|one| &one.path));
     let mut wanted = Wanted::new(&paths.cloned().collect::<Vec<_>>());
     let mut memory = lockgate::memory::of_run(&base);
@@ -85,6 +88,21 @@ fn variations(arguments: &Tune, base: &Scenario) -> Result<Vec<Vary>, Failure> {
         ));
     }
     Ok(varies)
+}
+
+/// Returns a variation over whole numbers, such as `0..1`, as one over every value between, if the scenario takes a
+/// fraction there: a loss, unlike a number of packets.
+fn with_fractions(vary: Vary, source: &Source, overrides: &[String]) -> Vary {
+    let Values::Range(range) = &vary.values else { return vary };
+    let ends = (vary::number(&range.low), vary::number(&range.high));
+    let (Spacing::Whole, (Some(low), Some(high))) = (&range.spacing, ends) else { return vary };
+    let all = Range { spacing: Spacing::All(false), ..range.clone() };
+    let document: toml::Table = toml::from_str(source.text()).unwrap_or_default();
+    let is_taken = || {
+        let settings = vary.settings(&all.at(0.5 / (high - low)).ok()?, &document).ok()?;
+        source.read(&[overrides, &settings].concat()).ok()
+    };
+    if is_taken().is_some() { Vary { values: Values::Range(all), ..vary } } else { vary }
 }
 
 impl Tuned {

@@ -168,14 +168,27 @@ impl Search {
         chosen
     }
 
+    /// Returns these points as a search of their own, with the rows of further seeds: one list for each point.
+    #[must_use]
+    pub fn confirmed(&self, request: &Request<'_>, points: &[usize], more: Vec<Vec<Row>>) -> Self {
+        let point = |(index, more): (&usize, Vec<Row>)| {
+            let known = &self.tried[*index];
+            let rows = [known.rows.as_slice(), &more].concat();
+            Tried::new(request, known.point.clone(), known.coordinates.clone(), rows)
+        };
+        Self { tried: points.iter().zip(more).map(point).collect(), ..*self }
+    }
+
+    /// Returns the index of the least infeasible point; `None` without points.
+    pub fn nearest(&self) -> Option<usize> {
+        let all = self.tried.iter().enumerate();
+        all.min_by(|one, other| one.1.violation.total_cmp(&other.1.violation)).map(|(index, _)| index)
+    }
+
     /// Returns the index of the best point of the first goal; the least infeasible one if none is feasible. `None`
     /// without points.
     pub(super) fn best(&self, goals: &[Goal]) -> Option<usize> {
-        let nearest = || {
-            let all = self.tried.iter().enumerate();
-            all.min_by(|one, other| one.1.violation.total_cmp(&other.1.violation)).map(|(index, _)| index)
-        };
-        self.ranked(goals).first().copied().or_else(nearest)
+        self.ranked(goals).first().copied().or_else(|| self.nearest())
     }
 
     /// Returns the indices of the feasible points by the first goal, the best first.

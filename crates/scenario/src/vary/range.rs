@@ -22,6 +22,8 @@ pub struct Range {
 pub enum Spacing {
     /// At equal differences, from the lower end on.
     Step(String),
+    /// Whole numbers, which a search may take for all values if the path has fractions.
+    Whole,
     /// So many at equal ratios, both ends included, rounded to three digits.
     Log(usize),
     /// All, on a linear (`false`) or logarithmic scale: for an optimiser.
@@ -65,7 +67,7 @@ impl Range {
                 Spacing::Log(count.ok_or_else(|| wrong("`log` takes the number of values, at least two"))?)
             }
             None if spacing.trim() == "log" => Spacing::All(true),
-            None if spacing.trim().is_empty() && whole => Spacing::Step("1".to_owned()),
+            None if spacing.trim().is_empty() && whole => Spacing::Whole,
             None if spacing.trim().is_empty() => Spacing::All(false),
             _ => return Err(wrong("after a range stands `step S` or `log N`")),
         };
@@ -105,8 +107,11 @@ impl Range {
         let (from, to) = (low.fine(), high.fine());
         let values: Vec<f64> = match &self.spacing {
             Spacing::All(_) => return Err(VaryError::NoSpacing(text())),
-            Spacing::Step(step) => {
-                let step = Quantity::parse(step).map_or(0.0, Quantity::fine);
+            Spacing::Step(_) | Spacing::Whole => {
+                let step = match &self.spacing {
+                    Spacing::Step(step) => Quantity::parse(step).map_or(0.0, Quantity::fine),
+                    _ => 1.0,
+                };
                 let count = libm::floor((to - from) / step + 1e-9) + 1.0;
                 if !count.is_finite() || count > MOST_VALUES as f64 {
                     return Err(VaryError::TooMany(text()));

@@ -23,8 +23,7 @@ pub(super) fn write(out: ResultsDirectory, outcome: &Outcome<'_>) -> Result<Path
         table(
             &format!("The best points, judged on {of} seeds that the search has not seen"),
             outcome.finalists(),
-            "Mean ± half the width of the 95 % interval. * winner; = no difference from it is seen; + better; - worse \
-             (paired by seed, Holm's method).",
+            &format!("Mean ± half the width of the 95 % interval. {}.", outcome.marks()),
         ),
         table(
             "Points in the order in which they were tried",
@@ -47,19 +46,17 @@ pub(super) fn write(out: ResultsDirectory, outcome: &Outcome<'_>) -> Result<Path
     Ok(out.finish(&manifest)?.join("report.html"))
 }
 
-/// Returns the sentences at the top: the winner on the unseen seeds, and how the search ended.
+/// Returns the sentences at the top: the winner, or the knee and the front, and how the search ended.
 fn verdict(outcome: &Outcome<'_>) -> Vec<String> {
     let mut lines = Vec::new();
-    match outcome.winner() {
-        Some(index) => {
-            lines.push(format!(
-                "The winner, point #{}: {}.",
-                index + 1,
-                outcome.found.tried[index].point.settings.join(", ")
-            ));
-            lines.push(outcome.command(index));
-        }
-        None => lines.push(NO_WINNER.to_owned()),
+    let recommended = outcome.recommended();
+    if recommended.is_empty() {
+        lines.push(NO_WINNER.to_owned());
+    }
+    for (role, index) in recommended {
+        let settings = outcome.found.tried[index].point.settings.join(", ");
+        lines.push(format!("{role}, point #{}: {settings}.", index + 1));
+        lines.push(outcome.command(index));
     }
     lines.push(format!("{}; stopped: {}.", outcome.size(), outcome.stop()));
     lines
