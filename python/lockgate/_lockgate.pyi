@@ -1,6 +1,6 @@
 """Types of the extension module, which is written in Rust. Users import `lockgate`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import final
 
 from ._storage import Remote
@@ -11,10 +11,11 @@ DEMO: str
 
 def main(arguments: Sequence[str]) -> int: ...
 def quantity(address: str, value: float | None) -> str: ...
+def interval(address: str, mean: float, half_width: float | None) -> str: ...
 def picoseconds(time: float | str) -> int: ...
 def simulate(
     scenario: Scenario,
-    seeds: Sequence[int],
+    seeds: Iterable[int],
     threads: int | None = None,
     packets: bool = False,
     progress: Callable[[float], object] | None = None,
@@ -79,6 +80,7 @@ class Scenario:
     @property
     def warnings(self) -> list[str]: ...
     def to_toml(self) -> str: ...
+    def save(self, path: str) -> None: ...
 
 @final
 class Run:
@@ -119,7 +121,7 @@ class Plan:
     def create(
         scenario: Scenario,
         vary: Sequence[tuple[Sequence[str], str | Sequence[str], str | None]],
-        seeds: Sequence[int],
+        seeds: Iterable[int],
         metrics: Sequence[str],
         into: str | Remote | None = None,
     ) -> Plan: ...

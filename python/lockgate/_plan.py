@@ -208,11 +208,14 @@ class Difference:
         half_width: Half the width of its confidence interval; `None` if the scatter is unknown.
         verdict: `differs`; `not-seen`: no difference is seen; `same`: all values are the same; `unknown`: too
             few values to tell.
+        seeds_needed: Number of seeds that show a difference as large as this one in four of five cases; `None` if it
+            is seen, or if they are more than ten thousand.
     """
 
     mean: float
     half_width: float | None
     verdict: Literal["differs", "not-seen", "same", "unknown"]
+    seeds_needed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -259,7 +262,9 @@ class Comparison:
                 document["best"],
                 document["reference"],
                 [
-                    None if one is None else Difference(one["mean"], one["half_width"], one["verdict"])
+                    None
+                    if one is None
+                    else Difference(one["mean"], one["half_width"], one["verdict"], one["seeds_needed"])
                     for one in document["differences"]
                 ],
             )
@@ -301,9 +306,7 @@ def _cell(metric: MetricComparison, variant: int) -> str:
     interval, difference = metric.intervals[variant], metric.differences[variant]
     if interval is None:
         return "-"
-    text = _lockgate.quantity(metric.metric, interval.mean)
-    if interval.half_width is not None:
-        text += f" ± {_lockgate.quantity(metric.metric, interval.half_width)}"
+    text = _lockgate.interval(metric.metric, interval.mean, interval.half_width)
     if metric.best == variant:
         return f"{text} *"
     marks = {"not-seen": "=", "same": "=", "unknown": "?", "differs": " "}
@@ -351,7 +354,7 @@ def sweep(
         vary: Values by path: a list, or a range such as `"1ms..20ms log 5"`; several paths vary in every
             combination. All paths of a tuple get the same value. By default the `[[vary]]` of the scenario.
         vary_together: The same for values that advance together, one by one.
-        seeds: Seeds of every variant: 1 to 10 by default, as of the command.
+        seeds: Seeds of every variant, none twice: 1 to 10 by default, as of the command.
         metrics: Addresses of the metrics that are kept; by default those of the scenario's expectations, or the
             p99 delay and goodput of its first flows.
         into: Directory for the results, or an address of fsspec such as `s3://bucket/results`; `lockgate sweep`
@@ -361,7 +364,7 @@ def sweep(
         The plan; `plan.run()` makes its runs.
 
     Raises:
-        PlanError: If nothing varies, or a path or value is wrong.
+        PlanError: If nothing varies, a path or value is wrong, or seeds are named twice or too many.
         MetricError: If no variant has one of the metrics.
         StoreError: If the directory or address holds another plan, or other files, or cannot be used.
 
@@ -373,7 +376,7 @@ def sweep(
     """
     variations = _variations(vary or {}, None) + _variations(vary_together or {}, "together")
     storage = None if into is None else _storage(into)
-    return Plan(_lockgate.Plan.create(scenario._inner, variations, list(seeds), list(metrics), storage))
+    return Plan(_lockgate.Plan.create(scenario._inner, variations, seeds, list(metrics), storage))
 
 
 def open(into: str | os.PathLike[str], *, memory: int = MEMORY) -> Plan:

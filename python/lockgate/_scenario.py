@@ -57,6 +57,8 @@ class Scenario:
     100
     """
 
+    __slots__ = ("__weakref__", "_inner")
+
     _inner: _lockgate.Scenario
 
     def __init__(
@@ -174,9 +176,15 @@ class Scenario:
         return self._inner.to_toml()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the scenario to a file that `lockgate run` and `lockgate.read` take."""
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.to_toml())
+        """Writes the scenario to a file that `lockgate run` and `lockgate.read` take, whole or not at all.
+
+        Args:
+            path: A new file, or a scenario file, which is replaced.
+
+        Raises:
+            RunError: If it is another file or a link, or cannot be written.
+        """
+        self._inner.save(os.fspath(path))
 
     def run(
         self,
@@ -190,16 +198,17 @@ class Scenario:
 
         Args:
             seed: Seed of the random draws. The same scenario and seed give the same results, on any machine.
-            seeds: Several seeds instead: one run each. Expectations are judged by all of them.
+            seeds: Several seeds instead, none twice: one run each. Expectations are judged by all of them.
             threads: Number of threads; by default one a processor.
             packets: Keeps a row of each packet at each port, for `Run.packets`.
 
         Raises:
+            PlanError: If a seed is named twice, or there are more than ten thousand.
             RunError: If the run fails or needs more memory than is allowed.
         """
         from ._run import Run
 
-        all_seeds = [seed] if seeds is None else list(seeds)
+        all_seeds = [seed] if seeds is None else seeds
         return Run(self, _lockgate.simulate(self._inner, all_seeds, threads, packets))
 
     def simulation(self, seed: int = 1) -> Simulation:
@@ -244,8 +253,10 @@ def settings(path: str | Mapping[str, Value], value: Value | None) -> list[str]:
     """Returns settings, each `PATH=VALUE`.
 
     Raises:
-        TypeError: If there is a path without a value.
+        TypeError: If there is a path without a value, or neither a path nor values by path.
     """
+    if not isinstance(path, (str, Mapping)):
+        raise TypeError(f"set() takes a path, or values by path, and not a `{type(path).__name__}`")
     if isinstance(path, str):
         if value is None:
             raise TypeError(f"set({path!r}) has no value: write set({path!r}, VALUE)")

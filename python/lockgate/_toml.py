@@ -12,6 +12,9 @@ Value = Union[str, bool, int, float, Sequence["Value"], Mapping[str, "Value"]]
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
+#: Limit on the depth of lists and tables within each other: no scenario needs as many.
+_DEEPEST = 64
+
 
 def key(name: str) -> str:
     """Returns a key, in quotes if it needs them."""
@@ -23,15 +26,18 @@ def text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def inline(value: Value) -> str:
-    """Returns a value in one line.
+def inline(value: Value, depth: int = 0) -> str:
+    """Returns a value in one line; `depth` is the number of lists and tables that it is within.
 
     >>> inline({"kind": "fifo", "limit": "100p", "match": [{"dscp": "EF"}]})
     '{ kind = "fifo", limit = "100p", match = [{ dscp = "EF" }] }'
 
     Raises:
         TypeError: If TOML has no such value.
+        ValueError: If it contains itself, or is nested too deeply.
     """
+    if depth > _DEEPEST:
+        raise ValueError(f"a value contains itself, or has more than {_DEEPEST} lists and tables within each other")
     if isinstance(value, str):
         return text(value)
     if isinstance(value, bool):
@@ -39,10 +45,10 @@ def inline(value: Value) -> str:
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, Mapping):
-        entries = ", ".join(f"{key(name)} = {inline(entry)}" for name, entry in value.items())
+        entries = ", ".join(f"{key(name)} = {inline(entry, depth + 1)}" for name, entry in value.items())
         return f"{{ {entries} }}" if entries else "{}"
     if isinstance(value, Sequence):
-        return f"[{', '.join(inline(element) for element in value)}]"
+        return f"[{', '.join(inline(element, depth + 1) for element in value)}]"
     raise TypeError(f"a scenario has no values of type `{type(value).__name__}`: {value!r}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 
 #: A quantity with its unit, such as `"20ms"` or `"10mbit"`.
@@ -12,7 +13,13 @@ Time = float | str
 
 
 def _number(value: float) -> str:
-    """Returns the shortest decimal text of a number, without an exponent."""
+    """Returns the shortest decimal text of a number, without an exponent.
+
+    Raises:
+        ValueError: If it is infinite or no number: no quantity is.
+    """
+    if not math.isfinite(value):
+        raise ValueError(f"`{value}` is no quantity: it is not finite")
     text = format(Decimal(repr(value)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 

@@ -18,6 +18,7 @@ mod packets;
 mod plan;
 mod run;
 mod scenario;
+mod seeds;
 mod series;
 mod simulation;
 mod storage;
@@ -64,6 +65,12 @@ mod _lockgate {
     #[pyfunction]
     fn quantity(address: &str, value: Option<f64>) -> String {
         lockgate::verdict::quantity(address, value)
+    }
+
+    /// Formats a mean of the metric at `address`, with half the width of its interval: `31.8 ± 0.400 ms`.
+    #[pyfunction]
+    fn interval(address: &str, mean: f64, half_width: Option<f64>) -> String {
+        lockgate::verdict::interval(address, mean, half_width)
     }
 
     /// Reads a time: seconds as a number, or a text with its unit. Returns picoseconds.

@@ -18,6 +18,7 @@ use crate::arrays::{real, text};
 use crate::error;
 use crate::interrupt::{Stop, interruptible};
 use crate::scenario::Scenario;
+use crate::seeds::Seeds;
 use crate::storage::StorageArgument;
 use crate::table::{Table, fault};
 
@@ -157,12 +158,12 @@ impl Plan {
         py: Python<'_>,
         scenario: &Scenario,
         vary: Vec<Variation>,
-        seeds: Vec<u64>,
+        seeds: Seeds,
         metrics: Vec<String>,
         into: Option<StorageArgument>,
     ) -> PyResult<Self> {
         let vary = vary.into_iter().map(Variation::into_vary).collect::<PyResult<Vec<_>>>()?;
-        let request = Request { settings: scenario.settings.clone(), vary, seeds, show: metrics };
+        let request = Request { settings: scenario.settings.clone(), vary, seeds: seeds.0, show: metrics };
         let (source, base) = (scenario.source.clone(), Arc::clone(&scenario.model));
         // A store contains the text of a scenario without a file; without a store, users save the text
         // themselves.

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use crate::error;
 use crate::interrupt::interruptible;
 use crate::scenario::Scenario;
+use crate::seeds::Seeds;
 use crate::table::{Table, fault};
 use crate::{packets, series};
 
@@ -32,7 +33,7 @@ pub(crate) struct Run {
 pub(crate) fn simulate(
     py: Python<'_>,
     scenario: &Scenario,
-    seeds: Vec<u64>,
+    seeds: Seeds,
     threads: Option<usize>,
     packets: bool,
     progress: Option<Py<PyAny>>,
@@ -41,8 +42,8 @@ pub(crate) fn simulate(
     if packets && !model.record.packets {
         Arc::make_mut(&mut model).record.packets = true;
     }
-    lockgate::memory::estimate(&model, seeds.len()).map_err(error::library)?;
-    let seeds: Vec<Seed> = seeds.into_iter().map(Seed).collect();
+    lockgate::memory::estimate(&model, seeds.0.len()).map_err(error::library)?;
+    let seeds: Vec<Seed> = seeds.0.into_iter().map(Seed).collect();
     let steps = std::sync::atomic::AtomicU64::new(0);
     let all = (1000 * seeds.len().max(1)) as f64;
     let count = |advance: lockgate::Advance| {

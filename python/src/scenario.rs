@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use lockgate::files::Beside;
 use lockgate::plans::{SharedFiles, Source};
+use lockgate::results::SavedFile;
 use pyo3::prelude::*;
 
 use crate::error;
@@ -177,6 +178,18 @@ impl Scenario {
     fn to_toml(&self) -> String {
         self.model.to_toml()
     }
+
+    /// Writes the scenario with its settings to a file: a new one, or a scenario's.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| SavedFile::start_form(&path, is_scenario)?.write(&self.model.to_toml()))
+            .map_err(error::run)
+    }
+}
+
+/// Returns true for a text that may be a scenario: it has a duration and nodes.
+fn is_scenario(text: &str) -> bool {
+    let document: toml::Table = toml::from_str(text).unwrap_or_default();
+    ["duration", "node"].iter().all(|key| document.contains_key(*key))
 }
 
 /// Returns the files given, or else those beside a path.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,7 @@ def test_variants_are_compared_as_by_the_command(line_file: Path, command: list[
     text = str(comparison)
     assert "2 variants x 10 seeds" in text and "± " in text and text.count("*") == 2
     assert "<table>" in comparison._repr_html_()
-    same = lg.compare(lg.read(line_file), {"port.a:b.root": ["fifo", "fifo"]}, base=1, seeds=[1, 2])
+    same = lg.compare(lg.read(line_file), {"link.line.delay": ["0s", "0ms"]}, base=1, seeds=[1, 2])
     difference = same.metrics[0].differences[0]
     assert difference is not None and difference.verdict == "same"
 
@@ -96,6 +97,26 @@ def test_what_is_wrong_is_said_before_the_first_run(line: lg.Scenario, tmp_path:
     lg.sweep(line, RATES, seeds=[1], into=tmp_path / "store")
     with pytest.raises(lg.StoreError, match="another plan: other seeds"):
         lg.sweep(line, RATES, seeds=[1, 2], into=tmp_path / "store")
+
+
+def test_seeds_are_different_and_not_too_many(line: lg.Scenario) -> None:
+    def calls(seeds: Iterable[int]) -> list[Callable[[], object]]:
+        return [
+            lambda: line.run(seeds=seeds),
+            lambda: lg.sweep(line, RATES, seeds=seeds),
+            lambda: lg.compare(line, RATES, seeds=seeds),
+        ]
+
+    for call in calls([1, 2] * 10):
+        with pytest.raises(lg.PlanError, match="seed 1 is named twice"):
+            call()
+    # Read no further than the limit.
+    for call in calls(range(10**9)):
+        with pytest.raises(lg.PlanError, match="more than 10000 seeds"):
+            call()
+    with pytest.raises(TypeError):
+        line.run(seeds=["1"])  # type: ignore[list-item]
+    assert line.run(seeds=(seed for seed in (3, 1))).seeds == [3, 1]
 
 
 def test_a_store_of_another_version_is_refused(line: lg.Scenario, tmp_path: Path) -> None:

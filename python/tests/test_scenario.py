@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,6 +70,46 @@ def test_a_misspelt_path_names_the_nearest(line: lg.Scenario) -> None:
         line.set("link.line.rate", "2mbix")
     with pytest.raises(TypeError, match="has no value"):
         line.set("link.line.rate")
+
+
+def test_values_that_no_scenario_has_are_refused(line: lg.Scenario) -> None:
+    nothing: Any = None
+    for wrong in (nothing, 5):
+        with pytest.raises(TypeError, match="takes a path"):
+            line.set(wrong)
+    ring: list[Any] = []
+    ring.append(ring)
+    table: dict[str, Any] = {}
+    table["x"] = [table]
+    for value in (ring, table):
+        with pytest.raises(ValueError, match="contains itself"):
+            line.set("port.a:b.queue.q", value)
+        with pytest.raises(ValueError, match="contains itself"):
+            lg.sweep(line, {"link.line.rate": [value]})
+    for number in (float("nan"), float("inf"), -float("inf")):
+        with pytest.raises(ValueError, match="not finite"):
+            lg.mbit(number)
+
+
+def test_a_scenario_is_immutable(line: lg.Scenario) -> None:
+    unchecked: Any = line
+    for name in ("x", "title"):
+        with pytest.raises(AttributeError):
+            setattr(unchecked, name, 1)
+
+
+def test_a_scenario_replaces_only_a_scenarios_file(line: lg.Scenario, tmp_path: Path) -> None:
+    path = tmp_path / "line.toml"
+    line.save(path)
+    line.set("link.line.rate", "2mbit").save(path)
+    assert lg.read(path).links[0].rate == 2e6
+    other, link = tmp_path / "notes.toml", tmp_path / "link.toml"
+    other.write_text("mine = true\n")
+    link.symlink_to(path)
+    for wrong in (other, link, tmp_path):
+        with pytest.raises(lg.RunError):
+            line.save(wrong)
+    assert other.read_text() == "mine = true\n" and link.is_symlink() and lg.read(path).links[0].rate == 2e6
 
 
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
