@@ -12,17 +12,17 @@
 
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::prefetch::prefetch;
-use lockgate_engine::random::Seed;
+use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::recording::{FlowRecord, TcpSample};
-use lockgate_scenario::model::{Flow, Scenario, Transport};
+use lockgate_scenario::model::{Flow, NodeModel, Scenario, Transport};
 use lockgate_scenario::tcp::{Application as Task, TcpModel};
 
 use lockgate_tcp::application::{DialogueEvent, Order, RequestEvent};
 use lockgate_tcp::congestion::{NO_THRESHOLD, create};
 use lockgate_tcp::endpoint::{Endpoint, Role};
 use lockgate_tcp::segment::Segments;
-use lockgate_tcp::{ReceiverConfig, SenderConfig};
+use lockgate_tcp::{ReceiverConfig, SenderConfig, TimerWheel};
 
 use crate::applications::{Connection, application, connection, first_sequence, random_files};
 use crate::failure::Failure;
@@ -364,8 +364,19 @@ pub(crate) fn frame_headers(flow: &Flow) -> u32 {
     headers + 32
 }
 
+/// Ticks within which the start of a host's count of ticks is drawn: a granule of the longest timeouts.
+const DRAWN_TICKS: u64 = 4096;
+
+/// Returns the timers of a node's host. Its ticks have a phase of their own, as hosts have not been started
+/// together.
+fn timer_wheel(node: &NodeModel, seed: Seed) -> TimerWheel {
+    let span = node.tick.as_picos().saturating_mul(DRAWN_TICKS);
+    let draw = Random::stream(seed, &format!("node/{}/ticks", node.name)).unit();
+    TimerWheel::new(node.tick, Duration::from_picos((draw * span as f64) as u64))
+}
+
 /// Returns the configuration of an end's sender and receiver.
-fn configs(model: &TcpModel) -> (SenderConfig, ReceiverConfig) {
+fn configs(model: &TcpModel, wheel: TimerWheel) -> (SenderConfig, ReceiverConfig) {
     let sender = SenderConfig {
         mss: model.mss,
         initial_window: model.initial_window,
@@ -373,6 +384,7 @@ fn configs(model: &TcpModel) -> (SenderConfig, ReceiverConfig) {
         sack: model.sack,
         ecn: model.ecn,
         pacing: model.pacing,
+        wheel,
     };
     let receiver = ReceiverConfig {
         window: model.receive_window,
@@ -381,6 +393,7 @@ fn configs(model: &TcpModel) -> (SenderConfig, ReceiverConfig) {
         sack: model.sack,
         ecn: model.ecn,
         exact_echo: model.congestion.wants_marks(),
+        wheel,
     };
     (sender, receiver)
 }
@@ -401,7 +414,9 @@ fn build_end(
         false => Role::Passive,
     };
     let frame = frame_headers(flow) + model.mss;
-    let mut endpoint = Endpoint::new(role, configs(model), create(model.congestion), frame, application);
+    let node = &scenario.nodes[flow.from];
+    let configs = configs(model, timer_wheel(node, seed));
+    let mut endpoint = Endpoint::new(role, configs, create(model.congestion), frame, application);
     if active && let Some(stop) = flow.stop {
         endpoint.set_stop(Instant::ZERO + stop);
     }
@@ -409,7 +424,7 @@ fn build_end(
         endpoint,
         flow: FlowId(place as u32),
         node: flow.from,
-        clock: HostClock::of(&scenario.nodes[flow.from]),
+        clock: HostClock::of(node),
         traffic_class: flow.traffic_class & !0b11,
         headers,
         mss: model.mss,

@@ -82,7 +82,7 @@ pub(crate) struct RecordTable {
 pub(crate) struct NodeTable {
     /// Address; by default the next free one from 10.0.0.1 on.
     pub(crate) address: Option<Address>,
-    /// Error of its clock.
+    /// Error of its clock, and the ticks of its timers.
     pub(crate) clock: Option<NodeClock>,
     /// Processor, if that limits how fast it forwards.
     pub(crate) service: Option<ServiceTable>,
@@ -91,7 +91,7 @@ pub(crate) struct NodeTable {
     pub(crate) command: Option<String>,
 }
 
-/// Error of a node's clock, visible in its time stamps.
+/// Error of a node's clock, visible in its time stamps, and the ticks of its timers.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct NodeClock {
@@ -99,6 +99,9 @@ pub(crate) struct NodeClock {
     pub(crate) offset: Option<SignedTime>,
     /// Relative excess of the clock's speed, such as `20ppm`.
     pub(crate) drift: Option<Drift>,
+    /// Time between the ticks of the host's timers, on which TCP's timeouts, probes and delayed
+    /// acknowledgements end; `4ms` by default, as in kernels with 250 ticks a second; `0s`: exact timers.
+    pub(crate) tick: Option<Duration>,
 }
 
 /// A router's processor, which serves packets one after another before they reach a port.

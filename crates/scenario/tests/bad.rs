@@ -165,6 +165,11 @@ fn values_of_the_wrong_type_or_out_of_range() {
         "[port.\"a->b\"]\nclock = { source = \"cpu\", hz = 0 }\n",
         &[(14, 32, "0 ticks a second", "1 to 1000000")],
     );
+    swap(
+        "a = {}",
+        "a = { clock = { tick = \"2s\" } }",
+        &[(3, 24, "cannot tick every `2s`", "`0s` for exact timers")],
+    );
     add(
         "[port.\"a->b\"]\nclock = { source = \"cpus\", hz = 1 }\n",
         &[(14, 20, "`source` cannot be `cpus`", "did you mean `cpu`?")],

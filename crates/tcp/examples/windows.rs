@@ -6,14 +6,13 @@ use lockgate_scenario::tcp::Congestion;
 use lockgate_tcp::application::Application;
 use lockgate_tcp::congestion::create;
 use lockgate_tcp::endpoint::{Endpoint, Role};
-use lockgate_tcp::{ReceiverConfig, SenderConfig};
+use lockgate_tcp::{ReceiverConfig, SenderConfig, TimerWheel};
 
 fn end(role: Role, congestion: Congestion, application: Application) -> Endpoint {
     let (minimum_rto, delayed_ack) = (Duration::from_millis(200), Duration::ZERO);
-    let sender =
-        SenderConfig { mss: 1448, initial_window: 10, minimum_rto, sack: true, ecn: false, pacing: false };
-    let (window, sack, ecn) = (1 << 24, true, false);
-    let receiver = ReceiverConfig { window, delayed_ack, quick_acks: 0, sack, ecn, exact_echo: false };
+    let (window, sack, ecn, wheel) = (1 << 24, true, false, TimerWheel::EXACT);
+    let sender = SenderConfig { mss: 1448, initial_window: 10, minimum_rto, sack, ecn, pacing: false, wheel };
+    let receiver = ReceiverConfig { window, delayed_ack, quick_acks: 0, sack, ecn, exact_echo: false, wheel };
     Endpoint::new(role, (sender, receiver), create(congestion), 1514, application)
 }
 

@@ -20,6 +20,7 @@ use lockgate_scenario::tcp::Congestion;
 
 use crate::burst::BurstBounds;
 use crate::rate::RateSample;
+use crate::timer_wheel::TimerWheel;
 
 /// Slow-start threshold before the first loss.
 pub const NO_THRESHOLD: u32 = u32::MAX / 2;
@@ -180,6 +181,11 @@ pub trait CongestionControl: Send {
     /// Sets the length of a full segment's frame in bytes. Called once, before anything is sent.
     fn set_segment(&mut self, frame_bytes: u32) {
         let _ = frame_bytes;
+    }
+
+    /// Sets the host's ticks. Called once, before anything is sent.
+    fn set_wheel(&mut self, wheel: TimerWheel) {
+        let _ = wheel;
     }
 }
 

@@ -9,7 +9,7 @@
 //! One file a concern: [`endpoint`] is one end of a connection; `sender` decides what may be sent,
 //! `scoreboard` holds the state of what was sent, `recovery` reacts to acknowledgements and timeouts, `rack`
 //! detects losses by time, `rtt` estimates the retransmission timeout, `burst` sizes what leaves at once,
-//! `receiver` reassembles and acknowledges; [`congestion`] lists the congestion controls. All are pure
+//! `receiver` reassembles and acknowledges, `timer_wheel` rounds timers to the host's ticks; [`congestion`] lists the congestion controls. All are pure
 //! objects with time as an argument, independent of links and queues. Decision 010 says how they were
 //! compared with the kernel.
 //!
@@ -19,15 +19,17 @@
 //! use lockgate_tcp::application::Application;
 //! use lockgate_tcp::congestion::create;
 //! use lockgate_tcp::endpoint::{Endpoint, Role};
-//! use lockgate_tcp::{ReceiverConfig, SenderConfig};
+//! use lockgate_tcp::{ReceiverConfig, SenderConfig, TimerWheel};
 //!
 //! let end = |role, application| {
 //!     let (rto, delay) = (Duration::from_millis(200), Duration::from_millis(40));
 //!     let sender = SenderConfig {
 //!         mss: 1448, initial_window: 10, minimum_rto: rto, sack: true, ecn: false, pacing: false,
+//!         wheel: TimerWheel::EXACT,
 //!     };
 //!     let receiver = ReceiverConfig {
 //!         window: 1 << 20, delayed_ack: delay, quick_acks: 16, sack: true, ecn: false, exact_echo: false,
+//!         wheel: TimerWheel::EXACT,
 //!     };
 //!     Endpoint::new(role, (sender, receiver), create(Congestion::Cubic), 1514, application)
 //! };
@@ -65,9 +67,11 @@ mod recovery;
 mod rtt;
 mod scoreboard;
 mod sender;
+mod timer_wheel;
 
 pub use burst::BurstBounds;
 pub use rate::{RateSample, Snapshot};
 pub use receiver::{ReceiverConfig, ReceiverCounts};
 pub use rtt::Rtt;
 pub use sender::{SenderConfig, SenderCounts};
+pub use timer_wheel::TimerWheel;

@@ -10,6 +10,7 @@ use lockgate_engine::units::{Duration, Instant};
 
 use crate::buffer::Buffer;
 use crate::segment::{Block, SACK_BLOCKS, Segment, flag};
+use crate::timer_wheel::TimerWheel;
 
 /// Acknowledgements of a gap that are sent at once, so that the sender detects the loss (RFC 5681 section
 /// 3.2).
@@ -34,6 +35,8 @@ pub struct ReceiverConfig {
     pub ecn: bool,
     /// Enables an immediate echo of each change of the mark, as DCTCP needs it (RFC 8257 section 3.2).
     pub exact_echo: bool,
+    /// Timers of its host; one of higher resolution merges the acknowledgements of a gap.
+    pub wheel: TimerWheel,
 }
 
 /// Counters of a receiver.
@@ -329,7 +332,7 @@ impl Receiver {
         if second || short || pushed || close || self.quick > 0 || self.config.delayed_ack.is_zero() {
             self.now = true;
         } else if self.due == Instant::NEVER {
-            self.due = now + self.config.delayed_ack;
+            self.due = self.config.wheel.expiry(now, self.config.delayed_ack);
         }
     }
 

@@ -262,7 +262,7 @@ impl Sender {
         let patience = self.rack.patience(self.board.sacked(), recovering, smallest, smoothed);
         let (wait, _) = self.board.lose_older(newest, patience, now);
         if !wait.is_zero() {
-            self.timer = Some((now + wait + Duration::from_millis(2), TimerKind::Reordering));
+            self.set_timer(now, wait + Duration::from_millis(2), TimerKind::Reordering);
         }
     }
 
@@ -428,7 +428,7 @@ impl Sender {
     pub(crate) fn on_timeout(&mut self, now: Instant) {
         self.counts.timeouts += 1;
         self.rtt.back_off();
-        self.timer = Some((now + self.rtt.timeout(), TimerKind::Retransmission));
+        self.set_timer(now, self.rtt.timeout(), TimerKind::Retransmission);
         if self.una == 0 {
             self.board.lose_all(Duration::ZERO, now);
             self.timeouts_in_row += 1;

@@ -11,6 +11,8 @@
 
 use lockgate_engine::units::{Duration, Instant};
 
+use crate::timer_wheel::TimerWheel;
+
 /// RFC 6298 section 2: timeout before the first sample.
 const INITIAL: Duration = Duration::from_secs(1);
 /// RFC 6298 section 2.5: a maximum may be placed on RTO provided it is at least 60 seconds.
@@ -22,6 +24,7 @@ const MEMORY: Duration = Duration::from_secs(300);
 #[derive(Clone, Debug)]
 pub struct Rtt {
     minimum: Duration,
+    wheel: TimerWheel,
     smoothed: Option<Duration>,
     /// Four times the smoothed deviation.
     deviation: Duration,
@@ -39,10 +42,12 @@ pub struct Rtt {
 }
 
 impl Rtt {
-    /// Creates an estimator without samples; the variance term is never below `minimum`.
-    pub fn new(minimum: Duration) -> Self {
+    /// Creates an estimator without samples; the variance term is never below `minimum`, and timeouts are
+    /// whole ticks of `wheel`.
+    pub fn new(minimum: Duration, wheel: TimerWheel) -> Self {
         Self {
             minimum,
+            wheel,
             smoothed: None,
             deviation: Duration::ZERO,
             deviation_max: minimum,
@@ -99,7 +104,7 @@ impl Rtt {
 
     /// Returns the retransmission timeout, doublings included.
     pub fn timeout(&self) -> Duration {
-        let base = self.smoothed.map_or(INITIAL, |smoothed| smoothed + self.variance);
+        let base = self.wheel.round_up(self.smoothed.map_or(INITIAL, |smoothed| smoothed + self.variance));
         //= https://www.rfc-editor.org/rfc/rfc6298#section-5
         //# The host MUST set RTO <- RTO * 2 ("back off the timer").
         (base * (1 << self.backoff.min(16))).min(MAXIMUM)
@@ -143,7 +148,7 @@ mod tests {
     #[test]
     fn the_first_sample_sets_and_later_ones_smooth() {
         let ms = Duration::from_millis;
-        let mut rtt = Rtt::new(ms(200));
+        let mut rtt = Rtt::new(ms(200), TimerWheel::EXACT);
         assert_eq!(rtt.timeout(), ms(1000));
         rtt.back_off();
         assert_eq!(rtt.timeout(), ms(2000));
@@ -163,7 +168,7 @@ mod tests {
     #[test]
     fn without_variance_the_timeout_is_the_minimum_above_srtt() {
         let ms = Duration::from_millis;
-        let mut rtt = Rtt::new(ms(200));
+        let mut rtt = Rtt::new(ms(200), TimerWheel::EXACT);
         for round in 0..200 {
             rtt.on_sample(ms(50), round * 10, round * 10 + 10, Instant::ZERO);
         }

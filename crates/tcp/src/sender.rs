@@ -18,6 +18,7 @@ use crate::rate;
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
 use crate::segment::flag;
+use crate::timer_wheel::TimerWheel;
 
 /// Sequence number of the first byte of data: the SYN has number 0.
 pub(crate) const FIRST_BYTE: u64 = 1;
@@ -37,6 +38,8 @@ pub struct SenderConfig {
     pub ecn: bool,
     /// Paces bursts over the round trip even if the congestion control does not.
     pub pacing: bool,
+    /// Timers of its host.
+    pub wheel: TimerWheel,
 }
 
 /// Purpose of the one timer.
@@ -148,11 +151,12 @@ impl Outlet for Sender {
 impl Sender {
     pub(crate) fn new(config: SenderConfig, mut control: Box<dyn CongestionControl>, frame: u32) -> Self {
         control.set_segment(frame);
+        control.set_wheel(config.wheel);
         Self {
             control,
             window: Window::new(config.initial_window),
             board: Scoreboard::new(),
-            rtt: Rtt::new(config.minimum_rto),
+            rtt: Rtt::new(config.minimum_rto, config.wheel),
             rack: Rack::new(),
             rate: rate::Rate::default(),
             una: 0,
@@ -277,7 +281,7 @@ impl Sender {
         let snapshot = self.rate.on_send(now, true);
         self.board.push(0, FIRST_BYTE, flag::SYN, now, snapshot);
         self.nxt = FIRST_BYTE;
-        self.timer = Some((now + self.rtt.timeout(), TimerKind::Retransmission));
+        self.set_timer(now, self.rtt.timeout(), TimerKind::Retransmission);
         Outgoing { start: 0, length: 0, flags: flag::SYN, again: false }
     }
 
@@ -286,7 +290,7 @@ impl Sender {
         let (start, end, marks) = self.board.retransmit(now, snapshot)?;
         if start == self.una && !matches!(self.timer, Some((_, TimerKind::Reordering))) {
             // The first segment in flight is retransmitted: the timeout counts from now.
-            self.timer = Some((now + self.rtt.timeout(), TimerKind::Retransmission));
+            self.set_timer(now, self.rtt.timeout(), TimerKind::Retransmission);
         }
         Some(self.repeated(start, end, marks, now))
     }
@@ -433,14 +437,23 @@ impl Sender {
     pub(crate) fn arm(&mut self, now: Instant, from: Instant) {
         if self.board.is_empty() {
             let closed = self.unsent() && self.nxt >= self.allowed && self.una > 0;
-            self.timer = closed.then(|| (now + self.rtt.timeout(), TimerKind::WindowProbe));
+            self.timer = None;
+            if closed {
+                self.set_timer(now, self.rtt.timeout(), TimerKind::WindowProbe);
+            }
             return;
         }
-        let timeout = (from + self.rtt.timeout()).max(now + Duration::from_micros(1));
-        self.timer = Some(match self.tail_probe_after() {
-            Some(wait) => ((now + wait).min(timeout), TimerKind::TailProbe),
-            None => (timeout, TimerKind::Retransmission),
-        });
+        let timeout = (from + self.rtt.timeout()).since(now).max(Duration::from_micros(1));
+        match self.tail_probe_after() {
+            Some(wait) => self.set_timer(now, wait.min(timeout), TimerKind::TailProbe),
+            None => self.set_timer(now, timeout, TimerKind::Retransmission),
+        }
+    }
+
+    /// Sets the timer to `wait` from now: it fires on a tick of the host.
+    #[inline]
+    pub(crate) fn set_timer(&mut self, now: Instant, wait: Duration, kind: TimerKind) {
+        self.timer = Some((self.config.wheel.expiry(now, wait), kind));
     }
 
     /// Returns the time after the last event at which the tail is probed.
@@ -480,7 +493,7 @@ impl Sender {
     fn probe_segment(&mut self, kind: TimerKind, now: Instant) -> Option<Outgoing> {
         if kind == TimerKind::WindowProbe {
             self.rtt.back_off();
-            self.timer = Some((now + self.rtt.timeout(), TimerKind::WindowProbe));
+            self.set_timer(now, self.rtt.timeout(), TimerKind::WindowProbe);
             // A byte that was acknowledged already: the answer contains the window (RFC 9293 section
             // 3.8.6.1).
             return Some(Outgoing { start: self.una - 1, length: 0, flags: 0, again: true });
@@ -498,7 +511,7 @@ impl Sender {
             self.probe = Some((self.nxt, sent.again));
             self.last_sent = now;
         }
-        self.timer = Some((now + self.rtt.timeout(), TimerKind::Retransmission));
+        self.set_timer(now, self.rtt.timeout(), TimerKind::Retransmission);
         sent
     }
 }

@@ -24,7 +24,7 @@ use lockgate_tcp::application::Application;
 use lockgate_tcp::congestion::{Phase, create};
 use lockgate_tcp::endpoint::{Departure, Endpoint, Role};
 use lockgate_tcp::segment::{Segment, flag};
-use lockgate_tcp::{ReceiverConfig, SenderConfig};
+use lockgate_tcp::{ReceiverConfig, SenderConfig, TimerWheel};
 
 /// When the connection is open.
 const ORIGIN: Duration = Duration::from_secs(100);
@@ -49,6 +49,7 @@ impl Default for Settings {
                 sack: true,
                 ecn: false,
                 pacing: false,
+                wheel: TimerWheel::EXACT,
             },
             receiver: ReceiverConfig {
                 window: 1 << 20,
@@ -57,6 +58,7 @@ impl Default for Settings {
                 sack: true,
                 ecn: false,
                 exact_echo: false,
+                wheel: TimerWheel::EXACT,
             },
             congestion: Congestion::Reno,
             rtt: Duration::from_millis(40),
@@ -82,6 +84,10 @@ impl Settings {
             "exact_echo" => self.receiver.exact_echo = yes,
             "pacing" => self.sender.pacing = yes,
             "minimum_rto" => self.sender.minimum_rto = time(),
+            "tick" => {
+                let wheel = TimerWheel::new(time(), Duration::ZERO);
+                (self.sender.wheel, self.receiver.wheel) = (wheel, wheel);
+            }
             "delayed_ack" => self.receiver.delayed_ack = time(),
             "quick_acks" => self.receiver.quick_acks = number(),
             "window" => self.window = number(),

@@ -10,7 +10,7 @@ use toml::de::DeTable;
 use super::{Checker, Entry};
 use crate::diagnostic::Problem;
 use crate::directions::Directions;
-use crate::file::{LinkTable, NodeTable, ServiceTable, TraceFiles};
+use crate::file::{LinkTable, NodeClock, NodeTable, ServiceTable, TraceFiles};
 use crate::model::{BackDirection, Link, NodeModel, Service};
 use crate::routes::Routes;
 use crate::table_reader::TableLocation;
@@ -21,6 +21,11 @@ const MOST_NODES: usize = 1_000_000;
 
 /// Shortest trace whose repetition is reported: a shorter one is a pattern that is meant to repeat.
 const PATTERN: Duration = Duration::from_millis(1000);
+
+/// Tick of hosts: 250 a second, as in the kernels of Debian and Ubuntu.
+const DEFAULT_TICK: Duration = Duration::from_millis(4);
+const SHORTEST_TICK: Duration = Duration::from_micros(1);
+const LONGEST_TICK: Duration = Duration::from_secs(1);
 
 /// The network, as far as it could be read.
 #[derive(Default)]
@@ -97,6 +102,7 @@ impl Checker<'_> {
         let mut free = free_addresses(given.keys().copied().collect());
         for (place, (name, service, table)) in tables.into_iter().enumerate() {
             let clock = table.clock.unwrap_or_default();
+            let tick = self.tick(&clock, entries[place].place());
             if let Some(service) = table.service.as_ref() {
                 let span = |key: &str| entries[place].place().inner("service", key);
                 self.check_service(service, span);
@@ -111,6 +117,7 @@ impl Checker<'_> {
                 ),
                 clock_offset_ps: clock.offset.map_or(0, |offset| offset.0),
                 clock_drift_ppb: clock.drift.map_or(0, |drift| drift.0),
+                tick,
                 service: table.service.map(|service| Service {
                     per_packet: service.per_packet,
                     rate: service.rate,
@@ -119,6 +126,17 @@ impl Checker<'_> {
                 command: table.command,
             });
         }
+    }
+
+    /// Reads the time between two ticks of a host's timers.
+    fn tick(&mut self, clock: &NodeClock, place: TableLocation<'_, '_>) -> Duration {
+        let tick = clock.tick.unwrap_or(DEFAULT_TICK);
+        if !tick.is_zero() && !(SHORTEST_TICK..=LONGEST_TICK).contains(&tick) {
+            let what = format!("a host's timers cannot tick every `{tick}`");
+            let problem = Problem::new(place.inner("clock", "tick"), what);
+            self.note(problem.help("a tick is from `1us` to `1s`, or `0s` for exact timers"));
+        }
+        tick
     }
 
     fn check_service(&mut self, service: &ServiceTable, span: impl Fn(&str) -> core::ops::Range<usize>) {

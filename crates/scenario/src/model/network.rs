@@ -21,6 +21,8 @@ pub struct NodeModel {
     pub clock_offset_ps: i64,
     /// Relative excess of its clock's speed over true time, in parts per billion.
     pub clock_drift_ppb: i64,
+    /// Time between the ticks of its kernel's timers; zero: exact timers.
+    pub tick: Duration,
     /// Processor, if that limits how fast it forwards.
     pub service: Option<Service>,
     /// Shell command that runs on it in live runs.

@@ -182,3 +182,27 @@ fn a_stream_sends_at_its_rate_and_equal_seeds_give_equal_runs() {
     assert!((goodput(&one, 0) / 1e6 - 1.0).abs() < 0.01, "{}", goodput(&one, 0));
     assert_eq!(one.flows, other.flows);
 }
+
+/// Lock-step: a constant flow keeps the queue full from 10 to 25 s, and its gap (2/3 ms) divides the hosts' tick
+/// (4 ms). A retransmission that met the full queue then meets it at every timeout, which doubles meanwhile.
+/// Exact timers come at other phases, and some find a free place: the flow is back sooner after 25 s.
+#[test]
+fn retransmissions_on_ticks_stay_in_step_with_a_constant_flow() {
+    let mean = |tick: &str| {
+        let once = |later: u64| {
+            let constant = format!(
+                "congestion = \"reno\"\n[flow.constant]\nfrom = \"a\"\nto = \"b\"\nsize = \"1000B\"\nrate = \"12mbit\"\n\
+                 start = \"{}ms\"\nstop = \"25s\"",
+                10_000 + later
+            );
+            let text = link("45s", "10mbit", "20ms", 0.0, "100p", &flow("f", &constant))
+                .replace("node.a = {}", &format!("node.a.clock.tick = \"{tick}\""))
+                .replace("node.b = {}", &format!("node.b.clock.tick = \"{tick}\""));
+            goodput(&simulate(&text, later), 0)
+        };
+        (0..10).map(once).sum::<f64>() / 10.0
+    };
+    let (exact, ticks) = (mean("0s"), mean("4ms"));
+    println!("goodput from 20 to 45 s: exact timers {exact:.0} bit/s, ticks of 4 ms {ticks:.0}");
+    assert!(ticks < 0.9 * exact, "exact {exact}, ticks {ticks}");
+}

@@ -8,23 +8,21 @@
 //! round-trip time, or when the round-trip time has grown by an eighth of it (4 to 16 ms).
 //!
 //! Differs, as in Linux: the window after a loss is 717/1024 of the one before; Reno's window grows by one
-//! segment for 15/8 of a window acknowledged; the curve is evaluated in ticks of 4 ms and grows at most by
+//! segment for 15/8 of a window acknowledged; the curve is evaluated in the host's ticks and grows at most by
 //! one segment for two acknowledged; the first epoch, without a Wmax, grows by at most 5 % a round trip.
 
 use libm::cbrt;
 use lockgate_engine::units::{Duration, Instant};
 
 use super::{Ack, Cause, CongestionControl, Window};
+use crate::timer_wheel::TimerWheel;
 
 /// Segments per cubic second (RFC 9438 section 4.1).
 const C: f64 = 0.4;
 /// Multiplicative decrease (RFC 9438 section 4.6: 0.7).
 const BETA: f64 = 717.0 / 1024.0;
-/// Tick of the kernel's clock, by which the curve is evaluated: 250 a second, as in Debian's and Ubuntu's
-/// kernels.
-const TICK: Duration = Duration::from_millis(4);
-/// Lifetime of a cached result while the window stays the same: a 32nd of a second in whole ticks.
-const STANDS: Duration = Duration::from_millis(28);
+/// Lifetime of a cached result while the window stays the same, rounded down to whole ticks.
+const STANDS: Duration = Duration::from_micros(31_250);
 /// Window below which `HyStart` is inactive, in segments.
 const HYSTART_LOW_WINDOW: u32 = 16;
 /// Samples of a round by which the delay is judged.
@@ -50,6 +48,8 @@ pub struct Cubic {
     /// Cached result, with the time and the window for which it was computed.
     each: u32,
     reckoned: Option<(Instant, u32)>,
+    /// Ticks of the host's clock, by which the curve is evaluated.
+    wheel: TimerWheel,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -75,6 +75,7 @@ impl Default for Cubic {
             hystart: HyStart::default(),
             each: 1,
             reckoned: None,
+            wheel: TimerWheel::EXACT,
         }
     }
 }
@@ -83,12 +84,12 @@ impl Cubic {
     /// Returns the number of acknowledged segments for which the window grows by one.
     fn segments_each(&mut self, now: Instant, window: &Window, acked: u32) -> u32 {
         let cwnd = window.cwnd;
-        let now = Instant::from_picos(now.as_picos() - now.as_picos() % TICK.as_picos());
+        let now = self.wheel.read(now);
         self.acked = self.acked.saturating_add(acked);
         // The curve is evaluated some thirty times a second, or when the window has changed.
         if let Some((at, of)) = self.reckoned
             && of == cwnd
-            && now.since(at) <= STANDS
+            && now.since(at) <= self.wheel.round_down(STANDS)
         {
             return self.each;
         }
@@ -212,12 +213,16 @@ impl CongestionControl for Cubic {
     }
 
     fn on_timeout(&mut self) {
-        *self = Self { hystart: HyStart::default(), ..Self::default() };
+        *self = Self { hystart: HyStart::default(), wheel: self.wheel, ..Self::default() };
     }
 
     fn on_restart(&mut self, idle: Duration) {
         // Idle time does not advance the curve.
         self.epoch = self.epoch.map(|epoch| epoch + idle);
+    }
+
+    fn set_wheel(&mut self, wheel: TimerWheel) {
+        self.wheel = wheel;
     }
 }
 
@@ -260,7 +265,8 @@ mod tests {
     #[test]
     fn the_curve_is_read_once_a_tick() {
         let ms = Duration::from_millis;
-        let mut cubic = Cubic { last_max: 300, ..Cubic::default() };
+        let wheel = TimerWheel::new(ms(4), Duration::ZERO);
+        let mut cubic = Cubic { last_max: 300, wheel, ..Cubic::default() };
         let start = Instant::ZERO + ms(2000);
         let at = |cwnd| Window { cwnd, ssthresh: 100, counted: 0 };
         cubic.segments_each(start + ms(1), &at(200), 2);
