@@ -16,7 +16,7 @@ use crate::congestion::{Ack, Cause, Phase};
 use crate::rate::RateSample;
 use crate::scoreboard::Delivery;
 use crate::segment::{Segment, flag};
-use crate::sender::{Sender, TimerKind};
+use crate::sender::{Sender, TIMER_FLOOR, TimerKind};
 
 /// Duplicate acknowledgements that indicate a loss (RFC 5681 section 3.2).
 const DUPLICATES: u32 = 3;
@@ -262,7 +262,7 @@ impl Sender {
         let patience = self.rack.patience(self.board.sacked(), recovering, smallest, smoothed);
         let (wait, _) = self.board.lose_older(newest, patience, now);
         if !wait.is_zero() {
-            self.set_timer(now, wait + Duration::from_millis(2), TimerKind::Reordering);
+            self.set_timer(now, wait + TIMER_FLOOR, TimerKind::Reordering);
         }
     }
 

@@ -23,6 +23,10 @@ use crate::timer_wheel::TimerWheel;
 /// Sequence number of the first byte of data: the SYN has number 0.
 pub(crate) const FIRST_BYTE: u64 = 1;
 
+/// Floor of the waits for a probe and for reordered segments, added to each (Linux: "tcp: fix excessive TLP and
+/// RACK timeouts from HZ rounding", 2023; before it was two ticks).
+pub(crate) const TIMER_FLOOR: Duration = Duration::from_millis(2);
+
 /// Parameters of a sender.
 #[derive(Clone, Copy, Debug)]
 pub struct SenderConfig {
@@ -465,7 +469,7 @@ impl Sender {
         //= https://www.rfc-editor.org/rfc/rfc8985#section-7.2
         // PTO = 2 * SRTT, and room for a delayed acknowledgement of a single segment. The caller ensures that
         // this is never after the timeout.
-        let single = if self.board.len() == 1 { self.config.minimum_rto } else { Duration::from_millis(8) };
+        let single = if self.board.len() == 1 { self.config.minimum_rto } else { TIMER_FLOOR };
         Some(self.rtt.smoothed()? * 2 + single)
     }
 
