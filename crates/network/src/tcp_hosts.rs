@@ -416,7 +416,9 @@ fn build_end(
     let frame = frame_headers(flow) + model.mss;
     let node = &scenario.nodes[flow.from];
     let configs = configs(model, timer_wheel(node, seed));
-    let mut endpoint = Endpoint::new(role, configs, create(model.congestion), frame, application);
+    let mut control = create(model.congestion);
+    control.set_virtual_rtt(model.virtual_rtt);
+    let mut endpoint = Endpoint::new(role, configs, control, frame, application);
     if active && let Some(stop) = flow.stop {
         endpoint.set_stop(Instant::ZERO + stop);
     }

@@ -357,6 +357,10 @@ pub(crate) struct FlowTable {
     /// Linux.
     #[serde(default)]
     pub(crate) minimum_rto: Option<Duration>,
+    /// Prague: on a shorter round trip its rate grows as on this one, from the 500th round trip on; `25ms` by
+    /// default. `0s`: the rate grows by its own round trip, as in Linux until 2020.
+    #[serde(default)]
+    pub(crate) virtual_rtt: Option<Duration>,
     /// TCP: if true, segments are spaced out over the round trip; `bbr` and `prague` always do so.
     #[serde(default)]
     pub(crate) pacing: Option<bool>,

@@ -182,6 +182,8 @@ pub struct TcpModel {
     pub quick_acks: u32,
     /// Minimum of the variance term of the retransmission timeout.
     pub minimum_rto: Duration,
+    /// Shortest round trip by which Prague's window grows; zero: its own.
+    pub virtual_rtt: Duration,
     /// True if segments are paced even if the congestion control does not require it.
     pub pacing: bool,
     /// Choice of the initial sequence number.
@@ -201,6 +203,7 @@ impl Default for TcpModel {
             delayed_ack: Duration::from_millis(40),
             quick_acks: 16,
             minimum_rto: Duration::from_millis(200),
+            virtual_rtt: Duration::from_millis(25),
             pacing: false,
             initial_sequence: InitialSequence::Random,
         }

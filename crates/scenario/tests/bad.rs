@@ -196,6 +196,7 @@ fn tcp_flows_say_what_they_send_and_how() {
     expect(&tcp("mss = \"1MB\""), &[(13, 7, "`mss` cannot be 1000000B", "to `65483B`")]);
     expect(&tcp("initial_window = \"0p\""), &[(13, 18, "`initial_window` cannot be 0p", "from `1p`")]);
     expect(&tcp("minimum_rto = \"0s\""), &[(13, 15, "a timeout needs room", "at least `1ms`")]);
+    expect(&tcp("virtual_rtt = \"25ms\""), &[(13, 1, "`cubic` has no virtual", "`congestion = \"prague\"`")]);
     expect(&tcp("packets = \"3p\""), &[(13, 1, "decides itself what its packets are", "bytes = \"1MB\"")]);
     expect(&tcp("initial_sequence = \"zero\""), &[(13, 20, "`zero` is not a way", "`random` or `run2c`")]);
     add("congestion = \"cubic\"\n", &[(13, 1, "only TCP has congestion control", "leave `congestion` out")]);

@@ -173,6 +173,12 @@ pub trait CongestionControl: Send {
         false
     }
 
+    /// True if a reduction for a mark is made at once and the window grows meanwhile. Otherwise it follows
+    /// deliveries for a round trip without growth, as a reduction for a loss does.
+    fn reduces_at_once(&self) -> bool {
+        false
+    }
+
     /// Returns the ECN field of every packet; `None` for classic ECN, if that is on.
     fn ecn_codepoint(&self) -> Option<u8> {
         None
@@ -181,6 +187,11 @@ pub trait CongestionControl: Send {
     /// Sets the length of a full segment's frame in bytes. Called once, before anything is sent.
     fn set_segment(&mut self, frame_bytes: u32) {
         let _ = frame_bytes;
+    }
+
+    /// Sets the shortest round trip by which the window grows. Called once, before anything is sent.
+    fn set_virtual_rtt(&mut self, virtual_rtt: Duration) {
+        let _ = virtual_rtt;
     }
 
     /// Sets the host's ticks. Called once, before anything is sent.

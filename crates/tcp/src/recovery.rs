@@ -312,7 +312,8 @@ impl Sender {
         self.counts.recoveries += 1;
         self.prior_ssthresh = None;
         self.begin_undo();
-        if self.phase < Phase::Reduction || self.phase == Phase::Loss {
+        let reduced = self.phase == Phase::Reduction && !self.control.reduces_at_once();
+        if !reduced && self.phase != Phase::Recovery {
             if !echo {
                 self.prior_ssthresh = Some(self.current_ssthresh());
             }
@@ -328,11 +329,15 @@ impl Sender {
             self.undo_from = None;
             self.begin_reduction(Cause::Mark);
             self.phase = Phase::Reduction;
+            if self.control.reduces_at_once() {
+                self.window.cwnd = self.window.ssthresh;
+            }
         }
     }
 
     fn end_reduction(&mut self) {
-        if self.control.owns_window() {
+        let is_done = self.phase == Phase::Reduction && self.control.reduces_at_once();
+        if is_done || self.control.owns_window() {
             return;
         }
         let standing = self.undo_from.is_some() || self.phase == Phase::Reduction;
@@ -543,7 +548,11 @@ impl Sender {
     ) {
         let acked = delivery.acked + delivery.sacked;
         let rate: RateSample = self.rate.on_delivery(acked, delivery.snapshot, now);
-        let reducing = matches!(self.phase, Phase::Reduction | Phase::Recovery);
+        let reducing = match self.phase {
+            Phase::Recovery => true,
+            Phase::Reduction => !self.control.reduces_at_once(),
+            _ => false,
+        };
         let new_losses = self.board.lost().saturating_sub(news.lost_before);
         let slow = self.window.is_in_slow_start() && self.window.cwnd < 2 * self.most_in_flight;
         let forward = if self.rack.reordering_seen { acked > 0 } else { news.advanced };

@@ -10,11 +10,11 @@ use crate::application::Pages;
 use crate::diagnostic::Problem;
 use crate::file::FlowTable;
 use crate::table_reader::TableLocation;
-use crate::tcp::{Application, TcpModel};
+use crate::tcp::{Application, Congestion, TcpModel};
 use crate::traffic::Traffic;
 
 /// Keys that only TCP flows may have.
-const OWN_KEYS: [&str; 16] = [
+const OWN_KEYS: [&str; 17] = [
     "file",
     "files",
     "every",
@@ -29,6 +29,7 @@ const OWN_KEYS: [&str; 16] = [
     "delayed_ack",
     "quick_acks",
     "minimum_rto",
+    "virtual_rtt",
     "pacing",
     "initial_sequence",
 ];
@@ -92,6 +93,11 @@ impl Checker<'_> {
                 Problem::new(place.value("minimum_rto"), "a timeout needs room above the round trip");
             self.note(problem.help("`minimum_rto` is at least `1ms`; Linux has `200ms`"));
         }
+        if place.has("virtual_rtt") && congestion != Congestion::Prague {
+            let what = format!("`{congestion}` has no virtual round trip");
+            let problem = Problem::new(place.key("virtual_rtt"), what);
+            self.note(problem.help("leave `virtual_rtt` out, or write `congestion = \"prague\"`"));
+        }
         TcpModel {
             application: self.application(table, place),
             congestion,
@@ -103,6 +109,7 @@ impl Checker<'_> {
             delayed_ack: table.delayed_ack.unwrap_or(defaults.delayed_ack),
             quick_acks,
             minimum_rto,
+            virtual_rtt: table.virtual_rtt.unwrap_or(defaults.virtual_rtt),
             pacing: table.pacing.unwrap_or(defaults.pacing),
             initial_sequence: table.initial_sequence.unwrap_or_default(),
         }

@@ -9,5 +9,6 @@ mod scale;
 mod side_by_side;
 mod steps;
 mod tcp_kernel;
+mod tcp_l4s;
 mod tcp_laws;
 mod watched;
