@@ -77,6 +77,17 @@ each = { kbit = [1000, 500] }
 order = "falling"
 
 [[claim]]
+id = "both"
+own = true
+where = "beside the paper"
+text = "neither flow gets nothing"
+paper = "not in the paper"
+decide = "throughput of each"
+value = "[1000: flow.{one,two}.throughput] / 1000"
+unit = "kbit/s"
+at_least = 1
+
+[[claim]]
 id = "plot"
 where = "Figure 2"
 text = "the delays are as drawn"
@@ -145,11 +156,18 @@ fn a_paper_is_run_judged_and_drawn() {
     );
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains("2 of 3 claims hold, 1 are not decidable from the paper's text"), "{text}");
+    assert!(
+        text.contains("the paper's claims: 2 of 3 hold, 1 cannot be decided from the paper's text"),
+        "{text}"
+    );
+    assert!(text.contains("Lockgate's own claims: 1 of 1 hold\n"), "{text}");
     assert!(text.contains("not decidable: the figure has no numbers"), "{text}");
     assert!(text.contains("tbf cannot stand here"), "{text}");
     let report = page::report_data(&folder.path().join("out/report.html"));
     assert_eq!(report["figures"][0]["id"], "figure-1");
+    let titles = [&report["comparisons"][0]["title"], &report["comparisons"][1]["title"]];
+    assert_eq!(titles, ["the paper's claims", "Lockgate's own claims"]);
+    assert_eq!(report["comparisons"][1]["rows"].as_array().map(Vec::len), Some(1), "one claim is our own");
     let document: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(folder.path().join("out/claims.json")).expect("claims"))
             .expect("JSON");
@@ -159,7 +177,9 @@ fn a_paper_is_run_judged_and_drawn() {
         .iter()
         .filter_map(|claim| claim["verdict"].as_str())
         .collect();
-    assert_eq!(verdicts, ["holds", "holds", "not-decidable"]);
+    assert_eq!(verdicts, ["holds", "holds", "holds", "not-decidable"]);
+    let tally = &document["tally"];
+    assert_eq!((&tally["paper"]["claims"], &tally["own"]["claims"]), (&3.into(), &1.into()));
     let today = &document["tables"][1]["rows"];
     let kinds: Vec<&str> = today.as_array().expect("rows").iter().filter_map(|row| row[0].as_str()).collect();
     assert_eq!(kinds, ["the paper's", "wf2q+", "sfq", "tbf"]);
@@ -201,7 +221,7 @@ fn what_holds_by_a_fitted_parameter_is_counted_apart_and_its_range_is_shown() {
     let folder = paper(&format!("{CLAIMS}{FITTED}"));
     let output = lockgate(folder.path(), &["reproduce", "./mine", "--json", "--out", "out"]);
     let paper = &json(&output)["papers"][0];
-    let wait = &paper["claims"][3];
+    let wait = &paper["claims"][4];
     assert_eq!((&wait["id"], &wait["verdict"]), (&"wait".into(), &"holds-fitted".into()));
     let table = &paper["tables"][0];
     assert_eq!(table["title"], "Sensitivity: packets that a queue holds");
@@ -288,7 +308,7 @@ fn what_is_wrong_with_a_paper_is_said_before_anything_runs() {
     let errors = String::from_utf8_lossy(&errors);
     assert!(errors.contains("mine/claims.toml:") && errors.contains("ordre = \"falling\""), "{errors}");
     for (arguments, word) in [
-        (&["reproduce", "./mine", "--claim", "nothing"][..], "there are full, order, plot"),
+        (&["reproduce", "./mine", "--claim", "nothing"][..], "there are full, order, both, plot"),
         (&["reproduce", "--claim", "full"], "of one paper"),
         (&["reproduce", "./mine", "--with", "fifo,nix"], "there is no discipline `nix`"),
         (&["reproduce", "nothing"], "altq-wfq"),

@@ -3,7 +3,7 @@
 //! A paper is a folder: scenarios, `claims.toml`, `README.md`. No paper has code of its own.
 //!
 //! ```text
-//! Folder -> file -> definition -> experiment (expression, observation), live -> verdict, figures, substitutes -> Reproduction
+//! Folder -> file -> definition -> experiment (expression, observation), live -> verdict, tally, figures, substitutes -> Reproduction
 //! ```
 
 mod definition;
@@ -17,6 +17,7 @@ mod observation;
 mod results;
 mod sensitivity;
 mod substitutes;
+mod tally;
 mod verdict;
 
 use std::collections::BTreeSet;
@@ -29,6 +30,7 @@ pub use self::file::{Claim, LiveDifference, Order};
 pub use self::folder::Folder;
 pub use self::live::{LiveEvent, LiveRequest, LiveRun, LiveRunner};
 pub use self::results::Live;
+pub use self::tally::{Tallies, Tally};
 pub use self::verdict::{JudgedClaim, OnPackets, Verdict, number};
 
 use self::experiment::Experiment;
@@ -220,8 +222,10 @@ fn value(claim: &Claim, seen: &expression::Values) -> Result<Vec<(String, f64)>,
 /// Numbers of a paper's parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// Number of claims.
+    /// Number of the paper's claims.
     pub claims: usize,
+    /// Number of Lockgate's own.
+    pub own: usize,
     /// Number of figures.
     pub figures: usize,
     /// Number of experiments under other disciplines.
@@ -248,5 +252,11 @@ pub fn check(folder: &Folder, runner: &dyn Runner) -> Result<Parts, Error> {
         Sensitivity::plan(fitted, &file.claims, &mut experiment).map_err(wrong)?;
     }
     experiment.check()?;
-    Ok(Parts { claims: file.claims.len(), figures: file.figures.len(), substitutes: file.today.len() })
+    let own = file.claims.iter().filter(|claim| claim.own).count();
+    Ok(Parts {
+        claims: file.claims.len() - own,
+        own,
+        figures: file.figures.len(),
+        substitutes: file.today.len(),
+    })
 }

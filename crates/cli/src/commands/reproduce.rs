@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use lockgate_engine::disciplines::KINDS;
 use lockgate_experiment::claims::{
-    Folder, JudgedClaim, LiveRequest, Reproduction, Request, reproduce as run,
+    Folder, JudgedClaim, LiveRequest, Reproduction, Request, Tallies, reproduce as run,
 };
 use lockgate_measure::report::Comparison;
 use lockgate_scenario::Scale;
@@ -25,6 +25,7 @@ struct Document<'a> {
     mode: &'static str,
     seed: u64,
     quick: bool,
+    tally: Tallies,
     claims: &'a [JudgedClaim],
     tables: &'a [Comparison],
     notes: &'a [String],
@@ -109,6 +110,7 @@ fn document<'a>(reproduction: &'a Reproduction, arguments: &Reproduce) -> Docume
         mode: if arguments.live { "twin" } else { "sim" },
         seed: arguments.seed,
         quick: arguments.quick,
+        tally: Tallies::of(&reproduction.claims),
         claims: &reproduction.claims,
         tables: &reproduction.tables,
         notes: &reproduction.notes,

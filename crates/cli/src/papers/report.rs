@@ -3,52 +3,57 @@
 use lockgate_experiment::claims::{JudgedClaim, Live, Reproduction};
 use lockgate_measure::report::{Cell, Comparison, page};
 
-use super::show::{LIVE, bound, on_packets, remarks, sentence};
+use super::show::{bound, claims, on_packets, remarks, sentences, whose};
 use crate::results;
 
 /// Returns the page of a reproduction. `command` repeats it.
 pub(crate) fn report(reproduction: &Reproduction, command: &str) -> String {
     let mut report = results::report_head(&reproduction.title, &reproduction.text);
     command.clone_into(&mut report.command);
-    report.verdict = vec![sentence(reproduction)];
+    report.verdict = sentences(reproduction);
     report.verdict.extend(reproduction.live.iter().map(|live| on_packets(reproduction, live)));
     report.verdict.extend(reproduction.notes.iter().cloned());
-    let cells = |judged: &JudgedClaim| {
-        let claim = &judged.claim;
-        let text = |text: &str| Cell::Text(text.to_owned());
-        vec![
-            text(&claim.place),
-            text(&claim.text),
-            text(&claim.paper),
-            text(&claim.decide),
-            Cell::Text(bound(judged)),
-            Cell::Text(judged.shown()),
-            Cell::Text(judged.shown_live()),
-            Cell::Text(judged.words()),
-        ]
-    };
-    let mut columns = ["where", "claim", "the paper", "decided by", "bound", "simulation", "live", "verdict"]
-        .map(str::to_owned)
-        .to_vec();
-    let mut rows: Vec<Vec<Cell>> = reproduction.claims.iter().map(cells).collect();
-    if reproduction.live.is_none() {
-        columns.remove(LIVE + 1);
-        for row in &mut rows {
-            row.remove(LIVE + 1);
-        }
-    }
-    report.comparisons.push(Comparison {
-        title: "Claims".to_owned(),
-        columns,
-        rows,
-        note: reproduction.paper.clone(),
-    });
+    report.comparisons = [false, true].into_iter().filter_map(|own| table(reproduction, own)).collect();
     report.comparisons.extend(reproduction.live.as_ref().map(live_runs));
     report.comparisons.extend(ours(reproduction));
     report.comparisons.extend(reproduction.tables.iter().cloned());
     report.figures.clone_from(&reproduction.figures);
     report.topology = results::topology(&reproduction.scenario);
     page(results::TEMPLATE, &report)
+}
+
+/// Returns the table of the paper's claims, or of Lockgate's own; `None` if there are none.
+fn table(reproduction: &Reproduction, own: bool) -> Option<Comparison> {
+    let is_live = reproduction.live.is_some();
+    let cells = |judged: &JudgedClaim| {
+        let claim = &judged.claim;
+        let mut cells = vec![
+            claim.place.clone(),
+            claim.text.clone(),
+            claim.paper.clone(),
+            claim.decide.clone(),
+            bound(judged),
+            judged.shown(),
+        ];
+        cells.extend(is_live.then(|| judged.shown_live()));
+        cells.push(judged.words());
+        cells.into_iter().map(Cell::Text).collect()
+    };
+    let rows: Vec<Vec<Cell>> = claims(reproduction, own).into_iter().map(cells).collect();
+    let mut columns = vec!["where", "claim", "the paper", "decided by", "bound", "simulation"];
+    columns.extend(is_live.then_some("live"));
+    columns.push("verdict");
+    let note = if own {
+        "Causes, checks against other models, and derivations that the paper does not make."
+    } else {
+        reproduction.paper.as_str()
+    };
+    (!rows.is_empty()).then(|| Comparison {
+        title: whose(own).to_owned(),
+        columns: columns.into_iter().map(str::to_owned).collect(),
+        rows,
+        note: note.to_owned(),
+    })
 }
 
 /// Returns the table of runs on real packets, with the reasons why others were not made.

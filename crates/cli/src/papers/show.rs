@@ -3,53 +3,64 @@
 use std::time::Duration;
 
 use lockgate::figures;
-use lockgate_experiment::claims::{JudgedClaim, Live, Reproduction, Verdict, number};
+use lockgate_experiment::claims::{JudgedClaim, Live, Reproduction, Tallies, Tally, number};
 use lockgate_measure::report::Cell;
 
 use crate::output::say;
 use crate::terminal;
 
-/// Counts the claims by verdict.
-fn counts(reproduction: &Reproduction) -> [usize; 4] {
-    [Verdict::Holds, Verdict::HoldsFitted, Verdict::DoesNotHold, Verdict::NotDecidable]
-        .map(|verdict| reproduction.claims.iter().filter(|judged| judged.verdict == verdict).count())
+/// Returns the claims of the paper, or Lockgate's own.
+pub(super) fn claims(reproduction: &Reproduction, own: bool) -> Vec<&JudgedClaim> {
+    reproduction.claims.iter().filter(|judged| judged.claim.own == own).collect()
 }
 
-/// Returns the counts in words.
-pub(super) fn sentence(reproduction: &Reproduction) -> String {
-    let [holds, fitted, fails, open] = counts(reproduction);
-    let mut parts = vec![format!("{holds} of {} claims hold", reproduction.claims.len())];
+/// Returns the name of a set of claims.
+pub(super) const fn whose(own: bool) -> &'static str {
+    if own { "Lockgate's own claims" } else { "the paper's claims" }
+}
+
+/// Returns a tally in words.
+fn sentence(whose: &str, tally: Tally) -> String {
+    let mut parts = vec![format!("{} of {} hold", tally.hold, tally.claims)];
     for (count, words) in [
-        (fitted, "hold with a parameter that was fitted to them"),
-        (fails, "do not hold"),
-        (open, "are not decidable from the paper's text"),
+        (tally.hold_fitted, "hold with a parameter that was fitted to them"),
+        (tally.do_not_hold, "do not hold"),
+        (tally.not_decidable, "cannot be decided from the paper's text"),
     ] {
         if count > 0 {
             parts.push(format!("{count} {words}"));
         }
     }
-    parts.join(", ")
+    format!("{whose}: {}", parts.join(", "))
 }
 
-/// Prints the counts of all papers.
+/// Returns the tallies in words: of the paper's claims and, if there are any, of Lockgate's own.
+pub(super) fn sentences(reproduction: &Reproduction) -> Vec<String> {
+    let Tallies { paper, own } = Tallies::of(&reproduction.claims);
+    let all = [(false, paper), (true, own)].into_iter();
+    let some = all.filter(|(_, tally)| tally.claims > 0);
+    some.map(|(is_own, tally)| sentence(whose(is_own), tally)).collect()
+}
+
+/// Prints the tallies of all papers.
 pub(crate) fn overview(all: &[Reproduction]) {
-    terminal::heading("papers");
-    let mut rows = Vec::new();
-    let mut sum = [0; 4];
-    for reproduction in all {
-        let counts = counts(reproduction);
-        sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
-        rows.push((reproduction.name.clone(), counts));
+    let mut tallies: Vec<(&str, Tallies)> =
+        all.iter().map(|one| (one.name.as_str(), Tallies::of(&one.claims))).collect();
+    let sum = tallies.iter().fold(Tallies::default(), |sum, (_, tallies)| sum.plus(*tallies));
+    tallies.push(("together", sum));
+    let header = ["paper", "claims", "hold", "hold, fitted", "do not hold", "not decidable"];
+    for (title, of) in [
+        ("the papers' claims", (|tallies| tallies.paper) as fn(&Tallies) -> Tally),
+        (whose(true), |tallies| tallies.own),
+    ] {
+        terminal::heading(title);
+        let row = |(name, tallies): &(&str, Tallies)| {
+            let Tally { claims, hold, hold_fitted, do_not_hold, not_decidable } = of(tallies);
+            let counts = [claims, hold, hold_fitted, do_not_hold, not_decidable];
+            std::iter::once((*name).to_owned()).chain(counts.iter().map(usize::to_string)).collect()
+        };
+        terminal::table(&header, &tallies.iter().map(row).collect::<Vec<_>>());
     }
-    rows.push(("together".to_owned(), sum));
-    let row = |(name, counts): &(String, [usize; 4])| {
-        let total: usize = counts.iter().sum();
-        let mut cells = vec![name.clone(), total.to_string()];
-        cells.extend(counts.iter().map(usize::to_string));
-        cells
-    };
-    let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
-    terminal::table(&["paper", "claims", "hold", "hold, fitted", "do not hold", "figure only"], &rows);
 }
 
 /// Returns the criterion of a claim, with the expected values if they are few.
@@ -61,38 +72,15 @@ pub(super) fn bound(judged: &JudgedClaim) -> String {
     claim.bound()
 }
 
-/// Column of real packets in the terminal's table.
-pub(super) const LIVE: usize = 5;
-
 /// Prints a reproduction.
 pub(crate) fn show(reproduction: &Reproduction) {
     terminal::heading(&reproduction.title);
     say!("{}", reproduction.paper);
-    terminal::heading("claims");
-    let row = |judged: &JudgedClaim| {
-        let claim = &judged.claim;
-        vec![
-            claim.id.clone(),
-            claim.text.clone(),
-            format!("{}: {}", claim.place, claim.paper),
-            bound(judged),
-            judged.shown(),
-            judged.shown_live(),
-            judged.words(),
-        ]
-    };
-    let mut rows: Vec<Vec<String>> = reproduction.claims.iter().map(row).collect();
-    let mut header = vec!["claim", "in words", "the paper", "bound", "simulation", "live", "verdict"];
-    if reproduction.live.is_none() {
-        header.remove(LIVE);
-        for row in &mut rows {
-            row.remove(LIVE);
-        }
-    }
-    terminal::words(&header, &rows);
-    for judged in &reproduction.claims {
-        for remark in remarks(judged) {
-            say!("{}: {remark}", judged.claim.id);
+    for own in [false, true] {
+        let claims = claims(reproduction, own);
+        if !claims.is_empty() {
+            terminal::heading(whose(own));
+            terminal::words(&["claim", "in words"], &claims.into_iter().map(row).collect::<Vec<_>>());
         }
     }
     for table in &reproduction.tables {
@@ -105,10 +93,31 @@ pub(crate) fn show(reproduction: &Reproduction) {
     for note in &reproduction.notes {
         say!("note: {note}");
     }
-    say!("\n{}", sentence(reproduction));
+    say!("");
+    for sentence in sentences(reproduction) {
+        say!("{sentence}");
+    }
     if let Some(live) = &reproduction.live {
         say!("{}", on_packets(reproduction, live));
     }
+}
+
+/// Returns the row of a claim: two columns, so that a terminal of 100 columns has room for its words.
+fn row(judged: &JudgedClaim) -> Vec<String> {
+    let claim = &judged.claim;
+    let mut lines = vec![claim.text.clone(), format!("{}: {}", claim.place, claim.paper)];
+    let mut values = match bound(judged) {
+        bound if bound.is_empty() => format!("simulation: {}", judged.shown()),
+        bound => format!("simulation: {} (bound: {bound})", judged.shown()),
+    };
+    let live = judged.shown_live();
+    if !live.is_empty() {
+        values.push_str("; live: ");
+        values.push_str(&live);
+    }
+    lines.push(values);
+    lines.extend(remarks(judged));
+    vec![format!("{}\n{}", claim.id, judged.words()), lines.join("\n")]
 }
 
 /// Prints the number of runs and the time that they took, and the report's path.
@@ -134,24 +143,30 @@ pub(crate) fn cost(reproduction: &Reproduction, took: Duration, report: &std::pa
 
 /// Returns a sentence on the results on real packets.
 pub(super) fn on_packets(reproduction: &Reproduction, live: &Live) -> String {
-    let agree =
-        |wanted: Option<bool>| reproduction.claims.iter().filter(|judged| judged.agree() == wanted).count();
-    let words = format!(
-        "live: {} claims as in the simulation, {} otherwise, {} not decided there",
-        agree(Some(true)),
-        agree(Some(false)),
-        agree(None)
-    );
+    let of = |own: bool| {
+        let claims = claims(reproduction, own);
+        let agree = |wanted: Option<bool>| claims.iter().filter(|judged| judged.agree() == wanted).count();
+        (!claims.is_empty()).then(|| {
+            format!(
+                "{}: {} as in the simulation, {} otherwise, {} not decided",
+                whose(own),
+                agree(Some(true)),
+                agree(Some(false)),
+                agree(None)
+            )
+        })
+    };
+    let words = [false, true].into_iter().filter_map(of).collect::<Vec<_>>().join("; ");
     if live.outside.is_empty() {
-        return words;
+        return format!("live, {words}");
     }
     let (outside, made) = (live.outside.len(), live.scales.len());
     format!(
-        "{words}; {outside} of {made} runs outside the fidelity limits: values of such runs are marked `!`"
+        "live, {words}; {outside} of {made} runs outside the fidelity limits: values of such runs are marked `!`"
     )
 }
 
-/// Returns the remarks on a claim, for below the table.
+/// Returns the remarks on a claim.
 pub(super) fn remarks(judged: &JudgedClaim) -> Vec<String> {
     let claim = &judged.claim;
     let mut remarks = Vec::new();

@@ -163,6 +163,10 @@ impl LiveDifference {
 pub struct Claim {
     /// Name of the claim.
     pub id: String,
+    /// True if the claim is Lockgate's own: a cause, a check against another model, or a derivation that the
+    /// paper does not make.
+    #[serde(default)]
+    pub own: bool,
     /// Figure, table or section.
     #[serde(rename = "where")]
     pub place: String,
@@ -216,7 +220,7 @@ pub struct Claim {
     /// Names of the `[[fitted]]` parameters without which it might not hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fitted: Vec<String>,
-    /// Reason why it is known not to hold.
+    /// Remark: why it does not hold, or how narrowly it does.
     #[serde(default)]
     pub note: String,
     /// Reason why it is not decided on real packets, although its runs can be made.

@@ -17,13 +17,14 @@ use lockgate_measure::summary::Summary;
 use super::expression::{Clause, Observation};
 
 /// Series of a flow.
-const OF_FLOWS: [&str; 10] = [
+const OF_FLOWS: [&str; 11] = [
     "throughput",
     "offered",
     "lost_packets",
     "owd_p50",
     "owd_max",
     "cwnd",
+    "in_flight",
     "retransmissions",
     "timeouts",
     "first_received",
@@ -235,6 +236,7 @@ fn of_tcp(flow: &FlowRecord, name: &str) -> Option<Column> {
     let values = |get: fn(&lockgate_measure::recording::TcpSample) -> f64| tcp.samples().map(get).collect();
     let (values, fold) = match name {
         "cwnd" => (values(|sample| sample.cwnd.0 as f64), Fold::Mean),
+        "in_flight" => (values(|sample| sample.in_flight.0 as f64), Fold::Mean),
         "retransmissions" => (values(|sample| sample.retransmissions as f64), Fold::Growth),
         "timeouts" => (values(|sample| sample.timeouts as f64), Fold::Growth),
         _ => return None,

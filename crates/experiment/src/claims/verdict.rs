@@ -14,7 +14,7 @@ pub enum Verdict {
     HoldsFitted,
     /// A value is out of bounds, or missing.
     DoesNotHold,
-    /// The paper has only a figure, which is not available to us.
+    /// The paper does not give what is needed to decide it.
     NotDecidable,
 }
 
@@ -30,7 +30,7 @@ impl Verdict {
             Self::Holds => "✓ holds",
             Self::HoldsFitted => "✓ holds, fitted",
             Self::DoesNotHold => "✗ does not hold",
-            Self::NotDecidable => "· not decidable: figure only",
+            Self::NotDecidable => "· not decidable",
         }
     }
 }
