@@ -81,18 +81,27 @@ mod tests {
 
     use super::*;
 
-    /// Checks every paper that comes with Lockgate: its file is valid, every run it needs can be read, and
-    /// every observation it needs is one that the run has.
+    /// Checks every paper that comes with Lockgate: its file is valid, every run it needs can be read, every
+    /// observation it needs is one that the run has, and the page on the papers has the numbers of its claims.
     #[test]
     fn the_papers_are_whole() {
-        let mut claims = 0;
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/what-the-papers-got-right.md");
+        let page = std::fs::read_to_string(page).expect("the page on the papers");
+        let (mut claims, mut own) = (0, 0);
         for name in names() {
             let folder = open(name).unwrap_or_else(|failure| panic!("{name}: {failure}"));
             let runner = PaperRunner::new(&folder, true);
             let parts = claims::check(&folder, &runner).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(parts.figures > 0 && parts.substitutes > 0, "{name} draws nothing");
-            claims += parts.claims;
+            let row = page.lines().find(|line| line.starts_with(&format!("| {name} | "))).unwrap_or_default();
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let numbers = (parts.claims.to_string(), parts.own.to_string());
+            let shown = (cells.get(2), cells.get(7));
+            assert_eq!(shown, (Some(&numbers.0.as_str()), Some(&numbers.1.as_str())), "{name} on the page");
+            (claims, own) = (claims + parts.claims, own + parts.own);
         }
-        assert!(claims >= 45, "{claims} claims");
+        for words in [format!("each of their {claims} claims"), format!("Another {own}")] {
+            assert!(page.contains(&words), "the page on the papers lacks `{words}`");
+        }
     }
 }
