@@ -8,7 +8,6 @@ import { History } from "../src/live/history";
 import { readable } from "../src/live/knobs";
 import { portAt } from "../src/live/parts";
 import { Progress } from "../src/live/progress";
-import { step } from "../src/live/step";
 import { ticks } from "../src/live/strips";
 
 const sample = (number: number, packets = number, name = "q"): Sample => ({
@@ -176,16 +175,6 @@ describe("units on the page", () => {
       "100p",
       "",
     ]);
-  });
-});
-
-describe("a step of a knob", () => {
-  it("keeps the unit", () => {
-    expect(step("100p", true)).toBe("125p");
-    expect(step("100p", false)).toBe("80p");
-    expect(step("1.5mbit", true)).toBe("1.875mbit");
-    expect(step("1p", false)).toBeNull();
-    expect(step("fifo", true)).toBeNull();
   });
 });
 

@@ -1,7 +1,6 @@
 //! Terminal view of a session: a screen with keys, or one line per sample.
 
 mod keys;
-mod knob;
 pub mod lines;
 mod paint;
 mod screen;

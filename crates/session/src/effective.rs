@@ -11,8 +11,10 @@ use lockgate_scenario::{Override, is_dealt, reference};
 use serde::Serialize;
 use toml::{Table, Value};
 
+use crate::step::Stepped;
+
 /// Value that may be set during a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Knob {
     /// Path for `lockgate set`.
@@ -29,6 +31,19 @@ pub struct Knob {
     pub about: String,
     /// Possible values, if they are a short list.
     pub choices: Vec<String>,
+    /// Value one step below; `None` if there is none.
+    pub lower: Option<String>,
+    /// Value one step above; `None` if there is none.
+    pub higher: Option<String>,
+}
+
+impl Knob {
+    /// Returns the knob with its steps. `default` is its constant default.
+    fn with_steps(mut self, default: Option<&str>) -> Self {
+        let stepped = Stepped { takes: &self.takes, default, choices: &self.choices };
+        [self.lower, self.higher] = stepped.around(self.value.as_deref());
+        self
+    }
 }
 
 /// Effective scenario at one time: the values in force, and the future changes. Its size does not grow with
@@ -195,15 +210,20 @@ impl Effective {
             let path = ["port", port, "queue", queue, &parameter.name].map(str::to_owned);
             let value = self.value(&path).map(as_written);
             let choices: Vec<String> = parameter.takes.split(" | ").map(str::to_owned).collect();
-            Knob {
+            // `rate | table` are two types, not two values.
+            let is_list = choices.len() > 1 && choices.iter().all(|choice| choice != "table");
+            let default = parameter.default;
+            let knob = Knob {
                 path: join(&path),
                 key: parameter.name,
                 is_default: value.is_none(),
-                value: value.or(parameter.default),
-                choices: if choices.len() > 1 { choices } else { Vec::new() },
+                value: value.or_else(|| default.clone()),
+                choices: if is_list { choices } else { Vec::new() },
                 takes: parameter.takes,
                 about: parameter.doc,
-            }
+                ..Knob::default()
+            };
+            knob.with_steps(default.as_deref())
         };
         shares.into_iter().chain(own).map(knob).collect()
     }
@@ -216,7 +236,7 @@ impl Effective {
         let is_inner =
             |queue: &str| inner.contains(queue) || group_of(queue).is_some_and(|group| inner.contains(group));
         let choices = queues.iter().filter(|queue| !is_inner(queue)).cloned().collect();
-        Knob {
+        let knob = Knob {
             path: join(&["port", port, "root"].map(str::to_owned)),
             key: "root".to_owned(),
             is_default: value.is_none(),
@@ -224,7 +244,9 @@ impl Effective {
             takes: "queue".to_owned(),
             about: "the tree in use; packets that wait move to the new one".to_owned(),
             choices,
-        }
+            ..Knob::default()
+        };
+        knob.with_steps(None)
     }
 
     /// Returns the knobs of a link: rate, delay and loss.
@@ -232,15 +254,16 @@ impl Effective {
         let knob = |(key, takes, default, about): LinkKnob| {
             let path = ["link", link, key].map(str::to_owned);
             let value = self.value(&path).map(as_written);
-            Knob {
+            let knob = Knob {
                 path: join(&path),
                 key: key.to_owned(),
                 is_default: value.is_none(),
                 value: value.or(default.map(str::to_owned)),
                 takes: takes.to_owned(),
                 about: about.to_owned(),
-                choices: Vec::new(),
-            }
+                ..Knob::default()
+            };
+            knob.with_steps(default)
         };
         LINK_KNOBS.map(knob).into()
     }
@@ -320,7 +343,7 @@ fn as_written(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lockgate_engine::units::Duration;
+    use lockgate_engine::units::{Duration, Limit, Probability, Rate};
 
     const TEXT: &str = r#"
 [port."a->b".queue.q]
@@ -411,5 +434,93 @@ set = { "port.a:b.queue.plan/4.ceil" = "7mbit" }
         assert!(keys.contains(&"quantum") && keys.contains(&"limit"), "{keys:?}");
         let limit = knobs.iter().find(|knob| knob.key == "limit").expect("a limit");
         assert_eq!((limit.value.as_deref(), limit.path.as_str()), (Some("50p"), "port.a:b.queue.one.limit"));
+    }
+
+    /// Scenario with a queue `q` of `kind`, set up by the example of its reference.
+    fn with_kind(kind: &lockgate_scenario::reference::Reference) -> String {
+        let children = if kind.children == "none" || kind.children.starts_with("none or") {
+            String::new()
+        } else {
+            let share = kind.share_example;
+            format!(
+                "children = [\"one\", \"two\"]\n[port.\"a:b\".queue.one]\nkind = \"fifo\"\n{share}\n\
+                 match = [{{ protocol = \"udp\" }}]\n[port.\"a:b\".queue.two]\nkind = \"fifo\"\n{share}\n"
+            )
+        };
+        let example = kind.example;
+        format!(
+            "duration = \"1s\"\nnode.a = {{}}\nnode.b = {{}}\nlink.l = {{ between = [\"a\", \"b\"], rate = \"9mbit\" }}\n\
+             flow.f = {{ from = \"a\", to = \"b\", size = \"500B\", gap = \"9ms\" }}\n[port.\"a:b\"]\nroot = \"q\"\n\
+             [port.\"a:b\".queue.q]\nkind = \"{}\"\n{example}\n{children}",
+            kind.kind
+        )
+    }
+
+    /// Returns the value in one notation of its unit.
+    fn normal(text: &str) -> String {
+        let share = || Probability::from_f64(text.parse().ok()?);
+        let normal = |limit: Limit| limit.to_string();
+        let size = text.parse().map(normal);
+        let time = size.or_else(|_| text.parse::<Duration>().map(|time| time.to_string()));
+        let rate = time.or_else(|_| text.parse::<Rate>().map(|rate| rate.to_string()));
+        rate.ok()
+            .or_else(|| Some(text.parse().ok().or_else(share)?.to_string()))
+            .unwrap_or_else(|| text.to_owned())
+    }
+
+    /// Every step of every knob is a value that the scenario takes, and a step up, then a step down return.
+    #[test]
+    fn every_step_of_every_knob_is_permitted_and_returns() {
+        let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();
+        let set = |text: &str, setting: String| {
+            let overrides = [Override::parse(&setting).expect("a setting")];
+            let set = lockgate_scenario::read(text, "kind", &files, &overrides);
+            set.unwrap_or_else(|problems| panic!("{setting}: {problems:?}")).to_toml()
+        };
+        let knobs = |text: &str| {
+            let effective = Effective::at(text, Instant::ZERO);
+            let queues = ["q", "one"].into_iter().flat_map(|queue| effective.queue_knobs("a:b", queue));
+            queues.chain(effective.link_knobs("l")).collect::<Vec<Knob>>()
+        };
+        let mut steps = 0;
+        for kind in lockgate_scenario::references() {
+            let text = with_kind(&kind);
+            for knob in knobs(&text).into_iter().filter(|knob| knob.choices.is_empty()) {
+                if let Some(lower) = &knob.lower {
+                    set(&text, format!("{}={lower}", knob.path));
+                    steps += 1;
+                }
+                let Some(higher) = &knob.higher else { continue };
+                let raised = set(&text, format!("{}={higher}", knob.path));
+                let again =
+                    knobs(&raised).into_iter().find(|again| again.path == knob.path).expect("the knob");
+                let (value, back) = (knob.value.expect("a value"), again.lower.expect("a step back"));
+                steps += 1;
+                // A probability between two of the list becomes one of the list.
+                let is_between = knob.takes == "probability" && normal(&back) < normal(&value);
+                assert!(
+                    is_between || normal(&back) == normal(&value),
+                    "{}: {value}, {higher}, {back}",
+                    knob.path
+                );
+            }
+        }
+        assert!(steps > 200, "{steps}");
+    }
+
+    #[test]
+    fn no_knob_of_any_kind_jumps_from_zero() {
+        let kinds = lockgate_scenario::references();
+        let parameters = kinds.iter().flat_map(|kind| kind.parameters.iter().chain(&kind.shares));
+        let link = LINK_KNOBS.map(|(_, takes, default, _)| (takes, default));
+        let all = parameters.map(|one| (one.takes.as_str(), one.default.as_deref())).chain(link);
+        for (takes, default) in all {
+            for zero in ["0", "0.0", "0%", "0s", "0ms", "0p", "0B", "0kB", "0bit", "0gbit"] {
+                let stepped = Stepped { takes, default, choices: &[] }.around(Some(zero));
+                assert_eq!(stepped[0], None, "{takes}");
+                let small = [None, Some("0.1%"), Some("1ms"), Some("1p"), Some("1"), Some("1B"), Some("1kB")];
+                assert!(small.contains(&stepped[1].as_deref()), "{takes} {zero}: {:?}", stepped[1]);
+            }
+        }
     }
 }

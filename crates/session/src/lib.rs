@@ -45,6 +45,7 @@ mod sampler;
 mod session;
 mod setting;
 mod status;
+mod step;
 
 pub use effective::Knob;
 pub use history::{History, RecordedChange};

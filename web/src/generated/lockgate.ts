@@ -423,7 +423,11 @@ takes: string,
 /** Description. */
 about: string,
 /** Possible values, if they are a short list. */
-choices: Array<string>, };
+choices: Array<string>,
+/** Value one step below; `None` if there is none. */
+lower: string | null,
+/** Value one step above; `None` if there is none. */
+higher: string | null, };
 
 /** Numbers of ports, queues and flows that a sample of a large network leaves out. */
 export type LeftOut = {

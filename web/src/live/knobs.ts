@@ -5,7 +5,6 @@
 import { announce, h } from "../dom";
 import type { Knob, LinkStatus, PortStatus } from "../generated/lockgate";
 import type { Feed } from "./feed";
-import { step } from "./step";
 
 /**
  * Returns a size in its most readable form, exactly equal if it is set again: `32MiB` for `33554.432kB`,
@@ -60,7 +59,8 @@ function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLTableRowEle
           },
         });
   const button = (up: boolean): HTMLElement | null => {
-    const next = knob.choices.length > 1 ? null : step(shown, up);
+    const stepped = up ? knob.higher : knob.lower;
+    const next = knob.choices.length > 1 || stepped === null ? null : readable(stepped);
     return next === null
       ? null
       : h(

@@ -8,8 +8,6 @@ use lockgate_measure::monitor::{EventSample, PortSample, QueueSample, Sample};
 use lockgate_session::{Knob, LONGEST_INTERVAL, SHORTEST_INTERVAL, Status};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::knob;
-
 /// Values kept for a sparkline.
 const HISTORY: usize = 512;
 
@@ -259,7 +257,7 @@ impl Screen {
 
     fn step(&mut self, up: bool) -> KeyRequest {
         let Some(knob) = self.knobs().get(self.knob).copied().cloned() else { return KeyRequest::Nothing };
-        if let Some(value) = knob::step(&knob, up) {
+        if let Some(value) = if up { &knob.higher } else { &knob.lower } {
             return KeyRequest::Set(format!("{}={value}", knob.path));
         }
         self.message = format!("{} has no step; press Enter and type", knob.key);
@@ -274,8 +272,7 @@ impl Screen {
             "this port has one tree only".clone_into(&mut self.message);
             return KeyRequest::Nothing;
         }
-        knob::step(&root, true)
-            .map_or(KeyRequest::Nothing, |value| KeyRequest::Set(format!("{}={value}", root.path)))
+        root.higher.map_or(KeyRequest::Nothing, |value| KeyRequest::Set(format!("{}={value}", root.path)))
     }
 
     fn interval(&self, longer: bool) -> KeyRequest {

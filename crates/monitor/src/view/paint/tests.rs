@@ -35,10 +35,10 @@ fn knob(key: &str, value: &str, choices: &[&str]) -> Knob {
         path: format!("port.a->b.{key}"),
         key: key.to_owned(),
         value: Some(value.to_owned()),
-        is_default: false,
-        takes: String::new(),
-        about: String::new(),
         choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+        lower: Some("40p".to_owned()).filter(|_| choices.is_empty()),
+        higher: Some(choices.last().map_or("62p", |choice| choice).to_owned()),
+        ..Knob::default()
     }
 }
 
