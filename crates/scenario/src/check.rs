@@ -33,7 +33,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
-use crate::expand::Groups;
+use crate::expand::{Groups, Rows};
 use crate::file::SECTIONS;
 use crate::files::Files;
 use crate::nearest::{nearest, suggest};
@@ -63,6 +63,9 @@ impl Default for ReadCache {
     }
 }
 
+/// Limit on the problems noted, before those of a group's members are merged: bounds their memory.
+const MOST_NOTED: usize = 100_000;
+
 /// State of a check: problems, warnings, and caches.
 pub(crate) struct Checker<'c> {
     pub(crate) problems: Vec<Problem>,
@@ -70,6 +73,8 @@ pub(crate) struct Checker<'c> {
     pub(crate) cache: ReadCache,
     /// Groups of the file, expanded before it is checked.
     pub(crate) groups: Groups,
+    /// Table of subscribers that the file names, and its name.
+    subscribers: Option<(String, Rows)>,
     files: &'c dyn Files,
     set: &'c [(Span, String)],
     /// Bytes of memory that files and captures may use together.
@@ -117,6 +122,7 @@ impl<'c> Checker<'c> {
             warnings: Vec::new(),
             cache: ReadCache::within(memory),
             groups: Groups::default(),
+            subscribers: None,
             files,
             set,
             memory,
@@ -125,8 +131,11 @@ impl<'c> Checker<'c> {
         }
     }
 
+    /// Notes a problem, up to a limit far above the number shown.
     fn note(&mut self, problem: Problem) {
-        self.problems.push(problem);
+        if self.problems.len() < MOST_NOTED {
+            self.problems.push(problem);
+        }
     }
 
     fn warn(&mut self, problem: Problem) {
@@ -276,6 +285,15 @@ impl<'c> Checker<'c> {
         if self.problems.len() > MOST_PROBLEMS { None } else { suggest(name, known) }
     }
 
+    /// Returns true if the last problems are at `span` too: those of other members of a group, of which the
+    /// first is shown.
+    fn is_repeated(&self, span: &Span) -> bool {
+        const PLACES: usize = 2;
+        let last = self.problems.iter().rev().take(PLACES + 1);
+        !self.groups.is_empty()
+            && last.filter(|problem| problem.span().as_ref() == Some(span)).count() > PLACES
+    }
+
     /// Returns the problem of an unknown name, with the nearest known one.
     fn no_such<'a>(
         &self,
@@ -284,9 +302,10 @@ impl<'c> Checker<'c> {
         span: Span,
         known: impl IntoIterator<Item = &'a str> + Clone,
     ) -> Problem {
+        let is_repeated = self.is_repeated(&span);
         let problem = Problem::new(span, format!("there is no {what} called `{}`", shorten(name)));
-        if self.problems.len() > MOST_PROBLEMS {
-            // Beyond the number shown: the search for a near name would only cost time.
+        if is_repeated || self.problems.len() > MOST_PROBLEMS {
+            // Not shown: the search for a near name would only cost time.
             return problem;
         }
         match suggest(name, known) {

@@ -123,9 +123,22 @@ impl Problem {
         self
     }
 
+    /// Returns the number of the member of a group that it is of, if it is marked so.
+    pub(crate) fn member(&self) -> Option<u32> {
+        self.label.as_ref()?.rsplit_once("$i = ")?.1.parse().ok()
+    }
+
     /// Returns true if it is marked as that of a member of a group.
     pub(crate) fn is_of_member(&self) -> bool {
-        self.label.as_ref().is_some_and(|label| label.contains("$i = "))
+        self.member().is_some()
+    }
+
+    /// Adds text to the label under the underlined text.
+    #[must_use]
+    pub(crate) fn label_too(mut self, more: String) -> Self {
+        let label = self.label.take().map_or_else(String::new, |label| format!("{label}: "));
+        self.label = Some(owned(label + &more));
+        self
     }
 
     /// Adds a second position, with a label.

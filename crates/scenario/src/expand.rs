@@ -15,7 +15,8 @@ mod fill;
 mod table;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -25,10 +26,46 @@ use crate::nearest::suggest;
 use crate::table_reader::shorten;
 use fill::Fill;
 pub use fill::is_dealt;
+pub(crate) use fill::variables;
 pub(crate) use table::Rows;
 
-/// Bytes of memory that a member takes while it is read, for the limit on all members.
+/// Bytes of memory that a member takes at least while it is read, for the limit on all members.
 const MEMBER: u64 = 2048;
+
+/// Bytes of memory that a value of a member takes while it is read, and a table in addition: in the expanded
+/// file, among the values that changes edit, and in the model.
+const VALUE: u64 = 256;
+const TABLE: u64 = 1024;
+
+/// Copies of a text of a member while it is read.
+const TEXT: u64 = 4;
+
+/// Memory that members may still take: counted while they are made, so that no more than that is ever made.
+struct Room {
+    /// Bytes left of the limit.
+    left: Cell<u64>,
+    /// Bytes already taken for the present member.
+    reserved: Cell<u64>,
+    is_exceeded: Cell<bool>,
+}
+
+impl Room {
+    fn new(memory: u64) -> Self {
+        Self { left: Cell::new(memory), reserved: Cell::new(0), is_exceeded: Cell::new(false) }
+    }
+
+    /// Takes `bytes`. Returns false from then on if they are not left.
+    fn take(&self, bytes: u64) -> bool {
+        let reserved = self.reserved.get();
+        let beyond = bytes.saturating_sub(reserved);
+        self.reserved.set(reserved - (bytes - beyond));
+        match self.left.get().checked_sub(beyond) {
+            Some(left) => self.left.set(left),
+            None => self.is_exceeded.set(true),
+        }
+        !self.is_exceeded.get()
+    }
+}
 
 /// A group of members: entries of one section that one entry with `count` defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,8 +117,9 @@ pub(crate) fn expand<'i>(
     memory: u64,
     problems: &mut Vec<Problem>,
 ) -> Result<Option<(DeTable<'i>, Groups)>, Unexpanded> {
-    let left = memory / MEMBER;
-    let mut expansion = Expansion { groups: Groups::default(), rows, left, is_incomplete: false, problems };
+    let room = Room::new(memory);
+    let mut expansion =
+        Expansion { groups: Groups::default(), rows, memory, room, is_incomplete: false, problems };
     let mut expanded = DeTable::new();
     let mut done: BTreeMap<&str, DeTable<'i>> = BTreeMap::new();
     // Nodes first: the others follow their number.
@@ -120,8 +158,9 @@ fn table_of<'a, 'i>(table: &'a DeTable<'i>, key: &str) -> Option<&'a DeTable<'i>
 struct Expansion<'e> {
     groups: Groups,
     rows: Option<&'e Rows>,
-    /// Members that may still be made within the limit of memory.
-    left: u64,
+    /// Limit of memory in bytes, and what is left of it.
+    memory: u64,
+    room: Room,
     /// True if a group has no members.
     is_incomplete: bool,
     problems: &'e mut Vec<Problem>,
@@ -143,13 +182,16 @@ impl Expansion<'_> {
                     continue;
                 }
             };
-            let Some(members) = self.size(section, name, written, entries) else {
+            let Some(members) = self.size(section, name, (written, value.span()), entries) else {
                 expanded.insert(key.clone(), value.clone());
                 continue;
             };
             found = true;
             for number in 1..=members {
                 let mut member = self.member(written, number);
+                if self.is_full(name, value.span()) {
+                    return None;
+                }
                 let own = format!("{name}/{number}");
                 for (key, value) in table_of(entries, &own).into_iter().flatten() {
                     member.insert(key.clone(), value.clone());
@@ -167,7 +209,7 @@ impl Expansion<'_> {
         &mut self,
         section: &str,
         name: &str,
-        written: &DeTable<'_>,
+        (written, header): (&DeTable<'_>, Span),
         entries: &DeTable<'_>,
     ) -> Option<u32> {
         let followed = fill::followed(written).and_then(|group| self.groups.members("node", group));
@@ -199,14 +241,13 @@ impl Expansion<'_> {
                 self.problems.push(Problem::new(key.span(), wrong).help(help));
             }
         }
-        let place = written.get("count").map_or_else(|| 0..0, Spanned::span);
+        let place = written.get("count").map_or(header, Spanned::span);
         self.take(members, place)
     }
 
-    /// Takes `members` from those that the limit of memory allows.
+    /// Returns the number of `members` if the least memory that they take is allowed.
     fn take(&mut self, members: u32, span: Span) -> Option<u32> {
-        if let Some(left) = self.left.checked_sub(u64::from(members)) {
-            self.left = left;
+        if u64::from(members) * MEMBER <= self.room.left.get() {
             return Some(members);
         }
         self.is_incomplete = true;
@@ -218,9 +259,28 @@ impl Expansion<'_> {
         None
     }
 
+    /// Notes that the members of an entry take more memory than is allowed, if they do.
+    fn is_full(&mut self, name: &str, span: Span) -> bool {
+        if !self.room.is_exceeded.get() {
+            return false;
+        }
+        self.is_incomplete = true;
+        let wrong = format!(
+            "the members of `{}` take more than {} MiB to read, which is not allowed",
+            shorten(name),
+            self.memory >> 20
+        );
+        let help = "have fewer, or fewer and shorter values in each, or allow more memory: `--memory`";
+        self.problems.push(Problem::new(span, wrong).help(help));
+        true
+    }
+
     /// Returns the table of a member.
     fn member<'i>(&self, written: &DeTable<'i>, number: u32) -> DeTable<'i> {
-        let fill = Fill { number, groups: &self.groups, rows: self.rows };
+        self.room.reserved.set(0);
+        self.room.take(MEMBER);
+        self.room.reserved.set(MEMBER);
+        let fill = Fill { number, groups: &self.groups, rows: self.rows, room: &self.room };
         let mut member = DeTable::new();
         for (key, value) in written.iter().filter(|(key, _)| key.get_ref() != "count") {
             member.insert(key.clone(), fill.value(value, is_dealt(key.get_ref())));
@@ -246,11 +306,17 @@ impl Expansion<'_> {
                     let name = key.get_ref().replace(&format!("{group}/*"), &format!("{group}/{number}"));
                     let key = Spanned::new(key.span(), Cow::Owned(name));
                     let member = self.member(port, number);
+                    if self.is_full(group, value.span()) {
+                        return None;
+                    }
                     expanded.insert(key, Spanned::new(value.span(), DeValue::Table(member)));
                 }
                 continue;
             }
             let queues = table_of(port, "queue").and_then(|queues| self.queues(queues));
+            if self.is_incomplete {
+                return None;
+            }
             found |= queues.is_some();
             let port = match queues {
                 None => value.clone(),
@@ -272,20 +338,30 @@ impl Expansion<'_> {
         let known = self.groups.0.len();
         let mut expanded = self.section("queue", queues)?;
         let own = self.groups.0[known..].to_vec();
+        let mut named: BTreeSet<&str> = BTreeSet::new();
+        self.room.reserved.set(0);
         for (_, queue) in &mut expanded {
             let DeValue::Table(queue) = queue.get_mut() else { continue };
-            let Some(DeValue::Array(children)) = queue.get_mut("children").map(Spanned::get_mut) else {
-                continue;
-            };
+            let Some(children) = queue.get_mut("children") else { continue };
+            let span = children.span();
+            let DeValue::Array(children) = children.get_mut() else { continue };
             let mut all = Vec::new();
             for child in children.iter() {
                 let name = child.get_ref().as_str().map(|name| name.strip_suffix("/*").unwrap_or(name));
-                match own.iter().find(|group| Some(group.name.as_str()) == name) {
-                    None => all.push(child.clone()),
-                    Some(group) => all.extend((1..=group.members).map(|number| {
-                        let name = Cow::Owned(format!("{}/{number}", group.name));
-                        Spanned::new(child.span(), DeValue::String(name))
-                    })),
+                let Some(group) = own.iter().find(|group| Some(group.name.as_str()) == name) else {
+                    all.push(child.clone());
+                    continue;
+                };
+                // A queue stands in one place: of a second naming, the first member is enough to say so.
+                let members = if named.insert(group.name.as_str()) { group.members } else { 1 };
+                for number in 1..=members {
+                    let name = format!("{}/{number}", group.name);
+                    if !self.room.take(VALUE + TEXT * name.len() as u64)
+                        && self.is_full(&group.name, span.clone())
+                    {
+                        return None;
+                    }
+                    all.push(Spanned::new(child.span(), DeValue::String(Cow::Owned(name))));
                 }
             }
             *children = all.into_iter().collect();

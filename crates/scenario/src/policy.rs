@@ -203,7 +203,7 @@ pub fn read_policy(text: &str, name: &str) -> Result<Policy, Problems> {
     let policy = checker.expand(&root).ok().and_then(|expanded| {
         let policy = checker.policy(expanded.as_ref().unwrap_or(&root));
         drop(expanded);
-        checker.merge_members();
+        checker.merge_members(text);
         policy
     });
     let mut problems = core::mem::take(&mut checker.problems);

@@ -95,7 +95,7 @@ impl Reader<'_> {
         let scenario = checker.expand(&root).ok().and_then(|expanded| {
             let scenario = checker.scenario(expanded.as_ref().unwrap_or(&root), &text, name);
             drop(expanded);
-            checker.merge_members();
+            checker.merge_members(&text);
             scenario
         });
         let mut problems = core::mem::take(&mut checker.problems);

@@ -7,8 +7,12 @@ use toml::de::DeTable;
 
 use super::Checker;
 use crate::diagnostic::Problem;
-use crate::expand::{Rows, Unexpanded, expand};
+use crate::expand::{Rows, Unexpanded, expand, variables};
+use crate::nearest::suggest;
 use crate::table_reader::shorten;
+
+/// Columns that a problem of a member names at most.
+const MOST_NAMES: usize = 4;
 
 impl Checker<'_> {
     /// Returns the file with its groups expanded; `None` if it has none.
@@ -20,30 +24,55 @@ impl Checker<'_> {
         root: &Spanned<DeTable<'i>>,
     ) -> Result<Option<Spanned<DeTable<'i>>>, Unexpanded> {
         let table = root.get_ref();
-        let rows = self.subscribers(table);
-        let expanded = expand(table, rows.as_ref(), self.memory, &mut self.problems)?;
+        self.subscribers = self.subscribers(table);
+        let rows = self.subscribers.as_ref().map(|(_, rows)| rows);
+        let expanded = expand(table, rows, self.memory, &mut self.problems)?;
         Ok(expanded.map(|(expanded, groups)| {
             self.groups = groups;
             Spanned::new(root.span(), expanded)
         }))
     }
 
-    /// Reads the table of subscribers that the file names, if any.
-    fn subscribers(&mut self, root: &DeTable<'_>) -> Option<Rows> {
+    /// Reads the table of subscribers that the file names, if any. Returns its name too.
+    fn subscribers(&mut self, root: &DeTable<'_>) -> Option<(String, Rows)> {
         let value = root.get("subscribers")?;
         let path = value.get_ref().as_str()?;
         // A text of several lines is the table itself.
-        let read = if path.contains('\n') {
-            Rows::read(path)
+        let (name, read) = if path.contains('\n') {
+            ("subscribers", Rows::read(path, self.memory))
         } else {
-            Rows::read(&String::from_utf8_lossy(&self.load(path, value.span())?))
+            let bytes = self.load(path, value.span())?;
+            (path, Rows::read(&String::from_utf8_lossy(&bytes), self.cache.captures.room))
         };
         let unread = |why| {
-            let wrong = format!("`{}` is no table of subscribers: {why}", shorten(path));
+            let wrong = format!("`{}` is no table of subscribers: {why}", shorten(name));
             let help = "its first row names the columns, and each other row is a subscriber";
             self.problems.push(Problem::new(value.span(), wrong).help(help));
         };
-        read.map_err(unread).ok()
+        Some((shorten(name), read.map_err(unread).ok()?))
+    }
+
+    /// Adds to a problem of a member the values that it has from the table of subscribers, with their line,
+    /// and to the unknown name of a column those that there are. `text` is that of the file.
+    fn explain_columns(&self, text: &str, problem: Problem) -> Problem {
+        let Some((table, rows)) = &self.subscribers else { return problem };
+        let Some(written) = problem.span().and_then(|span| text.get(span)) else { return problem };
+        let known = |name: &str| rows.columns().any(|column| column == name);
+        let names: Vec<&str> = variables(written).filter(|name| *name != "i").take(MOST_NAMES).collect();
+        let unknown =
+            names.iter().find(|name| !known(name) && problem.message().contains(&format!("${name}")));
+        if let Some(name) = unknown {
+            let all = suggest(name, rows.columns()).unwrap_or_default();
+            return problem.help(format!("`{table}` has no column `{}`: {all}", shorten(name)));
+        }
+        let Some(row) = problem.member().map(|number| number as usize - 1) else { return problem };
+        let cells =
+            names.iter().filter_map(|name| Some(format!("`${name}` is `{}`", shorten(rows.get(row, name)?))));
+        let cells: Vec<String> = cells.collect();
+        if cells.is_empty() {
+            return problem;
+        }
+        problem.label_too(format!("{} in line {} of `{table}`", cells.join(", "), rows.line(row)))
     }
 
     /// Marks the problems and warnings noted since `noted`, those of the entry `name`, with its number if
@@ -64,8 +93,9 @@ impl Checker<'_> {
         [self.problems.len(), self.warnings.len()]
     }
 
-    /// Keeps one of the problems that differ only in the number of the member that they are of.
-    pub(crate) fn merge_members(&mut self) {
+    /// Keeps one of the problems that differ only in the number of the member that they are of. `text` is that
+    /// of the file.
+    pub(crate) fn merge_members(&mut self, text: &str) {
         if self.groups.is_empty() {
             return;
         }
@@ -79,5 +109,7 @@ impl Checker<'_> {
                 seen.insert((place, letters.collect::<String>()))
             });
         }
+        let problems = core::mem::take(&mut self.problems);
+        self.problems = problems.into_iter().map(|problem| self.explain_columns(text, problem)).collect();
     }
 }

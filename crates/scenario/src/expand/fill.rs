@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Groups, Rows};
+use super::{Groups, Room, Rows, TABLE, TEXT, VALUE};
 
 /// Keys whose value is a list for every member.
 const LISTS: [&str; 6] = ["between", "children", "match", "priomap", "quanta", "alternatives"];
@@ -39,17 +39,30 @@ pub(super) fn differs(written: &DeTable<'_>) -> bool {
     })
 }
 
+/// Returns the names that follow a `$` in a text.
+pub(crate) fn variables(text: &str) -> impl Iterator<Item = &str> {
+    text.split('$').skip(1).map(|part| {
+        let end = part.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        &part[..end.unwrap_or(part.len())]
+    })
+}
+
 /// One member, and what its values may refer to.
 pub(super) struct Fill<'f> {
     /// Number within the group, from 1.
     pub(super) number: u32,
     pub(super) groups: &'f Groups,
     pub(super) rows: Option<&'f Rows>,
+    /// Memory that the values of all members take.
+    pub(super) room: &'f Room,
 }
 
 impl Fill<'_> {
     /// Returns the member's value. `deals`: a list gives each member one of its elements.
     pub(super) fn value<'i>(&self, value: &Spanned<DeValue<'i>>, deals: bool) -> Spanned<DeValue<'i>> {
+        if !self.room.take(VALUE) {
+            return Spanned::new(value.span(), DeValue::Boolean(false));
+        }
         let filled = match value.get_ref() {
             DeValue::String(text) => DeValue::String(self.text(text)),
             DeValue::Array(list) if deals && !list.is_empty() => {
@@ -60,6 +73,7 @@ impl Fill<'_> {
                 DeValue::Array(list.iter().map(|value| self.value(value, false)).collect())
             }
             DeValue::Table(table) => {
+                self.room.take(TABLE);
                 let direction = |key: &str| deals && ["up", "down"].contains(&key);
                 let entries = table
                     .iter()
@@ -78,7 +92,7 @@ impl Fill<'_> {
         {
             return Cow::Owned(format!("{group}/{}", (self.number - 1) % members + 1));
         }
-        if !text.contains('$') {
+        if !self.room.take(TEXT * text.len() as u64) || !text.contains('$') {
             return text.clone();
         }
         let mut parts = text.split('$');
@@ -92,6 +106,9 @@ impl Fill<'_> {
             let end = if is_number { 1 } else { end.unwrap_or(part.len()) };
             let (name, rest) = part.split_at(end);
             if let Some(value) = self.variable(name) {
+                if !self.room.take(TEXT * value.len() as u64) {
+                    break;
+                }
                 filled += &value;
             } else {
                 filled.push('$');
@@ -102,10 +119,10 @@ impl Fill<'_> {
         Cow::Owned(filled)
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
+    fn variable(&self, name: &str) -> Option<Cow<'_, str>> {
         if name == "i" {
-            return Some(self.number.to_string());
+            return Some(Cow::Owned(self.number.to_string()));
         }
-        self.rows?.get(self.number as usize - 1, name).map(str::to_owned)
+        self.rows?.get(self.number as usize - 1, name).map(Cow::Borrowed)
     }
 }

@@ -9,37 +9,67 @@
 //! Columns are named by the first row: lower case, `_` for anything else. A column in Mbps loses that part
 //! of its name, and its values get the unit.
 
+use std::net::IpAddr;
+
+use crate::table_reader::shorten;
+
+/// Limit on the columns of a table.
+const MOST_COLUMNS: usize = 4096;
+
+/// Bytes of memory that a value takes, besides its text.
+const VALUE: u64 = 48;
+
 /// Rows of a table, each with a text for every column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rows {
     columns: Vec<String>,
-    rows: Vec<Vec<String>>,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Row {
+    /// Line of the text at which it begins, from 1.
+    line: usize,
+    values: Vec<String>,
 }
 
 impl Rows {
-    /// Reads a table from a CSV text (RFC 4180). Lines that begin with `#`, as `LibreQoS` writes them, and
-    /// empty lines are left out.
+    /// Reads a table from a CSV text (RFC 4180) within `memory` bytes. Lines that begin with `#`, as
+    /// `LibreQoS` writes them, and empty lines are left out.
     ///
     /// # Errors
-    /// If there is no row, or a row has more or fewer values than columns: names the line.
-    pub(crate) fn read(text: &str) -> Result<Self, String> {
-        let mut records = records(text).into_iter();
-        let Some((_, names)) = records.next() else { return Err("it is empty".to_owned()) };
-        let in_mbps: Vec<bool> = names.iter().map(|name| name.to_lowercase().ends_with("mbps")).collect();
-        let columns: Vec<String> = names.iter().map(|name| column(name)).collect();
+    /// If the first row names no columns, there is no other row, a row has more or fewer values than columns,
+    /// or the rows take more memory: names the line.
+    pub(crate) fn read(text: &str, memory: u64) -> Result<Self, String> {
+        let mut records = Records { rest: text.trim_start_matches('\u{feff}'), line: 1, most: MOST_COLUMNS };
+        let Some(head) = records.next() else { return Err("it is empty".to_owned()) };
+        let columns = columns(&head)?;
+        let in_mbps: Vec<bool> =
+            head.values.iter().map(|name| name.to_lowercase().ends_with("mbps")).collect();
+        records.most = columns.len();
         let mut rows = Vec::new();
-        for (line, mut row) in records {
+        let mut left = memory;
+        for Record { line, mut values, mut count } in records {
             // A trailing empty column, such as an absent comment, may be left out.
-            if row.len() + 1 == columns.len() {
-                row.push(String::new());
+            if count + 1 == columns.len() {
+                values.push(String::new());
+                count += 1;
             }
-            if row.len() != columns.len() {
-                return Err(format!("line {line} has {} values, not {}", row.len(), columns.len()));
+            if count != columns.len() {
+                let values = if count == 1 { "value" } else { "values" };
+                return Err(format!("line {line} has {count} {values}, not {}", columns.len()));
             }
-            for (value, _) in row.iter_mut().zip(&in_mbps).filter(|(_, in_mbps)| **in_mbps) {
+            for (value, _) in values.iter_mut().zip(&in_mbps).filter(|(_, in_mbps)| **in_mbps) {
                 value.push_str("mbit");
             }
-            rows.push(row);
+            let bytes = values.iter().map(|value| VALUE + value.len() as u64).sum();
+            left = left.checked_sub(bytes).ok_or_else(|| {
+                let mebibytes = memory >> 20;
+                format!(
+                    "its rows up to line {line} take more than the {mebibytes} MiB of memory that are allowed"
+                )
+            })?;
+            rows.push(Row { line, values });
         }
         if rows.is_empty() { Err("it has no row".to_owned()) } else { Ok(Self { columns, rows }) }
     }
@@ -49,11 +79,46 @@ impl Rows {
         self.rows.len()
     }
 
+    /// Returns the names of the columns.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &str> + Clone {
+        self.columns.iter().map(String::as_str).filter(|name| !name.is_empty())
+    }
+
     /// Returns the value of a column in the row at index `row`; rows beyond the last begin again.
     pub(crate) fn get(&self, row: usize, column: &str) -> Option<&str> {
         let place = self.columns.iter().position(|known| known == column)?;
-        Some(&self.rows[row % self.rows.len()][place])
+        Some(&self.rows[row % self.rows.len()].values[place])
     }
+
+    /// Returns the line at which the row at index `row` begins.
+    pub(crate) fn line(&self, row: usize) -> usize {
+        self.rows[row % self.rows.len()].line
+    }
+}
+
+/// Returns the names of the columns that the first row gives.
+fn columns(head: &Record) -> Result<Vec<String>, String> {
+    if head.count > MOST_COLUMNS {
+        return Err(format!("it has {} columns, more than {MOST_COLUMNS}", head.count));
+    }
+    if let [only] = head.values.as_slice()
+        && let Some(sign) = only.chars().find(|letter| [';', '\t', '|'].contains(letter))
+    {
+        return Err(format!("its columns are separated by `{}`, not by `,`", sign.escape_default()));
+    }
+    let is_value = |name: &&String| name.parse::<f64>().is_ok() || name.parse::<IpAddr>().is_ok();
+    if let Some(value) = head.values.iter().find(is_value) {
+        let (line, value) = (head.line, shorten(value));
+        return Err(format!("line {line} has the value `{value}` in place of the name of a column"));
+    }
+    let names: Vec<String> = head.values.iter().map(|name| column(name)).collect();
+    for (index, name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+        if let Some(first) = names[..index].iter().position(|earlier| earlier == name) {
+            let (first, second) = (first + 1, index + 1);
+            return Err(format!("its columns {first} and {second} are both called `{}`", shorten(name)));
+        }
+    }
+    Ok(names)
 }
 
 /// Returns the name of a column in a scenario: `download_min` for `Download Min Mbps`.
@@ -63,34 +128,86 @@ fn column(name: &str) -> String {
     lower.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
 }
 
-/// Splits a CSV text into records, each with the line at which it begins.
-fn records(text: &str) -> Vec<(usize, Vec<String>)> {
-    let (mut records, mut record, mut value) = (Vec::new(), Vec::new(), String::new());
-    let (mut line, mut first, mut quoted) = (1, 1, false);
-    let mut letters = text.trim_start_matches('\u{feff}').chars().peekable();
-    while let Some(letter) = letters.next() {
-        line += usize::from(letter == '\n');
-        match letter {
-            '"' if quoted && letters.peek() == Some(&'"') => value.extend(letters.next()),
-            '"' => quoted = !quoted,
-            ',' if !quoted => record.push(core::mem::take(&mut value).trim().to_owned()),
-            '\r' if !quoted => {}
-            '\n' if !quoted => {
-                record.push(core::mem::take(&mut value).trim().to_owned());
-                records.push((first, core::mem::take(&mut record)));
-                first = line;
+/// One row as written.
+struct Record {
+    /// Line at which it begins, from 1.
+    line: usize,
+    /// Its first values.
+    values: Vec<String>,
+    /// Number of all its values.
+    count: usize,
+}
+
+/// Rows of a CSV text, without comments and empty rows. Keeps at most `most` values of each.
+struct Records<'t> {
+    rest: &'t str,
+    line: usize,
+    most: usize,
+}
+
+impl Records<'_> {
+    /// Reads the row that begins the rest of the text.
+    fn record(&mut self) -> Record {
+        let mut record = Record { line: self.line, values: Vec::new(), count: 0 };
+        let (mut value, mut quoted) = (String::new(), false);
+        let mut letters = self.rest.char_indices().peekable();
+        let mut end = self.rest.len();
+        while let Some((at, letter)) = letters.next() {
+            self.line += usize::from(letter == '\n');
+            match letter {
+                '"' if quoted && letters.peek().is_some_and(|(_, next)| *next == '"') => {
+                    value.extend(letters.next().map(|(_, quote)| quote));
+                }
+                '"' => quoted = !quoted,
+                ',' if !quoted => record.add(&mut value, self.most),
+                '\r' if !quoted => {}
+                '\n' if !quoted => {
+                    end = at + 1;
+                    break;
+                }
+                other => value.push(other),
             }
-            other => value.push(other),
+        }
+        record.add(&mut value, self.most);
+        self.rest = &self.rest[end..];
+        record
+    }
+}
+
+impl Record {
+    fn add(&mut self, value: &mut String, most: usize) {
+        if self.count < most {
+            self.values.push(value.trim().to_owned());
+        }
+        self.count += 1;
+        value.clear();
+    }
+}
+
+impl Iterator for Records<'_> {
+    type Item = Record;
+
+    fn next(&mut self) -> Option<Record> {
+        loop {
+            // Empty lines, and the space before the first value.
+            let rest = self.rest.trim_start();
+            let skipped = &self.rest[..self.rest.len() - rest.len()];
+            self.line += skipped.bytes().filter(|byte| *byte == b'\n').count();
+            self.rest = rest;
+            if rest.is_empty() {
+                return None;
+            }
+            // A comment ends at the end of its line, whatever quotes it has.
+            if rest.starts_with('#') {
+                self.rest = &rest[rest.find('\n').unwrap_or(rest.len())..];
+                continue;
+            }
+            let record = self.record();
+            if record.count > self.most.max(1) || record.values.iter().any(|value| !value.is_empty()) {
+                return Some(record);
+            }
         }
     }
-    if !value.is_empty() || !record.is_empty() {
-        record.push(value.trim().to_owned());
-        records.push((first, record));
-    }
-    let is_comment = |record: &[String]| record.first().is_some_and(|value| value.starts_with('#'));
-    let is_empty = |record: &[String]| record.iter().all(String::is_empty);
-    records.retain(|(_, record)| !is_empty(record) && !is_comment(record));
-    records
 }
 
 #[cfg(test)]
@@ -102,7 +219,7 @@ mod tests {
         let text = "Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,MAC,IPv4,IPv6,Download Min Mbps,\
                     Upload Min Mbps,Download Max Mbps,Upload Max Mbps,Comment\r\n# by hand\r\n\
                     7,\"Smith, \"\"J.\"\"\",d7,d7,AP_1,,10.1.0.7,,10,5,100.5,20,\r\n";
-        let rows = Rows::read(text).expect("a table");
+        let rows = Rows::read(text, 1 << 20).expect("a table");
         assert_eq!(rows.len(), 1);
         for (column, value) in [
             ("circuit_name", "Smith, \"J.\""),
@@ -117,8 +234,45 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_another_length_is_named_by_its_line() {
-        assert_eq!(Rows::read("a,b,c\n1,2,3\n\n1\n"), Err("line 4 has 1 values, not 3".to_owned()));
-        assert!(Rows::read("a,b\n").is_err() && Rows::read("").is_err());
+    fn wrong_tables_are_refused_by_line_or_column() {
+        let why = |text: &str| Rows::read(text, 1 << 20).expect_err(text);
+        for (text, expected) in [
+            ("a,b,c\n1,2,3\n\n1\n", "line 4 has 1 value, not 3"),
+            ("a,b\n1,2,3\n", "line 2 has 3 values, not 2"),
+            ("a,b\n", "it has no row"),
+            ("", "it is empty"),
+            ("1,Smith,10.1.0.7\n", "line 1 has the value `1` in place of the name of a column"),
+            ("Name,10.1.0.7\n", "line 1 has the value `10.1.0.7` in place of the name of a column"),
+            ("a;b;c\n1;2;3\n", "its columns are separated by `;`, not by `,`"),
+            ("a,Rate Mbps,rate\n1,2,3\n", "its columns 2 and 3 are both called `rate`"),
+        ] {
+            assert_eq!(why(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_comment_is_a_line_and_a_quoted_value_is_none() {
+        let rows = Rows::read("name,rate\n# it's \"open, see\n\"#1\",5mbit\n  # 2\n2,6mbit\n", 1 << 20)
+            .expect("rows");
+        assert_eq!((rows.len(), rows.get(0, "name"), rows.get(1, "name")), (2, Some("#1"), Some("2")));
+        assert_eq!((rows.line(0), rows.line(1), rows.line(2)), (3, 5, 3));
+    }
+
+    /// Empty rows and superfluous columns take no memory, and rows no more than is allowed.
+    #[test]
+    fn memory_is_bounded_while_a_table_is_read() {
+        let mut text = "a,b\n1,2\n".to_owned();
+        text.push_str(&"\n".repeat(1 << 20));
+        let rows = Rows::read(&text, 1 << 10).expect("one row");
+        assert_eq!((rows.len(), rows.rows.capacity()), (1, 4));
+        text.push_str(&",".repeat(1 << 20));
+        assert_eq!(
+            Rows::read(&text, 1 << 10).expect_err("a wide row"),
+            "line 1048579 has 1048577 values, not 2"
+        );
+        assert!(Rows::read(&",".repeat(1 << 20), 1 << 10).expect_err("wide").contains("1048577 columns"));
+        let many = format!("a,b\n{}", "1,2\n".repeat(100));
+        let why = Rows::read(&many, 2 << 10).expect_err("too many rows");
+        assert_eq!(why, "its rows up to line 22 take more than the 0 MiB of memory that are allowed");
     }
 }

@@ -2,7 +2,7 @@ use super::*;
 
 fn expanded(text: &str) -> (String, Vec<Problem>, Groups) {
     let root = DeTable::parse(text).expect("TOML").into_inner();
-    let rows = Rows::read("Name,Download Max Mbps\na,100\nb,50\n").expect("a table");
+    let rows = Rows::read("Name,Download Max Mbps\na,100\nb,50\n", 1 << 20).expect("a table");
     let mut problems = Vec::new();
     let (table, groups) =
         expand(&root, Some(&rows), 1 << 30, &mut problems).ok().flatten().unwrap_or_default();
@@ -77,4 +77,43 @@ fn wrong_counts_are_noted_where_they_stand() {
         assert!(problems[0].message().contains(expected), "{problems:?}");
         assert_eq!(problems[0].span().map(|span| &text[span]), Some(count));
     }
+}
+
+/// Memory is counted by what members have, while they are made: their values, their texts filled in, and
+/// their names among `children`.
+#[test]
+fn members_take_no_more_memory_than_is_allowed() {
+    let queues = |rest: &str| {
+        format!(
+            "[port.\"a:b\".queue]\nr = {{ kind = \"drr\", children = [\"q\"] }}\nq = {{ count = 1000, {rest} }}"
+        )
+    };
+    let rules = format!("match = [{}]", "{ port = 1 },".repeat(1000));
+    let long = format!("command = \"{}$i\"", "x".repeat(100_000));
+    let columns = format!("command = \"{}\"", "$name".repeat(100_000));
+    for rest in [rules, long, columns] {
+        let text = queues(&rest);
+        let root = DeTable::parse(&text).expect("TOML").into_inner();
+        let rows = Rows::read("Name\naaaaaaaaaaaaaaaaaaaa\n", 1 << 20).expect("a table");
+        let mut problems = Vec::new();
+        assert!(expand(&root, Some(&rows), 8 << 20, &mut problems).is_err(), "{}", &rest[..20]);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert_eq!(
+            problems[0].message(),
+            "the members of `q` take more than 8 MiB to read, which is not allowed"
+        );
+    }
+}
+
+/// A group that `children` name again is not multiplied, and reported by its first member.
+#[test]
+fn a_group_named_by_many_parents_is_expanded_once() {
+    let names = "\"q\",".repeat(1000);
+    let (table, problems, _) = expanded(&format!(
+        "[port.\"a:b\".queue]\nr = {{ kind = \"drr\", children = [{names}] }}\n\
+         s = {{ kind = \"drr\", children = [\"q\"] }}\nq = {{ count = 3 }}"
+    ));
+    assert!(problems.is_empty(), "{problems:?}");
+    assert_eq!(table.matches("q/1 ").count() + table.matches("q/1]").count(), 1001, "{table}");
+    assert_eq!(table.matches("q/2 ").count(), 1);
 }
