@@ -70,13 +70,6 @@ fn written_as<'a>(
     keys.find(|key| *key == segment || (is_port && port_name::canonical(key) == segment))
 }
 
-/// Returns true if the `key` below `port` in a file is the port called `name`. `name` may leave out the
-/// link.
-pub(crate) fn is_port(key: &str, name: &str) -> bool {
-    let key = port_name::canonical(key);
-    key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
-}
-
 fn split(text: &str) -> Result<Vec<String>, PathError> {
     let mut segments = Vec::new();
     let mut rest = text.trim();

@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use lockgate_engine::port_name;
 use lockgate_engine::units::Instant;
 use lockgate_traffic::TrafficConfig;
 use toml::Spanned;
@@ -93,7 +94,17 @@ pub(crate) struct Base {
     groups: Groups,
     /// End of the run, if known.
     end: Option<Instant>,
+    /// Indices of the tables written in the file, by section and name; of ports, with and without the link.
+    written: BTreeMap<(&'static str, String), usize>,
+    /// Indices of the ports and of the links that could be read, by name.
+    port_places: BTreeMap<String, usize>,
+    link_places: BTreeMap<String, usize>,
+    /// The links that could be read.
+    links: Vec<Link>,
 }
+
+/// Sections that changes edit.
+const SECTIONS_THAT_CHANGE: [&str; 3] = ["port", "link", "flow"];
 
 impl Base {
     pub(super) fn new(
@@ -103,12 +114,37 @@ impl Base {
         groups: Groups,
         end: Option<Instant>,
     ) -> Self {
-        let can_change = |section: &str| ["port", "link", "flow"].contains(&section);
-        let sections = root.iter().filter(|(key, _)| can_change(key.get_ref()));
-        let sections = sections
+        let sections = root.iter().filter(|(key, _)| SECTIONS_THAT_CHANGE.contains(&key.get_ref().as_ref()));
+        let sections: Table = sections
             .map(|(key, value)| (key.get_ref().to_string(), key.span(), Value::new(value, 0)))
             .collect();
-        Self { sections, network, flows, ports, groups, end }
+        let mut written = BTreeMap::new();
+        for section in SECTIONS_THAT_CHANGE {
+            let entries = document::get(&sections, section).and_then(Value::as_table);
+            for (index, (name, ..)) in entries.into_iter().flatten().enumerate() {
+                if section != "port" {
+                    written.insert((section, name.clone()), index);
+                    continue;
+                }
+                let name = port_name::canonical(name).into_owned();
+                if let Some((pair, _)) = name.split_once('@') {
+                    written.entry((section, pair.to_owned())).or_insert(index);
+                }
+                written.entry((section, name)).or_insert(index);
+            }
+        }
+        let ports_by_name = ports.models.iter().enumerate().map(|(place, port)| (port.name.clone(), place));
+        let port_places = ports_by_name.collect();
+        let links: Vec<Link> = network.links.iter().flatten().cloned().collect();
+        let link_places = links.iter().enumerate().map(|(place, link)| (link.name.clone(), place)).collect();
+        Self { sections, network, flows, ports, groups, end, written, port_places, link_places, links }
+    }
+
+    /// Returns the table of an object as written in the file, if it is.
+    fn written(&self, section: &str, name: &str) -> Option<&Value> {
+        let section = SECTIONS_THAT_CHANGE.into_iter().find(|known| *known == section)?;
+        let index = *self.written.get(&(section, name.to_owned()))?;
+        document::get(&self.sections, section)?.as_table()?.get(index).map(|(.., value)| value)
     }
 
     /// Returns the groups of the file.
@@ -268,10 +304,7 @@ impl Checker<'_> {
         before: Option<&'s Table>,
     ) -> (DeTable<'s>, Span) {
         let (section, name) = object;
-        let tables = document::get(&base.sections, section).and_then(Value::as_table);
-        let is_named = |key: &str| key == name || (section == "port" && path::is_port(key, name));
-        let written = tables.and_then(|tables| tables.iter().find(|(key, ..)| is_named(key)));
-        let written = written.map(|(.., value)| value);
+        let written = base.written(section, name);
         let header = written.map_or_else(|| settings[0].span(), Value::span);
         let mut table = before
             .or_else(|| written.and_then(Value::as_table))
@@ -315,6 +348,11 @@ impl Checker<'_> {
         self.warnings.truncate(warned);
         for problem in self.problems.split_off(noted) {
             let own = problem.span();
+            // The object's own problem, which was noted when the file was read.
+            let is_known = |known: &Problem| known.span() == own && known.message() == problem.message();
+            if self.problems.iter().take(MOST_PROBLEMS).any(is_known) {
+                continue;
+            }
             let within = |setting: &&Setting| {
                 let outer = setting.span();
                 own.as_ref().is_some_and(|own| outer.start <= own.start && own.end <= outer.end)
@@ -333,7 +371,7 @@ impl Checker<'_> {
         state: &mut State,
         changes: &mut Changes,
     ) -> Option<Action> {
-        let Some(place) = base.ports.models.iter().position(|port| port.name == name) else {
+        let Some(place) = base.port_places.get(name).copied() else {
             if base.network.complete {
                 let known = base.ports.models.iter().map(|port| port.name.as_str());
                 let problem = self.no_such("port", name, settings[0].key.clone(), known);
@@ -381,15 +419,16 @@ impl Checker<'_> {
         state: &mut State,
     ) -> Option<Action> {
         let network = &base.network;
-        let known = network.link_names.iter().map(String::as_str);
-        if !network.link_names.iter().any(|known| known == name) {
-            let problem = self.no_such("link", name, settings[0].key.clone(), known);
-            self.note(problem);
+        let Some(place) = base.link_places.get(name).copied() else {
+            let known = network.link_names.iter().map(String::as_str);
+            // The problems of a link that could not be read are noted already.
+            if known.clone().all(|known| known != name) {
+                let problem = self.no_such("link", name, settings[0].key.clone(), known);
+                self.note(problem);
+            }
             return None;
-        }
-        let place = network.links.iter().flatten().position(|link| link.name == name)?;
-        let before =
-            state.links.get(&place).or_else(|| network.links.iter().flatten().nth(place)).cloned()?;
+        };
+        let before = state.links.get(&place).or_else(|| base.links.get(place)).cloned()?;
         let noted = self.problems.len();
         let key = ("link".to_owned(), name.to_owned());
         let written = state.tables.get(&key).cloned();
@@ -522,23 +561,24 @@ fn insert<'s>(
         table.insert(Spanned::new(setting.key.clone(), Cow::Borrowed(segment)), setting.value.parsed());
         return Ok(());
     }
-    let names: Vec<String> = table.keys().map(|key| key.get_ref().to_string()).collect();
+    if !table.contains_key(segment) {
+        let problem = Problem::new(
+            setting.key.clone(),
+            format!("`{}` has no `{}`", shorten(&path::join(&path[..walked])), shorten(segment)),
+        );
+        let names: Vec<&str> =
+            if is_shown { table.keys().map(|key| key.get_ref().as_ref()).collect() } else { Vec::new() };
+        let near = suggest(segment, names);
+        return Err(Box::new(problem.help_if(near)));
+    }
     match table.get_mut(segment).map(Spanned::get_mut) {
         Some(DeValue::Table(inner)) => insert(inner, path, walked + 1, setting, is_shown),
-        Some(_) => {
+        _ => {
             let problem = Problem::new(
                 setting.key.clone(),
                 format!("`{}` is no table", shorten(&path::join(&path[..=walked]))),
             );
             Err(Box::new(problem.help("the path may end there")))
-        }
-        None => {
-            let problem = Problem::new(
-                setting.key.clone(),
-                format!("`{}` has no `{}`", shorten(&path::join(&path[..walked])), shorten(segment)),
-            );
-            let near = is_shown.then(|| suggest(segment, names.iter().map(String::as_str))).flatten();
-            Err(Box::new(problem.help_if(near)))
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Checks ports, the queues where links leave nodes: two for every link, written in the file or not.
 
+use core::ops::Bound;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -55,13 +56,12 @@ impl Checker<'_> {
     pub(super) fn ports(&mut self, root: &DeTable<'_>, network: &Network, flows: &Flows) -> Ports {
         let mut ports = Ports { models: default_ports(network), read: BTreeMap::new() };
         let mut seen: BTreeMap<usize, Span> = BTreeMap::new();
-        let names = ports.models.iter().enumerate().map(|(place, port)| (port.name.clone(), place));
-        let places: BTreeMap<String, usize> = names.collect();
+        let names = PortNames::new(&ports.models);
+        let links: Vec<&Link> = network.links.iter().flatten().collect();
         for entry in self.section(root, "port") {
-            let known = places.get(&*port_name::canonical(entry.name)).copied();
-            let place =
-                known.or_else(|| self.find_port(entry.name, entry.key.clone(), network, &ports.models));
-            let rate = place.and_then(|place| ports.models[place].rate_of_link(network));
+            let place = names.find(&port_name::canonical(entry.name), &ports.models, &links);
+            let place = place.or_else(|| self.no_such_port(entry.name, entry.key.clone(), network, &names));
+            let rate = place.and_then(|place| ports.models[place].rate_of_link(&links));
             let read = self.port(entry.place(), TreeContext { network, flows, rate });
             let Some(place) = place else { continue };
             if let Some(first) = seen.insert(place, entry.key.clone()) {
@@ -82,38 +82,23 @@ impl Checker<'_> {
         ports
     }
 
-    /// Returns the index of the port called `written`, which is not the name of its model.
-    fn find_port(
+    /// Notes why there is no port called `written`.
+    fn no_such_port(
         &mut self,
         written: &str,
         span: Span,
         network: &Network,
-        models: &[PortModel],
+        names: &PortNames,
     ) -> Option<usize> {
         let name = &*port_name::canonical(written);
-        // `a:b@wan` names the link even if there is only one.
-        let full = models.iter().position(|port| {
-            network.links.iter().flatten().nth(port.link).is_some_and(|link| {
-                name == format!(
-                    "{}:{}@{}",
-                    network.nodes[port.from].name, network.nodes[port.to].name, link.name
-                )
-            })
-        });
-        if full.is_some() {
-            return full;
-        }
+        let is_repeated = self.is_repeated(&span);
         let Some((from, to)) = name.split_once(':') else {
             let problem = Problem::new(span, format!("`{}` is not the name of a port", shorten(written)));
-            let help = self.suggest(name, models.iter().map(|port| port.name.as_str()));
+            let help = if is_repeated { None } else { self.suggest(name, names.all()) };
             self.note(problem.help("a port is named by the link's two nodes, `\"from:to\"`").help_if(help));
             return None;
         };
-        let parallel: Vec<&str> = models
-            .iter()
-            .filter(|port| port.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('@')))
-            .map(|port| port.name.as_str())
-            .collect();
+        let parallel = names.parallel(name);
         if !parallel.is_empty() {
             let problem = Problem::new(span, format!("several links lead from `{from}` to `{to}`"));
             self.note(problem.help(format!("say which: `{}`", parallel.join("` or `"))));
@@ -130,7 +115,7 @@ impl Checker<'_> {
         if known && network.complete {
             let problem =
                 Problem::new(span, format!("no link leads from `{}` to `{}`", shorten(from), shorten(to)));
-            let help = self.suggest(name, models.iter().map(|port| port.name.as_str()));
+            let help = if is_repeated { None } else { self.suggest(name, names.all()) };
             self.note(problem.help_if(help.map(|help| help.replace("it is one of", "the ports are"))));
         }
         None
@@ -230,15 +215,44 @@ impl Checker<'_> {
 }
 
 impl PortModel {
-    /// Returns the rate of its link; `None` if the direction has a trace.
-    fn rate_of_link(&self, network: &Network) -> Option<Rate> {
-        // With a problem in a link, the ports after it have other indices.
-        let link = if network.complete {
-            network.links.get(self.link)?.as_ref()?
-        } else {
-            network.links.iter().flatten().nth(self.link)?
-        };
+    /// Returns the rate of its link, one of `links`; `None` if the direction has a trace.
+    fn rate_of_link(&self, links: &[&Link]) -> Option<Rate> {
+        let link = links.get(self.link)?;
         link.trace[self.direction].is_none().then(|| link.rate(self.direction))
+    }
+}
+
+/// Ports by name.
+struct PortNames {
+    places: BTreeMap<String, usize>,
+}
+
+impl PortNames {
+    fn new(models: &[PortModel]) -> Self {
+        Self { places: models.iter().enumerate().map(|(place, port)| (port.name.clone(), place)).collect() }
+    }
+
+    /// Returns the index of the port called `name`; `a:b@wan` names the link even if there is only one.
+    fn find(&self, name: &str, models: &[PortModel], links: &[&Link]) -> Option<usize> {
+        self.places.get(name).copied().or_else(|| {
+            let (pair, link) = name.split_once('@')?;
+            let place = *self.places.get(pair)?;
+            (links.get(models[place].link)?.name == link).then_some(place)
+        })
+    }
+
+    /// Returns the names of the ports that differ from `pair` in the link that follows it, in their order.
+    fn parallel(&self, pair: &str) -> Vec<&str> {
+        let first = format!("{pair}@");
+        let from = self.places.range::<str, _>((Bound::Included(first.as_str()), Bound::Unbounded));
+        let mut found: Vec<(&String, &usize)> =
+            from.take_while(|(name, _)| name.starts_with(&first)).collect();
+        found.sort_by_key(|(_, place)| **place);
+        found.into_iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &str> + Clone {
+        self.places.keys().map(String::as_str)
     }
 }
 

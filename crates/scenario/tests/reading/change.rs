@@ -154,3 +154,31 @@ fn a_change_asked_for_during_the_run_is_one_of_the_file() {
         scenario.with_change(at, &[set("port.home->server.queue.other.rate=0bit")], &crate::support::files());
     assert!(crate::support::rendered(&refused.expect_err("refused")).contains("of zero lets nothing pass"));
 }
+
+/// A wrong key of a port is one problem, though a change edits the same port.
+#[test]
+fn a_problem_of_the_file_is_not_repeated_for_its_changes() {
+    let text = r#"
+duration = "9s"
+node = { a = {}, b = {} }
+[link.l]
+between = ["a", "b"]
+rate = "1mbit"
+dely = "5ms"
+[port."a:b"]
+rooot = "q"
+queue.q = { kind = "fifo", limit = "50p" }
+[flow.f]
+from = "a"
+to = "b"
+size = "100B"
+gap = "1s"
+[[change]]
+at = "1s"
+set = { "port.a:b.queue.q.limit" = "7p", "link.l.rate" = "2mbit" }
+"#;
+    let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();
+    let problems = lockgate_scenario::read(text, "text", &files, &[]).expect_err("two problems");
+    let messages: Vec<&str> = problems.iter().map(lockgate_scenario::Problem::message).collect();
+    assert_eq!(messages, ["`link.l` has no key `dely`", "`port.a:b` has no key `rooot`"]);
+}

@@ -114,3 +114,94 @@ fn a_group_without_members_has_one_problem() {
         assert!(!messages.is_empty() && messages.iter().all(|text| text.contains(expected)), "{messages:?}");
     }
 }
+
+fn problems(text: &str, files: &BTreeMap<String, Arc<[u8]>>) -> Vec<lockgate_scenario::Problem> {
+    read(text, "groups", files, &[]).expect_err("problems").iter().cloned().collect()
+}
+
+/// A wrong name in the port of a large group is one problem, found in one pass over the members: with a pass
+/// for each member and port, this test would take hours.
+#[test]
+fn a_wrong_port_of_a_large_group_is_one_problem() {
+    let file = |port: &str, links: &str| {
+        format!(
+            "duration = \"10ms\"\nnode = {{ hub = {{}}, sub = {{ count = 3000 }} }}\n{links}\
+             [port.\"{port}\"]\nqueue.q = {{ kind = \"fifo\" }}\n\
+             [flow.f]\nfrom = \"hub\"\nto = \"sub/1\"\nsize = \"500B\"\ngap = \"1ms\"\n"
+        )
+    };
+    let link = |name: &str| format!("[link.{name}]\nbetween = [\"hub\", \"sub/*\"]\nrate = \"1mbit\"\n");
+    let (one, two) = (link("access"), link("access") + &link("other"));
+    for (port, links, expected) in [
+        ("sub/*:hbu", &one, "there is no node called `hbu`"),
+        ("sub/*:hub@acess", &one, "no link leads from `sub/1` to `hub@acess`"),
+        ("sub/*:hub", &two, "several links lead from `sub/1` to `hub`"),
+    ] {
+        let all = problems(&file(port, links), &BTreeMap::new());
+        assert_eq!(all.len(), 1, "{port}: {all:?}");
+        assert_eq!(all[0].message(), expected);
+        assert!(all[0].help_text().is_some(), "{port}");
+    }
+    assert!(read(&file("sub/*:hub", &one), "groups", &BTreeMap::new(), &[]).is_ok());
+}
+
+/// A change of a large group costs its members, not their square.
+#[test]
+fn a_change_of_a_large_group_is_one_of_each_member() {
+    let text = "duration = \"1s\"\nnode = { hub = {}, web = {}, sub = { count = 5000 } }\n\
+        [link.access]\nbetween = [\"hub\", \"sub/*\"]\nrate = \"1mbit\"\n\
+        [link.line]\nbetween = [\"web\", \"hub\"]\nrate = \"1gbit\"\n\
+        [port.\"web:hub\".queue]\nall = { kind = \"drr\", children = [\"plan\"] }\n\
+        plan = { count = 5000, kind = \"fifo\", match = [{ destination = \"sub/$i\" }] }\n\
+        [flow.f]\nfrom = \"web\"\nto = \"sub/1\"\nsize = \"500B\"\ngap = \"1ms\"\n\
+        [[change]]\nat = \"10ms\"\nset = { \"port.web:hub.queue.plan.limit\" = \"9p\", \"link.access.delay\" = \"1ms\" }\n";
+    let scenario = read(text, "groups", &BTreeMap::new(), &[]).expect("a scenario");
+    let links = scenario.changes.iter().filter(|change| matches!(change.action, Action::Link { .. })).count();
+    let queues: usize = scenario
+        .changes
+        .iter()
+        .map(|change| match &change.action {
+            Action::Reconfigure { queues, .. } => queues.len(),
+            _ => 0,
+        })
+        .sum();
+    assert_eq!((links, queues), (5_000, 5_000));
+}
+
+/// A problem of a value from a table of subscribers has its column and line; a column that does not exist is
+/// named, with those that do.
+#[test]
+fn problems_of_a_table_of_subscribers_name_its_line_and_its_columns() {
+    let file = |rate: &str| {
+        format!(
+            "duration = \"1s\"\nsubscribers = \"s.csv\"\n[node]\nhub = {{}}\nsub = {{ count = \"subscribers\" }}\n\
+             [link.access]\nbetween = [\"hub\", \"sub/*\"]\nrate = \"{rate}\"\n\
+             [flow.f]\nfrom = \"hub\"\nto = \"sub/1\"\nsize = \"500B\"\ngap = \"9ms\"\n"
+        )
+    };
+    let table = "Name,Download Max Mbps\na,10\n# moved\nb,fast\nc,20\n";
+    let files = BTreeMap::from([("s.csv".to_owned(), Arc::from(table.as_bytes()))]);
+    let wrong = problems(&file("$download_max"), &files);
+    assert_eq!(wrong.len(), 1, "{wrong:?}");
+    let shown = format!("{:?}", wrong[0]);
+    assert!(shown.contains("$i = 2: `$download_max` is `fastmbit` in line 4 of `s.csv`"), "{shown}");
+    let unknown = problems(&file("$downloadmax"), &files);
+    assert_eq!(unknown.len(), 1, "{unknown:?}");
+    assert_eq!(
+        unknown[0].help_text(),
+        Some("`s.csv` has no column `downloadmax`: did you mean `download_max`?")
+    );
+    let unknown = problems(&file("$speed"), &files);
+    let help = "`s.csv` has no column `speed`: it is one of `name`, `download_max`";
+    assert_eq!(unknown[0].help_text(), Some(help));
+}
+
+/// Too many members of a group that follows another one are reported at their entry.
+#[test]
+fn too_many_members_are_reported_where_they_are_written() {
+    let text = "duration = \"1s\"\n[node]\nhub = {}\nsub = { count = 900000 }\n\
+        [link.access]\nbetween = [\"hub\", \"sub/*\"]\nrate = \"1mbit\"\n";
+    let all = problems(text, &BTreeMap::new());
+    let position = all[0].position().expect("a position");
+    assert!(position.0 >= 5, "{position:?}: {all:?}");
+}
