@@ -14,11 +14,13 @@ use crate::output::{say, tell};
 const RED: Style = AnsiColor::Red.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default();
 
-fn stderr_colours() -> bool {
+/// True if stderr is a terminal with colours.
+pub(crate) fn stderr_colours() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stderr().is_terminal()
 }
 
-fn stdout_colours() -> bool {
+/// True if stdout is a terminal with colours.
+pub(crate) fn stdout_colours() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stdout().is_terminal()
 }
 

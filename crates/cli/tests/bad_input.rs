@@ -276,3 +276,48 @@ fn a_scenario_is_read_as_far_as_one_can_be_long() {
     assert_eq!(output.status.code(), Some(2));
     assert!(errors.contains("longer than the 33554432 bytes"), "{errors}");
 }
+
+/// Whatever a scenario and its file are called, no command prints a control character, a sign that turns the
+/// direction of text, or a line of that name's own that GitHub's runner would obey.
+#[test]
+fn names_reach_no_terminal_and_no_runner_as_commands() {
+    const NAME: &str =
+        "x\n::error file=a.rs::forged\n::stop-commands::k\u{1b}]0;taken\u{7}\u{202e}y ##[error]z";
+    let name = NAME.replace('\n', "\\n").replace('\u{1b}', "\\u001b").replace('\u{7}', "\\u0007");
+    let text = GOOD.replace("title = \"good\"", &format!("title = \"{name}\""))
+        + &format!("[[expect]]\nthat = \"flow.f.owd.p99\"\nbelow = \"1us\"\nname = \"{name}\"\n")
+        + &format!(
+            "[[vary]]\npath = \"link.line.rate\"\nvalues = [\"1mbit\", \"2mbit\"]\nname = \"{name}\"\n"
+        );
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = "h\u{1b}[2J\n::stop-commands::\u{202e}.toml";
+    fs::write(folder.path().join(file), text).expect("written");
+    let is_safe = |text: &str| {
+        let hidden = |letter: char| (letter.is_control() && letter != '\n') || letter == '\u{202e}';
+        let commands = text.lines().filter(|line| {
+            line.trim_start().starts_with("::")
+                && !line.starts_with("::error file=h%")
+                && !line.starts_with("::error file=h\\u{1b}")
+        });
+        !text.contains(hidden) && !text.contains("##[") && commands.count() == 0
+    };
+    let missing = format!("{file}.missing");
+    for (arguments, code) in [
+        (vec!["check", file], 0),
+        (vec!["run", file, "--out", "out"], 3),
+        (vec!["test", "--github", "--junit", "j.xml", file], 3),
+        (vec!["test", "--github", missing.as_str()], 1),
+        (vec!["compare", file, "--seeds", "1..2", "--out", "compared"], 3),
+        (vec!["run", missing.as_str()], 2),
+    ] {
+        let output = lockgate(&arguments, folder.path());
+        let all = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(is_safe(&all), "{arguments:?}: {all:?}");
+        assert!(output.status.code().is_some_and(|code| code < 10), "{arguments:?} ({code}): {all}");
+        if code < 2 || arguments.len() > 2 {
+            assert!(all.contains("\\u{202e}"), "{arguments:?}: {all}");
+        }
+    }
+    let junit = fs::read_to_string(folder.path().join("j.xml")).expect("a document");
+    assert!(is_safe(&junit) && junit.contains("\\u{1b}"), "{junit}");
+}

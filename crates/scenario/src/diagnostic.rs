@@ -19,7 +19,7 @@ pub(crate) struct Source(Arc<NamedSource<Arc<str>>>);
 
 impl Source {
     pub(crate) fn new(name: &str, text: &str) -> Self {
-        Self(Arc::new(NamedSource::new(visible(name), Arc::from(quotable(text))).with_language("toml")))
+        Self(Arc::new(NamedSource::new(one_line(name), Arc::from(quotable(text))).with_language("toml")))
     }
 
     fn text(&self) -> &str {
@@ -31,20 +31,32 @@ impl Source {
     }
 }
 
-/// Returns `text` safe for a terminal. Control characters, which could move its cursor or set its title,
-/// become escapes such as `\u{1b}`. Line ends and tabs stay.
+/// Returns `text` safe for a terminal. Control characters, which could move its cursor or set its title, and
+/// those that reverse the direction of text become escapes such as `\u{1b}`. Line ends and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_hidden) {
+    escape(text, is_hidden)
+}
+
+/// Returns a name as [`visible`] does, in one line: line ends and tabs become escapes too.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    escape(text, |letter| is_hidden(letter) || matches!(letter, '\n' | '\t' | '\u{2028}' | '\u{2029}'))
+}
+
+fn escape(text: &str, is_escaped: fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(is_escaped) {
         return Cow::Borrowed(text);
     }
     let written = |letter: char| {
-        if is_hidden(letter) { letter.escape_unicode().to_string() } else { letter.to_string() }
+        if is_escaped(letter) { letter.escape_unicode().to_string() } else { letter.to_string() }
     };
     Cow::Owned(text.chars().map(written).collect())
 }
 
+/// Returns true for control characters, line ends and tabs aside, and for those that direct text
+/// (`Bidi_Control` of Unicode).
 fn is_hidden(letter: char) -> bool {
-    letter.is_control() && !matches!(letter, '\n' | '\t')
+    let directs = |letter: char| matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    (letter.is_control() && !matches!(letter, '\n' | '\t')) || directs(letter)
 }
 
 fn owned(text: String) -> String {
@@ -63,7 +75,8 @@ fn quotable(text: &str) -> Cow<'_, str> {
     let shown = |letter: char| match letter.len_utf8() {
         _ if letter == '\r' || !is_hidden(letter) => letter,
         1 => '?',
-        _ => '\u{bf}',
+        2 => '\u{bf}',
+        _ => '\u{fffd}',
     };
     Cow::Owned(text.chars().map(shown).collect())
 }

@@ -41,7 +41,7 @@ pub(super) fn leave(
 ) -> Result<(), Failure> {
     let text = results::json(document)?;
     if arguments.json {
-        say!("{}", text.trim_end());
+        crate::output::document(text.as_bytes());
     } else {
         say!("{:.1} s", started.elapsed().as_secs_f64());
     }

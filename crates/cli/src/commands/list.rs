@@ -10,13 +10,12 @@ use serde_json::json;
 use crate::arguments::List;
 use crate::exit::{Exit, Failure};
 use crate::output::say;
-use crate::results;
 use crate::terminal;
 
 pub(crate) fn list(arguments: &List) -> Result<Exit, Failure> {
     let name = arguments.name.as_deref().unwrap_or("disciplines");
     if arguments.json {
-        say!("{}", results::json(&document(name)?)?.trim_end());
+        crate::output::json(&document(name)?)?;
         return Ok(Exit::Ok);
     }
     match name {

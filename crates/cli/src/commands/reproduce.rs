@@ -13,7 +13,6 @@ use serde::Serialize;
 
 use crate::arguments::Reproduce;
 use crate::exit::{Exit, Failure};
-use crate::output::say;
 use crate::papers::live::PacketRunner;
 use crate::papers::{self, PaperRunner, show};
 use crate::results::ResultsDirectory;
@@ -80,7 +79,7 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
     }
     if arguments.output.json {
         let papers: Vec<_> = all.iter().map(|reproduction| document(reproduction, arguments)).collect();
-        say!("{}", results::json(&serde_json::json!({ "schema": 2, "papers": papers }))?.trim_end());
+        crate::output::json(&serde_json::json!({ "schema": 2, "papers": papers }))?;
     } else if all.len() > 1 {
         show::overview(&all);
     }

@@ -2,8 +2,6 @@
 
 use crate::arguments::{Schema, SchemaOf};
 use crate::exit::{Exit, Failure};
-use crate::output::say;
-use crate::results;
 
 pub(crate) fn schema(arguments: &Schema) -> Result<Exit, Failure> {
     let schema = match arguments.of {
@@ -12,6 +10,6 @@ pub(crate) fn schema(arguments: &Schema) -> Result<Exit, Failure> {
         SchemaOf::Conformance => lockgate_conform::document::schema().to_value(),
         SchemaOf::Against => lockgate_conform::kernel::schema().to_value(),
     };
-    say!("{}", results::json(&schema)?.trim_end());
+    crate::output::json(&schema)?;
     Ok(Exit::Ok)
 }

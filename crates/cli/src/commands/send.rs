@@ -12,7 +12,7 @@ use super::receive::{document, show};
 use crate::arguments::{Send, traffic_address};
 use crate::exit::{Exit, Failure};
 use crate::output::say;
-use crate::{interrupt, results, runs};
+use crate::{interrupt, runs};
 use lockgate::figures;
 use lockgate::files::Beside;
 
@@ -42,7 +42,7 @@ pub(crate) fn send(arguments: &Send) -> Result<Exit, Failure> {
         )
     })?;
     if arguments.json {
-        say!("{}", results::json(&whole(&report))?.trim_end());
+        crate::output::json(&whole(&report))?;
     } else {
         lines(&report);
     }

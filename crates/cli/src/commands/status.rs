@@ -13,7 +13,7 @@ pub(crate) fn status(arguments: &arguments::Status) -> Result<Exit, Failure> {
         return Err(routers::misplaced());
     };
     if arguments.json {
-        say!("{}", crate::results::json(&status)?.trim_end());
+        crate::output::json(&status)?;
     } else {
         print(&status);
     }

@@ -7,10 +7,11 @@ use std::path::Path;
 
 use lockgate::{Options, Seed, Summary, verdict};
 use lockgate_measure::summary::Expectation;
+use lockgate_scenario::diagnostic::one_line;
 
 use crate::arguments::Test;
 use crate::exit::{Exit, Failure};
-use crate::output::{say, tell};
+use crate::output::{self, say, tell};
 use crate::plans::outputs::{Form, OutputFile, check_distinct};
 use crate::plans::tuned::check_memory;
 use crate::{interrupt, plans, results, runs};
@@ -35,13 +36,13 @@ impl Tested {
     /// Returns the file's result in a line.
     fn line(&self) -> String {
         match &self.outcome {
-            Err(failure) => format!("✗ {}: {failure}", self.file),
+            Err(failure) => format!("✗ {}: {failure}", one_line(&self.file)),
             Ok(summary) => {
                 let (all, missed) = (summary.expect.len(), self.missed().count());
                 let sign = if missed == 0 { "✓" } else { "✗" };
                 let texts: Vec<String> = self.missed().map(verdict::sentence).collect();
                 let which = if missed == 0 { String::new() } else { format!(": {}", texts.join("; ")) };
-                format!("{sign} {}: {} of {all} expectations hold{which}", self.file, all - missed)
+                format!("{sign} {}: {} of {all} expectations hold{which}", one_line(&self.file), all - missed)
             }
         }
     }
@@ -75,7 +76,7 @@ pub(crate) fn test(arguments: &Test) -> Result<Exit, Failure> {
         all.push(tested);
     }
     if arguments.json {
-        say!("{}", results::json(&document(&all, baseline.as_ref()))?.trim_end());
+        crate::output::json(&document(&all, baseline.as_ref()))?;
     } else if let Some(baseline) = &baseline {
         baseline::show(&all, baseline);
     }
@@ -125,15 +126,16 @@ fn summary(file: &Path, arguments: &Test, seeds: &[Seed]) -> Result<Summary, Fai
 
 /// Prints GitHub's annotations: one for each missed expectation, at its line.
 fn annotate(tested: &Tested) {
-    let escaped = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
-    let property = |text: &str| escaped(text).replace(':', "%3A").replace(',', "%2C");
-    let file = property(&tested.file);
+    let file = tested.file.as_str();
     if let Err(failure) = &tested.outcome {
-        say!("::error file={file},title=lockgate::{}", escaped(&failure.to_string()));
+        output::command("error", &[("file", file), ("title", "lockgate")], &failure.to_string());
     }
     for expect in tested.missed() {
-        let line = expect.line.map(|line| format!(",line={line}")).unwrap_or_default();
-        say!("::error file={file}{line},title=expectation missed::{}", escaped(&verdict::sentence(expect)));
+        let line = expect.line.map(|line| line.to_string());
+        let mut properties = vec![("file", file)];
+        properties.extend(line.as_deref().map(|line| ("line", line)));
+        properties.push(("title", "expectation missed"));
+        output::command("error", &properties, &verdict::sentence(expect));
     }
 }
 
@@ -169,8 +171,7 @@ fn junit(all: &[Tested]) -> String {
     text + "</testsuites>\n"
 }
 
-/// Escapes text for XML. Control characters, which XML does not allow, become spaces.
+/// Escapes text for XML. Control characters, which XML does not allow, become escapes such as `\u{1b}`.
 fn escaped(text: &str) -> String {
-    let plain: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-    plain.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    one_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -56,7 +56,7 @@ pub(super) fn twin(
     written.overlaid = overlaid.map(|recording| ReportRun::new("simulation", recording, &of_simulated));
     let directory = results::write(results, written)?;
     if arguments.output.json {
-        say!("{}", results::json(&document)?.trim_end());
+        crate::output::json(&document)?;
     } else {
         if !quiet {
             tables::show(&of_live);

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use super::Checker;
 use super::flows::{Flows, Group};
 use super::ports::Ports;
-use crate::diagnostic::{Problem, Span};
+use crate::diagnostic::{Problem, Span, one_line};
 use crate::expect::{Bound, Expected, Names, Unit};
 use crate::file::{ExpectTable, Raw};
 use crate::table_reader::{TableLocation, shorten};
@@ -109,7 +109,7 @@ impl Checker<'_> {
             that: table.that,
             bounds,
             criterion: table.criterion,
-            name: table.name,
+            name: table.name.map(|name| one_line(&name).into_owned()),
             line: None,
             held_by,
         })

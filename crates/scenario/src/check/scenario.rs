@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::changes::{Base, Changes, State};
 use super::{Checker, section_of};
-use crate::diagnostic::Problem;
+use crate::diagnostic::{Problem, one_line};
 use crate::file::{RecordTable, SECTIONS, Top};
 use crate::model::{Record, Scenario};
 use crate::routes::Routes;
@@ -77,7 +77,7 @@ impl Checker<'_> {
         }
         let top = top.filter(|_| self.problems.is_empty())?;
         Some(Scenario {
-            title: top.title.unwrap_or_else(|| title_of(name)),
+            title: one_line(&top.title.unwrap_or_else(|| title_of(name))).into_owned(),
             duration: top.duration,
             warmup: top.warmup,
             links: network.links.iter().flatten().cloned().collect(),

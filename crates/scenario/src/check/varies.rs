@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::de::DeTable;
 
 use super::Checker;
-use crate::diagnostic::Problem;
+use crate::diagnostic::{Problem, one_line};
 use crate::file::VaryTable;
 use crate::table_reader::{TableLocation, shorten};
 use crate::vary::{Values, Vary, VaryError};
@@ -67,7 +67,7 @@ impl Checker<'_> {
                     .help("a path begins with `link.`, `port.`, `flow.`, `node.` or `record.`"),
             );
         }
-        vary.name = table.name.unwrap_or(vary.name);
+        vary.name = table.name.map_or(vary.name, |name| one_line(&name).into_owned());
         vary.together = table.together;
         Some(vary)
     }
