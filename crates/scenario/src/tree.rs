@@ -8,7 +8,7 @@ use lockgate_engine::discipline::{Child, Context, Discipline, Invalid};
 use lockgate_engine::disciplines::{self, Visitor};
 use lockgate_engine::node::Node;
 use lockgate_engine::port::Port;
-use lockgate_engine::units::{Instant, Limit};
+use lockgate_engine::units::{Instant, Limit, Rate};
 use serde::de::DeserializeOwned;
 
 type SetParameters = Box<dyn FnMut(&mut Node, &mut Context<'_>) -> Result<(), Invalid> + Send>;
@@ -72,6 +72,44 @@ impl QueueTree {
     /// Returns the queues, the root first, parents before children.
     pub fn queues(&self) -> &[Queue] {
         &self.queues
+    }
+
+    /// Returns the rate that the shapers of the tree let through at most; `None` if they do not bound it.
+    pub fn rate(&self) -> Option<Rate> {
+        self.rate_at(self.queues.first()?)
+    }
+
+    /// Tells every `cake` that no shaper of the tree is above the rate of its port, as `link_rate`, unless it
+    /// has a rate already.
+    pub(crate) fn inherit_rate(&mut self, rate: Rate) {
+        let mut next = vec![0];
+        while let Some(queue) = next.pop().and_then(|index| self.queues.get_mut(index)) {
+            let knows = ["bandwidth", "link_rate"].iter().any(|key| queue.config.contains_key(*key));
+            if queue.kind == "cake" && !knows {
+                queue.config.insert("link_rate".to_owned(), toml::Value::String(rate.to_string()));
+            }
+            if passes_all(queue.kind) {
+                next.extend_from_slice(&queue.children);
+            }
+        }
+    }
+
+    fn rate_at(&self, queue: &Queue) -> Option<Rate> {
+        let rate = |table: &toml::Table, key: &str| table.get(key)?.as_str()?.parse::<Rate>().ok();
+        let own = match queue.kind {
+            "tbf" => rate(&queue.config, "rate"),
+            "cake" => rate(&queue.config, "bandwidth"),
+            _ => None,
+        };
+        let child = |index: &usize| {
+            let child = &self.queues[*index];
+            let ceil = rate(&child.share, "ceil").or_else(|| rate(&child.share, "rate"));
+            lower(ceil.filter(|_| queue.kind == "htb"), self.rate_at(child)).map(Rate::as_bits)
+        };
+        // A child without bound leaves the sum without one.
+        let below =
+            queue.children.iter().map(child).try_fold(0_u64, |sum, rate| Some(sum.saturating_add(rate?)));
+        lower(own, below.filter(|_| !queue.children.is_empty()).map(Rate::from_bits))
     }
 
     /// Builds the tree for the engine.
@@ -160,6 +198,23 @@ impl QueueTree {
         }
         Some(differing)
     }
+}
+
+/// Returns true if a discipline of this kind sends whatever its children have.
+fn passes_all(kind: &str) -> bool {
+    struct IsWorkConserving;
+    impl Visitor for IsWorkConserving {
+        type Output = bool;
+        fn visit<D: Discipline>(self) -> bool {
+            D::WORK_CONSERVING
+        }
+    }
+    disciplines::visit(kind, IsWorkConserving).unwrap_or(false)
+}
+
+/// Returns the lower of two bounds.
+fn lower(one: Option<Rate>, other: Option<Rate>) -> Option<Rate> {
+    [one, other].into_iter().flatten().min()
 }
 
 impl Queue {

@@ -54,6 +54,11 @@ pub struct Config {
     /// default: then the tins take turns, and each has its part of the link's rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<Rate>,
+    /// Rate at which the port or a queue above sends: target, quantum and memory follow it where `bandwidth` is
+    /// not given, and nothing is shaped. In a policy of a router it is the `rate` of the port, unless a queue
+    /// above has a rate of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link_rate: Option<Rate>,
     /// Preset of tins. `besteffort` is one for all. `diffserv3`: bulk (CS1, LE) with a sixteenth of the
     /// link, best effort with the rest, voice (CS6, CS7, EF, VA, TOS4) with a quarter. `diffserv4`: bulk,
     /// best effort, video (AF2, AF3, AF4, CS2, CS3, TOS4) with a half, voice (CS4 to CS7, EF, VA) with a
@@ -86,7 +91,9 @@ pub struct Config {
     /// Framing of the link: `noatm`, `atm` (53 bytes for every 48 begun) or `ptm` (one more for every 64).
     pub framing: Framing,
     /// Bytes that may wait; the fattest queue loses its head beyond. Where it is not given, four times what
-    /// the bandwidth brings in a round trip, at least 4 MiB, and never more than 10240 full frames.
+    /// the bandwidth brings in a round trip, at least 4 MiB, and never more than 10240 full frames. Differs:
+    /// frames count with their length; Linux counts the memory of their buffers (`truesize`), which is more, so
+    /// that less waits there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memlimit: Option<Bytes>,
     /// Clears the code point of what leaves, but not its ECN bits.
@@ -103,6 +110,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             bandwidth: None,
+            link_rate: None,
             diffserv: Diffserv::default(),
             isolation: Isolation::default(),
             rtt: Duration::from_millis(100),
@@ -129,6 +137,9 @@ impl Config {
                 "of zero lets nothing pass: leave it out for an unlimited one",
             ));
         }
+        if self.link_rate.is_some_and(Rate::is_zero) {
+            return Err(Invalid::new("link_rate", "of zero is none: leave it out for an unknown one"));
+        }
         if self.rtt.is_zero() {
             return Err(Invalid::new(
                 "rtt",
@@ -151,9 +162,14 @@ impl Config {
         Compensation::new(self.overhead, self.raw, self.mpu, self.framing)
     }
 
+    /// Returns the rate that sets the scale of times and sizes; `None` if it is unknown.
+    fn scale(&self) -> Option<Rate> {
+        self.bandwidth.or(self.link_rate)
+    }
+
     fn memory(&self) -> Bytes {
         let most = Bytes(10_240 * FULL_FRAME.0);
-        let derived = self.bandwidth.map_or(most, |rate| {
+        let derived = self.scale().map_or(most, |rate| {
             let trip = rate.bytes_in(self.rtt).0.saturating_mul(4);
             Bytes(trip.max(4 << 20)).min(most)
         });
@@ -164,10 +180,10 @@ impl Config {
     fn tin(&self, part: Part) -> (Aim, u64) {
         let base = self.rtt / 20;
         let scaled = |time: Duration| part_of(time, part);
-        let slow = self.bandwidth.map_or(Duration::ZERO, |rate| scaled(rate.time_for(FULL_FRAME)));
+        let slow = self.scale().map_or(Duration::ZERO, |rate| scaled(rate.time_for(FULL_FRAME)));
         let target = base.max(slow + slow / 2);
         let interval = self.rtt + target.saturating_sub(base);
-        let quantum = self.bandwidth.map_or(FULL_FRAME.0, |rate| {
+        let quantum = self.scale().map_or(FULL_FRAME.0, |rate| {
             let share =
                 u128::from(rate.as_bits()) * u128::from(part.numerator) / u128::from(part.denominator);
             // A 4096th of a second's bytes.
@@ -463,5 +479,24 @@ impl Cake {
                 tin.deficit += rounds * quantum(number);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What paces elsewhere sets the scale of memory, target and quantum, and shapes nothing.
+    #[test]
+    fn a_link_rate_has_the_scale_of_a_bandwidth() {
+        let rate = Some(Rate::from_bits(1_000_000));
+        let unknown = Config::default();
+        let shaped = Config { bandwidth: rate, ..Config::default() };
+        let paced = Config { link_rate: rate, ..Config::default() };
+        let scale = |config: &Config| (config.memory(), config.tin(Part { numerator: 1, denominator: 1 }));
+        assert_eq!(scale(&paced), scale(&shaped));
+        assert_ne!(scale(&paced), scale(&unknown));
+        assert_eq!(paced.bandwidth, None);
+        assert!(Config { link_rate: Some(Rate::from_bits(0)), ..Config::default() }.check().is_err());
     }
 }

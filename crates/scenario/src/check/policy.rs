@@ -16,7 +16,7 @@ use super::flows::Flows;
 use super::network::Network;
 use super::ports::TreeContext;
 use super::{Checker, Entry};
-use crate::diagnostic::{Problem, Span};
+use crate::diagnostic::{Problem, Span, one_line};
 use crate::file::PortTable;
 use crate::policy::{Attach, FrameIo, Mode, Policy, PolicyInterface, PolicyPort};
 use crate::table_reader::{TableLocation, read_table, read_valid_table, shorten, unknown_keys};
@@ -107,7 +107,10 @@ impl Checker<'_> {
         self.attachment(place, &router);
         let ports = self.policy_ports(table, &header, router.mode, &interfaces?);
         Some(Policy {
-            title: top.and_then(|top| top.title).unwrap_or_default(),
+            title: top
+                .and_then(|top| top.title)
+                .map(|title| one_line(&title).into_owned())
+                .unwrap_or_default(),
             mode: router.mode,
             attach: router.attach,
             io: router.io,
@@ -280,7 +283,10 @@ impl Checker<'_> {
         let charge = table.as_ref().and_then(|table| self.charge(place, table));
         let (network, flows) = (Network::default(), Flows::default());
         let read = self.known_port(place, TreeContext { network: &network, flows: &flows, rate });
-        let (charge, read) = (charge?, read?);
+        let (charge, mut read) = (charge?, read?);
+        if let Some(rate) = rate {
+            Arc::make_mut(&mut read.tree).inherit_rate(rate);
+        }
         for queue in read.tree.queues().iter().filter(|queue| SIMULATED.contains(&queue.kind)) {
             let queues = place.table.get("queue").and_then(|queues| queues.get_ref().as_table());
             let span = queues.and_then(|queues| queues.get(&*queue.name)).map_or(0..0, Spanned::span);
