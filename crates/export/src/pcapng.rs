@@ -52,9 +52,12 @@ pub fn packets<W: Write>(recording: &Recording, writer: W) -> Result<W, ExportEr
         })?;
     }
     let shown = |row: &PacketRow| row.departed.unwrap_or(row.arrived);
-    let mut order: Vec<PacketRow> = rows.iter().collect();
-    order.sort_by_key(shown);
-    for row in order.iter().filter(|row| (row.port as usize) < recording.ports.len()) {
+    // Numbers of rows, not the rows: a capture may have as many as memory holds.
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_unstable_by_key(|&index| (rows.get(index).as_ref().map(shown), index));
+    let rows = order.into_iter().filter_map(|index| rows.get(index));
+    for row in rows.filter(|row| (row.port as usize) < recording.ports.len()) {
+        let row = &row;
         let setup = recording.flows.get(row.flow.0 as usize).map(|flow| &flow.setup);
         let data = headers(row, setup);
         capture.write_pcapng_block(EnhancedPacketBlock {

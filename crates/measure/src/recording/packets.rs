@@ -68,6 +68,10 @@ pub struct PacketColumns<'a> {
 }
 
 impl Packets {
+    /// Bytes of a row in all columns.
+    pub const ROW: usize =
+        5 * size_of::<u32>() + size_of::<(u8, u32)>() + 2 * size_of::<u64>() + size_of::<u8>();
+
     /// Adds a row.
     #[inline]
     pub fn push(&mut self, row: &PacketRow) {
