@@ -126,12 +126,14 @@ impl PortState {
             pass.begin(Step::Clear);
         }
         if pass.step == Step::Clear {
-            let count = seen.len();
-            seen[pass.take(left, count)].iter_mut().for_each(QueueFigures::clear);
-            if pass.next < count {
+            // Those of this port: a port with many queues leaves as many figures, which no other port reads.
+            let count = record.places().len();
+            let used = count.min(seen.len());
+            seen[pass.take(left, used)].iter_mut().for_each(QueueFigures::clear);
+            if pass.next < used {
                 return false;
             }
-            seen.resize_with(count.max(record.places().len()), QueueFigures::default);
+            seen.resize_with(count.max(seen.len()), QueueFigures::default);
             pass.begin(Step::Add);
         }
         if pass.step == Step::Add {

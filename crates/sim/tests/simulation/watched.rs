@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_measure::monitor::{Monitor, Sample};
+use lockgate_measure::monitor::{Monitor, Pass, Sample};
 use lockgate_measure::recording::Recording;
 use lockgate_scenario::{Override, Scenario};
 use lockgate_sim::{Command, Control, Observer, RunView, run, watched};
@@ -222,4 +222,56 @@ fn samples_add_up_to_the_run() {
     }
     assert_eq!(port.name, "a:b");
     assert_eq!(looker.samples.iter().map(|sample| sample.events.len()).sum::<usize>(), 1);
+}
+
+/// Closes each interval some queues at a time, and counts the calls.
+struct Counter {
+    monitor: Monitor,
+    calls: usize,
+    queues: usize,
+}
+
+impl Observer for Counter {
+    fn next(&self, now: Instant) -> Instant {
+        now + Duration::from_millis(10)
+    }
+
+    fn look(&mut self, view: RunView<'_>) -> Command {
+        self.monitor.observe(view.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
+        let (mut pass, mut sample) = (Pass::default(), Sample::default());
+        self.calls = 0;
+        let mut is_closed = false;
+        while !is_closed {
+            self.calls += 1;
+            let ports = view.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
+            is_closed = self.monitor.close_some(&mut pass, 100, &mut sample, view.now, ports);
+        }
+        self.monitor.finish(&mut sample, view.now, view.events);
+        self.queues = sample.ports.iter().map(|port| port.queues.len()).sum();
+        Command::Continue
+    }
+}
+
+/// The work of a sample grows with the number of queues: a port with many does not add its own to all others.
+#[test]
+fn a_port_with_many_queues_does_not_slow_the_others_down() {
+    let text = r#"
+duration = "30ms"
+node = { a = {}, b = {}, sub = { count = 300 } }
+link.core = { between = ["a", "b"], rate = "1gbit" }
+link.access = { between = ["b", "sub/*"], rate = "1mbit" }
+[port."a:b".queue]
+q = { kind = "drr", children = ["plan"] }
+plan = { count = 1000, kind = "fifo" }
+[flow.f]
+from = "a"
+to = "sub/1"
+size = "500B"
+gap = "1ms"
+"#;
+    let mut counter = Counter { monitor: Monitor::default(), calls: 0, queues: 0 };
+    watched(&scenario(text), Seed(1), &mut counter).expect("a run");
+    assert_eq!(counter.queues, 1000 + 2 + 2 * 300);
+    // Each queue is cleared, added and written, 100 at a time; ports share calls.
+    assert!(counter.calls <= 3 * counter.queues.div_ceil(100) + 10, "{} calls", counter.calls);
 }
