@@ -11,7 +11,7 @@ use lockgate_monitor::view::{self, Messages};
 use lockgate_monitor::{Frames, Hub};
 
 use crate::exit::Failure;
-use crate::output::{has_no_reader, say, tell};
+use crate::output::{document, has_no_reader, say, tell};
 use crate::{interrupt, results};
 
 /// Options of a view.
@@ -21,8 +21,8 @@ pub(crate) struct View<'a> {
     pub(crate) web: Option<SocketAddr>,
     /// Names by which the page is reached besides its address.
     pub(crate) names: &'a [String],
-    /// True if nothing can be changed from the page.
-    pub(crate) read_only: bool,
+    /// Way to change the run, if the page cannot.
+    pub(crate) read_only: Option<&'static str>,
     /// True for lines instead of a screen.
     pub(crate) plain: bool,
     /// True for lines of JSON.
@@ -72,6 +72,7 @@ pub(crate) fn show(
         let outlives = options.web.is_some();
         let mut print = |part: Part<'_>| {
             match part {
+                Part::Line(line) if options.json => document(format!("{line}\n").as_bytes()),
                 Part::Line(line) => say!("{line}"),
                 Part::Missed(samples) => tell!("{samples} samples missed"),
             }

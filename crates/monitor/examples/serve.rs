@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let files = BTreeMap::<String, Arc<[u8]>>::new();
     let scenario = lockgate_scenario::read(TEXT, "example", &files, &[]).map_err(|why| why.to_string())?;
     let (hub, channels) = Hub::start();
-    let guard = Arc::new(Guard { names: Vec::new(), token: None, read_only: false });
+    let guard = Arc::new(Guard { names: Vec::new(), token: None, read_only: None });
     let shared = Shared { hub: hub.clone(), guard, page: "see /metrics".into(), now: String::new };
     println!("http://{}/metrics", server::start(([127, 0, 0, 1], 8080).into(), shared)?);
     let start = Start { mode: "sim", seed: 1, pace: 1.0, every: Duration::from_millis(500) };

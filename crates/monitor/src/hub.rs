@@ -13,6 +13,7 @@ use lockgate_session::{Done, Refused, Status};
 use tokio::sync::broadcast;
 
 use crate::channels::Board;
+use crate::command::{Outcome, Reply};
 use crate::fold::fold;
 use crate::{Channels, Command};
 
@@ -32,7 +33,7 @@ const KEPT_BYTES: usize = 64 << 20;
 /// Number of events kept.
 const KEPT_EVENTS: usize = 10_000;
 
-/// Timeout of a command: the run answers at its next look.
+/// Time within which the run begins a setting: it does so at its next look.
 const COMMAND_TIMEOUT: WallTime = WallTime::from_secs(8);
 
 /// Time for which queues are followed after the last request.
@@ -189,21 +190,24 @@ impl Hub {
         self.commands.try_send(command).is_ok()
     }
 
-    /// Sets values, and waits for the answer for at most 8 s.
+    /// Sets values, and waits for the answer. A setting that the run does not begin within 8 s is withdrawn, and
+    /// not made.
     ///
     /// # Errors
-    /// If the run refuses the values, has ended, or does not answer.
+    /// If the run refuses the values, has ended, or does not begin the setting in time.
     pub fn set(&self, settings: Vec<String>, lasting: Option<Duration>) -> Result<Done, Refused> {
-        let (reply, answer) = sync_channel(1);
+        let (reply, answer) = Reply::new();
         match self.commands.try_send(Command::Set { settings, lasting, reply }) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => return Err(Refused::because("the run is busy", "try again")),
             Err(TrySendError::Disconnected(_)) => return Err(ended()),
         }
-        match answer.recv_timeout(COMMAND_TIMEOUT) {
-            Ok(answer) => answer,
-            Err(_) if self.status().ended => Err(ended()),
-            Err(_) => Err(Refused::because("the run did not answer in time", "try again")),
+        match answer.wait(COMMAND_TIMEOUT) {
+            Outcome::Answered(answer) => answer,
+            Outcome::Withdrawn => {
+                Err(Refused::because("the run did not begin the change in time: it is not made", "try again"))
+            }
+            Outcome::Gone => Err(ended()),
         }
     }
 }

@@ -40,7 +40,7 @@ mod simulated;
 pub mod view;
 
 pub use channels::Channels;
-pub use command::Command;
+pub use command::{Command, Reply};
 pub use error::Error;
 pub use hub::{Frame, Frames, Hub};
 #[cfg(feature = "live")]

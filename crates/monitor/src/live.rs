@@ -118,8 +118,11 @@ impl<'a> LiveSession<'a> {
     fn obey(&mut self, command: Command) {
         match command {
             Command::Set { settings, lasting, reply } => {
+                if !reply.begin() {
+                    return;
+                }
                 let done = self.set(&settings, lasting);
-                let _ = reply.try_send(done);
+                reply.send(done);
             }
             Command::Every(every) => {
                 self.session.set_interval(every);

@@ -8,11 +8,13 @@
 //! clients delays a reader or a knob.
 //!
 //! A connection carries one request. The deadline covers all of it, from accepting to the last byte. Only for
-//! the stream, each write has a deadline of its own. A reader that falls behind the stream loses samples; the
+//! the stream, each write has a deadline of its own, and a change that the run has begun is answered however
+//! long it takes. Long texts are shared by their readers, and those in memory are limited (`answer`). A reader that falls behind the stream loses samples; the
 //! stream carries their number.
 
 mod answer;
 mod api;
+mod export;
 mod guard;
 mod openapi;
 mod slots;
@@ -117,7 +119,7 @@ async fn converse(connection: TcpStream, router: axum::Router, slot: &Slot) {
     builder.timer(TokioTimer::new()).header_read_timeout(DEADLINE).keep_alive(false).max_buf_size(32 << 10);
     let talk = builder.serve_connection(TokioIo::new(Box::pin(connection)), service);
     tokio::pin!(talk);
-    if tokio::time::timeout(DEADLINE, &mut talk).await.is_err() && slot.progress.phase() == Phase::Streaming {
+    if tokio::time::timeout(DEADLINE, &mut talk).await.is_err() && slot.progress.phase() >= Phase::Streaming {
         let _ = talk.await;
     }
 }

@@ -114,13 +114,16 @@ impl<'a> SimulatedSession<'a> {
     fn obey(&mut self, command: Command, now: Instant) {
         match command {
             Command::Set { settings, lasting, reply } => {
+                if !reply.begin() {
+                    return;
+                }
                 let prepared = self.session.prepare(&settings, lasting, now + AFTER_LOOK, self.files);
                 let done = prepared.map(|change| self.session.accept(change));
                 if done.is_ok() {
                     self.channels.publish(&self.session);
                     self.is_changed = true;
                 }
-                let _ = reply.try_send(done);
+                reply.send(done);
                 return;
             }
             Command::Every(every) => {

@@ -515,8 +515,14 @@ set = { "port.a:b.queue.plan/4.ceil" = "7mbit" }
         let link = LINK_KNOBS.map(|(_, takes, default, _)| (takes, default));
         let all = parameters.map(|one| (one.takes.as_str(), one.default.as_deref())).chain(link);
         for (takes, default) in all {
-            for zero in ["0", "0.0", "0%", "0s", "0ms", "0p", "0B", "0kB", "0bit", "0gbit"] {
-                let stepped = Stepped { takes, default, choices: &[] }.around(Some(zero));
+            let zeros: &[&str] = match takes {
+                "whole number" | "power of two" => &["0"],
+                "number of packets" => &["0p"],
+                "size" => &["0B", "0kB"],
+                _ => &["0", "0.0", "0%", "0s", "0ms", "0p", "0B", "0kB", "0bit", "0gbit"],
+            };
+            for zero in zeros {
+                let stepped = Stepped { takes, default, choices: &[] }.around(Some(*zero));
                 assert_eq!(stepped[0], None, "{takes}");
                 let small = [None, Some("0.1%"), Some("1ms"), Some("1p"), Some("1"), Some("1B"), Some("1kB")];
                 assert!(small.contains(&stepped[1].as_deref()), "{takes} {zero}: {:?}", stepped[1]);

@@ -71,9 +71,9 @@ const METRICS: [Metric; 10] = [
     }),
 ];
 
-/// Returns the latest sample in the text format of Prometheus; `changes` is the number of events so far,
-/// `streams` that of readers. Flows are left out, because their number is not bounded.
-pub fn prometheus(sample: Option<&Sample>, status: &Status, changes: usize, streams: usize) -> String {
+/// Returns the queues of a sample in the text format of Prometheus. Flows are left out, because their number is
+/// not bounded.
+pub fn prometheus_queues(sample: Option<&Sample>) -> String {
     let mut text = String::new();
     let ports = sample.map(|sample| sample.ports.as_slice()).unwrap_or_default();
     for (name, kind, help, value) in METRICS {
@@ -85,6 +85,13 @@ pub fn prometheus(sample: Option<&Sample>, status: &Status, changes: usize, stre
         }
     }
     sojourn(&mut text, ports);
+    text
+}
+
+/// Returns the run itself in the text format of Prometheus; `changes` is the number of events so far, `streams`
+/// that of readers.
+pub fn prometheus_run(sample: Option<&Sample>, status: &Status, changes: usize, streams: usize) -> String {
+    let mut text = String::new();
     let single = [
         ("lockgate_run_seconds", "gauge", "Time of the run.", sample.map_or(0.0, |sample| sample.at_s)),
         ("lockgate_events_total", "counter", "Changes and other events of the run.", changes as f64),

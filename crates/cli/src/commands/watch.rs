@@ -263,7 +263,7 @@ fn view_of(arguments: &Watch) -> View<'_> {
     View {
         web: arguments.web,
         names: &arguments.names,
-        read_only: arguments.read_only,
+        read_only: arguments.read_only.then_some("start it without --read-only"),
         plain: arguments.plain,
         json: arguments.json,
     }

@@ -1,18 +1,21 @@
 //! Handlers of requests.
 
-use axum::Router;
-use axum::body::{Body, to_bytes};
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Query, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use lockgate_engine::units::Duration;
 use lockgate_session::{LONGEST_INTERVAL, SHORTEST_INTERVAL, exports, saved};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answer::{answer, refuse, text};
+use super::answer::{answer, parts, refuse, text, too_much};
+use super::export::Export;
 use super::slots::{Phase, Progress};
 use super::{BODY, Shared, guard, openapi, stream};
 use crate::{Command, fold};
@@ -20,8 +23,16 @@ use crate::{Command, fold};
 /// Samples returned by one request at most.
 const MOST: usize = 10_000;
 
-/// Queues returned by one search, unless the request states a number.
+/// Queues returned by one search, unless the request states a number, and at most.
 const SEARCHED: usize = 50;
+const MOST_SEARCHED: usize = 1000;
+
+/// Exports whose texts their readers share.
+#[derive(Clone)]
+struct Exports {
+    metrics: Arc<Export>,
+    tc: Arc<Export>,
+}
 
 /// Longest mark, in characters.
 const LONGEST_MARK: usize = 200;
@@ -45,6 +56,10 @@ pub(super) fn router(shared: Shared) -> Router {
         .route("/api/tc", get(tc))
         .route("/api/openapi.json", get(openapi))
         .route("/metrics", get(metrics))
+        .layer(Extension(Exports {
+            metrics: Export::new(exports::prometheus_queues),
+            tc: Export::new(|sample| exports::tc(sample).to_string()),
+        }))
         .fallback(absent)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(shared.clone(), guard::check))
@@ -61,14 +76,21 @@ async fn wrong_method() -> Response {
 }
 
 async fn page(State(shared): State<Shared>) -> Response {
-    text(StatusCode::OK, "text/html; charset=utf-8", shared.page.to_string())
+    struct Page(Arc<str>);
+    impl AsRef<[u8]> for Page {
+        fn as_ref(&self) -> &[u8] {
+            self.0.as_bytes()
+        }
+    }
+    let page = Bytes::from_owner(Page(shared.page.clone()));
+    parts(StatusCode::OK, "text/html; charset=utf-8", [page, Bytes::new()])
 }
 
 async fn state(State(shared): State<Shared>) -> Response {
     let status = shared.hub.status();
     let mut value = json!(status.for_readers());
     value["changes_need_token"] = json!(shared.guard.token.is_some());
-    value["read_only"] = json!(shared.guard.read_only);
+    value["read_only"] = json!(shared.guard.read_only.is_some());
     value["events"] = json!(shared.hub.events());
     value["sample"] = json!(shared.hub.latest().as_ref().map(|frame| &*frame.shown));
     answer(StatusCode::OK, &value)
@@ -110,7 +132,7 @@ async fn queues(
             .into_response();
     };
     shared.hub.follow(&search.text);
-    let most = search.most.unwrap_or(SEARCHED).min(MOST);
+    let most = search.most.unwrap_or(SEARCHED).min(MOST_SEARCHED);
     let latest = shared.hub.latest();
     let text = search.text.to_lowercase();
     let found = latest.as_ref().map(|frame| fold::search(&frame.sample, &text, most));
@@ -145,20 +167,22 @@ async fn scenario(State(shared): State<Shared>) -> Response {
     text(StatusCode::OK, "application/toml; charset=utf-8", saved(&shared.hub.status(), &(shared.now)()))
 }
 
-async fn tc(State(shared): State<Shared>) -> Response {
-    answer(StatusCode::OK, &exports::tc(shared.hub.latest().as_ref().map(|frame| &*frame.sample)))
+async fn tc(State(shared): State<Shared>, Extension(exports): Extension<Exports>) -> Response {
+    let sample = shared.hub.latest().map(|frame| frame.sample);
+    let Some(all) = exports.tc.text(sample).await else { return too_much() };
+    parts(StatusCode::OK, "application/json", [all, Bytes::new()])
 }
 
 async fn openapi() -> Response {
     answer(StatusCode::OK, &openapi::document())
 }
 
-async fn metrics(State(shared): State<Shared>) -> Response {
-    let (latest, hub) = (shared.hub.latest(), &shared.hub);
+async fn metrics(State(shared): State<Shared>, Extension(exports): Extension<Exports>) -> Response {
+    let (sample, hub) = (shared.hub.latest().map(|frame| frame.sample), &shared.hub);
+    let Some(queues) = exports.metrics.text(sample.clone()).await else { return too_much() };
     let streams = hub.streams.load(std::sync::atomic::Ordering::Relaxed);
-    let sample = latest.as_ref().map(|frame| &*frame.sample);
-    let body = exports::prometheus(sample, &hub.status(), hub.events().len(), streams);
-    text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", body)
+    let run = exports::prometheus_run(sample.as_deref(), &hub.status(), hub.events().len(), streams);
+    parts(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", [queues, run.into()])
 }
 
 /// Reads the whole request first; until then the connection may lose its slot. A body that is slightly too
@@ -198,6 +222,7 @@ struct Set {
 }
 
 async fn set(State(shared): State<Shared>, request: Request) -> Response {
+    let progress = request.extensions().get::<Progress>().cloned();
     let wanted: Set = match body(request).await {
         Ok(wanted) => wanted,
         Err(response) => return response,
@@ -209,6 +234,10 @@ async fn set(State(shared): State<Shared>, request: Request) -> Response {
                 .into_response();
         }
     };
+    // The answer says whether the change is made: it is not cut off by the deadline of a request.
+    if let Some(progress) = progress {
+        progress.reach(Phase::Changing);
+    }
     let hub = shared.hub.clone();
     match tokio::task::spawn_blocking(move || hub.set(wanted.set, lasting)).await {
         Ok(Ok(done)) => answer(StatusCode::OK, &json!(done)),

@@ -21,8 +21,8 @@ pub struct Guard {
     pub names: Vec<String>,
     /// Token that a change must carry; `None` if none is needed.
     pub token: Option<String>,
-    /// Refuses all changes if true.
-    pub read_only: bool,
+    /// Refuses all changes if given: the way to make them elsewhere.
+    pub read_only: Option<&'static str>,
 }
 
 impl Guard {
@@ -82,12 +82,8 @@ impl Guard {
         if method != Method::POST {
             return None;
         }
-        if self.read_only {
-            return Some((
-                StatusCode::FORBIDDEN,
-                "nothing can be changed here",
-                "start it without --read-only",
-            ));
+        if let Some(help) = self.read_only {
+            return Some((StatusCode::FORBIDDEN, "nothing can be changed here", help));
         }
         let json = text(header::CONTENT_TYPE).is_some_and(|kind| {
             kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
@@ -158,7 +154,7 @@ mod tests {
     use super::*;
 
     fn guard(token: Option<&str>) -> Guard {
-        Guard { names: vec!["lab.example".into()], token: token.map(str::to_owned), read_only: false }
+        Guard { names: vec!["lab.example".into()], token: token.map(str::to_owned), read_only: None }
     }
 
     fn status(guard: &Guard, method: &Method, headers: &[(&'static str, &'static str)]) -> u16 {

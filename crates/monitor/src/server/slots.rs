@@ -22,6 +22,8 @@ pub(crate) enum Phase {
     Answering,
     /// The answer is a stream, which is never replaced.
     Streaming,
+    /// The run makes a change, whose answer is never cut off.
+    Changing,
 }
 
 /// A connection's phase, shared with its handler.
@@ -37,7 +39,8 @@ impl Progress {
         match self.0.load(Ordering::Relaxed) {
             0 => Phase::Asking,
             1 => Phase::Answering,
-            _ => Phase::Streaming,
+            2 => Phase::Streaming,
+            _ => Phase::Changing,
         }
     }
 }

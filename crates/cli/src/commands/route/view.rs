@@ -32,6 +32,9 @@ pub(super) struct Shown<'a> {
     publisher: JoinHandle<()>,
 }
 
+/// Way to change a router.
+const CHANGED_BY: &str = "edit the policy, and run `lockgate apply`";
+
 /// Starts the view that `arguments` request; `None` if they request none.
 pub(super) fn start<'a>(
     policy: &Policy,
@@ -44,8 +47,13 @@ pub(super) fn start<'a>(
     }
     let (hub, channels) = Hub::start();
     channels.publish_status(status(policy, every));
-    let options =
-        View { web: arguments.web, names: &arguments.hosts, read_only: true, plain: false, json: false };
+    let options = View {
+        web: arguments.web,
+        names: &arguments.hosts,
+        read_only: Some(CHANGED_BY),
+        plain: false,
+        json: false,
+    };
     let frames = hub.subscribe();
     if let Some(address) = arguments.web {
         live_view::serve(address, &options, &hub)?;
@@ -63,10 +71,7 @@ fn publish(channels: &Channels, observer: &Observer, every: Duration, ended: &At
     while !ended.load(Ordering::Relaxed) {
         match channels.commands().recv_timeout(nap) {
             Ok(Command::Set { reply, .. }) => {
-                let _ = reply.try_send(Err(Refused::because(
-                    "a router is changed by its policy",
-                    "edit the policy, and run `lockgate apply`",
-                )));
+                reply.send(Err(Refused::because("a router is changed by its policy", CHANGED_BY)));
             }
             Ok(Command::Stop) => interrupt::flag().store(true, Ordering::SeqCst),
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
