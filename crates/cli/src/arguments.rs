@@ -348,9 +348,9 @@ pub(crate) struct Receive {
     /// Address to listen at
     #[arg(default_value = "0.0.0.0:5201", value_name = "ADDRESS", value_parser = traffic_address)]
     pub(crate) at: SocketAddr,
-    /// Longest time to listen, in seconds
-    #[arg(long = "for", value_name = "SECONDS", default_value_t = 3600)]
-    pub(crate) seconds: u32,
+    /// Longest time to listen
+    #[arg(long = "for", value_name = "TIME", default_value = "1h")]
+    pub(crate) lasting: String,
     /// Ends after the first sender
     #[arg(long)]
     pub(crate) once: bool,

@@ -144,3 +144,9 @@ mod tests {
         assert_eq!(memory_limit(None).expect("the default"), MEMORY);
     }
 }
+
+/// Reads a time with its unit, such as that of `--for`.
+pub(crate) fn time(text: &str) -> Result<lockgate::units::Duration, Failure> {
+    text.parse()
+        .map_err(|_| Failure::usage(format!("`{text}` is no time"), "write one such as `30s` or `10min`"))
+}

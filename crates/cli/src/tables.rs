@@ -92,9 +92,13 @@ pub(crate) fn cost(runs: &Runs) {
     let cpu: f64 = runs.recordings.iter().map(|recording| recording.engine.cpu_s).sum();
     if cpu > 0.0 {
         say!(
-            "\n{hops} packet-hops in {} of processor time ({:.1} M a second)",
+            "\n{hops} packet-hops in {} of processor time ({} a second)",
             figures::seconds(Some(cpu)),
-            hops as f64 / cpu / 1e6
+            match hops as f64 / cpu {
+                rate if rate >= 1e6 => format!("{:.1} M", rate / 1e6),
+                rate if rate >= 1e3 => format!("{:.1} k", rate / 1e3),
+                rate => format!("{rate:.0}"),
+            }
         );
     }
 }

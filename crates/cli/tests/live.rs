@@ -520,7 +520,7 @@ fn a_sender_and_a_receiver_agree() {
         let free = std::net::UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
         let address = free.expect("a port").to_string();
         let mut waiting = Command::new(LOCKGATE)
-            .args(["receive", &address, "--once", "--json", "--for", "60"])
+            .args(["receive", &address, "--once", "--json", "--for", "60s"])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

@@ -42,13 +42,13 @@ pub fn line(summary: &Summary, runs: &Runs) -> String {
     let stopped = if runs.stopped_early { "stopped early; " } else { "" };
     let missed: Vec<&Expectation> = summary.expect.iter().filter(|expect| !expect.holds).collect();
     let all = summary.expect.len();
-    let text = match (runs.unfaithful.first(), missed.as_slice(), all) {
-        (Some(reason), ..) => format!("✗ outside the fidelity limits: {reason}"),
-        (None, [], 0) => "ended; nothing is expected in this scenario".to_owned(),
-        (None, [], 1) => format!("✓ the expectation holds: {}", sentence(&summary.expect[0])),
-        (None, [], _) => format!("✓ {all} of {all} expectations hold"),
-        (None, [only], 1) => format!("✗ the expectation is missed: {}", sentence(only)),
-        (None, [first, ..], _) => {
+    let text = match (runs.unfaithful.as_slice(), missed.as_slice(), all) {
+        (reasons @ [_, ..], ..) => format!("✗ outside the fidelity limits: {}", reasons.join("; ")),
+        ([], [], 0) => "ended; nothing is expected in this scenario".to_owned(),
+        ([], [], 1) => format!("✓ the expectation holds: {}", sentence(&summary.expect[0])),
+        ([], [], _) => format!("✓ {all} of {all} expectations hold"),
+        ([], [only], 1) => format!("✗ the expectation is missed: {}", sentence(only)),
+        ([], [first, ..], _) => {
             format!("✗ {} of {all} expectations missed: {}", missed.len(), sentence(first))
         }
     };

@@ -1,28 +1,24 @@
 //! `lockgate receive`: the receiver of the traffic generator.
 
-use lockgate_engine::units::Duration;
 use lockgate_live::generator::{self, Receiver, Report};
 
 use crate::arguments::Receive;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
-use crate::{interrupt, results};
+use crate::{interrupt, results, runs};
 use lockgate::figures;
 
 pub(crate) fn receive(arguments: &Receive) -> Result<Exit, Failure> {
     interrupt::listen();
-    let receiver = Receiver {
-        address: arguments.at,
-        at_most: Duration::from_secs(u64::from(arguments.seconds)),
-        once: arguments.once,
-    };
+    let receiver =
+        Receiver { address: arguments.at, at_most: runs::time(&arguments.lasting)?, once: arguments.once };
     let json = arguments.json;
     let mut listening = |at| tell!("listening at {at}");
     let done =
         generator::receive(&receiver, &interrupt::is_requested, &mut listening, &mut |from, report| {
             if json {
                 let text = results::json(&document(report)).unwrap_or_default();
-                say!("{}", text.trim_end());
+                crate::output::document(text.as_bytes());
             } else {
                 say!("from {from}:");
                 show(report);

@@ -32,19 +32,23 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     /// Longest life. A time is a 64-bit number of picoseconds, which overflows after 213 days.
     const LONGEST_LIFE: Duration = Duration::from_hours(200 * 24);
 
-    let lasting = arguments.lasting.as_deref().map(time).transpose()?;
-    let every = time(&arguments.every)?;
+    let lasting = arguments.lasting.as_deref().map(crate::runs::time).transpose()?;
+    let every = crate::runs::time(&arguments.every)?;
     if !(SHORTEST_INTERVAL..=LONGEST).contains(&every) {
         let wrong = format!("`--every {}` is no interval of samples", arguments.every);
         return Err(Failure::usage(wrong, "it is from 10ms to 2s"));
     }
-    let gather = time(&arguments.gather)?;
+    let gather = crate::runs::time(&arguments.gather)?;
     if gather > LONGEST_GATHER {
         let wrong = format!("`--gather {}` is too long", arguments.gather);
         return Err(Failure::usage(wrong, "it is from 0s to 5ms"));
     }
-    let options =
-        Options { every, thread_for_each_port: arguments.threads, spin: time(&arguments.spin)?, gather };
+    let options = Options {
+        every,
+        thread_for_each_port: arguments.threads,
+        spin: crate::runs::time(&arguments.spin)?,
+        gather,
+    };
     let (origin, text) = read(&arguments.file)?;
     if arguments.dry_run {
         let policy = lockgate_scenario::read_policy(&text, &origin).map_err(problems)?;
@@ -146,12 +150,6 @@ fn boot(
 #[cfg(target_os = "linux")]
 fn problems(problems: lockgate_scenario::Problems) -> Failure {
     Failure::Scenario(Box::new(problems))
-}
-
-#[cfg(target_os = "linux")]
-fn time(text: &str) -> Result<lockgate::units::Duration, Failure> {
-    text.parse()
-        .map_err(|_| Failure::usage(format!("`{text}` is no time"), "write one such as `30s` or `10min`"))
 }
 
 #[cfg(not(target_os = "linux"))]
