@@ -529,7 +529,7 @@ mod tests {
                     match result {
                         Ok(()) => assert!(is_kept),
                         Err(error) => {
-                            assert!(!is_kept && error.to_string().contains("other seeds"), "{error}")
+                            assert!(!is_kept && error.to_string().contains("other seeds"), "{error}");
                         }
                     }
                 }

@@ -87,10 +87,10 @@ impl MetricComparison {
             values.iter().map(|values| Interval::of(values.clone())).collect();
         let best = best(&intervals, better);
         let (reference, family) = match reference {
-            Reference::Best => (best, Family::OfBest),
-            Reference::Given(index) => (Some(index), Family::OfGiven),
-            Reference::Chosen(index) if best == Some(index) => (best, Family::OfBest),
-            Reference::Chosen(index) => (Some(index), Family::OfChosen),
+            Reference::Best => (best, Family::Best),
+            Reference::Given(index) => (Some(index), Family::Given),
+            Reference::Chosen(index) if best == Some(index) => (best, Family::Best),
+            Reference::Chosen(index) => (Some(index), Family::Chosen),
         };
         let mut differences: Vec<Option<Difference>> = match reference {
             Some(reference) => (0..values.len())
@@ -144,7 +144,8 @@ fn best(intervals: &[Option<Interval>], better: Option<Better>) -> Option<usize>
 /// Returns the difference of paired values, with the verdict that it has before it is judged with the others.
 fn paired(values: &[Option<f64>], reference: &[Option<f64>]) -> Difference {
     let pairs = values.iter().zip(reference).filter_map(|(one, other)| Some(((*one)?, (*other)?)));
-    let differences: Vec<f64> = pairs.map(|(one, other)| one - other).collect();
+    let pairs: Vec<(f64, f64)> = pairs.collect();
+    let differences: Vec<f64> = pairs.iter().map(|(one, other)| one - other).collect();
     let count = differences.len();
     let mean = if count == 0 { f64::NAN } else { differences.iter().sum::<f64>() / count as f64 };
     let known = |p, verdict| {
@@ -157,15 +158,27 @@ fn paired(values: &[Option<f64>], reference: &[Option<f64>]) -> Difference {
     if differences.iter().all(|difference| *difference == 0.0) {
         return known(None, Verdict::Same);
     }
-    let error = standard_error(&differences, mean);
-    // The same difference for every seed: nothing random had an effect on it.
+    let mut error = standard_error(&differences, mean);
     if error <= mean.abs() * 1e-12 {
-        return known(Some(0.0), Verdict::Differs);
+        // The same values for every seed: nothing in either variant is random.
+        if pairs.iter().all(|pair| *pair == pairs[0]) {
+            return known(Some(0.0), Verdict::Differs);
+        }
+        // The same difference of different values: they may have been rounded to it.
+        error = rounding_error(&pairs);
     }
     let freedom = count as u64 - 1;
     let p = 1.0 - probability_within(mean.abs() / error, freedom);
     // Until the level is known, the half width holds the standard error.
     Difference { half_width: Some(error), ..known(Some(p.max(0.0)), Verdict::NotSeen) }
+}
+
+/// Returns the standard error of a mean difference whose values are quantiles: each is the middle of a bucket
+/// whose half width is 2^-10 of it (`histogram.rs`), so its error is uniform within that.
+fn rounding_error(pairs: &[(f64, f64)]) -> f64 {
+    let squares: f64 = pairs.iter().map(|(one, other)| one * one + other * other).sum();
+    let count = pairs.len() as f64;
+    libm::sqrt(squares / 3.0) / 1024.0 / count
 }
 
 fn standard_error(values: &[f64], mean: f64) -> f64 {
@@ -228,6 +241,9 @@ mod tests {
         assert_eq!(verdict(&[Some(1.0), None, Some(3.0)], &[None, Some(2.0), Some(3.0)]), Verdict::Unknown);
         assert_eq!(verdict(&[Some(1.0), Some(3.0)], &[Some(1.0), Some(3.0)]), Verdict::Same);
         assert_eq!(verdict(&[Some(1.0), Some(3.0)], &[Some(2.0), Some(4.0)]), Verdict::Differs);
+        // A difference of one bucket in both seeds, and of a constant in a run without randomness.
+        assert_eq!(verdict(&[Some(1.002), Some(1.102)], &[Some(1.0), Some(1.1)]), Verdict::NotSeen);
+        assert_eq!(verdict(&[Some(1.002); 2], &[Some(1.0); 2]), Verdict::Differs);
     }
 
     #[test]

@@ -18,11 +18,11 @@ use super::{Difference, LEVEL};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     /// Named before the runs.
-    OfGiven,
+    Given,
     /// Best of all by the metric's mean.
-    OfBest,
+    Best,
     /// Chosen by the values in another way, so that others may have a better mean.
-    OfChosen,
+    Chosen,
 }
 
 impl Family {
@@ -34,10 +34,10 @@ impl Family {
         tested.sort_by(|one, other| one.1.total_cmp(&other.1));
         let p: Vec<f64> = tested.iter().map(|(_, p)| *p).collect();
         let levels = match self {
-            Self::OfGiven => holm(&p),
-            Self::OfBest => closed(&p, LEVEL),
+            Self::Given => holm(&p),
+            Self::Best => closed(&p, LEVEL),
             // Without a known sign, a difference has two ways to be far from zero.
-            Self::OfChosen => closed(&p, LEVEL / 2.0),
+            Self::Chosen => closed(&p, LEVEL / 2.0),
         };
         for ((index, _), level) in tested.into_iter().zip(levels) {
             if let Some(difference) = &mut differences[index] {
@@ -125,7 +125,7 @@ mod tests {
         // 0.05 / 4 = 0.0125, 0.05 / 3 = 0.0167, 0.05 / 2 = 0.025: the third is above, so the fourth is not tested.
         let p = [Some(0.001), Some(0.03), None, Some(0.015), Some(0.04)];
         let seen = [Some(true), Some(false), None, Some(true), Some(false)];
-        assert_eq!(verdicts(Family::OfGiven, &p), seen);
+        assert_eq!(verdicts(Family::Given, &p), seen);
         assert_eq!(holm(&[0.03, 0.04]), [0.025, 0.025]);
     }
 
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn of_two_variants_both_families_test_at_five_per_cent() {
         assert!((holm(&[0.5])[0] - LEVEL).abs() < 1e-12 && (closed(&[0.5], LEVEL)[0] - LEVEL).abs() < 1e-12);
-        assert_eq!(verdicts(Family::OfBest, &[Some(0.0), Some(0.0)]), [Some(true), Some(true)]);
+        assert_eq!(verdicts(Family::Best, &[Some(0.0), Some(0.0)]), [Some(true), Some(true)]);
         assert!(closed(&[], LEVEL).is_empty() && holm(&[]).is_empty());
     }
 }

@@ -58,8 +58,11 @@ pub(super) fn write(
     curves: Curves,
 ) -> Result<PathBuf, Failure> {
     let plan = &compared.planned.plan;
-    let columns: Vec<usize> = compared.planned.columns().into_iter().map(|(column, _)| column).collect();
-    let variants = report_variants(plan, compared.variants, &columns, compared.metrics);
+    let (columns, names): (Vec<usize>, Vec<String>) = compared.planned.columns().into_iter().unzip();
+    let mut variants = report_variants(plan, compared.variants, &columns, compared.metrics);
+    for (variable, name) in variants.variables.iter_mut().zip(names) {
+        variable.name = name;
+    }
     let mut report = results::report_head(&compared.planned.title, &plan.text);
     // The page itself marks the variants without a significant difference, in its table.
     report.verdict = compared.sentences().into_iter().filter(|line| !line.starts_with(' ')).collect();
