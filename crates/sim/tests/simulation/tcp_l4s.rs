@@ -1,5 +1,7 @@
-//! Prague beside CUBIC and beside itself through DualPI2, held against measurements of a kernel.
+//! Prague beside CUBIC and beside itself through `DualPI2`, held against measurements of a kernel.
 #![allow(clippy::print_stdout, reason = "the table is wanted")]
+
+use std::fmt::Write as _;
 
 use lockgate_measure::recording::Recording;
 
@@ -8,7 +10,7 @@ use crate::common::simulate;
 /// One direction of a path: congestion control, and round trip in milliseconds.
 type Side = (&'static str, u32);
 
-/// Two flows from their own hosts through 50 Mbit/s and DualPI2. Returns the goodput of the third minute in
+/// Two flows from their own hosts through 50 Mbit/s and `DualPI2`. Returns the goodput of the third minute in
 /// Mbit/s.
 fn shares(sides: [Side; 2], virtual_rtt: &str) -> [f64; 2] {
     let mut text = "duration = \"180s\"\nwarmup = \"120s\"\nnode.r = {}\nnode.far = {}\n\
@@ -18,7 +20,8 @@ fn shares(sides: [Side; 2], virtual_rtt: &str) -> [f64; 2] {
     for (place, (congestion, rtt)) in sides.into_iter().enumerate() {
         let virtual_rtt =
             if congestion == "prague" { format!("virtual_rtt = \"{virtual_rtt}\"") } else { String::new() };
-        text += &format!(
+        let _ = write!(
+            text,
             "[node.host{place}]\n[link.access{place}]\nbetween = [\"host{place}\", \"r\"]\nrate = \"1gbit\"\n\
              delay = \"{}us\"\n[flow.f{place}]\nfrom = \"host{place}\"\nto = \"far\"\ntransport = \"tcp\"\n\
              bytes = \"unlimited\"\ncongestion = \"{congestion}\"\n{virtual_rtt}\n",
@@ -36,7 +39,7 @@ fn goodput(recording: &Recording, name: &str) -> f64 {
 
 /// <https://github.com/heistp/l4s-tests>, `s1_table.md` of November 2020: throughput of the third minute in Mbit/s,
 /// the kernel of the L4S team. Its Prague had no virtual round trip: two of its flows share as their round trips
-/// do, and worse. The rows of 10 Mbit/s are left out: a packet takes longer than DualPI2's step there, and
+/// do, and worse. The rows of 10 Mbit/s are left out: a packet takes longer than `DualPI2`'s step there, and
 /// implementations differ in what they mark then.
 const KERNEL: [([Side; 2], [f64; 2]); 9] = [
     ([("cubic", 10), ("prague", 10)], [12.65, 34.57]),
