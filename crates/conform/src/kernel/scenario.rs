@@ -53,10 +53,11 @@ pub(super) fn write(
     let addresses = machine
         .addresses
         .filter(|_| port.compares_addresses)
-        .map(|addresses| addresses.map(|address| format!("address = \"{address}\"")))
+        .map(|addresses| addresses.map(|address| format!(", address = \"{address}\"")))
         .unwrap_or_default();
+    let clock = format!("clock.tick = \"{}ns\"", 1_000_000_000 / machine.hz);
     let mut text = format!(
-        "title = {}\nduration = \"{duration}\"\n{warmup}record.packets = true\nnode.a = {{ {} }}\nnode.r = {{}}\nnode.b = {{ {} }}\n\
+        "title = {}\nduration = \"{duration}\"\n{warmup}record.packets = true\nnode.a = {{ {clock}{} }}\nnode.r = {{}}\nnode.b = {{ {clock}{} }}\n\
          link.access = {{ between = [\"a\", \"r\"], rate = \"100gbit\", delay = \"{access}us\" }}\n\
          link.line = {{ between = [\"r\", \"b\"], rate = \"{rate}\", delay = \"{path}\" }}\n\
          [port.\"r->b\"]\n{}",
@@ -79,17 +80,19 @@ pub(super) fn write(
     Ok(Written { text, is_random: is_random(experiment, &port), skipped: port.left_out })
 }
 
+/// Returns true if results depend on a draw: of arrivals, of a discipline, or of the phase of the ticks on which
+/// a connection's timers fire.
+fn is_random(experiment: &Experiment, port: &Port) -> bool {
+    let is_drawn = |udp: &Udp| udp.arrivals().is_ok_and(|(process, _)| process == "poisson");
+    experiment.udp().any(|(_, udp)| is_drawn(udp))
+        || experiment.tcp().next().is_some()
+        || RANDOM.iter().any(|kind| port.has(kind))
+}
+
 /// Returns true if several connections share the bottleneck: their losses depend on the start of each
 /// within a tick of the kernel's timer, which references do not contain.
 fn is_shared(experiment: &Experiment) -> bool {
     experiment.tcp().nth(1).is_some()
-}
-
-fn is_random(experiment: &Experiment, port: &Port) -> bool {
-    let is_drawn = |udp: &Udp| udp.arrivals().is_ok_and(|(process, _)| process == "poisson");
-    experiment.udp().any(|(_, udp)| is_drawn(udp))
-        || is_shared(experiment)
-        || RANDOM.iter().any(|kind| port.has(kind))
 }
 
 /// Returns the headers of every flow's packets.
