@@ -24,7 +24,7 @@ use super::{Ack, BurstBounds, Cause, CongestionControl, Window};
 
 /// Fixed-point 1 of `alpha`, and of a segment.
 const ONE: u64 = 1 << 20;
-/// Weight of the last fraction of marks in `alpha`, as a shift: g = 1/16 (section 2.4.1).
+/// Weight of the last fraction of marks in `alpha`, as a shift: g = 1/16.
 const G_SHIFT: u32 = 4;
 /// Round trips after which the virtual round trip counts: short flows converge faster without it (section 2.4.4).
 const TRANSITION: u32 = 500;
