@@ -1,5 +1,8 @@
 //! Reference of the disciplines: parameters with types, defaults and documentation, derived from the types.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use lockgate_engine::discipline::{Arity, Discipline};
 use lockgate_engine::disciplines::{self, Family, KINDS, Visitor};
 use schemars::{JsonSchema, SchemaGenerator};
@@ -64,7 +67,17 @@ pub fn references() -> Vec<Reference> {
 
 /// Returns the discipline called `kind`, if there is one.
 pub fn reference(kind: &str) -> Option<Reference> {
-    disciplines::visit(kind, Describe)
+    cached(kind).cloned()
+}
+
+/// Returns the discipline called `kind` as [`reference`] does, without a copy.
+pub fn cached(kind: &str) -> Option<&'static Reference> {
+    // Built once: a reference costs a JSON schema, and the knobs of a large network need one for each queue.
+    static KNOWN: LazyLock<BTreeMap<&str, Reference>> = LazyLock::new(|| {
+        let all = KINDS.iter().filter_map(|kind| disciplines::visit(kind, Describe));
+        all.map(|reference| (reference.kind, reference)).collect()
+    });
+    KNOWN.get(kind)
 }
 
 struct Describe;

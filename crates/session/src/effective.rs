@@ -7,7 +7,8 @@ use lockgate_engine::units::{Duration, Instant};
 use lockgate_engine::{class, port_name};
 use lockgate_measure::group::group_of;
 use lockgate_scenario::path::join;
-use lockgate_scenario::{Override, is_dealt, reference};
+use lockgate_scenario::reference::cached;
+use lockgate_scenario::{Override, is_dealt};
 use serde::Serialize;
 use toml::{Table, Value};
 
@@ -166,12 +167,12 @@ impl Effective {
             return None;
         }
         let kind = self.kind(port, name)?;
-        let own = reference(&kind)?.parameters.into_iter().find(|parameter| parameter.name == *key);
+        let own = cached(&kind)?.parameters.iter().find(|parameter| parameter.name == *key);
         let share = || {
-            let shares = reference(&self.scheduler(port, name)?)?.shares;
-            shares.into_iter().find(|share| share.name == *key)
+            let shares = &cached(&self.scheduler(port, name)?)?.shares;
+            shares.iter().find(|share| share.name == *key)
         };
-        own.or_else(share)?.default
+        own.or_else(share)?.default.clone()
     }
 
     fn queues(&self, port: &str) -> Option<&Table> {
@@ -203,29 +204,29 @@ impl Effective {
     /// Returns the knobs of one queue: its kind, its parameters, and its share at its parent.
     pub(crate) fn queue_knobs(&self, port: &str, queue: &str) -> Vec<Knob> {
         let Some(kind) = self.kind(port, queue) else { return Vec::new() };
-        let own = reference(&kind).map(|reference| reference.parameters).unwrap_or_default();
-        let scheduler = self.scheduler(port, queue).and_then(|kind| reference(&kind));
-        let shares = scheduler.map(|reference| reference.shares).unwrap_or_default();
-        let knob = |parameter: lockgate_scenario::reference::Parameter| {
+        let own = cached(&kind).map(|reference| reference.parameters.as_slice()).unwrap_or_default();
+        let scheduler = self.scheduler(port, queue).and_then(|kind| cached(&kind));
+        let shares = scheduler.map(|reference| reference.shares.as_slice()).unwrap_or_default();
+        let knob = |parameter: &lockgate_scenario::reference::Parameter| {
             let path = ["port", port, "queue", queue, &parameter.name].map(str::to_owned);
             let value = self.value(&path).map(as_written);
             let choices: Vec<String> = parameter.takes.split(" | ").map(str::to_owned).collect();
             // `rate | table` are two types, not two values.
             let is_list = choices.len() > 1 && choices.iter().all(|choice| choice != "table");
-            let default = parameter.default;
+            let default = &parameter.default;
             let knob = Knob {
                 path: join(&path),
-                key: parameter.name,
+                key: parameter.name.clone(),
                 is_default: value.is_none(),
                 value: value.or_else(|| default.clone()),
                 choices: if is_list { choices } else { Vec::new() },
-                takes: parameter.takes,
-                about: parameter.doc,
+                takes: parameter.takes.clone(),
+                about: parameter.doc.clone(),
                 ..Knob::default()
             };
             knob.with_steps(default.as_deref())
         };
-        shares.into_iter().chain(own).map(knob).collect()
+        shares.iter().chain(own).map(knob).collect()
     }
 
     /// Returns the knob that selects the tree of a port, if several queues may be the root.

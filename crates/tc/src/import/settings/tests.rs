@@ -79,7 +79,7 @@ fn is_accepted(takes: ValueType, parameter: &str) -> bool {
         ValueType::Offset => &["size, also below zero"],
         ValueType::Time | ValueType::Seconds => &["duration", "threshold"],
         ValueType::Packets => &["limit", "number of packets"],
-        ValueType::Number => &["whole number"],
+        ValueType::Number => &["whole number", "power of two"],
         ValueType::Real => &["probability", "number"],
         ValueType::Percent => &["probability"],
         ValueType::Sizes => &["list of size"],
