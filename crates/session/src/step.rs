@@ -77,7 +77,8 @@ fn probability(value: &str, up: bool, off: bool) -> Option<String> {
             None => text.parse().ok(),
         }
     };
-    let now = share(value).filter(|now| (0.0..=1.0).contains(now))?;
+    // As for other numbers, no step leads from a zero that is not the default.
+    let now = share(value).filter(|now| (*now > 0.0 || off) && (0.0..=1.0).contains(now))?;
     let least = share(FIRST_PROBABILITY)?;
     // A default such as 0.1 is stored as a multiple of 2^-32, and is that value all the same.
     let is_beyond = |next: f64| if up { next > now * (1.0 + 1e-6) } else { next < now * (1.0 - 1e-6) };
