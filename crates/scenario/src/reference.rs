@@ -169,7 +169,7 @@ fn takes(property: &Value, definitions: &Value) -> String {
         .as_str()
         .or_else(|| types.as_array()?.iter().filter_map(Value::as_str).find(|name| *name != "null"));
     match first {
-        Some("integer") if property["format"] == "power of two" => "power of two".to_owned(),
+        Some("integer") if property["x-power-of-two"] == true => "power of two".to_owned(),
         Some("integer") => "whole number".to_owned(),
         Some("string") => "text".to_owned(),
         Some("boolean") => "true | false".to_owned(),

@@ -40,7 +40,7 @@ pub struct Config {
     /// order.
     pub perturb: Duration,
     /// Number of hash values, a power of two up to 65536.
-    #[schemars(extend("format" = "power of two"))]
+    #[schemars(extend("x-power-of-two" = true))]
     pub divisor: u32,
     /// Maximum number of packets in a queue, at least 1.
     pub depth: u32,
