@@ -10,12 +10,17 @@
 //! describes its form. Nothing is tuned to a run: commands are imported by
 //! `lockgate-tc`, and an experiment with an unsupported word is not run.
 
+mod arrivals;
 mod comparison;
+mod line;
 mod observed;
+mod oscillation;
 mod scenario;
 mod setup;
 
-pub use comparison::{Comparison, Line, RunComparison, Verdict, compare, schema};
+pub use arrivals::Generator;
+pub use comparison::{Comparison, RunComparison, compare, schema};
+pub use line::{Line, Verdict};
 
 use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
@@ -45,13 +50,15 @@ pub struct Machine {
     /// Microseconds that a packet takes through the machine without any queue, included in its delays; 0 by
     /// default.
     pub path_us: f64,
+    /// Generator of the gaps of Poisson flows; if none is named, the known ones are tried.
+    pub arrivals: Option<Generator>,
     /// Addresses of sender and receiver, required by filters on addresses.
     pub addresses: Option<[Ipv4Addr; 2]>,
 }
 
 impl Default for Machine {
     fn default() -> Self {
-        Self { hz: 250, path_us: 0.0, addresses: None }
+        Self { hz: 250, path_us: 0.0, arrivals: None, addresses: None }
     }
 }
 
@@ -106,6 +113,12 @@ pub struct Udp {
     pub offered_bps: f64,
     /// Arrival process, `cbr` or `poisson`; with the suffix `x2`, two packets come at once.
     pub process: String,
+    /// Seed of its gaps, if they are random.
+    #[serde(default)]
+    pub seed: Option<u64>,
+    /// Generator of its gaps, if they are random; by default that of the machine.
+    #[serde(default)]
+    pub arrivals: Option<Generator>,
     /// Start, in seconds.
     pub start_s: f64,
     /// Stop, in seconds.
@@ -149,7 +162,7 @@ pub struct Tcp {
     rest: BTreeMap<String, Value>,
 }
 
-/// Keys of a flow that do not affect its traffic: the seed of its own random numbers, and remarks.
+/// Keys of a flow that do not affect its traffic: remarks, and the seed of a connection.
 const REMARKS: [&str; 3] = ["seed", "note", "name"];
 
 fn refuse_unknown(rest: &BTreeMap<String, Value>) -> Result<(), String> {
@@ -159,7 +172,7 @@ fn refuse_unknown(rest: &BTreeMap<String, Value>) -> Result<(), String> {
 
 impl Udp {
     /// Returns its process, `cbr` or `poisson`, and the number of packets that come at once.
-    pub(crate) fn arrivals(&self) -> Result<(&'static str, u32), String> {
+    pub(crate) fn process(&self) -> Result<(&'static str, u32), String> {
         let text = self.process.to_ascii_lowercase();
         let said = || format!("`{}` in bursts of {} is not understood", self.process, self.burst_packets);
         let (law, count) = match text.rsplit_once('x') {
@@ -203,16 +216,19 @@ pub struct Results {
     pub red_reconstruction: Option<RedSplit>,
 }
 
-/// Results of a flow of datagrams, for those sent within a window.
+/// Results of a flow of datagrams: rates and delays of those received within a window, loss of those sent in it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct UdpResult {
     /// Start and end of the window, in seconds.
     pub window_s: [f64; 2],
+    /// Packets sent in the whole run.
+    pub sent: Option<u64>,
     /// Received rate, in bits per second.
     pub recv_rate_bps: f64,
     /// Offered rate as measured, in bits per second.
     pub offered_in_window_bps: Option<f64>,
-    /// Fraction of the packets lost.
+    /// Fraction of the packets that were not received, of those sent in the window until half a second before
+    /// the end of the run.
     pub loss_ratio_window: f64,
     /// One-way delays; absent if nothing was received.
     pub delay_us: Option<Delays>,
@@ -243,17 +259,18 @@ pub struct TcpResult {
     pub drops_total_at_bottleneck: Option<f64>,
 }
 
-/// Drops and marks of RED, without the last 0.3 s.
+/// Drops and marks of RED, of packets sent until 0.3 s before the end.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct RedSplit {
     /// Random drops.
     pub drops_early: f64,
-    /// Drops above the upper threshold.
+    /// Drops while the average is above the upper threshold; with `ecn` and without `harddrop`, packets are
+    /// marked there, and these are drops of the full queue.
     pub drops_forced: f64,
-    /// Random marks.
+    /// Random marks, of packets received.
     #[serde(default)]
     pub ce_marks_early: f64,
-    /// Marks above the upper threshold.
+    /// Marks above the upper threshold, of packets received.
     #[serde(default)]
     pub ce_marks_forced: f64,
 }

@@ -7,13 +7,23 @@ use lockgate_engine::random::Seed;
 use lockgate_measure::recording::Recording;
 use lockgate_sim::{Control, run};
 
-/// Runs the scenario `text` with `seed`.
+/// Files of a scenario, by name.
+pub(crate) type Files = BTreeMap<String, Arc<[u8]>>;
+
+/// Runs the scenario `text`, which names no files, with `seed`.
 ///
 /// # Errors
 /// Returns every problem of the scenario, one per line, or why the run failed.
 pub(crate) fn simulate(text: &str, seed: u64) -> Result<Recording, String> {
-    let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
-    let scenario = lockgate_scenario::read(text, "scenario", &files, &[]).map_err(|problems| {
+    simulate_with(&Files::new(), text, seed)
+}
+
+/// Runs the scenario `text`, which names some of `files`, with `seed`.
+///
+/// # Errors
+/// As those of [`simulate`].
+pub(crate) fn simulate_with(files: &Files, text: &str, seed: u64) -> Result<Recording, String> {
+    let scenario = lockgate_scenario::read(text, "scenario", files, &[]).map_err(|problems| {
         let mut lines: Vec<_> = problems.into_iter().map(|problem| problem.to_string()).collect();
         lines.dedup();
         lines.join("; ")

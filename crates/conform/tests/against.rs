@@ -21,14 +21,11 @@ fn what_linux_does_is_done_here() {
             let what = format!("{} {} {}", run.id, line.flow, line.quantity);
             println!(
                 "{what}: {} beside {} ({:.4}) {:?}",
-                line.ours,
-                line.kernel,
-                line.difference,
-                line.verdict()
+                line.ours, line.kernel, line.difference, line.verdict
             );
-            match line.verdict() {
+            match line.verdict {
                 Verdict::Holds if line.known.is_some() => stale.push(what),
-                Verdict::Misses => wrong.push(format!("{what}: {} beside {}", line.ours, line.kernel)),
+                Verdict::Differs => wrong.push(format!("{what}: {} beside {}", line.ours, line.kernel)),
                 _ => {}
             }
         }
@@ -40,6 +37,11 @@ fn what_linux_does_is_done_here() {
         stale.join(", ")
     );
     assert_eq!((document.compared, document.not_run), (192, 0));
+    // What one run of the kernel cannot decide: delays and shares of CBQ's borrowers, and one gap in the step of
+    // another.
+    assert!(document.not_decidable * 100 <= 3 * document.compared, "{}", document.not_decidable);
+    let replayed = |run: &RunComparison| run.replayed.len();
+    assert_eq!(document.runs.iter().map(replayed).sum::<usize>(), 5, "all Poisson flows");
 }
 
 /// A file of one run of a FIFO, as an emulated kernel might leave it.
@@ -55,6 +57,10 @@ const ONE: &str = r#"{ "machine": { "HZ": 250 }, "experiments": [ {
         "delay_us": { "mean": 10750.0, "min": 10507.0, "max": 11007.0 } } } }
 } ] }"#;
 
+fn all_hold(run: &RunComparison) -> bool {
+    run.lines.len() == 3 && run.lines.iter().all(|line| line.verdict == Verdict::Holds)
+}
+
 fn only(text: &str) -> RunComparison {
     let reference = Reference::read(text).expect("a file of runs");
     assert_eq!(reference.experiments.len(), 1);
@@ -66,11 +72,13 @@ fn a_run_is_compared_quantity_by_quantity() {
     // Ten wait and one is sent. At twice the rate, each accepted packet waits for ten, or for half a packet
     // less.
     let run = only(ONE);
-    assert_eq!((run.not_run.as_deref(), run.runs), (None, 1));
-    let found: Vec<_> = run.lines.iter().map(|line| (line.quantity, line.holds)).collect();
-    assert_eq!(found, [("received", true), ("loss", true), ("mean delay", true)], "{:?}", run.lines);
+    assert_eq!((run.not_run.as_deref(), run.runs), (None, 16));
+    let found: Vec<_> = run.lines.iter().map(|line| (line.quantity, line.verdict)).collect();
+    let holds = Verdict::Holds;
+    assert_eq!(found, [("received", holds), ("loss", holds), ("mean delay", holds)], "{:?}", run.lines);
     let slower = only(&ONE.replace("8000000 bit/s of", "7900000 bit/s of"));
-    assert_eq!(slower.lines.iter().map(|line| line.holds).collect::<Vec<_>>(), [false, true, true]);
+    let found: Vec<_> = slower.lines.iter().map(|line| line.verdict).collect();
+    assert_eq!(found, [Verdict::Differs, holds, holds]);
 }
 
 #[test]
@@ -84,7 +92,7 @@ fn bursts_come_at_once() {
         .replace("\"loss_ratio_window\": 0.5", "\"loss_ratio_window\": 0.0")
         .replace("\"mean\": 10750.0", "\"mean\": 5507.0");
     let run = only(&text);
-    assert!(run.lines.len() == 3 && run.lines.iter().all(|line| line.holds), "{run:?}");
+    assert!(all_hold(&run), "{run:?}");
 }
 
 #[test]
@@ -145,9 +153,9 @@ fn what_is_known_to_be_off_is_said_and_bounded() {
         );
         only(&ONE.replace("8000000 bit/s of", "7900000 bit/s of").replace("\"results\"", &known))
     };
-    for (by, verdict) in [(0.02, Verdict::Known), (0.011, Verdict::Misses)] {
+    for (by, verdict) in [(0.02, Verdict::Known), (0.011, Verdict::Differs)] {
         let run = off(by);
-        assert_eq!((run.lines[0].verdict(), run.lines[0].known.as_deref()), (verdict, Some("a slow link")));
+        assert_eq!((run.lines[0].verdict, run.lines[0].known.as_deref()), (verdict, Some("a slow link")));
         let document = Comparison::new(1, false, vec![run]);
         let is_known = verdict == Verdict::Known;
         assert_eq!((document.known, document.holds), (usize::from(is_known), is_known));
@@ -156,17 +164,105 @@ fn what_is_known_to_be_off_is_said_and_bounded() {
     assert!(only(&ONE.replace("\"results\"", other)).not_run.expect("not run").contains("is not compared"));
 }
 
-/// The window ends with the flow: packets that arrive while the queue drains are not received in it.
+/// The window ends with the flow: packets that arrive while the queue drains are not received in it. Those that
+/// wait at the end are lost, unless they were sent in the last half second.
 #[test]
 fn what_comes_after_the_window_is_not_received() {
-    // An unlimited queue, at twice the rate of the link: after 4 s, half of the packets have left.
+    // An unlimited queue, at twice the rate of the link: after 4 s, half of the packets have left, which are those
+    // sent in the first 2 s. So 1.5 s of 3.5 s are lost.
     let text = ONE
         .replace("pfifo limit 10", "pfifo limit 100000")
         .replace("\"window_s\": [2.0, 4.0]", "\"window_s\": [0.0, 4.0]")
-        .replace("\"loss_ratio_window\": 0.5", "\"loss_ratio_window\": 0.0")
+        .replace("\"loss_ratio_window\": 0.5", "\"loss_ratio_window\": 0.428571")
         .replace("\"mean\": 10750.0", "\"mean\": 1000500.0");
     let run = only(&text);
-    assert!(run.not_run.is_none() && run.lines.iter().all(|line| line.holds), "{run:?}");
+    assert!(all_hold(&run), "{run:?}");
+    assert!(run.lines[1].difference.abs() < 0.001, "{run:?}");
+}
+
+/// One reference run decides a quantity only beyond its own scatter.
+#[test]
+fn what_one_run_cannot_decide_is_said() {
+    // A Poisson flow of 4 Mbit/s over an unlimited queue at 8 Mbit/s, without a seed: of 1000 packets in the window,
+    // the deviation is 3 %.
+    let text = ONE
+        .replace("\"cbr\"", "\"poisson\"")
+        .replace("16000000.0", "4000000.0")
+        .replace("pfifo limit 10", "pfifo limit 100000")
+        .replace("\"loss_ratio_window\": 0.5", "\"loss_ratio_window\": 0.0")
+        .replace("\"mean\": 10750.0", "\"mean\": 1500.0");
+    let received = |rate: &str| {
+        let run = only(&text.replace("\"recv_rate_bps\": 8000000", &format!("\"recv_rate_bps\": {rate}")));
+        let verdict = run.lines[0].verdict;
+        (verdict, Comparison::new(1, false, vec![run]).differing > 0)
+    };
+    assert_eq!(received("4200000"), (Verdict::NotDecidable, false));
+    assert_eq!(received("6000000"), (Verdict::Differs, true));
+}
+
+/// The generator of the kernel's sender gives its arrivals, named or recognised.
+#[test]
+fn known_arrivals_are_those_of_the_kernel() {
+    let poisson = |more: &str, sent: u32, inside: u32, burst: u32| {
+        let told = format!(
+            "\"sent\": {sent}, \"offered_in_window_bps\": {}, \"recv_rate_bps\": {}",
+            inside * 4_000,
+            inside * 4_000
+        );
+        only(
+            &ONE.replace("\"process\": \"cbr\"", &format!("\"process\": \"poisson\", {more}"))
+                .replace("16000000.0", "4000000.0")
+                .replace("\"burst_packets\": 1", &format!("\"burst_packets\": {burst}"))
+                .replace("pfifo limit 10", "pfifo limit 100000")
+                .replace("\"loss_ratio_window\": 0.5", "\"loss_ratio_window\": 0.0")
+                .replace("\"recv_rate_bps\": 8000000", &told),
+        )
+    };
+    let is_replayed = |run: &RunComparison| run.replayed == ["f"];
+    for run in [
+        poisson("\"seed\": 9", SENT[0], SENT[1], 1),
+        poisson("\"seed\": 9, \"arrivals\": \"mmix\"", SENT[0], SENT[1], 1),
+        poisson("\"seed\": 9", SENT[2], SENT[3], 3),
+    ] {
+        assert!(is_replayed(&run) && run.lines[2].spread == 0.0, "{run:?}");
+        assert!(run.lines[0].difference.abs() < 0.01 && run.lines[2].tolerance == 0.03, "{run:?}");
+    }
+    // Other numbers of packets: the generator is another one, or is said to be and is not.
+    for run in [poisson("\"seed\": 8", SENT[0], SENT[1], 1), poisson("\"seed\": 9", SENT[0], SENT[1] + 1, 1)]
+    {
+        assert!(run.not_run.is_none() && run.replayed.is_empty() && run.lines[2].spread > 0.0, "{run:?}");
+    }
+    let wrong = poisson("\"seed\": 8, \"arrivals\": \"mmix\"", SENT[0], SENT[1], 1);
+    assert!(wrong.not_run.expect("not run").contains("not those of its results"));
+    let unknown = poisson("\"seed\": 8, \"arrivals\": \"dice\"", SENT[0], SENT[1], 1);
+    assert!(unknown.not_run.expect("not run").contains("dice"));
+    let seedless = poisson("\"arrivals\": \"mmix\"", SENT[0], SENT[1], 1);
+    assert!(seedless.not_run.expect("not run").contains("`seed`"));
+}
+
+/// Packets of the seed 9 at 4 Mbit/s in 4 s, and from 2 s on: one at a time, and three.
+const SENT: [u32; 4] = [1913, 916, 1965, 1023];
+
+/// A full RED queue that marks: what the kernel counts as forced drops are those of the limit, and marks count once,
+/// where they are received.
+#[test]
+fn marks_and_the_drops_of_a_full_marking_queue_are_counted_as_in_the_kernel() {
+    let red = "red limit 60000 min 5000 max 15000 avpkt 1000 burst 8 probability 0.1 bandwidth 8Mbit ecn";
+    // Twice the rate of the link, sent until 3.7 s: 3700 packets leave and 60 wait, all marked but for the first;
+    // the others are dropped.
+    let text = |words: &str| {
+        ONE.replace("pfifo limit 10", words)
+            .replace("\"tos\": 0", "\"tos\": 2")
+            .replace("\"mean\": 10750.0", "\"mean\": 60000.0")
+            .replace("\"results\": {", "\"results\": { \"red_reconstruction\": { \"drops_early\": 0, \"drops_forced\": 3640, \"ce_marks_early\": 0, \"ce_marks_forced\": 3750 },")
+    };
+    let run = only(&text(red));
+    let found: Vec<_> = run.lines[3..].iter().map(|line| (line.quantity, line.verdict)).collect();
+    let holds = Verdict::Holds;
+    assert_eq!(found, [("early drops", holds), ("forced drops", holds), ("marks", holds)], "{run:?}");
+    // With `harddrop`, nothing is marked above the threshold, and no packet finds the queue full.
+    let run = only(&text(&format!("{red} harddrop")));
+    assert_eq!((run.lines[4].verdict, run.lines[5].verdict), (holds, Verdict::Differs), "{run:?}");
 }
 
 #[test]
@@ -207,7 +303,7 @@ fn events_of_several_packets_are_generated() {
         .replace("\"loss_ratio_window\": 0.5", "\"loss_ratio_window\": 0.333333")
         .replace("\"mean\": 10750.0", "\"mean\": 1500.0");
     let run = only(&lossy);
-    assert!(run.lines.len() == 3 && run.lines.iter().all(|line| line.holds), "{run:?}");
+    assert!(all_hold(&run), "{run:?}");
     for (process, burst) in [("poisson_x2", 3), ("cbr", 0), ("x2", 1), ("poissonx", 1)] {
         let run = with(process, burst);
         assert!(run.not_run.is_some_and(|why| why.contains("is not understood")), "{process} {burst}");

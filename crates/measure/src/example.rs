@@ -130,6 +130,7 @@ fn row(packet: &Packet, departed: Option<Instant>, drop: Option<Loss>) -> Packet
         place: packet.position.node(),
         length: packet.length,
         tcp: (packet.tcp_flags, packet.tcp_sequence),
+        marked: packet.is_marked(),
         arrived: packet.arrived,
         departed,
         drop,

@@ -20,6 +20,7 @@ pub use conditions::Headers;
 
 use crate::problem::Problems;
 use crate::syntax::Commands;
+use crate::value::Value;
 use conditions::Conditions;
 use objects::Objects;
 use tree::Queue;
@@ -64,8 +65,10 @@ impl Port {
         toml::port(&self.root)
     }
 
-    /// Returns true if the tree contains a queue of this kind, by its name in scenarios.
-    pub fn has(&self, kind: &str) -> bool {
-        self.root.has(kind)
+    /// Returns the parameters of all queues: the kind of the queue, name and value, as in scenarios.
+    pub fn parameters(&self) -> Vec<(&'static str, &'static str, &Value)> {
+        let mut all = Vec::new();
+        self.root.add_parameters(&mut all);
+        all
     }
 }

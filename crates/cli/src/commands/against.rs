@@ -34,12 +34,11 @@ pub(crate) fn against(arguments: &Conform, file: &Path) -> Result<Exit, Failure>
     let one = |index: &usize| compare(&reference, *index, arguments.seed);
     let (runs, interrupted) = each(&all, arguments.quiet, &name, &one);
     let document = Comparison::new(arguments.seed, arguments.allow_missing, runs);
-    let is_missed = document.compared > document.held + document.known;
     if !arguments.json {
         show(&document);
     }
     leave(arguments, out, &document, &report(&document), started)?;
-    Ok(ended(document.holds || (interrupted && !is_missed), interrupted))
+    Ok(ended(document.holds || (interrupted && document.differing == 0), interrupted))
 }
 
 /// Formats a value with its unit; counts and shares have none.
@@ -69,11 +68,12 @@ fn cells(line: &Line) -> [String; 7] {
 }
 
 fn verdict(line: &Line) -> String {
-    let deviations = line.deviations().map(|deviations| format!(" ({deviations:.1} sd)")).unwrap_or_default();
-    match line.verdict() {
+    let deviations = line.deviations().map(|deviations| format!(" ({deviations:.1} se)")).unwrap_or_default();
+    match line.verdict {
         Verdict::Holds => "✓ holds".to_owned(),
         Verdict::Known => format!("~ known{deviations}"),
-        Verdict::Misses => format!("✗ does not hold{deviations}"),
+        Verdict::NotDecidable => format!("? not decidable{deviations}"),
+        Verdict::Differs => format!("✗ differs{deviations}"),
     }
 }
 
@@ -81,7 +81,7 @@ fn verdict(line: &Line) -> String {
 fn known(run: &RunComparison) -> impl Iterator<Item = String> + '_ {
     run.lines.iter().filter_map(|line| {
         let why = line.known.as_ref()?;
-        let now = if line.holds { "known to be off, and holds" } else { "known" };
+        let now = if line.verdict == Verdict::Holds { "known to be off, and holds" } else { "known" };
         Some(format!("{now}: {} {}: {why}", line.flow, line.quantity))
     })
 }
@@ -95,36 +95,42 @@ fn show(document: &Comparison) {
         }
         let rows: Vec<Vec<String>> = run.lines.iter().map(|line| cells(line).into()).collect();
         terminal::words(&COLUMNS, &rows);
-        for line in known(run).chain(run.left_out.iter().map(|what| format!("left out: {what}"))) {
-            say!("{line}");
-        }
+        remarks(run).for_each(|line| say!("{line}"));
     }
     say!(
-        "\nBehind ± is the standard deviation (sd) of one run: of ours, or of runs that start with other phases of the flows."
+        "\nOurs is the mean of the simulated runs; behind ± is the standard deviation of one, and in brackets the difference in \
+         standard errors (se). A quantity differs if it is more than 2.58 se beyond its tolerance."
     );
     say!("{}", sentence(document));
 }
 
 fn sentence(document: &Comparison) -> String {
-    let Comparison { compared, held, known, not_run, .. } = document;
+    let Comparison { compared, held, known, not_decidable, not_run, .. } = document;
     let ran = document.runs.len() - not_run;
     let sign = if document.holds { "✓" } else { "✗" };
     let known = if *known > 0 { format!("; {known} are off as is known") } else { String::new() };
+    let open =
+        if *not_decidable > 0 { format!("; {not_decidable} are not decidable") } else { String::new() };
     let missing = match (not_run, document.allows_missing) {
         (0, _) => String::new(),
         (_, true) => format!("; {} not made, which is allowed", count(*not_run as u64, "run")),
         (_, false) => format!("; {} not made: `--allow-missing` allows that", count(*not_run as u64, "run")),
     };
-    format!("{sign} {held} of {compared} quantities of {} hold{known}{missing}", count(ran as u64, "run"))
+    let ran = count(ran as u64, "run");
+    format!("{sign} {held} of {compared} quantities of {ran} hold{known}{open}{missing}")
+}
+
+/// Returns what a reader of a run's table must know besides.
+fn remarks(run: &RunComparison) -> impl Iterator<Item = String> + '_ {
+    let replayed = (!run.replayed.is_empty())
+        .then(|| format!("the kernel's own arrivals, packet for packet: {}", run.replayed.join(", ")));
+    let left_out = run.left_out.iter().map(|what| format!("left out: {what}"));
+    replayed.into_iter().chain(known(run)).chain(left_out)
 }
 
 fn note(run: &RunComparison) -> String {
-    let ours = match run.runs {
-        1 => "nothing is drawn: one run; behind ± what other phases of the flows make of it".to_owned(),
-        runs => format!("ours is the mean of {runs} runs; behind ± the standard deviation of one"),
-    };
-    let left_out = run.left_out.iter().map(|what| format!("left out: {what}"));
-    [ours].into_iter().chain(known(run)).chain(left_out).collect::<Vec<_>>().join("; ")
+    let ours = format!("ours is the mean of {} runs; behind ± the standard deviation of one", run.runs);
+    [ours].into_iter().chain(remarks(run)).collect::<Vec<_>>().join("; ")
 }
 
 fn report(document: &Comparison) -> ReportData {

@@ -6,13 +6,14 @@ use lockgate_measure::recording::{Loss, PacketRow, Packets, Recording};
 
 use super::Experiment;
 
-/// Results of a flow of datagrams within a window: losses of the packets sent in it, and the packets
-/// received in it. A packet in flight at the end of the window is neither received nor lost.
+/// Results of a flow of datagrams within a window: the packets received in it, whenever they were sent, and the
+/// loss of those sent in it, except within [`SETTLING`] of the end of the run. Of these, a packet that waits at
+/// the end is lost, as the kernel's receiver never sees it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Observed {
-    /// Packets sent within the window.
-    sent: u64,
-    /// Packets lost, of those sent within the window.
+    /// Packets whose loss is counted.
+    pub sent: u64,
+    /// Packets not received, of those.
     lost: u64,
     /// Packets received within the window, whenever they were sent.
     received: u64,
@@ -59,6 +60,9 @@ impl Observed {
         self.seconds[second].1 += 1;
     }
 }
+
+/// Time before the end of a run within which packets do not count as sent, in seconds.
+const SETTLING: f64 = 0.5;
 
 /// A recording, with access to the rows of its bottleneck.
 pub(super) struct Bottleneck<'a> {
@@ -113,6 +117,7 @@ impl<'a> Bottleneck<'a> {
     /// Returns the results of a flow within a window, in seconds.
     pub(super) fn observe(&self, flow: u32, window: [f64; 2]) -> Observed {
         let mut observed = Observed::default();
+        let end = self.recording.duration.as_secs_f64();
         for row in self.rows().filter(|row| row.flow.0 == flow) {
             let sent = self.sent(&row).as_secs_f64();
             let delay = self.delay_us(&row);
@@ -121,9 +126,9 @@ impl<'a> Bottleneck<'a> {
             }
             // Both clocks are exact; the file is rounded to a nanosecond.
             let is_within = |time: f64| time >= window[0] - 1e-9 && time <= window[1] + 1e-9;
-            if is_within(sent) {
+            if is_within(sent) && sent <= end - SETTLING + 1e-9 {
                 observed.sent += 1;
-                observed.lost += u64::from(row.drop.is_some());
+                observed.lost += u64::from(delay.is_none_or(|delay| sent + delay / 1e6 > end));
             }
             if let Some(delay) = delay.filter(|delay| is_within(sent + delay / 1e6)) {
                 observed.receive(row.length, delay);
@@ -132,17 +137,20 @@ impl<'a> Bottleneck<'a> {
         observed
     }
 
-    /// Returns the number of packets dropped for this reason, of those sent before `until` seconds.
-    pub(super) fn drops(&self, reason: DropReason, until: f64) -> f64 {
-        let of =
-            |row: &PacketRow| row.drop == Some(Loss::Queue(reason)) && self.sent(row).as_secs_f64() < until;
-        self.rows().filter(of).count() as f64
+    /// Returns the number of packets dropped for one of these reasons, of those sent before `until` seconds.
+    pub(super) fn drops(&self, reasons: &[DropReason], until: f64) -> f64 {
+        let is_one = |row: &PacketRow| reasons.iter().any(|reason| row.drop == Some(Loss::Queue(*reason)));
+        self.sent_before(until).filter(is_one).count() as f64
     }
 
-    /// Returns the number of marked packets in the whole run.
-    pub(super) fn marks(&self) -> f64 {
-        let places = self.recording.ports[self.port as usize].places();
-        places.iter().map(|place| place.counters.marked_packets as f64).sum()
+    /// Returns the number of packets received with a mark, of those sent before `until` seconds.
+    pub(super) fn marks(&self, until: f64) -> f64 {
+        let is_received = |row: &PacketRow| row.marked && row.departed.is_some() && row.drop.is_none();
+        self.sent_before(until).filter(is_received).count() as f64
+    }
+
+    fn sent_before(&self, until: f64) -> impl Iterator<Item = PacketRow> + '_ {
+        self.rows().filter(move |row| self.sent(row).as_secs_f64() < until)
     }
 
     /// Returns the drops of packets of connections, and the mean delay of those that arrived from 5 s on,

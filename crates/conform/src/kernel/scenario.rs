@@ -1,98 +1,180 @@
-//! Translates a run of the kernel to a scenario: its link, queues and flows.
+//! Translates a run of the kernel to scenarios: its link, queues and flows.
 
 use core::fmt::Write as _;
+use std::collections::BTreeMap;
 
 use lockgate_engine::random::{Random, Seed};
-use lockgate_tc::{Environment, Headers, Port};
+use lockgate_tc::{Environment, Headers, Port, Value};
 
+use super::arrivals::{self, Arrivals};
+use super::comparison::DRAWS;
 use super::setup::Setup;
 use super::{Experiment, FlowSetup, Machine, Tcp, Udp};
+use crate::simulate::Files;
 
-/// A run of the kernel as a scenario.
-pub(super) struct Written {
-    pub text: String,
-    /// True if anything in it is random, so that one run is a sample.
-    pub is_random: bool,
+/// Translation of a run of the kernel to scenarios, one for each seed.
+///
+/// Exact rates lock in step, so that microseconds decide which packet is lost. A reference does not state them:
+/// each scenario draws the phases of constant flows and the return delay within one service time from its seed, so
+/// that the simulated runs scatter as runs of the kernel do.
+pub(super) struct Translation<'a> {
+    id: &'a str,
+    experiment: &'a Experiment,
+    machine: &'a Machine,
+    port: Port,
+    /// Rate of the link in bits per second; `None` if the device has no limit.
+    rate: Option<u64>,
+    /// Delay of the return path, in seconds.
+    return_delay: f64,
+    /// Arrivals that are the kernel's own, by flow.
+    arrivals: BTreeMap<&'a str, Arrivals>,
+    /// Files that the scenarios name.
+    pub files: Files,
     /// Parts of the commands that have no effect here, with reasons.
-    pub skipped: Vec<String>,
+    pub left_out: Vec<String>,
+    /// True if RED marks packets instead of dropping them, also above its upper threshold.
+    pub has_soft_marks: bool,
 }
-
-/// Kinds that draw random numbers.
-const RANDOM: [&str; 7] = ["red", "pie", "cobalt", "cake", "dualpi2", "choke", "fq_pie"];
 
 /// IP protocol numbers.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// Translates a run of the kernel to a scenario. With a `shift`, every flow starts later by a random part
-/// of one of its gaps: the results then show the effect of the flows' phases.
-///
-/// # Errors
-/// Returns what is not supported.
-pub(super) fn write(
-    id: &str,
-    experiment: &Experiment,
-    machine: &Machine,
-    shift: Option<Seed>,
-) -> Result<Written, String> {
-    let setup = Setup::read(&experiment.commands)?;
-    let flows = headers(experiment, machine);
-    let port = setup.port(&Environment { hz: machine.hz, flows: &flows })?;
-    let has_tcp = experiment.tcp().next().is_some();
-    let is_shared = is_shared(experiment);
-    let last = experiment.udp().map(|(_, udp)| udp.stop_s).fold(experiment.duration_s, f64::max);
-    // Packets that wait at the end are neither received nor lost.
-    let duration = seconds(last)?;
-    // A device without limit: the transmission time of a packet is negligible.
-    let rate = setup.rate.map_or_else(|| "100gbit".to_owned(), |rate| format!("{rate}bit"));
-    // A delay on the way back adds to the round-trip time of a connection; datagrams do not depend on it.
-    let access = setup.return_delay.as_picos() / 1_000_000 / 2;
-    let warmup = if has_tcp { "warmup = \"5s\"\n" } else { "" };
-    let path = seconds(machine.path_us / 1e6)?;
-    // Addresses are written only if a filter needs them.
-    let addresses = machine
-        .addresses
-        .filter(|_| port.compares_addresses)
-        .map(|addresses| addresses.map(|address| format!(", address = \"{address}\"")))
-        .unwrap_or_default();
-    let clock = format!("clock.tick = \"{}ns\"", 1_000_000_000 / machine.hz);
-    let mut text = format!(
-        "title = {}\nduration = \"{duration}\"\n{warmup}record.packets = true\nnode.a = {{ {clock}{} }}\nnode.r = {{}}\nnode.b = {{ {clock}{} }}\n\
-         link.access = {{ between = [\"a\", \"r\"], rate = \"100gbit\", delay = \"{access}us\" }}\n\
-         link.line = {{ between = [\"r\", \"b\"], rate = \"{rate}\", delay = \"{path}\" }}\n\
-         [port.\"r->b\"]\n{}",
-        quoted(id),
-        addresses[0],
-        addresses[1],
-        port.table()
-    );
-    for (name, flow) in &experiment.flows {
-        let setup = match flow {
-            FlowSetup::Udp(udp) => {
-                let later =
-                    shift.map_or(0.0, |seed| Random::stream(seed, name).unit() * gap(udp, udp.offered_bps));
-                datagrams(name, udp, later, experiment)?
+/// Bits of the largest frame of a connection.
+const FRAME_BITS: f64 = 1514.0 * 8.0;
+
+impl<'a> Translation<'a> {
+    /// Translates the commands of a run.
+    ///
+    /// # Errors
+    /// Returns what is not supported.
+    pub(super) fn new(id: &'a str, experiment: &'a Experiment, machine: &'a Machine) -> Result<Self, String> {
+        let setup = Setup::read(&experiment.commands)?;
+        let flows = headers(experiment, machine);
+        let mut port = setup.port(&Environment { hz: machine.hz, flows: &flows })?;
+        let mut own = BTreeMap::new();
+        let mut files = Files::new();
+        for (name, udp) in experiment.udp() {
+            let arrivals = check(udp).and_then(|()| arrivals::of(name, udp, machine, experiment));
+            if let Some(arrivals) = arrivals.map_err(|why| format!("flow `{name}`: {why}"))? {
+                files.insert(file_of(name), arrivals.capture.clone());
+                own.insert(name, arrivals);
             }
-            FlowSetup::Tcp(tcp) => connection(name, tcp, is_shared.then(|| 1.0 / f64::from(machine.hz)))?,
+        }
+        let has = |wanted: &str| {
+            let parameters = port.parameters();
+            let mut reds = parameters.iter().filter(|(kind, ..)| *kind == "red");
+            reds.any(|(_, name, value)| *name == wanted && matches!(value, Value::Flag | Value::Switch(true)))
         };
-        let _ = writeln!(text, "[flow.{}]\nfrom = \"a\"\nto = \"b\"\n{setup}", quoted(name));
+        let has_soft_marks = has("ecn") && !has("harddrop");
+        Ok(Self {
+            id,
+            experiment,
+            machine,
+            rate: setup.rate,
+            return_delay: setup.return_delay.as_secs_f64(),
+            arrivals: own,
+            files,
+            left_out: core::mem::take(&mut port.left_out),
+            has_soft_marks,
+            port,
+        })
     }
-    Ok(Written { text, is_random: is_random(experiment, &port), skipped: port.left_out })
+
+    /// Returns the flows whose arrivals are the kernel's own.
+    pub(super) fn replayed(&self) -> impl Iterator<Item = &'a str> + '_ {
+        self.arrivals.keys().copied()
+    }
+
+    /// Returns true if the arrivals of this flow are the kernel's own, and no connection shares the queue.
+    pub(super) fn is_exact(&self, flow: &str) -> bool {
+        self.arrivals.contains_key(flow) && self.experiment.tcp().next().is_none()
+    }
+
+    /// Returns the scenario of run `draw`, counted from 0, with the phases of this seed.
+    ///
+    /// # Errors
+    /// Returns what is not supported.
+    pub(super) fn scenario(&self, seed: Seed, draw: u32) -> Result<String, String> {
+        let Self { experiment, machine, port, .. } = self;
+        let has_tcp = experiment.tcp().next().is_some();
+        // The losses of several connections through one queue depend on the start of each within a tick of
+        // the kernel's timer.
+        let tick = experiment.tcp().nth(1).map(|_| 1.0 / f64::from(machine.hz));
+        let last = experiment.udp().map(|(_, udp)| udp.stop_s).fold(experiment.duration_s, f64::max);
+        let duration = seconds(last)?;
+        // A device without limit: the transmission time of a packet is negligible.
+        let rate = self.rate.map_or_else(|| "100gbit".to_owned(), |rate| format!("{rate}bit"));
+        let service = self.service_time();
+        let drawn = |what: &str| phase(&mut Random::stream(seed, what), draw) * service;
+        // A delay on the way back adds to the round-trip time of a connection; datagrams do not depend on it.
+        let round_trip = if has_tcp {
+            (self.return_delay - service / 2.0).max(0.0) + drawn("return delay")
+        } else {
+            self.return_delay
+        };
+        let access = seconds(round_trip / 2.0)?;
+        let warmup = if has_tcp { "warmup = \"5s\"\n" } else { "" };
+        let path = seconds(machine.path_us / 1e6)?;
+        // Addresses are written only if a filter needs them.
+        let addresses = machine
+            .addresses
+            .filter(|_| port.compares_addresses)
+            .map(|addresses| addresses.map(|address| format!(", address = \"{address}\"")))
+            .unwrap_or_default();
+        let clock = format!("clock.tick = \"{}ns\"", 1_000_000_000 / machine.hz);
+        let mut text = format!(
+            "title = {}\nduration = \"{duration}\"\n{warmup}record.packets = true\nnode.a = {{ {clock}{} }}\nnode.r = {{}}\nnode.b = {{ {clock}{} }}\n\
+             link.access = {{ between = [\"a\", \"r\"], rate = \"100gbit\", delay = \"{access}\" }}\n\
+             link.line = {{ between = [\"r\", \"b\"], rate = \"{rate}\", delay = \"{path}\" }}\n\
+             [port.\"r->b\"]\n{}",
+            quoted(self.id),
+            addresses[0],
+            addresses[1],
+            port.table()
+        );
+        for (name, flow) in &experiment.flows {
+            let setup = match flow {
+                FlowSetup::Udp(udp) => datagrams(
+                    name,
+                    udp,
+                    drawn(&format!("flow/{name}")),
+                    self.arrivals.get(name.as_str()),
+                    experiment,
+                )?,
+                FlowSetup::Tcp(tcp) => connection(name, tcp, tick)?,
+            };
+            let _ = writeln!(text, "[flow.{}]\nfrom = \"a\"\nto = \"b\"\n{setup}", quoted(name));
+        }
+        Ok(text)
+    }
+
+    /// Returns the time that the largest frame takes at the bottleneck, in seconds; 0 if no rate is stated.
+    fn service_time(&self) -> f64 {
+        let rate_of = |(_, _, value): (_, _, &Value)| match value {
+            Value::Rate(rate) => Some(rate.as_bits()),
+            _ => None,
+        };
+        let of_queues = || self.port.parameters().into_iter().filter_map(rate_of).max();
+        let bits = |flow: &FlowSetup| match flow {
+            FlowSetup::Udp(udp) => f64::from(udp.l2_bytes) * 8.0,
+            FlowSetup::Tcp(_) => FRAME_BITS,
+        };
+        let bits = self.experiment.flows.values().map(bits).fold(0.0, f64::max);
+        let rate = self.rate.or_else(of_queues).filter(|rate| *rate > 0);
+        rate.map_or(0.0, |rate| bits / rate as f64)
+    }
 }
 
-/// Returns true if results depend on a draw: of arrivals, of a discipline, or of the phase of the ticks on which
-/// a connection's timers fire.
-fn is_random(experiment: &Experiment, port: &Port) -> bool {
-    let is_drawn = |udp: &Udp| udp.arrivals().is_ok_and(|(process, _)| process == "poisson");
-    experiment.udp().any(|(_, udp)| is_drawn(udp))
-        || experiment.tcp().next().is_some()
-        || RANDOM.iter().any(|kind| port.has(kind))
-}
-
-/// Returns true if several connections share the bottleneck: their losses depend on the start of each
-/// within a tick of the kernel's timer, which references do not contain.
-fn is_shared(experiment: &Experiment) -> bool {
-    experiment.tcp().nth(1).is_some()
+/// Returns a phase of run `draw` from 0 to 1. Each run has its own part of the range, so that the mean of [`DRAWS`]
+/// runs scatters less than that of independent phases.
+fn phase(random: &mut Random, draw: u32) -> f64 {
+    let mut parts: [u32; DRAWS as usize] = core::array::from_fn(|part| part as u32);
+    for last in (1..DRAWS).rev() {
+        parts.swap(last as usize, random.below(last + 1) as usize);
+    }
+    let within: f64 = (0..=draw).map(|_| random.unit()).last().unwrap_or_default();
+    (f64::from(parts[draw as usize]) + within) / f64::from(DRAWS)
 }
 
 /// Returns the headers of every flow's packets.
@@ -122,8 +204,12 @@ fn headers(experiment: &Experiment, machine: &Machine) -> Vec<Headers> {
 
 /// Returns a basic string of TOML.
 fn quoted(text: &str) -> String {
-    let plain: String = text.chars().filter(|c| !c.is_control()).collect();
-    format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\""))
+    format!("\"{}\"", printable(text).replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Returns the text without control characters.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
 }
 
 /// Returns a time in seconds in the notation of scenarios.
@@ -135,28 +221,53 @@ fn seconds(value: f64) -> Result<String, String> {
     }
 }
 
-/// Returns the time between two packets at this rate, in seconds.
-fn gap(udp: &Udp, rate: f64) -> f64 {
-    f64::from(udp.l2_bytes) * 8.0 / rate
+/// Checks what a flow of datagrams offers.
+fn check(udp: &Udp) -> Result<(), String> {
+    udp.refuse_unknown()?;
+    if !(udp.offered_bps > 0.0 && udp.offered_bps < 1e12) || udp.l2_bytes < 1 {
+        return Err("it offers nothing, or too much".to_owned());
+    }
+    Ok(())
 }
 
-fn datagrams(name: &str, udp: &Udp, later: f64, experiment: &Experiment) -> Result<String, String> {
+/// Returns the name of the capture of a flow's arrivals.
+fn file_of(flow: &str) -> String {
+    format!("{}.pcap", printable(flow))
+}
+
+/// Returns the flow of datagrams. Without arrivals of the kernel's own, a constant flow starts `later`, in
+/// seconds.
+fn datagrams(
+    name: &str,
+    udp: &Udp,
+    later: f64,
+    own: Option<&Arrivals>,
+    experiment: &Experiment,
+) -> Result<String, String> {
     let says = |why: &str| format!("flow `{name}`: {why}");
-    udp.refuse_unknown().map_err(|why| says(&why))?;
-    if !(udp.offered_bps > 0.0 && udp.offered_bps < 1e12) || udp.l2_bytes < 1 {
-        return Err(says("it offers nothing, or too much"));
-    }
     // For random arrivals, the measured offered rate is used, which differs from the nominal one.
     let told = experiment.result(name)?.offered_in_window_bps.filter(|rate| *rate > 0.0);
-    let (process, together) = udp.arrivals().map_err(|why| says(&why))?;
-    let mut traffic = match process {
-        "poisson" => {
-            let mean = seconds(gap(udp, told.unwrap_or(udp.offered_bps)) * f64::from(together))?;
+    let (process, together) = udp.process().map_err(|why| says(&why))?;
+    let gap = |rate: f64| f64::from(udp.l2_bytes) * 8.0 / rate * f64::from(together);
+    let mut start = udp.start_s;
+    let mut traffic = match (process, own) {
+        (_, Some(arrivals)) => {
+            start = arrivals.first;
+            format!("replay = {{ file = {} }}", quoted(&file_of(name)))
+        }
+        ("poisson", None) => {
+            let mean = seconds(gap(told.unwrap_or(udp.offered_bps)))?;
             format!("gap = {{ distribution = \"exponential\", mean = \"{mean}\" }}")
         }
-        _ => format!("rate = \"{}bit\"", libm::round(udp.offered_bps) as u64),
+        _ => {
+            start += later;
+            format!("rate = \"{}bit\"", libm::round(udp.offered_bps) as u64)
+        }
     };
-    if together > 1 {
+    if own.is_none() {
+        let _ = write!(traffic, "\nsize = \"{}B\"", udp.l2_bytes);
+    }
+    if own.is_none() && together > 1 {
         let _ = write!(traffic, "\nbatch = \"{together}p\"");
     }
     if let Some(port) = udp.sport {
@@ -166,10 +277,9 @@ fn datagrams(name: &str, udp: &Udp, later: f64, experiment: &Experiment) -> Resu
         let _ = write!(traffic, "\ntos = {}", udp.tos);
     }
     Ok(format!(
-        "transport = \"udp\"\ndestination_port = {}\nsize = \"{}B\"\n{traffic}\nstart = \"{}\"\nstop = \"{}\"",
+        "transport = \"udp\"\ndestination_port = {}\n{traffic}\nstart = \"{}\"\nstop = \"{}\"",
         udp.dport,
-        udp.l2_bytes,
-        seconds(udp.start_s + later)?,
+        seconds(start)?,
         seconds(udp.stop_s)?
     ))
 }

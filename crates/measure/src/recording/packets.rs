@@ -20,6 +20,8 @@ pub struct PacketRow {
     pub length: u32,
     /// TCP flags and sequence number, as in the TCP header; zeros for other protocols.
     pub tcp: (u8, u32),
+    /// True if it carries a congestion mark (ECN) when the row is written.
+    pub marked: bool,
     /// Arrival at the port.
     pub arrived: Instant,
     /// Start of its transmission; `None` if it was dropped or still waits.
@@ -36,7 +38,8 @@ pub struct Packets {
     port: Vec<u32>,
     place: Vec<u32>,
     length: Vec<u32>,
-    tcp: Vec<(u8, u32)>,
+    /// The mark stands in bytes that the tuple has anyway.
+    tcp_and_mark: Vec<(u8, bool, u32)>,
     arrived: Vec<u64>,
     /// [`Instant::NEVER`] if it did not depart.
     departed: Vec<u64>,
@@ -80,7 +83,7 @@ impl Packets {
         self.port.push(row.port);
         self.place.push(row.place);
         self.length.push(row.length);
-        self.tcp.push(row.tcp);
+        self.tcp_and_mark.push((row.tcp.0, row.marked, row.tcp.1));
         self.arrived.push(row.arrived.as_picos());
         self.departed.push(row.departed.unwrap_or(Instant::NEVER).as_picos());
         self.drop.push(row.drop.map_or(NOT_LOST, |loss| loss.index() as u8));
@@ -98,13 +101,15 @@ impl Packets {
 
     /// Returns a row; `None` beyond the last.
     pub fn get(&self, index: usize) -> Option<PacketRow> {
+        let (flags, marked, tcp_sequence) = *self.tcp_and_mark.get(index)?;
         Some(PacketRow {
             flow: FlowId(*self.flow.get(index)?),
             sequence: *self.sequence.get(index)?,
             port: *self.port.get(index)?,
             place: *self.place.get(index)?,
             length: *self.length.get(index)?,
-            tcp: *self.tcp.get(index)?,
+            tcp: (flags, tcp_sequence),
+            marked,
             arrived: Instant::from_picos(*self.arrived.get(index)?),
             departed: Some(Instant::from_picos(*self.departed.get(index)?))
                 .filter(|departed| *departed != Instant::NEVER),

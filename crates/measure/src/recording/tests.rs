@@ -269,6 +269,7 @@ fn rows_come_back_as_they_went_in() {
                 place: 1,
                 length: 1_514,
                 tcp: (0x12, 77),
+                marked: drop.is_none(),
                 arrived: ms(5),
                 departed: drop.is_none().then(|| ms(7)),
                 drop,

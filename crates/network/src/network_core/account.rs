@@ -169,6 +169,7 @@ fn row(
         place: packet.position.node(),
         length: packet.length,
         tcp: (packet.tcp_flags, packet.tcp_sequence),
+        marked: packet.is_marked(),
         arrived: packet.arrived,
         departed,
         drop,

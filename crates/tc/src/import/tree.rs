@@ -363,9 +363,11 @@ fn name_of(what: &str, id: &str) -> String {
 }
 
 impl Queue {
-    /// Returns true if the tree contains a queue of this kind.
-    pub(super) fn has(&self, kind: &str) -> bool {
-        self.kind == kind || self.children.iter().any(|child| child.has(kind))
+    /// Adds the parameters of this queue and of all below it to `all`: kind, name and value.
+    pub(super) fn add_parameters<'a>(&'a self, all: &mut Vec<(&'static str, &'static str, &'a Value)>) {
+        let own = self.parameters.iter().chain(&self.shares);
+        all.extend(own.map(|(name, value)| (self.kind, *name, value)));
+        self.children.iter().for_each(|child| child.add_parameters(all));
     }
 }
 
