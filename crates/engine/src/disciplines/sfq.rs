@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Flows need no configuration; two that hash to one queue share its turns, until the hash changes
-//! (`perturb`). If all is full, the newest packet of the longest queue is dropped (the oldest under
+//! (`perturb`). The hash is salted by the port's random numbers from the first packet on, so that other seeds have
+//! other collisions. If all is full, the newest packet of the longest queue is dropped (the oldest under
 //! `headdrop`): the flow that fills the buffer pays. O(1), drops included (`crate::queue::fattest`: the
 //! longest exactly up to 127 packets, and within 1/64 of it beyond).
 //!
@@ -94,7 +95,8 @@ pub struct Sfq {
     in_use: u32,
     packets: u64,
     bytes: u64,
-    key: u32,
+    /// Salt of the hash; `None` before the first packet.
+    salt: Option<u32>,
     /// Time of the next change of the hash; `None` before the first packet and without `perturb`.
     rekey: Option<Instant>,
 }
@@ -130,7 +132,7 @@ impl Discipline for Sfq {
             in_use: 0,
             packets: 0,
             bytes: 0,
-            key: 0,
+            salt: None,
             rekey: None,
         })
     }
@@ -141,7 +143,7 @@ impl Discipline for Sfq {
         let sooner = config.perturb != self.config.perturb;
         self.config = config;
         if divisor != self.config.divisor || unit != core::mem::discriminant(&self.config.limit) {
-            self.rehash(self.key);
+            self.rehash(self.salt);
         }
         if sooner {
             self.rekey = None;
@@ -166,6 +168,7 @@ impl Discipline for Sfq {
             return;
         }
         self.perturb(cx);
+        self.salt.get_or_insert_with(|| cx.random.bits());
         let (arriving, came) = (self.queue_of(packet.flow), (packet.flow, packet.sequence));
         let waiting = self.queues[arriving].packets.len();
         if waiting == 0 && self.in_use >= self.config.flows {
@@ -247,7 +250,8 @@ impl Discipline for Sfq {
 impl Sfq {
     /// Returns the queue of `flow`: a multiplication spreads neighbouring flows over all hash values.
     fn queue_of(&mut self, flow: FlowId) -> usize {
-        let mixed = (u64::from(flow.0 ^ self.key) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mixed =
+            (u64::from(flow.0 ^ self.salt.unwrap_or_default()) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
         let slot = (mixed >> 32) as usize & (self.config.divisor as usize - 1);
         let (queues, active) = (&mut self.queues, &mut self.active);
@@ -320,13 +324,13 @@ impl Sfq {
         if due.is_none_or(|due| due <= cx.now) {
             self.rekey = Some(cx.now + self.config.perturb);
             if due.is_some() {
-                self.rehash(cx.random.bits());
+                self.rehash(Some(cx.random.bits()));
             }
         }
     }
 
-    /// Moves all packets to their queues under another key; a flow keeps its order.
-    fn rehash(&mut self, key: u32) {
+    /// Moves all packets to their queues under another salt; a flow keeps its order.
+    fn rehash(&mut self, salt: Option<u32>) {
         let mut waiting = Vec::with_capacity(self.packets as usize);
         // In the order of turns, so that the next queues stay next.
         while let Some(slot) = self.active.current() {
@@ -341,10 +345,38 @@ impl Sfq {
             self.longest = Fattest::default();
         }
         self.longest.clear();
-        (self.packets, self.bytes, self.in_use, self.key) = (0, 0, 0, key);
+        (self.packets, self.bytes, self.in_use, self.salt) = (0, 0, 0, salt);
         for packet in waiting {
             let slot = self.queue_of(packet.flow);
             self.push(slot, packet);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify::NoHeaders;
+    use crate::context::Drops;
+    use crate::packet::Header;
+    use crate::random::{Random, Seed};
+
+    /// With two queues, two flows share one in half of the seeds.
+    #[test]
+    fn seeds_have_other_collisions() {
+        let shared = |seed: u64| {
+            let config = Config { divisor: 2, ..Config::default() };
+            let mut sfq = Sfq::new(config, Vec::new()).expect("a configuration");
+            let (mut random, mut drops) = (Random::stream(Seed(seed), "test"), Drops::default());
+            let mut cx =
+                Context { now: Instant::ZERO, random: &mut random, drops: &mut drops, headers: &NoHeaders };
+            for flow in [0, 1] {
+                let header = Header { flow: FlowId(flow), length: 100, ..Header::default() };
+                sfq.enqueue(Packet::new(header), &mut cx);
+            }
+            sfq.in_use == 1
+        };
+        let count = (0..200).filter(|seed| shared(*seed)).count();
+        assert!((70..=130).contains(&count), "{count} of 200");
     }
 }
