@@ -346,7 +346,7 @@ pub const METRICS: &[Metric] = &[
         Port,
         Ratio,
         "RFC 5136 section 2.3",
-        "bits sent of those the link could send in the window",
+        "bits sent, the link's overhead included, of those it could send in the window",
     ),
     value("rate", Port, BitsPerSecond, "", "rate of the link at the start of the run"),
     value(

@@ -182,8 +182,8 @@ pub struct Link {
     pub record: PortRecord,
     /// End of the transmission of the last lost packet.
     lost_end: Instant,
-    /// Bytes of the last started packet, divided by the bytes the link charged for it; 1 for a plain link.
-    frame_share: f64,
+    /// Bits that the link charged for packets beyond their own, since the start.
+    overhead_bits: i64,
     /// Trace that replaces the serialiser's rate, if any.
     trace: Option<TraceCursor>,
     /// Bytes added to each frame's length before it is charged, and the minimum charge.
@@ -218,7 +218,7 @@ impl Link {
             flying: Flying::new(),
             lost: None,
             lost_end: Instant::NEVER,
-            frame_share: 1.0,
+            overhead_bits: 0,
             record,
             plain: false,
             ahead: if setup.delay == Duration::ZERO { Ahead::Never } else { Ahead::Direct },
@@ -321,11 +321,18 @@ impl Link {
         let left = self.free_at.since(now);
         let unsent_bits = match &self.trace {
             // On a trace, a packet is transmitted with the opportunity that carries its last byte.
-            Some(_) if self.is_busy(now) => self.newest().map_or(0.0, |packet| packet.bytes().0 as f64 * 8.0),
+            Some(_) if self.is_busy(now) => {
+                self.newest().map_or(0.0, |packet| self.charged(packet.bytes()).0 as f64 * 8.0)
+            }
             Some(_) => 0.0,
-            None => left.as_secs_f64() * self.serialiser.rate as f64 * self.frame_share,
+            None => left.as_secs_f64() * self.serialiser.rate as f64,
         };
-        Line { unsent_bits, offered_bits: self.trace.as_ref().map(|trace| trace.offered_bits(now)) }
+        let overhead_bits = self.overhead_bits;
+        Line {
+            unsent_bits,
+            overhead_bits,
+            offered_bits: self.trace.as_ref().map(|trace| trace.offered_bits(now)),
+        }
     }
 
     /// Returns the propagation delay.
@@ -552,7 +559,7 @@ impl Link {
             None => now + self.serialiser.time_for(charged),
         };
         self.occupy(end);
-        self.frame_share = bytes.0 as f64 / charged.0.max(1) as f64;
+        self.overhead_bits += (charged.0 as i64 - bytes.0 as i64) * 8;
         if self.loss > Probability::ZERO && self.is_lost() {
             self.lost_end = end;
             self.lost = Some(packet);

@@ -29,6 +29,9 @@ pub struct Line {
     /// Bits of the packet in transmission that are not on the line yet. The packet counts as fully
     /// transmitted.
     pub unsent_bits: f64,
+    /// Bits that packets took on the line beyond their own length since the start of the run; negative if the
+    /// line leaves out a part of them.
+    pub overhead_bits: i64,
     /// Bits that the line could have carried since the start of the run, if it follows a trace; `None` if
     /// it has a rate.
     pub offered_bits: Option<f64>,
@@ -444,10 +447,12 @@ impl PortRecord {
     }
 
     /// Returns the utilisation of its link in the window that ends at `end`: bits on the line within the
-    /// window, divided by the bits that the line could carry. Returns `None` if it could carry none.
+    /// window, overhead included, divided by the bits that the line could carry. Returns `None` if it could carry none.
     pub fn utilisation(&self, end: Instant) -> Option<f64> {
         let [early, last] = self.line;
-        let bits = self.transmitted_in_window().bytes.0 as f64 * 8.0 + early.unsent_bits - last.unsent_bits;
+        let frames = self.transmitted_in_window().bytes.0 as f64 * 8.0;
+        let overhead = (last.overhead_bits - early.overhead_bits) as f64;
+        let bits = frames + overhead + early.unsent_bits - last.unsent_bits;
         let capacity = match last.offered_bits {
             Some(offered) => offered - early.offered_bits.unwrap_or(0.0),
             None => self.capacity_bits(end),

@@ -141,6 +141,32 @@ fn a_link_is_used_for_what_it_carries_within_the_window() {
 }
 
 #[test]
+fn a_link_is_used_for_its_overhead_too() {
+    let used = |overhead: &str, changes: &str| {
+        let flows = format!(
+            "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"64B\"\nrate = \"2mbit\"\n{changes}"
+        );
+        let text = one_link("10s", "1mbit", "root = \"q\"\nqueue.q = { kind = \"fifo\" }", &flows);
+        let text = text.replace("rate = \"1mbit\"", &format!("rate = \"1mbit\", overhead = \"{overhead}\""));
+        let summary = summarise(&[simulate(&text, 1)]);
+        (
+            summary.ports["a:b"].utilisation.expect("a rate"),
+            summary.flows["f"].throughput_bps.expect("a flow"),
+        )
+    };
+    let change = "[[change]]\nat = \"5s\"\nset = { \"link.line.rate\" = \"500kbit\" }";
+    for (overhead, line) in [("38B", 102.0), ("-12B", 52.0), ("0B", 64.0)] {
+        let (utilisation, throughput) = used(overhead, "");
+        crate::common::assert_near(overhead, utilisation, 1.0, 1e-3);
+        crate::common::assert_near(overhead, throughput, 1e6 * 64.0 / line, 1e-3);
+        crate::common::assert_near(overhead, used(overhead, change).0, 1.0, 1e-3);
+    }
+    // Half of what the line can carry.
+    let (utilisation, _) = used("38B", "packets = \"6127p\"");
+    crate::common::assert_near("half", utilisation, 6_127.0 * 102.0 * 8.0 / 10e6, 1e-3);
+}
+
+#[test]
 fn a_run_of_many_events_at_one_time_can_be_stopped() {
     let flows = "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"500B\"\ngap = \"1ps\"";
     let text = one_link("10s", "100mbit", "root = \"q\"\nqueue.q = { kind = \"fifo\" }", flows);
