@@ -51,7 +51,7 @@ impl Router {
         self.per_packet + self.service.rate.map_or(Duration::ZERO, |rate| rate.time_for(packet.bytes()))
     }
 
-    /// Enqueues a packet; returns it if the queue is full.
+    /// Enqueues a packet; returns it if the limit is reached, which counts the packet in service too.
     pub fn offer(&mut self, mut packet: Packet, now: Instant) -> Option<Packet> {
         let bytes = packet.bytes().0;
         if !self.limit.allows(self.waiting.len() as u64 + 1, self.bytes + bytes) {
@@ -83,5 +83,25 @@ impl Router {
     pub fn flush(&mut self, out: &mut Vec<Packet>) {
         self.bytes = 0;
         out.extend(self.waiting.drain(..));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lockgate_engine::packet::Header;
+    use lockgate_engine::units::Packets;
+
+    use super::*;
+
+    #[test]
+    fn the_limit_counts_the_packet_in_service() {
+        let service =
+            Service { per_packet: Duration::from_millis(1), rate: None, limit: Limit::Packets(Packets(2)) };
+        let mut router = Router::new(service);
+        let packet = || Packet::new(Header { length: 100, ..Header::default() });
+        let ms = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let accepted = [0, 0, 0].map(|at| router.offer(packet(), ms(at)).is_none());
+        assert_eq!(accepted, [true, true, false], "one in service and one that waits");
+        assert!(router.serve(ms(1)).is_some() && router.offer(packet(), ms(1)).is_none());
     }
 }

@@ -113,7 +113,7 @@ pub(crate) struct ServiceTable {
     /// Rate at which the processor handles bytes; their time adds to `per_packet`.
     #[serde(default)]
     pub(crate) rate: Option<Rate>,
-    /// Limit on the packets or bytes that wait for the processor.
+    /// Limit on the packets or bytes at the processor: those that wait and the one in service.
     #[serde(default = "service_limit")]
     pub(crate) limit: Limit,
 }
