@@ -1,17 +1,13 @@
 //! Comparison of simulated and live runs of one scenario.
 
 use lockgate_measure::recording::Recording;
-use lockgate_measure::summary::{Summary, summarise};
 pub use lockgate_measure::twin::Difference;
 use lockgate_scenario::{Scenario, Transport};
 
 /// Compares the metrics of simulated and live runs, each with its tolerance.
 pub fn differences(scenario: &Scenario, simulated: &[Recording], live: &[Recording]) -> Vec<Difference> {
-    let one_by_one = |recordings: &[Recording]| -> Vec<Summary> {
-        recordings.iter().map(|recording| summarise(core::slice::from_ref(recording))).collect()
-    };
     let is_reliable = |flow: &str| is_reliable(scenario, flow);
-    lockgate_measure::twin::differences(&one_by_one(simulated), &one_by_one(live), &is_reliable)
+    lockgate_measure::twin::differences(simulated, live, &is_reliable)
 }
 
 /// Returns whether a flow of the scenario is TCP; `None` for another direction of a flow, or if there is no

@@ -69,15 +69,18 @@ pub(super) fn twin(
         }
         end(&of_live, &live, quiet, &directory);
     }
-    let agree = differences.iter().all(|difference| difference.holds);
+    let agree = !differences.iter().any(Difference::is_missed);
     Ok(ended(&live, verdict::holds(&of_simulated) && verdict::holds(&of_live) && agree))
 }
 
 /// Returns in how many metrics both agree, and the limits that the live runs exceed.
 fn agreement(differences: &[Difference], unfaithful: &[String]) -> Vec<String> {
-    let missed = differences.iter().filter(|difference| !difference.holds).count();
-    let mut lines =
-        vec![format!("simulated and live agree in {} of {}", differences.len() - missed, differences.len())];
+    let held = differences.iter().filter(|difference| difference.holds).count();
+    let knees = match differences.iter().filter(|difference| difference.at_knee).count() {
+        0 => String::new(),
+        knees => format!("; {knees} at a knee of its distribution"),
+    };
+    let mut lines = vec![format!("simulated and live agree in {held} of {}{knees}", differences.len())];
     lines.extend(unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}")));
     lines
 }
@@ -98,7 +101,7 @@ fn table(differences: &[Difference], repetitions: usize) {
                     .relative
                     .map_or_else(|| "-".to_owned(), |share| format!("{:+.2} %", share * 100.0)),
                 format!("+- {}", value(Some(difference.tolerance))),
-                verdict::sign(difference.holds).to_owned(),
+                if difference.at_knee { "~ at a knee" } else { verdict::sign(difference.holds) }.to_owned(),
             ]
         })
         .collect();
