@@ -104,6 +104,10 @@ pub struct ReplayConfig {
     /// Limit on the time without a packet: longer gaps are shortened to it, before `speed` applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_gap: Option<Duration>,
+    /// Length to which longer packets are cut: into frames with 66 bytes of headers each, as a network card cuts
+    /// what was captured before it (offload). At least `100B`; without it, packets keep their length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_frame: Option<Bytes>,
     /// If true, the replay repeats: it starts again one mean gap after its last packet.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub repeat: bool,
@@ -165,9 +169,9 @@ impl TrafficConfig {
                 keep_curve(&mut files, &mut problems, field, name, curve);
             }
         }
-        if let Some(ReplayConfig { file, longest_gap, .. }) = &self.replay {
+        if let Some(ReplayConfig { file, longest_gap, longest_frame, .. }) = &self.replay {
             let longest_gap = longest_gap.unwrap_or(Duration::MAX);
-            match captures.read(file, longest_gap, load) {
+            match captures.read(file, longest_gap, *longest_frame, load) {
                 Ok(replay) => {
                     files.replays.insert(file.clone(), replay);
                 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lockgate_engine::units::Duration;
+use lockgate_engine::units::{Bytes, Duration};
 
 use crate::laws::empirical::Curve;
 use crate::replay::Replay;
@@ -25,7 +25,7 @@ pub struct LoadedFiles {
 /// Cache of captures, and the memory left for more.
 #[derive(Clone, Debug)]
 pub struct Captures {
-    read: BTreeMap<(String, Duration), Arc<Replay>>,
+    read: BTreeMap<(String, Duration, Option<Bytes>), Arc<Replay>>,
     /// Memory left for further captures, in bytes.
     pub room: u64,
 }
@@ -37,7 +37,7 @@ impl Captures {
     }
 
     /// Returns the capture in the file called `name`, with the times between packets limited to
-    /// `longest_gap`.
+    /// `longest_gap`, and packets cut into frames of at most `longest_frame`.
     ///
     /// # Errors
     /// Returns the error of `load`, or that of the capture.
@@ -45,15 +45,20 @@ impl Captures {
         &mut self,
         name: &str,
         longest_gap: Duration,
+        longest_frame: Option<Bytes>,
         load: &mut Load<'_>,
     ) -> Result<Arc<Replay>, String> {
-        let key = (name.to_owned(), longest_gap);
+        let key = (name.to_owned(), longest_gap, longest_frame);
         if let Some(known) = self.read.get(&key) {
             return Ok(known.clone());
         }
         let bytes = load(name)?;
-        let replay =
+        let mut replay =
             Replay::read_within(&bytes, longest_gap, self.room).map_err(|error| error.to_string())?;
+        if let Some(longest) = longest_frame {
+            let longest = u32::try_from(longest.0).unwrap_or(u32::MAX);
+            replay.cut(longest, self.room).map_err(|error| error.to_string())?;
+        }
         self.room = self.room.saturating_sub(replay.memory());
         let replay = Arc::new(replay);
         self.read.insert(key, replay.clone());

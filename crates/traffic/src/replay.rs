@@ -30,6 +30,10 @@ pub const LARGEST_CAPTURE: u64 = 1 << 30;
 /// Limit on the time from the first packet to the last: 200 days, slightly less than the longest run.
 const LONGEST: Duration = Duration::from_secs(200 * 86_400);
 
+/// Bytes of headers of each frame that a longer packet is cut into: 14 of Ethernet, 20 of IPv4, 32 of TCP with
+/// time stamps.
+pub const SEGMENT_HEADERS: u32 = 66;
+
 /// First bytes of gzip files.
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
@@ -45,6 +49,8 @@ pub struct Replay {
     pub truncated: u64,
     /// Packets longer than the largest frame; they are shortened to it.
     pub oversize: u64,
+    /// Packets whose time stamp has a fraction of a second or more, which is carried over.
+    pub carried: u64,
     /// True if the file ends in the middle of a packet; that packet is left out.
     pub is_cut: bool,
 }
@@ -165,6 +171,37 @@ impl Replay {
         seen.into_replay(longest_gap)
     }
 
+    /// Cuts every packet longer than `longest` into frames of at most this length, all at its time: each has its
+    /// own [`SEGMENT_HEADERS`], as a network card makes them of what the kernel hands over at once.
+    ///
+    /// # Errors
+    /// Fails if the frames take more than `room` bytes of memory.
+    pub(crate) fn cut(&mut self, longest: u32, room: u64) -> Result<(), ReplayError> {
+        let payload = longest.saturating_sub(SEGMENT_HEADERS).max(1);
+        let frames = |length: u32| {
+            let cut = length.saturating_sub(SEGMENT_HEADERS).div_ceil(payload).max(1);
+            if length > longest { u64::from(cut) } else { 1 }
+        };
+        let count: u64 = self.packets.iter().map(|(_, length)| frames(*length)).sum();
+        if count > room / size_of::<(Duration, u32)>() as u64 {
+            return Err(ReplayError::TooManyPackets { limit: room });
+        }
+        let cut = self.packets.iter().flat_map(|&(at, length)| {
+            let count = frames(length) as u32;
+            let last = length - (count - 1) * payload;
+            let all = core::iter::repeat_n(longest, count as usize - 1).chain([last]);
+            all.map(move |length| (at, length))
+        });
+        self.packets = cut.collect();
+        Ok(())
+    }
+
+    /// Returns the number of packets longer than `length`, and the longest of them.
+    pub fn longer_than(&self, length: u32) -> Option<(usize, u32)> {
+        let longer = self.packets.iter().map(|(_, own)| *own).filter(|own| *own > length);
+        longer.clone().max().map(|longest| (longer.count(), longest))
+    }
+
     /// Returns the bytes of memory that it uses.
     pub fn memory(&self) -> u64 {
         (self.packets.len() * size_of::<(Duration, u32)>()) as u64
@@ -221,6 +258,7 @@ struct PacketsRead {
     out_of_order: u64,
     truncated: u64,
     oversize: u64,
+    carried: u64,
     is_cut: bool,
     /// Limit on the memory of the packets, in bytes.
     room: u64,
@@ -266,6 +304,7 @@ impl PacketsRead {
             out_of_order: self.out_of_order,
             truncated: self.truncated,
             oversize: self.oversize,
+            carried: self.carried,
             is_cut: self.is_cut,
         })
     }

@@ -87,6 +87,9 @@ fn long(seconds: f64) -> String {
     format!("{:.0} {name}", seconds / unit)
 }
 
+/// Largest frame of a line of 1500 bytes, with a VLAN tag and the frame check sequence.
+const FULL_FRAME: u32 = 1_522;
+
 /// Returns what a capture has lost, and the consequences.
 fn losses(capture: &Replay) -> Vec<(String, String)> {
     let mut all = Vec::new();
@@ -104,6 +107,24 @@ fn losses(capture: &Replay) -> Vec<(String, String)> {
                 capture.oversize
             ),
             "such packets are put together by a network card (offload): switch that off to capture frames"
+                .to_owned(),
+        ));
+    }
+    if let Some((count, longest)) = capture.longer_than(FULL_FRAME).filter(|_| capture.oversize == 0) {
+        all.push((
+            format!("has {count} packets longer than a frame of a line of 1500 bytes, up to {longest} bytes"),
+            "if its line had no jumbo frames, they were captured before a network card cut them, or after it joined \
+             them (offload): `longest_frame = \"1514B\"` cuts them into frames"
+                .to_owned(),
+        ));
+    }
+    if capture.carried > 0 {
+        all.push((
+            format!(
+                "has {} packets whose time has a fraction of more than a second, which is carried over",
+                capture.carried
+            ),
+            "the file may be of microseconds and say nanoseconds, or the reverse: its gaps are then wrong by 1000"
                 .to_owned(),
         ));
     }

@@ -271,7 +271,7 @@ fn capture(packets: &[(u32, u32, u32)]) -> Vec<u8> {
     let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     let mut bytes = words(&[0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 1]);
     for (micros, kept, original) in packets {
-        bytes.extend(words(&[0, *micros, *kept, *original]));
+        bytes.extend(words(&[*micros / 1_000_000, *micros % 1_000_000, *kept, *original]));
         bytes.extend(vec![0; *kept as usize]);
     }
     bytes
@@ -313,6 +313,19 @@ fn what_a_capture_has_lost_is_said_with_its_number() {
             ("has 2 packets that were kept in part", "nothing is missing"),
             ("has 1 packets with an earlier time", "reordercap"),
         ],
+    );
+    let offloaded = capture(&[(0, 1_522, 1_522), (100, 7_106, 7_106)]);
+    let joined =
+        ("has 1 packets longer than a frame of a line of 1500 bytes, up to 7106 bytes", "longest_frame");
+    replayed(&offloaded, "", &[joined]);
+    replayed(&offloaded, ", longest_frame = \"1514B\"", &[]);
+    let mut carried = capture(&[(0, 60, 60), (100, 60, 60)]);
+    // Fraction of the second packet, after the headers of the file and of both packets' times.
+    carried[104..108].copy_from_slice(&1_000_100_u32.to_le_bytes());
+    replayed(
+        &carried,
+        "",
+        &[("has 1 packets whose time has a fraction of more than a second", "microseconds")],
     );
     let long = capture(&[(0, 60, 60), (1, 60, 60), (4_000_000, 60, 60)]);
     let shorter = [(

@@ -227,7 +227,8 @@ fn replayed(speed: f64, repeat: bool) -> Result<Arrivals, Invalid> {
     let packets = vec![(Duration::ZERO, 100), (ms(10), 200), (ms(40), 300)];
     let mut files = LoadedFiles::none();
     files.replays.insert("x".into(), Arc::new(Replay { packets, ..Replay::default() }));
-    let replay = Some(ReplayConfig { file: "x".into(), speed, longest_gap: None, repeat });
+    let replay =
+        Some(ReplayConfig { file: "x".into(), speed, longest_gap: None, longest_frame: None, repeat });
     Arrivals::new(&TrafficConfig { replay, ..TrafficConfig::default() }, SEED, "flow", &files)
 }
 

@@ -17,6 +17,9 @@ const LOWEST_VIDEO: Rate = Rate::from_bits(64_000);
 /// Limit on the packets of a batch.
 const LARGEST_BATCH: u64 = 65_536;
 
+/// Least length of frames that longer packets are cut into.
+const SHORTEST_CUT: Bytes = Bytes(100);
+
 /// Shortest mean period of sending.
 const SHORTEST_ON: Duration = Duration::from_micros(1);
 
@@ -125,6 +128,10 @@ impl TrafficConfig {
         if !(1e-6..=1e6).contains(&replay.speed) {
             let why = format!("`{}` is not allowed: it is between 0.000001 and 1000000", replay.speed);
             problems.push(Invalid::new("replay.speed", why));
+        }
+        if let Some(longest) = replay.longest_frame.filter(|longest| *longest < SHORTEST_CUT) {
+            let why = format!("`{longest}` is too short for headers and payload: at least `{SHORTEST_CUT}`");
+            problems.push(Invalid::new("replay.longest_frame", why));
         }
         match files.replays.get(&replay.file) {
             None => problems.push(Invalid::new("replay.file", "has not been read")),

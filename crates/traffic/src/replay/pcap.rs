@@ -44,6 +44,7 @@ pub(super) fn read(bytes: &[u8], seen: &mut PacketsRead) -> Result<(), ReplayErr
             }
             Err(_) => return Err(ReplayError::Damaged { offset: bytes.len() - rest.len() }),
         };
+        seen.carried += u64::from(i128::from(packet.ts_usec) * fraction >= SECOND);
         let stamp = i128::from(packet.ts_sec) * SECOND + i128::from(packet.ts_usec) * fraction;
         seen.push(&Captured { stamp, kept: packet.caplen, original: packet.origlen }, link)?;
     }

@@ -278,6 +278,33 @@ fn decompression_is_bounded() {
 }
 
 #[test]
+fn what_a_network_card_cuts_is_cut_into_frames() {
+    // 7106 bytes are 66 of headers and 7040 of payload: four frames of 1448 and one of 1248.
+    let bytes = pcap(Little, NANO, 1, &[[0, 0, 0, 7_106], [0, 5, 0, 1_514], [0, 9, 0, 65_549]]);
+    let mut replay = Replay::read(&bytes).expect("a capture");
+    assert_eq!(replay.longer_than(1_522), Some((2, 65_549)));
+    assert_eq!(replay.cut(1_514, 47 * 16), Err(ReplayError::TooManyPackets { limit: 47 * 16 }));
+    let payload = |replay: &Replay, from: usize, to: usize| -> u32 {
+        replay.packets[from..to].iter().map(|(_, length)| length - SEGMENT_HEADERS).sum()
+    };
+    replay.cut(1_514, u64::MAX).expect("cut");
+    assert_eq!(replay.packets.len(), 5 + 1 + 46);
+    assert_eq!((replay.packets[3].1, replay.packets[4].1), (1_514, 1_314));
+    assert_eq!((payload(&replay, 0, 5), payload(&replay, 6, 52)), (7_040, 65_483));
+    assert!(replay.packets[..5].iter().all(|(at, _)| at.is_zero()));
+    assert_eq!(replay.longer_than(1_514), None);
+}
+
+#[test]
+fn fractions_of_more_than_a_second_are_counted() {
+    for (magic, most) in [(NANO, 999_999_999), (MICRO, 999_999)] {
+        let rows = [[0, most, 60, 60], [0, most + 1, 60, 60], [7, most + 2, 60, 60]];
+        let replay = Replay::read(&pcap(Big, magic, 1, &rows)).expect("a capture");
+        assert_eq!(replay.carried, 2);
+    }
+}
+
+#[test]
 fn long_silences_are_shortened_where_asked() {
     let bytes =
         pcap(Little, NANO, 1, &[[0, 0, 0, 60], [1, 5, 0, 60], [u32::MAX, 0, 0, 60], [u32::MAX, 7, 0, 60]]);
