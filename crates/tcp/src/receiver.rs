@@ -393,6 +393,7 @@ mod tests {
     #[test]
     fn data_arrive_once_and_are_delivered_in_order() {
         let config = ReceiverConfig {
+            wheel: crate::TimerWheel::EXACT,
             window: 1 << 20,
             delayed_ack: Duration::ZERO,
             quick_acks: 16,
