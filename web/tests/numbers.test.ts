@@ -82,10 +82,13 @@ const UNITS: [name: RegExp, base: string][] = [
     "s",
   ],
   [/_bps\b|\b(throughput|goodput|rate)\b/, "bit/s"],
-  [/_ratio\b|\b(loss|rtt_loss|reordered|utilisation|requests_met|requests_contended|jain_index)\b/, "ratio"],
+  [/_ratio\b|\b(loss|rtt_loss|reordered|utilisation|requests_met|requests_contended)\b/, "ratio"],
   [/_bytes\b|\bcwnd_/, "B"],
 ];
-const baseOf = (name: string): string => UNITS.find(([pattern]) => pattern.test(name))?.[1] ?? "";
+/** Unit of Jain's index, which is a number or a share: as the metric is defined. */
+let jainUnit = "";
+const baseOf = (name: string): string =>
+  /(^|\.)jain_index$/.test(name) ? jainUnit : (UNITS.find(([pattern]) => pattern.test(name))?.[1] ?? "");
 
 /** Columns of flows and queues: the metric's address, and its place in the document. */
 const FLOW: Record<string, [address: string, place: string]> = {
@@ -298,6 +301,7 @@ describe.skipIf(executable === undefined || lockgate === undefined)("numbers of 
         readFileSync(join(out, "report.html"), "utf8"),
       ) ?? [];
     const data = JSON.parse(gunzipSync(Buffer.from(carried, "base64")).toString());
+    jainUnit = data.definitions.find((one: { name: string }) => one.name === "jain_index").unit;
     const path = join(folder, `${name}.html`);
     writeFileSync(path, fill(template, data));
     const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
