@@ -161,9 +161,6 @@ fn a_link_is_used_for_its_overhead_too() {
         crate::common::assert_near(overhead, throughput, 1e6 * 64.0 / line, 1e-3);
         crate::common::assert_near(overhead, used(overhead, change).0, 1.0, 1e-3);
     }
-    // Half of what the line can carry.
-    let (utilisation, _) = used("38B", "packets = \"6127p\"");
-    crate::common::assert_near("half", utilisation, 6_127.0 * 102.0 * 8.0 / 10e6, 1e-3);
 }
 
 #[test]
