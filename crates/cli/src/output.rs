@@ -78,7 +78,7 @@ fn harmless(text: &str, colours: bool) -> String {
                 after.strip_prefix('[').filter(|_| colours).and_then(|after| after.split_once('m'));
             match sequence {
                 Some((codes, after)) if codes.bytes().all(|code| code.is_ascii_digit() || code == b';') => {
-                    lines += &format!("\u{1b}[{codes}m");
+                    lines.extend(["\u{1b}[", codes, "m"]);
                     rest = after;
                 }
                 _ => {

@@ -133,6 +133,12 @@ pub(crate) fn live(scenario: &Scenario, seeds: &[Seed], quiet: bool) -> Result<R
     Ok(runs?)
 }
 
+/// Reads a time with its unit, such as that of `--for`.
+pub(crate) fn time(text: &str) -> Result<lockgate::units::Duration, Failure> {
+    text.parse()
+        .map_err(|_| Failure::usage(format!("`{text}` is no time"), "write one such as `30s` or `10min`"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,10 +149,4 @@ mod tests {
         assert!(memory_limit(Some("8")).is_err() && memory_limit(Some("0B")).is_err());
         assert_eq!(memory_limit(None).expect("the default"), MEMORY);
     }
-}
-
-/// Reads a time with its unit, such as that of `--for`.
-pub(crate) fn time(text: &str) -> Result<lockgate::units::Duration, Failure> {
-    text.parse()
-        .map_err(|_| Failure::usage(format!("`{text}` is no time"), "write one such as `30s` or `10min`"))
 }

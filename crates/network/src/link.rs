@@ -559,7 +559,7 @@ impl Link {
             None => now + self.serialiser.time_for(charged),
         };
         self.occupy(end);
-        self.overhead_bits += (charged.0 as i64 - bytes.0 as i64) * 8;
+        self.overhead_bits += (charged.0.cast_signed() - bytes.0.cast_signed()) * 8;
         if self.loss > Probability::ZERO && self.is_lost() {
             self.lost_end = end;
             self.lost = Some(packet);

@@ -148,9 +148,9 @@ impl Problem {
 
     /// Adds text to the label under the underlined text.
     #[must_use]
-    pub(crate) fn label_too(mut self, more: String) -> Self {
+    pub(crate) fn label_too(mut self, more: &str) -> Self {
         let label = self.label.take().map_or_else(String::new, |label| format!("{label}: "));
-        self.label = Some(owned(label + &more));
+        self.label = Some(owned(label + more));
         self
     }
 

@@ -117,9 +117,14 @@ pub(crate) fn expand<'i>(
     memory: u64,
     problems: &mut Vec<Problem>,
 ) -> Result<Option<(DeTable<'i>, Groups)>, Unexpanded> {
-    let room = Room::new(memory);
-    let mut expansion =
-        Expansion { groups: Groups::default(), rows, memory, room, is_incomplete: false, problems };
+    let mut expansion = Expansion {
+        groups: Groups::default(),
+        rows,
+        memory,
+        room: Room::new(memory),
+        is_incomplete: false,
+        problems,
+    };
     let mut expanded = DeTable::new();
     let mut done: BTreeMap<&str, DeTable<'i>> = BTreeMap::new();
     // Nodes first: the others follow their number.

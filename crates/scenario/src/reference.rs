@@ -70,7 +70,7 @@ pub fn reference(kind: &str) -> Option<Reference> {
     cached(kind).cloned()
 }
 
-/// Returns the discipline called `kind` as [`reference`] does, without a copy.
+/// Returns the discipline called `kind` as [`reference`](fn@reference) does, without a copy.
 pub fn cached(kind: &str) -> Option<&'static Reference> {
     // Built once: a reference costs a JSON schema, and the knobs of a large network need one for each queue.
     static KNOWN: LazyLock<BTreeMap<&str, Reference>> = LazyLock::new(|| {

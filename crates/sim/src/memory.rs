@@ -442,7 +442,7 @@ bytes = "unlimited"
         assert!((3.9 * packets..6.0 * packets).contains(&shaped), "{shaped} rows");
         let unshaped = rows(&CONNECTION_BY_A_SHAPER.replace("rate = \"10mbit\"", "rate = \"100gbit\""));
         // 3 MiB a delay of 20 ms.
-        assert!((3.5..6.0).contains(&(unshaped * 1514.0 / (3.0 * 1048576.0) / 1500.0)), "{unshaped} rows");
+        assert!((3.5..6.0).contains(&(unshaped * 1514.0 / (3.0 * 1_048_576.0) / 1500.0)), "{unshaped} rows");
         let changed = format!(
             "{CONNECTION_BY_A_SHAPER}[[change]]\nat = \"1s\"\nset = {{ \"port.r:b.queue.all.rate\" = \"1gbit\" }}\n"
         );

@@ -92,23 +92,17 @@ pub(super) fn of(
         let is_close = |off: Option<f64>| off.map(|off| off <= slack + 0.5);
         (is_close(sent), is_close(offered))
     };
-    match named {
-        Some(generator) => {
-            let times = times(generator).ok_or_else(|| format!("more than {MOST_PACKETS} packets"))?;
-            if let (Some(false), _) | (_, Some(false)) = fits(&times, f64::from(together)) {
-                let packets = times.len() as u64 * u64::from(together);
-                return Err(format!(
-                    "its generator gives {packets} packets, which are not those of its results"
-                ));
-            }
-            Ok(capture(&times, udp, together))
-        }
-        None => {
-            let known = Generator::ALL.into_iter().filter_map(times);
-            let own = known.into_iter().find(|times| fits(times, 0.0) == (Some(true), Some(true)));
-            Ok(own.and_then(|times| capture(&times, udp, together)))
-        }
+    let Some(generator) = named else {
+        let known = Generator::ALL.into_iter().filter_map(times);
+        let own = known.into_iter().find(|times| fits(times, 0.0) == (Some(true), Some(true)));
+        return Ok(own.and_then(|times| capture(&times, udp, together)));
+    };
+    let times = times(generator).ok_or_else(|| format!("more than {MOST_PACKETS} packets"))?;
+    if let (Some(false), _) | (_, Some(false)) = fits(&times, f64::from(together)) {
+        let packets = times.len() as u64 * u64::from(together);
+        return Err(format!("its generator gives {packets} packets, which are not those of its results"));
     }
+    Ok(capture(&times, udp, together))
 }
 
 /// Returns the capture of packets at these times in seconds: pcap with nanoseconds, and no bytes of the

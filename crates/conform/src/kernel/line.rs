@@ -78,11 +78,10 @@ impl Scatter {
     fn least(self, kernel: f64, ours: f64) -> f64 {
         let middle = f64::midpoint(kernel, ours);
         match self {
-            Self::Runs => 0.0,
             Self::ShareOf(packets) if packets > 0.0 => {
                 libm::sqrt((middle * (1.0 - middle)).max(0.0) / packets)
             }
-            Self::ShareOf(_) => 0.0,
+            Self::Runs | Self::ShareOf(_) => 0.0,
             Self::Count => 1.5 * libm::sqrt(middle.max(0.0)),
         }
     }
@@ -93,7 +92,9 @@ fn mean_and_spread(values: &[f64]) -> (f64, f64) {
     match values {
         [] => return (0.0, 0.0),
         // Equal values have no spread, not that of rounding.
-        [first, others @ ..] if others.iter().all(|other| other == first) => return (*first, 0.0),
+        [first, others @ ..] if others.iter().all(|other| other.total_cmp(first).is_eq()) => {
+            return (*first, 0.0);
+        }
         _ => {}
     }
     let count = values.len() as f64;

@@ -571,16 +571,14 @@ fn insert<'s>(
         let near = suggest(segment, names);
         return Err(Box::new(problem.help_if(near)));
     }
-    match table.get_mut(segment).map(Spanned::get_mut) {
-        Some(DeValue::Table(inner)) => insert(inner, path, walked + 1, setting, is_shown),
-        _ => {
-            let problem = Problem::new(
-                setting.key.clone(),
-                format!("`{}` is no table", shorten(&path::join(&path[..=walked]))),
-            );
-            Err(Box::new(problem.help("the path may end there")))
-        }
-    }
+    let Some(DeValue::Table(inner)) = table.get_mut(segment).map(Spanned::get_mut) else {
+        let problem = Problem::new(
+            setting.key.clone(),
+            format!("`{}` is no table", shorten(&path::join(&path[..=walked]))),
+        );
+        return Err(Box::new(problem.help("the path may end there")));
+    };
+    insert(inner, path, walked + 1, setting, is_shown)
 }
 
 /// Adds the default queue of a port that names none: a FIFO called `fifo`.

@@ -72,7 +72,7 @@ impl Checker<'_> {
         if cells.is_empty() {
             return problem;
         }
-        problem.label_too(format!("{} in line {} of `{table}`", cells.join(", "), rows.line(row)))
+        problem.label_too(&format!("{} in line {} of `{table}`", cells.join(", "), rows.line(row)))
     }
 
     /// Marks the problems and warnings noted since `noted`, those of the entry `name`, with its number if
