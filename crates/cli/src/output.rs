@@ -9,13 +9,10 @@
 //! are written as they are.
 
 use std::fmt::Arguments;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
 use lockgate_scenario::diagnostic::visible;
-
-use crate::exit::Failure;
-use crate::terminal;
 
 /// Prints a line of results.
 macro_rules! say {
@@ -40,16 +37,20 @@ fn attempt(write: impl FnOnce(&mut io::StdoutLock<'_>) -> io::Result<()>) {
     }
 }
 
-/// Prints a line of results.
-pub(crate) fn line(text: Arguments<'_>) {
-    let text = harmless(&text.to_string(), terminal::stdout_colours());
-    attempt(|stdout| writeln!(stdout, "{text}"));
+/// True if stderr is a terminal with colours.
+pub(crate) fn stderr_colours() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stderr().is_terminal()
 }
 
-/// Prints a JSON document.
-pub(crate) fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    document(crate::results::json(value)?.as_bytes());
-    Ok(())
+/// True if stdout is a terminal with colours.
+pub(crate) fn stdout_colours() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stdout().is_terminal()
+}
+
+/// Prints a line of results.
+pub(crate) fn line(text: Arguments<'_>) {
+    let text = harmless(&text.to_string(), stdout_colours());
+    attempt(|stdout| writeln!(stdout, "{text}"));
 }
 
 /// Prints a command to GitHub's runner: `::error file=a.toml::text`. `properties` and `text` may be anything.
@@ -115,7 +116,7 @@ pub(crate) fn clap(error: &clap::Error) {
 
 /// Prints a line on stderr, in one write.
 pub(crate) fn message(text: Arguments<'_>) {
-    let text = harmless(&text.to_string(), terminal::stderr_colours()) + "\n";
+    let text = harmless(&text.to_string(), stderr_colours()) + "\n";
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 

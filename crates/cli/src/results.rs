@@ -4,6 +4,7 @@ use lockgate_measure::report::ReportData;
 use serde::Serialize;
 
 use crate::exit::Failure;
+use crate::output;
 
 pub(crate) use lockgate::results::{ResultsDirectory, RunResults, SavedFile, TEMPLATE, hash, now, topology};
 
@@ -37,4 +38,10 @@ pub(crate) fn write(
 /// Returns indented JSON with a line end.
 pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
     lockgate::results::json(value).map_err(|error| Failure::fault(&error))
+}
+
+/// Prints a JSON document.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    output::document(json(value)?.as_bytes());
+    Ok(())
 }

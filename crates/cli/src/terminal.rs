@@ -9,20 +9,10 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lockgate_scenario::diagnostic::{Problem, Problems};
 
-use crate::output::{say, tell};
+use crate::output::{say, stderr_colours, stdout_colours, tell};
 
 const RED: Style = AnsiColor::Red.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default();
-
-/// True if stderr is a terminal with colours.
-pub(crate) fn stderr_colours() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stderr().is_terminal()
-}
-
-/// True if stdout is a terminal with colours.
-pub(crate) fn stdout_colours() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stdout().is_terminal()
-}
 
 /// Escapes control characters, which could move the cursor or set the window's title, as in `\u{1b}`. Line
 /// ends stay.

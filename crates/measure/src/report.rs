@@ -7,6 +7,7 @@ pub mod files;
 pub mod groups;
 mod page;
 pub mod requests;
+mod rounding;
 mod run;
 mod variant_run;
 mod variants;
@@ -189,7 +190,7 @@ pub enum Cell {
 impl Cell {
     /// Returns the cell of a value in this unit, with six significant digits; empty without a value.
     pub fn quantity(value: Option<f64>, unit: Unit) -> Self {
-        value.map_or(Self::Empty, |value| Self::Quantity(Quantity { value: run::short(value), unit }))
+        value.map_or(Self::Empty, |value| Self::Quantity(Quantity { value: rounding::short(value), unit }))
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
     }
     let directory = results::write(results, written)?;
     if arguments.output.json {
-        crate::output::json(&summary)?;
+        crate::results::print_json(&summary)?;
     } else if arguments.output.quiet {
         for line in &verdict {
             say!("{line}");

@@ -103,7 +103,7 @@ fn print(rows: &[Row], is_json: bool) -> Result<Exit, Failure> {
         let document = serde_json::json!({
             "schema": 1, "findings": rows.iter().map(entry).collect::<Vec<_>>(),
         });
-        crate::output::json(&document)?;
+        crate::results::print_json(&document)?;
     } else {
         let cells: Vec<Vec<String>> =
             rows.iter().map(|row| vec![row.what.clone(), row.state.to_owned(), row.found.clone()]).collect();

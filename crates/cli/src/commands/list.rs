@@ -15,7 +15,7 @@ use crate::terminal;
 pub(crate) fn list(arguments: &List) -> Result<Exit, Failure> {
     let name = arguments.name.as_deref().unwrap_or("disciplines");
     if arguments.json {
-        crate::output::json(&document(name)?)?;
+        crate::results::print_json(&document(name)?)?;
         return Ok(Exit::Ok);
     }
     match name {

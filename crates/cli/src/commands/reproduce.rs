@@ -79,7 +79,7 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
     }
     if arguments.output.json {
         let papers: Vec<_> = all.iter().map(|reproduction| document(reproduction, arguments)).collect();
-        crate::output::json(&serde_json::json!({ "schema": 2, "papers": papers }))?;
+        crate::results::print_json(&serde_json::json!({ "schema": 2, "papers": papers }))?;
     } else if all.len() > 1 {
         show::overview(&all);
     }

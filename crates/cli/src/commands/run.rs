@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     let summary = lockgate::summarise(&scenario, &runs.recordings)?;
     let directory = results::write(results, RunResults::new(&scenario, &seeds, &runs, &summary))?;
     if arguments.output.json {
-        crate::output::json(&summary.written())?;
+        crate::results::print_json(&summary.written())?;
     } else {
         if !arguments.output.quiet {
             tables::show(&summary);

@@ -10,6 +10,6 @@ pub(crate) fn schema(arguments: &Schema) -> Result<Exit, Failure> {
         SchemaOf::Conformance => lockgate_conform::document::schema().to_value(),
         SchemaOf::Against => lockgate_conform::kernel::schema().to_value(),
     };
-    crate::output::json(&schema)?;
+    crate::results::print_json(&schema)?;
     Ok(Exit::Ok)
 }

@@ -42,7 +42,7 @@ pub(crate) fn send(arguments: &Send) -> Result<Exit, Failure> {
         )
     })?;
     if arguments.json {
-        crate::output::json(&whole(&report))?;
+        crate::results::print_json(&whole(&report))?;
     } else {
         lines(&report);
     }

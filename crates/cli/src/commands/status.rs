@@ -13,7 +13,7 @@ pub(crate) fn status(arguments: &arguments::Status) -> Result<Exit, Failure> {
         return Err(routers::misplaced());
     };
     if arguments.json {
-        crate::output::json(&status)?;
+        crate::results::print_json(&status)?;
     } else {
         print(&status);
     }

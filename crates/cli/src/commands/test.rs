@@ -76,7 +76,7 @@ pub(crate) fn test(arguments: &Test) -> Result<Exit, Failure> {
         all.push(tested);
     }
     if arguments.json {
-        crate::output::json(&document(&all, baseline.as_ref()))?;
+        crate::results::print_json(&document(&all, baseline.as_ref()))?;
     } else if let Some(baseline) = &baseline {
         baseline::show(&all, baseline);
     }

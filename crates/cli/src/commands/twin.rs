@@ -56,7 +56,7 @@ pub(super) fn twin(
     written.overlaid = overlaid.map(|recording| ReportRun::new("simulation", recording, &of_simulated));
     let directory = results::write(results, written)?;
     if arguments.output.json {
-        crate::output::json(&document)?;
+        crate::results::print_json(&document)?;
     } else {
         if !quiet {
             tables::show(&of_live);

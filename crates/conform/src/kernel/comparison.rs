@@ -12,15 +12,12 @@ use super::line::Tolerance::{Difference, Share};
 use super::line::{Line, Verdict};
 use super::observed::{Bottleneck, Observed};
 use super::oscillation::period;
-use super::scenario::Translation;
+use super::scenario::{DRAWS, Translation};
 use super::{Experiment, FlowSetup, Known, Reference, UdpResult};
 use crate::simulate::simulate_with;
 
 /// Version of the document's format.
 const SCHEMA: u32 = 3;
-
-/// Number of simulated runs; their mean is compared.
-pub(super) const DRAWS: u32 = 16;
 
 /// Time before the end of a run from which drops and marks of RED are not counted, in seconds.
 const RED_END: f64 = 0.3;

@@ -7,7 +7,6 @@ use lockgate_engine::random::{Random, Seed};
 use lockgate_tc::{Environment, Headers, Port, Value};
 
 use super::arrivals::{self, Arrivals};
-use super::comparison::DRAWS;
 use super::setup::Setup;
 use super::{Experiment, FlowSetup, Machine, Tcp, Udp};
 use crate::simulate::Files;
@@ -40,6 +39,8 @@ pub(super) struct Translation<'a> {
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
+/// Number of simulated runs; their mean is compared.
+pub(super) const DRAWS: u32 = 16;
 /// Bits of the largest frame of a connection.
 const FRAME_BITS: f64 = 1514.0 * 8.0;
 

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::run::short;
+use super::rounding::short;
 use super::{Axis, Cell, Comparison, Figure, FigureKind, FigureSeries, TopologyLink};
 use crate::figures::count;
 use crate::group::group_of;

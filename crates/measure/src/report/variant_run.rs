@@ -127,7 +127,7 @@ fn lasts<T: Copy>(values: &[T], step: usize) -> Vec<T> {
 }
 
 fn means(values: &[f64], step: usize) -> Vec<f64> {
-    let mean = |chunk: &[f64]| super::run::short(chunk.iter().sum::<f64>() / chunk.len().max(1) as f64);
+    let mean = |chunk: &[f64]| super::rounding::short(chunk.iter().sum::<f64>() / chunk.len().max(1) as f64);
     values.chunks(step).map(mean).collect()
 }
 
