@@ -118,7 +118,7 @@ fn the_simulator_is_held_against_a_kernel() {
     let output = run(&drawn, &["--allow-missing"]);
     let shown = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{shown}");
-    for words in ["? not decidable", "✓ 1 of 2 quantities of 1 runs hold; 1 are not decidable"] {
+    for words in ["? not decidable", "✓ 1 of 2 quantities of 1 run hold; 1 are not decidable"] {
         assert!(shown.contains(words), "`{words}` is not in\n{shown}");
     }
     let document: Value =

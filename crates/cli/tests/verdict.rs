@@ -42,10 +42,11 @@ that = "flow.load.owd.mean"
 below = "1s"
 "#;
 
-/// Two transfers that share a link: no random draw, so all seeds are equal.
+/// Two transfers that share a link: no random draw, so all seeds are equal. Timers are exact, because the phase of
+/// ticks would be drawn.
 const FIXED: &str = r#"duration = "5s"
-node.a = {}
-node.b = {}
+node.a = { clock.tick = "0s" }
+node.b = { clock.tick = "0s" }
 link.line = { between = ["a", "b"], rate = "5mbit", delay = "5ms" }
 [flow.bulk]
 from = "a"

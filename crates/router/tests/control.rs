@@ -493,7 +493,7 @@ fn what_is_not_the_routers_own_is_left_as_it_is() {
         assert!(error.to_string().contains("belongs to user 65534"), "{error}");
         assert!(error.help().contains("chown"), "{}", error.help());
     }
-    // Links, pipes and files in the place of its own files.
+    // Links, pipes and files with the names of its own files.
     let precious = folder.join("precious");
     fs::write(&precious, "mine").expect("written");
     for name in ["lock", "history", "history.copy"] {

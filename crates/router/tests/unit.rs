@@ -19,7 +19,7 @@ fn verified(text: &str) -> Option<String> {
     fs::write(&path, text.replace("/usr/bin/lockgate", "/bin/true")).expect("written");
     let wanted = folder.path().join("basic.target.wants");
     fs::create_dir(&wanted).expect("made");
-    let other = "[Service]\nExecStart=/bin/true\nUser=nobody\nOfAnotherPackage=wrong\n";
+    let other = "[Service]\nExecStart=/bin/true\nOfAnotherPackage=wrong\n";
     fs::write(folder.path().join("other.service"), other).expect("written");
     std::os::unix::fs::symlink("../other.service", wanted.join("other.service")).expect("linked");
     let mut command = Command::new("systemd-analyze");

@@ -452,7 +452,7 @@ fn expectations_that_cannot_be_held() {
     );
     add(
         "[[expect]]\nthat = \"jain_index\"\nbelow = inf\n",
-        &[(15, 9, "is a fraction, and `inf` is none", "like `0.01`")],
+        &[(15, 9, "is a number, and `inf` is none", "like `0.95`")],
     );
     add(
         "[[expect]]\nthat = \"flow.f.owd.p99\"\nbetween = [\"9ms\", \"5ms\"]\n",

@@ -486,7 +486,7 @@ impl Cake {
 mod tests {
     use super::*;
 
-    /// What paces elsewhere sets the scale of memory, target and quantum, and shapes nothing.
+    /// The rate of a pacer behind it sets the scale of memory, target and quantum, and shapes nothing.
     #[test]
     fn a_link_rate_has_the_scale_of_a_bandwidth() {
         let rate = Some(Rate::from_bits(1_000_000));

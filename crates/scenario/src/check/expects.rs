@@ -174,7 +174,8 @@ fn in_unit(raw: &Raw, unit: Unit, that: &str) -> Result<f64, Wrong> {
         (Unit::Packets, Raw::Text(text)) => {
             read::<Packets>(text).map(|packets| packets.0 as f64).map_err(wrong)
         }
-        (Unit::Ratio, Raw::Text(text)) => percent(text).ok_or_else(|| wrong(plain())),
+        // A percentage of one: Jain's index may be written so.
+        (Unit::Ratio | Unit::Number, Raw::Text(text)) => percent(text).ok_or_else(|| wrong(plain())),
         (Unit::Ratio | Unit::Number, Raw::Number(number)) if number.is_finite() => Ok(*number),
         (Unit::Seconds | Unit::BitsPerSecond | Unit::Bytes | Unit::Packets, Raw::Number(_)) => {
             Err(wrong(format!("it needs a unit: write it like {example}")))
