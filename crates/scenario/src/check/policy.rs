@@ -160,11 +160,14 @@ impl Checker<'_> {
                 self.note(problem.help(help));
                 continue;
             };
-            let allowed = |letter: char| letter.is_ascii_graphic() && !"/:".contains(letter);
-            if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(allowed) || *name == ".." {
+            // As Linux permits, less control characters: letters of any script, whose bytes count.
+            let allowed =
+                |letter: char| !letter.is_control() && !letter.is_whitespace() && !"/:".contains(letter);
+            let is_path = [".", ".."].contains(&name.as_ref());
+            if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(allowed) || is_path {
                 let problem =
                     Problem::new(value.span(), format!("no interface is called `{}`", shorten(name)));
-                self.note(problem.help("a name has 1 to 15 letters, digits and signs; `ip link` lists them"));
+                self.note(problem.help("a name has 1 to 15 bytes, without spaces, `/` and `:`; `ip link` lists them"));
             }
             if let Some(first) = seen.insert(name.to_string(), value.span()) {
                 let problem = Problem::new(value.span(), format!("`{name}` is named twice"));

@@ -54,6 +54,18 @@ fn a_bridge_has_a_port_each_way() {
 }
 
 #[test]
+fn interfaces_have_the_names_that_linux_permits() {
+    for name in ["eth0.100", "wg-home", "é", "🚪🚪🚪", "a~b+c"] {
+        let policy = read_policy(&BRIDGE.replace("eth2", name), "policy.toml").expect("valid");
+        assert_eq!(policy.interfaces[1].name, name);
+    }
+    for name in ["", ".", "..", "a b", "a\u{a0}b", "a:b", "a/b", "\\u0007", "sixteen-bytes-es"] {
+        let text = BRIDGE.replace("eth2", name);
+        refused(&text, &[(4, 36, "no interface is called", "15 bytes")]);
+    }
+}
+
+#[test]
 fn problems_have_places_and_fixes() {
     let swap = |old: &str, new: &str, expected: &[_]| {
         assert!(BRIDGE.contains(old), "`{old}`");
@@ -71,6 +83,7 @@ fn problems_have_places_and_fixes() {
     swap(", wan = \"eth2\"", "", &[(4, 14, "a bridge joins two interfaces", "lan = \"eth1\"")]);
     swap("\"eth2\"", "\"eth1\"", &[(4, 36, "`eth1` is named twice", "one name")]);
     swap("\"eth2\"", "\"an/interface\"", &[(4, 36, "no interface is called", "`ip link`")]);
+    swap("\"eth2\"", "\"nine\u{1F6AA}\u{1F6AA}\u{1F6AA}\"", &[(4, 36, "no interface is called", "15 bytes")]);
     swap("lan->wan", "lan->wam", &[(6, 7, "no interface called `wam`", "`wan`")]);
     swap("\"lan->wan\"", "wan", &[(6, 7, "named by both interfaces", "[port.\"lan->wan\"]")]);
     swap("\"10mbit\"\no", "\"0mbit\"\no", &[(7, 8, "a rate of zero", "`10mbit`")]);
