@@ -73,8 +73,8 @@ def test_a_misspelt_path_names_the_nearest(line: lg.Scenario) -> None:
 
 
 def test_values_that_no_scenario_has_are_refused(line: lg.Scenario) -> None:
-    nothing: Any = None
-    for wrong in (nothing, 5):
+    values: list[Any] = [None, 5]
+    for wrong in values:
         with pytest.raises(TypeError, match="takes a path"):
             line.set(wrong)
     ring: list[Any] = []

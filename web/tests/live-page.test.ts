@@ -19,6 +19,8 @@ const knob = (key: string, value: string, choices: string[] = []) => ({
   takes: "limit",
   about: "how much may wait",
   choices,
+  lower: key === "limit" ? "40p" : null,
+  higher: key === "limit" ? "62p" : null,
 });
 
 const status = {
