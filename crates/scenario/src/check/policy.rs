@@ -167,7 +167,10 @@ impl Checker<'_> {
             if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(allowed) || is_path {
                 let problem =
                     Problem::new(value.span(), format!("no interface is called `{}`", shorten(name)));
-                self.note(problem.help("a name has 1 to 15 bytes, without spaces, `/` and `:`; `ip link` lists them"));
+                self.note(
+                    problem
+                        .help("a name has 1 to 15 bytes, without spaces, `/` and `:`; `ip link` lists them"),
+                );
             }
             if let Some(first) = seen.insert(name.to_string(), value.span()) {
                 let problem = Problem::new(value.span(), format!("`{name}` is named twice"));
