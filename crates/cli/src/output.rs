@@ -4,9 +4,9 @@
 //! stored and makes the command fail at its end (`Exit::with_output`); a closed pipe (`lockgate list | head -1`) ends
 //! the output quietly instead. Failed writes to stderr are ignored: they cannot be reported.
 //!
-//! Lines may hold names of scenarios and files. Whatever they contain, no control character reaches the terminal,
-//! and no line is a command to GitHub's runner, except those of [`command`]. Documents are for other programs, and
-//! are written as they are.
+//! Lines may hold names of scenarios and files. Whatever they contain, no control character reaches the
+//! terminal, and no line is a command to GitHub's runner, except those of [`command`]. Documents are for
+//! other programs, and are written as they are.
 
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};
@@ -64,8 +64,8 @@ pub(crate) fn command(name: &str, properties: &[(&str, &str)], text: &str) {
     attempt(|stdout| writeln!(stdout, "::{name} {}::{}", properties.join(","), escaped(text)));
 }
 
-/// Returns lines of text with control characters escaped, and those that GitHub's runner would obey made plain.
-/// `colours`: sequences that set the colour of text stay.
+/// Returns lines of text with control characters escaped, and those that GitHub's runner would obey made
+/// plain. `colours`: sequences that set the colour of text stay.
 fn harmless(text: &str, colours: bool) -> String {
     let mut lines = String::with_capacity(text.len());
     for (index, line) in text.split('\n').enumerate() {

@@ -82,7 +82,8 @@ mod tests {
     use super::*;
 
     /// Checks every paper that comes with Lockgate: its file is valid, every run it needs can be read, every
-    /// observation it needs is one that the run has, and the page on the papers has the numbers of its claims.
+    /// observation it needs is one that the run has, and the page on the papers has the numbers of its
+    /// claims.
     #[test]
     fn the_papers_are_whole() {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/what-the-papers-got-right.md");

@@ -20,11 +20,12 @@ use crate::exit::Failure;
 use crate::output::tell;
 use crate::{runs, terminal};
 
-/// Number of variants from which a note says that they are checked: they are read in some ten microseconds each.
+/// Number of variants from which a note says that they are checked: they are read in some ten microseconds
+/// each.
 const SLOWLY_CHECKED: usize = 20_000;
 
-/// Makes the plan of `arguments`, with at most `most` variants: reads every variant once, so that nothing runs if
-/// one of them is wrong.
+/// Makes the plan of `arguments`, with at most `most` variants: reads every variant once, so that nothing
+/// runs if one of them is wrong.
 pub(crate) fn plan(file: &Path, arguments: &Variations, most: Option<usize>) -> Result<Planned, Failure> {
     // Also reports a file that is missing, too long or not text.
     let base = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;

@@ -42,8 +42,8 @@ that = "flow.load.owd.mean"
 below = "1s"
 "#;
 
-/// Two transfers that share a link: no random draw, so all seeds are equal. Timers are exact, because the phase of
-/// ticks would be drawn.
+/// Two transfers that share a link: no random draw, so all seeds are equal. Timers are exact, because the
+/// phase of ticks would be drawn.
 const FIXED: &str = r#"duration = "5s"
 node.a = { clock.tick = "0s" }
 node.b = { clock.tick = "0s" }

@@ -216,7 +216,8 @@ pub struct Results {
     pub red_reconstruction: Option<RedSplit>,
 }
 
-/// Results of a flow of datagrams: rates and delays of those received within a window, loss of those sent in it.
+/// Results of a flow of datagrams: rates and delays of those received within a window, loss of those sent in
+/// it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct UdpResult {
     /// Start and end of the window, in seconds.

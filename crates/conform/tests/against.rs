@@ -37,8 +37,8 @@ fn what_linux_does_is_done_here() {
         stale.join(", ")
     );
     assert_eq!((document.compared, document.not_run), (192, 0));
-    // What one run of the kernel cannot decide: delays and shares of CBQ's borrowers, and one gap in the step of
-    // another.
+    // What one run of the kernel cannot decide: delays and shares of CBQ's borrowers, and one gap in the step
+    // of another.
     assert!(document.not_decidable * 100 <= 3 * document.compared, "{}", document.not_decidable);
     let replayed = |run: &RunComparison| run.replayed.len();
     assert_eq!(document.runs.iter().map(replayed).sum::<usize>(), 5, "all Poisson flows");
@@ -164,12 +164,12 @@ fn what_is_known_to_be_off_is_said_and_bounded() {
     assert!(only(&ONE.replace("\"results\"", other)).not_run.expect("not run").contains("is not compared"));
 }
 
-/// The window ends with the flow: packets that arrive while the queue drains are not received in it. Those that
-/// wait at the end are lost, unless they were sent in the last half second.
+/// The window ends with the flow: packets that arrive while the queue drains are not received in it. Those
+/// that wait at the end are lost, unless they were sent in the last half second.
 #[test]
 fn what_comes_after_the_window_is_not_received() {
-    // An unlimited queue, at twice the rate of the link: after 4 s, half of the packets have left, which are those
-    // sent in the first 2 s. So 1.5 s of 3.5 s are lost.
+    // An unlimited queue, at twice the rate of the link: after 4 s, half of the packets have left, which are
+    // those sent in the first 2 s. So 1.5 s of 3.5 s are lost.
     let text = ONE
         .replace("pfifo limit 10", "pfifo limit 100000")
         .replace("\"window_s\": [2.0, 4.0]", "\"window_s\": [0.0, 4.0]")
@@ -183,8 +183,8 @@ fn what_comes_after_the_window_is_not_received() {
 /// One reference run decides a quantity only beyond its own scatter.
 #[test]
 fn what_one_run_cannot_decide_is_said() {
-    // A Poisson flow of 4 Mbit/s over an unlimited queue at 8 Mbit/s, without a seed: of 1000 packets in the window,
-    // the deviation is 3 %.
+    // A Poisson flow of 4 Mbit/s over an unlimited queue at 8 Mbit/s, without a seed: of 1000 packets in the
+    // window, the deviation is 3 %.
     let text = ONE
         .replace("\"cbr\"", "\"poisson\"")
         .replace("16000000.0", "4000000.0")
@@ -244,13 +244,13 @@ fn known_arrivals_are_those_of_the_kernel() {
 /// Packets of the seed 9 at 4 Mbit/s in 4 s, and from 2 s on: one at a time, and three.
 const SENT: [u32; 4] = [1913, 916, 1965, 1023];
 
-/// A full RED queue that marks: what the kernel counts as forced drops are those of the limit, and marks count once,
-/// where they are received.
+/// A full RED queue that marks: what the kernel counts as forced drops are those of the limit, and marks
+/// count once, where they are received.
 #[test]
 fn marks_and_the_drops_of_a_full_marking_queue_are_counted_as_in_the_kernel() {
     let red = "red limit 60000 min 5000 max 15000 avpkt 1000 burst 8 probability 0.1 bandwidth 8Mbit ecn";
-    // Twice the rate of the link, sent until 3.7 s: 3700 packets leave and 60 wait, all marked but for the first;
-    // the others are dropped.
+    // Twice the rate of the link, sent until 3.7 s: 3700 packets leave and 60 wait, all marked but for the
+    // first; the others are dropped.
     let text = |words: &str| {
         ONE.replace("pfifo limit 10", words)
             .replace("\"tos\": 0", "\"tos\": 2")

@@ -9,9 +9,9 @@
 //! ```
 //!
 //! A task is finished if its part exists; there is no other state. A [`Storage`] writes a part whole or not
-//! at all, and a task made twice yields the same bytes. Any number of processes can therefore create and share
-//! a store, be killed and be restarted. [`Directory`] is the storage in a directory; callers can provide another, such
-//! as one in an object store.
+//! at all, and a task made twice yields the same bytes. Any number of processes can therefore create and
+//! share a store, be killed and be restarted. [`Directory`] is the storage in a directory; callers can
+//! provide another, such as one in an object store.
 
 mod directory;
 mod leftovers;

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! All points are run with the same seeds (common random numbers), so that random load is the same for all.
-//! The caller then runs the best points with more seeds ([`Search::confirmed`]), and judges the best of those on
-//! seeds that nothing was chosen by. The optimiser is that of the
-//! crate `optimizer` (decision 104); this module passes results to it and decides when the search ends.
+//! The caller then runs the best points with more seeds ([`Search::confirmed`]), and judges the best of those
+//! on seeds that nothing was chosen by. The optimiser is that of the crate `optimizer` (decision 104); this
+//! module passes results to it and decides when the search ends.
 
 mod found;
 mod goal;

@@ -106,8 +106,8 @@ impl Planned {
         self.source.run(task, &self.plan.metrics, stop)
     }
 
-    /// Returns the columns of tables: the index of a variation, and its name. Variations of a group that always
-    /// have the same value are one column with all their names.
+    /// Returns the columns of tables: the index of a variation, and its name. Variations of a group that
+    /// always have the same value are one column with all their names.
     pub fn columns(&self) -> Vec<(usize, String)> {
         columns(&self.plan)
     }

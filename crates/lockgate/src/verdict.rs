@@ -82,8 +82,9 @@ pub fn main_finding(summary: &Summary) -> String {
     format!("longest wait: {wait} (p99) in the queue `{name}` of {port} ({}), {dropped}", queue.kind)
 }
 
-/// Formats the measured value of an expectation's metric; of several flows or queues, how many keep the bounds, in
-/// the first run: `2997 of 3330 (90.0 %) keep it`. If they are too few, with the value that decides.
+/// Formats the measured value of an expectation's metric; of several flows or queues, how many keep the
+/// bounds, in the first run: `2997 of 3330 (90.0 %) keep it`. If they are too few, with the value that
+/// decides.
 pub fn value(expect: &Expectation) -> String {
     let value = match (expect.value, expect.half_width) {
         (Some(value), half @ Some(_)) => interval(&expect.that, value, half),
@@ -129,8 +130,8 @@ pub fn difference(path: &str, one: &Difference) -> String {
     format!("{sign}{}", interval(path, one.mean.abs(), one.half_width))
 }
 
-/// Formats the bounds of an expectation's metric; of several flows or queues, with the share of them that must keep
-/// it: `at most 1.00 %, for 85.0 %`.
+/// Formats the bounds of an expectation's metric; of several flows or queues, with the share of them that
+/// must keep it: `at most 1.00 %, for 85.0 %`.
 pub fn bounds(expect: &Expectation) -> String {
     let quantity = |bound: f64| quantity(&expect.that, Some(bound));
     let named = [

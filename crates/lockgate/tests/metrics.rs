@@ -1,6 +1,6 @@
-//! Laws of the results of shipped scenarios: every address that an expectation accepts is in `summary.json` with the
-//! value that the expectation sees, goodput is at most throughput, and a queue is not charged with an earlier tree's
-//! backlog.
+//! Laws of the results of shipped scenarios: every address that an expectation accepts is in `summary.json`
+//! with the value that the expectation sees, goodput is at most throughput, and a queue is not charged with
+//! an earlier tree's backlog.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -52,8 +52,8 @@ fn subjects(summary: &Summary) -> Vec<String> {
     subjects
 }
 
-/// Every end of an address of such a subject: metric and statistic; if it stands for several, also a statistic over
-/// them.
+/// Every end of an address of such a subject: metric and statistic; if it stands for several, also a
+/// statistic over them.
 fn ends(subject: &str) -> Vec<String> {
     let is_group = subject.starts_with("group.");
     let over: Vec<String> = MemberStatistic::all()
@@ -79,8 +79,8 @@ fn ends(subject: &str) -> Vec<String> {
     ends
 }
 
-/// True if the written summary leaves the address out: a member that is not among the worst of a run that records
-/// members briefly, or a pattern that stands for one flow or queue alone.
+/// True if the written summary leaves the address out: a member that is not among the worst of a run that
+/// records members briefly, or a pattern that stands for one flow or queue alone.
 fn is_left_out(address: &Address, summary: &Summary, written: &Summary) -> bool {
     if address.is_many() {
         return summary.values(address).len() < 2;
@@ -162,7 +162,8 @@ fn the_worst_of_a_run_recorded_briefly_are_written() {
     }
 }
 
-/// Payload counts when it arrives, so it is at most what arrived less the headers: 54 bytes and more a frame over TCP.
+/// Payload counts when it arrives, so it is at most what arrived less the headers: 54 bytes and more a frame
+/// over TCP.
 #[test]
 fn goodput_is_at_most_the_payload_of_the_throughput() {
     for (name, settings) in SCENARIOS {

@@ -104,8 +104,8 @@ impl MetricComparison {
 }
 
 impl Difference {
-    /// Sets the verdict of a difference that is tested at `level`, two-sided. Until then, the half width is the
-    /// standard error.
+    /// Sets the verdict of a difference that is tested at `level`, two-sided. Until then, the half width is
+    /// the standard error.
     fn judge(&mut self, level: f64) {
         let Some(p) = self.p else { return };
         self.verdict = if p < level { Verdict::Differs } else { Verdict::NotSeen };
@@ -117,8 +117,8 @@ impl Difference {
     }
 }
 
-/// Returns the number of seeds for which a test at `level` shows a difference of this mean and scatter in four
-/// of five cases.
+/// Returns the number of seeds for which a test at `level` shows a difference of this mean and scatter in
+/// four of five cases.
 ///
 /// Source: Guenther, "Sample size formulas for normal theory t tests", The American Statistician 35 (1981).
 fn seeds_needed(mean: f64, error: f64, pairs: u64, level: f64) -> Option<u64> {
@@ -223,7 +223,8 @@ mod tests {
 
     #[test]
     fn the_seeds_that_would_show_a_difference_are_those_of_the_power_tables() {
-        // A mean of one deviation at 5 %: Cohen 1988, table 2.4.1 for one sample: 10 seeds for a power of 0.80.
+        // A mean of one deviation at 5 %: Cohen 1988, table 2.4.1 for one sample: 10 seeds for a power of
+        // 0.80.
         let error = 1.0 / libm::sqrt(4.0);
         assert_eq!(seeds_needed(1.0, error, 4, 0.05), Some(10));
         // Half a deviation: 34; a hundredth: above the limit.

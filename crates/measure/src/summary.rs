@@ -61,9 +61,10 @@ pub struct Summary {
     pub ports: IndexMap<String, PortSummary>,
     /// Jain's fairness index of the throughput of all flows, from 1/n to 1.
     pub jain_index: Option<f64>,
-    /// Every value that an expectation can refer to, by its address, in base units: those of each flow, queue, port
-    /// and group of this document, `null` if nothing was observed, and those over several flows or queues
-    /// (`group.call.owd.p99.worst`), if there are several and one has a value. Filled in the written document.
+    /// Every value that an expectation can refer to, by its address, in base units: those of each flow,
+    /// queue, port and group of this document, `null` if nothing was observed, and those over several flows
+    /// or queues (`group.call.owd.p99.worst`), if there are several and one has a value. Filled in the
+    /// written document.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub metrics: IndexMap<String, Option<f64>>,
     /// Means over all runs with 95 % confidence intervals, by the metric's address; empty for a single run.
@@ -248,8 +249,8 @@ pub struct QueueSummary {
     pub backlog_packets: u64,
     /// Largest backlog in the window, in packets.
     pub peak_backlog_packets: u64,
-    /// Time from arrival at the port until transmission begins, in seconds. Packets moved in are not in it: they
-    /// waited in another queue before.
+    /// Time from arrival at the port until transmission begins, in seconds. Packets moved in are not in it:
+    /// they waited in another queue before.
     pub sojourn_s: Distribution,
     /// Mean time from arrival at the port until a packet is passed to the device ring, in seconds; `null`
     /// without a ring.

@@ -8,8 +8,8 @@
 //! | reliable | goodput | 5 % |
 //! | | mean queueing delay | 15 % |
 //!
-//! A p99 at a *knee* is no miss: where the live distribution is so steep that the simulated p99 lies between the live
-//! p98 and p99.7, a few packets decide the difference.
+//! A p99 at a *knee* is no miss: where the live distribution is so steep that the simulated p99 lies between
+//! the live p98 and p99.7, a few packets decide the difference.
 //!
 //! For repetitions, the medians are compared. Metrics that neither side observed are left out; a metric
 //! that only one side observed counts as a miss.
@@ -35,7 +35,8 @@ pub struct Difference {
     pub tolerance: f64,
     /// True if the difference is within the tolerance.
     pub holds: bool,
-    /// True if the difference is beyond the tolerance, but the simulated p99 lies between the live p98 and p99.7.
+    /// True if the difference is beyond the tolerance, but the simulated p99 lies between the live p98 and
+    /// p99.7.
     #[serde(default)]
     pub at_knee: bool,
 }

@@ -48,9 +48,9 @@ pub fn mser5(observations: &[f64]) -> Option<usize> {
     (best.1 * 2 <= batches).then_some(best.1 * BATCH)
 }
 
-/// Returns a warning for each flow, and for each group of flows, whose median delay settled well after the end of the warm-up, if a
-/// longer warm-up would change its mean by more than a tenth. Runs with a timeline of changes are not
-/// checked, nor are flows that carry a file: they do not settle.
+/// Returns a warning for each flow, and for each group of flows, whose median delay settled well after the
+/// end of the warm-up, if a longer warm-up would change its mean by more than a tenth. Runs with a timeline
+/// of changes are not checked, nor are flows that carry a file: they do not settle.
 pub fn warnings(recording: &Recording) -> Vec<String> {
     if recording.events.iter().any(|event| event.kind == EventKind::Change) {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! Promises of a percentage, held against simulation: coverage of intervals, false alarms of comparisons and of
-//! expectations. The last column of each table is simulated; a promise holds within three standard errors.
+//! Promises of a percentage, held against simulation: coverage of intervals, false alarms of comparisons and
+//! of expectations. The last column of each table is simulated; a promise holds within three standard errors.
 //!
 //! `cargo test -p lockgate-measure --test percentages -- --nocapture` prints the tables.
 

@@ -37,8 +37,9 @@ const WAITING: u8 = 0;
 const BEGUN: u8 = 1;
 const WITHDRAWN: u8 = 2;
 
-/// Session's end of the reply to a setting. Either the session begins the setting, and its sender waits for the
-/// answer, or the sender withdraws it, and it is not made: a setting that is refused as late never happens.
+/// Session's end of the reply to a setting. Either the session begins the setting, and its sender waits for
+/// the answer, or the sender withdraws it, and it is not made: a setting that is refused as late never
+/// happens.
 #[derive(Debug)]
 pub struct Reply {
     answer: SyncSender<Result<Done, Refused>>,

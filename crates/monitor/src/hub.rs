@@ -190,8 +190,8 @@ impl Hub {
         self.commands.try_send(command).is_ok()
     }
 
-    /// Sets values, and waits for the answer. A setting that the run does not begin within 8 s is withdrawn, and
-    /// not made.
+    /// Sets values, and waits for the answer. A setting that the run does not begin within 8 s is withdrawn,
+    /// and not made.
     ///
     /// # Errors
     /// If the run refuses the values, has ended, or does not begin the setting in time.

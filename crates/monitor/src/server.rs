@@ -9,8 +9,8 @@
 //!
 //! A connection carries one request. The deadline covers all of it, from accepting to the last byte. Only for
 //! the stream, each write has a deadline of its own, and a change that the run has begun is answered however
-//! long it takes. Long texts are shared by their readers, and those in memory are limited (`answer`). A reader that falls behind the stream loses samples; the
-//! stream carries their number.
+//! long it takes. Long texts are shared by their readers, and those in memory are limited (`answer`). A
+//! reader that falls behind the stream loses samples; the stream carries their number.
 
 mod answer;
 mod api;

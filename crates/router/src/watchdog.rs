@@ -1,7 +1,7 @@
-//! Watchdog: reports when a forwarder stalls, so that the kernel has its frames. While a receive queue has no socket, or
-//! one of the router's own interfaces drops frames, it gives the interfaces back to the kernel. It also reports changes
-//! of the interfaces, and ends the router if one is gone: frames of a new interface with its name would bypass the
-//! router.
+//! Watchdog: reports when a forwarder stalls, so that the kernel has its frames. While a receive queue has no
+//! socket, or one of the router's own interfaces drops frames, it gives the interfaces back to the kernel. It
+//! also reports changes of the interfaces, and ends the router if one is gone: frames of a new interface with
+//! its name would bypass the router.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -138,8 +138,8 @@ impl Interfaces {
         Self { known, netlink }
     }
 
-    /// Reports all changes of the policy's interfaces since the last call. Returns the condition of these and of the
-    /// router's own interfaces; `None` if the kernel does not list them.
+    /// Reports all changes of the policy's interfaces since the last call. Returns the condition of these and
+    /// of the router's own interfaces; `None` if the kernel does not list them.
     fn check(&mut self, attachment: &Attachment, tell: &Tell) -> Option<Condition> {
         let links = self.netlink.as_mut()?.links().ok()?;
         for (name, known) in &mut self.known {

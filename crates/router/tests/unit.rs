@@ -9,8 +9,8 @@ mod skipped;
 
 const UNIT: &str = include_str!("../../../packaging/lockgate-route@.service");
 
-/// Returns what systemd says of a unit with this text beside the host's units and a wrong one of another package;
-/// `None`, noted as skipped, if it is not installed.
+/// Returns what systemd says of a unit with this text beside the host's units and a wrong one of another
+/// package; `None`, noted as skipped, if it is not installed.
 fn verified(text: &str) -> Option<String> {
     const NAME: &str = "lockgate-route@house.service";
     let folder = tempfile::tempdir().expect("a folder");

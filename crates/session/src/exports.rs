@@ -71,8 +71,8 @@ const METRICS: [Metric; 10] = [
     }),
 ];
 
-/// Returns the queues of a sample in the text format of Prometheus. Flows are left out, because their number is
-/// not bounded.
+/// Returns the queues of a sample in the text format of Prometheus. Flows are left out, because their number
+/// is not bounded.
 pub fn prometheus_queues(sample: Option<&Sample>) -> String {
     let mut text = String::new();
     let ports = sample.map(|sample| sample.ports.as_slice()).unwrap_or_default();
@@ -88,8 +88,8 @@ pub fn prometheus_queues(sample: Option<&Sample>) -> String {
     text
 }
 
-/// Returns the run itself in the text format of Prometheus; `changes` is the number of events so far, `streams`
-/// that of readers.
+/// Returns the run itself in the text format of Prometheus; `changes` is the number of events so far,
+/// `streams` that of readers.
 pub fn prometheus_run(sample: Option<&Sample>, status: &Status, changes: usize, streams: usize) -> String {
     let mut text = String::new();
     let single = [

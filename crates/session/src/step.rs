@@ -8,9 +8,9 @@
 //! other numbers   a fifth less, a quarter more of the digits as written: 100p -> 125p, 1.5mbit -> 1.8mbit
 //! ```
 //!
-//! A step up, then a step down return to the value. Zero is reached only where it is the default: elsewhere it
-//! has another meaning than a small value. The first step from zero is small whatever the unit: a loss of 0
-//! becomes 0.1 %, a delay of 0 s becomes 1 ms. Every packet lost is typed, never stepped to.
+//! A step up, then a step down return to the value. Zero is reached only where it is the default: elsewhere
+//! it has another meaning than a small value. The first step from zero is small whatever the unit: a loss of
+//! 0 becomes 0.1 %, a delay of 0 s becomes 1 ms. Every packet lost is typed, never stepped to.
 
 /// Probabilities in percent, in their order.
 const PROBABILITIES: [&str; 16] = [
@@ -69,7 +69,8 @@ fn neighbour(choices: &[String], value: &str, up: bool) -> Option<String> {
     choices.get(if up { (at + 1) % count } else { (at + count - 1) % count }).cloned()
 }
 
-/// Returns the next of [`PROBABILITIES`]. `off`: zero is one of them, and only [`FIRST_PROBABILITY`] follows it.
+/// Returns the next of [`PROBABILITIES`]. `off`: zero is one of them, and only [`FIRST_PROBABILITY`] follows
+/// it.
 fn probability(value: &str, up: bool, off: bool) -> Option<String> {
     let share = |text: &str| -> Option<f64> {
         match text.strip_suffix('%') {

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! It is high rather than low: flows send at their mean rates, connections at the rate of the slowest link or
-//! shaper of their path, and queues fill up to their limits as far as these rates let them. What changes of the
-//! timeline do to rates is left out.
+//! shaper of their path, and queues fill up to their limits as far as these rates let them. What changes of
+//! the timeline do to rates is left out.
 
 use std::collections::BTreeSet;
 
@@ -31,9 +31,9 @@ const FLOW: u64 = 84 << 10;
 /// Bytes of the record of a flow of so few packets that histograms store the values themselves.
 const SMALL_FLOW: u64 = 14 << 10;
 const FEW: u64 = 128;
-/// Bytes of a flow that is recorded briefly, as a member of a group, and of a queue so recorded, with its part of
-/// the scenario. Measured by the difference of runs with 2000 and 8000 members: 6.5 KiB a flow of 10 packets,
-/// 8.2 KiB a queue of an access link, 5.7 KiB an `fq_codel` without packets.
+/// Bytes of a flow that is recorded briefly, as a member of a group, and of a queue so recorded, with its
+/// part of the scenario. Measured by the difference of runs with 2000 and 8000 members: 6.5 KiB a flow of 10
+/// packets, 8.2 KiB a queue of an access link, 5.7 KiB an `fq_codel` without packets.
 const BRIEF_FLOW: u64 = 8 << 10;
 const BRIEF_QUEUE: u64 = 9 << 10;
 /// Bytes of both ends of a connection.
@@ -45,12 +45,12 @@ const QUEUE: u64 = 36 << 10;
 const PACKET: u64 = size_of::<Header>() as u64 + 24;
 /// Packets of a connection at a port that is no bottleneck.
 const IN_PASSING: f64 = 128.0;
-/// Bytes of a change of the timeline, and of a queue of the tree that it leaves. Measured: 5 KiB a change of a
-/// port with one queue.
+/// Bytes of a change of the timeline, and of a queue of the tree that it leaves. Measured: 5 KiB a change of
+/// a port with one queue.
 const CHANGE: u64 = 4 << 10;
 const CHANGED_QUEUE: u64 = 1 << 10;
-/// Bytes of a row of a packet at a port, with its place in the order of a capture, and of an interval of a flow
-/// and of a queue, with its part of the report. Columns grow by doubling.
+/// Bytes of a row of a packet at a port, with its place in the order of a capture, and of an interval of a
+/// flow and of a queue, with its part of the report. Columns grow by doubling.
 const ROW: u64 = 2 * Packets::ROW as u64 + size_of::<usize>() as u64;
 const FLOW_INTERVAL: u64 = 2 * 80 + 60;
 const QUEUE_INTERVAL: u64 = 2 * 88 + 60;
@@ -155,7 +155,8 @@ struct Offered {
     size: f64,
     /// Sending time in seconds.
     time: f64,
-    /// Rate of the slowest port of its path, if it adapts to the network: a connection, or its other direction.
+    /// Rate of the slowest port of its path, if it adapts to the network: a connection, or its other
+    /// direction.
     slowest: Option<f64>,
     /// Packets inside at once at most: those of a connection fit into its receive window.
     inside: f64,
@@ -352,8 +353,8 @@ struct Load {
 }
 
 impl Load {
-    /// Adds the load of a flow. `is_bottleneck`: whether a connection fills the port's queue; `None` if it is no
-    /// connection.
+    /// Adds the load of a flow. `is_bottleneck`: whether a connection fills the port's queue; `None` if it is
+    /// no connection.
     fn add(&mut self, offered: &Offered, is_bottleneck: Option<bool>) {
         self.packets += offered.packets;
         self.rate += offered.rate;
@@ -432,7 +433,8 @@ transport = "tcp"
 bytes = "unlimited"
 "#;
 
-    /// A connection sends no more than the shaper of its path lets through, nor more than a window a round trip.
+    /// A connection sends no more than the shaper of its path lets through, nor more than a window a round
+    /// trip.
     #[test]
     fn rows_of_a_connection_are_those_that_a_shaper_lets_through() {
         // 10 Mbit/s for 30 s are some 25 000 segments, at 4 ports with their acknowledgements.

@@ -9,9 +9,9 @@
 //! One file a concern: [`endpoint`] is one end of a connection; `sender` decides what may be sent,
 //! `scoreboard` holds the state of what was sent, `recovery` reacts to acknowledgements and timeouts, `rack`
 //! detects losses by time, `rtt` estimates the retransmission timeout, `burst` sizes what leaves at once,
-//! `receiver` reassembles and acknowledges, `timer_wheel` rounds timers to the host's ticks; [`congestion`] lists the congestion controls. All are pure
-//! objects with time as an argument, independent of links and queues. Decision 010 says how they were
-//! compared with the kernel.
+//! `receiver` reassembles and acknowledges, `timer_wheel` rounds timers to the host's ticks; [`congestion`]
+//! lists the congestion controls. All are pure objects with time as an argument, independent of links and
+//! queues. Decision 010 says how they were compared with the kernel.
 //!
 //! ```
 //! use lockgate_engine::units::{Duration, Instant};

@@ -23,8 +23,8 @@ use crate::timer_wheel::TimerWheel;
 /// Sequence number of the first byte of data: the SYN has number 0.
 pub(crate) const FIRST_BYTE: u64 = 1;
 
-/// Floor of the waits for a probe and for reordered segments, added to each (Linux: "tcp: fix excessive TLP and
-/// RACK timeouts from HZ rounding", 2023; before it was two ticks).
+/// Floor of the waits for a probe and for reordered segments, added to each (Linux: "tcp: fix excessive TLP
+/// and RACK timeouts from HZ rounding", 2023; before it was two ticks).
 pub(crate) const TIMER_FLOOR: Duration = Duration::from_millis(2);
 
 /// Parameters of a sender.

@@ -104,8 +104,8 @@ pub struct ReplayConfig {
     /// Limit on the time without a packet: longer gaps are shortened to it, before `speed` applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_gap: Option<Duration>,
-    /// Length to which longer packets are cut: into frames with 66 bytes of headers each, as a network card cuts
-    /// what was captured before it (offload). At least `100B`; without it, packets keep their length.
+    /// Length to which longer packets are cut: into frames with 66 bytes of headers each, as a network card
+    /// cuts what was captured before it (offload). At least `100B`; without it, packets keep their length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_frame: Option<Bytes>,
     /// If true, the replay repeats: it starts again one mean gap after its last packet.

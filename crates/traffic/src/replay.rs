@@ -30,8 +30,8 @@ pub const LARGEST_CAPTURE: u64 = 1 << 30;
 /// Limit on the time from the first packet to the last: 200 days, slightly less than the longest run.
 const LONGEST: Duration = Duration::from_secs(200 * 86_400);
 
-/// Bytes of headers of each frame that a longer packet is cut into: 14 of Ethernet, 20 of IPv4, 32 of TCP with
-/// time stamps.
+/// Bytes of headers of each frame that a longer packet is cut into: 14 of Ethernet, 20 of IPv4, 32 of TCP
+/// with time stamps.
 pub const SEGMENT_HEADERS: u32 = 66;
 
 /// First bytes of gzip files.
@@ -171,8 +171,8 @@ impl Replay {
         seen.into_replay(longest_gap)
     }
 
-    /// Cuts every packet longer than `longest` into frames of at most this length, all at its time: each has its
-    /// own [`SEGMENT_HEADERS`], as a network card makes them of what the kernel hands over at once.
+    /// Cuts every packet longer than `longest` into frames of at most this length, all at its time: each has
+    /// its own [`SEGMENT_HEADERS`], as a network card makes them of what the kernel hands over at once.
     ///
     /// # Errors
     /// Fails if the frames take more than `room` bytes of memory.

@@ -181,8 +181,8 @@ impl Compared<'_> {
         })
     }
 
-    /// Returns the sentences on the differences that are not seen, with the seeds that would show them: one each,
-    /// or one for all if they are many.
+    /// Returns the sentences on the differences that are not seen, with the seeds that would show them: one
+    /// each, or one for all if they are many.
     fn unseen(&self) -> Vec<String> {
         let seeds = self.planned.plan.seeds.len();
         let unseen: Vec<_> = self.tested().filter(|(.., one)| one.verdict == Verdict::NotSeen).collect();
@@ -211,8 +211,8 @@ impl Compared<'_> {
         vec![format!("{seeds} seeds cannot show {many} of {all} differences (=){}", more.unwrap_or_default())]
     }
 
-    /// Returns the sentences on a metric: its best variant, the differences from the reference that are seen, and
-    /// the variants with the same values.
+    /// Returns the sentences on a metric: its best variant, the differences from the reference that are seen,
+    /// and the variants with the same values.
     fn verdicts(&self, metric: usize) -> Vec<String> {
         let (path, compared) = (&self.planned.plan.metrics[metric], &self.metrics[metric]);
         let Some(reference) = compared.reference else {

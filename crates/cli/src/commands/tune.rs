@@ -155,8 +155,8 @@ impl Outcome<'_> {
         }
     }
 
-    /// Returns the points to use, each with its role: the winner of one goal, the knee and the rest of the front
-    /// of several.
+    /// Returns the points to use, each with its role: the winner of one goal, the knee and the rest of the
+    /// front of several.
     fn recommended(&self) -> Vec<(&'static str, usize)> {
         let role = |finalist: usize| match finalist {
             _ if self.judged.winner == Some(finalist) => "the winner",

@@ -90,8 +90,8 @@ fn variations(arguments: &Tune, base: &Scenario) -> Result<Vec<Vary>, Failure> {
     Ok(varies)
 }
 
-/// Returns a variation over whole numbers, such as `0..1`, as one over every value between, if the scenario takes a
-/// fraction there: a loss, unlike a number of packets.
+/// Returns a variation over whole numbers, such as `0..1`, as one over every value between, if the scenario
+/// takes a fraction there: a loss, unlike a number of packets.
 fn with_fractions(vary: Vary, source: &Source, overrides: &[String]) -> Vary {
     let Values::Range(range) = &vary.values else { return vary };
     let ends = (vary::number(&range.low), vary::number(&range.high));

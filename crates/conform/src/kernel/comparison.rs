@@ -184,8 +184,8 @@ fn lines(
     Ok(lines)
 }
 
-/// Compares early and forced drops, if the kernel's are known. With `has_soft_marks`, the drops that the kernel
-/// counts as forced are those of the full queue.
+/// Compares early and forced drops, if the kernel's are known. With `has_soft_marks`, the drops that the
+/// kernel counts as forced are those of the full queue.
 fn red_split(
     experiment: &Experiment,
     has_soft_marks: bool,

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Standard errors beyond the tolerance from which a quantity differs: a chance of 1 % in the normal law, both
-/// signs together.
+/// Standard errors beyond the tolerance from which a quantity differs: a chance of 1 % in the normal law,
+/// both signs together.
 const CERTAIN: f64 = 2.58;
 
 /// The verdict on one quantity.
@@ -36,8 +36,8 @@ pub struct Line {
     pub ours: f64,
     /// Standard deviation of one simulated run. Runs of the kernel scatter as much.
     pub spread: f64,
-    /// Standard error of the difference, in the unit of `difference`: of one run of the kernel and the mean of
-    /// ours; at least that of a draw of as many packets.
+    /// Standard error of the difference, in the unit of `difference`: of one run of the kernel and the mean
+    /// of ours; at least that of a draw of as many packets.
     pub standard_error: f64,
     /// Simulator's value minus the kernel's; divided by the kernel's if `relative`.
     pub difference: f64,

@@ -6,9 +6,9 @@ use lockgate_measure::recording::{Loss, PacketRow, Packets, Recording};
 
 use super::Experiment;
 
-/// Results of a flow of datagrams within a window: the packets received in it, whenever they were sent, and the
-/// loss of those sent in it, except within [`SETTLING`] of the end of the run. Of these, a packet that waits at
-/// the end is lost, as the kernel's receiver never sees it.
+/// Results of a flow of datagrams within a window: the packets received in it, whenever they were sent, and
+/// the loss of those sent in it, except within [`SETTLING`] of the end of the run. Of these, a packet that
+/// waits at the end is lost, as the kernel's receiver never sees it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Observed {
     /// Packets whose loss is counted.

@@ -4,8 +4,8 @@
 /// values, 2.5 % reach it at some lag.
 const LEAST: f64 = 0.5;
 
-/// Returns the period of a series, in steps, if it oscillates: it falls below half of its highest value, and its
-/// autocorrelation comes back to a peak after it has been negative. The period is the lag of this peak,
+/// Returns the period of a series, in steps, if it oscillates: it falls below half of its highest value, and
+/// its autocorrelation comes back to a peak after it has been negative. The period is the lag of this peak,
 /// interpolated by a parabola.
 pub(super) fn period(series: &[f64]) -> Option<f64> {
     let extremes = |(low, high): (f64, f64), value: &f64| (low.min(*value), high.max(*value));

@@ -13,9 +13,9 @@ use crate::simulate::Files;
 
 /// Translation of a run of the kernel to scenarios, one for each seed.
 ///
-/// Exact rates lock in step, so that microseconds decide which packet is lost. A reference does not state them:
-/// each scenario draws the phases of constant flows and the return delay within one service time from its seed, so
-/// that the simulated runs scatter as runs of the kernel do.
+/// Exact rates lock in step, so that microseconds decide which packet is lost. A reference does not state
+/// them: each scenario draws the phases of constant flows and the return delay within one service time from
+/// its seed, so that the simulated runs scatter as runs of the kernel do.
 pub(super) struct Translation<'a> {
     id: &'a str,
     experiment: &'a Experiment,
@@ -167,8 +167,8 @@ impl<'a> Translation<'a> {
     }
 }
 
-/// Returns a phase of run `draw` from 0 to 1. Each run has its own part of the range, so that the mean of [`DRAWS`]
-/// runs scatters less than that of independent phases.
+/// Returns a phase of run `draw` from 0 to 1. Each run has its own part of the range, so that the mean of
+/// [`DRAWS`] runs scatters less than that of independent phases.
 fn phase(random: &mut Random, draw: u32) -> f64 {
     let mut parts: [u32; DRAWS as usize] = core::array::from_fn(|part| part as u32);
     for last in (1..DRAWS).rev() {

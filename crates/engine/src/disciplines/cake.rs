@@ -54,9 +54,9 @@ pub struct Config {
     /// default: then the tins take turns, and each has its part of the link's rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<Rate>,
-    /// Rate at which the port or a queue above sends: target, quantum and memory follow it where `bandwidth` is
-    /// not given, and nothing is shaped. In a policy of a router it is the `rate` of the port, unless a queue
-    /// above has a rate of its own.
+    /// Rate at which the port or a queue above sends: target, quantum and memory follow it where `bandwidth`
+    /// is not given, and nothing is shaped. In a policy of a router it is the `rate` of the port, unless a
+    /// queue above has a rate of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link_rate: Option<Rate>,
     /// Preset of tins. `besteffort` is one for all. `diffserv3`: bulk (CS1, LE) with a sixteenth of the
@@ -92,8 +92,8 @@ pub struct Config {
     pub framing: Framing,
     /// Bytes that may wait; the fattest queue loses its head beyond. Where it is not given, four times what
     /// the bandwidth brings in a round trip, at least 4 MiB, and never more than 10240 full frames. Differs:
-    /// frames count with their length; Linux counts the memory of their buffers (`truesize`), which is more, so
-    /// that less waits there.
+    /// frames count with their length; Linux counts the memory of their buffers (`truesize`), which is more,
+    /// so that less waits there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memlimit: Option<Bytes>,
     /// Clears the code point of what leaves, but not its ECN bits.

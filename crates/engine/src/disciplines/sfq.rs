@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Flows need no configuration; two that hash to one queue share its turns, until the hash changes
-//! (`perturb`). The hash is salted by the port's random numbers from the first packet on, so that other seeds have
-//! other collisions. If all is full, the newest packet of the longest queue is dropped (the oldest under
+//! (`perturb`). The hash is salted by the port's random numbers from the first packet on, so that other seeds
+//! have other collisions. If all is full, the newest packet of the longest queue is dropped (the oldest under
 //! `headdrop`): the flow that fills the buffer pays. O(1), drops included (`crate::queue::fattest`: the
 //! longest exactly up to 127 packets, and within 1/64 of it beyond).
 //!

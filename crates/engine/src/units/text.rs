@@ -185,7 +185,8 @@ impl Notation {
         f.write_str(&binary.filter(|text| text.len() < decimal.len()).unwrap_or(decimal))
     }
 
-    /// Returns `value` in the largest of the leading (descending) units that leaves at most three decimal places.
+    /// Returns `value` in the largest of the leading (descending) units that leaves at most three decimal
+    /// places.
     fn decimal(&self, value: u128) -> String {
         let mut descending = Vec::new();
         for &(name, scale) in self.units {

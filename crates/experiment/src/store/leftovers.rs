@@ -1,7 +1,7 @@
 //! Files written aside, and their removal if the process that wrote them was killed.
 //!
-//! The name identifies the file and the writer: `KEY.parquet.HOST-PROCESS.tmp`. A file of a running process is
-//! never removed, nor is one with another name.
+//! The name identifies the file and the writer: `KEY.parquet.HOST-PROCESS.tmp`. A file of a running process
+//! is never removed, nor is one with another name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,8 @@ fn writer(name: &str) -> Option<(&str, &str)> {
     process.bytes().all(|digit| digit.is_ascii_digit()).then_some((machine, process))
 }
 
-/// Removes the files of dead processes from a folder. A folder that is a link is another's, and stays as it is.
+/// Removes the files of dead processes from a folder. A folder that is a link is another's, and stays as it
+/// is.
 pub(super) fn remove(folder: &Path) {
     if fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink()) {
         return;

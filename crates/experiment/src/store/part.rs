@@ -1,7 +1,8 @@
 //! Part: the row of a finished task as a file, with a checksum of the whole file.
 //!
-//! The checksum is a note of the Parquet file: the SHA-256 of the task's key and of the file with zeros in the
-//! place of the checksum. A damaged file, and one of another task, are therefore refused before they are parsed.
+//! The checksum is a note of the Parquet file: the SHA-256 of the task's key and of the file with zeros in
+//! the place of the checksum. A damaged file, and one of another task, are therefore refused before they are
+//! parsed.
 
 use lockgate_export::ExportError;
 use lockgate_export::parquet::{self, Column};
@@ -14,8 +15,8 @@ use crate::{Row, Task};
 const NAME: &str = "lockgate.sha256";
 /// Digits of the checksum.
 const DIGITS: usize = 64;
-/// Bytes between the name and the value in the footer: in Thrift's compact protocol the next field, a text of 64
-/// bytes.
+/// Bytes between the name and the value in the footer: in Thrift's compact protocol the next field, a text of
+/// 64 bytes.
 const BETWEEN: [u8; 2] = [0x18, DIGITS as u8];
 
 /// Returns the file of a task's row.
@@ -46,7 +47,8 @@ pub(super) fn read(task: &Task, mut file: Vec<u8>) -> Result<Vec<(String, Option
     parquet::first_row(file).map_err(|error| format!("cannot be read ({error})"))
 }
 
-/// Returns the place of the checksum's first digit. The notes are near the end, after the names of the columns.
+/// Returns the place of the checksum's first digit. The notes are near the end, after the names of the
+/// columns.
 fn place(file: &[u8]) -> Option<usize> {
     let before = [NAME.as_bytes(), &BETWEEN].concat();
     let at = file.windows(before.len()).rposition(|bytes| bytes == before)? + before.len();

@@ -168,7 +168,8 @@ impl Search {
         chosen
     }
 
-    /// Returns these points as a search of their own, with the rows of further seeds: one list for each point.
+    /// Returns these points as a search of their own, with the rows of further seeds: one list for each
+    /// point.
     #[must_use]
     pub fn confirmed(&self, request: &Request<'_>, points: &[usize], more: Vec<Vec<Row>>) -> Self {
         let point = |(index, more): (&usize, Vec<Row>)| {

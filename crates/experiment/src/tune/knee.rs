@@ -1,15 +1,15 @@
 //! Knee of a front: the point from which every step along the front costs a larger factor than it gains.
 //!
-//! On logarithmic scales the costs of a point add up, so the knee has the least sum of logarithms: the least product
-//! of the factors by which it is worse than others. Unlike a distance from the best values, each scaled by its span,
-//! it does not depend on which other points are on the front: a delay of 10 instead of 150 ms is a factor of 15,
-//! and a goodput of 9.8 instead of 10 Mbit/s one of 1.02, whatever lies between.
+//! On logarithmic scales the costs of a point add up, so the knee has the least sum of logarithms: the least
+//! product of the factors by which it is worse than others. Unlike a distance from the best values, each
+//! scaled by its span, it does not depend on which other points are on the front: a delay of 10 instead of
+//! 150 ms is a factor of 15, and a goodput of 9.8 instead of 10 Mbit/s one of 1.02, whatever lies between.
 
 /// Values below this part of the largest count as this part: the logarithm of a loss of zero is infinite.
 const LEAST: f64 = 1e-3;
 
-/// Returns the index of the knee among the points of a front, by their costs: less is better, and a goal that is
-/// maximised has its value below zero. `None` without points.
+/// Returns the index of the knee among the points of a front, by their costs: less is better, and a goal that
+/// is maximised has its value below zero. `None` without points.
 pub fn knee(costs: &[Vec<f64>]) -> Option<usize> {
     let goals = costs.first()?.len();
     let largest: Vec<f64> =

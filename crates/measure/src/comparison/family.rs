@@ -6,9 +6,9 @@
 //! | named before the runs | Holm's over the K - 1 differences |
 //! | chosen by the values | a closed test: it may be the best by chance of all that are equal to it |
 //!
-//! Sources: Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics
-//! 6 (1979); Marcus, Peritz and Gabriel, "On closed testing procedures", Biometrika 63 (1976); Liu and Xie,
-//! "Cauchy combination test", Journal of the American Statistical Association 115 (2020).
+//! Sources: Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
+//! Statistics 6 (1979); Marcus, Peritz and Gabriel, "On closed testing procedures", Biometrika 63 (1976); Liu
+//! and Xie, "Cauchy combination test", Journal of the American Statistical Association 115 (2020).
 
 use core::f64::consts::PI;
 
@@ -67,9 +67,9 @@ fn holm(p: &[f64]) -> Vec<f64> {
 /// A variant differs from the reference if each set of m variants with both of them is shown to have unequal
 /// means. If the means of a set are equal, any of its m members may have been chosen, so the set is tested at
 /// `level / m`. The test combines the probabilities of the reference against the m - 1 others: the mean of
-/// cot(pi p / 2) has the tail of a Cauchy distribution, nearly independently of their correlations. Of the sets
-/// of m with a given variant, the one with the largest probabilities has the least evidence, so K - 1 sets are
-/// tested.
+/// cot(pi p / 2) has the tail of a Cauchy distribution, nearly independently of their correlations. Of the
+/// sets of m with a given variant, the one with the largest probabilities has the least evidence, so K - 1
+/// sets are tested.
 fn closed(p: &[f64], level: f64) -> Vec<f64> {
     // Below this, a probability is a rounding error.
     let evidence = |p: f64| 1.0 / libm::tan(PI * p.max(1e-16) / 2.0);
@@ -122,7 +122,8 @@ mod tests {
 
     #[test]
     fn holms_method_holds_each_against_its_own_level() {
-        // 0.05 / 4 = 0.0125, 0.05 / 3 = 0.0167, 0.05 / 2 = 0.025: the third is above, so the fourth is not tested.
+        // 0.05 / 4 = 0.0125, 0.05 / 3 = 0.0167, 0.05 / 2 = 0.025: the third is above, so the fourth is not
+        // tested.
         let p = [Some(0.001), Some(0.03), None, Some(0.015), Some(0.04)];
         let seen = [Some(true), Some(false), None, Some(true), Some(false)];
         assert_eq!(verdicts(Family::Given, &p), seen);

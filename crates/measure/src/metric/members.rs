@@ -79,7 +79,8 @@ impl MemberStatistic {
     }
 }
 
-/// Returns true if more of a metric is better. If neither more nor less is, the largest value counts as the worst.
+/// Returns true if more of a metric is better. If neither more nor less is, the largest value counts as the
+/// worst.
 pub fn more_is_better(metric: &Metric) -> bool {
     metric.better() == Some(Better::Higher)
 }

@@ -12,7 +12,8 @@ pub struct FileRecord {
     /// Bytes that the slowest link on its path charges for it, headers of its segments included; zero for a
     /// bulk transfer without end.
     pub charged: Bytes,
-    /// Index in the recording's ports of the slowest link on its path; of equally slow ones, that of the most files.
+    /// Index in the recording's ports of the slowest link on its path; of equally slow ones, that of the most
+    /// files.
     pub port: u32,
 }
 

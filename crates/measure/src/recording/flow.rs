@@ -359,8 +359,8 @@ impl FlowRecord {
         }
     }
 
-    /// Records bytes of payload that arrived at `now`, each once. Drivers of reliable transports call it; goodput is
-    /// then computed from it instead of from header sizes.
+    /// Records bytes of payload that arrived at `now`, each once. Drivers of reliable transports call it;
+    /// goodput is then computed from it instead of from header sizes.
     pub fn on_payload(&mut self, now: Instant, bytes: Bytes) {
         let counted = if now < self.warmup { 0 } else { bytes.0 };
         self.payload_bytes = Some(self.payload_bytes.unwrap_or(0) + counted);
@@ -532,8 +532,8 @@ impl FlowRecord {
         Tally { packets: all.packets - early.packets, bytes: all.bytes.saturating_sub(early.bytes) }
     }
 
-    /// Returns the bytes of payload that arrived during the window. In live runs the time at which an application
-    /// reads them stands in for that of their arrival, so they are limited to what arrived.
+    /// Returns the bytes of payload that arrived during the window. In live runs the time at which an
+    /// application reads them stands in for that of their arrival, so they are limited to what arrived.
     pub fn payload_in_window(&self) -> Bytes {
         let received = self.received_in_window();
         let headers = received.packets.saturating_mul(u64::from(self.setup.header_bytes));

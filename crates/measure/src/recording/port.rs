@@ -43,8 +43,8 @@ pub struct Line {
 pub struct PortRecord {
     transmitted: Count,
     warmup: Instant,
-    /// Time before which a packet takes the cold path: the end of the warm-up, and the end of time once the port's
-    /// tree was replaced, because packets that it handed over may follow.
+    /// Time before which a packet takes the cold path: the end of the warm-up, and the end of time once the
+    /// port's tree was replaced, because packets that it handed over may follow.
     special_until: Instant,
     /// Sojourn times in ps, by index of the queue that transmitted.
     sojourns: Vec<Sojourns>,
@@ -157,8 +157,9 @@ impl PortRecord {
         }
     }
 
-    /// Records a packet of the warm-up, or one after a replacement of the port's tree. A packet that an earlier tree
-    /// handed over waited mostly there: it is not in the distribution of the queue that sends it.
+    /// Records a packet of the warm-up, or one after a replacement of the port's tree. A packet that an
+    /// earlier tree handed over waited mostly there: it is not in the distribution of the queue that sends
+    /// it.
     #[cold]
     #[inline(never)]
     fn on_transmit_special(&mut self, node: u32, sojourn: Duration, now: Instant) {
@@ -447,7 +448,8 @@ impl PortRecord {
     }
 
     /// Returns the utilisation of its link in the window that ends at `end`: bits on the line within the
-    /// window, overhead included, divided by the bits that the line could carry. Returns `None` if it could carry none.
+    /// window, overhead included, divided by the bits that the line could carry. Returns `None` if it could
+    /// carry none.
     pub fn utilisation(&self, end: Instant) -> Option<f64> {
         let [early, last] = self.line;
         let frames = self.transmitted_in_window().bytes.0 as f64 * 8.0;
@@ -511,8 +513,9 @@ impl PortRecord {
         &self.ends
     }
 
-    /// Returns the sojourn times in ps of the packets sent in the window that were in this queue or below it, without
-    /// those that a replaced tree handed over: only sums and extremes if one of these queues has no distribution.
+    /// Returns the sojourn times in ps of the packets sent in the window that were in this queue or below it,
+    /// without those that a replaced tree handed over: only sums and extremes if one of these queues has no
+    /// distribution.
     pub fn sojourn(&self, place: u32) -> Histogram {
         let zeros = |node: usize| if node == 0 { self.root_zeros } else { 0 };
         let used = || {
@@ -570,7 +573,8 @@ fn larger(one: Tally, other: Tally) -> Tally {
 }
 
 impl PlaceRecord {
-    /// Returns the time between the end of the warm-up and `end` during which the queue was in the port's tree.
+    /// Returns the time between the end of the warm-up and `end` during which the queue was in the port's
+    /// tree.
     fn lifetime_until(&self, end: Instant, warmup: Instant) -> Duration {
         self.lifetime + self.since.map_or(Duration::ZERO, |since| end.since(since.max(warmup)))
     }

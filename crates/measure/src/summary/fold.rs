@@ -1,7 +1,7 @@
 //! Folds the members of groups: statistics over all of them, and the worst ones by themselves.
 //!
-//! A run whose members are recorded briefly has too many of them to be read one by one. Its report and its written
-//! summary have statistics of every group, but only the flows and queues of the worst members.
+//! A run whose members are recorded briefly has too many of them to be read one by one. Its report and its
+//! written summary have statistics of every group, but only the flows and queues of the worst members.
 
 use std::collections::BTreeSet;
 
@@ -97,8 +97,8 @@ impl Summary {
         Vec::new()
     }
 
-    /// Returns the summary as the report shows it: with statistics over the members of each group, and the worst
-    /// members only, if the run recorded members briefly.
+    /// Returns the summary as the report shows it: with statistics over the members of each group, and the
+    /// worst members only, if the run recorded members briefly.
     #[must_use]
     pub fn folded(&self) -> Self {
         let worst: BTreeSet<&str> = self
@@ -112,8 +112,8 @@ impl Summary {
         self.keep(&worst, is_kept)
     }
 
-    /// Returns the summary as it is written: folded, with all that the tables show as the worst and all that an
-    /// expectation names, and each value under its address in `metrics`.
+    /// Returns the summary as it is written: folded, with all that the tables show as the worst and all that
+    /// an expectation names, and each value under its address in `metrics`.
     #[must_use]
     pub fn written(&self) -> Self {
         let mut written = self.keep(&self.kept_flows(), |port, queue, kept| kept.contains(&(port, queue)));
@@ -121,8 +121,8 @@ impl Summary {
         written
     }
 
-    /// Returns the summary with statistics over the members of each group, and without the members that are not in
-    /// `flows` or not `is_kept`, if the run recorded members briefly.
+    /// Returns the summary with statistics over the members of each group, and without the members that are
+    /// not in `flows` or not `is_kept`, if the run recorded members briefly.
     fn keep(
         &self,
         flows: &BTreeSet<&str>,

@@ -111,9 +111,9 @@ impl Summary {
         self.members(&address.subject).into_iter().map(|(name, member)| (name, value(member))).collect()
     }
 
-    /// Returns the address of every value of a single flow, group, port or queue, and of the run, observed or not:
-    /// of each metric that the subject can have. A call has no congestion window, a group without files no
-    /// completion times.
+    /// Returns the address of every value of a single flow, group, port or queue, and of the run, observed or
+    /// not: of each metric that the subject can have. A call has no congestion window, a group without files
+    /// no completion times.
     pub fn addresses(&self, wanted: impl Fn(&Subject) -> bool) -> Vec<Address> {
         let mut addresses = Vec::new();
         let mut add = |about: SubjectKind, subject: Subject| {
@@ -162,8 +162,8 @@ impl Summary {
         }
     }
 
-    /// Returns the metrics of `shown`, a part of this summary: each value by its address, those over several flows
-    /// or queues from all of this summary.
+    /// Returns the metrics of `shown`, a part of this summary: each value by its address, those over several
+    /// flows or queues from all of this summary.
     pub(super) fn metrics_of(&self, shown: &Self) -> IndexMap<String, Option<f64>> {
         let single = shown.addresses(|_| true);
         let mut metrics: IndexMap<String, Option<f64>> =

@@ -1,5 +1,5 @@
-//! Ranking of flows and queues by how bad they are: the order of tables that are cut, and the choice of what the
-//! written summary keeps of a run whose members are recorded briefly.
+//! Ranking of flows and queues by how bad they are: the order of tables that are cut, and the choice of what
+//! the written summary keeps of a run whose members are recorded briefly.
 //!
 //! Both rank by the same functions, so that what a table shows as the worst is in the file.
 
@@ -29,7 +29,8 @@ impl FlowTable {
     /// Every table.
     pub const ALL: [Self; 3] = [Self::Delays, Self::Answers, Self::Calls];
 
-    /// Returns how bad a flow is, more being worse; `None` if nothing was observed, or if it is not in the table.
+    /// Returns how bad a flow is, more being worse; `None` if nothing was observed, or if it is not in the
+    /// table.
     pub fn badness(self, flow: &FlowSummary) -> Option<f64> {
         match self {
             Self::Delays => flow.owd_s.p99.or(flow.owd_s.max),
@@ -43,8 +44,8 @@ impl FlowTable {
 }
 
 impl QueueSummary {
-    /// Returns how bad a queue is, more being worse: the 99th percentile of the sojourn time. `None` if nothing was
-    /// observed.
+    /// Returns how bad a queue is, more being worse: the 99th percentile of the sojourn time. `None` if
+    /// nothing was observed.
     pub fn badness(&self) -> Option<f64> {
         self.sojourn_s.p99.or(self.sojourn_s.max)
     }
@@ -69,8 +70,8 @@ fn worst_of<T: Ord>(ranked: Ranked<T>) -> BTreeSet<T> {
 }
 
 impl Summary {
-    /// Returns the members of groups that the written summary keeps: the worst of each group in each table, and
-    /// those that an expectation names.
+    /// Returns the members of groups that the written summary keeps: the worst of each group in each table,
+    /// and those that an expectation names.
     pub(super) fn kept_flows(&self) -> BTreeSet<&str> {
         let mut kept: BTreeSet<&str> = BTreeSet::new();
         let members = || self.flows.iter().filter(|(name, _)| self.detail.is_brief(name));
@@ -91,8 +92,8 @@ impl Summary {
         kept
     }
 
-    /// Returns the queues, each with its port, that the written summary keeps of those that are members of groups,
-    /// or at ports of members.
+    /// Returns the queues, each with its port, that the written summary keeps of those that are members of
+    /// groups, or at ports of members.
     pub(super) fn kept_queues(&self) -> BTreeSet<(&str, &str)> {
         let mut ranked: Ranked<(&str, &str)> = Ranked::new();
         let mut kept = BTreeSet::new();

@@ -29,8 +29,8 @@ impl Export {
         Arc::new(Self { make, latest: Mutex::new(None) })
     }
 
-    /// Returns the text of `sample`, or a long one of an earlier sample that is hardly older; `None` if readers
-    /// hold too much already.
+    /// Returns the text of `sample`, or a long one of an earlier sample that is hardly older; `None` if
+    /// readers hold too much already.
     pub(super) async fn text(&self, sample: Option<Arc<Sample>>) -> Option<Bytes> {
         // Held while a text is made: other readers of it wait, and other answers do not.
         let mut latest = self.latest.lock().await;

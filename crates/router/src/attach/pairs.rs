@@ -97,7 +97,8 @@ impl Pairs {
         Ok(prepare_end(netlink, &near)?)
     }
 
-    /// Returns the fault of the first near end that frames cannot pass, among `links`, those of its namespace.
+    /// Returns the fault of the first near end that frames cannot pass, among `links`, those of its
+    /// namespace.
     pub(super) fn fault(&self, links: &[Link]) -> Option<PairFault> {
         self.all.iter().find_map(|pair| pair.fault(links))
     }

@@ -245,8 +245,8 @@ impl<E: Engine> Serving<E> {
         Some(self.answered(what, sent.by, done))
     }
 
-    /// Carries out a change whose policy has been read, also if its connection has ended meanwhile: the line on which it
-    /// came may be one that the change cuts.
+    /// Carries out a change whose policy has been read, also if its connection has ended meanwhile: the line
+    /// on which it came may be one that the change cuts.
     fn finish(&mut self, order: &Order, draft: Result<Draft, Refusal>, clients: &mut Clients) {
         self.end_late_trial();
         let what = if order.dry_run { "" } else { "apply" };
@@ -255,7 +255,8 @@ impl<E: Engine> Serving<E> {
         clients.complete(order.ticket, &answer);
     }
 
-    /// Turns the outcome of a request into its answer, and logs a refused change; `what` is empty for another request.
+    /// Turns the outcome of a request into its answer, and logs a refused change; `what` is empty for another
+    /// request.
     fn answered(&mut self, what: &str, by: &str, done: Result<Answer, Refusal>) -> Answer {
         done.unwrap_or_else(|refusal| {
             if !what.is_empty() {

@@ -225,8 +225,8 @@ fn checksum(bytes: &[u8]) -> String {
 /// Creates a directory for the present user alone, or checks that no other user can write to the present one.
 ///
 /// # Errors
-/// If it cannot be created, belongs to another user than the present one and the superuser, or its mode permits others
-/// to write.
+/// If it cannot be created, belongs to another user than the present one and the superuser, or its mode
+/// permits others to write.
 pub(super) fn claim_directory(folder: &Path) -> Result<(), StoreError> {
     create_private(folder).map_err(|why| unreachable("create the directory", folder, why))?;
     #[cfg(target_os = "linux")]
@@ -262,8 +262,8 @@ fn create_private(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Opens a regular file, which is for the present user alone if it is created. A link is not followed, and a pipe or a
-/// device does not block.
+/// Opens a regular file, which is for the present user alone if it is created. A link is not followed, and a
+/// pipe or a device does not block.
 pub(super) fn open_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     #[cfg(target_os = "linux")]
     {

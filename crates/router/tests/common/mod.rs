@@ -26,8 +26,8 @@ pub(crate) fn skip(why: &str) {
     skipped::skipped(why);
 }
 
-/// Opens a socket of a host by `bind`. An address that is in use is free soon: a program that another thread of this
-/// process is starting has a copy of the socket that was closed here, until it runs.
+/// Opens a socket of a host by `bind`. An address that is in use is free soon: a program that another thread
+/// of this process is starting has a copy of the socket that was closed here, until it runs.
 #[track_caller]
 pub(crate) fn open_socket<T: Send>(host: &Namespace, bind: impl Fn() -> std::io::Result<T> + Sync) -> T {
     let until = std::time::Instant::now() + std::time::Duration::from_secs(30);

@@ -93,8 +93,8 @@ impl Checker<'_> {
         [self.problems.len(), self.warnings.len()]
     }
 
-    /// Keeps one of the problems that differ only in the number of the member that they are of. `text` is that
-    /// of the file.
+    /// Keeps one of the problems that differ only in the number of the member that they are of. `text` is
+    /// that of the file.
     pub(crate) fn merge_members(&mut self, text: &str) {
         if self.groups.is_empty() {
             return;

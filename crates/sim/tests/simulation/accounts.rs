@@ -196,8 +196,9 @@ flow.single = { from = "a", to = "b", size = "125B", gap = "10ms" }
     assert_eq!(begins, whose.map(|whose| format!("the warm-up looks too short for {whose}")), "{warnings:?}");
 }
 
-/// Reno loses half of a burst and repairs it for 200 ms: data beyond the gap arrive long before they are delivered. In
-/// every window the goodput is the payload's share of the throughput, repeated segments left out.
+/// Reno loses half of a burst and repairs it for 200 ms: data beyond the gap arrive long before they are
+/// delivered. In every window the goodput is the payload's share of the throughput, repeated segments left
+/// out.
 #[test]
 fn goodput_is_never_more_than_the_payload_of_the_throughput() {
     let share = 1448.0 / 1514.0;

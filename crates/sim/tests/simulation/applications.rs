@@ -121,9 +121,9 @@ files = "sizes"
     assert!(last > third_done - 1.0 - 0.02 && last < 1.1 * third_done, "{last} and {third_done}");
 }
 
-/// Four files of 1 MB from four hosts, over links of 10 Mbit/s each and then one that all share: also if both are
-/// equally slow, the reference is that of the link where they meet. Each file has 690 frames of 1514 bytes and one of
-/// 946: four of them take 3.352 s.
+/// Four files of 1 MB from four hosts, over links of 10 Mbit/s each and then one that all share: also if both
+/// are equally slow, the reference is that of the link where they meet. Each file has 690 frames of 1514
+/// bytes and one of 946: four of them take 3.352 s.
 #[test]
 fn files_are_compared_where_most_of_equally_slow_links_meet() {
     let text = |edge: &str| {

@@ -12,8 +12,8 @@
 //! Reno's does.
 //!
 //! This is the Prague of draft-briscoe-iccrg-prague-congestion-control-04 (2024). As there, the virtual round
-//! trip counts from the 500th round trip of a connection on. The Prague of Linux until 2020 had none: measurements
-//! of that time compare with `virtual_rtt = "0s"`.
+//! trip counts from the 500th round trip of a connection on. The Prague of Linux until 2020 had none:
+//! measurements of that time compare with `virtual_rtt = "0s"`.
 //!
 //! Differs: each segment is paced, whereas hosts send bursts of up to 250 us; no fallback to classic
 //! behaviour at a classic bottleneck queue.
@@ -26,7 +26,8 @@ use super::{Ack, BurstBounds, Cause, CongestionControl, Window};
 const ONE: u64 = 1 << 20;
 /// Weight of the last fraction of marks in `alpha`, as a shift: g = 1/16.
 const G_SHIFT: u32 = 4;
-/// Round trips after which the virtual round trip counts: short flows converge faster without it (section 2.4.4).
+/// Round trips after which the virtual round trip counts: short flows converge faster without it (section
+/// 2.4.4).
 const TRANSITION: u32 = 500;
 
 /// Prague (draft-briscoe-iccrg-prague-congestion-control-04; RFC 9330, RFC 9331).
@@ -91,8 +92,8 @@ impl Prague {
     }
 }
 
-/// Returns the growth a round trip `rtt` that is as fast per second as one segment a round trip `long`, at equal
-/// rates: (rtt / long)^2.
+/// Returns the growth a round trip `rtt` that is as fast per second as one segment a round trip `long`, at
+/// equal rates: (rtt / long)^2.
 fn per_round(rtt: Duration, long: Duration) -> u64 {
     let ratio = u128::from(rtt.as_picos()) * u128::from(ONE) / u128::from(long.as_picos().max(1));
     (ratio * ratio / u128::from(ONE)) as u64
@@ -211,7 +212,8 @@ mod tests {
         let window = Window { cwnd: 20, ssthresh: 10, counted: 0 };
         assert_eq!(prague.reduce(&window, Cause::Mark), 10, "alpha is 1 at the first mark");
         prague.alpha = Some(ONE / 20);
-        // 20 segments less a 40th: 19.5. The half that remains counts at the next mark: 19.0125, then 18.5372.
+        // 20 segments less a 40th: 19.5. The half that remains counts at the next mark: 19.0125, then
+        // 18.5372.
         assert_eq!(prague.reduce(&window, Cause::Mark), 19);
         assert!(prague.fraction.abs_diff(ONE / 2) < 20, "{}", prague.fraction);
         let window = Window { cwnd: 19, ..window };

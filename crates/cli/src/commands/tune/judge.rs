@@ -1,5 +1,5 @@
-//! Judgement of a search: its best points are chosen again with more seeds, and compared on seeds that nothing
-//! was chosen by.
+//! Judgement of a search: its best points are chosen again with more seeds, and compared on seeds that
+//! nothing was chosen by.
 //!
 //! ```text
 //! search with few seeds -> candidates -> more seeds -> finalists, in an order -> unseen seeds -> winner, or knee
@@ -152,8 +152,8 @@ impl JudgedFinalists {
     }
 }
 
-/// Returns the best points of a search, at most so many: of one goal the finalists, of several the front, spread
-/// along its length with both ends. Without a feasible point, the one nearest to feasible.
+/// Returns the best points of a search, at most so many: of one goal the finalists, of several the front,
+/// spread along its length with both ends. Without a feasible point, the one nearest to feasible.
 fn best(found: &Search, request: &Request<'_>, most: usize) -> Vec<usize> {
     let mut best = match request.goals {
         [_] => found.finalists(request, most),
@@ -169,8 +169,8 @@ fn best(found: &Search, request: &Request<'_>, most: usize) -> Vec<usize> {
     best
 }
 
-/// Returns the seeds that the candidates are run with in addition: the next after those of the search, without
-/// the unseen ones.
+/// Returns the seeds that the candidates are run with in addition: the next after those of the search,
+/// without the unseen ones.
 fn more_seeds(seeds: &[u64], unseen: &[u64]) -> Vec<u64> {
     let after = seeds.iter().max().map_or(1, |seed| seed.saturating_add(1));
     let free = (after..=u64::MAX).filter(|seed| !unseen.contains(seed));

@@ -265,7 +265,8 @@ impl<'env> Applications<'env> {
             return;
         }
         if now >= end.stop {
-            // The thread stalled past the flow's whole time. A closed end would be due again at once, for ever.
+            // The thread stalled past the flow's whole time. A closed end would be due again at once, for
+            // ever.
             self.ends[place].state = State::Over;
             return;
         }

@@ -31,7 +31,8 @@ pub(super) struct Sent<'a> {
     pub(super) ticket: Ticket,
 }
 
-/// Number of a connection: an answer that is made later is for the connection of its ticket, if it is still open.
+/// Number of a connection: an answer that is made later is for the connection of its ticket, if it is still
+/// open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket(u64);
 

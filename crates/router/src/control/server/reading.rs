@@ -1,5 +1,5 @@
-//! Thread that reads the policies of requests. A large one takes seconds, in which the control ends trials in time and
-//! answers other requests.
+//! Thread that reads the policies of requests. A large one takes seconds, in which the control ends trials in
+//! time and answers other requests.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
