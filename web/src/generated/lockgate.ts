@@ -649,8 +649,8 @@ moved_out_packets: number,
 backlog_packets: number,
 /** Largest backlog in the window, in packets. */
 peak_backlog_packets: number,
-/** Time from arrival at the port until transmission begins, in seconds. Packets moved in are not in it: they
- * waited in another queue before. */
+/** Time from arrival at the port until transmission begins, in seconds. Packets moved in are not in it:
+ * they waited in another queue before. */
 sojourn_s: Distribution,
 /** Mean time from arrival at the port until a packet is passed to the device ring, in seconds; `null`
  * without a ring. */
@@ -821,9 +821,10 @@ groups?: { [key in string]: GroupSummary },
 ports: { [key in string]: PortSummary },
 /** Jain's fairness index of the throughput of all flows, from 1/n to 1. */
 jain_index: number | null,
-/** Every value that an expectation can refer to, by its address, in base units: those of each flow, queue, port
- * and group of this document, `null` if nothing was observed, and those over several flows or queues
- * (`group.call.owd.p99.worst`), if there are several and one has a value. Filled in the written document. */
+/** Every value that an expectation can refer to, by its address, in base units: those of each flow,
+ * queue, port and group of this document, `null` if nothing was observed, and those over several flows
+ * or queues (`group.call.owd.p99.worst`), if there are several and one has a value. Filled in the
+ * written document. */
 metrics?: { [key in string]: number | null },
 /** Means over all runs with 95 % confidence intervals, by the metric's address; empty for a single run. */
 intervals: { [key in string]: Interval },
