@@ -108,20 +108,16 @@ impl<'a> Number<'a> {
         Some(Self { digits, decimals: behind.len(), unit })
     }
 
-    /// Returns the next value. `off`: the value may be zero.
+    /// Returns the next value. `off`: the value may be zero, which only the first step from it leads back to.
     fn step(mut self, up: bool, off: bool, takes: &str) -> Option<Self> {
         if self.digits == 0 {
-            let counts = ["whole number", "number of packets", "size"].contains(&takes);
-            return match takes {
-                _ if !up || !off => None,
-                "time" => Self::read(FIRST_DELAY),
-                _ if counts => Some(Self { digits: 1, decimals: 0, ..self }),
-                _ => None,
-            };
+            return if up && off { self.first(takes) } else { None };
+        }
+        if !up && off && self.first(takes).is_some_and(|first| first.is_equal(&self)) {
+            return Some(Self { digits: 0, decimals: 0, ..self });
         }
         let is_divisible = !["", "p", "B"].contains(&self.unit) || self.decimals > 0;
-        // Where zero is a value, the last digit decides: 0ms, 1ms, 2ms.
-        if self.digits < COARSE && is_divisible && !off {
+        if self.digits < COARSE && is_divisible {
             self.digits *= 10;
             self.decimals += 1;
         }
@@ -130,7 +126,26 @@ impl<'a> Number<'a> {
         } else {
             self.digits - (self.digits / 5).max(1)
         };
-        (digits > 0 || off).then_some(Self { digits, ..self })
+        (digits > 0).then_some(Self { digits, ..self })
+    }
+
+    /// Returns the first step from zero, which is also the last one before it; `None` if zero is left by typing alone.
+    fn first(&self, takes: &str) -> Option<Self> {
+        let base = if takes == "size" { "B" } else { self.unit };
+        match takes {
+            "time" => Self::read(FIRST_DELAY),
+            "whole number" | "number of packets" | "size" => {
+                Some(Self { digits: 1, decimals: 0, unit: base })
+            }
+            _ => None,
+        }
+    }
+
+    /// True if both are the same number of the same unit, however many digits are written.
+    fn is_equal(&self, other: &Self) -> bool {
+        let scaled =
+            |one: &Self, by: usize| one.digits.checked_mul(10_u64.checked_pow(u32::try_from(by).ok()?)?);
+        self.unit == other.unit && scaled(self, other.decimals) == scaled(other, self.decimals)
     }
 
     fn text(&self) -> String {
