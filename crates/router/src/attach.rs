@@ -37,6 +37,7 @@ use lockgate_scenario::policy::{Attach, Mode, PolicyPort};
 
 use crate::control::Bypass;
 use crate::failure::Failure;
+use crate::shell::word;
 pub(crate) use pairs::PairFault;
 use pairs::{Pairs, another_router, near_name};
 use preflight::Preflight;
@@ -148,7 +149,7 @@ fn find(policy: &Policy) -> Result<Found, Failure> {
         if !link.is_up {
             return Err(Failure::misfit(
                 format!("interface `{}` is down", link.name),
-                format!("bring it up: ip link set {} up", link.name),
+                format!("bring it up: ip link set {} up", word(&link.name)),
             ));
         }
         if link.address.is_none() {
@@ -176,7 +177,7 @@ fn preflights(policy: &Policy, links: &[Link], all: &[Link]) -> Result<Vec<Prefl
             None => Ok(Vec::new()),
             Some(link) => Err(Failure::misfit(
                 format!("interface `{}` has an XDP program, which receives its frames first", link.name),
-                format!("remove it: `bpftool net show dev {}` names it", link.name),
+                format!("remove it: `bpftool net show dev {}` names it", word(&link.name)),
             )),
         };
     }
@@ -407,9 +408,10 @@ impl Drop for Attachment {
 
 /// Formats the sentence about receive queues without a socket.
 fn unserved(name: &str, used: u32, served: u32) -> String {
+    let device = word(name);
     format!(
         "interface `{name}` uses {used} receive queues, and the router serves {served}: start the router \
-         again, or use as many as before (`ethtool -L {name} combined {served}`, or `rx {served}`)"
+         again, or use as many as before (`ethtool -L {device} combined {served}`, or `rx {served}`)"
     )
 }
 

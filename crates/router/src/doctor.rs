@@ -9,6 +9,7 @@ use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::attach::preflight::{Obstacle, Preflight};
+use crate::shell::word;
 
 /// First Linux release with programs at an interface's egress that are attached by a BPF link
 /// (`BPF_TCX_EGRESS`).
@@ -171,7 +172,7 @@ fn device(link: &Link) -> Finding {
     if link.is_up {
         return Finding::good(&link.name, found);
     }
-    let help = format!("`ip link set {} up`", link.name);
+    let help = format!("`ip link set {} up`", word(&link.name));
     Finding::new(&link.name, State::Weak, format!("{found}, down"), help)
 }
 
@@ -197,7 +198,8 @@ fn queues(name: &str) -> Finding {
         Ok(Some(queues)) if queues.receive > 1 => {
             let found = format!("{} for receiving, {} for sending", queues.receive, queues.transmit);
             let help = format!(
-                "with `attach = \"xdp\"` each has a socket; one is enough for 1 Gbit/s: `ethtool -L {name} combined 1`"
+                "with `attach = \"xdp\"` each has a socket; one is enough for 1 Gbit/s: `ethtool -L {} combined 1`",
+                word(name)
             );
             Finding::new(what, State::Good, found, help)
         }
@@ -210,8 +212,10 @@ fn queues(name: &str) -> Finding {
 fn xdp(link: &Link, features: Option<XdpFeatures>) -> Finding {
     let what = format!("{} XDP", link.name);
     if link.xdp != XdpMode::Absent {
-        let help =
-            format!("another program receives its frames; `bpftool net show dev {}` names it", link.name);
+        let help = format!(
+            "another program receives its frames; `bpftool net show dev {}` names it",
+            word(&link.name)
+        );
         return Finding::new(what, State::Missing, "a program is attached", help);
     }
     let help = "frames are taken behind the driver: `attach = \"tcx\"`, the default";
@@ -259,7 +263,8 @@ fn offloads(name: &str, features: Option<XdpFeatures>) -> Finding {
         return Finding::good(what, found);
     }
     let off: Vec<String> = merging.iter().map(|offload| format!("{offload} off")).collect();
-    let help = format!("frames arrive merged, longer than the MTU: `ethtool -K {name} {}`", off.join(" "));
+    let help =
+        format!("frames arrive merged, longer than the MTU: `ethtool -K {} {}`", word(name), off.join(" "));
     Finding::new(what, State::Weak, found, help)
 }
 

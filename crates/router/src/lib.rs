@@ -42,6 +42,8 @@ mod port;
 #[cfg(target_os = "linux")]
 pub mod router;
 #[cfg(target_os = "linux")]
+mod shell;
+#[cfg(target_os = "linux")]
 mod watchdog;
 
 #[cfg(target_os = "linux")]

@@ -12,6 +12,7 @@ use lockgate_dataplane::netlink::{Link, Netlink, VethEnd};
 
 use super::ENCAPSULATION;
 use crate::failure::Failure;
+use crate::shell::word;
 
 /// Largest MTU of a veth.
 const MOST_MTU: u32 = 65_535;
@@ -110,15 +111,15 @@ impl Pair {
         let Some(now) = links.iter().find(|link| link.index == *index && link.kind == "veth") else {
             return Some(PairFault::Gone(near.clone()));
         };
-        let name = &now.name;
+        let (name, device) = (&now.name, word(&now.name));
         if !now.is_up {
             return Some(PairFault::Closed(format!(
-                "the router's own interface `{name}` is down: bring it up (`ip link set {name} up`)"
+                "the router's own interface `{name}` is down: bring it up (`ip link set {device} up`)"
             )));
         }
         (now.mtu < *mtu).then(|| {
             PairFault::Closed(format!(
-                "the router's own interface `{name}` has an MTU of {} bytes, and needs {mtu} (`ip link set {name} mtu \
+                "the router's own interface `{name}` has an MTU of {} bytes, and needs {mtu} (`ip link set {device} mtu \
                  {mtu}`)",
                 now.mtu
             ))

@@ -10,6 +10,8 @@ use lockgate_dataplane::namespace::{Namespace, named_namespaces};
 use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
 use lockgate_dataplane::xdp_features::xdp_features;
 
+use crate::shell::word;
+
 /// Features of a device that change frames before its driver has them.
 const RECEIVING: [&str; 4] = ["rx-vlan-hw-parse", "rx-vlan-stag-hw-parse", "rx-lro", "rx-gro-hw"];
 
@@ -71,7 +73,7 @@ impl Preflight {
         if link.xdp != XdpMode::Absent {
             self.note(
                 format!("`{name}` has an XDP program"),
-                format!("remove it: `bpftool net show dev {name}` names it"),
+                format!("remove it: `bpftool net show dev {}` names it", word(name)),
             );
         }
         // A kernel that does not report these features still refuses a program that the driver cannot run.
@@ -94,7 +96,7 @@ impl Preflight {
         if self.queues > MOST_QUEUES {
             self.note(
                 format!("`{name}` has {} receive queues, and a router serves {MOST_QUEUES}", self.queues),
-                format!("use fewer: ethtool -L {name} combined {MOST_QUEUES}"),
+                format!("use fewer: ethtool -L {} combined {MOST_QUEUES}", word(name)),
             );
         }
     }
@@ -167,7 +169,8 @@ fn changed_by(name: &str, on: &[Feature], place: &str) -> Obstacle {
         return Obstacle { problem, help };
     }
     let off: Vec<String> = those(true).iter().map(|name| format!("{name} off")).collect();
-    Obstacle { problem, help: format!("{place}ethtool -K {name} {}, or leave `attach` out", off.join(" ")) }
+    let help = format!("{place}ethtool -K {} {}, or leave `attach` out", word(name), off.join(" "));
+    Obstacle { problem, help }
 }
 
 fn is_or_are(names: &[&str]) -> String {
