@@ -527,6 +527,12 @@ fn what_is_not_the_routers_own_is_left_as_it_is() {
         assert!(error.to_string().contains("no socket"), "{error}");
         assert_eq!(fs::read_to_string(state.join(name)).expect("there"), "mine");
     }
+    // A lock of something else.
+    let state = directory("lock");
+    fs::write(state.join("lock"), "mine").expect("written");
+    let error = take(&state).expect_err("foreign");
+    assert!(error.to_string().contains("not the lock of a router"), "{error}");
+    assert_eq!(fs::read_to_string(state.join("lock")).expect("there"), "mine");
     // A draft that a killed router left, or a link in its place, is replaced.
     let state = directory("draft");
     std::os::unix::fs::symlink(&precious, state.join("history.new")).expect("linked");

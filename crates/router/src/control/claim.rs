@@ -118,6 +118,7 @@ impl Claim {
             }
             Err(TryLockError::Error(why)) => return Err(unreachable("lock", &path, why).into()),
         }
+        check_lock(&mut lock).map_err(|why| unreachable("take", &path, why))?;
         write_pid(&mut lock).map_err(|why| unreachable("write", &path, why))?;
         Ok(Self { name: name.to_owned(), runtime: directories.runtime.clone(), store, lock })
     }
@@ -177,6 +178,16 @@ impl Drop for Claim {
     fn drop(&mut self) {
         let _ = self.lock.unlock();
     }
+}
+
+/// Checks that the file is a router's lock, which has the number of a process or nothing in it.
+fn check_lock(lock: &mut File) -> io::Result<()> {
+    let mut text = String::new();
+    lock.take(20).read_to_string(&mut text)?;
+    if text.trim_end().bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidData, "it is not the lock of a router"))
 }
 
 fn write_pid(lock: &mut File) -> io::Result<()> {
