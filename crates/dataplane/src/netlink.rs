@@ -359,10 +359,16 @@ impl Netlink {
             let (answer, _) = self.socket.recv_from_full()?;
             let mut rest = answer.as_slice();
             while !rest.is_empty() {
-                let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
-                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
-                let length = (message.header.length as usize).next_multiple_of(4);
-                rest = rest.get(length.max(16)..).unwrap_or_default();
+                let read = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest);
+                let length = rest.first_chunk().map_or(0, |length| u32::from_ne_bytes(*length) as usize);
+                rest = rest.get(length.next_multiple_of(4).max(16)..).unwrap_or_default();
+                let message = match read {
+                    Ok(message) => message,
+                    // One object of a list that cannot be read, such as an interface whose name is not UTF-8, hides
+                    // no other.
+                    Err(_) if flags & NLM_F_DUMP == NLM_F_DUMP => continue,
+                    Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error.to_string())),
+                };
                 if message.header.sequence_number != self.sequence {
                     continue;
                 }
