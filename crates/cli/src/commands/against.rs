@@ -68,7 +68,8 @@ fn cells(line: &Line) -> [String; 7] {
 }
 
 fn verdict(line: &Line) -> String {
-    let deviations = line.deviations().map(|deviations| format!(" ({deviations:.1} se)")).unwrap_or_default();
+    let deviations =
+        line.deviations().map(|deviations| format!(" ({deviations:.1} se beyond)")).unwrap_or_default();
     match line.verdict {
         Verdict::Holds => "✓ holds".to_owned(),
         Verdict::Known => format!("~ known{deviations}"),

@@ -155,9 +155,10 @@ impl Line {
         }
     }
 
-    /// Returns the magnitude of the difference in standard errors; `None` if nothing varies.
+    /// Returns the part of the difference beyond the tolerance in standard errors; `None` if nothing varies.
     pub fn deviations(&self) -> Option<f64> {
-        (self.standard_error > 0.0).then(|| self.difference.abs() / self.standard_error)
+        let beyond = self.difference.abs() - self.tolerance;
+        (self.standard_error > 0.0).then(|| beyond / self.standard_error)
     }
 }
 
