@@ -61,7 +61,8 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let metrics = judge(&planned.plan, &rows, base);
     let compared = Compared { planned: &planned, variants: &variants, rows: &rows, metrics: &metrics };
     // Printed first, so that a file that cannot be written does not suppress the table.
-    if json.is_none() {
+    let is_document = json.as_ref().is_some_and(OutputFile::is_stdout);
+    if !is_document {
         compared.show();
     }
     if let Some(csv) = &csv {
@@ -72,7 +73,7 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     }
     if let (Some(out), Some(curves)) = (out, curves) {
         let page = report::write(out, &compared, curves)?;
-        if arguments.json.is_none() {
+        if !is_document {
             say!("report: {}", page.display());
         }
     }
@@ -141,7 +142,11 @@ impl Compared<'_> {
         let rows: Vec<Vec<String>> = self.variants.iter().enumerate().map(row).collect();
         terminal::table(&header, &rows);
         say!();
-        say!("* best   = no difference from it seen   ? too few values to tell");
+        let base =
+            self.metrics.iter().any(|metric| metric.reference.is_some() && metric.reference != metric.best);
+        let reference =
+            if base { "b base   = no difference from the base seen" } else { "= no difference from it seen" };
+        say!("* best   {reference}   ? too few values to tell");
         self.sentences().iter().for_each(|line| say!("{line}"));
     }
 
@@ -164,6 +169,7 @@ impl Compared<'_> {
         let Some(interval) = &compared.intervals[variant] else { return "-".to_owned() };
         let mark = match compared.differences[variant].map(|difference| difference.verdict) {
             _ if compared.best == Some(variant) => " *",
+            _ if compared.reference == Some(variant) => " b",
             Some(Verdict::NotSeen | Verdict::Same) => " =",
             Some(Verdict::Unknown) => " ?",
             _ => "  ",

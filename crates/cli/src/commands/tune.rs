@@ -110,8 +110,8 @@ struct Outcome<'a> {
 /// Heads of the columns, and the rows.
 type TextTable = (Vec<String>, Vec<Vec<String>>);
 
-const NO_WINNER: &str =
-    "no point keeps every constraint on the unseen seeds: widen the ranges, or allow more --runs";
+const NO_WINNER: &str = "no point has a value of each goal and keeps every constraint on the unseen seeds: make runs longer, widen the ranges, \
+     or allow more --runs";
 
 impl Outcome<'_> {
     fn show(&self) {

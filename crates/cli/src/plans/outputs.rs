@@ -106,6 +106,11 @@ impl OutputFile {
         Ok(Self { saved, option })
     }
 
+    /// True if it is the standard output: nothing else is printed there then.
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.saved.is_none()
+    }
+
     /// Writes it.
     ///
     /// # Errors
