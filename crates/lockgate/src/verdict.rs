@@ -93,7 +93,11 @@ pub fn value(expect: &Expectation) -> String {
     let Some(MembersHeld { held, of, .. }) = expect.members else { return value };
     let share = figures::ratio(Some(held as f64 / of.max(1) as f64));
     let verb = if held == 1 { "keeps" } else { "keep" };
-    let decides = if expect.holds { String::new() } else { format!("; {value} decides") };
+    let decides = match expect.value {
+        _ if expect.holds => String::new(),
+        Some(_) => format!("; {value} decides"),
+        None => "; one without a value decides".to_owned(),
+    };
     format!("{held} of {of} ({share}) {verb} it{decides}")
 }
 

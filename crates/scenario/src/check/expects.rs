@@ -160,7 +160,7 @@ fn in_unit(raw: &Raw, unit: Unit, that: &str) -> Result<f64, Wrong> {
         Unit::Bytes => ("a size", "`64kB`"),
         Unit::Packets => ("a number of packets", "`100p`"),
         Unit::Ratio => ("a fraction", "`0.01` or `1%`"),
-        Unit::Number => ("a number", "`0.95`"),
+        Unit::Number => ("a number", "`0.95`, without quotes"),
     };
     let wrong =
         |detail: String| (format!("`{that}` is {what}, and `{}` is none", shorten(&raw.to_string())), detail);
