@@ -136,7 +136,10 @@ fn trials_end_as_promised_and_lose_nothing() {
         let ended = stream.end();
         let log = router.stop();
         assert!(log.contains("; 0 frames lost"), "{log}");
-        ended.expect_all(0, &format!("{mode}, {applies} applies at {rate} packets/s"));
+        // On a machine that stalls for a second, the kernel has the line meanwhile, past the frames that wait.
+        let bypasses = log.matches("stands still").count() + log.matches("took the kernel's way").count();
+        let what = format!("{mode}, {applies} applies at {rate} packets/s, {bypasses} times bypassed");
+        ended.expect_all(2 * bypasses, &what);
     }
 }
 
