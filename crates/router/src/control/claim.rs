@@ -196,7 +196,7 @@ fn write_pid(lock: &mut File) -> io::Result<()> {
     writeln!(lock, "{}", std::process::id())
 }
 
-/// Removes the socket of a router that is gone; nothing is done if there is none.
+/// Removes the socket of an ended router; no-op if it is absent.
 ///
 /// # Errors
 /// If something else has its name, which stays.
