@@ -4,11 +4,13 @@
 //! tcx   bridge    eth1 --incoming--> lg1 ~ rx1 -> [ports] -> eth2     below: a kernel bridge of eth1 and eth2
 //!       egress    kernel -> eth1 --outgoing--> lg1 ~ rx1 -> [port] -> eth1
 //!       ingress   eth1 --incoming--> lg1 ~ rx1 -> [port] -> rx1 ~ lg1 --reinsert--> eth1 -> kernel
+//!       both      as egress by lg1 ~ rx1, and as ingress by lg1i ~ rx1i
 //! xdp   bridge    eth1 (driver) -> [ports] -> eth2                    below: the same bridge
 //!       ingress   eth1 (driver) -> [port] -> rx1 ~ lg1 --reinsert--> eth1 -> kernel
 //! ```
 //!
-//! `lgN ~ rxN` is a veth pair for the interface with index N (`attach/pairs.rs`): frames arrive there whole,
+//! A *tap* is a place where frames are taken: an interface and a direction. `lgN ~ rxN` is a veth pair for the
+//! tap of the interface with index N (`attach/pairs.rs`): frames arrive there whole,
 //! of the interface's length, with their checksums and VLAN tags (decision 091). If the driver already has
 //! whole frames (`attach/preflight.rs`), a program in it replaces the pair (decision 106).
 //!
@@ -33,7 +35,7 @@ use lockgate_dataplane::redirection::Redirection;
 use lockgate_dataplane::xdp_redirection::XdpRedirection;
 use lockgate_measure::figures::count;
 use lockgate_scenario::Policy;
-use lockgate_scenario::policy::{Attach, Mode, PolicyPort};
+use lockgate_scenario::policy::{Attach, Direction, Mode, PolicyPort};
 
 use crate::control::Bypass;
 use crate::failure::Failure;
@@ -50,11 +52,13 @@ pub struct Attachment {
     mode: Mode,
     /// Names of the interfaces.
     names: Vec<String>,
-    /// Leases of the interfaces' frames.
+    /// Places where frames are taken.
+    taps: Vec<Tap>,
+    /// Leases of the frames, by tap.
     leases: Vec<Arc<Lease>>,
-    /// Programs in the drivers, by interface; empty if frames are taken behind the drivers.
+    /// Programs in the drivers, by tap; empty if frames are taken behind the drivers.
     in_driver: Vec<XdpRedirection>,
-    /// Veth pairs, by interface; `None` if no frame passes through a pair.
+    /// Veth pairs, by tap; `None` if no frame passes through a pair.
     pairs: Option<Pairs>,
     /// Programs behind the drivers.
     redirections: Mutex<Vec<Redirection>>,
@@ -64,6 +68,29 @@ pub struct Attachment {
     doubts: Vec<String>,
     /// Longest frame, in bytes.
     longest: usize,
+}
+
+/// Place where a router takes frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tap {
+    /// Index of the interface.
+    interface: usize,
+    /// Frames that it takes.
+    direction: Direction,
+    /// True if it is the second of its interface.
+    is_second: bool,
+}
+
+/// Returns the taps of a policy: one for each port, in the order of the interfaces.
+fn taps(policy: &Policy) -> Vec<Tap> {
+    let mut taps: Vec<Tap> = Vec::new();
+    for port in &policy.ports {
+        let (interface, direction) = (port.from, port.direction);
+        let is_second = policy.mode == Mode::Both && direction == Direction::Incoming;
+        taps.push(Tap { interface, direction, is_second });
+    }
+    taps.sort_by_key(|tap| (tap.interface, tap.is_second));
+    taps
 }
 
 /// Plan of an attachment, for people to read.
@@ -82,21 +109,23 @@ impl Plan {
     /// Checks what `policy` needs of this host, and changes nothing.
     ///
     /// # Errors
-    /// If an interface does not exist, is down, has an XDP program or another controller.
+    /// If an interface does not exist, is down, has an XDP program, another controller or another router.
     pub fn of(policy: &Policy) -> Result<Self, Failure> {
+        await_pairs_gone(policy)?;
         let found = find(policy)?;
         let mut lines = Vec::new();
-        for (index, (interface, link)) in policy.interfaces.iter().zip(&found.links).enumerate() {
-            let near = near_name(link);
+        for (index, tap) in taps(policy).iter().enumerate() {
+            let (interface, link) = (&policy.interfaces[tap.interface], &found.links[tap.interface]);
+            let near = near_name(link, tap.is_second);
             let to = match found.preflights.get(index).map(|preflight| preflight.queues) {
                 None => format!("redirected to `{near}`"),
                 Some(1) => "redirected in the driver".to_owned(),
                 Some(queues) => format!("redirected in the driver, {queues} queues,"),
             };
-            let what = match policy.mode {
-                Mode::Bridge => format!("what arrives is {to} before the bridge"),
-                Mode::Egress => format!("what the kernel sends is {to}"),
-                Mode::Ingress => format!("what arrives is {to} before the kernel"),
+            let what = match tap.direction {
+                Direction::Across => format!("what arrives is {to} before the bridge"),
+                Direction::Outgoing => format!("what the kernel sends is {to}"),
+                Direction::Incoming => format!("what arrives is {to} before the kernel"),
             };
             lines.push(format!(
                 "{} = {} (index {}, MTU {}): {what}",
@@ -160,9 +189,15 @@ fn find(policy: &Policy) -> Result<Found, Failure> {
         }
         links.push(link.clone());
     }
+    let is_left = |name: &String| all.iter().any(|other| other.name == *name);
+    let of =
+        |link: &Link| [false, true].map(|is_second| near_name(link, is_second)).into_iter().find(is_left);
+    if let Some((near, link)) = links.iter().find_map(|link| Some((of(link)?, link))) {
+        return Err(another_router(&near, &link.name));
+    }
     let bridge = match policy.mode {
         Mode::Bridge => bridge_of(&links, &all)?,
-        Mode::Egress | Mode::Ingress => None,
+        Mode::Egress | Mode::Ingress | Mode::Both => None,
     };
     let preflights = preflights(policy, &links, &all)?;
     Ok(Found { links, bridge, preflights })
@@ -182,10 +217,6 @@ fn preflights(policy: &Policy, links: &[Link], all: &[Link]) -> Result<Vec<Prefl
         };
     }
     let preflight = |link: &Link| {
-        let near = near_name(link);
-        if all.iter().any(|other| other.name == near) {
-            return Err(another_router(&near, &link.name));
-        }
         let found = Preflight::of(link, all);
         match &found.obstacles[..] {
             [] => Ok(found),
@@ -232,8 +263,10 @@ impl Attachment {
         let longest = longest as usize;
         let sockets = found.preflights.iter().map(|preflight| preflight.queues as usize).sum();
         let has_pairs = !is_in_driver || policy.mode == Mode::Ingress;
-        let pairs = has_pairs.then(|| Pairs::make(&found.links)).transpose()?;
-        let leases = found.links.iter().map(|_| Lease::new().map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+        let taps = taps(policy);
+        let tapped: Vec<_> = taps.iter().map(|tap| (&found.links[tap.interface], tap.is_second)).collect();
+        let pairs = has_pairs.then(|| Pairs::make(&tapped)).transpose()?;
+        let leases = taps.iter().map(|_| Lease::new().map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
         let in_driver = found.links.iter().zip(&found.preflights).zip(&leases);
         let in_driver = in_driver.map(|((link, preflight), lease)| {
             XdpRedirection::open(&link.name, preflight.queues, longest, sockets, lease)
@@ -245,6 +278,7 @@ impl Attachment {
         Ok(Self {
             mode: policy.mode,
             names: found.links.iter().map(|link| link.name.clone()).collect(),
+            taps,
             leases,
             in_driver,
             pairs,
@@ -265,9 +299,15 @@ impl Attachment {
         &self.doubts
     }
 
-    /// Returns the lease of the interface that `port` receives from.
+    /// Returns the index of the tap that `port` receives from.
+    fn tap(&self, port: &PolicyPort) -> usize {
+        let is_its = |tap: &Tap| (tap.interface, tap.direction) == (port.from, port.direction);
+        self.taps.iter().position(is_its).unwrap_or_default()
+    }
+
+    /// Returns the lease of the frames that `port` receives.
     pub(crate) fn lease(&self, port: &PolicyPort) -> Arc<Lease> {
-        self.leases[port.from].clone()
+        self.leases[self.tap(port)].clone()
     }
 
     /// True if frames are taken in the driver.
@@ -280,10 +320,11 @@ impl Attachment {
         self.longest
     }
 
-    /// Returns the endpoints to open. Each interface has two in succession: the one that receives its frames,
-    /// then the one that sends them.
+    /// Returns the endpoints to open. Each tap has two in succession: the one that receives its frames, then
+    /// one that sends frames by its interface.
     pub(crate) fn endpoints(&self) -> Vec<Endpoint<'_>> {
-        let own = |index: usize, traffic| Endpoint { name: &self.names[index], namespace: None, traffic };
+        let name = |index: usize| &self.names[self.taps[index].interface];
+        let own = |index: usize, traffic| Endpoint { name: name(index), namespace: None, traffic };
         let far = |index: usize, traffic| {
             let pairs = self.pairs.as_ref()?;
             Some(Endpoint { name: &pairs.all[index].far, namespace: Some(&pairs.namespace), traffic })
@@ -298,15 +339,21 @@ impl Attachment {
                 [Some(own(index, Traffic::Redirected(redirection))), Some(goes)]
             }
         };
-        (0..self.names.len()).flat_map(of).flatten().collect()
+        (0..self.taps.len()).flat_map(of).flatten().collect()
     }
 
     /// Returns the endpoints that `port` receives from and sends by, as indices of
     /// [`endpoints`](Self::endpoints).
     pub(crate) fn between(&self, port: &PolicyPort) -> [usize; 2] {
-        match self.mode {
-            Mode::Ingress if !self.is_in_driver() => [2 * port.from, 2 * port.to],
-            Mode::Bridge | Mode::Egress | Mode::Ingress => [2 * port.from, 2 * port.to + 1],
+        let tap = self.tap(port);
+        match port.direction {
+            Direction::Incoming if !self.is_in_driver() => [2 * tap, 2 * tap],
+            Direction::Outgoing | Direction::Incoming => [2 * tap, 2 * tap + 1],
+            // The tap of the other direction has the interface that it sends by.
+            Direction::Across => {
+                let other = self.taps.iter().position(|tap| tap.interface == port.to);
+                [2 * tap, 2 * other.unwrap_or_default() + 1]
+            }
         }
     }
 
@@ -317,11 +364,12 @@ impl Attachment {
     pub fn attach(&self) -> Result<(), Refusal> {
         let mut redirections = Vec::new();
         let pairs = self.pairs.iter().flat_map(|pairs| &pairs.all);
-        for ((name, pair), lease) in self.names.iter().zip(pairs).zip(&self.leases) {
-            match self.mode {
-                Mode::Bridge => redirections.push(Redirection::incoming(name, &pair.near, lease)?),
-                Mode::Egress => redirections.push(Redirection::outgoing(name, &pair.near, lease)?),
-                Mode::Ingress => {
+        for ((tap, pair), lease) in self.taps.iter().zip(pairs).zip(&self.leases) {
+            let name = &self.names[tap.interface];
+            match tap.direction {
+                Direction::Across => redirections.push(Redirection::incoming(name, &pair.near, lease)?),
+                Direction::Outgoing => redirections.push(Redirection::outgoing(name, &pair.near, lease)?),
+                Direction::Incoming => {
                     redirections.push(Redirection::reinsert(&pair.near, name, self.is_in_driver())?);
                     if !self.is_in_driver() {
                         redirections.push(Redirection::incoming(name, &pair.near, lease)?);
@@ -439,7 +487,8 @@ pub(crate) fn await_pairs_gone(policy: &Policy) -> Result<(), Refusal> {
     loop {
         let links = netlink.links()?;
         let is_ours = |link: &&Link| policy.interfaces.iter().any(|interface| interface.name == link.name);
-        let is_left = |link: &Link| links.iter().any(|other| other.name == near_name(link));
+        let is_near = |link: &Link, name: &str| [false, true].iter().any(|it| near_name(link, *it) == name);
+        let is_left = |link: &Link| links.iter().any(|other| is_near(link, &other.name));
         if !links.iter().filter(is_ours).any(is_left) || Instant::now() >= until {
             return Ok(());
         }

@@ -1,5 +1,5 @@
-//! Modes `egress` and `ingress`: the kernel routes, the router queues frames that leave or arrive by an
-//! interface.
+//! Modes `egress`, `ingress` and `both`: the kernel routes, the router queues frames that leave or arrive by
+//! an interface.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -91,4 +91,96 @@ fn what_leaves_or_arrives_is_queued_at_the_rate_and_nothing_is_lost() {
         let (numbers, _) = send(&network, 0, 100);
         assert_eq!(numbers.len(), 100, "the kernel's own way again, after {what}");
     }
+}
+
+/// Policy of both directions of an interface: 20 Mbit/s out, 40 Mbit/s in.
+fn both(interface: &str) -> String {
+    format!(
+        r#"
+[router]
+mode = "both"
+interfaces = {{ wan = "{interface}" }}
+[port.wan]
+rate = "20mbit"
+queue.q = {{ kind = "fifo", limit = "2000p" }}
+[port."wan:in"]
+rate = "40mbit"
+queue.q = {{ kind = "fifo", limit = "2000p" }}
+"#
+    )
+}
+
+/// Expects a thousand datagrams to arrive in order, paced at 20 or 40 Mbit/s; slower on a busy machine.
+#[track_caller]
+fn expect_paced(network: &Network, from: usize, least_ms: f64) {
+    let (numbers, took) = send(network, from, 1_000);
+    assert_eq!(numbers, (0..1_000).collect::<Vec<_>>(), "from host {from}");
+    let millis = took.as_secs_f64() * 1e3;
+    assert!((least_ms..5_000.0).contains(&millis), "from host {from}: {millis} ms");
+}
+
+/// Sends a few datagrams, so that neighbours are known: a host drops the oldest of many that wait for an address.
+fn warm_up(network: &Network) {
+    [0, 1].map(|from| assert_eq!(send(network, from, 20).0.len(), 20, "from host {from}"));
+}
+
+fn sent_by_port(router: &mut lockgate_router::router::Router) -> Vec<(String, u64)> {
+    std::thread::sleep(Duration::from_millis(1_100));
+    let sample = router.sample().expect("a sample each second");
+    sample.ports.iter().map(|it| (it.name.clone(), it.queues[0].total.sent_packets)).collect()
+}
+
+#[test]
+fn both_directions_of_an_interface_are_queued_by_one_router() {
+    let Some(network) = Network::make(1_500) else { return };
+    network.route_by_kernel();
+    network.whole_frames();
+    let (mut router, told) = network.start(&both("eth2"));
+    warm_up(&network);
+    // 999 frames of 1042 bytes: 416 ms at 20 Mbit/s, 208 ms at 40 Mbit/s.
+    expect_paced(&network, 0, 410.0);
+    let sent = sent_by_port(&mut router);
+    assert_eq!((sent[0].0.as_str(), sent[1].0.as_str()), ("wan", "wan:in"));
+    assert!(sent[0].1 >= 1_000 && sent[1].1 < 100, "{sent:?}");
+    expect_paced(&network, 1, 204.0);
+    let sent = sent_by_port(&mut router);
+    assert!(sent[1].1 >= 1_000, "{sent:?}");
+    assert_eq!(router.stop().expect("drained").total(), 0);
+    expect_doubts(&told.lock().expect("no panic"), "tcx", 0);
+    let left: Vec<String> = network.links().into_iter().map(|link| link.name).collect();
+    assert!(left.iter().all(|name| !name.starts_with("lg")), "{left:?}");
+    assert_eq!(send(&network, 0, 100).0.len(), 100, "the kernel's own way again");
+}
+
+#[test]
+fn routers_on_different_interfaces_run_side_by_side() {
+    let Some(network) = Network::make(1_500) else { return };
+    network.route_by_kernel();
+    network.whole_frames();
+    let plan = |text: &str| {
+        let policy = common::policy_of(text);
+        network.router.inside(|| lockgate_router::attach::Plan::of(&policy)).expect("entered")
+    };
+    let shown = plan(&both("eth1")).expect("free").to_string();
+    assert!(shown.contains("sends is redirected to `lg") && shown.contains("before the kernel"), "{shown}");
+    let (mut one, _) = network.start(&both("eth1"));
+    let (mut other, _) = network.start(&both("eth2"));
+    warm_up(&network);
+    // In by one, out by the other.
+    expect_paced(&network, 0, 410.0);
+    let (first, second) = (sent_by_port(&mut one), sent_by_port(&mut other));
+    assert!(first[1].1 >= 1_000 && second[0].1 >= 1_000, "{first:?}, {second:?}");
+    assert!(first[0].1 < 100 && second[1].1 < 100, "{first:?}, {second:?}");
+    // A dry run says no where a start would.
+    for mode in ["egress", "ingress", "both"] {
+        let text = both("eth2").replace("\"both\"", &format!("\"{mode}\""));
+        let text =
+            if mode == "both" { text } else { text[..text.find("[port.\"wan:in").expect("there")].into() };
+        let refusal = plan(&text).expect_err("another router runs there").to_string();
+        assert!(refusal.contains("another router runs on `eth2`"), "{refusal}");
+    }
+    assert_eq!(one.stop().expect("drained").total(), 0);
+    // The other goes on alone.
+    expect_paced(&network, 1, 204.0);
+    assert_eq!(other.stop().expect("drained").total(), 0);
 }

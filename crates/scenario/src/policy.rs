@@ -4,6 +4,7 @@
 //! [router]               mode, interfaces, attach, io, frames
 //! [port."lan->wan"]      bridge: one port a direction     rate, overhead, mpu, framing
 //! [port.wan]             egress, ingress: one an interface     and root, alternatives, clock, ring, queue.NAME
+//! [port."wan:in"]        both: arrivals of an interface, beside [port.wan] for what it sends
 //! ```
 //!
 //! The second group of a port's keys is a scenario's, read by the same code: the same queues run in the
@@ -54,6 +55,8 @@ pub enum Mode {
     Egress,
     /// Before the kernel: what arrives at an interface is queued here first.
     Ingress,
+    /// Behind and before the kernel: both directions of an interface.
+    Both,
 }
 
 impl Mode {
@@ -63,8 +66,20 @@ impl Mode {
             Self::Bridge => "bridge",
             Self::Egress => "egress",
             Self::Ingress => "ingress",
+            Self::Both => "both",
         }
     }
+}
+
+/// Frames that a port queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Those that arrive at one interface and leave by another, in mode `bridge`.
+    Across,
+    /// Those that the kernel sends by its interface.
+    Outgoing,
+    /// Those that arrive at its interface.
+    Incoming,
 }
 
 /// Point at which a router takes the frames of an interface.
@@ -110,11 +125,14 @@ pub struct PolicyInterface {
 /// Queue of one direction.
 #[derive(Clone, Debug)]
 pub struct PolicyPort {
-    /// Name: `lan:wan` in mode `bridge`, an interface's role otherwise.
+    /// Name: `lan:wan` in mode `bridge`, an interface's role otherwise; in mode `both`, `wan:in` for the
+    /// arrivals of `wan`.
     pub name: String,
-    /// Index of the interface whose arrivals it takes; in mode `egress` that of `to`.
+    /// Frames that it queues.
+    pub direction: Direction,
+    /// Index of the interface whose arrivals it takes; equal to `to` unless it goes across.
     pub from: usize,
-    /// Index of the interface that it sends by; in mode `ingress` that of `from`.
+    /// Index of the interface that it sends by.
     pub to: usize,
     /// Rate that it sends at most; `None`: as fast as the interface takes frames.
     pub rate: Option<Rate>,
@@ -149,6 +167,46 @@ pub struct Policy {
     pub ports: Vec<PolicyPort>,
     /// Probable mistakes.
     pub warnings: Vec<Problem>,
+}
+
+impl Policy {
+    /// Returns the first difference from `running`, in words, that only a restart of a router can make;
+    /// `None` if it can change from `running` to this policy while it runs.
+    pub fn needs_restart(&self, running: &Self) -> Option<String> {
+        if self.mode != running.mode {
+            let names = (self.mode.name(), running.mode.name());
+            return Some(format!("mode `{}` is not that of the running router, `{}`", names.0, names.1));
+        }
+        if self.interfaces != running.interfaces {
+            let names = |policy: &Self| {
+                let named = policy.interfaces.iter().map(|one| format!("{} = {}", one.role, one.name));
+                named.collect::<Vec<_>>().join(", ")
+            };
+            let (new, old) = (names(self), names(running));
+            return Some(format!("the interfaces ({new}) are not those of the running router ({old})"));
+        }
+        if self.attach != running.attach {
+            return Some("`attach` is not that of the running router".to_owned());
+        }
+        if self.io != running.io {
+            return Some("`io` is not that of the running router".to_owned());
+        }
+        if self.frames != running.frames {
+            let (new, old) = (self.frames, running.frames);
+            return Some(format!("`frames` is {new}, and the running router has {old}"));
+        }
+        let names = |policy: &Self| policy.ports.iter().map(|port| port.name.clone()).collect::<Vec<_>>();
+        let (new, old) = (names(self), names(running));
+        if new != old {
+            let (new, old) = (new.join(", "), old.join(", "));
+            return Some(format!("the ports ({new}) are not those of the running router ({old})"));
+        }
+        self.ports.iter().zip(&running.ports).find_map(|(new, old)| {
+            let key = if new.clock != old.clock { "clock" } else { "ring" };
+            let differs = (new.clock, new.ring) != (old.clock, old.ring);
+            differs.then(|| format!("`{key}` of port `{}` is not that of the running router", new.name))
+        })
+    }
 }
 
 /// Returns true if `text` is a policy, not a scenario: it has a table `router`.

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RouterCommand {
-    /// Runs a policy on real interfaces: between two as a bridge, or behind or before the kernel of one
+    /// Runs a policy on real interfaces: between two as a bridge, or behind and before the kernel of one
     #[command(after_help = "Examples:
   lockgate route house.toml --dry-run
   lockgate route house.toml --for 10min --watch
@@ -15,9 +15,9 @@ pub(crate) enum RouterCommand {
 
 A policy has the queues of a scenario, and says where they stand:
   [router]
-  mode = \"egress\"                   # or \"ingress\", or \"bridge\"
+  mode = \"both\"                     # or \"egress\", \"ingress\", \"bridge\"
   interfaces = { wan = \"eth0\" }     # bridge: { lan = \"eth1\", wan = \"eth2\" }
-  [port.wan]                          # bridge: [port.\"lan->wan\"], [port.\"wan->lan\"]
+  [port.wan]                          # bridge: [port.\"lan->wan\"], [port.\"wan->lan\"]; both: also [port.\"wan:in\"]
   rate = \"9.5mbit\"
   queue.cake = { kind = \"cake\" }
 

@@ -1,7 +1,8 @@
 //! Veth pairs of a router: frames arrive whole at their far ends, or return to the kernel through them.
 //!
-//! For the interface with index N the pair is `lgN ~ rxN`; the far ends are in a namespace without a name.
-//! All offloads of a pair are off.
+//! For the interface with index N the pair is `lgN ~ rxN`; the far ends are in a namespace without a name. In
+//! mode `both` the arrivals of an interface have a pair of their own, `lgNi ~ rxNi`. All offloads of a pair are
+//! off.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -43,9 +44,9 @@ pub(crate) enum PairFault {
     Closed(String),
 }
 
-/// Pairs of all interfaces; deleted on drop.
+/// Pairs of all taps; deleted on drop.
 pub(super) struct Pairs {
-    /// In the order of the interfaces.
+    /// In the order of the taps.
     pub(super) all: Vec<Pair>,
     /// Namespace of the far ends, which exist as long as it does.
     pub(super) namespace: RemoteNamespace,
@@ -53,39 +54,46 @@ pub(super) struct Pairs {
     netlink: Mutex<Netlink>,
 }
 
-/// Returns the name of the near end of an interface's pair.
-pub(super) fn near_name(link: &Link) -> String {
-    format!("lg{}", link.index)
+/// Returns the name of the near end of an interface's pair; `is_second` is true for the arrivals of an interface
+/// whose other pair has what it sends.
+pub(super) fn near_name(link: &Link, is_second: bool) -> String {
+    format!("lg{}{}", link.index, suffix(is_second))
+}
+
+/// Returns the end of the names of a pair.
+fn suffix(is_second: bool) -> &'static str {
+    if is_second { "i" } else { "" }
 }
 
 impl Pairs {
-    /// Makes the pairs of `links`.
+    /// Makes a pair for each link, the second one of it where the flag is true.
     ///
     /// # Errors
     /// If the kernel refuses, or a pair exists already: then another router runs.
-    pub(super) fn make(links: &[Link]) -> Result<Self, Failure> {
+    pub(super) fn make(links: &[(&Link, bool)]) -> Result<Self, Failure> {
         let mut made = Self {
             all: Vec::new(),
             namespace: RemoteNamespace::new(links.len())?,
             netlink: Mutex::new(Netlink::open()?),
         };
-        for link in links {
-            made.add(link)?;
+        for (link, is_second) in links {
+            made.add(link, *is_second)?;
         }
         Ok(made)
     }
 
-    fn add(&mut self, link: &Link) -> Result<(), Failure> {
+    fn add(&mut self, link: &Link, is_second: bool) -> Result<(), Failure> {
         let Self { all, namespace, netlink } = self;
         let netlink = netlink.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let (near, far) = (near_name(link), format!("rx{}", link.index));
+        let (near, far) = (near_name(link, is_second), format!("rx{}{}", link.index, suffix(is_second)));
         let mtu = (link.mtu + ENCAPSULATION).min(MOST_MTU);
         let address = |last: u8| {
             let [a, b, c, d] = link.index.to_be_bytes();
             // Locally administered: no other interface has it.
             [2 | (a & 0x3c), 0x4c, b, c, d, last]
         };
-        let end = |name, last, namespace| VethEnd { name, address: address(last), mtu, namespace };
+        let first = 2 * u8::from(is_second);
+        let end = |name, last, namespace| VethEnd { name, address: address(first + last), mtu, namespace };
         netlink
             .add_veth_pair(end(&near, 0, None), end(&far, 1, Some(namespace.namespace())))
             .map_err(|refusal| taken(&near, &link.name, refusal))?;

@@ -18,7 +18,7 @@ use super::ports::TreeContext;
 use super::{Checker, Entry};
 use crate::diagnostic::{Problem, Span, one_line};
 use crate::file::PortTable;
-use crate::policy::{Attach, FrameIo, Mode, Policy, PolicyInterface, PolicyPort};
+use crate::policy::{Attach, Direction, FrameIo, Mode, Policy, PolicyInterface, PolicyPort};
 use crate::table_reader::{TableLocation, read_table, read_valid_table, shorten, unknown_keys};
 use crate::tree::QueueTree;
 use crate::values::LinkOverhead;
@@ -36,6 +36,14 @@ const LONGEST_NAME: usize = 15;
 /// Disciplines whose rank only a simulated source supplies: its time stamp, and the number of routers passed.
 const SIMULATED: [&str; 5] = ["lis", "lisb", "sis", "ffs", "nfs"];
 
+/// End of the name of a port that queues the arrivals of an interface, in mode `both`.
+const ARRIVALS: &str = ":in";
+
+/// Returns the name of the port that queues the arrivals of an interface, in mode `both`.
+fn arrivals(role: &str) -> String {
+    format!("{role}{ARRIVALS}")
+}
+
 /// Keys at the top of the file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -49,7 +57,7 @@ struct PolicyTop {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RouterTable {
-    /// `bridge`, `egress` or `ingress`.
+    /// `bridge`, `egress`, `ingress` or `both`.
     mode: Mode,
     /// Point at which frames are taken: `tcx` (any interface) or `xdp` (in the driver: a shorter way).
     #[serde(default)]
@@ -133,6 +141,13 @@ impl Checker<'_> {
             );
             self.note(problem.help("leave `attach` out"));
         }
+        if router.mode == Mode::Both {
+            let problem = Problem::new(
+                place.value("attach"),
+                "mode `both` takes frames behind the driver, not by `attach = \"xdp\"`",
+            );
+            self.note(problem.help("leave `attach` out"));
+        }
         if router.io == Some(FrameIo::Packet) {
             let problem =
                 Problem::new(place.value("io"), "`attach = \"xdp\"` delivers frames by AF_XDP only");
@@ -205,7 +220,7 @@ impl Checker<'_> {
         let mut seen: BTreeMap<String, Span> = BTreeMap::new();
         for entry in self.section(root, "port") {
             let between = self.directions(&entry, mode, roles);
-            let port = self.policy_port(&entry, between.unwrap_or_default());
+            let port = self.policy_port(&entry, between.unwrap_or((Direction::Across, [0, 0])));
             let (Some(_), Some(port)) = (between, port) else { continue };
             if let Some(first) = seen.insert(port.name.clone(), entry.key.clone()) {
                 let problem = Problem::new(entry.key, format!("{} is in the file twice", entry.what));
@@ -224,24 +239,48 @@ impl Checker<'_> {
                 }
             }
         } else if self.problems.is_empty() {
-            for role in roles.iter().filter(|role| !named(role)) {
+            for role in roles.iter().filter(|role| !named(role) && !named(&arrivals(role))) {
                 let problem = Problem::new(router.clone(), format!("nothing is done to `{role}`"));
-                self.note(problem.help(format!("add `[port.{role}]` with its `rate` and queues")));
+                let other =
+                    if mode == Mode::Both { format!(" or `[port.\"{role}:in\"]`") } else { String::new() };
+                self.note(problem.help(format!("add `[port.{role}]`{other} with its `rate` and queues")));
             }
         }
-        ports.sort_by_key(|port| (port.from, port.to));
+        ports.sort_by_key(|port| (port.from, port.to, port.direction == Direction::Incoming));
         ports
     }
 
-    /// Returns the indices of the interfaces that a port takes frames from and sends by.
-    fn directions(&mut self, entry: &Entry<'_, '_>, mode: Mode, roles: &[String]) -> Option<[usize; 2]> {
+    /// Returns the frames that a port queues, with the indices of the interfaces that it takes them from and
+    /// sends them by.
+    fn directions(
+        &mut self,
+        entry: &Entry<'_, '_>,
+        mode: Mode,
+        roles: &[String],
+    ) -> Option<(Direction, [usize; 2])> {
         let name = &*port_name::canonical(entry.name);
         let place = |role: &str| roles.iter().position(|known| known == role);
         if mode != Mode::Bridge {
             if let Some(at) = place(name) {
-                return Some([at, at]);
+                let direction = if mode == Mode::Ingress { Direction::Incoming } else { Direction::Outgoing };
+                return Some((direction, [at, at]));
+            }
+            let arriving = name.strip_suffix(ARRIVALS).filter(|_| mode == Mode::Both);
+            if let Some(at) = arriving.and_then(place) {
+                return Some((Direction::Incoming, [at, at]));
             }
             let problem = match name.split_once(':') {
+                _ if mode == Mode::Both => {
+                    let role = arriving.unwrap_or_else(|| name.split(':').next().unwrap_or(name));
+                    if place(role).is_none() {
+                        self.no_such("interface", role, entry.key.clone(), roles.iter().map(String::as_str))
+                    } else {
+                        let problem = format!("`{name}` is no direction of an interface");
+                        let help =
+                            format!("write `[port.{role}]` for what it sends, or `[port.\"{role}:in\"]`");
+                        Problem::new(entry.key.clone(), problem).help(help)
+                    }
+                }
                 Some((_, to)) => Problem::new(
                     entry.key.clone(),
                     format!("in mode `{}` a port is named by its interface", mode.name()),
@@ -272,10 +311,14 @@ impl Checker<'_> {
             self.note(problem.help(format!("write {example}")));
             return None;
         }
-        Some([place(from)?, place(to)?])
+        Some((Direction::Across, [place(from)?, place(to)?]))
     }
 
-    fn policy_port(&mut self, entry: &Entry<'_, '_>, [from, to]: [usize; 2]) -> Option<PolicyPort> {
+    fn policy_port(
+        &mut self,
+        entry: &Entry<'_, '_>,
+        (direction, [from, to]): (Direction, [usize; 2]),
+    ) -> Option<PolicyPort> {
         let place = entry.place();
         let keys = self.cache.table_keys.of::<PolicyPortTable>();
         let scenarios = self.cache.table_keys.of::<PortTable>();
@@ -302,6 +345,7 @@ impl Checker<'_> {
         let queues_other = names_other(&read.tree);
         Some(PolicyPort {
             name: port_name::canonical(entry.name).into_owned(),
+            direction,
             from,
             to,
             rate,
@@ -350,6 +394,7 @@ impl PolicyPort {
     fn plain(name: String, from: usize, to: usize) -> Self {
         Self {
             name,
+            direction: Direction::Across,
             from,
             to,
             rate: None,

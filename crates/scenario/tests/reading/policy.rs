@@ -1,7 +1,9 @@
 //! Policies of a router: what is read, and every problem with its place and fix.
 
 use lockgate_engine::units::{Bytes, Rate};
-use lockgate_scenario::policy::{Attach, FrameIo, Mode, embed_subscribers, is_policy, read_policy};
+use lockgate_scenario::policy::{
+    Attach, Direction, FrameIo, Mode, embed_subscribers, is_policy, read_policy,
+};
 
 const BRIDGE: &str = r#"title = "box in the cable"
 [router]
@@ -95,6 +97,30 @@ fn problems_have_places_and_fixes() {
     swap("\"fq_codel\"", "\"fq_codle\"", &[(12, 23, "fq_codle", "fq_codel")]);
     let flow = "[flow.f]\nfrom = \"a\"\n";
     refused(&format!("{BRIDGE}{flow}"), &[(13, 2, "the policy has no key `flow`", "`router`")]);
+}
+
+#[test]
+fn both_directions_of_an_interface_have_ports_of_their_own() {
+    let both = |ports: &str| {
+        format!("[router]\nmode = \"both\"\ninterfaces = {{ lan = \"eth1\", wan = \"eth0\" }}\n{ports}")
+    };
+    let text = both("[port.\"wan:in\"]\nrate = \"9mbit\"\n[port.wan]\n[port.lan]\n");
+    let policy = read_policy(&text, "p").expect("valid");
+    let ports: Vec<_> =
+        policy.ports.iter().map(|it| (it.name.as_str(), it.from, it.to, it.direction)).collect();
+    let (out, into) = (Direction::Outgoing, Direction::Incoming);
+    assert_eq!(ports, [("lan", 0, 0, out), ("wan", 1, 1, out), ("wan:in", 1, 1, into)]);
+    assert_eq!((policy.mode, policy.mode.name()), (Mode::Both, "both"));
+    refused(&both("[port.wan]\n"), &[(1, 2, "nothing is done to `lan`", "`[port.\"lan:in\"]`")]);
+    refused(
+        &both("[port.wan]\n[port.\"lan:out\"]\n"),
+        &[(5, 7, "`lan:out` is no direction", "`[port.lan]`")],
+    );
+    refused(&both("[port.wan]\n[port.\"lam:in\"]\n"), &[(5, 7, "no interface called `lam`", "`lan`")]);
+    let in_driver = both("attach = \"xdp\"\n[port.wan]\n[port.lan]\n");
+    refused(&in_driver, &[(4, 10, "mode `both` takes frames behind the driver", "leave `attach` out")]);
+    let single = both("[port.wan]\n[port.\"lan:in\"]\n").replace("both", "egress");
+    refused(&single, &[(5, 7, "in mode `egress` a port is named by its interface", "")]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use lockgate::units::Duration;
 use lockgate_monitor::{Channels, Command, Frames, Hub};
 use lockgate_router::router::Observer;
 use lockgate_scenario::Policy;
-use lockgate_scenario::policy::PolicyPort;
+use lockgate_scenario::policy::{Direction, PolicyPort};
 use lockgate_session::{LinkStatus, PortStatus, Refused, Status};
 
 use crate::arguments::Route;
@@ -126,7 +126,7 @@ fn status(policy: &Policy, every: Duration) -> Status {
             links.push(LinkStatus { name, from: from.clone(), to, ..LinkStatus::default() });
             links.len() - 1
         });
-        let direction = usize::from(links[index].from != from);
+        let direction = usize::from(links[index].from != from || port.direction == Direction::Incoming);
         links[index].rate_bps[direction] = port.rate.map(|rate| rate.as_bits() as f64);
     }
     let queues = |port: &PolicyPort| {
