@@ -15,7 +15,7 @@ use core::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lockgate_dataplane::dataplane::{Arrival, Dataplane, Sent, Stopped};
+use lockgate_dataplane::dataplane::{Arrival, BATCH, Dataplane, Sent, Stopped};
 use lockgate_dataplane::error::InterfaceError;
 use lockgate_dataplane::lease::Lease;
 use lockgate_engine::packet::Pool;
@@ -23,7 +23,7 @@ use lockgate_engine::units::{Duration, Instant};
 use rustix::thread::set_current_timer_slack;
 
 use crate::frames::Frames;
-use crate::port::{BATCH, RouterPort};
+use crate::port::RouterPort;
 
 pub(crate) use orders::{NotApplied, OrderError, OrderSender, Orders, apply_everywhere, orders};
 pub(crate) use sampling::{Newest, Sampling, samples};

@@ -1,5 +1,6 @@
 //! Port of a running router: a scenario's queues, paced, before an interface.
 
+use lockgate_dataplane::dataplane::BATCH;
 use lockgate_engine::discipline::Invalid;
 use lockgate_engine::disciplines::cake::Compensation;
 use lockgate_engine::node::Node;
@@ -13,9 +14,6 @@ use lockgate_scenario::tree::Parameters;
 
 use crate::frames::Frames;
 use crate::pacing::Pacing;
-
-/// Frames sent at most by one call of the kernel.
-pub(crate) const BATCH: usize = 64;
 
 /// Port of a running router.
 pub(crate) struct RouterPort {

@@ -25,6 +25,7 @@ use lockgate_scenario::Policy;
 use lockgate_scenario::policy::{FrameIo, PolicyPort};
 
 use crate::attach::{Attachment, await_pairs_gone};
+use crate::control::state::fits;
 use crate::control::{Applied, Bypass, Engine, Misfit};
 use crate::failure::Failure;
 use crate::forward::{
@@ -209,24 +210,13 @@ impl Router {
 
     /// Returns the changes from the running policy to `new`, by worker.
     fn changes(&self, new: &Policy) -> Result<Vec<Vec<PortChange>>, Misfit> {
-        let misfit = |problem: String, help: &str| Err(Misfit { problem, help: help.to_owned() });
         let old = &self.policy;
-        let restart = "end the router, and start it with this policy";
-        if (new.mode, new.attach, &new.interfaces) != (old.mode, old.attach, &old.interfaces) {
-            return misfit("the policy is for another mode, attachment or interface".to_owned(), restart);
-        }
-        let names = |policy: &Policy| policy.ports.iter().map(|port| port.name.clone()).collect::<Vec<_>>();
-        if names(new) != names(old) {
-            return misfit("the policy has other ports".to_owned(), restart);
-        }
+        fits(old, new)?;
         let mut all = Vec::new();
         for worker in &self.workers {
             let mut changes = Vec::new();
             for (index, port) in worker.ports.iter().enumerate() {
                 let (old, new) = (&old.ports[*port], &new.ports[*port]);
-                if (new.clock, new.ring) != (old.clock, old.ring) {
-                    return misfit(format!("`clock` or `ring` of port `{}` differs", new.name), restart);
-                }
                 changes.push(PortChange::new(index, old, new).map_err(|why| Misfit {
                     problem: format!("port `{}` cannot be built: {why}", new.name),
                     help: "mend the policy, and apply it again".to_owned(),

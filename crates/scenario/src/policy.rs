@@ -202,7 +202,7 @@ impl Policy {
             return Some(format!("the ports ({new}) are not those of the running router ({old})"));
         }
         self.ports.iter().zip(&running.ports).find_map(|(new, old)| {
-            let key = if new.clock != old.clock { "clock" } else { "ring" };
+            let key = if new.clock == old.clock { "ring" } else { "clock" };
             let differs = (new.clock, new.ring) != (old.clock, old.ring);
             differs.then(|| format!("`{key}` of port `{}` is not that of the running router", new.name))
         })

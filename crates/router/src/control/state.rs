@@ -1,11 +1,20 @@
-//! State machine of a router's policy: confirmed, on trial, or stranded. Time is an argument.
+//! State machine of a router's policy. Time is an argument.
 //!
 //! ```text
-//!             apply --confirm-within            confirm
-//! Confirmed ---------------------------> Trial ---------> Confirmed
-//!     ^                                    |
-//!     '---- deadline, condition, rollback -'---- the engine refuses ----> Stranded
+//! state       leaves by                                                     to
+//! Confirmed   apply on trial                                                Trial
+//!             apply, rollback                                               Confirmed
+//!             a change that can be neither stored nor undone                Unrecorded
+//! Trial       confirm, rollback; deadline or condition: the policy goes     Confirmed
+//!             deadline or condition, and the engine refuses to go back      Unreverted
+//!             a rollback that can be neither stored nor undone              Unrecorded
+//! Unreverted  confirm (the policy stays), rollback (the policy goes)        Confirmed
+//!             a rollback that can be neither stored nor undone              Unrecorded
+//! Unrecorded  rollback                                                      Confirmed
 //! ```
+//!
+//! In `Unreverted` the engine runs a policy of the history, the one that was on trial; in `Unrecorded` one that
+//! no history has, so that a confirmation would name another. Apply is refused in both, and in `Trial`.
 //!
 //! There is at most one trial: an apply during a trial is refused. A reversal therefore always leads back to
 //! the last confirmed policy (decision 093).
@@ -69,8 +78,10 @@ enum State {
     Confirmed,
     /// Another policy runs, until it is confirmed or reverted.
     Trial(Trial),
-    /// Another policy runs, because the engine refused the last confirmed one.
-    Stranded(String),
+    /// The policy that was on trial runs, because the engine refused the last confirmed one.
+    Unreverted(String),
+    /// A policy runs that is not in the history: it could be neither stored nor undone.
+    Unrecorded(String),
 }
 
 struct Trial {
@@ -197,10 +208,10 @@ impl<E: Engine, S: Storage> Control<E, S> {
                 let message = "the time to confirm has passed: the policy is being reverted";
                 return Err(Refusal::usage(message, "apply it again"));
             }
-            State::Stranded(why) if !self.is_on_trial() => {
+            State::Unrecorded(why) => {
                 return Err(Refusal::usage(why.clone(), "`lockgate rollback` tries again to go back"));
             }
-            State::Trial(_) | State::Stranded(_) => {}
+            State::Trial(_) | State::Unreverted(_) => {}
         }
         let mut history = self.history.clone();
         history.settle(self.running.number, &Outcome::Confirmed);
@@ -314,8 +325,8 @@ impl<E: Engine, S: Storage> Control<E, S> {
             running: self.running.number,
             trial: self.trial(now),
             stranded: match &self.state {
-                State::Stranded(why) => why.clone(),
-                _ => String::new(),
+                State::Unreverted(why) | State::Unrecorded(why) => why.clone(),
+                State::Confirmed | State::Trial(_) => String::new(),
             },
             bypass: self.engine.bypass(),
             history: self.history.newest_first().map(entry).collect(),
@@ -360,9 +371,13 @@ impl<E: Engine, S: Storage> Control<E, S> {
                 format!("policy {number} ({}) is on trial, by {author}", self.running.origin),
                 "`lockgate confirm` keeps it, `lockgate rollback` ends it",
             )),
-            State::Stranded(why) => Err(Refusal::usage(
+            State::Unreverted(why) => Err(Refusal::usage(
                 format!("policy {number} runs although it is not confirmed: {why}"),
                 "`lockgate confirm` keeps it, `lockgate rollback` tries again to go back",
+            )),
+            State::Unrecorded(why) => Err(Refusal::usage(
+                format!("a policy runs that is not stored: {why}"),
+                "`lockgate rollback` tries again to go back; a restart of the router starts the last confirmed one",
             )),
         }
     }
@@ -402,7 +417,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
         match self.engine.apply(&self.running.policy) {
             Ok(_) => Refusal::failed(message, "make room or mend the state directory, then apply it again"),
             Err(misfit) => {
-                self.state = State::Stranded(format!("a change could not be undone: {misfit}"));
+                self.state = State::Unrecorded(format!("a change could not be undone: {misfit}"));
                 let message =
                     format!("the change cannot be stored ({error}), and cannot be undone ({misfit})");
                 Refusal::failed(message, "the router runs a policy that is not stored: restart it")
@@ -429,7 +444,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
         let (confirmed, policy, applied) = match changed {
             Ok(changed) => changed,
             Err(problem) => {
-                self.state = State::Stranded(format!("{why}, and the router cannot go back: {problem}"));
+                self.state = State::Unreverted(format!("{why}, and the router cannot go back: {problem}"));
                 return Reversal { number, why, outcome: Err(problem), unstored: None };
             }
         };
@@ -451,25 +466,9 @@ impl<E: Engine, S: Storage> Control<E, S> {
 /// # Errors
 /// Returns the first part that only a restart changes.
 pub fn fits(running: &Policy, new: &Policy) -> Result<(), Misfit> {
-    let part = if running.mode != new.mode {
-        format!("mode `{}` is not that of the running router, `{}`", new.mode.name(), running.mode.name())
-    } else if running.interfaces != new.interfaces {
-        let names = |policy: &Policy| {
-            let named = policy.interfaces.iter().map(|one| format!("{} = {}", one.role, one.name));
-            named.collect::<Vec<_>>().join(", ")
-        };
-        format!("the interfaces ({}) are not those of the running router ({})", names(new), names(running))
-    } else if running.attach != new.attach {
-        "`attach` is not that of the running router".to_owned()
-    } else if running.io != new.io {
-        "`io` is not that of the running router".to_owned()
-    } else if running.frames != new.frames {
-        format!("`frames` is {}, and the running router has {}", new.frames, running.frames)
-    } else {
-        return Ok(());
-    };
+    let Some(problem) = new.needs_restart(running) else { return Ok(()) };
     let help = "stop the router and start it with `lockgate route FILE --fresh`".to_owned();
-    Err(Misfit { problem: part, help })
+    Err(Misfit { problem, help })
 }
 
 fn misfit(misfit: Misfit) -> Refusal {

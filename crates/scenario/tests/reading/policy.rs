@@ -111,7 +111,7 @@ fn both_directions_of_an_interface_have_ports_of_their_own() {
     let (out, into) = (Direction::Outgoing, Direction::Incoming);
     assert_eq!(ports, [("lan", 0, 0, out), ("wan", 1, 1, out), ("wan:in", 1, 1, into)]);
     assert_eq!((policy.mode, policy.mode.name()), (Mode::Both, "both"));
-    refused(&both("[port.wan]\n"), &[(1, 2, "nothing is done to `lan`", "`[port.\"lan:in\"]`")]);
+    refused(&both("[port.wan]\n"), &[(1, 1, "nothing is done to `lan`", "`[port.\"lan:in\"]`")]);
     refused(
         &both("[port.wan]\n[port.\"lan:out\"]\n"),
         &[(5, 7, "`lan:out` is no direction", "`[port.lan]`")],

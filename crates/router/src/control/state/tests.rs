@@ -26,6 +26,8 @@ struct World {
     running: String,
     applies: u64,
     refuses: bool,
+    /// Number of applies after which the engine refuses; 0: none.
+    refuses_after: u64,
     is_full: bool,
     sample: Option<Sample>,
     stored: History,
@@ -37,7 +39,7 @@ struct Shared(Rc<RefCell<World>>);
 impl Engine for Shared {
     fn apply(&mut self, policy: &Policy) -> Result<Applied, Misfit> {
         let mut world = self.0.borrow_mut();
-        if world.refuses {
+        if world.refuses || (world.refuses_after > 0 && world.applies >= world.refuses_after) {
             return Err(Misfit { problem: "no".to_owned(), help: "wait".to_owned() });
         }
         world.applies += 1;
@@ -359,6 +361,59 @@ fn a_stranded_policy_can_be_kept() {
     control.tick(at(5_000)).expect("a reversal");
     assert_eq!(control.confirm(at(9_000)), Ok(2));
     assert_eq!(world.0.borrow().stored.confirmed().map(|one| one.number), Some(2));
+}
+
+#[test]
+fn a_policy_that_is_not_stored_cannot_be_confirmed() {
+    for is_on_trial in [false, true] {
+        let world = Shared::default();
+        let mut control = world.boot();
+        if is_on_trial {
+            control.apply(change(&draft(&text(1)), None), stamp(0)).expect("applied");
+            control.apply(change(&draft(&text(2)), Some(5)), stamp(0)).expect("applied");
+        }
+        // The next change is made, cannot be stored, and cannot be undone.
+        world.0.borrow_mut().is_full = true;
+        let applies = world.0.borrow().applies;
+        world.0.borrow_mut().refuses_after = applies + 1;
+        let refusal = if is_on_trial {
+            control.rollback(Some(1), stamp(1)).expect_err("full")
+        } else {
+            control.apply(change(&draft(&text(1)), None), stamp(1)).expect_err("full")
+        };
+        assert!(refusal.message.contains("cannot be undone"), "{refusal:?}");
+        assert!(control.status(at(1)).stranded.contains("could not be undone"));
+        // Neither the policy on trial nor the last confirmed one runs.
+        let refusal = control.confirm(at(2)).expect_err("another policy runs");
+        assert!(refusal.help.contains("rollback"), "{refusal:?}");
+        assert!(control.apply(change(&draft(&text(3)), None), stamp(2)).is_err());
+        assert_eq!(control.tick(at(9_000)), None);
+        world.0.borrow_mut().is_full = false;
+        world.0.borrow_mut().refuses_after = 0;
+        let back = control.rollback(None, stamp(10_000)).expect("back").number;
+        assert_eq!((back, world.running()), if is_on_trial { (2, title(1)) } else { (1, title(0)) });
+        assert_eq!(control.status(at(10_000)).stranded, "");
+    }
+}
+
+#[test]
+fn a_dry_run_names_all_that_needs_a_restart() {
+    let world = Shared::default();
+    let control = world.boot();
+    for (old, new, word) in [
+        ("\"egress\"", "\"ingress\"", "mode"),
+        ("eth0", "eth1", "interfaces"),
+        ("[port.wan]", "io = \"packet\"\n[port.wan]", "`io`"),
+        ("[port.wan]", "frames = 5000\n[port.wan]", "`frames`"),
+        ("root =", "clock = { source = \"jiffies\", hz = 100 }\nroot =", "`clock` of port `wan`"),
+        ("root =", "ring = 16\nroot =", "`ring` of port `wan`"),
+    ] {
+        let text = text(1).replace(old, new);
+        let draft = Draft::read("new.toml", &text).unwrap_or_else(|why| panic!("{text}: {why:?}"));
+        let refusal = control.compare(change(&draft, None)).expect_err(word);
+        assert!(refusal.message.contains(word), "{refusal:?}");
+        assert!(refusal.help.contains("--fresh"), "{refusal:?}");
+    }
 }
 
 #[test]
