@@ -8,8 +8,15 @@ use lockgate_measure::monitor::{EventSample, PortSample, QueueSample, Sample};
 use lockgate_session::{Knob, LONGEST_INTERVAL, SHORTEST_INTERVAL, Status};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Values kept for a sparkline.
-const HISTORY: usize = 512;
+/// Samples kept for the curves of a queue.
+const HISTORY: usize = 1024;
+
+/// Part of a port's largest delay that is left after each sample: half of it after about 35.
+const DECAY: f64 = 0.98;
+
+/// Ratio by which a port's delay must exceed that of the port above it to change places with it, so that
+/// lines do not swap at every sample.
+const CLEARLY: f64 = 1.25;
 
 /// Number of events kept for the screen.
 const EVENTS: usize = 64;
@@ -22,13 +29,16 @@ pub(crate) struct Screen {
     pub(crate) status: Arc<Status>,
     pub(crate) sample: Option<Arc<Sample>>,
     pub(crate) events: VecDeque<EventSample>,
-    /// Mean backlog over the last samples, in tenths of a packet, by port and queue.
-    pub(crate) history: BTreeMap<(usize, u32), VecDeque<u64>>,
-    /// Index of the selected line of the queues, and of the selected knob.
-    pub(crate) line: usize,
+    /// The last samples of each queue, by port and queue.
+    pub(crate) history: BTreeMap<(usize, u32), VecDeque<Point>>,
+    /// Ports by index, the one with the longest delays first, and how long these are, fading.
+    order: Vec<(usize, f64)>,
+    /// Port and queue that are selected; `None`: the worst.
+    selected: Option<(usize, u32)>,
+    /// Index of the selected knob.
     pub(crate) knob: usize,
-    /// True once a selection was made: by the user, or because packets wait there.
-    chosen: bool,
+    /// True while the keys are explained.
+    pub(crate) help: bool,
     /// True while the picture is frozen; samples are still collected.
     pub(crate) frozen: bool,
     pub(crate) typing: Typing,
@@ -37,6 +47,15 @@ pub(crate) struct Screen {
     pub(crate) message: String,
     pub(crate) missed: u64,
     pub(crate) colour: bool,
+}
+
+/// A queue in one sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Point {
+    /// Mean backlog, in packets.
+    pub(crate) packets: f64,
+    /// 99th percentile of the time in the port, in seconds, if packets left.
+    pub(crate) delay: Option<f64>,
 }
 
 /// Text being typed below the picture.
@@ -75,9 +94,10 @@ impl Screen {
             sample: None,
             events: VecDeque::new(),
             history: BTreeMap::new(),
-            line: 0,
+            order: Vec::new(),
+            selected: None,
             knob: 0,
-            chosen: false,
+            help: false,
             frozen: false,
             typing: Typing::Nothing,
             filter: String::new(),
@@ -92,7 +112,7 @@ impl Screen {
         for port in &sample.ports {
             for queue in &port.queues {
                 let values = self.history.entry((port.index, queue.place)).or_default();
-                values.push_back((queue.mean_packets * 10.0) as u64);
+                values.push_back(Point { packets: queue.mean_packets, delay: queue.sojourn_p99_s });
                 if values.len() > HISTORY {
                     values.pop_front();
                 }
@@ -103,31 +123,51 @@ impl Screen {
         }
         self.events.truncate(EVENTS);
         if !self.frozen || self.sample.is_none() {
+            self.sort(&sample);
             self.sample = Some(sample);
         }
-        self.choose();
     }
 
-    /// Selects the port with the longest queue, once, as the initial selection.
-    fn choose(&mut self) {
-        if self.chosen {
-            return;
+    /// Sorts the ports by their delays, the longest first.
+    fn sort(&mut self, sample: &Sample) {
+        for (_, delay) in &mut self.order {
+            *delay *= DECAY;
         }
+        for port in &sample.ports {
+            let now = port.queues.iter().filter_map(|queue| queue.sojourn_p99_s).fold(0.0, f64::max);
+            match self.order.iter_mut().find(|(index, _)| *index == port.index) {
+                Some((_, delay)) => *delay = delay.max(now),
+                None => self.order.push((port.index, now)),
+            }
+        }
+        for end in 1..self.order.len() {
+            let mut place = end;
+            while place > 0 && self.order[place].1 > self.order[place - 1].1 * CLEARLY {
+                self.order.swap(place, place - 1);
+                place -= 1;
+            }
+        }
+    }
+
+    /// Returns the index of the selected line.
+    pub(crate) fn line(&self) -> usize {
         let lines = self.lines();
-        let roots = lines.iter().enumerate().filter(|(_, line)| line.depth == 0);
-        let waiting = roots.map(|(line, root)| (root.queue.peak_packets, line));
-        if let Some((_, line)) = waiting.filter(|(packets, _)| *packets > 1).max() {
-            (self.line, self.chosen) = (line, true);
-        }
+        let Some((port, place)) = self.selected else { return 0 };
+        let is_selected = |line: &QueueLine<'_>| (line.port.index, line.queue.place) == (port, place);
+        // A queue that was replaced has left its port.
+        let is_beside = |line: &QueueLine<'_>| line.port.index == port;
+        lines.iter().position(is_selected).or(lines.iter().position(is_beside)).unwrap_or(0)
     }
 
-    /// Returns the queues in the order of the lines. Without a filter, ports with a single queue that never
+    /// Returns the queues in the order of the lines, those of the worst port first. Without a filter, ports with a single queue that never
     /// received a packet are left out, so that busy ones fit the first screen. With a filter, only its
     /// matches and the queues above them are returned.
     pub(crate) fn lines(&self) -> Vec<QueueLine<'_>> {
         let mut lines = Vec::new();
         let filter = self.filter.to_lowercase();
-        for port in self.sample.iter().flat_map(|sample| &sample.ports) {
+        let ports = self.sample.iter().flat_map(|sample| &sample.ports);
+        let by_index: BTreeMap<usize, &PortSample> = ports.map(|port| (port.index, port)).collect();
+        for port in self.order.iter().filter_map(|(index, _)| by_index.get(index).copied()) {
             let idle = port.queues.iter().all(|queue| queue.total.offered_packets == 0);
             if idle && port.queues.len() == 1 {
                 continue;
@@ -154,7 +194,7 @@ impl Screen {
     /// link.
     pub(crate) fn knobs(&self) -> Vec<&Knob> {
         let lines = self.lines();
-        let Some(QueueLine { port, depth, queue }) = lines.get(self.line) else { return Vec::new() };
+        let Some(QueueLine { port, depth, queue }) = lines.get(self.line()) else { return Vec::new() };
         let Some(port) = self.status.ports.get(port.index) else { return Vec::new() };
         let own = port.queues.iter().find(|(name, _)| *name == queue.name);
         let mut knobs: Vec<&Knob> = own.into_iter().flat_map(|(_, knobs)| knobs).collect();
@@ -171,7 +211,13 @@ impl Screen {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return KeyRequest::Quit;
         }
-        self.chosen = true;
+        // Keys turn the knobs of the queue that is shown, also if another one becomes the worst.
+        if self.selected.is_none() {
+            self.select(0);
+        }
+        if core::mem::take(&mut self.help) {
+            return KeyRequest::Nothing;
+        }
         match core::mem::take(&mut self.typing) {
             Typing::Value(typed) => return self.typed(typed, key.code),
             Typing::Filter => {
@@ -186,6 +232,7 @@ impl Screen {
                 self.select(0);
             }
             KeyCode::Char('q') | KeyCode::Esc => return KeyRequest::Quit,
+            KeyCode::Char('?') => self.help = true,
             KeyCode::Char('/') => self.typing = Typing::Filter,
             KeyCode::Down | KeyCode::Char('j') => self.select(1),
             KeyCode::Up | KeyCode::Char('k') => self.select(-1),
@@ -245,9 +292,11 @@ impl Screen {
     }
 
     fn select(&mut self, by: isize) {
-        let count = self.lines().len();
-        self.line = self.line.saturating_add_signed(by).min(count.saturating_sub(1));
-        self.knob = 0;
+        let line = self.line();
+        let lines = self.lines();
+        let line = line.saturating_add_signed(by).min(lines.len().saturating_sub(1));
+        let selected = lines.get(line).map(|line| (line.port.index, line.queue.place));
+        (self.selected, self.knob) = (selected, 0);
     }
 
     fn turn(&mut self, by: isize) {
@@ -266,7 +315,7 @@ impl Screen {
 
     fn swap_root(&mut self) -> KeyRequest {
         let lines = self.lines();
-        let port = lines.get(self.line).and_then(|line| self.status.ports.get(line.port.index));
+        let port = lines.get(self.line()).and_then(|line| self.status.ports.get(line.port.index));
         let Some(root) = port.and_then(|port| port.root.clone()) else { return KeyRequest::Nothing };
         if root.choices.len() < 2 {
             "this port has one tree only".clone_into(&mut self.message);

@@ -1,4 +1,4 @@
-//! The screen at its smallest, as characters.
+//! The screen as characters: at its smallest, and whole at three sizes.
 
 use std::sync::Arc;
 
@@ -71,13 +71,17 @@ fn screen(colour: bool) -> Screen {
 }
 
 fn drawn(screen: &Screen) -> (String, bool) {
-    let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("a terminal");
+    drawn_at(screen, 80, 24)
+}
+
+fn drawn_at(screen: &Screen, width: u16, height: u16) -> (String, bool) {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
     terminal.draw(|frame| paint(screen, frame)).expect("a picture");
     let buffer = terminal.backend().buffer();
     let coloured = buffer.content().iter().any(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset);
     let text = buffer
         .content()
-        .chunks(80)
+        .chunks(usize::from(width))
         .map(|row| row.iter().map(ratatui::buffer::Cell::symbol).collect::<String>());
     (text.collect::<Vec<_>>().join("\n"), coloured)
 }
@@ -107,29 +111,66 @@ fn everything_is_on_the_smallest_screen() {
     }
     assert!(coloured);
     let rest = text.lines().find(|line| line.contains("└rest")).expect("a line");
-    assert!(rest.contains("████▉     │") || rest.contains("████▉    │"), "half a bar and the peak: {rest}");
+    let bar: String = rest.chars().filter(|cell| "█▉▊▋▌▍▎▏│".contains(*cell)).collect();
+    assert!(bar.starts_with("██████") && bar.ends_with('│'), "a bar and the peak: {rest}");
 }
 
-/// The port with the longest queue is selected first, until a key selects another.
+fn port(name: &str, index: usize, packets: u64, delay: f64) -> PortSample {
+    let queue = QueueSample { sojourn_p99_s: Some(delay), ..queue(name, 0, None, packets) };
+    PortSample { name: name.to_owned(), index, queues: vec![queue], ..PortSample::default() }
+}
+
+fn names(screen: &Screen) -> Vec<String> {
+    screen.lines().iter().map(|line| line.queue.name.clone()).collect()
+}
+
+/// The port with the longest delay is first and selected, until a key selects another queue; small
+/// differences do not reorder them.
 #[test]
-fn the_busiest_port_is_selected_until_a_key_is_pressed() {
+fn the_worst_port_is_first_and_selected_until_a_key_is_pressed() {
     let mut screen = Screen::new(Arc::default(), false);
-    let port = |name: &str, index, packets| PortSample {
-        name: name.to_owned(),
-        index,
-        queues: vec![queue(name, 0, None, packets)],
-        ..PortSample::default()
+    let sample = |delays: [f64; 2]| {
+        let ports = vec![port("a", 0, 9, delays[0]), port("b", 1, 3, delays[1])];
+        Arc::new(Sample { ports, ..Sample::default() })
     };
-    let quiet = Sample { ports: vec![port("a", 0, 0), port("b", 1, 0)], ..Sample::default() };
-    screen.take(Arc::new(quiet));
-    assert_eq!(screen.line, 0);
-    let busy = Sample { ports: vec![port("a", 0, 3), port("b", 1, 9)], ..Sample::default() };
-    screen.take(Arc::new(busy.clone()));
-    assert_eq!(screen.line, 1);
-    press(&mut screen, KeyCode::Up);
-    screen.take(Arc::new(busy));
-    assert_eq!(screen.line, 0);
-    assert_eq!(screen.history[&(1, 0)], [0, 90, 90]);
+    screen.take(sample([1e-3, 1e-6]));
+    assert_eq!((names(&screen), screen.line()), (vec!["a".to_owned(), "b".to_owned()], 0));
+    screen.take(sample([1e-3, 1.2e-3]));
+    assert_eq!(names(&screen), ["a", "b"], "not clearly worse");
+    screen.take(sample([1e-3, 5e-3]));
+    assert_eq!(
+        (names(&screen), screen.line()),
+        (vec!["b".to_owned(), "a".to_owned()], 0),
+        "few packets, long delay"
+    );
+    press(&mut screen, KeyCode::Down);
+    assert_eq!(screen.line(), 1);
+    screen.take(sample([50e-3, 5e-3]));
+    assert_eq!(
+        (names(&screen), screen.line()),
+        (vec!["a".to_owned(), "b".to_owned()], 0),
+        "`a` stays selected"
+    );
+    press(&mut screen, KeyCode::Down);
+    screen.take(sample([50e-3, 5e-3]));
+    assert_eq!(screen.line(), 1);
+    let packets: Vec<u64> = screen.history[&(1, 0)].iter().map(|point| point.packets as u64).collect();
+    assert_eq!(packets, [3; 5]);
+    assert_eq!(screen.history[&(1, 0)][2].delay, Some(5e-3));
+}
+
+/// A key turns a knob of the queue that was shown when it was pressed, also if another one becomes the worst.
+#[test]
+fn any_key_keeps_the_selection() {
+    let mut screen = Screen::new(Arc::default(), false);
+    let sample = |delays: [f64; 2]| {
+        let ports = vec![port("a", 0, 9, delays[0]), port("b", 1, 3, delays[1])];
+        Arc::new(Sample { ports, ..Sample::default() })
+    };
+    screen.take(sample([1e-3, 1e-6]));
+    press(&mut screen, KeyCode::Enter);
+    screen.take(sample([1e-3, 1.0]));
+    assert_eq!(screen.lines()[screen.line()].queue.name, "a");
 }
 
 /// Fidelity of a live run, and the device ring's part of the delay.
@@ -188,14 +229,120 @@ fn a_filter_leaves_what_it_finds() {
     for letter in "/RES".chars() {
         press(&mut screen, KeyCode::Char(letter));
     }
-    let names =
-        |screen: &Screen| screen.lines().iter().map(|line| line.queue.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&screen), ["link", "rest"]);
     assert!(drawn(&screen).0.contains("filter: RES_"));
     press(&mut screen, KeyCode::Enter);
     press(&mut screen, KeyCode::Down);
-    assert_eq!((screen.line, names(&screen).len()), (1, 2));
+    assert_eq!((screen.line(), names(&screen).len()), (1, 2));
     assert_eq!(press(&mut screen, KeyCode::Esc), KeyRequest::Nothing, "the first Esc ends the filter");
     assert_eq!(names(&screen), ["link", "voice", "rest"]);
     assert_eq!(press(&mut screen, KeyCode::Esc), KeyRequest::Quit);
+}
+
+/// Two ports of a home, one with a tree, their last 200 samples, and what the flows make of it.
+fn home() -> Screen {
+    let status = Status {
+        title: "A home on a cable line".to_owned(),
+        every_s: 0.1,
+        pace: 1.0,
+        duration_s: 60.0,
+        ports: vec![
+            PortStatus {
+                name: "modem:isp".to_owned(),
+                queues: vec![("buffer".to_owned(), vec![knob("limit", "250kB", &[])])],
+                ..PortStatus::default()
+            },
+            PortStatus {
+                name: "router:client bottleneck".to_owned(),
+                root: Some(knob("root", "shaper", &["shaper", "fq_codel"])),
+                queues: vec![(
+                    "shaper".to_owned(),
+                    vec![knob("rate", "9.5mbit", &[]), knob("burst", "5kB", &[])],
+                )],
+                ..PortStatus::default()
+            },
+        ],
+        ..Status::default()
+    };
+    let mut screen = Screen::new(Arc::new(status), false);
+    for number in 0..200_u64 {
+        // A sawtooth, as of a TCP's window.
+        let packets = 20 + number % 50 * 3;
+        let delay = packets as f64 * 1.2e-3;
+        let shaper = QueueSample {
+            sojourn_p50_s: Some(delay / 2.0),
+            sojourn_p99_s: Some(delay),
+            ..queue("shaper", 0, None, packets)
+        };
+        let tree = vec![shaper, queue("voice", 1, Some(0), 1), queue("rest", 2, Some(0), packets - 1)];
+        let ports = vec![
+            port("modem:isp", 0, 1, 1.2e-3),
+            PortSample {
+                name: "router:client bottleneck".to_owned(),
+                index: 1,
+                queues: tree,
+                ..PortSample::default()
+            },
+        ];
+        let flow = |name: &str, delay: f64| FlowSample {
+            name: name.to_owned(),
+            offered_bps: 80e3,
+            received_bps: 80e3,
+            owd_p50_s: Some(delay / 2.0),
+            owd_p99_s: Some(delay),
+            ..FlowSample::default()
+        };
+        let flows = vec![
+            flow("call", 0.015),
+            flow("download of a user", delay),
+            flow("download of a user/return", 0.01),
+        ];
+        screen.take(Arc::new(Sample {
+            number,
+            at_s: 0.1 * (number + 1) as f64,
+            ports,
+            flows,
+            ..Sample::default()
+        }));
+    }
+    screen
+}
+
+/// Returns a screen without the blanks at the ends of its lines.
+fn trimmed(screen: &Screen, width: u16, height: u16) -> String {
+    let text = drawn_at(screen, width, height).0;
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+/// `LOCKGATE_SCREENS=write` writes the pictures.
+#[test]
+fn whole_screens_are_as_they_were() {
+    let mut helped = home();
+    press(&mut helped, KeyCode::Char('?'));
+    for (name, screen, width, height) in [
+        ("80x24", home(), 80, 24),
+        ("120x40", home(), 120, 40),
+        ("200x50", home(), 200, 50),
+        ("help", helped, 80, 24),
+    ] {
+        let file = format!("{}/src/view/paint/screens/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+        let text = trimmed(&screen, width, height);
+        if std::env::var_os("LOCKGATE_SCREENS").is_some_and(|value| value == "write") {
+            std::fs::write(&file, &text).expect("written");
+        }
+        let known = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(text == known, "{file} differs (LOCKGATE_SCREENS=write writes it):\n{text}");
+    }
+}
+
+#[test]
+fn help_closes_with_any_key_and_holds_no_live_run() {
+    let mut screen = home();
+    press(&mut screen, KeyCode::Char('?'));
+    assert!(trimmed(&screen, 80, 24).contains("hold the time"));
+    assert_eq!(press(&mut screen, KeyCode::Char('q')), KeyRequest::Nothing);
+    assert!(!trimmed(&screen, 80, 24).contains("hold the time"));
+    Arc::make_mut(&mut screen.status).mode = "live";
+    press(&mut screen, KeyCode::Char('?'));
+    assert!(!trimmed(&screen, 80, 24).contains("hold the time"));
 }

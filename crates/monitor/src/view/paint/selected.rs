@@ -1,0 +1,144 @@
+//! The selected queue: backlog and delay over time as curves of braille with their scales, and its knobs.
+
+use lockgate_measure::monitor::QueueSample;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::symbols::Marker;
+use ratatui::text::Line;
+use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Paragraph};
+
+use super::{bold, fit, seconds, style};
+use crate::view::screen::{Point, QueueLine, Screen};
+
+/// Least backlog shown at the full height of a curve: one or two packets must not fill it.
+const LEAST_PACKETS: f64 = 10.0;
+
+/// Least delay shown at the full height of a curve, in seconds.
+const LEAST_DELAY: f64 = 1e-3;
+
+/// Widest column of knobs, in percent of the width, and in columns.
+const KNOBS: (u16, u16) = (36, 60);
+
+pub(super) fn draw(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
+    let lines = screen.lines();
+    let Some(QueueLine { port, queue, .. }) = lines.get(screen.line()) else { return };
+    let knobs_width = (area.width * KNOBS.0 / 100).min(KNOBS.1);
+    let [curves, gap, knobs] =
+        Layout::horizontal([Constraint::Min(10), Constraint::Length(1), Constraint::Length(knobs_width)])
+            .areas(area);
+    let _ = gap;
+    let apart = under_a_ring(queue);
+    let [title, ring, curves] =
+        Layout::vertical([Constraint::Length(1), Constraint::Length(apart.len() as u16), Constraint::Min(1)])
+            .areas(curves);
+    let gauges: Vec<String> = queue.gauges.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
+    let text = format!(
+        "{} {}: mean {:.1}p max {}p {}",
+        port.name,
+        queue.name,
+        queue.mean_packets,
+        queue.peak_packets,
+        gauges.join(" ")
+    );
+    frame.render_widget(Paragraph::new(Line::styled(fit(&text, usize::from(title.width)), bold())), title);
+    frame.render_widget(Paragraph::new(apart), ring);
+    let [left, right] =
+        Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)]).spacing(1).areas(curves);
+    let none = std::collections::VecDeque::new();
+    let history = screen.history.get(&(port.index, queue.place)).unwrap_or(&none);
+    let packets = |point: &Point| Some(point.packets);
+    let scale = |most: f64| format!("{most:.0}p");
+    curve(
+        frame,
+        left,
+        screen,
+        &Curve { title: "backlog", value: &packets, least: LEAST_PACKETS, scale: &scale },
+        history,
+    );
+    let delay = |point: &Point| point.delay;
+    let scale = |most: f64| seconds(Some(most));
+    curve(
+        frame,
+        right,
+        screen,
+        &Curve { title: "delay p99", value: &delay, least: LEAST_DELAY, scale: &scale },
+        history,
+    );
+    draw_knobs(screen, frame, knobs);
+}
+
+/// A figure of a queue over time.
+struct Curve<'a> {
+    title: &'static str,
+    value: &'a dyn Fn(&Point) -> Option<f64>,
+    /// Least value at the full height.
+    least: f64,
+    /// Formats the largest value.
+    scale: &'a dyn Fn(f64) -> String,
+}
+
+/// Draws the newest samples, two in a column, on a scale from 0 to the largest of them.
+fn curve(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    screen: &Screen,
+    curve: &Curve<'_>,
+    history: &std::collections::VecDeque<Point>,
+) {
+    // The scale stands to the left of the curve, in up to seven columns and a line.
+    let shown = 2 * usize::from(area.width.saturating_sub(8)).max(1);
+    let points: Vec<(f64, f64)> = history
+        .iter()
+        .rev()
+        .take(shown)
+        .enumerate()
+        .filter_map(|(age, point)| Some((-(age as f64), (curve.value)(point)?)))
+        .collect();
+    let most = points.iter().map(|(_, value)| *value).fold(curve.least, f64::max);
+    let [head, plot] =
+        Layout::vertical([Constraint::Length(u16::from(area.height > 3)), Constraint::Min(1)]).areas(area);
+    let seconds_shown = shown as f64 * screen.status.every_s;
+    let title = format!("{}, last {}", curve.title, seconds(Some(seconds_shown)));
+    frame.render_widget(
+        Paragraph::new(Line::styled(
+            fit(&title, usize::from(head.width)),
+            Style::new().add_modifier(Modifier::DIM),
+        )),
+        head,
+    );
+    let dataset = Dataset::default()
+        .marker(Marker::Braille)
+        .graph_type(GraphType::Line)
+        .style(style(screen, Color::Cyan))
+        .data(&points);
+    let labels = ["0".to_owned(), (curve.scale)(most)].map(|label| format!("{label:>7}"));
+    let chart = Chart::new(vec![dataset])
+        .x_axis(Axis::default().bounds([-(shown as f64), 0.0]))
+        .y_axis(Axis::default().bounds([0.0, most]).labels(labels));
+    frame.render_widget(chart, plot);
+}
+
+fn draw_knobs(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
+    let knobs = screen.knobs();
+    let room = usize::from(area.height).max(1);
+    let first = (screen.knob + 1).saturating_sub(room);
+    let knob_line = |(index, knob): (usize, &&lockgate_session::Knob)| {
+        let mark = if index == screen.knob { '>' } else { ' ' };
+        let origin = if knob.is_default { " (default)" } else { "" };
+        let text = format!("{mark} {} = {}{origin}", knob.key, knob.value.as_deref().unwrap_or("-"));
+        let look =
+            if index == screen.knob { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
+        Line::styled(fit(&text, usize::from(area.width)), look)
+    };
+    let shown: Vec<Line<'_>> = knobs.iter().enumerate().skip(first).take(room).map(knob_line).collect();
+    frame.render_widget(Paragraph::new(shown), area);
+}
+
+/// Returns the mean delay in a queue and in the device ring below it, in words; empty without a ring.
+fn under_a_ring(queue: &QueueSample) -> Vec<Line<'static>> {
+    let Some(waited) = queue.waited_mean_s else { return Vec::new() };
+    let ring = queue.sojourn_mean_s.map(|all| (all - waited).max(0.0));
+    let [queue, ring] = [Some(waited), ring].map(seconds);
+    vec![Line::from(format!("mean {queue} in queue, {ring} in ring"))]
+}
