@@ -1,5 +1,7 @@
 //! Command line: the commands and their options. Doc comments of options are the help texts that users see.
 
+mod complete;
+mod help;
 mod many;
 mod router;
 
@@ -8,6 +10,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use self::complete::complete;
+pub(crate) use self::help::parse;
 pub(crate) use self::many::{Compare, Sweep, Test, Tune, Variations};
 pub(crate) use router::{Apply, Confirm, Rollback, Route, RouterCommand, RouterName, Status};
 
@@ -18,9 +22,14 @@ pub(crate) use router::{Apply, Confirm, Rollback, Route, RouterCommand, RouterNa
     version,
     about = "A laboratory and a router for packet scheduling: simulated, on real packets between namespaces of this machine, \
              and on its interfaces",
-    after_help = "Exit codes: 0 ok, 1 the run failed, 2 usage or scenario error, 3 an expectation was missed, or a theorem or a
-comparison does not hold, 4 this host lacks a capability, 5 it ran outside its fidelity limits, 130 interrupted.
-Output that cannot be written is 1; a reader of it that goes away (`| head`) is no error.
+    after_help = "Exit codes:
+  0    ok
+  1    the run failed, or its output cannot be written
+  2    usage or scenario error
+  3    an expectation is missed, or a theorem does not hold
+  4    this host lacks a capability
+  5    the run was outside its fidelity limits
+  130  interrupted
 
 --out replaces an empty directory or the results of an earlier run, if nothing else is in it; anything else is refused."
 )]
@@ -42,7 +51,7 @@ pub(crate) enum Command {
   lockgate run voice.toml --live
   lockgate run voice.toml --set 'flow.voice.replay={file=\"call.pcap\"}' --set flow.voice.profile=
 
-Values are TOML where they parse as TOML, else text; an empty value removes the key. Files are looked for
+Values are TOML where they parse as TOML, else text; an empty value removes the key. Files are looked for \
 beside the scenario, then where you are.")]
     Run(Run),
     /// Runs a scenario and shows it with its knobs: in the terminal, and with --web in the browser
@@ -53,8 +62,8 @@ beside the scenario, then where you are.")]
   lockgate watch voice.toml --sim --every 10ms --web 0.0.0.0:8180 --name lab.example
   lockgate watch voice.toml --sim --pace 0 --out /tmp/session > samples.txt
 
-Where the output is no terminal, each sample is a line; when their reader goes away, the run ends. When the run has ended,
-its results are written at once; with --web, the page stays until Ctrl-C, which is then the normal end. `lockgate set` turns the knobs of a run with --web.
+Where the output is no terminal, each sample is a line; when their reader goes away, the run ends. When the run has ended, \
+its results are written at once; with --web, the page stays until Ctrl-C, which is then the normal end. `lockgate set` turns the knobs of a run with --web. \
 Elsewhere than on loopback, changes need the token in LOCKGATE_TOKEN, or the one that is printed.")]
     Watch(Watch),
     /// Sets values of a run that `lockgate watch --web` shows, all at once
@@ -76,9 +85,9 @@ Elsewhere than on loopback, the token is read from LOCKGATE_TOKEN.")]
   lockgate compare home.toml --vary 'port.router:modem.queue.cake.bandwidth=90%..101% step 1% of link.line.rate.up'
   lockgate compare home.toml --vary-together a.x=1,2 --vary-together b.y=3,4 --base 1 --csv runs.csv
 
-PATH is one of --set. Values are a list `a,b,c`, `a..b step s`, or `a..b log n` (n values at equal ratios).
-Every variant is run with every seed; its differences from the best are taken seed by seed (Student's t, all of one
-metric judged together at 5 %: by Holm's method with --base, else by a closed test). Without --vary, the [[vary]] of the file are used; without --show, the
+PATH is one of --set. Values are a list `a,b,c`, `a..b step s`, or `a..b log n` (n values at equal ratios). \
+Every variant is run with every seed; its differences from the best are taken seed by seed (Student's t, all of one \
+metric judged together at 5 %: by Holm's method with --base, else by a closed test). Without --vary, the [[vary]] of the file are used; without --show, the \
 metrics of its expectations, or else each flow's p99 delay and goodput.")]
     Compare(Compare),
     /// Makes many runs into a directory that can be stopped, resumed and shared, with a row for each run
@@ -89,8 +98,8 @@ metrics of its expectations, or else each flow's p99 delay and goodput.")]
   lockgate sweep home.toml --vary … --into results --shard $SLURM_ARRAY_TASK_ID/16
   lockgate sweep --into results --collect
 
-A run is finished if its file in DIR/parts is there: the same command, --resume, or any number of shards at the same
-time make only what is missing. DIR/runs.parquet has a row for each run, in the order of the plan: the same bytes
+A run is finished if its file in DIR/parts is there: the same command, --resume, or any number of shards at the same \
+time make only what is missing. DIR/runs.parquet has a row for each run, in the order of the plan: the same bytes \
 however it was made. A run that fails is noted in DIR/failed with the command that repeats it.")]
     Sweep(Sweep),
     /// Searches the best values of parameters: goals, constraints, judged on seeds that the search has not seen
@@ -101,10 +110,10 @@ however it was made. A run that fails is noted in DIR/failed with the command th
   lockgate tune home.toml --vary 'port.a:b.queue.q.target=1ms..20ms log' --vary port.a:b.queue.q.limit=50..500 \\
     --goal 'min flow.call.owd.p99' --goal 'max group.backup.goodput.sum' --runs 200 --seeds 1..3
 
-A range a..b stands for every value in it, `log` for equal ratios; `step s` and lists for those values. Every point is
-run with every seed, the best eight then with ten. The best of those and the file as it is are judged on the seeds of
---validate; exit code 3 if no point keeps the constraints there. Of several goals the front and its knee are shown, and
-no winner. The search is a Gaussian process, of several goals a Parzen estimator; the same
+A range a..b stands for every value in it, `log` for equal ratios; `step s` and lists for those values. Every point is \
+run with every seed, the best eight then with ten. The best of those and the file as it is are judged on the seeds of \
+--validate; exit code 3 if no point keeps the constraints there. Of several goals the front and its knee are shown, and \
+no winner. The search is a Gaussian process, of several goals a Parzen estimator; the same \
 --seed repeats it on any machine.")]
     Tune(Tune),
     /// Tests the expectations of scenarios: a line for each file
@@ -114,7 +123,7 @@ no winner. The search is a Gaussian process, of several goals a Parzen estimator
   lockgate test qos/*.toml --write-baseline main.json
   lockgate test qos/*.toml --baseline main.json
 
-Exit code 3 if an expectation is missed, 1 if a file cannot be run. --baseline shows differences and judges none of
+Exit code 3 if an expectation is missed, 1 if a file cannot be run. --baseline shows differences and judges none of \
 them; nothing but --junit and --write-baseline is written, and only over an earlier file of that kind.")]
     Test(Test),
     /// Lists disciplines, distributions, traffic profiles and metrics; of a name, its parameters and
@@ -158,7 +167,8 @@ them; nothing but --junit and --write-baseline is written, and only over an earl
     Schema(Schema),
     /// Prints a completion script for a shell
     #[command(
-        after_help = "Example:\n  lockgate completions bash > ~/.local/share/bash-completion/completions/lockgate"
+        after_help = "Examples:\n  source <(lockgate completions bash)\n  lockgate completions fish | source\n\nThe script \
+calls `lockgate` for each completion: load it anew when a shell starts."
     )]
     Completions(Completions),
     /// Prints the manual page
@@ -205,6 +215,9 @@ pub(crate) struct Run {
     /// Keeps a row for every packet and port in packets.parquet
     #[arg(long)]
     pub(crate) packets: bool,
+    /// Prints all tables instead of a line for each flow and expectation
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) tables: bool,
     /// Writes every port's packets to ports.pcapng, with queueing delays and drop reasons as comments
     #[arg(long)]
     pub(crate) capture: bool,

@@ -11,7 +11,7 @@ mod demo;
 mod docs;
 mod doctor;
 mod ending;
-mod list;
+pub(crate) mod list;
 mod man;
 mod receive;
 mod reproduce;
@@ -61,7 +61,7 @@ pub(crate) fn dispatch(arguments: &Arguments, storage: &OpenStorage<'_>) -> Resu
         Some(Command::Send(send)) => send::send(send),
         Some(Command::Receive(receive)) => receive::receive(receive),
         Some(Command::Schema(schema)) => schema::schema(schema),
-        Some(Command::Completions(completions)) => Ok(completions::completions(completions)),
+        Some(Command::Completions(completions)) => completions::completions(completions),
         Some(Command::Man) => man::man(),
         Some(Command::Docs(docs)) => docs::docs(docs),
     }

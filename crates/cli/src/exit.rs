@@ -12,9 +12,10 @@ use lockgate_scenario::diagnostic::Problems;
 use crate::output;
 
 /// Exit code of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Success.
+    #[default]
     Ok = 0,
     /// The run failed.
     Failed = 1,

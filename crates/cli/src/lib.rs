@@ -7,6 +7,7 @@
 
 mod arguments;
 mod commands;
+mod digest;
 mod exit;
 mod interrupt;
 mod live_view;
@@ -22,7 +23,6 @@ mod terminal;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use clap::Parser;
 use lockgate_experiment::store::Storage;
 
 use crate::exit::{Exit, Failure};
@@ -45,7 +45,13 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// The same as [`main`], with stores at addresses that `storage` opens.
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>, storage: &OpenStorage<'_>) -> u8 {
-    let exit = match arguments::Arguments::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let parsed = match arguments::complete(&arguments) {
+        Ok(true) => return Exit::Ok as u8,
+        Ok(false) => arguments::parse(arguments),
+        Err(error) => Err(error),
+    };
+    let exit = match parsed {
         Ok(arguments) => commands::dispatch(&arguments, storage).unwrap_or_else(Failure::report),
         Err(error) => {
             output::clap(&error);

@@ -94,13 +94,14 @@ pub(crate) fn memory_limit(given: Option<&str>) -> Result<u64, Failure> {
 pub(crate) fn simulate(scenario: &Scenario, seeds: &[Seed], quiet: bool) -> Result<Runs, Failure> {
     let bar = terminal::progress(STEPS * seeds.len() as u64, quiet);
     let simulated = AtomicU64::new(0);
+    let all = scenario.duration.as_secs_f64() * seeds.len() as f64;
     let started = WallInstant::now();
     let progress = |advance: Advance| {
         let picos = advance.to.since(advance.from).as_picos();
         let total = Instant::from_picos(simulated.fetch_add(picos, Ordering::Relaxed) + picos).as_secs_f64();
         let real = started.elapsed().as_secs_f64().max(1e-9);
         bar.inc(advance.steps(STEPS));
-        bar.set_message(format!("{total:.0} s simulated, {:.0} times real time", total / real));
+        bar.set_message(simulated_so_far(total, all, real));
     };
     let runs = lockgate::run(
         scenario,
@@ -116,10 +117,24 @@ pub(crate) fn simulate(scenario: &Scenario, seeds: &[Seed], quiet: bool) -> Resu
     Ok(runs?)
 }
 
+/// Returns how much is simulated, of how much, and how fast: `3.2 of 20.0 s simulated, 12 times real time`.
+fn simulated_so_far(done: f64, all: f64, real: f64) -> String {
+    let times = done / real;
+    let times = if times < 9.95 { format!("{times:.1}") } else { format!("{times:.0}") };
+    let decimals = usize::from(all < 99.95);
+    format!("{done:.decimals$} of {all:.decimals$} s simulated, {times} times real time")
+}
+
 /// Runs `scenario` on real packets once for each seed, one after the other, in real time.
 pub(crate) fn live(scenario: &Scenario, seeds: &[Seed], quiet: bool) -> Result<Runs, Failure> {
     let bar = terminal::progress(STEPS * seeds.len() as u64, quiet);
-    let progress = |advance: Advance| bar.inc(advance.steps(STEPS));
+    let all = scenario.duration.as_secs_f64();
+    let progress = |advance: Advance| {
+        bar.inc(advance.steps(STEPS));
+        let (done, run) = (advance.to.as_secs_f64(), bar.position() / STEPS + 1);
+        let of = if seeds.len() > 1 { format!(", run {run} of {}", seeds.len()) } else { String::new() };
+        bar.set_message(format!("{done:.0} of {all:.0} s on real packets{of}"));
+    };
     let runs = lockgate::run_live(
         scenario,
         &Options {
@@ -142,6 +157,12 @@ pub(crate) fn time(text: &str) -> Result<lockgate::units::Duration, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn progress_says_of_how_many() {
+        assert_eq!(simulated_so_far(3.21, 20.0, 0.25), "3.2 of 20.0 s simulated, 13 times real time");
+        assert_eq!(simulated_so_far(0.4, 120.0, 1.0), "0 of 120 s simulated, 0.4 times real time");
+    }
 
     #[test]
     fn limits_of_memory_are_read_with_their_unit() {

@@ -9,7 +9,7 @@ use lockgate_measure::report::files::sizes;
 use lockgate_measure::summary::{Expectation, FlowSummary, FlowTable, Summary, WORST, sort_worst_first};
 
 use crate::output::say;
-use crate::terminal;
+use crate::terminal::{self, Cell, Column, Grid};
 
 /// Number of rows above which a table is cut.
 const MOST_ROWS: usize = 40;
@@ -33,7 +33,9 @@ impl<'a> Rows<'a> {
     }
 
     /// Prints the table under its title. If there are too many rows, prints the worst, and the title says of how many.
-    fn print(mut self, title: &str, header: &[&str]) {
+    ///
+    /// `columns` are titles with their ranks: a narrow terminal leaves out the largest first, and never those of 0.
+    fn print(mut self, title: &str, columns: &[(&str, u8)]) {
         let all = self.rows.len();
         if all == 0 {
             return;
@@ -46,8 +48,14 @@ impl<'a> Rows<'a> {
         } else {
             terminal::heading(title);
         }
-        let rows: Vec<Vec<String>> = self.rows.into_iter().map(|(_, row)| row).collect();
-        terminal::table(header, &rows);
+        let column = |(index, (title, rank)): (usize, &(&str, u8))| {
+            if index == 0 { Column::name(title) } else { Column::number(title).rank(*rank) }
+        };
+        let mut grid = Grid::new(columns.iter().enumerate().map(column).collect());
+        for (_, row) in self.rows {
+            grid.row(row.iter().map(Cell::from));
+        }
+        terminal::print(&grid);
     }
 }
 
@@ -71,7 +79,7 @@ pub(crate) fn show(summary: &Summary) {
     expectations(summary);
     fidelity(summary);
     for warning in &summary.warnings {
-        say!("warning: {}", terminal::visible(warning));
+        terminal::sentence(&format!("warning: {}", terminal::visible(warning)));
     }
 }
 
@@ -158,15 +166,15 @@ fn groups(summary: &Summary) {
     rows.print(
         "groups of flows",
         &[
-            "group",
-            "flows",
-            "sent",
-            "received",
-            "loss",
-            "throughput",
-            "worst owd p99",
-            "worst queueing p99",
-            "Jain index",
+            ("group", 0),
+            ("flows", 3),
+            ("sent", 5),
+            ("received", 6),
+            ("loss", 1),
+            ("throughput", 0),
+            ("worst owd p99", 0),
+            ("worst queueing p99", 4),
+            ("Jain index", 2),
         ],
     );
 }
@@ -195,9 +203,10 @@ fn flows(summary: &Summary) {
         ]);
         rows.add(FlowTable::Delays.badness(flow), row);
     }
-    let mut header = vec!["flow", "sent", "received", "lost"];
-    header.extend(inside.then_some("under way"));
-    header.extend(["loss", "throughput", "owd p50", "p99", "max", "queueing p99", "jitter RFC3550"]);
+    let mut header = vec![("flow", 0), ("sent", 6), ("received", 8), ("lost", 7)];
+    header.extend(inside.then_some(("under way", 9)));
+    header.extend([("loss", 1), ("throughput", 0), ("owd p50", 2), ("p99", 0), ("max", 3)]);
+    header.extend([("queueing p99", 4), ("jitter RFC3550", 5)]);
     rows.print("flows", &header);
     if left_out > 0 {
         let file = if summary.detail == Detail::All { "each of them" } else { "the worst of them" };
@@ -238,7 +247,17 @@ fn files(summary: &Summary) {
     }
     rows.print(
         "completion times of files",
-        &["files", "number", "completed", "mean", "deviation", "p99", "PS mean", "slowdown", "p99"],
+        &[
+            ("files", 0),
+            ("number", 4),
+            ("completed", 3),
+            ("mean", 0),
+            ("deviation", 6),
+            ("p99", 1),
+            ("PS mean", 5),
+            ("slowdown", 0),
+            ("p99", 2),
+        ],
     );
 }
 
@@ -266,7 +285,17 @@ fn requests(summary: &Summary) {
     }
     rows.print(
         "requests and their answers",
-        &["flow", "requests", "answered", "lost", "mean", "p50", "p99", "max", "deviation"],
+        &[
+            ("flow", 0),
+            ("requests", 5),
+            ("answered", 4),
+            ("lost", 1),
+            ("mean", 2),
+            ("p50", 0),
+            ("p99", 0),
+            ("max", 3),
+            ("deviation", 6),
+        ],
     );
 }
 
@@ -289,7 +318,7 @@ fn calls(summary: &Summary) {
     }
     rows.print(
         "calls, as the E-model rates them",
-        &["flow", "codec", "R", "MOS", "mouth to ear", "lost or late"],
+        &[("flow", 0), ("codec", 3), ("R", 1), ("MOS", 0), ("mouth to ear", 2), ("lost or late", 0)],
     );
 }
 
@@ -318,7 +347,16 @@ fn queues(summary: &Summary) {
     }
     rows.print(
         "queues where packets waited",
-        &["port and queue", "kind", "sent", "dropped", "peak backlog", "throughput", "sojourn p50", "p99"],
+        &[
+            ("port and queue", 0),
+            ("kind", 4),
+            ("sent", 5),
+            ("dropped", 0),
+            ("peak backlog", 2),
+            ("throughput", 3),
+            ("sojourn p50", 1),
+            ("p99", 0),
+        ],
     );
 }
 
@@ -344,7 +382,7 @@ fn intervals(summary: &Summary) {
     }
     rows.print(
         &format!("means over {} runs, with 95 % confidence intervals", summary.runs),
-        &["metric", "mean", "95 %"],
+        &[("metric", 0), ("mean", 0), ("95 %", 0)],
     );
     say!("the other tables are of the first run; summary.json has every interval and every run's value");
 }

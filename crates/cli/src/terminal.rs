@@ -1,15 +1,20 @@
 //! Terminal output: tables on stdout; progress, warnings and errors on stderr.
 
+mod grid;
+mod surface;
+pub(crate) mod text;
+
 use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::time::Duration as WallTime;
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lockgate_scenario::diagnostic::{Problem, Problems};
 
-use crate::output::{say, stderr_colours, stdout_colours, tell};
+pub(crate) use self::grid::{Cell, Column, Grid};
+pub(crate) use self::surface::{Look, Surface};
+use crate::output::{say, stderr_colours, tell};
 
 const RED: Style = AnsiColor::Red.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default();
@@ -61,52 +66,64 @@ fn diagnostic(problem: &Problem) {
     }
 }
 
-/// Prints a table of results: the first column left-aligned, the others right-aligned.
+/// Prints a table of results: the first column left-aligned, the others right-aligned. If the surface is too
+/// narrow, columns are left out from the right, the last one excepted, and a line names them.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(header.iter().map(Cell::new));
+    let last = header.len().saturating_sub(1);
+    let column = |(index, title): (usize, &&str)| match index {
+        0 => Column::name(title),
+        index if index == last => Column::number(title),
+        index => Column::number(title).rank(u8::try_from(index).unwrap_or(u8::MAX)),
+    };
+    let mut grid = Grid::new(header.iter().enumerate().map(column).collect());
     for row in rows {
-        table.add_row(row.iter().map(|cell| Cell::new(visible(cell))));
+        grid.row(row.iter().map(Cell::from));
     }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if index > 0 {
-            column.set_cell_alignment(CellAlignment::Right);
+    print(&grid);
+}
+
+/// Prints a table, and the titles of the columns that the surface is too narrow for.
+pub(crate) fn print(grid: &Grid) {
+    let surface = Surface::stdout();
+    for line in grid.lines(&surface) {
+        say!("{line}");
+    }
+    let left_out = grid.left_out(&surface);
+    if !left_out.is_empty() {
+        let text = format!("too narrow here for {}", left_out.join(", "));
+        for line in surface.wrapped(&text, "  ") {
+            say!("{}", surface.paint(Look::Faint, &line));
         }
-    }
-    for line in table.to_string().lines() {
-        say!("{}", line.trim_end());
     }
 }
 
-/// Prints a table of words: every column left-aligned, the last as wide as the terminal allows.
+/// Prints a sentence, in lines that fit the terminal.
+pub(crate) fn sentence(text: &str) {
+    for line in Surface::stdout().wrapped(text, "  ") {
+        say!("{line}");
+    }
+}
+
+/// Prints a table of words: every column left-aligned, and wrapped except the first.
 pub(crate) fn words(header: &[&str], rows: &[Vec<String>]) {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    if !std::io::stdout().is_terminal() {
-        table.set_width(120);
-    }
-    table.set_header(header.iter().map(Cell::new));
+    let column = |(index, title): (usize, &&str)| {
+        if index == 0 { Column::name(title) } else { Column::sentences(title) }
+    };
+    let mut grid = Grid::new(header.iter().enumerate().map(column).collect());
     for row in rows {
-        table.add_row(row.iter().map(|cell| Cell::new(visible(cell))));
+        grid.row(row.iter().map(Cell::from));
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    for line in table.to_string().lines() {
-        say!("{}", line.trim_end());
+    for line in grid.lines(&Surface::stdout()) {
+        say!("{line}");
     }
 }
 
 /// Prints a heading over a table.
 pub(crate) fn heading(text: &str) {
-    let text = visible(text);
-    if stdout_colours() {
-        let bold = Style::new().bold();
-        say!("\n{bold}{text}{bold:#}");
-    } else {
-        say!("\n{text}");
+    let surface = Surface::stdout();
+    say!();
+    for line in surface.wrapped(&visible(text), "  ") {
+        say!("{}", surface.paint(Look::Strong, &line));
     }
 }
 

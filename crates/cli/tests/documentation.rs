@@ -106,11 +106,16 @@ fn schemas_manual_and_completions_are_printed() {
         assert!(output.status.success(), "{arguments:?}");
         let _: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     }
-    for arguments in
-        [&["man"][..], &["completions", "bash"], &["completions", "zsh"], &["completions", "fish"]]
-    {
-        let output = lockgate(arguments);
-        assert!(output.status.success() && output.stdout.len() > 500, "{arguments:?}");
+    let manual = lockgate(&["man"]);
+    assert!(manual.status.success() && manual.stdout.len() > 500);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = lockgate(&["completions", shell]);
+        // It calls the command back.
+        let text = String::from_utf8_lossy(&script.stdout);
+        assert!(
+            script.status.success() && text.contains("COMPLETE") && text.contains("lockgate"),
+            "{shell}: {text}"
+        );
     }
 }
 

@@ -21,8 +21,8 @@ A policy has the queues of a scenario, and says where they stand:
   rate = \"9.5mbit\"
   queue.cake = { kind = \"cake\" }
 
-It needs CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF, and Linux 6.6 that permits user namespaces (else also CAP_SYS_ADMIN).
-Ctrl-C or SIGTERM sends what waits, in order, and gives the interfaces back; so does the end of the process, however it
+It needs CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF, and Linux 6.6 that permits user namespaces (else also CAP_SYS_ADMIN). \
+Ctrl-C or SIGTERM sends what waits, in order, and gives the interfaces back; so does the end of the process, however it \
 ends, but then what waits is lost.")]
     Route(Route),
     /// Changes the policy of a running router, on trial if it is to be confirmed
@@ -32,8 +32,8 @@ ends, but then what waits is lost.")]
   lockgate apply house.toml --revert-if 'class.voice.sojourn.p99 > 50ms for 5s'
   lockgate apply isp.toml --router uplink
 
-The router keeps the time: it goes back to the last confirmed policy also if this shell or its connection is gone.
-A condition is class.QUEUE or port.PORT.queue.QUEUE with sojourn.p50, sojourn.p99, sojourn.mean, backlog.packets,
+The router keeps the time: it goes back to the last confirmed policy also if this shell or its connection is gone. \
+A condition is class.QUEUE or port.PORT.queue.QUEUE with sojourn.p50, sojourn.p99, sojourn.mean, backlog.packets, \
 backlog.bytes, sent.rate, drops (a second) or loss; <, <=, > or >=; a value with its unit; and, if it must last, `for 5s`.")]
     Apply(Apply),
     /// Confirms the policy that is on trial

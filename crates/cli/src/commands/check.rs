@@ -5,7 +5,6 @@ use std::path::Path;
 use crate::arguments::Check;
 use crate::commands::route;
 use crate::exit::{Exit, Failure};
-use crate::output::say;
 use crate::{plans, runs, terminal};
 use lockgate::{figures, memory};
 
@@ -34,7 +33,12 @@ pub(crate) fn check(arguments: &Check) -> Exit {
                     (scenario.changes.len(), "change"),
                     (scenario.expects.len(), "expectation"),
                 ];
-                say!("{}: ok, {}, {} of memory", file.display(), listed(&counts), figures::memory(needed));
+                let memory = figures::memory(needed);
+                terminal::sentence(&format!(
+                    "{}: ok, {}, {memory} of memory",
+                    file.display(),
+                    listed(&counts)
+                ));
             }
             Err(failure) => exit = failure.report(),
         }
@@ -58,7 +62,8 @@ fn check_policy(file: &Path, arguments: &Check) -> Result<(), Failure> {
     terminal::warnings(&policy.warnings);
     let queues = policy.ports.iter().map(|port| port.tree.queues().len()).sum();
     let counts = [(policy.interfaces.len(), "interface"), (policy.ports.len(), "port"), (queues, "queue")];
-    say!("{origin}: ok, a policy of mode {}, {}", policy.mode.name(), listed(&counts));
+    let mode = policy.mode.name();
+    terminal::sentence(&format!("{origin}: ok, a policy of mode {mode}, {}", listed(&counts)));
     Ok(())
 }
 

@@ -10,11 +10,15 @@ use crate::output::say;
 /// Returns the exit code of a command that ran a scenario. For a run outside its fidelity limits,
 /// expectations do not count.
 pub(super) fn ended(runs: &Runs, holds: bool) -> Exit {
-    match (runs.stopped_early, runs.unfaithful.is_empty(), holds) {
-        (true, ..) => Exit::Interrupted,
-        (false, false, _) => Exit::Unfaithful,
-        (false, true, false) => Exit::ExpectMissed,
-        (false, true, true) => Exit::Ok,
+    if runs.stopped_early { Exit::Interrupted } else { ended_whole(runs, holds) }
+}
+
+/// The same as [`ended`] for a run that was not interrupted.
+pub(super) fn ended_whole(runs: &Runs, holds: bool) -> Exit {
+    match (runs.unfaithful.is_empty(), holds) {
+        (false, _) => Exit::Unfaithful,
+        (true, false) => Exit::ExpectMissed,
+        (true, true) => Exit::Ok,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use lockgate_engine::disciplines::Family;
 use lockgate_measure::metric::{METRICS, MemberStatistic, Statistic};
+use lockgate_scenario::nearest;
 use lockgate_scenario::reference::{Parameter, Reference, reference, references};
 use lockgate_scenario::tables::{TableReference, tables};
 use lockgate_traffic::{laws, profile};
@@ -33,16 +34,30 @@ pub(crate) fn list(arguments: &List) -> Result<Exit, Failure> {
 }
 
 fn unknown(name: &str) -> Failure {
-    let kinds: Vec<&str> = references().iter().map(|reference| reference.kind).collect();
-    let tables: Vec<&str> = tables().iter().map(|table| table.name).collect();
-    Failure::usage(
-        format!("there is no list and no discipline called `{name}`"),
-        format!(
-            "the lists are disciplines, distributions, profiles, metrics; the tables of a file {}; the disciplines {}",
-            tables.join(", "),
-            kinds.join(", ")
+    let all = names();
+    let help = match nearest(name, all.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`? `lockgate list` shows the disciplines"),
+        None => format!(
+            "`lockgate list` shows the disciplines; other lists are {}, and the tables of a file: {}",
+            LISTS[1..].join(", "),
+            tables().iter().map(|table| table.name).collect::<Vec<_>>().join(", ")
         ),
-    )
+    };
+    Failure::usage(format!("there is no list and no discipline called `{name}`"), help)
+}
+
+/// Lists that are neither of a discipline nor of a table.
+const LISTS: [&str; 4] = ["disciplines", "distributions", "profiles", "metrics"];
+
+/// Returns everything that `lockgate list` can be asked for.
+pub(crate) fn names() -> Vec<String> {
+    let lists = LISTS.into_iter().map(str::to_owned);
+    lists.chain(kinds()).chain(tables().into_iter().map(|table| table.name.to_owned())).collect()
+}
+
+/// Returns the kinds of disciplines.
+pub(crate) fn kinds() -> Vec<String> {
+    references().into_iter().map(|reference| reference.kind.to_owned()).collect()
 }
 
 fn document(name: &str) -> Result<serde_json::Value, Failure> {
@@ -82,8 +97,9 @@ fn disciplines() {
         terminal::heading(family.name());
         terminal::words(&["kind", "does", "children"], &members.map(row).collect::<Vec<_>>());
     }
-    say!(
-        "\n`lockgate list KIND` shows source, parameters, guarantees and an example; see also distributions, profiles, metrics"
+    say!();
+    terminal::sentence(
+        "`lockgate list KIND` shows source, parameters, guarantees and an example; see also distributions, profiles, metrics",
     );
 }
 
@@ -126,36 +142,37 @@ fn metrics() {
         .collect();
     terminal::words(&["metric", "of a", "unit", "definition", "source"], &rows);
     let statistics = Statistic::ALL.map(|(_, name)| name).join(", ");
-    say!(
-        "\na distribution has one of: {statistics}\n\
+    say!();
+    terminal::sentence(&format!(
+        "a distribution has one of: {statistics}\n\
          over several flows or queues follows one of: {}\n\
          examples: flow.voice.owd.p99, port.home:server.queue.voice.sojourn.p99, group.call.owd.p99.worst, \
          group.backup.goodput.sum, flow.*.loss.mean",
         MemberStatistic::names()
-    );
+    ));
 }
 
 /// Prints the keys of a table of scenario files.
 fn keys(table: &TableReference) {
     terminal::heading(&format!("{}: {}", table.name, table.notation));
-    say!("{}", table.doc);
+    terminal::sentence(&table.doc);
     if !table.notes.is_empty() {
-        say!("{}", table.notes);
+        terminal::sentence(table.notes);
     }
     parameters("keys", &table.keys);
 }
 
 fn discipline(reference: &Reference) {
     terminal::heading(&format!("{}: {}", reference.kind, reference.summary));
-    say!("family: {}", reference.family);
-    say!("source: {}", reference.source);
-    say!("children: {}", reference.children);
+    terminal::sentence(&format!("family: {}", reference.family));
+    terminal::sentence(&format!("source: {}", reference.source));
+    terminal::sentence(&format!("children: {}", reference.children));
     let conserving = if reference.work_conserving { "yes" } else { "no: it makes packets wait" };
-    say!("work conserving: {conserving}");
+    terminal::sentence(&format!("work conserving: {conserving}"));
     say!("packets of one flow may overtake each other: {}", if reference.reorders { "yes" } else { "no" });
     terminal::heading("guarantees");
     for guarantee in reference.guarantees {
-        say!("- {guarantee}");
+        terminal::sentence(&format!("- {guarantee}"));
     }
     parameters("parameters", &reference.parameters);
     parameters("written on each child", &reference.shares);

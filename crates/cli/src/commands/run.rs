@@ -3,11 +3,11 @@
 use lockgate::{Detail, Scenario, Seed, figures, memory, verdict};
 
 use super::ending::{end, ended};
-use crate::arguments::Run;
+use crate::arguments::{Output, Run};
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
 use crate::results::{self, ResultsDirectory, RunResults};
-use crate::{interrupt, runs, tables, terminal};
+use crate::{digest, interrupt, runs, tables, terminal};
 
 /// Estimate above which a run prints its memory, in bytes: 512 MiB.
 const SAID: u64 = 512 << 20;
@@ -46,16 +46,18 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     };
     let summary = lockgate::summarise(&scenario, &runs.recordings)?;
     let directory = results::write(results, RunResults::new(&scenario, &seeds, &runs, &summary))?;
-    if arguments.output.json {
-        crate::results::print_json(&summary.written())?;
-    } else {
-        if !arguments.output.quiet {
-            tables::show(&summary);
-            tables::programs(&runs);
-            tables::cost(&runs);
-            say!();
+    match &arguments.output {
+        Output { json: true, .. } => crate::results::print_json(&summary.written())?,
+        Output { quiet: false, .. } if !arguments.tables => digest::show(&summary, &runs, Some(&directory)),
+        Output { quiet, .. } => {
+            if !quiet {
+                tables::show(&summary);
+                tables::programs(&runs);
+                tables::cost(&runs);
+                say!();
+            }
+            end(&summary, &runs, *quiet, &directory);
         }
-        end(&summary, &runs, arguments.output.quiet, &directory);
     }
     Ok(ended(&runs, verdict::holds(&summary)))
 }

@@ -9,20 +9,20 @@ use std::time::{Duration as WallTime, Instant as WallInstant};
 
 use lockgate::files::Beside;
 use lockgate::units::Duration;
-use lockgate::{Recording, Runs, Scenario, Seed, verdict};
+use lockgate::{Recording, Runs, Scenario, Seed, Summary, verdict};
 use lockgate_live::control_channel::control_channel;
 use lockgate_monitor::server::is_pace;
 use lockgate_monitor::view::Messages;
 use lockgate_monitor::{Channels, Command, Hub, LiveSession, SimulatedSession};
 use lockgate_session::{LONGEST_INTERVAL, SAVED_HEAD, SHORTEST_INTERVAL, Start, saved};
 
-use super::ending::ended;
+use super::ending::ended_whole;
 use crate::arguments::Watch;
 use crate::exit::{Exit, Failure};
 use crate::live_view::{self, View};
 use crate::output::tell;
 use crate::results::{self, ResultsDirectory, RunResults, SavedFile};
-use crate::{interrupt, runs, terminal};
+use crate::{digest, interrupt, runs, terminal};
 
 pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     let every = interval(&arguments.every)?;
@@ -100,16 +100,16 @@ struct WatchOutputs<'a> {
 impl WatchOutputs<'_> {
     /// Writes the results, then the saved session. A failure of one does not prevent the other.
     fn write_all(self, run: Result<WatchedRun, Failure>) -> WrittenOutput {
-        let mut written = WrittenOutput { exit: Exit::Failed, directory: None, failures: Vec::new() };
+        let mut written = WrittenOutput { exit: Exit::Failed, ..WrittenOutput::default() };
         match run {
             Ok(run) => {
-                let scenario = &run.changed;
-                match self.results {
-                    Some(results) => match write(results, scenario, self.seed, run.runs) {
-                        Ok((exit, directory)) => (written.exit, written.directory) = (exit, Some(directory)),
-                        Err(failure) => written.failures.push(failure),
-                    },
-                    None => written.exit = watched(&run.runs),
+                match summed_up(&run, self.results, self.seed) {
+                    Ok(summed) => {
+                        (written.exit, written.directory) = (summed.exit, summed.directory);
+                        written.verdict = verdict::line(&summed.summary, &run.runs);
+                        written.ran = Some((summed.summary, run.runs));
+                    }
+                    Err(failure) => written.failures.push(failure),
                 }
                 let saved =
                     self.save.map(|file| file.write(&saved(&self.hub.status(), &lockgate::results::now())));
@@ -119,16 +119,28 @@ impl WatchOutputs<'_> {
             Err(failure) => written.failures.push(failure),
         }
         let failed = written.failures.first().map(|failure| format!("; {failure}")).unwrap_or_default();
-        let _ = self.messages_sender.send(format!("ended{}{failed}", written.results()));
+        let ended = if written.verdict.is_empty() { "ended" } else { &written.verdict };
+        let _ = self.messages_sender.send(format!("{ended}{}{failed}", written.results()));
         written
     }
 }
 
+/// Summary of a watched run, and the results that were written.
+struct SummedUp {
+    summary: Summary,
+    exit: Exit,
+    directory: Option<PathBuf>,
+}
+
 /// Output that a watched run has written.
+#[derive(Default)]
 struct WrittenOutput {
     exit: Exit,
     directory: Option<PathBuf>,
     failures: Vec<Failure>,
+    /// The verdict in a line; empty if the run failed.
+    verdict: String,
+    ran: Option<(Summary, Runs)>,
 }
 
 impl WrittenOutput {
@@ -137,14 +149,23 @@ impl WrittenOutput {
         self.directory.as_ref().map(shown).unwrap_or_default()
     }
 
-    /// Prints the results. If lines were shown and a page is served, serves the page until a signal arrives.
+    /// Prints the verdict and the results: after a screen the digest of the run, after lines only the verdict. If
+    /// lines were shown and a page is served, serves the page until a signal arrives.
     fn end(self, arguments: &Watch) -> Exit {
-        if let Some(directory) = &self.directory {
-            tell!("report: {}", directory.join("report.html").display());
+        let is_plain = live_view::is_plain(&view_of(arguments));
+        if let Some((summary, runs)) = self.ran.as_ref().filter(|_| !is_plain) {
+            digest::show(summary, runs, self.directory.as_deref());
+        } else {
+            if !self.verdict.is_empty() {
+                tell!("{}", self.verdict);
+            }
+            if let Some(directory) = &self.directory {
+                tell!("report: {}", directory.join("report.html").display());
+            }
         }
         let results = self.results();
         let exit = self.failures.into_iter().fold(self.exit, |_, failure| failure.report());
-        if arguments.web.is_some() && live_view::is_plain(&view_of(arguments)) && !interrupt::is_requested() {
+        if arguments.web.is_some() && is_plain && !interrupt::is_requested() {
             interrupt::on_ended();
             tell!("ended; the page stays until Ctrl-C{results}");
             while !interrupt::is_requested() {
@@ -278,14 +299,16 @@ fn watched(runs: &Runs) -> Exit {
     }
 }
 
-fn write(
-    results: ResultsDirectory,
-    scenario: &Scenario,
-    seed: u64,
-    mut runs: Runs,
-) -> Result<(Exit, PathBuf), Failure> {
+/// Summarises a watched run, and writes its results if a directory was named.
+fn summed_up(run: &WatchedRun, results: Option<ResultsDirectory>, seed: u64) -> Result<SummedUp, Failure> {
+    let (scenario, runs) = (&run.changed, &run.runs);
     let summary = lockgate::summarise(scenario, &runs.recordings)?;
-    let directory = results::write(results, RunResults::new(scenario, &[Seed(seed)], &runs, &summary))?;
-    runs.stopped_early &= interrupt::is_requested();
-    Ok((ended(&runs, verdict::holds(&summary)), directory))
+    let Some(results) = results else {
+        return Ok(SummedUp { summary, exit: watched(runs), directory: None });
+    };
+    let directory = results::write(results, RunResults::new(scenario, &[Seed(seed)], runs, &summary))?;
+    // Quitting the view is no interruption.
+    let interrupted = runs.stopped_early && interrupt::is_requested();
+    let exit = if interrupted { Exit::Interrupted } else { ended_whole(runs, verdict::holds(&summary)) };
+    Ok(SummedUp { summary, exit, directory: Some(directory) })
 }

@@ -1,0 +1,108 @@
+//! Help of the whole command: its commands in groups.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+
+use anstyle::Style;
+use clap::{CommandFactory, FromArgMatches};
+
+use super::Arguments;
+use crate::terminal::Surface;
+use crate::terminal::text::wrapped;
+
+/// The commands by what they are for. A command in none of them is shown in the last one.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("One run", &["demo", "run", "watch", "set", "check"]),
+    ("Many runs", &["compare", "tune", "sweep", "test"]),
+    ("A router on real interfaces", &["route", "apply", "confirm", "rollback", "status"]),
+    ("Traffic between hosts", &["send", "receive"]),
+    ("Disciplines and papers", &["list", "conform", "reproduce"]),
+    ("This program", &["doctor", "schema", "completions", "man"]),
+];
+
+/// Widest text of help, in columns, as clap's own.
+const WIDEST: usize = 100;
+
+/// Parses the command line; the error may be the help that it asks for.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
+    let columns = Surface::stdout().columns.map_or(WIDEST, |columns| columns.min(WIDEST));
+    let matches = command(columns).try_get_matches_from(arguments)?;
+    Arguments::from_arg_matches(&matches)
+}
+
+/// Returns the command with help in lines of at most `columns` columns.
+fn command(columns: usize) -> clap::Command {
+    let command = Arguments::command();
+    let groups = groups(&command, columns);
+    command.term_width(columns).help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\n{heading}Options:{heading:#}\n{{options}}{{after-help}}",
+        heading = heading()
+    ))
+}
+
+fn heading() -> Style {
+    Style::new().bold().underline()
+}
+
+/// Returns the groups, each with its title and a line for each command.
+fn groups(command: &clap::Command, columns: usize) -> String {
+    let shown = || command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    let width = shown().map(|sub| sub.get_name().len()).max().unwrap_or(0);
+    let is_grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
+    let mut text = String::new();
+    for (index, (title, names)) in GROUPS.into_iter().enumerate() {
+        let is_last = index + 1 == GROUPS.len();
+        let _ = write!(text, "\n{heading}{title}:{heading:#}\n", heading = heading());
+        let named = names.iter().filter_map(|name| shown().find(|sub| sub.get_name() == *name));
+        for sub in named.chain(shown().filter(|sub| is_last && !is_grouped(sub.get_name()))) {
+            let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+            let indent = " ".repeat(width + 4);
+            let name = format!("{:width$}", sub.get_name());
+            // Wrapped with blanks in place of the name, which has a style.
+            let lines = wrapped(&about, columns.saturating_sub(indent.len()).max(20), "");
+            let bold = Style::new().bold();
+            for (line, part) in lines.iter().enumerate() {
+                if line == 0 {
+                    let _ = writeln!(text, "  {bold}{name}{bold:#}  {part}");
+                } else {
+                    let _ = writeln!(text, "{indent}{part}");
+                }
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::text::width;
+
+    #[test]
+    fn every_command_is_in_a_group_and_no_line_is_too_long() {
+        let command = Arguments::command();
+        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help") {
+            let groups = GROUPS.iter().filter(|(_, names)| names.contains(&sub.get_name()));
+            assert_eq!(groups.count(), 1, "`{}` is in one group of GROUPS", sub.get_name());
+        }
+        for columns in [60, 79, 100] {
+            for line in super::command(columns).render_long_help().to_string().lines() {
+                assert!(width(line) <= columns, "{columns}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn prose_is_not_broken_by_hand() {
+        // A line of an example is indented; any other line of a paragraph is broken by the width alone.
+        for sub in Arguments::command().get_subcommands() {
+            let help = sub.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let lines: Vec<&str> = help.lines().collect();
+            for pair in lines.windows(2) {
+                let is_prose =
+                    |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+                assert!(!(is_prose(pair[0]) && is_prose(pair[1])), "{}: {pair:?}", sub.get_name());
+            }
+        }
+    }
+}

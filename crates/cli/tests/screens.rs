@@ -1,0 +1,135 @@
+//! What commands print at four widths, as golden texts: nothing wraps.
+//!
+//! `LOCKGATE_SCREENS=write` writes the texts.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use unicode_width::UnicodeWidthStr;
+
+const WIDTHS: [usize; 4] = [60, 79, 120, 200];
+
+/// A call, pages and two backups on a line: the call waits, unless a fair queue decides.
+const SCENARIO: &str = r#"title = "A small home"
+duration = "6s"
+warmup = "2s"
+node.home = {}
+node.server = {}
+link.line = { between = ["home", "server"], rate = "5mbit", delay = "8ms" }
+[port."home:server"]
+root = "buffer"
+alternatives = ["fair"]
+queue.buffer = { kind = "fifo", limit = "60kB" }
+queue.fair = { kind = "fq_codel" }
+[flow]
+call = { from = "home", to = "server", profile = "g711" }
+web = { from = "home", to = "server", transport = "tcp", pages = { objects = 2, object = "20kB", think = "1s" } }
+backup = { from = "home", to = "server", transport = "tcp", bytes = "unlimited", count = 2 }
+[[expect]]
+that = "group.backup.goodput.sum"
+above = "3mbit"
+[[expect]]
+that = "flow.call.owd.p99"
+below = "50ms"
+[[vary]]
+name = "queue"
+path = "port.home:server.root"
+values = ["buffer", "fair"]
+"#;
+
+fn lockgate(folder: &Path, columns: usize, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lockgate"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", columns.to_string())
+        .output()
+        .expect("lockgate runs")
+}
+
+/// Compares what a command prints with its golden texts.
+fn is_as_known(name: &str, arguments: &[&str]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("small.toml"), SCENARIO).expect("written");
+    for columns in WIDTHS {
+        let output = lockgate(folder.path(), columns, arguments);
+        let text = String::from_utf8(output.stdout).expect("text");
+        assert!(!text.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        for line in text.lines() {
+            // A path is copied, and never broken.
+            assert!(line.width() <= columns || line.starts_with("report: "), "{name} at {columns}: {line}");
+            assert!(!line.ends_with(' '), "{name} at {columns}: {line:?}");
+        }
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/screens/{name}-{columns}.txt"));
+        if std::env::var_os("LOCKGATE_SCREENS").is_some_and(|value| value == "write") {
+            fs::write(&file, &text).expect("written");
+        }
+        let known = fs::read_to_string(&file).unwrap_or_default();
+        assert!(text == known, "{} differs (LOCKGATE_SCREENS=write writes it):\n{text}", file.display());
+    }
+}
+
+#[test]
+fn a_run() {
+    is_as_known("run", &["run", "small.toml", "--out", "out"]);
+}
+
+#[test]
+fn several_runs() {
+    is_as_known("repeat", &["run", "small.toml", "--repeat", "3", "--out", "out"]);
+}
+
+#[test]
+fn a_check() {
+    is_as_known("check", &["check", "small.toml"]);
+}
+
+#[test]
+fn lists() {
+    is_as_known("list", &["list"]);
+    is_as_known("list-cake", &["list", "cake"]);
+}
+
+#[test]
+fn a_name_that_is_nearly_one_is_suggested() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = lockgate(folder.path(), 79, &["list", "fqcodel"]);
+    let errors = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("did you mean `fq_codel`?") && errors.lines().count() == 2, "{errors}");
+}
+
+/// Returns what a shell is offered after these words.
+fn completions(folder: &Path, words: &[&str]) -> Vec<String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_lockgate"))
+        .args(["--", "lockgate"])
+        .args(words)
+        .current_dir(folder)
+        .env("COMPLETE", "bash")
+        .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
+        .env("_CLAP_IFS", "\n")
+        .output()
+        .expect("lockgate runs");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_shell_completes_kinds_papers_files_and_addresses() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("small.toml"), SCENARIO).expect("written");
+    fs::write(folder.path().join("Cargo.toml"), "[package]\nname = \"x\"\n").expect("written");
+    let of = |words: &[&str]| completions(folder.path(), words);
+    assert_eq!(of(&["list", "fq_c"]), ["fq_codel"]);
+    assert!(of(&["reproduce", "c"]).contains(&"caqt".to_owned()));
+    assert_eq!(
+        of(&["run", ""]).iter().filter(|word| word.contains(".toml")).collect::<Vec<_>>(),
+        ["small.toml"]
+    );
+    assert_eq!(of(&["compare", "small.toml", "--show", "flow.ca"]), ["flow.call."]);
+    assert_eq!(of(&["run", "small.toml", "--set", "link.line.r"]), ["link.line.rate="]);
+    assert!(!of(&[""]).contains(&"docs".to_owned()), "hidden commands are not offered");
+    let script = lockgate(folder.path(), 79, &["completions", "bash"]);
+    assert!(String::from_utf8_lossy(&script.stdout).contains("COMPLETE=\"bash\""), "{script:?}");
+}
