@@ -8,10 +8,12 @@
 //! All variants are run with the same seeds (common random numbers), so each seed's difference is one
 //! observation, and what the seeds have in common cancels.
 
+mod equality;
 mod family;
 
 use serde::Serialize;
 
+pub use self::equality::Equality;
 use self::family::Family;
 use crate::intervals::{Interval, normal_quantile, probability_within, quantile};
 use crate::metric::Better;
