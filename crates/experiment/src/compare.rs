@@ -1,7 +1,7 @@
 //! Comparison of a plan's variants, metric by metric.
 
 use lockgate_measure::comparison::{MetricComparison, Reference};
-use lockgate_measure::metric::{Address, MetricError};
+use lockgate_measure::metric::{MetricError, Quantity};
 use lockgate_measure::summary::Summary;
 
 use crate::{Plan, Row};
@@ -14,7 +14,7 @@ use crate::{Plan, Row};
 pub fn row(summary: &Summary, addresses: &[String]) -> Result<Row, MetricError> {
     addresses
         .iter()
-        .map(|path| Ok(summary.value(&Address::parse(path)?).filter(|value| value.is_finite())))
+        .map(|path| Ok(summary.quantity(&Quantity::parse(path)?).filter(|value| value.is_finite())))
         .collect()
 }
 
@@ -28,7 +28,7 @@ pub fn compare(plan: &Plan, rows: &[Row], base: Option<usize>) -> Vec<MetricComp
             .chunks(seeds)
             .map(|rows| rows.iter().map(|row| row.get(index).copied().flatten()).collect())
             .collect();
-        let better = Address::parse(path).ok().and_then(|address| address.metric.better());
+        let better = Quantity::parse(path).ok().and_then(|quantity| quantity.better());
         let reference = match (base, better) {
             (Some(base), _) => Reference::Given(base),
             (None, Some(_)) => Reference::Best,

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use lockgate_measure::bufferbloat;
 use lockgate_measure::comparison::Difference;
-use lockgate_measure::metric::Address;
+use lockgate_measure::metric::Quantity;
 use lockgate_measure::summary::{Expectation, MembersHeld, Summary};
 use lockgate_scenario::diagnostic::visible;
 
@@ -90,6 +91,9 @@ pub fn value(expect: &Expectation) -> String {
         (Some(value), half @ Some(_)) => interval(&expect.that, value, half),
         (value, _) => quantity(&expect.that, value),
     };
+    let graded =
+        expect.grade.and(expect.value).map(|more| format!(", grade {}", bufferbloat::Grade::of(more)));
+    let value = value + &graded.unwrap_or_default();
     let Some(MembersHeld { held, of, .. }) = expect.members else { return value };
     let share = figures::ratio(Some(held as f64 / of.max(1) as f64));
     let verb = if held == 1 { "keeps" } else { "keep" };
@@ -110,7 +114,7 @@ pub fn quantity(path: &str, value: Option<f64>) -> String {
 }
 
 fn unit(path: &str) -> &'static str {
-    Address::parse(path).map_or("", |address| address.unit().symbol())
+    Quantity::parse(path).map_or("", |quantity| quantity.unit().symbol())
 }
 
 /// Formats a mean of the metric at `path` with half the width of its interval, if it has one:
@@ -138,6 +142,10 @@ pub fn difference(path: &str, one: &Difference) -> String {
 /// must keep it: `at most 1.00 %, for 85.0 %`.
 pub fn bounds(expect: &Expectation) -> String {
     let quantity = |bound: f64| quantity(&expect.that, Some(bound));
+    if let Some(grade) = expect.grade {
+        let below = grade.limit().map_or_else(String::new, |limit| format!(" (below {})", quantity(limit)));
+        return format!("grade {grade} or better{below} by {}", bufferbloat::SCALE);
+    }
     let named = [
         ("below", expect.below),
         ("above", expect.above),

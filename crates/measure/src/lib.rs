@@ -20,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bufferbloat;
 pub mod comparison;
 pub mod emodel;
 #[cfg(any(test, feature = "example"))]

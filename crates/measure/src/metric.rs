@@ -4,17 +4,19 @@
 //! flow.voice.owd.p99      port.home:server.queue.voice.sojourn.p95      port.home:server.utilisation
 //! flow."a.b".throughput   jain_index
 //! group.backup.fct.mean   group.backup.bin.1.slowdown.p99
-//! group.call.owd.p99.worst      flow.call/*.loss
+//! group.call.owd.p99.worst      flow.call/*.loss      flow.loaded.rtt.p95 - flow.idle.rtt.p50
 //! ```
 //!
 //! Documentation, the report's definitions, expectations and intervals derive from [`METRICS`].
 
 mod address;
 mod members;
+mod quantity;
 mod statistic;
 
 pub use address::{Address, MetricError, Names, Subject, check_path};
 pub use members::{MemberStatistic, is_pattern, matches, more_is_better};
+pub use quantity::Quantity;
 pub use statistic::Statistic;
 
 use schemars::JsonSchema;

@@ -23,9 +23,10 @@ use crate::application::{Codec, Ftp, Pages};
 use crate::directions::Directions;
 use crate::tcp::{Congestion, InitialSequence};
 use crate::values::{
-    Address, Amount, Carrier, Drift, Dscp, Endpoint, FlowLabel, Lengths, Name, OneOrMany, Ports, Protocol,
-    SignedBytes, SignedTime, TcpFlag, Tos,
+    Address, Amount, Carrier, Drift, Dscp, Endpoint, FlowLabel, Lengths, LinkOverhead, Name, OneOrMany,
+    Ports, Protocol, SignedTime, TcpFlag, Tos,
 };
+use lockgate_measure::bufferbloat::Grade;
 use lockgate_measure::recording::Detail;
 use lockgate_measure::summary::Criterion;
 
@@ -420,7 +421,8 @@ pub(crate) struct ChangeTable {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExpectTable {
-    /// Address of the metric, such as `flow.voice.owd.p99`.
+    /// Address of the metric, such as `flow.voice.owd.p99`, or the difference of two:
+    /// `flow.loaded.rtt.p95 - flow.idle.rtt.p50`.
     pub(crate) that: String,
     /// Name of the expectation in reports, such as `the call stays clear`.
     #[serde(default)]
@@ -449,6 +451,11 @@ pub(crate) struct ExpectTable {
     #[serde(default)]
     #[schemars(length(min = 2, max = 2))]
     pub(crate) between: Option<Vec<Raw>>,
+    /// Instead of a bound: the worst grade that a line may have, by what a round trip takes longer under load
+    /// than without (Waveform's scale of bufferbloat): `A+` below 5 ms, `A` below 30 ms, `B` below 60 ms, `C`
+    /// below 200 ms, `D` below 400 ms. The metric is a time, such as a difference of two `rtt`.
+    #[serde(default)]
+    pub(crate) grade: Option<Grade>,
 }
 
 /// A value that `lockgate compare` and `lockgate sweep` vary; a single run ignores it.

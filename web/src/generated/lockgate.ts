@@ -185,6 +185,9 @@ at_most?: number | null,
 at_least?: number | null,
 /** Bound: from the first value to the second, both included. */
 between?: [number, number] | null,
+/** Worst grade of a line under load that the bounds permit, by Waveform's scale of bufferbloat; absent if
+ * they are not given as a grade. */
+grade?: Grade | null,
 /** Flows or queues that satisfy the bounds, in the first run, if the address stands for several; absent
  * for one. `value` is then that of the member that decides. */
 members?: MembersHeld | null,
@@ -383,6 +386,9 @@ x: number,
 y: number,
 /** Indices of the variants on the front. */
 on: Array<number>, };
+
+/** Grade of a line under load, the best first. */
+export type Grade = "A+" | "A" | "B" | "C" | "D" | "F";
 
 /** A group of flows, and the files they carry. Files that start during the warm-up are excluded. */
 export type GroupSummary = {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use lockgate::results::SavedFile;
-use lockgate_measure::metric::Address;
+use lockgate_measure::metric::Quantity;
 
 use crate::exit::Failure;
 use crate::output;
@@ -54,7 +54,7 @@ fn is_runs(text: &str) -> bool {
     let metrics: Vec<&str> = cells.collect();
     // A quoted address may contain commas: its pieces are no addresses, but the first of them begins with a
     // quote.
-    !metrics.is_empty() && metrics.iter().all(|cell| cell.contains('"') || Address::parse(cell).is_ok())
+    !metrics.is_empty() && metrics.iter().all(|cell| cell.contains('"') || Quantity::parse(cell).is_ok())
 }
 
 fn has_keys(text: &str, keys: &[&str]) -> bool {

@@ -1,6 +1,6 @@
 //! Metrics kept of a plan's runs: those requested, or those of the scenario's expectations, or of its flows.
 
-use lockgate_measure::metric::{Address, MetricError, Names, check_path};
+use lockgate_measure::metric::{MetricError, Names, Quantity, check_path};
 use lockgate_scenario::{Scenario, Transport};
 
 use super::PlanError;
@@ -22,7 +22,7 @@ impl Wanted {
     pub fn new(show: &[String]) -> Self {
         let metrics: Vec<String> = show
             .iter()
-            .map(|path| Address::parse(path).map_or_else(|_| path.clone(), |address| address.to_string()))
+            .map(|path| Quantity::parse(path).map_or_else(|_| path.clone(), |quantity| quantity.to_string()))
             .collect();
         Self { is_default: metrics.is_empty(), lacks: Vec::new(), metrics }
     }

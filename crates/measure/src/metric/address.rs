@@ -4,6 +4,7 @@ use core::fmt;
 
 use lockgate_engine::port_name;
 
+use super::quantity::{MINUS, Quantity};
 use super::{METRICS, MemberStatistic, Metric, Statistic, SubjectKind, Unit, is_pattern, matches};
 use crate::group::group_of;
 
@@ -202,11 +203,16 @@ fn statistic(path: &str, metric: &Metric, rest: &[&str]) -> Result<Option<Statis
     }
 }
 
-/// Checks an address against the names of a run and returns its unit.
+/// Checks an address, or a difference of two, against the names of a run and returns its unit.
 ///
 /// # Errors
 /// Returns [`MetricError::Unknown`], with the nearest name.
 pub fn check_path(path: &str, names: &Names<'_>) -> Result<Unit, MetricError> {
+    if let Some((of, less)) = path.split_once(MINUS) {
+        check_path(of.trim(), names)?;
+        check_path(less.trim(), names)?;
+        return Ok(Quantity::parse(path)?.unit());
+    }
     let address = Address::parse(path)?;
     let among = |what: &str, name: &str, known: &mut dyn Iterator<Item = &String>| {
         let known: Vec<&str> = known.map(String::as_str).collect();
@@ -325,7 +331,7 @@ fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<Strin
     (distance <= 1 + best.chars().count().max(name.chars().count()) / 3).then(|| best.into())
 }
 
-fn unknown(path: &str, why: impl Into<String>, nearest: Option<String>) -> MetricError {
+pub(super) fn unknown(path: &str, why: impl Into<String>, nearest: Option<String>) -> MetricError {
     MetricError::Unknown { path: path.chars().take(200).collect(), why: why.into(), nearest }
 }
 

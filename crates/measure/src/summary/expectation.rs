@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Summary;
+use crate::bufferbloat::Grade;
 use crate::intervals::Interval;
-use crate::metric::{Address, MetricError};
+use crate::metric::{Address, MetricError, Quantity};
 
 /// A bound on a metric, in its base unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,6 +79,8 @@ pub struct Expected {
     /// Fraction of the flows or queues that must satisfy the bounds, if the address stands for several;
     /// `None`: all.
     pub held_by: Option<f64>,
+    /// Worst grade of a line under load that the bounds permit, if they are given as a grade.
+    pub grade: Option<Grade>,
 }
 
 impl Expected {
@@ -153,6 +156,10 @@ pub struct Expectation {
     /// Bound: from the first value to the second, both included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[f64; 2]>,
+    /// Worst grade of a line under load that the bounds permit, by Waveform's scale of bufferbloat; absent if
+    /// they are not given as a grade.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<Grade>,
     /// Flows or queues that satisfy the bounds, in the first run, if the address stands for several; absent
     /// for one. `value` is then that of the member that decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,6 +204,7 @@ impl Expectation {
             at_most: None,
             at_least: None,
             between: None,
+            grade: expected.grade,
             members: None,
             value,
             half_width,
@@ -237,7 +245,11 @@ impl Summary {
     /// # Errors
     /// Returns [`MetricError::Unknown`]; nothing is stored then.
     pub fn expect(&mut self, expected: &Expected) -> Result<bool, MetricError> {
-        let address = Address::parse(&expected.that)?;
+        let quantity = Quantity::parse(&expected.that)?;
+        if quantity.less.is_some() {
+            return self.expect_difference(&quantity, expected);
+        }
+        let address = quantity.of;
         let value = match self.metric(&expected.that) {
             Ok(value) => Some(value),
             Err(MetricError::Empty { .. }) => None,
@@ -253,6 +265,18 @@ impl Summary {
             None => vec![value; (self.runs as usize).max(1)],
         };
         let expectation = Expectation::judge(&Expected { that, ..expected.clone() }, values);
+        let holds = expectation.holds;
+        self.expect.push(expectation);
+        Ok(holds)
+    }
+
+    /// Checks an expectation on the difference of two metrics.
+    fn expect_difference(&mut self, quantity: &Quantity, expected: &Expected) -> Result<bool, MetricError> {
+        self.check(&expected.that)?;
+        let runs = core::iter::once(&*self).chain(&self.repetitions);
+        let values = runs.map(|run| run.quantity(quantity)).collect();
+        let expectation =
+            Expectation::judge(&Expected { that: quantity.to_string(), ..expected.clone() }, values);
         let holds = expectation.holds;
         self.expect.push(expectation);
         Ok(holds)
@@ -307,6 +331,23 @@ mod tests {
         ] {
             assert_eq!(judged(criterion, &[bound], &values), expected, "{criterion:?} {bound:?}");
         }
+    }
+
+    #[test]
+    fn a_difference_is_taken_run_by_run() {
+        let mut summary = crate::summarise(&[crate::example::run(1, 950)]);
+        let paths = summary.flows.keys().map(|flow| format!("flow.{flow}.owd")).collect::<Vec<_>>();
+        let (mean, least) = (format!("{}.mean", paths[0]), format!("{}.min", paths[0]));
+        let more = summary.metric(&mean).expect("delays") - summary.metric(&least).expect("delays");
+        let expected = Expected {
+            that: format!("{mean} - {least}"),
+            bounds: vec![Bound::AtMost(more)],
+            ..Expected::default()
+        };
+        assert_eq!(summary.expect(&expected), Ok(true));
+        assert_eq!(summary.expect[0].value, Some(more));
+        let wrong = Expected { that: format!("{mean} - flow.none.owd.min"), ..expected };
+        assert!(summary.expect(&wrong).is_err());
     }
 
     #[test]

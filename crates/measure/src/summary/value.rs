@@ -5,7 +5,7 @@ use indexmap::{IndexMap, IndexSet};
 use super::{Distribution, FilesSummary, FlowSummary, GroupSummary, PortSummary, QueueSummary, Summary};
 use crate::group::group_of;
 use crate::metric::{
-    Address, METRICS, MemberStatistic, Metric, MetricError, Names, Statistic, Subject, SubjectKind,
+    Address, METRICS, MemberStatistic, Metric, MetricError, Names, Quantity, Statistic, Subject, SubjectKind,
     check_path, matches,
 };
 
@@ -60,6 +60,16 @@ impl Summary {
             Ok(()) => MetricError::Empty { path: path.into() },
             Err(unknown) => unknown,
         })
+    }
+
+    /// Returns the value of a metric or a difference, as [`value`](Self::value) does; `None` if nothing was
+    /// observed.
+    pub fn quantity(&self, quantity: &Quantity) -> Option<f64> {
+        let of = self.value(&quantity.of)?;
+        match &quantity.less {
+            Some(less) => Some(of - self.value(less)?),
+            None => Some(of),
+        }
     }
 
     /// Returns the value at an address, of several flows or queues without a statistic the worst; `None` if
@@ -182,7 +192,8 @@ impl Summary {
             }
         }
         for expectation in &self.expect {
-            let value = || self.metric(&expectation.that).ok();
+            let value =
+                || self.metric(&expectation.that).ok().or(expectation.values.first().copied().flatten());
             metrics.entry(expectation.that.clone()).or_insert_with(value);
         }
         metrics
@@ -216,7 +227,7 @@ impl Summary {
         }
     }
 
-    fn check(&self, path: &str) -> Result<(), MetricError> {
+    pub(super) fn check(&self, path: &str) -> Result<(), MetricError> {
         let flows: Vec<String> = self.flows.keys().cloned().collect();
         let ports: Vec<(String, Vec<String>)> = self
             .ports

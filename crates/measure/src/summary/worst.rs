@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 
 use super::{FlowSummary, QueueSummary, Summary};
-use crate::metric::{Address, Subject};
+use crate::metric::{Quantity, Subject};
 use crate::recording::kin;
 
 /// Number of flows or queues shown, and kept of each group: the worst.
@@ -125,6 +125,7 @@ impl Summary {
 
     /// Returns the subjects of the expectations.
     fn named(&self) -> Vec<Subject> {
-        self.expect.iter().filter_map(|one| Some(Address::parse(&one.that).ok()?.subject)).collect()
+        let quantities = self.expect.iter().filter_map(|one| Quantity::parse(&one.that).ok());
+        quantities.flat_map(|it| [Some(it.of), it.less]).flatten().map(|address| address.subject).collect()
     }
 }

@@ -3,6 +3,7 @@
 use core::str::FromStr;
 
 use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
+use lockgate_measure::bufferbloat::Grade;
 use lockgate_measure::metric::{Address, check_path};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -88,9 +89,17 @@ impl Checker<'_> {
         if let Some(between) = table.between.as_deref() {
             bounds.extend(self.between(between, unit, &table.that, place));
         }
+        if let Some(grade) = table.grade {
+            if has_bound {
+                let problem = Problem::new(place.key("grade"), "a grade is a bound of its own");
+                self.note(problem.help("leave the other bounds out, or write a second `[[expect]]`"));
+            }
+            bounds.extend(self.grade(grade, unit, place));
+            has_bound = true;
+        }
         if !has_bound && self.problems.len() == noted {
             let problem = Problem::new(place.header.clone(), "this `expect` has no bound");
-            self.note(problem.help("add `below`, `above`, `at_most`, `at_least` or `between`"));
+            self.note(problem.help("add `below`, `above`, `at_most`, `at_least`, `between` or `grade`"));
         }
         let held_by = table.held_by.as_ref().and_then(|raw| {
             let fraction = self.bound(raw, Some(Unit::Ratio), "held_by", place.value("held_by"))?;
@@ -112,7 +121,21 @@ impl Checker<'_> {
             name: table.name.map(|name| one_line(&name).into_owned()),
             line: None,
             held_by,
+            grade: table.grade,
         })
+    }
+
+    /// Returns the bound of a grade.
+    fn grade(&mut self, grade: Grade, unit: Option<Unit>, place: TableLocation<'_, '_>) -> Option<Bound> {
+        let wrong = match (unit, grade.limit()) {
+            (Some(unit), _) if unit != Unit::Seconds => "a grade is of a time",
+            (_, None) => "every line has the grade `F` or a better one",
+            (_, Some(limit)) => return Some(Bound::Below(limit)),
+        };
+        let help =
+            "write `grade = \"A\"` beside `that = \"flow.loaded.rtt.p95 - flow.idle.rtt.p50\"`, for example";
+        self.note(Problem::new(place.value("grade"), wrong).help(help));
+        None
     }
 
     /// Reads the two bounds of `between`.

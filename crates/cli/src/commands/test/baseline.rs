@@ -5,7 +5,7 @@ use std::path::Path;
 
 use lockgate::verdict::{difference, quantity};
 use lockgate_measure::comparison::{Difference, MetricComparison, Reference, Verdict};
-use lockgate_measure::metric::{Address, Better};
+use lockgate_measure::metric::{Better, Quantity};
 use serde::{Deserialize, Serialize};
 
 use super::Tested;
@@ -97,7 +97,7 @@ impl Baseline {
 
 /// Returns the better direction of a metric.
 fn better(path: &str) -> Option<Better> {
-    Address::parse(path).ok().and_then(|address| address.metric.better())
+    Quantity::parse(path).ok().and_then(|quantity| quantity.better())
 }
 
 fn list(seeds: &[u64]) -> String {
