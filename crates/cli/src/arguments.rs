@@ -397,9 +397,12 @@ pub(crate) struct Output {
 
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// Scenario files
+    /// Scenario files, and policies of routers
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
+    /// Fails if there are warnings, such as rows of a table that are left out
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// Sets a value of the scenario first; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) overrides: Vec<String>,

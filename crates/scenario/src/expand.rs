@@ -288,7 +288,11 @@ impl Expansion<'_> {
         let fill = Fill { number, groups: &self.groups, rows: self.rows, room: &self.room };
         let mut member = DeTable::new();
         for (key, value) in written.iter().filter(|(key, _)| key.get_ref() != "count") {
-            member.insert(key.clone(), fill.value(value, is_dealt(key.get_ref())));
+            let value = match key.get_ref().as_ref() {
+                "match" => fill.rules(value),
+                key => fill.value(value, is_dealt(key)),
+            };
+            member.insert(key.clone(), value);
         }
         member
     }

@@ -7,13 +7,21 @@ use crate::commands::route;
 use crate::exit::{Exit, Failure};
 use crate::{plans, runs, terminal};
 use lockgate::{figures, memory};
+use lockgate_scenario::Problem;
 
 pub(crate) fn check(arguments: &Check) -> Exit {
     let mut exit = Exit::Ok;
+    let doubt = |warnings: &[Problem], exit: &mut Exit| {
+        terminal::warnings(warnings);
+        if arguments.strict && !warnings.is_empty() {
+            *exit = Exit::Usage;
+        }
+    };
     for file in &arguments.files {
         if is_policy(file) {
-            if let Err(failure) = check_policy(file, arguments) {
-                exit = failure.report();
+            match check_policy(file, arguments) {
+                Ok(warnings) => doubt(&warnings, &mut exit),
+                Err(failure) => exit = failure.report(),
             }
             continue;
         }
@@ -21,7 +29,7 @@ pub(crate) fn check(arguments: &Check) -> Exit {
         let reckoned = read.and_then(|scenario| {
             let needed = memory::estimate(&scenario, 1);
             plans::check(file, &arguments.overrides, &scenario)?;
-            terminal::warnings(&scenario.warnings);
+            doubt(&scenario.warnings, &mut exit);
             Ok((needed?, scenario))
         });
         match reckoned {
@@ -50,8 +58,9 @@ fn is_policy(file: &Path) -> bool {
     lockgate::files::text(file).is_ok_and(|text| lockgate_scenario::is_policy(&text))
 }
 
-/// Checks a policy without its host: `lockgate route --dry-run` checks it on the host.
-fn check_policy(file: &Path, arguments: &Check) -> Result<(), Failure> {
+/// Checks a policy without its host, and returns its warnings: `lockgate route --dry-run` checks it on the
+/// host.
+fn check_policy(file: &Path, arguments: &Check) -> Result<Vec<Problem>, Failure> {
     if let Some(setting) = arguments.overrides.first() {
         let message = format!("`--set {setting}`: `{}` is a policy, and has no settings", file.display());
         return Err(Failure::usage(message, "`--set` is for scenarios: edit the policy"));
@@ -59,12 +68,11 @@ fn check_policy(file: &Path, arguments: &Check) -> Result<(), Failure> {
     let (origin, text) = route::read(file)?;
     let policy = lockgate_scenario::read_policy(&text, &origin)
         .map_err(|problems| Failure::Scenario(Box::new(problems)))?;
-    terminal::warnings(&policy.warnings);
     let queues = policy.ports.iter().map(|port| port.tree.queues().len()).sum();
     let counts = [(policy.interfaces.len(), "interface"), (policy.ports.len(), "port"), (queues, "queue")];
     let mode = policy.mode.name();
     terminal::sentence(&format!("{origin}: ok, a policy of mode {mode}, {}", listed(&counts)));
-    Ok(())
+    Ok(policy.warnings)
 }
 
 /// Formats numbers of things.

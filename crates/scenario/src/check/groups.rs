@@ -49,7 +49,17 @@ impl Checker<'_> {
             let help = "its first row names the columns, and each other row is a subscriber";
             self.problems.push(Problem::new(value.span(), wrong).help(help));
         };
-        Some((shorten(name), read.map_err(unread).ok()?))
+        let rows = read.map_err(unread).ok()?;
+        let (reasons, count) = rows.left_out();
+        if count > 0 {
+            let of = if count == 1 { "a row".to_owned() } else { format!("{count} rows") };
+            let is = if count == 1 { "is" } else { "are" };
+            let more = if count > reasons.len() { "; …" } else { "" };
+            let wrong = format!("{of} of `{}` {is} left out: {}{more}", shorten(name), reasons.join("; "));
+            let help = "correct such rows, or take them out; `lockgate check --strict` makes them an error";
+            self.warn(Problem::new(value.span(), wrong).help(help));
+        }
+        Some((shorten(name), rows))
     }
 
     /// Adds to a problem of a member the values that it has from the table of subscribers, with their line,
@@ -72,7 +82,8 @@ impl Checker<'_> {
         if cells.is_empty() {
             return problem;
         }
-        problem.label_too(&format!("{} in line {} of `{table}`", cells.join(", "), rows.line(row)))
+        let (line, circuit) = (rows.line(row), rows.circuit(row));
+        problem.label_too(&format!("{} in line {line} of `{table}`{circuit}", cells.join(", ")))
     }
 
     /// Marks the problems and warnings noted since `noted`, those of the entry `name`, with its number if

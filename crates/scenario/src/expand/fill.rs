@@ -47,6 +47,22 @@ pub(crate) fn variables(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Returns a rule for each of the addresses that the text at `end` has, with commas between them.
+fn each_address<'i>(rule: &Spanned<DeValue<'i>>, end: &str) -> Vec<Spanned<DeValue<'i>>> {
+    let DeValue::Table(table) = rule.get_ref() else { return vec![rule.clone()] };
+    let Some((key, value)) = table.get_key_value(end) else { return vec![rule.clone()] };
+    let text = value.get_ref().as_str().unwrap_or_default();
+    let addresses = text.split(',').map(str::trim).filter(|address| !address.is_empty());
+    let with = |address: &str| {
+        let mut own = table.clone();
+        own.remove(end);
+        let text = DeValue::String(Cow::Owned(address.to_owned()));
+        own.insert(key.clone(), Spanned::new(value.span(), text));
+        Spanned::new(rule.span(), DeValue::Table(own))
+    };
+    addresses.map(with).collect()
+}
+
 /// One member, and what its values may refer to.
 pub(super) struct Fill<'f> {
     /// Number within the group, from 1.
@@ -83,6 +99,28 @@ impl Fill<'_> {
             other => other.clone(),
         };
         Spanned::new(value.span(), filled)
+    }
+
+    /// Returns the member's rules. A column of addresses makes a rule for each of them, and none if it is
+    /// empty.
+    pub(super) fn rules<'i>(&self, value: &Spanned<DeValue<'i>>) -> Spanned<DeValue<'i>> {
+        let DeValue::Array(written) = value.get_ref() else { return self.value(value, false) };
+        let mut all: Vec<Spanned<DeValue<'i>>> = Vec::new();
+        let mut first = None;
+        for rule in written {
+            let mut filled = vec![self.value(rule, false)];
+            for end in ["source", "destination"] {
+                let text = rule.get_ref().as_table().and_then(|rule| rule.get(end)?.get_ref().as_str());
+                if text.is_some_and(|text| text.contains('$')) {
+                    first.get_or_insert_with(|| filled[0].clone());
+                    filled = filled.iter().flat_map(|rule| each_address(rule, end)).collect();
+                }
+            }
+            all.extend(filled);
+        }
+        // Without any rule the queue would take every packet: the empty address is an error.
+        let rules = if all.is_empty() { first.into_iter().collect() } else { all.into_iter().collect() };
+        Spanned::new(value.span(), DeValue::Array(rules))
     }
 
     /// Returns a text with `$i` and the columns of the table filled in, and `sub/*` as one member.

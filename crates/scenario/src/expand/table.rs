@@ -7,7 +7,12 @@
 //! ```
 //!
 //! Columns are named by the first row: lower case, `_` for anything else. A column in Mbps loses that part
-//! of its name, and its values get the unit.
+//! of its name, and its values get the unit; so do the four rates of `LibreQoS` without it.
+//!
+//! Rows of one circuit, one for each of its devices, are one subscriber with all addresses. A row that cannot
+//! be one (too few values, a rate that is no number, a wrong address) is left out, with the reason.
+
+mod circuits;
 
 use std::net::IpAddr;
 
@@ -24,7 +29,12 @@ const VALUE: u64 = 48;
 pub(crate) struct Rows {
     columns: Vec<String>,
     rows: Vec<Row>,
+    /// Reasons why rows were left out, the first of them, and their number.
+    left_out: (Vec<String>, usize),
 }
+
+/// Limit on the reasons that are kept.
+const MOST_REASONS: usize = 8;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Row {
@@ -38,16 +48,16 @@ impl Rows {
     /// `LibreQoS` writes them, and empty lines are left out.
     ///
     /// # Errors
-    /// If the first row names no columns, there is no other row, a row has more or fewer values than columns,
-    /// or the rows take more memory: names the line.
+    /// If the first row names no columns, no other row can be read, or the rows take more memory: names the
+    /// line.
     pub(crate) fn read(text: &str, memory: u64) -> Result<Self, String> {
         let mut records = Records { rest: text.trim_start_matches('\u{feff}'), line: 1, most: MOST_COLUMNS };
         let Some(head) = records.next() else { return Err("it is empty".to_owned()) };
         let columns = columns(&head)?;
-        let in_mbps: Vec<bool> =
-            head.values.iter().map(|name| name.to_lowercase().ends_with("mbps")).collect();
         records.most = columns.len();
-        let mut rows = Vec::new();
+        let kinds: Vec<Column> =
+            head.values.iter().zip(&columns).map(|(head, name)| Column::of(head, name)).collect();
+        let (mut rows, mut left_out) = (Vec::new(), (Vec::new(), 0));
         let mut left = memory;
         for Record { line, mut values, mut count } in records {
             // A trailing empty column, such as an absent comment, may be left out.
@@ -55,12 +65,20 @@ impl Rows {
                 values.push(String::new());
                 count += 1;
             }
-            if count != columns.len() {
+            // Values beyond the columns have no name: `LibreQoS` ships such rows.
+            let broken = if count < columns.len() {
                 let values = if count == 1 { "value" } else { "values" };
-                return Err(format!("line {line} has {count} {values}, not {}", columns.len()));
-            }
-            for (value, _) in values.iter_mut().zip(&in_mbps).filter(|(_, in_mbps)| **in_mbps) {
-                value.push_str("mbit");
+                Some(format!("it has {count} {values}, not {}", columns.len()))
+            } else {
+                circuits::complete(&kinds, &head.values, &mut values)
+            };
+            if let Some(why) = broken {
+                left_out.1 += 1;
+                if left_out.0.len() < MOST_REASONS {
+                    let of = circuits::name(&columns, &values);
+                    left_out.0.push(format!("line {line}{of}: {why}"));
+                }
+                continue;
             }
             let bytes = values.iter().map(|value| VALUE + value.len() as u64).sum();
             left = left.checked_sub(bytes).ok_or_else(|| {
@@ -71,7 +89,22 @@ impl Rows {
             })?;
             rows.push(Row { line, values });
         }
-        if rows.is_empty() { Err("it has no row".to_owned()) } else { Ok(Self { columns, rows }) }
+        circuits::merge(&columns, &mut rows);
+        match (rows.is_empty(), left_out.0.first()) {
+            (true, Some(first)) => Err(first.clone()),
+            (true, None) => Err("it has no row".to_owned()),
+            (false, _) => Ok(Self { columns, rows, left_out }),
+        }
+    }
+
+    /// Returns the first reasons why rows were left out, each with its line, and the number of those rows.
+    pub(crate) fn left_out(&self) -> (&[String], usize) {
+        (&self.left_out.0, self.left_out.1)
+    }
+
+    /// Returns the circuit of the row at index `row`, in words, if the table names circuits.
+    pub(crate) fn circuit(&self, row: usize) -> String {
+        circuits::name(&self.columns, &self.rows[row % self.rows.len()].values)
     }
 
     /// Returns the number of rows.
@@ -126,6 +159,31 @@ fn column(name: &str) -> String {
     let lower = name.trim().to_lowercase();
     let lower = lower.strip_suffix("mbps").unwrap_or(&lower).trim_end();
     lower.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
+}
+
+/// What the values of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Text,
+    /// Rates in Mbit/s.
+    Mbps,
+    /// Addresses or prefixes, with commas between them.
+    Addresses,
+}
+
+impl Column {
+    /// The rates of `LibreQoS`, whose headings once had no unit.
+    const RATES: [&'static str; 4] = ["download_min", "upload_min", "download_max", "upload_max"];
+
+    fn of(head: &str, name: &str) -> Self {
+        if head.to_lowercase().ends_with("mbps") || Self::RATES.contains(&name) {
+            Self::Mbps
+        } else if ["ipv4", "ipv6"].contains(&name) {
+            Self::Addresses
+        } else {
+            Self::Text
+        }
+    }
 }
 
 /// One row as written.
@@ -237,8 +295,8 @@ mod tests {
     fn wrong_tables_are_refused_by_line_or_column() {
         let why = |text: &str| Rows::read(text, 1 << 20).expect_err(text);
         for (text, expected) in [
-            ("a,b,c\n1,2,3\n\n1\n", "line 4 has 1 value, not 3"),
-            ("a,b\n1,2,3\n", "line 2 has 3 values, not 2"),
+            ("a,b,c\n\n1\n", "line 3: it has 1 value, not 3"),
+            ("a,b,Rate Mbps\n1,2,fast\n", "line 2: its `Rate Mbps`, `fast`, is no number of Mbit/s"),
             ("a,b\n", "it has no row"),
             ("", "it is empty"),
             ("1,Smith,10.1.0.7\n", "line 1 has the value `1` in place of the name of a column"),
@@ -266,10 +324,8 @@ mod tests {
         let rows = Rows::read(&text, 1 << 10).expect("one row");
         assert_eq!((rows.len(), rows.rows.capacity()), (1, 4));
         text.push_str(&",".repeat(1 << 20));
-        assert_eq!(
-            Rows::read(&text, 1 << 10).expect_err("a wide row"),
-            "line 1048579 has 1048577 values, not 2"
-        );
+        let wide = Rows::read(&text, 1 << 10).expect("two rows");
+        assert_eq!((wide.len(), wide.get(1, "b")), (2, Some("")), "values without a column are not kept");
         assert!(Rows::read(&",".repeat(1 << 20), 1 << 10).expect_err("wide").contains("1048577 columns"));
         let many = format!("a,b\n{}", "1,2\n".repeat(100));
         let why = Rows::read(&many, 2 << 10).expect_err("too many rows");

@@ -205,3 +205,32 @@ fn too_many_members_are_reported_where_they_are_written() {
     let position = all[0].position().expect("a position");
     assert!(position.0 >= 5, "{position:?}: {all:?}");
 }
+
+/// A circuit with several devices and addresses is one plan with a rule for each; a broken row costs its row.
+#[test]
+fn circuits_of_a_table_have_a_rule_for_each_address() {
+    let text = r#"duration = "1s"
+subscribers = "ShapedDevices.csv"
+node = { a = {}, b = {} }
+link.line = { between = ["a", "b"], rate = "1gbit" }
+flow.f = { from = "a", to = "b", size = "500B", gap = "1ms" }
+[port."a:b".queue]
+shaper = { kind = "htb", children = ["plan", "rest"] }
+plan = { count = "subscribers", kind = "fifo", rate = "$download_min", ceil = "$download_max", match = [{ destination = "$ipv4" }, { destination = "$ipv6" }] }
+rest = { kind = "fifo", rate = "1mbit" }
+"#;
+    let table = "Circuit ID,Device ID,IPv4,IPv6,Download Min Mbps,Download Max Mbps\n\
+                 one,1,\"10.1.0.1, 10.1.0.2\",,1,50\none,2,10.1.0.3,2001:db8::/56,1,50\ntwo,3,10.1.0.4,,1,100\n\
+                 three,4,10.1.0.5.6,,1,100\n";
+    let files = std::collections::BTreeMap::from([("ShapedDevices.csv".to_owned(), table.as_bytes().into())]);
+    let read = lockgate_scenario::read(text, "isp.toml", &files, &[]).unwrap_or_else(|why| panic!("{why:?}"));
+    let rules: Vec<(&str, usize)> =
+        read.ports[0].tree.queues().iter().map(|queue| (&*queue.name, queue.rules.len())).collect();
+    assert_eq!(rules, [("shaper", 0), ("plan/1", 4), ("plan/2", 1), ("rest", 0)]);
+    let warned: Vec<String> = read.warnings.iter().map(ToString::to_string).collect();
+    let expected = "a row of `ShapedDevices.csv` is left out: line 5, circuit `three`: its `IPv4`, `10.1.0.5.6`, is no address";
+    assert!(warned.len() == 1 && warned[0].contains(expected), "{warned:?}");
+    // Without any address that a rule names, the queue would take every packet.
+    let only = text.replace("{ destination = \"$ipv4\" }, ", "");
+    lockgate_scenario::read(&only, "isp.toml", &files, &[]).expect_err("`two` has no IPv6 address");
+}
