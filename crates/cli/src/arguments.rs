@@ -49,10 +49,11 @@ pub(crate) enum Command {
   lockgate run voice.toml --set port.home:server.root=priority
   lockgate run voice.toml --repeat 10 --json > summary.json
   lockgate run voice.toml --live
+  lockgate run house.toml
   lockgate run voice.toml --set 'flow.voice.replay={file=\"call.pcap\"}' --set flow.voice.profile=
 
 Values are TOML where they parse as TOML, else text; an empty value removes the key. Files are looked for \
-beside the scenario, then where you are.")]
+beside the scenario, then where you are. A router's policy is run in a laboratory that is made around it.")]
     Run(Run),
     /// Runs a scenario and shows it with its knobs: in the terminal, and with --web in the browser
     #[command(after_help = "Examples:
@@ -81,6 +82,7 @@ Elsewhere than on loopback, the token is read from LOCKGATE_TOKEN.")]
     #[command(after_help = "Examples:
   lockgate compare scenarios/home.toml
   lockgate compare home.toml --vary port.router:modem.root=fifo,cake,htb --show flow.call.owd.p99,flow.backup/1.goodput
+  lockgate compare home.toml --vary port.router:modem.policy=house.toml:wan,other.toml:wan
   lockgate compare home.toml --vary link.line.delay=1ms..50ms\\ log\\ 5 --seeds 1..30
   lockgate compare home.toml --vary 'port.router:modem.queue.cake.bandwidth=90%..101% step 1% of link.line.rate.up'
   lockgate compare home.toml --vary-together a.x=1,2 --vary-together b.y=3,4 --base 1 --csv runs.csv
@@ -120,6 +122,7 @@ no winner. The search is a Gaussian process, of several goals a Parzen estimator
     #[command(after_help = "Examples:
   lockgate test qos/*.toml
   lockgate test qos/*.toml --seeds 1..10 --junit results.xml --github
+  lockgate test home.toml dsl.toml --policy house.toml
   lockgate test qos/*.toml --write-baseline main.json
   lockgate test qos/*.toml --baseline main.json
 

@@ -29,7 +29,7 @@ const SLOWLY_CHECKED: usize = 20_000;
 pub(crate) fn plan(file: &Path, arguments: &Variations, most: Option<usize>) -> Result<Planned, Failure> {
     // Also reports a file that is missing, too long or not text.
     let base = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;
-    let text = lockgate::files::text(file).map_err(|why| Failure::usage(why, "name a scenario file"))?;
+    let text = lockgate::files::scenario_text(file, base.memory)?;
     let source = Source::new(file.display().to_string(), text, Arc::new(Beside::new(file)), base.memory);
     let request = Request {
         settings: arguments.limits.overrides.clone(),

@@ -29,6 +29,17 @@ pub(crate) fn read_file(
     Ok(lockgate::read_within(file, &parse_overrides(overrides)?, memory)?)
 }
 
+/// Returns the settings that put a policy in place of those that the ports of the scenario in `file` name.
+pub(crate) fn policy_settings(file: &Path, policy: &Path) -> Result<Vec<String>, Failure> {
+    let text = lockgate::files::scenario_text(file, MEMORY)?;
+    // Named from here, not from the folder of the scenario.
+    let policy = std::path::absolute(policy).unwrap_or_else(|_| policy.to_path_buf());
+    lockgate_scenario::policy_settings(&text, &policy.display().to_string()).map_err(|why| {
+        let message = format!("`{}` cannot be tested with a policy", file.display());
+        Failure::usage(message, why)
+    })
+}
+
 /// Returns the usage error of a command without a scenario. Its help lists the scenarios found here, and a
 /// command that needs none.
 pub(crate) fn no_file() -> Failure {

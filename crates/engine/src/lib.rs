@@ -15,11 +15,12 @@
 //! ```
 //! use lockgate_engine::classify::NoHeaders;
 //! use lockgate_engine::disciplines::{Tbf, tbf};
+//! use lockgate_engine::framing::Framing;
 //! use lockgate_engine::node::Node;
 //! use lockgate_engine::packet::{Header, Packet};
 //! use lockgate_engine::port::{Poll, Port};
 //! use lockgate_engine::random::{Random, Seed};
-//! use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Packets, Rate};
+//! use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Overhead, Packets, Rate};
 //!
 //! // 1 Mbit/s with room for one frame: the second packet waits until there are tokens for it.
 //! let config = tbf::Config {
@@ -29,6 +30,9 @@
 //!     mtu: None,
 //!     limit: Some(Limit::Packets(Packets(10))),
 //!     latency: None,
+//!     overhead: Overhead(0),
+//!     mpu: Bytes(0),
+//!     framing: Framing::Noatm,
 //! };
 //! let mut port = Port::new(Node::new::<Tbf>("link", config, Vec::new())?, Random::stream(Seed(1), "port"));
 //! for _ in 0..2 {
@@ -50,7 +54,9 @@ mod control;
 pub mod discipline;
 pub mod disciplines;
 mod fair;
+pub mod framing;
 pub mod node;
+pub mod pacing;
 pub mod packet;
 pub mod port;
 pub mod port_name;

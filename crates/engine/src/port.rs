@@ -1,14 +1,15 @@
 //! Port: the queue where a link leaves a node. The same object in simulation and on real packets.
 //!
 //! ```text
-//! offer -> [ tree of nodes ] -> [ device ring, if any ] -> poll
+//! offer -> [ tree of nodes ] -> [ device ring, if any ] -> [ pacing, if the port has a rate ] -> poll
 //! ```
 //!
 //! The driver offers every packet that leaves by this link, and polls when the link is free: after an
 //! offer, at the time that a poll returned, and at the end of a transmission if packets are queued
 //! ([`Port::has_more`]). The disciplines see the time through the port's clock model.
 //!
-//! A *plain* port (no ring, exact clock, no timers) has a fast path: one test per call instead of three.
+//! A *plain* port (no ring, exact clock, no timers, no rate of its own) has a fast path: one test per call
+//! instead of three.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::classify::Headers;
 use crate::clock::{ClockConfig, ClockModel};
 use crate::context::{Context, Dequeue, DropReason, Drops, Invalid};
 use crate::node::{Counters, Node, Tally};
+use crate::pacing::{Pace, Pacing};
 use crate::packet::{FlowId, Packet, Position};
 use crate::prefetch::prefetch;
 use crate::random::Random;
@@ -109,10 +111,11 @@ pub struct Retired {
 pub struct Port {
     root: Node,
     drops: Drops,
-    /// Fast path: no ring, no coarse clock, no timers.
+    /// Fast path: no ring, no coarse clock, no timers, no rate.
     plain: bool,
     clock: ClockModel,
     ring: Option<Ring>,
+    pacing: Pacing,
     requests: Requests,
     /// By place; empty without a ring.
     handed: Vec<RingInput>,
@@ -135,6 +138,7 @@ impl Port {
             root,
             clock: ClockModel::EXACT,
             ring: None,
+            pacing: Pacing::default(),
             requests: Requests::default(),
             handed: Vec::new(),
             compares: false,
@@ -165,8 +169,24 @@ impl Port {
         Ok(self)
     }
 
+    /// Returns the port with a rate of its own.
+    #[must_use]
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.set_pace(pace);
+        self
+    }
+
+    /// Changes the port's own rate. Frames sent before stay charged.
+    pub fn set_pace(&mut self, Pace { rate, charge }: Pace) {
+        self.pacing.change(rate, charge);
+        self.refresh_fast_path();
+    }
+
     fn refresh_fast_path(&mut self) {
-        self.plain = self.ring.is_none() && !self.clock.is_coarse() && !self.root.is_timed();
+        self.plain = self.ring.is_none()
+            && !self.clock.is_coarse()
+            && !self.root.is_timed()
+            && self.pacing.is_unlimited();
         let mut queues = 0;
         self.root.each_direct(&mut |_| queues += 1);
         self.compares = (2..=Requests::MOST_COMPARED).contains(&queues);
@@ -215,11 +235,20 @@ impl Port {
         if self.root.is_timed() {
             self.run_timers(now, headers);
         }
-        if self.ring.is_some() {
-            return self.poll_ring(now, headers);
+        if let Some(free) = self.pacing.waits(now) {
+            let wait = (!self.is_empty()).then_some(free);
+            return self.wait_until(now, wait);
         }
-        let dequeued = self.dequeue(now, headers);
-        self.answer(now, dequeued)
+        let poll = if self.ring.is_some() {
+            self.poll_ring(now, headers)
+        } else {
+            let dequeued = self.dequeue(now, headers);
+            self.answer(now, dequeued)
+        };
+        if let Poll::Transmit(packet) = &poll {
+            self.pacing.charge(now, packet.bytes());
+        }
+        poll
     }
 
     /// Does [`offer`](Self::offer), then [`poll`](Self::poll), for a free link and an
@@ -252,6 +281,12 @@ impl Port {
             Dequeue::NotBefore(time) => Some(self.clock.wake(now, time)),
             Dequeue::Empty => None,
         };
+        self.wait_until(now, wait)
+    }
+
+    /// Returns the earlier of `wait` and the tree's next timer.
+    #[inline(always)]
+    fn wait_until(&mut self, now: Instant, wait: Option<Instant>) -> Poll {
         if !self.root.is_timed() {
             return wait.map_or(Poll::Idle, Poll::WaitUntil);
         }
@@ -525,7 +560,7 @@ mod tests {
             (packets, Overflow::Tail, true),
         ] {
             let port = || {
-                let config = fifo::Config { limit, overflow };
+                let config = fifo::Config { limit, overflow, mark: None };
                 let mut root = Node::new::<Fifo>("root", config, Vec::new()).expect("valid");
                 if has_classifier {
                     root = root.with_classifier(Classifier::new(Vec::new()));

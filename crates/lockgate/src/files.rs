@@ -57,8 +57,24 @@ fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Reads a scenario's text, within `memory` bytes.
-pub(crate) fn scenario_text(path: &Path, memory: u64) -> Result<String, Error> {
+/// Reads the text of a scenario, within `memory` bytes. That of a router's policy is a laboratory around it.
+///
+/// # Errors
+/// If the file cannot be read or is no text, or a policy has problems.
+pub fn scenario_text(path: &Path, memory: u64) -> Result<String, Error> {
+    let text = own_text(path, memory)?;
+    if !lockgate_scenario::is_policy(&text) {
+        return Ok(text);
+    }
+    let name = path.display().to_string();
+    let embedded = lockgate_scenario::embed_subscribers(&text, &Beside::new(path))
+        .map_err(|why| Error::Unreadable { path: path.to_path_buf(), why })?;
+    let policy = lockgate_scenario::read_policy(&embedded, &name)?;
+    let file = path.file_name().map_or(name.clone(), |file| file.to_string_lossy().into_owned());
+    Ok(lockgate_scenario::laboratory(&policy, &file))
+}
+
+fn own_text(path: &Path, memory: u64) -> Result<String, Error> {
     let path = path.to_path_buf();
     let bytes = match read(&path, lockgate_scenario::longest_text(memory)) {
         Ok(bytes) => bytes,

@@ -67,7 +67,8 @@ fn setup(seed: u64) -> Setup {
 
 fn port() -> Port {
     let fifo = |name, limit| {
-        let config = fifo::Config { limit: Limit::Packets(Packets(limit)), overflow: Overflow::Tail };
+        let config =
+            fifo::Config { limit: Limit::Packets(Packets(limit)), overflow: Overflow::Tail, mark: None };
         let node = Node::new::<fifo::Fifo>(name, config, Vec::new()).expect("a queue");
         Child { share: prio::Share::default(), node }
     };

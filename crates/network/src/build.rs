@@ -38,6 +38,7 @@ pub(crate) fn build_link(
     if let Some(ring) = model.ring {
         port = port.with_ring(ring).map_err(failed)?;
     }
+    port = port.with_pace(model.pace);
     let transmitter = match &link.trace[model.direction] {
         Some(trace) => Transmitter::Trace(TraceCursor::new(trace.clone())),
         None => Transmitter::Rate(link.rate(model.direction)),
@@ -45,8 +46,7 @@ pub(crate) fn build_link(
     let setup = LinkSetup {
         transmitter,
         delay: link.delay(model.direction),
-        overhead: i64::from(link.overhead),
-        mpu: u64::from(link.mpu),
+        charge: link.charge,
         loss: link.loss(model.direction),
     };
     let random = Random::stream(seed, &format!("link/{}/{}/loss", link.name, model.direction));

@@ -21,6 +21,7 @@ use std::collections::VecDeque;
 use lockgate_engine::classify::Headers;
 use lockgate_engine::discipline::{Discipline, Invalid};
 use lockgate_engine::disciplines::Fifo;
+use lockgate_engine::framing::Compensation;
 use lockgate_engine::node::Node;
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::port::{Poll, Port};
@@ -186,9 +187,8 @@ pub struct Link {
     overhead_bits: i64,
     /// Trace that replaces the serialiser's rate, if any.
     trace: Option<TraceCursor>,
-    /// Bytes added to each frame's length before it is charged, and the minimum charge.
-    overhead: i64,
-    mpu: u64,
+    /// Conversion of a frame's length to what it takes of the rate.
+    charge: Compensation,
     loss: Probability,
     random: Random,
 }
@@ -197,8 +197,7 @@ pub struct Link {
 pub(crate) struct LinkSetup {
     pub(crate) transmitter: Transmitter,
     pub(crate) delay: Duration,
-    pub(crate) overhead: i64,
-    pub(crate) mpu: u64,
+    pub(crate) charge: Compensation,
     pub(crate) loss: Probability,
 }
 
@@ -223,8 +222,7 @@ impl Link {
             plain: false,
             ahead: if setup.delay == Duration::ZERO { Ahead::Never } else { Ahead::Direct },
             trace,
-            overhead: setup.overhead,
-            mpu: setup.mpu,
+            charge: setup.charge,
             loss: setup.loss,
             random,
         };
@@ -243,8 +241,7 @@ impl Link {
         let setup = LinkSetup {
             transmitter: Transmitter::Rate(Rate::from_bits(0)),
             delay: Duration::ZERO,
-            overhead: 0,
-            mpu: 0,
+            charge: Compensation::default(),
             loss: Probability::ZERO,
         };
         Ok(Self::new(Port::new(root, random()), setup, Hops::default(), random(), record))
@@ -257,8 +254,7 @@ impl Link {
     }
 
     fn refresh_fast_path(&mut self) {
-        self.plain =
-            self.trace.is_none() && self.overhead == 0 && self.mpu == 0 && self.loss == Probability::ZERO;
+        self.plain = self.trace.is_none() && self.charge.is_none() && self.loss == Probability::ZERO;
     }
 
     /// Changes the transmission properties from now on. A trace stays, whatever the rate.
@@ -322,7 +318,7 @@ impl Link {
         let unsent_bits = match &self.trace {
             // On a trace, a packet is transmitted with the opportunity that carries its last byte.
             Some(_) if self.is_busy(now) => {
-                self.newest().map_or(0.0, |packet| self.charged(packet.bytes()).0 as f64 * 8.0)
+                self.newest().map_or(0.0, |packet| self.charge.on_link(packet.bytes()).0 as f64 * 8.0)
             }
             Some(_) => 0.0,
             None => left.as_secs_f64() * self.serialiser.rate as f64,
@@ -553,7 +549,7 @@ impl Link {
 
     #[inline(never)]
     fn start_slow(&mut self, packet: Packet, bytes: Bytes, now: Instant) -> Option<(Instant, Packet)> {
-        let charged = if self.overhead == 0 && self.mpu == 0 { bytes } else { self.charged(bytes) };
+        let charged = if self.charge.is_none() { bytes } else { self.charge.on_link(bytes) };
         let end = match &mut self.trace {
             Some(cursor) => cursor.end(charged, now),
             None => now + self.serialiser.time_for(charged),
@@ -581,10 +577,6 @@ impl Link {
 
     fn is_lost(&mut self) -> bool {
         self.loss.hits(self.random.bits())
-    }
-
-    fn charged(&self, bytes: Bytes) -> Bytes {
-        Bytes(bytes.0.saturating_add_signed(self.overhead).max(self.mpu).max(1))
     }
 
     /// Returns the newest packet in flight.

@@ -36,7 +36,6 @@ mod forward;
 #[cfg(target_os = "linux")]
 mod frames;
 #[cfg(target_os = "linux")]
-mod pacing;
 #[cfg(target_os = "linux")]
 mod port;
 #[cfg(target_os = "linux")]

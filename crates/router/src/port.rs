@@ -2,8 +2,9 @@
 
 use lockgate_dataplane::dataplane::BATCH;
 use lockgate_engine::discipline::Invalid;
-use lockgate_engine::disciplines::cake::Compensation;
+use lockgate_engine::framing::Compensation;
 use lockgate_engine::node::Node;
+use lockgate_engine::pacing::Pacing;
 use lockgate_engine::packet::{FlowId, Header, Packet, Pool};
 use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::random::{Random, Seed};
@@ -13,7 +14,6 @@ use lockgate_scenario::policy::PolicyPort;
 use lockgate_scenario::tree::Parameters;
 
 use crate::frames::Frames;
-use crate::pacing::Pacing;
 
 /// Port of a running router.
 pub(crate) struct RouterPort {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! [[change]] at, set = { PATH = VALUE, ... }    one `Change` for each port, link or flow concerned
-//!   port, tree of the same shape      Reconfigure   parameters of the queues that differ
+//!   port, tree of the same shape      Reconfigure   parameters of the queues that differ, and the port's rate
 //!   port, another shape or root       Replace       waiting packets move to the new tree
 //!   link                              Link          rate, delay and loss of each direction
 //!   flow or group of flows            Flow          traffic and stop
@@ -17,6 +17,7 @@ use std::sync::Arc;
 use lockgate_engine::classify::Headers;
 use lockgate_engine::discipline::Invalid;
 use lockgate_engine::node::Node;
+use lockgate_engine::pacing::Pace;
 use lockgate_engine::port::Port;
 use lockgate_engine::units::{Duration, Instant, Probability, Rate};
 
@@ -48,6 +49,8 @@ pub enum Action {
         tree: Arc<QueueTree>,
         /// Queues whose parameters or children's shares differ. Empty if the change is in an inactive tree.
         queues: Vec<String>,
+        /// New rate of the port itself; `None` if it stays the same.
+        pace: Option<Pace>,
     },
     /// A new tree, to which the waiting packets move.
     Replace {
@@ -55,6 +58,8 @@ pub enum Action {
         port: usize,
         /// The new tree.
         tree: Arc<QueueTree>,
+        /// New rate of the port itself; `None` if it stays the same.
+        pace: Option<Pace>,
     },
     /// New properties of a link; `None` for those that stay the same.
     Link {
@@ -94,13 +99,18 @@ impl Change {
         headers: &dyn Headers,
     ) -> Result<usize, Invalid> {
         match &self.action {
-            Action::Reconfigure { tree, queues, .. } => {
+            Action::Reconfigure { tree, queues, pace, .. } => {
                 for queue in queues {
                     tree.reconfigure(queue, port, now, headers)?;
                 }
+                pace.iter().for_each(|pace| port.set_pace(*pace));
                 Ok(0)
             }
-            Action::Replace { tree, .. } => Ok(port.replace(tree.build()?, now, headers).0),
+            Action::Replace { tree, pace, .. } => {
+                let (moved, _) = port.replace(tree.build()?, now, headers);
+                pace.iter().for_each(|pace| port.set_pace(*pace));
+                Ok(moved)
+            }
             Action::Link { .. } | Action::Flow { .. } => Ok(0),
         }
     }
@@ -150,6 +160,9 @@ impl Prepared {
             Some(tree) => {
                 let (moved, old) = port.replace(tree, now, headers);
                 self.tree = Some(old);
+                if let Action::Replace { pace: Some(pace), .. } = self.change.action {
+                    port.set_pace(pace);
+                }
                 Ok(moved)
             }
             None => self.change.apply_to_port(port, now, headers),

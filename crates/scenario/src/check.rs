@@ -11,6 +11,7 @@ pub(crate) mod changes;
 pub(crate) mod expects;
 mod files;
 mod flows;
+mod framing;
 mod groups;
 mod network;
 mod policy;

@@ -48,6 +48,16 @@ impl Value {
         Self { span: moved(&value.span(), offset), content }
     }
 
+    /// Copies `value`; every position in it becomes `span`.
+    pub(crate) fn at(value: &Spanned<DeValue<'_>>, span: &Span) -> Self {
+        let content = match value.get_ref() {
+            DeValue::Array(list) => Content::Array(list.iter().map(|value| Self::at(value, span)).collect()),
+            DeValue::Table(entries) => Content::Table(table_at(entries, span)),
+            _ => Self::new(value, 0).content,
+        };
+        Self { span: span.clone(), content }
+    }
+
     /// Returns the value as the TOML parser would, borrowing its texts.
     pub(crate) fn parsed(&self) -> Spanned<DeValue<'_>> {
         let value = match &self.content {
@@ -88,6 +98,14 @@ impl Value {
 pub(crate) fn table(entries: &DeTable<'_>, offset: usize) -> Table {
     let entry = |(key, value): (&Spanned<DeString<'_>>, &Spanned<DeValue<'_>>)| {
         (key.get_ref().to_string(), moved(&key.span(), offset), Value::new(value, offset))
+    };
+    entries.iter().map(entry).collect()
+}
+
+/// Copies a table; every position in it becomes `span`.
+pub(crate) fn table_at(entries: &DeTable<'_>, span: &Span) -> Table {
+    let entry = |(key, value): (&Spanned<DeString<'_>>, &Spanned<DeValue<'_>>)| {
+        (key.get_ref().to_string(), span.clone(), Value::at(value, span))
     };
     entries.iter().map(entry).collect()
 }

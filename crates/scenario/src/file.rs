@@ -12,6 +12,7 @@
 use core::fmt;
 
 use lockgate_engine::clock::ClockConfig;
+use lockgate_engine::framing::Framing;
 use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Packets, Probability, Rate};
 use lockgate_traffic::LawConfig;
@@ -141,12 +142,17 @@ pub(crate) struct LinkTable {
     #[serde(default)]
     pub(crate) loss: Directions<Probability>,
     /// Bytes that the link charges on top of each frame, such as `24B` for preamble, gap and check
-    /// sequence.
+    /// sequence. Or the name of a link as `tc` has it, such as `docsis` or `pppoe-llcsnap`, which says `mpu`
+    /// and `framing` too.
     #[serde(default)]
-    pub(crate) overhead: Option<SignedBytes>,
+    pub(crate) overhead: Option<LinkOverhead>,
     /// Minimum bytes that the link charges for a frame, overhead included.
     #[serde(default)]
     pub(crate) mpu: Option<Bytes>,
+    /// Framing of the link: `noatm`, `atm` (53 bytes for every 48 begun) or `ptm` (one more for every 64).
+    /// The link's rate is then that of the cells or codewords.
+    #[serde(default)]
+    pub(crate) framing: Option<Framing>,
     /// Recorded delivery opportunities instead of a rate: a file for both directions, or
     /// `{ up = "…", down = "…" }`, where up is from the first node of `between` to the second.
     #[serde(default)]
@@ -213,6 +219,22 @@ pub(crate) struct PortTable {
     pub(crate) clock: Option<ClockConfig>,
     /// Packets in the device queue below the scheduler, such as `16` or `{ slots = 16, completions = 4 }`.
     pub(crate) ring: Option<Ring>,
+    /// Policy of a router whose port this is, such as `house.toml:wan`: its rate, its framing and its queues,
+    /// letter for letter. Keys beside it replace those of the policy.
+    pub(crate) policy: Option<String>,
+    /// Rate that the port sends at most, such as `9.5mbit`: a little less than the line behind carries, so
+    /// that the queue is here. By default as fast as the link takes frames. `cake` below takes its scale from
+    /// it.
+    pub(crate) rate: Option<Rate>,
+    /// Bytes that the line behind adds to each packet without its 14 bytes of Ethernet, such as `18B`, as for
+    /// `cake`. Or the name of a link as `tc` has it, such as `docsis` or `pppoe-llcsnap`, which says `mpu`
+    /// and `framing` too.
+    pub(crate) overhead: Option<LinkOverhead>,
+    /// Minimum length of a packet on the line behind, overhead included.
+    pub(crate) mpu: Option<Bytes>,
+    /// Framing of the line behind: `noatm`, `atm` (53 bytes for every 48 begun) or `ptm` (one more for every
+    /// 64).
+    pub(crate) framing: Option<Framing>,
 }
 
 /// A device ring: a number of slots, or a table.

@@ -239,9 +239,12 @@ impl Override {
             [section, _, ..] if section == "record" && !root.contains_key("record") => {
                 root.insert("record", Item::Table(Table::new()));
             }
-            [section, member, _, ..] if section != "port" => {
+            [section, member, rest @ ..] if section != "port" && !rest.is_empty() => {
                 if let Some(entries) = root.get_mut(section).and_then(Item::as_table_like_mut) {
                     create_member(entries, member);
+                    if let Some(entry) = entries.get_mut(member).filter(|_| rest[0] == "clock") {
+                        create_tables(entry, rest);
+                    }
                 }
             }
             [section, port, _, ..] if section == "port" => {
@@ -254,6 +257,11 @@ impl Override {
                 let keys = ports.iter().map(|(key, _)| key);
                 let key = written_as(keys, section, 1, port).unwrap_or(port).to_owned();
                 let port = ports.entry(&key).or_insert_with(|| Item::Table(Table::new()));
+                let has_policy = port.as_table_like().is_some_and(|port| port.contains_key("policy"));
+                let rest = &self.path[2..];
+                if has_policy || rest[0] == "clock" {
+                    create_tables(port, rest);
+                }
                 self.create_queue(port);
             }
             _ => {}
@@ -310,6 +318,22 @@ impl Override {
             (Some(near), Some(add)) => Some(format!("{near}; {add}")),
             (near, add) => near.or(add),
         })
+    }
+}
+
+/// Creates the tables in `item` that a path to a value in them goes through.
+fn create_tables(mut item: &mut Item, path: &[String]) {
+    for segment in path.iter().rev().skip(1).rev() {
+        let is_inline = matches!(item, Item::Value(_));
+        let Some(table) = item.as_table_like_mut() else { return };
+        item = table.entry(segment).or_insert_with(|| {
+            if is_inline {
+                return Item::Value(Value::InlineTable(toml_edit::InlineTable::new()));
+            }
+            let mut table = Table::new();
+            table.set_implicit(true);
+            Item::Table(table)
+        });
     }
 }
 

@@ -32,7 +32,7 @@
 use std::sync::Arc;
 
 use lockgate_engine::clock::ClockConfig;
-use lockgate_engine::disciplines::cake::Compensation;
+use lockgate_engine::framing::Compensation;
 use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::{Duration, Rate};
 use schemars::JsonSchema;

@@ -6,6 +6,7 @@ use toml::de::DeTable;
 use crate::check::{self, Checker};
 use crate::diagnostic::{Problem, Problems, Source};
 use crate::files::Files;
+use crate::inclusion::{inclusions, merged};
 use crate::model::Scenario;
 use crate::path::{self, Override};
 use crate::syntax;
@@ -84,7 +85,11 @@ impl Reader<'_> {
         let source = Source::new(name, &text);
         let root = parsed(&text, &source)?;
         let set = path::places(root.get_ref(), self.overrides);
+        let (inclusions, unincluded) = inclusions(root.get_ref(), self.files);
+        let merged = merged(&root, &inclusions);
+        let root = merged.as_ref().unwrap_or(&root);
         let mut checker = Checker::new(self.files, &set, self.memory);
+        checker.problems = unincluded;
         checker.expect_lines = if self.overrides.is_empty() {
             check::expects::lines(root.get_ref(), &text)
         } else {
@@ -92,8 +97,8 @@ impl Reader<'_> {
             let (root, _) = DeTable::parse_recoverable(written);
             check::expects::lines(root.get_ref(), written)
         };
-        let scenario = checker.expand(&root).ok().and_then(|expanded| {
-            let scenario = checker.scenario(expanded.as_ref().unwrap_or(&root), &text, name);
+        let scenario = checker.expand(root).ok().and_then(|expanded| {
+            let scenario = checker.scenario(expanded.as_ref().unwrap_or(root), &text, name);
             drop(expanded);
             checker.merge_members(&text);
             scenario

@@ -41,7 +41,7 @@ const PORT_NOTES: &str = "Every link makes two ports, one where it leaves each o
      mention is a FIFO called `fifo`. `\"a:b\"` is the port of node `a` towards node `b`. If several links \
      join the two, the name of the link follows: `\"a:b@up\"`. The spelling `a->b` is read too.";
 
-const CHANGE_NOTES: &str = "What can change: `root` and the queues of a port; `rate`, `delay` and `loss` of a link; the traffic and \
+const CHANGE_NOTES: &str = "What can change: `root`, `rate`, its framing and the queues of a port; `rate`, `delay` and `loss` of a link; the traffic and \
      `stop` of a flow. An empty text removes a value, so that its default holds.";
 
 const VARY_NOTES: &str = "Several variations make every combination, except for those of one group (`together`), which advance \

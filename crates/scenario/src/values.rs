@@ -9,7 +9,7 @@ use core::ops::RangeInclusive;
 use std::borrow::Cow;
 
 use lockgate_engine::classify::PROTOCOL_OTHER;
-use lockgate_engine::disciplines::cake::Framing;
+use lockgate_engine::framing::Framing;
 use lockgate_engine::units::{Bytes, Duration, Overhead};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer};
@@ -131,7 +131,6 @@ text_values!(
     Endpoint,
     SignedTime,
     Drift,
-    SignedBytes,
     Ports,
     Protocol,
     Dscp,
@@ -228,27 +227,6 @@ impl TextValue for Drift {
                 .ok_or_else(|| "a clock is at most `100000ppm` wrong".to_owned())
         })?;
         Ok(Self(if negative { -ppb } else { ppb }))
-    }
-}
-
-/// Bytes that may be negative.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SignedBytes(pub(crate) i32);
-
-impl TextValue for SignedBytes {
-    const NAME: &'static str = "SignedBytes";
-    const ABOUT: &'static str = "Bytes that may be negative, such as `24B` or `-14B`, within 64 KiB.";
-    const WHAT: &'static str = "a number of bytes";
-    const EXAMPLE: &'static str = "24B";
-    fn from_text(text: &str) -> Result<Self, String> {
-        let why = || "it is written with its unit, such as `24B` or `-14B`".to_owned();
-        let (negative, bytes) = signed(text, |text| text.parse::<Bytes>().map_err(|_| why()))?;
-        let bytes =
-            i32::try_from(bytes.0).ok().filter(|bytes| *bytes <= 65_536).ok_or("it is within `64KiB`")?;
-        Ok(Self(if negative { -bytes } else { bytes }))
-    }
-    fn from_number(_: i64) -> Result<Self, String> {
-        Err("it needs a unit, such as `24B`".to_owned())
     }
 }
 
@@ -553,7 +531,7 @@ mod tests {
         assert!(SignedTime::from_text("5000h").is_err());
         assert_eq!(Drift::from_text("-20ppm"), Ok(Drift(-20_000)));
         assert!(Drift::from_text("9999999999999999ppm").is_err());
-        assert_eq!(SignedBytes::from_text("-14B"), Ok(SignedBytes(-14)));
+        assert_eq!(LinkOverhead::from_text("-14B").map(|it| it.overhead), Ok(Overhead(-14)));
         assert_eq!(Lengths::from_text("64B-128B"), Ok(Lengths(64..=128)));
         assert_eq!(Tos::from_text("0xb8"), Ok(Tos(184)));
         assert_eq!(TcpFlag::from_text("SYN"), Ok(TcpFlag(2)));

@@ -154,6 +154,9 @@ pub(crate) struct Test {
     /// Scenario files
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
+    /// Policy of a router that takes the place of those that the scenarios' ports name
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<PathBuf>,
     /// Seeds of every file, as a range or a list; expectations are judged by all runs
     #[arg(long, default_value = "1", value_name = "SEEDS")]
     pub(crate) seeds: String,

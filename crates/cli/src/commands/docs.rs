@@ -31,9 +31,9 @@ rate = "5mbit"                 # only htb has a rate: no doubt
 share = { quantum = "1514B" }  # of htb's class
 ```
 
-Names that both may have: `quantum` (`fq_codel`, `sfq` below `drr`, `htb`), `overhead` and `mpu` (`cake` below `htb`), `burst` (`tbf`,
-`red` below `htb`), `rate` (`tbf`, `bandwidth-shaper` below `htb`, `cbq`), `bandwidth` (`red`, `cake` below `cbq`), `avpkt` (`red` below
-`cbq`). `lockgate check` warns where the parent goes without.
+Names that both may have: `quantum` (`fq_codel`, `sfq` below `drr`, `htb`), `overhead`, `mpu` and `framing` (`cake`, `tbf` below `htb`),
+`burst` (`tbf`, `red` below `htb`), `rate` (`tbf`, `bandwidth-shaper` below `htb`, `cbq`), `bandwidth` (`red`, `cake` below `cbq`),
+`avpkt` (`red` below `cbq`). `lockgate check` warns where the parent goes without.
 "#;
 
 /// Name of a page, and its generator.

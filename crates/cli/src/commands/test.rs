@@ -111,7 +111,12 @@ fn document(all: &[Tested], baseline: Option<&Baseline>) -> serde_json::Value {
 
 /// Runs a file with every seed and judges its expectations.
 fn summary(file: &Path, arguments: &Test, seeds: &[Seed]) -> Result<Summary, Failure> {
-    let scenario = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;
+    let mut settings = match &arguments.policy {
+        Some(policy) => runs::policy_settings(file, policy)?,
+        None => Vec::new(),
+    };
+    settings.extend_from_slice(&arguments.limits.overrides);
+    let scenario = runs::read_file(file, &settings, arguments.limits.memory.as_deref())?;
     check_memory(lockgate::memory::of_run(&scenario), arguments.limits.jobs, seeds.len(), scenario.memory)?;
     let options = Options {
         seeds: seeds.to_vec(),

@@ -35,7 +35,7 @@ pub(crate) struct Tuned {
 /// Creates the search of `arguments`. Reads the scenario at each corner of the space once.
 pub(crate) fn tuned(file: &Path, arguments: &Tune) -> Result<Tuned, Failure> {
     let base = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;
-    let text = lockgate::files::text(file).map_err(|why| Failure::usage(why, "name a scenario file"))?;
+    let text = lockgate::files::scenario_text(file, base.memory)?;
     let (goals, constraints) = targets(arguments)?;
     let vary = variations(arguments, &base)?;
     let source = Source::new(file.display().to_string(), text, Arc::new(Beside::new(file)), base.memory);

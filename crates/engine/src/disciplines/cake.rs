@@ -24,7 +24,6 @@
 //! whose data the engine does not have. Code point 1 is LE (RFC 8622), which the manual also calls TOS1.
 
 mod diffserv;
-mod framing;
 mod hosts;
 mod set_associative;
 mod tin;
@@ -34,7 +33,6 @@ use serde::{Deserialize, Serialize};
 
 pub use self::diffserv::Diffserv;
 use self::diffserv::Part;
-pub use self::framing::{Compensation, Framing};
 use self::hosts::Identity;
 pub use self::hosts::Isolation;
 use self::set_associative::QUEUES;
@@ -42,6 +40,7 @@ use self::tin::{Backlog, Terms, Tin};
 use crate::control::Aim;
 use crate::control::cobalt::Steps;
 use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare};
+use crate::framing::{Compensation, Framing};
 use crate::packet::{FlowId, Front, Packet};
 use crate::units::{Bytes, Duration, Instant, Overhead, Probability, Rate};
 

@@ -22,11 +22,16 @@ pub struct Config {
     /// Which packet goes when the queue is full: the one arriving (`tail`), the oldest (`head`), or the
     /// one that would be served last (`push-out`; in a FIFO that is the one arriving).
     pub overflow: Overflow,
+    /// Step marker, as switches have it for DCTCP: a packet is marked with *congestion experienced* if more
+    /// than this waits when it arrives, such as `95kB` or `65p`. Packets of senders without ECN stay as they
+    /// are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Limit>,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { limit: Limit::Packets(Packets(1000)), overflow: Overflow::Tail }
+        Self { limit: Limit::Packets(Packets(1000)), overflow: Overflow::Tail, mark: None }
     }
 }
 
@@ -39,7 +44,7 @@ impl Config {
 impl Discipline for Fifo {
     const KIND: &'static str = "fifo";
     const SUMMARY: &'static str = "first in, first out";
-    const SOURCE: &'static str = "tc-bfifo(8), tc-pfifo(8)";
+    const SOURCE: &'static str = "tc-bfifo(8), tc-pfifo(8); Alizadeh et al., SIGCOMM 2010 (`mark`)";
     const GUARANTEES: &'static [&'static str] = &[
         "work conserving: the busy periods of any work-conserving discipline on the same arrivals",
         "mean delay of M/M/1, M/D/1 and M/G/1 (Pollaczek-Khinchine); loss of M/M/1/K",
@@ -51,12 +56,15 @@ impl Discipline for Fifo {
 
     fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         config.check()?;
-        Ok(Self::new(config.limit, config.overflow))
+        let mut fifo = Self::new(config.limit, config.overflow);
+        fifo.set_mark(config.mark);
+        Ok(fifo)
     }
 
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
         config.check()?;
         self.change(config.limit, config.overflow, cx);
+        self.set_mark(config.mark);
         Ok(())
     }
 

@@ -29,9 +29,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::class::Classes;
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid, PortConditions};
+use crate::framing::Framing;
 use crate::node::Node;
 use crate::packet::{FlowId, Packet};
-use crate::units::{Bytes, Instant, Rate};
+use crate::units::{Bytes, Instant, Overhead, Rate};
 
 use scheduler::{Scheduler, Selection};
 
@@ -82,12 +83,17 @@ pub struct Share {
     /// smaller than its packets, each turn is one packet. Like `prio`, for leaves only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Bytes>,
-    /// Minimum cost of a packet; at most 65535 B.
+    /// Minimum cost of a packet, overhead included; at most 65535 B.
     #[serde(default)]
     pub mpu: Bytes,
-    /// Cost of a packet beyond its length; at most 65535 B.
+    /// Cost of a packet beyond the length of its frame, from `-65535B` to `65535B`: PPPoE over ATM is `26B`,
+    /// the 40 B of `pppoe-llcsnap` less the frame's 14 of Ethernet.
     #[serde(default)]
-    pub overhead: Bytes,
+    pub overhead: Overhead,
+    /// Framing of the link behind: `noatm`, `atm` (53 bytes for every 48 begun) or `ptm` (one more for every
+    /// 64).
+    #[serde(default)]
+    pub framing: Framing,
 }
 
 fn default_burst() -> Bytes {
@@ -104,12 +110,13 @@ struct Tuning {
     priority: usize,
     quantum: i64,
     mpu: Bytes,
-    overhead: Bytes,
+    overhead: i32,
+    framing: Framing,
 }
 
 impl Tuning {
     fn new(share: &Share, r2q: u32) -> Result<Self, Invalid> {
-        let &Share { rate, burst, cburst, prio, mpu, overhead, .. } = share;
+        let &Share { rate, burst, cburst, prio, mpu, overhead: Overhead(overhead), framing, .. } = share;
         if rate.is_zero() {
             return Err(Invalid::new("rate", "of zero guarantees nothing: give it a rate such as `1mbit`"));
         }
@@ -122,8 +129,8 @@ impl Tuning {
                 return Err(Invalid::new(field, "must be at least `1B`; the default is `1600B`"));
             }
         }
-        for (field, bytes) in [("mpu", mpu), ("overhead", overhead)] {
-            if bytes.0 > LARGEST_EXTRA {
+        for (field, bytes) in [("mpu", mpu.0), ("overhead", overhead.unsigned_abs())] {
+            if bytes > LARGEST_EXTRA {
                 return Err(Invalid::new(field, format!("must be at most `{LARGEST_EXTRA}B`, as in `tc`")));
             }
         }
@@ -137,7 +144,9 @@ impl Tuning {
             return Err(Invalid::new("quantum", format!("must hold a packet: at least `{LEAST_QUANTUM}B`")));
         }
         let quantum = i64::try_from(quantum.0).unwrap_or(i64::MAX);
-        Ok(Self { rate, ceil, burst, cburst, priority, quantum, mpu, overhead })
+        // Within the bound that was checked.
+        let overhead = i32::try_from(overhead).unwrap_or_default();
+        Ok(Self { rate, ceil, burst, cburst, priority, quantum, mpu, overhead, framing })
     }
 
     fn all(config: &Config, shares: &[Share]) -> Result<Vec<Self>, Invalid> {

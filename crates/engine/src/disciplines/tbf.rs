@@ -17,10 +17,11 @@ use crate::discipline::{
     Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, PortConditions,
     check_limit,
 };
+use crate::framing::{Compensation, Framing};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
-use crate::units::{Bytes, Duration, Instant, Limit, Rate};
+use crate::units::{Bytes, Duration, Instant, Limit, Overhead, Rate};
 
 /// Parameters of `tbf`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +45,17 @@ pub struct Config {
     /// How long a packet may have to wait: sets the limit to `rate * latency + burst`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
+    /// Cost of a packet beyond the length of its frame: PPPoE over ATM is `26B`, the 40 B of `pppoe-llcsnap`
+    /// less the frame's 14 of Ethernet. The limit counts frames without it.
+    #[serde(default)]
+    pub overhead: Overhead,
+    /// Minimum cost of a packet, overhead included.
+    #[serde(default)]
+    pub mpu: Bytes,
+    /// Framing of the link behind: `noatm`, `atm` (53 bytes for every 48 begun) or `ptm` (one more for every
+    /// 64).
+    #[serde(default)]
+    pub framing: Framing,
 }
 
 /// Bucket whose tokens are time.
@@ -87,6 +99,9 @@ enum Waiting {
 pub struct Tbf {
     burst: Bytes,
     mtu: Bytes,
+    charge: Compensation,
+    /// Longest frame that both buckets can hold.
+    longest: Bytes,
     bucket: Bucket,
     peak: Option<Bucket>,
     /// Time of the last refill of the buckets.
@@ -95,6 +110,11 @@ pub struct Tbf {
 }
 
 impl Config {
+    /// Returns what a frame costs.
+    fn charge(&self) -> Result<Compensation, Invalid> {
+        Compensation::of_frames(self.overhead, self.mpu, self.framing)
+    }
+
     fn check(&self, has_child: bool) -> Result<Limit, Invalid> {
         if self.rate.is_zero() {
             return Err(Invalid::new("rate", "of zero lets nothing pass: give it a rate such as `1mbit`"));
@@ -158,13 +178,17 @@ impl Discipline for Tbf {
 
     fn new(config: Config, children: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         let limit = config.check(!children.is_empty())?;
+        let charge = config.charge()?;
         let waiting = match children.into_iter().next() {
             Some(child) => Waiting::Child(child.node),
             None => Waiting::Here(PacketQueue::default(), limit),
         };
+        let mtu = config.mtu.unwrap_or(config.burst);
         Ok(Self {
             burst: config.burst,
-            mtu: config.mtu.unwrap_or(config.burst),
+            mtu,
+            charge,
+            longest: charge.longest_within(config.burst.min(mtu)),
             bucket: Bucket::new(config.rate, config.burst),
             peak: config.peakrate.zip(config.mtu).map(|(rate, mtu)| Bucket::new(rate, mtu)),
             updated: Instant::ZERO,
@@ -174,6 +198,7 @@ impl Discipline for Tbf {
 
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
         let limit = config.check(matches!(self.waiting, Waiting::Child(_)))?;
+        self.charge = config.charge()?;
         let elapsed = cx.now.since(self.updated);
         self.updated = cx.now;
         self.bucket.tokens = self.bucket.after(elapsed);
@@ -184,10 +209,10 @@ impl Discipline for Tbf {
         });
         self.burst = config.burst;
         self.mtu = config.mtu.unwrap_or(config.burst);
+        self.longest = self.charge.longest_within(self.burst.min(self.mtu));
         if let Waiting::Here(queue, own) = &mut self.waiting {
             // A packet that the new buckets can never hold would block those behind it for ever.
-            let largest = self.burst.min(self.mtu);
-            for packet in queue.take_larger_than(largest) {
+            for packet in queue.take_larger_than(self.longest) {
                 cx.drop(packet, DropReason::Oversize);
             }
             queue.shrink(limit, cx);
@@ -197,7 +222,7 @@ impl Discipline for Tbf {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        if packet.bytes() > self.burst.min(self.mtu) {
+        if packet.bytes() > self.longest {
             cx.drop(packet, DropReason::Oversize);
             return;
         }
@@ -216,13 +241,14 @@ impl Discipline for Tbf {
                 Peek::Empty => return Dequeue::Empty,
             };
             let elapsed = cx.now.since(self.updated);
+            let cost = self.charge.on_link(length);
             let missing = [Some(&self.bucket), self.peak.as_ref()]
                 .into_iter()
                 .flatten()
-                .map(|bucket| bucket.rate.time_for(length).saturating_sub(bucket.after(elapsed)))
+                .map(|bucket| bucket.rate.time_for(cost).saturating_sub(bucket.after(elapsed)))
                 .max()
                 .unwrap_or(Duration::ZERO);
-            if length > self.burst.min(self.mtu) {
+            if length > self.longest {
                 // Only a child's packet that was queued when the buckets were made smaller.
                 if let Waiting::Child(child) = &mut self.waiting {
                     child.evict(cx, |_| DropReason::Oversize);
@@ -234,7 +260,7 @@ impl Discipline for Tbf {
             }
             self.updated = cx.now;
             for bucket in [Some(&mut self.bucket), self.peak.as_mut()].into_iter().flatten() {
-                bucket.tokens = bucket.after(elapsed).saturating_sub(bucket.rate.time_for(length));
+                bucket.tokens = bucket.after(elapsed).saturating_sub(bucket.rate.time_for(cost));
             }
             return self.pop(cx).map_or(Dequeue::Empty, Dequeue::Packet);
         }
@@ -253,11 +279,12 @@ impl Discipline for Tbf {
     }
 
     fn doubts(&self, port: PortConditions, tell: &mut dyn FnMut(Invalid)) {
+        let full = self.charge.on_link(FULL_FRAME);
         for (field, bytes) in [("burst", self.burst), ("mtu", self.mtu)] {
-            if bytes < FULL_FRAME {
+            if bytes < full {
                 let why = format!(
                     "drops the packets that are longer: make it `{}B`, a full frame, or more",
-                    FULL_FRAME.0
+                    full.0
                 );
                 return tell(Invalid::new(field, why));
             }

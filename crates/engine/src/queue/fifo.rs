@@ -3,25 +3,44 @@
 use super::{Overflow, PacketQueue};
 use crate::context::{Context, Dequeue, DropReason};
 use crate::packet::Packet;
-use crate::units::Limit;
+use crate::units::{Limit, Packets};
 
 /// First in, first out.
 pub struct Fifo {
+    /// Limit up to which a packet is appended without further tests.
     limit: Limit,
     overflow: Overflow,
     queue: PacketQueue,
+    step: Option<Box<Step>>,
+}
+
+/// Step marker. A queue that has one takes the cold path at each packet: its `limit` has no room.
+#[derive(Clone, Copy)]
+struct Step {
+    /// Limit of the queue.
+    limit: Limit,
+    /// Backlog above which an arriving packet is marked.
+    mark: Limit,
 }
 
 impl Fifo {
     /// Creates an empty queue.
     pub(crate) fn new(limit: Limit, overflow: Overflow) -> Self {
-        Self { limit, overflow, queue: PacketQueue::default() }
+        Self { limit, overflow, queue: PacketQueue::default(), step: None }
     }
 
-    /// Changes the limit; drops the packets beyond it.
+    /// Sets the backlog above which arriving packets are marked, after [`change`](Self::change) or at the
+    /// start.
+    pub(crate) fn set_mark(&mut self, mark: Option<Limit>) {
+        let Some(mark) = mark else { return };
+        self.step = Some(Box::new(Step { limit: self.limit, mark }));
+        self.limit = Limit::Packets(Packets(0));
+    }
+
+    /// Changes the limit; drops the packets beyond it. There is no mark then.
     pub(crate) fn change(&mut self, limit: Limit, overflow: Overflow, cx: &mut Context<'_>) {
         self.queue.shrink(limit, cx);
-        (self.limit, self.overflow) = (limit, overflow);
+        (self.limit, self.overflow, self.step) = (limit, overflow, None);
     }
 
     /// Appends a packet, or drops it or older ones.
@@ -88,18 +107,32 @@ impl Fifo {
         self.queue.prefetch();
     }
 
-    /// Drops `packet`, or the oldest ones for it.
+    /// Marks `packet` if it is to be, and appends it; or drops it, or the oldest ones for it.
     #[cold]
     fn drop_for(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        let waiting = (self.queue.len() as u64, self.queue.bytes().0);
+        let (limit, is_marked) = match &self.step {
+            Some(step) => (step.limit, !step.mark.allows(waiting.0, waiting.1)),
+            None => (self.limit, false),
+        };
+        let push = |queue: &mut PacketQueue, mut packet: Packet, cx: &mut Context<'_>| {
+            if is_marked {
+                cx.mark(&mut packet);
+            }
+            queue.push(packet);
+        };
+        if self.step.is_some() && self.queue.has_room(&packet, limit) {
+            return push(&mut self.queue, packet, cx);
+        }
         // It can never fit, so no other packet is dropped for it.
-        if self.overflow != Overflow::Head || !self.limit.allows(1, packet.bytes().0) {
+        if self.overflow != Overflow::Head || !limit.allows(1, packet.bytes().0) {
             cx.drop(packet, DropReason::Limit);
             return;
         }
-        while !self.queue.has_room(&packet, self.limit) {
+        while !self.queue.has_room(&packet, limit) {
             let Some(oldest) = self.queue.pop() else { break };
             cx.drop(oldest, DropReason::Head);
         }
-        self.queue.push(packet);
+        push(&mut self.queue, packet, cx);
     }
 }

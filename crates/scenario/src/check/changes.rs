@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use lockgate_engine::pacing::Pace;
 use lockgate_engine::port_name;
 use lockgate_engine::units::Instant;
 use lockgate_traffic::TrafficConfig;
@@ -23,7 +24,7 @@ use toml::de::{DeTable, DeValue};
 use super::Checker;
 use super::flows::Flows;
 use super::network::Network;
-use super::ports::{Ports, TreeContext};
+use super::ports::{PortRead, Ports, TreeContext};
 use crate::change::{Action, Change};
 use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
 use crate::document::{self, Table, Value};
@@ -39,7 +40,7 @@ use crate::tree::QueueTree;
 pub(crate) const MOST_BUILT: usize = 200_000;
 
 /// Keys of a port and of a link that can change. Of a flow, its traffic and `stop` can.
-const PORT_KEYS: [&str; 2] = ["root", "queue"];
+const PORT_KEYS: [&str; 6] = ["root", "queue", "rate", "overhead", "mpu", "framing"];
 const LINK_KEYS: [&str; 3] = ["rate", "delay", "loss"];
 
 /// Effects of changes, as far as they could be read.
@@ -81,6 +82,7 @@ impl Setting {
 pub(crate) struct State {
     tables: BTreeMap<(String, String), Arc<Table>>,
     trees: BTreeMap<usize, Arc<QueueTree>>,
+    paces: BTreeMap<usize, Pace>,
     links: BTreeMap<usize, Link>,
 }
 
@@ -401,11 +403,14 @@ impl Checker<'_> {
         let edited = TableLocation { what: &what, table: &table, header: &header };
         let read = self.reread(settings, noted, |checker| checker.port(edited, base.context()))?;
         let before = state.trees.get(&place).unwrap_or(&base.ports.models[place].tree);
-        let tree = read.tree;
+        let PortRead { tree, pace: own, .. } = read;
+        let pace =
+            Some(own).filter(|own| own != state.paces.get(&place).unwrap_or(&base.ports.models[place].pace));
         let action = match tree.differs_in(before) {
-            Some(queues) => Action::Reconfigure { port: place, tree: tree.clone(), queues },
-            None => Action::Replace { port: place, tree: tree.clone() },
+            Some(queues) => Action::Reconfigure { port: place, tree: tree.clone(), queues, pace },
+            None => Action::Replace { port: place, tree: tree.clone(), pace },
         };
+        state.paces.insert(place, own);
         state.trees.insert(place, tree);
         state.tables.insert(key, Arc::new(document::table(&table, 0)));
         Some(action)

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use lockgate_engine::units::{Duration, Instant, Rate};
 use toml::de::DeTable;
 
+use super::framing::{Charges, FramingKeys};
 use super::{Checker, Entry};
 use crate::diagnostic::Problem;
 use crate::directions::Directions;
@@ -166,13 +167,8 @@ impl Checker<'_> {
         let ends = self.ends(&table, place, network);
         let traces = table.trace.as_ref().map_or([None, None], |files| self.traces(files, place));
         let rate = self.link_rate(&table, place, &traces);
-        let mpu = table.mpu.map_or(Some(0), |mpu| u32::try_from(mpu.0).ok().filter(|mpu| *mpu <= 65_536));
-        if mpu.is_none() {
-            self.note(
-                Problem::new(place.value("mpu"), "no link charges that much for a frame")
-                    .help("it is at most `64KiB`"),
-            );
-        }
+        let LinkTable { overhead, mpu, framing, .. } = table;
+        let charge = self.charge(place, FramingKeys { overhead, mpu, framing }, Charges::Frames);
         let rate = rate?;
         let back = BackDirection { rate: rate.down, delay: table.delay.down, loss: table.loss.down };
         let is_same = rate.are_same() && table.delay.are_same() && table.loss.are_same();
@@ -183,8 +179,7 @@ impl Checker<'_> {
             delay: table.delay.up,
             loss: table.loss.up,
             back: (!is_same).then_some(back),
-            overhead: table.overhead.map_or(0, |bytes| bytes.0),
-            mpu: mpu?,
+            charge: charge?,
             trace: traces,
         };
         (self.problems.len() == noted).then_some(link)

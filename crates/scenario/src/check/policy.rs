@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lockgate_engine::classify::PROTOCOL_OTHER;
-use lockgate_engine::disciplines::cake::{Compensation, Framing};
+use lockgate_engine::framing::Compensation;
+use lockgate_engine::pacing::Pace;
 use lockgate_engine::port_name;
-use lockgate_engine::units::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
@@ -17,11 +17,9 @@ use super::network::Network;
 use super::ports::TreeContext;
 use super::{Checker, Entry};
 use crate::diagnostic::{Problem, Span, one_line};
-use crate::file::PortTable;
 use crate::policy::{Attach, Direction, FrameIo, Mode, Policy, PolicyInterface, PolicyPort};
 use crate::table_reader::{TableLocation, read_table, read_valid_table, shorten, unknown_keys};
 use crate::tree::QueueTree;
-use crate::values::LinkOverhead;
 
 /// Sections of a policy.
 const SECTIONS: [&str; 3] = ["router", "port", "subscribers"];
@@ -68,20 +66,6 @@ struct RouterTable {
     /// Frames that all queues hold together at most.
     #[serde(default)]
     frames: Option<u32>,
-}
-
-/// Keys of a port that a scenario's link has.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-struct PolicyPortTable {
-    /// Rate that the port sends at most; by default as fast as the interface takes frames.
-    rate: Option<Rate>,
-    /// Bytes that the link behind adds to each packet, or the name of a link, such as `docsis`.
-    overhead: Option<LinkOverhead>,
-    /// Minimum length of a packet on the link behind, overhead included.
-    mpu: Option<Bytes>,
-    /// Framing of the link behind: `noatm`, `atm` or `ptm`.
-    framing: Option<Framing>,
 }
 
 impl Checker<'_> {
@@ -320,22 +304,9 @@ impl Checker<'_> {
         (direction, [from, to]): (Direction, [usize; 2]),
     ) -> Option<PolicyPort> {
         let place = entry.place();
-        let keys = self.cache.table_keys.of::<PolicyPortTable>();
-        let scenarios = self.cache.table_keys.of::<PortTable>();
-        unknown_keys(place, &[&scenarios, &keys], &["queue"], &mut self.problems);
-        let table: Option<PolicyPortTable> = read_table(place, &keys, &mut self.problems);
-        let rate = table.as_ref().and_then(|table| table.rate);
-        if rate.is_some_and(Rate::is_zero) {
-            let problem = Problem::new(place.value("rate"), "a rate of zero sends nothing");
-            self.note(problem.help("give it a rate such as `10mbit`, or leave it out for no limit"));
-        }
-        let charge = table.as_ref().and_then(|table| self.charge(place, table));
         let (network, flows) = (Network::default(), Flows::default());
-        let read = self.known_port(place, TreeContext { network: &network, flows: &flows, rate });
-        let (charge, mut read) = (charge?, read?);
-        if let Some(rate) = rate {
-            Arc::make_mut(&mut read.tree).inherit_rate(rate);
-        }
+        let read = self.port(place, TreeContext { network: &network, flows: &flows, rate: None })?;
+        let Pace { rate, charge } = read.pace;
         for queue in read.tree.queues().iter().filter(|queue| SIMULATED.contains(&queue.kind)) {
             let queues = place.table.get("queue").and_then(|queues| queues.get_ref().as_table());
             let span = queues.and_then(|queues| queues.get(&*queue.name)).map_or(0..0, Spanned::span);
@@ -355,37 +326,6 @@ impl Checker<'_> {
             tree: read.tree,
             queues_other,
         })
-    }
-
-    /// Returns the conversion of lengths that the port's keys define.
-    fn charge(&mut self, place: TableLocation<'_, '_>, table: &PolicyPortTable) -> Option<Compensation> {
-        let given = ["overhead", "mpu", "framing"].into_iter().find(|key| place.has(key));
-        if let Some(key) = given.filter(|_| !place.has("rate")) {
-            let problem = Problem::new(place.key(key), format!("`{key}` charges nothing without `rate`"));
-            self.note(problem.help("give the port a `rate`; a queue of kind `cake` has keys of its own"));
-        }
-        let preset = table.overhead.and_then(|overhead| overhead.preset);
-        for key in ["mpu", "framing"] {
-            if preset.is_some() && place.has(key) {
-                let problem = Problem::new(place.key(key), format!("the link's name says its `{key}`"));
-                let problem = problem.see(place.value("overhead"), "the link");
-                self.note(problem.help("write the overhead in bytes, such as `18B`, beside it"));
-            }
-        }
-        let (mpu, framing) =
-            preset.unwrap_or((table.mpu.unwrap_or(Bytes::ZERO), table.framing.unwrap_or_default()));
-        let overhead = table.overhead.map(|overhead| overhead.overhead);
-        match Compensation::new(overhead, false, mpu, framing) {
-            Ok(charge) => Some(charge),
-            Err(invalid) => {
-                let problem = Problem::new(
-                    place.value(invalid.field),
-                    format!("`{}` is out of its range", invalid.field),
-                );
-                self.note(problem.help(format!("it {}", invalid.why)));
-                None
-            }
-        }
     }
 }
 

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lockgate_engine::clock::ClockModel;
+use lockgate_engine::pacing::Pace;
 use lockgate_engine::port_name;
 use lockgate_engine::units::Rate;
 use toml::de::DeTable;
 
 use super::Checker;
 use super::flows::Flows;
+use super::framing::{Charges, FramingKeys};
 use super::network::Network;
 use crate::diagnostic::{Problem, Span};
 use crate::file::PortTable;
@@ -50,6 +52,7 @@ pub(super) struct PortRead {
     root_is_set: bool,
     pub(super) clock: Option<lockgate_engine::clock::ClockConfig>,
     pub(super) ring: Option<lockgate_engine::ring::RingConfig>,
+    pub(super) pace: Pace,
 }
 
 impl Checker<'_> {
@@ -73,6 +76,7 @@ impl Checker<'_> {
                 let port = &mut ports.models[place];
                 port.clock = read.clock;
                 port.ring = read.ring;
+                port.pace = read.pace;
                 port.root.clone_from(&read.root);
                 port.tree = read.tree.clone();
                 port.queues.clone_from(&read.queues);
@@ -121,7 +125,7 @@ impl Checker<'_> {
         None
     }
 
-    /// Reads one port, from the file or as a change makes it.
+    /// Reads one port, from the file, as a change makes it, or of a policy.
     pub(super) fn port(
         &mut self,
         place: TableLocation<'_, '_>,
@@ -129,17 +133,7 @@ impl Checker<'_> {
     ) -> Option<PortRead> {
         let keys = self.cache.table_keys.of::<PortTable>();
         unknown_keys(place, &[&keys], &["queue"], &mut self.problems);
-        self.known_port(place, context)
-    }
-
-    /// Reads the keys of a port that are a scenario's.
-    pub(super) fn known_port(
-        &mut self,
-        place: TableLocation<'_, '_>,
-        context: TreeContext<'_>,
-    ) -> Option<PortRead> {
         let noted = self.problems.len();
-        let keys = self.cache.table_keys.of::<PortTable>();
         let table = read_table::<PortTable>(place, &keys, &mut self.problems);
         if let Some(clock) = table.as_ref().and_then(|table| table.clock)
             && ClockModel::new(clock).is_none()
@@ -163,6 +157,9 @@ impl Checker<'_> {
                 self.note(problem.help(format!("it is from 1 to the number of slots, {}", ring.0.slots)));
             }
         }
+        let pace = self.pace(place, table.as_ref());
+        let rate = pace.and_then(|pace| pace.rate);
+        let context = TreeContext { rate: [rate, context.rate].into_iter().flatten().min(), ..context };
         let root = table.as_ref().and_then(|table| table.root.as_deref());
         let trees = self.trees(place, root, context);
         if let (Some(table), Some(trees)) = (&table, &trees) {
@@ -177,7 +174,10 @@ impl Checker<'_> {
             }
         }
         let table = table.filter(|_| self.problems.len() == noted)?;
-        let trees = trees?;
+        let mut trees = trees?;
+        if let Some(rate) = rate {
+            trees.tree.inherit_rate(rate);
+        }
         let root = place.value("root");
         let root_is_set = self.set.iter().any(|(span, _)| span.start <= root.start && root.end <= span.end);
         Some(PortRead {
@@ -189,7 +189,26 @@ impl Checker<'_> {
             root_is_set,
             clock: table.clock,
             ring: table.ring.map(|ring| ring.0),
+            pace: pace?,
         })
+    }
+
+    /// Reads the rate of its own that a port has, and what a frame takes of it.
+    fn pace(&mut self, place: TableLocation<'_, '_>, table: Option<&PortTable>) -> Option<Pace> {
+        let &PortTable { rate, overhead, mpu, framing, .. } = table?;
+        if rate.is_some_and(Rate::is_zero) {
+            let problem = Problem::new(place.value("rate"), "a rate of zero sends nothing");
+            self.note(problem.help("give it a rate such as `10mbit`, or leave it out for no limit"));
+        }
+        let given = ["overhead", "mpu", "framing"].into_iter().find(|key| place.has(key));
+        if let Some(key) = given.filter(|_| !place.has("rate")) {
+            let problem = Problem::new(place.key(key), format!("`{key}` charges nothing without `rate`"));
+            self.note(problem.help(
+                "give the port a `rate`; links, and queues of kind `cake`, `htb` and `tbf`, have keys of their own",
+            ));
+        }
+        let charge = self.charge(place, FramingKeys { overhead, mpu, framing }, Charges::Packets)?;
+        Some(Pace { rate, charge })
     }
 
     /// Warns of trees that are never the root, unless an override sets the root.
@@ -279,6 +298,7 @@ fn default_ports(network: &Network) -> Vec<PortModel> {
                 direction,
                 clock: None,
                 ring: None,
+                pace: Pace::default(),
                 root: "fifo".to_owned(),
                 tree: fifo.clone(),
                 queues: vec!["fifo".to_owned()],

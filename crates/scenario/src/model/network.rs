@@ -4,6 +4,8 @@ use core::net::IpAddr;
 use std::sync::Arc;
 
 use lockgate_engine::clock::ClockConfig;
+use lockgate_engine::framing::Compensation;
+use lockgate_engine::pacing::Pace;
 use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::{Bytes, Duration, Limit, Probability, Rate};
 
@@ -56,10 +58,8 @@ pub struct Link {
     pub loss: Probability,
     /// Properties from `ends[1]` to `ends[0]`; `None` if they are the same.
     pub back: Option<BackDirection>,
-    /// Bytes that the link charges on top of each frame; negative if it carries less than the frame.
-    pub overhead: i32,
-    /// Minimum bytes that the link charges for a frame, overhead included; 0: no minimum.
-    pub mpu: u32,
+    /// Conversion of a frame's length to what it takes of the rate.
+    pub charge: Compensation,
     /// Delivery opportunities instead of the rate, from `ends[0]` to `ends[1]` and back.
     pub trace: [Option<Arc<LinkTrace>>; 2],
 }
@@ -105,8 +105,7 @@ impl Link {
     /// Returns the bytes that the link charges for a frame of `length` bytes.
     #[inline]
     pub fn charged(&self, length: u32) -> Bytes {
-        let charged = i64::from(length) + i64::from(self.overhead);
-        Bytes(charged.max(i64::from(self.mpu)).max(1).unsigned_abs())
+        self.charge.on_link(Bytes(length.into()))
     }
 }
 
@@ -127,6 +126,8 @@ pub struct PortModel {
     pub clock: Option<ClockConfig>,
     /// The device queue below the scheduler; `None`: no device queue.
     pub ring: Option<RingConfig>,
+    /// Rate of its own, below that of its link.
+    pub pace: Pace,
     /// Name of the root of the tree.
     pub root: String,
     /// The tree that is active at the start; one for all ports without queues of their own.

@@ -194,10 +194,10 @@ set = { "flow.upload.rate" = "1mbit" }
         .changes
         .iter()
         .map(|change| match &change.action {
-            Action::Reconfigure { port, queues, tree } => {
+            Action::Reconfigure { port, queues, tree, .. } => {
                 format!("{port} {queues:?} of {}", tree.queues()[0].name)
             }
-            Action::Replace { port, tree } => {
+            Action::Replace { port, tree, .. } => {
                 format!("{port} by {} {:?}", tree.queues()[0].name, tree.queues()[0].config.get("limit"))
             }
             Action::Link { link, rate, delay, loss } => {

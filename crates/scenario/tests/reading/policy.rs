@@ -4,6 +4,7 @@ use lockgate_engine::units::{Bytes, Rate};
 use lockgate_scenario::policy::{
     Attach, Direction, FrameIo, Mode, embed_subscribers, is_policy, read_policy,
 };
+use lockgate_scenario::{Override, Scenario};
 
 const BRIDGE: &str = r#"title = "box in the cable"
 [router]
@@ -200,4 +201,126 @@ fn a_burst_that_is_shorter_than_a_round_of_the_router_is_doubted() {
     assert_eq!(said(", burst = \"12.5kB\", cburst = \"12.5kB\"").len(), 0);
     let slow = text("").replace("1gbit", "100mbit");
     assert_eq!(read_policy(&slow, "policy.toml").expect("a policy").warnings.len(), 0);
+}
+
+const LABORATORY: &str = r#"duration = "1s"
+node = { home = {}, modem = {} }
+link.line = { between = ["home", "modem"], rate = "100mbit" }
+flow.f = { from = "home", to = "modem", size = "500B", gap = "1ms" }
+[port."home:modem"]
+policy = "rules/box.toml:lan->wan"
+"#;
+
+fn laboratory(text: &str, policy: &str, settings: &[&str]) -> Result<Scenario, String> {
+    let files = std::collections::BTreeMap::from([("rules/box.toml".to_owned(), policy.as_bytes().into())]);
+    let overrides: Vec<Override> =
+        settings.iter().map(|text| Override::parse(text).expect("a setting")).collect();
+    lockgate_scenario::read(text, "lab.toml", &files, &overrides).map_err(|problems| {
+        let shown =
+            problems.iter().map(|it| format!("{:?} {it} / {}", it.position(), it.help_text().unwrap_or("")));
+        shown.collect::<Vec<_>>().join("\n")
+    })
+}
+
+/// A scenario's port with a policy is that of the router, queue by queue; what is set beside it replaces its
+/// values.
+#[test]
+fn a_scenario_has_the_port_of_a_policy() {
+    let policy = read_policy(BRIDGE, "box.toml").expect("a policy");
+    let (up, down) = (&policy.ports[0], &policy.ports[1]);
+    let lab = laboratory(LABORATORY, BRIDGE, &[]).expect("a scenario");
+    let port = &lab.ports[lab.port("home:modem").expect("there")];
+    assert_eq!((&port.tree, port.pace.rate, port.pace.charge), (&up.tree, up.rate, up.charge));
+    let other = laboratory(&LABORATORY.replace("lan->wan", "wan:lan"), BRIDGE, &[]).expect("a scenario");
+    assert_eq!(other.ports[0].tree, down.tree);
+    let set = laboratory(
+        LABORATORY,
+        BRIDGE,
+        &["port.home:modem.rate=8mbit", "port.home:modem.queue.voice.ceil=2mbit"],
+    );
+    let set = set.unwrap_or_else(|why| panic!("{why}"));
+    let voice = set.ports[0].tree.queues().iter().find(|queue| &*queue.name == "voice").expect("there");
+    assert_eq!(set.ports[0].pace.rate, Some(Rate::from_bits(8_000_000)));
+    assert_eq!((voice.share["ceil"].as_str(), voice.share["rate"].as_str()), (Some("2mbit"), Some("1mbit")));
+    assert_eq!(voice.rules.len(), 2, "the rules of the policy stay");
+    assert!(set.to_toml().contains("policy = \"rules/box.toml:lan->wan\""));
+    let change = format!(
+        "{LABORATORY}[[change]]\nat = \"500ms\"\nset = {{ \"port.home:modem.queue.rest.limit\" = \"9p\" }}\n"
+    );
+    assert_eq!(laboratory(&change, BRIDGE, &[]).expect("a scenario").changes.len(), 1);
+}
+
+#[test]
+fn a_policy_that_cannot_be_included_says_why() {
+    let refused = |text: &str, policy: &str, expected: &str| {
+        let said = laboratory(text, policy, &[]).err().unwrap_or_default();
+        assert!(said.contains(expected) && said.starts_with("Some((6, 10))"), "`{expected}` in {said}");
+    };
+    let named = |name: &str| LABORATORY.replace("rules/box.toml:lan->wan", name);
+    refused(&named("rules/house.toml:wan"), BRIDGE, "the policy `rules/house.toml` cannot be read");
+    refused(&named("rules/box.toml"), BRIDGE, "has 2 ports / say which: `\"rules/box.toml:lan:wan\"` or");
+    refused(&named("rules/box.toml:lan:wam"), BRIDGE, "has no port `lan:wam` / did you mean `lan:wan`?");
+    refused(LABORATORY, "duration = \"1s\"\n", "`rules/box.toml` is no policy");
+    let wrong = BRIDGE.replace("\"1mbit\"", "\"1mbyt\"");
+    refused(LABORATORY, &wrong, "has problems, line 11: `1mbyt` is not a rate");
+    let unset =
+        laboratory(LABORATORY, BRIDGE, &["port.home:modem.queue.voise.ceil=2mbit"]).err().unwrap_or_default();
+    assert!(unset.contains("voise"), "{unset}");
+}
+
+/// Subscribers of a policy are members of a group in the laboratory too.
+#[test]
+fn a_policy_brings_its_subscribers() {
+    let policy = r#"subscribers = "plans.csv"
+[router]
+mode = "egress"
+interfaces = { wan = "eth0" }
+[port.wan]
+root = "shaper"
+[port.wan.queue]
+shaper = { kind = "htb", children = ["plan"] }
+plan = { count = "subscribers", kind = "fifo", rate = "$download", match = [{ destination = "$ipv4" }] }
+"#;
+    let files = std::collections::BTreeMap::from([
+        ("isp/isp.toml".to_owned(), policy.as_bytes().into()),
+        ("isp/plans.csv".to_owned(), "IPv4,Download Mbps\n10.0.0.7,1\n10.0.0.8,2\n".as_bytes().into()),
+    ]);
+    let text = LABORATORY.replace("rules/box.toml:lan->wan", "isp/isp.toml");
+    let lab = lockgate_scenario::read(&text, "lab.toml", &files, &[]).unwrap_or_else(|why| panic!("{why:?}"));
+    assert_eq!(lab.ports[0].queues, ["shaper", "plan/1", "plan/2"]);
+}
+
+/// The laboratory around a policy is a scenario with its ports on both directions of the line.
+#[test]
+fn a_laboratory_is_made_around_a_policy() {
+    let policy = read_policy(BRIDGE, "box.toml").expect("a policy");
+    let text = lockgate_scenario::laboratory(&policy, "rules/box.toml");
+    let lab = laboratory(&text, BRIDGE, &[]).unwrap_or_else(|why| panic!("{why}\n{text}"));
+    assert!(
+        lab.warnings.is_empty() && lab.title == "box in the cable, in a laboratory",
+        "{:?}",
+        lab.warnings
+    );
+    let port = |name: &str| &lab.ports[lab.port(name).expect("there")];
+    assert_eq!(port("router:server").tree, policy.ports[0].tree);
+    assert_eq!(port("router:users").tree, policy.ports[1].tree);
+    let line = &lab.links[port("router:server").link];
+    assert_eq!((line.rate(0), line.rate(1)), (Rate::from_bits(10_526_000), Rate::from_bits(100_000_000)));
+    assert_eq!(line.charge, policy.ports[0].charge);
+    let egress = "[router]\nmode = \"egress\"\ninterfaces = { wan = \"eth0\", lan = \"eth1\" }\n\
+                  [port.wan]\nqueue.c = { kind = \"cake\", bandwidth = \"19mbit\" }\n[port.lan]\nrate = \"90mbit\"\n";
+    let text = lockgate_scenario::laboratory(&read_policy(egress, "p").expect("a policy"), "rules/box.toml");
+    let lab = laboratory(&text, egress, &[]).unwrap_or_else(|why| panic!("{why}\n{text}"));
+    let port = |name: &str| &lab.ports[lab.port(name).expect("there")];
+    assert_eq!(port("router:server").root, "c");
+    assert_eq!(port("router:users").pace.rate, Some(Rate::from_bits(90_000_000)));
+    assert_eq!(lab.links[port("router:server").link].rate(0), Rate::from_bits(20_000_000));
+}
+
+#[test]
+fn a_policy_takes_the_place_of_those_that_a_scenario_names() {
+    let settings = |text: &str| lockgate_scenario::policy_settings(text, "/tmp/other.toml");
+    assert_eq!(settings(LABORATORY), Ok(vec!["port.home:modem.policy=/tmp/other.toml:lan->wan".to_owned()]));
+    let none = LABORATORY.replace("policy =", "#");
+    assert!(settings(&none).is_err_and(|why| why.contains("`policy = \"/tmp/other.toml:wan\"`")));
 }

@@ -129,3 +129,69 @@ gap = {{ distribution = "exponential", mean = "12ms" }}
     assert!(misled[0] < 0.8 * misled[1], "a fast clock looks young: {misled:?}");
     assert_eq!(run("lisb", ""), run("lisb", r#"clock = { offset = "5s" }"#), "LISB reads no stamps");
 }
+
+/// PPPoE over ATM at 5 Mbit/s, by hand: a frame less 14 bytes of Ethernet, plus 40, in cells of 53 bytes with
+/// 48. The same packets pass wherever the line is said: at a link by name or in bytes, at a port, in `htb`,
+/// `tbf`, `cake`.
+#[test]
+fn a_line_of_cells_charges_the_same_wherever_it_is_said() {
+    let fast = |port: &str| one_link("1s", "100mbit", port, "FLOW");
+    let line = |keys: &str| {
+        one_link("1s", "5mbit", FIFO, "FLOW")
+            .replace("rate = \"5mbit\"", &format!("rate = \"5mbit\", {keys}"))
+    };
+    let places = [
+        ("link by name", line("overhead = \"pppoe-llcsnap\"")),
+        ("link in bytes", line("overhead = \"26B\", framing = \"atm\"")),
+        ("port by name", fast("rate = \"5mbit\"\noverhead = \"pppoe-llcsnap\"")),
+        ("port in bytes", fast("rate = \"5mbit\"\noverhead = \"40B\"\nframing = \"atm\"")),
+        (
+            "htb",
+            fast(
+                "root = \"h\"\nqueue.h = { kind = \"htb\", children = [\"q\"] }\n\
+                 queue.q = { kind = \"fifo\", rate = \"5mbit\", overhead = \"26B\", framing = \"atm\" }",
+            ),
+        ),
+        (
+            "tbf",
+            fast(
+                "queue.q = { kind = \"tbf\", rate = \"5mbit\", burst = \"2kB\", overhead = \"26B\", framing = \"atm\" }",
+            ),
+        ),
+        (
+            "cake",
+            fast(
+                "queue.q = { kind = \"cake\", bandwidth = \"5mbit\", overhead = \"40B\", framing = \"atm\" }",
+            ),
+        ),
+    ];
+    for (size, cells) in [(54, 2), (118, 3), (590, 13), (1514, 33)] {
+        let each = 5_000_000 / (cells * 53 * 8);
+        // No bucket or lateness lets through more than 2 kB of cells in addition.
+        let more = 2 + 2_000 / (cells * 53);
+        for (place, text) in &places {
+            let flow = format!(
+                "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"{size}B\"\nrate = \"8mbit\""
+            );
+            let recording = simulate(&text.replace("FLOW", &flow), 1);
+            let passed = recording.flows[0].totals(Window::WholeRun).received.packets;
+            assert!(
+                (each - 1..=each + more).contains(&passed),
+                "{size} bytes, {place}: {passed}, {each} by hand"
+            );
+        }
+    }
+}
+
+/// A port's own rate holds from the instant that it is set, and the packets before stay charged.
+#[test]
+fn the_rate_of_a_port_changes_during_a_run() {
+    let flow = "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"1000B\"\nrate = \"8mbit\"\n\
+                [[change]]\nat = \"1s\"\nset = { \"port.a:b.rate\" = \"2mbit\" }\n\
+                [[change]]\nat = \"2s\"\nset = { \"port.a:b.rate\" = \"\" }\n";
+    let port = "rate = \"4mbit\"\nqueue.q = { kind = \"fifo\", limit = \"10p\" }";
+    let recording = simulate(&one_link("3s", "5mbit", port, flow), 1);
+    let passed = recording.flows[0].totals(Window::WholeRun).received.packets;
+    // 4, 2 and, as fast as the link, 5 Mbit.
+    assert!((1_374..=1_377).contains(&passed), "{passed}");
+}

@@ -11,12 +11,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::framing::Compensation;
 use super::hosts::{Hosts, Identity, Isolation};
 use super::set_associative::{Assignment, BySet, FlowTable, QUEUES};
 use crate::control::Aim;
 use crate::control::cobalt::{CobaltLaw, Steps};
 use crate::discipline::{Context, DropReason};
+use crate::framing::Compensation;
 use crate::packet::{Front, Packet};
 use crate::prefetch::prefetch;
 use crate::queue::PacketQueue;

@@ -35,6 +35,7 @@
 //! tree.
 
 use crate::class::Classes;
+use crate::framing::Framing;
 use crate::prefetch::prefetch;
 use crate::queue::winner_tree::WinnerTree;
 use crate::units::{Bytes, Instant, Rate};
@@ -75,7 +76,8 @@ struct Class {
     /// Bitmap of the priorities of the leaves below; of a leaf, its own.
     priorities: u8,
     mpu: u16,
-    overhead: u16,
+    framing: Framing,
+    overhead: i32,
     priority: u8,
     mode: Mode,
     /// Set of the priorities for which it is listed, a bit each.
@@ -90,7 +92,7 @@ impl Class {
         self.quantum = tuning.quantum;
         self.priority = tuning.priority as u8;
         self.mpu = tuning.mpu.0 as u16;
-        self.overhead = tuning.overhead.0 as u16;
+        (self.overhead, self.framing) = (tuning.overhead, tuning.framing);
     }
 
     #[inline]
@@ -108,7 +110,8 @@ impl Class {
     /// Returns the cost of a packet of this length.
     #[inline]
     fn cost(&self, length: Bytes) -> Bytes {
-        Bytes((length.0 + u64::from(self.overhead)).max(self.mpu.into()))
+        let packet = length.0.saturating_add_signed(self.overhead.into()).max(self.mpu.into());
+        self.framing.on_link(Bytes(packet))
     }
 
     #[inline]
@@ -203,6 +206,7 @@ impl Scheduler {
                 ceil: Bucket::new(tuning.ceil, tuning.cburst),
                 quantum: 0,
                 mpu: 0,
+                framing: Framing::Noatm,
                 overhead: 0,
                 priority: 0,
                 filled: Instant::ZERO,

@@ -2,9 +2,12 @@
 //! it is cut into.
 //!
 //! ```text
-//! frame (less 14 bytes of Ethernet if an overhead is given) + overhead
+//! frame (less 14 bytes of Ethernet if the overhead counts from the packet) + overhead
 //!     -> at least mpu -> atm: 53 bytes for every 48 begun      ptm: one more for every 64 begun
 //! ```
+//!
+//! One conversion for all that charge for frames: links, ports with a rate of their own, `cake`, `htb` and
+//! `tbf`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,7 +41,8 @@ pub struct Compensation {
 }
 
 impl Compensation {
-    /// Creates the conversion of these parameters of [`Config`](super::Config).
+    /// Creates the conversion of the parameters of `cake` and of a port: an overhead counts from the packet,
+    /// without its Ethernet header, unless it is `raw`.
     ///
     /// # Errors
     /// If `overhead` or `mpu` is out of range.
@@ -55,14 +59,66 @@ impl Compensation {
         Ok(Self { added, mpu, framing })
     }
 
+    /// Creates the conversion of a link, of `htb` and of `tbf`: the overhead is added to the whole frame.
+    ///
+    /// # Errors
+    /// If `overhead` or `mpu` is out of range.
+    pub fn of_frames(Overhead(overhead): Overhead, mpu: Bytes, framing: Framing) -> Result<Self, Invalid> {
+        const LARGEST: i64 = 65_536;
+        if !(-LARGEST..=LARGEST).contains(&overhead) {
+            return Err(Invalid::new("overhead", "is from `-65536B` to `65536B`"));
+        }
+        if mpu.0 > LARGEST.unsigned_abs() {
+            return Err(Invalid::new("mpu", "is up to `65536B`"));
+        }
+        Ok(Self { added: overhead, mpu, framing })
+    }
+
+    /// Returns the overhead that `tc`'s name of a link says, which counts from the packet, as one that is
+    /// added to the whole frame.
+    pub fn beyond_ethernet(Overhead(overhead): Overhead) -> Overhead {
+        Overhead(overhead - ETHERNET)
+    }
+
+    /// Returns the overhead that is added to the whole frame, the minimum, and the framing.
+    pub fn parts(&self) -> (Overhead, Bytes, Framing) {
+        (Overhead(self.added), self.mpu, self.framing)
+    }
+
+    /// Returns true if every frame takes its own length.
+    #[inline]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the longest frame that takes at most `bytes` on the link; 0 if there is none.
+    pub fn longest_within(&self, bytes: Bytes) -> Bytes {
+        let packet = match self.framing {
+            Framing::Noatm => bytes.0,
+            Framing::Atm => bytes.0 / 53 * 48,
+            // 64 for every 65, and of a codeword begun all but its extra byte.
+            Framing::Ptm => bytes.0 / 65 * 64 + (bytes.0 % 65).saturating_sub(1),
+        };
+        let holds_shortest = packet >= self.mpu.0.max(1);
+        Bytes(if holds_shortest { packet.saturating_add_signed(-self.added) } else { 0 })
+    }
+
     /// Returns the length on the link, at least a byte.
     #[inline]
     pub fn on_link(&self, frame: Bytes) -> Bytes {
         let packet = frame.0.saturating_add_signed(self.added).max(self.mpu.0).max(1);
-        Bytes(match self.framing {
-            Framing::Noatm => packet,
-            Framing::Atm => packet.div_ceil(48).saturating_mul(53),
-            Framing::Ptm => packet.saturating_add(packet.div_ceil(64)),
+        self.framing.on_link(Bytes(packet))
+    }
+}
+
+impl Framing {
+    /// Returns what a packet with its overhead takes, cut up.
+    #[inline]
+    pub fn on_link(self, packet: Bytes) -> Bytes {
+        Bytes(match self {
+            Self::Noatm => packet.0,
+            Self::Atm => packet.0.div_ceil(48).saturating_mul(53),
+            Self::Ptm => packet.0.saturating_add(packet.0.div_ceil(64)),
         })
     }
 }
@@ -106,6 +162,35 @@ mod tests {
                 Bytes(on_link),
                 "{overhead:?} {framing:?} {frame}"
             );
+        }
+    }
+
+    /// PPPoE over ATM with LLC/SNAP, by hand: the frame less 14 of Ethernet, plus 40, in cells of 48.
+    #[test]
+    fn an_overhead_of_whole_frames_is_one_of_packets_less_ethernet() {
+        let of_packets =
+            Compensation::new(Some(Overhead(40)), false, Bytes::ZERO, Framing::Atm).expect("valid");
+        let overhead = Compensation::beyond_ethernet(Overhead(40));
+        assert_eq!(overhead, Overhead(26));
+        let of_frames = Compensation::of_frames(overhead, Bytes::ZERO, Framing::Atm).expect("valid");
+        assert_eq!(of_packets, of_frames);
+        for (frame, cells) in [(54, 2), (118, 3), (590, 13), (1514, 33)] {
+            assert_eq!(of_frames.on_link(Bytes(frame)), Bytes(cells * 53), "{frame}");
+        }
+    }
+
+    #[test]
+    fn the_longest_frame_within_a_burst_is_the_last_that_fits() {
+        for framing in [Framing::Noatm, Framing::Atm, Framing::Ptm] {
+            for (overhead, mpu) in [(0, 0), (26, 0), (-14, 64), (-14, 0), (24, 84)] {
+                let charge = Compensation::of_frames(Overhead(overhead), Bytes(mpu), framing).expect("valid");
+                for burst in (0..400).chain([1514, 1540, 1600, 15_000]) {
+                    let Bytes(longest) = charge.longest_within(Bytes(burst));
+                    let fits = |frame| charge.on_link(Bytes(frame)) <= Bytes(burst);
+                    assert!(longest == 0 || fits(longest), "{charge:?} {burst} {longest}");
+                    assert!(!fits(longest + 1), "{charge:?} {burst} {longest}");
+                }
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Pacing: when a port of a given rate may send the next frame.
+//! Pacing: when a port of a given rate may send the next frame, in a laboratory and in a router.
 //!
 //! ```text
 //! free = max(free, now - SLACK) + length on the link / rate
@@ -6,17 +6,26 @@
 //!
 //! The rate is kept exactly: a frame that is sent late by up to `SLACK` does not delay the ones after it.
 
-use lockgate_engine::disciplines::cake::Compensation;
-use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
+use crate::framing::Compensation;
+use crate::units::{Bytes, Duration, Instant, Rate};
 
 /// Largest lateness that is made up for. It bounds the burst after a pause: as many bytes as the rate carries
 /// in this time.
-pub(crate) const SLACK: Duration = Duration::from_millis(1);
+pub const SLACK: Duration = Duration::from_millis(1);
 
-/// Pacing of a port.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pacing {
-    /// `None`: as fast as the interface takes frames.
+/// Rate of a port of its own, and what a frame takes of it. By default there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    /// Rate that the port sends at most; `None`: as fast as the link takes frames.
+    pub rate: Option<Rate>,
+    /// Conversion of a frame's length to what it takes of `rate`.
+    pub charge: Compensation,
+}
+
+/// Pacing of a port. By default it never waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pacing {
+    /// `None`: as fast as the link takes frames.
     rate: Option<Rate>,
     charge: Compensation,
     /// Time from which the next frame may be sent.
@@ -24,30 +33,32 @@ pub(crate) struct Pacing {
 }
 
 impl Pacing {
-    pub(crate) fn new(rate: Option<Rate>, charge: Compensation) -> Self {
+    /// Creates the pacing of a port that sends at most `rate`, of which a frame takes what `charge` says.
+    pub fn new(rate: Option<Rate>, charge: Compensation) -> Self {
         Self { rate, charge, free: Instant::ZERO }
     }
 
     /// Changes rate and charge, and returns the old ones. The frames sent so far stay charged.
-    pub(crate) fn change(
-        &mut self,
-        rate: Option<Rate>,
-        charge: Compensation,
-    ) -> (Option<Rate>, Compensation) {
+    pub fn change(&mut self, rate: Option<Rate>, charge: Compensation) -> (Option<Rate>, Compensation) {
         let old = (self.rate, self.charge);
         (self.rate, self.charge) = (rate, charge);
         old
     }
 
+    /// Returns true if it never waits.
+    pub fn is_unlimited(&self) -> bool {
+        self.rate.is_none() && self.free == Instant::ZERO
+    }
+
     /// Returns the time from which the next frame may be sent; `None` if it may be sent at `now`.
     #[inline]
-    pub(crate) fn waits(&self, now: Instant) -> Option<Instant> {
+    pub fn waits(&self, now: Instant) -> Option<Instant> {
         (self.free > now).then_some(self.free)
     }
 
     /// Charges a frame of this length that is sent at `now`.
     #[inline]
-    pub(crate) fn charge(&mut self, now: Instant, frame: Bytes) {
+    pub fn charge(&mut self, now: Instant, frame: Bytes) {
         let Some(rate) = self.rate else { return };
         let takes = rate.time_for(self.charge.on_link(frame));
         self.free =
