@@ -70,7 +70,7 @@ fn scenarios_here() -> String {
 }
 
 /// True if a file looks like a scenario, wrong or right: neither a policy nor another program's file.
-fn is_scenario(file: &Path) -> bool {
+pub(crate) fn is_scenario(file: &Path) -> bool {
     lockgate::files::text(file).is_ok_and(|text| lockgate_scenario::is_scenario(&text))
 }
 

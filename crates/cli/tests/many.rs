@@ -257,11 +257,16 @@ fn expectations_of_several_files_are_a_line_each_and_a_junit_document() {
     assert!(lines.contains("::error file=missed.toml,line=9,"), "{lines}");
     let junit = fs::read_to_string(folder.path().join("out.xml")).expect("a document");
     assert!(
-        junit.contains("<testsuite name=\"missed.toml\" tests=\"1\" failures=\"1\" errors=\"0\">"),
+        junit.contains("<testsuite name=\"missed.toml\" tests=\"1\" failures=\"1\" errors=\"0\" time=\"")
+            && junit.contains(" file=\"missed.toml\" line=\"9\">"),
         "{junit}"
     );
     assert_eq!(lockgate(folder.path(), &["test", "line.toml"]).status.code(), Some(0));
     assert_eq!(lockgate(folder.path(), &["test", "line.toml", "absent.toml"]).status.code(), Some(1));
+    // A directory stands for its scenarios, and for no other file.
+    fs::write(folder.path().join("other.toml"), "x = 1\n").expect("written");
+    let all = lockgate(folder.path(), &["test", "."]);
+    assert!(all.status.code() == Some(3) && stdout(&all).lines().count() == 2, "{}", stdout(&all));
 }
 
 #[test]
@@ -363,6 +368,14 @@ fn a_baseline_shows_what_changed() {
         (&change["that"], &change["difference"]["verdict"]),
         (&"flow.one.owd.p99".into(), &"differs".into())
     );
+    let judged =
+        |more: &[&str]| test(&[&["--baseline", "main.json", "--fail-on-regression", "5%"], more].concat());
+    assert_eq!(judged(&[]).status.code(), Some(0));
+    assert_eq!(judged(&["--set", "link.line.rate=2mbit"]).status.code(), Some(0), "better is no regression");
+    let slower = judged(&["--set", "link.line.rate=900kbit"]);
+    let words = String::from_utf8_lossy(&slower.stderr).into_owned();
+    assert_eq!(slower.status.code(), Some(3), "{words}");
+    assert!(words.contains("regression: line.toml: flow.one.owd.p99 was "), "{words}");
     let other = lockgate(folder.path(), &["test", "line.toml", "--baseline", "main.json"]);
     assert!(String::from_utf8_lossy(&other.stderr).contains("--seeds 1,2,3,4,5"));
 }

@@ -3,7 +3,8 @@
 mod baseline;
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use lockgate::{Options, Seed, Summary, verdict};
 use lockgate_measure::summary::Expectation;
@@ -22,6 +23,8 @@ use self::baseline::Baseline;
 struct Tested {
     file: String,
     outcome: Result<Summary, Failure>,
+    /// Real time that its runs took, in seconds.
+    seconds: f64,
 }
 
 impl Tested {
@@ -60,13 +63,16 @@ pub(crate) fn test(arguments: &Test) -> Result<Exit, Failure> {
     let new = start(&arguments.write_baseline, Form::Baseline, "--write-baseline")?;
     interrupt::listen();
     let mut all = Vec::new();
-    for file in &arguments.files {
+    let files = files(&arguments.files)?;
+    for file in &files {
+        let started = Instant::now();
         let outcome = summary(file, arguments, &seeds);
         if interrupt::is_requested() {
-            tell!("stopped after {} of {} files", all.len(), arguments.files.len());
+            tell!("stopped after {} of {} files", all.len(), files.len());
             return Ok(Exit::Interrupted);
         }
-        let tested = Tested { file: file.display().to_string(), outcome };
+        let seconds = started.elapsed().as_secs_f64();
+        let tested = Tested { file: file.display().to_string(), outcome, seconds };
         if !arguments.json {
             say!("{}", tested.line());
         }
@@ -86,13 +92,42 @@ pub(crate) fn test(arguments: &Test) -> Result<Exit, Failure> {
     if let Some(file) = new {
         file.write(&results::json(&Baseline::of(&all, &numbers))?)?;
     }
+    let regressions = match (&baseline, arguments.fail_on_regression) {
+        (Some(baseline), Some(share)) => baseline::regressions(&all, baseline, share),
+        _ => Vec::new(),
+    };
+    for regression in &regressions {
+        tell!("regression: {regression}");
+    }
     let failed = all.iter().any(|tested| tested.outcome.is_err());
-    let missed = all.iter().any(|tested| tested.missed().next().is_some());
+    let missed = !regressions.is_empty() || all.iter().any(|tested| tested.missed().next().is_some());
     Ok(match (failed, missed) {
         (true, _) => Exit::Failed,
         (false, true) => Exit::ExpectMissed,
         (false, false) => Exit::Ok,
     })
+}
+
+/// Returns the files to test: of a directory its scenarios, in the order of their names.
+fn files(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in given {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut found: Vec<PathBuf> = entries
+            .filter(|path| path.extension().is_some_and(|ending| ending == "toml") && runs::is_scenario(path))
+            .collect();
+        if found.is_empty() {
+            let wrong = format!("there is no scenario in the directory `{}`", path.display());
+            return Err(Failure::usage(wrong, "name scenario files, or a directory with some"));
+        }
+        found.sort();
+        files.append(&mut found);
+    }
+    Ok(files)
 }
 
 /// Returns the result of all files, with the changes from a baseline.
@@ -153,7 +188,9 @@ fn junit(all: &[Tested]) -> String {
         let tests = tested.expectations().len() + errors;
         let _ = writeln!(
             text,
-            "  <testsuite name=\"{file}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\">"
+            "  <testsuite name=\"{file}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" time=\"{:.3}\" \
+             file=\"{file}\">",
+            tested.seconds
         );
         if let Err(failure) = &tested.outcome {
             let error = escaped(&failure.to_string());
@@ -164,7 +201,13 @@ fn junit(all: &[Tested]) -> String {
         }
         for expect in tested.expectations() {
             let name = escaped(expect.name.as_deref().unwrap_or(&expect.that));
-            let _ = write!(text, "    <testcase classname=\"{file}\" name=\"{name}\"");
+            // The runs of a file are those of all its expectations: each has its part of their time.
+            let time = tested.seconds / tested.expectations().len() as f64;
+            let line = expect.line.map_or_else(String::new, |line| format!(" line=\"{line}\""));
+            let _ = write!(
+                text,
+                "    <testcase classname=\"{file}\" name=\"{name}\" time=\"{time:.3}\" file=\"{file}\"{line}"
+            );
             let _ = if expect.holds {
                 writeln!(text, "/>")
             } else {

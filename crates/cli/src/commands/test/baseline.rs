@@ -6,6 +6,7 @@ use std::path::Path;
 use lockgate::verdict::{difference, quantity};
 use lockgate_measure::comparison::{Difference, MetricComparison, Reference, Verdict};
 use lockgate_measure::metric::{Better, Quantity};
+use lockgate_scenario::diagnostic::one_line;
 use serde::{Deserialize, Serialize};
 
 use super::Tested;
@@ -127,6 +128,27 @@ pub(super) fn show(all: &[Tested], baseline: &Baseline) {
     say!();
     terminal::table(&["file", "metric", "old", "new", "difference", ""], &rows);
     say!("+ better   - worse   = no difference seen   ? too few seeds to tell");
+}
+
+/// Returns a sentence for each metric that is worse than in the baseline by more than `share` of its old value. A
+/// difference that the seeds cannot tell from none is no regression; one seed is compared as it is.
+pub(super) fn regressions(all: &[Tested], baseline: &Baseline, share: f64) -> Vec<String> {
+    let mut found = Vec::new();
+    for tested in all {
+        for change in baseline.changes(tested) {
+            let (Some(old), Some(new), Some(one)) = (change.old, change.new, &change.difference) else {
+                continue;
+            };
+            let Some(better) = better(&change.that) else { continue };
+            let is_seen = matches!(one.verdict, Verdict::Differs | Verdict::Unknown);
+            let is_worse = (one.mean > 0.0) == (better == Better::Lower) && one.mean != 0.0;
+            if is_seen && is_worse && one.mean.abs() > share * old.abs() {
+                let [old, new] = [old, new].map(|value| quantity(&change.that, Some(value)));
+                found.push(format!("{}: {} was {old} and is {new}", one_line(&tested.file), change.that));
+            }
+        }
+    }
+    found
 }
 
 /// Returns the mark of a difference. One seed has no scatter: equal values are equal, others cannot be judged.
