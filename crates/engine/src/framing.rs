@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// PPPoE over ATM with LLC/SNAP, by hand: the frame less 14 of Ethernet, plus 40, in cells of 48.
+    /// `PPPoE` over ATM with LLC/SNAP, by hand: the frame less 14 of Ethernet, plus 40, in cells of 48.
     #[test]
     fn an_overhead_of_whole_frames_is_one_of_packets_less_ethernet() {
         let of_packets =

@@ -86,7 +86,7 @@ pub struct Share {
     /// Minimum cost of a packet, overhead included; at most 65535 B.
     #[serde(default)]
     pub mpu: Bytes,
-    /// Cost of a packet beyond the length of its frame, from `-65535B` to `65535B`: PPPoE over ATM is `26B`,
+    /// Cost of a packet beyond the length of its frame, from `-65535B` to `65535B`: `PPPoE` over ATM is `26B`,
     /// the 40 B of `pppoe-llcsnap` less the frame's 14 of Ethernet.
     #[serde(default)]
     pub overhead: Overhead,

@@ -45,7 +45,7 @@ pub struct Config {
     /// How long a packet may have to wait: sets the limit to `rate * latency + burst`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
-    /// Cost of a packet beyond the length of its frame: PPPoE over ATM is `26B`, the 40 B of `pppoe-llcsnap`
+    /// Cost of a packet beyond the length of its frame: `PPPoE` over ATM is `26B`, the 40 B of `pppoe-llcsnap`
     /// less the frame's 14 of Ethernet. The limit counts frames without it.
     #[serde(default)]
     pub overhead: Overhead,

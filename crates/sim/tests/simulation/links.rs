@@ -130,7 +130,7 @@ gap = {{ distribution = "exponential", mean = "12ms" }}
     assert_eq!(run("lisb", ""), run("lisb", r#"clock = { offset = "5s" }"#), "LISB reads no stamps");
 }
 
-/// PPPoE over ATM at 5 Mbit/s, by hand: a frame less 14 bytes of Ethernet, plus 40, in cells of 53 bytes with
+/// `PPPoE` over ATM at 5 Mbit/s, by hand: a frame less 14 bytes of Ethernet, plus 40, in cells of 53 bytes with
 /// 48. The same packets pass wherever the line is said: at a link by name or in bytes, at a port, in `htb`,
 /// `tbf`, `cake`.
 #[test]
