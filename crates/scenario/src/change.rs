@@ -103,12 +103,16 @@ impl Change {
                 for queue in queues {
                     tree.reconfigure(queue, port, now, headers)?;
                 }
-                pace.iter().for_each(|pace| port.set_pace(*pace));
+                if let Some(pace) = pace {
+                    port.set_pace(*pace);
+                }
                 Ok(0)
             }
             Action::Replace { tree, pace, .. } => {
                 let (moved, _) = port.replace(tree.build()?, now, headers);
-                pace.iter().for_each(|pace| port.set_pace(*pace));
+                if let Some(pace) = pace {
+                    port.set_pace(*pace);
+                }
                 Ok(moved)
             }
             Action::Link { .. } | Action::Flow { .. } => Ok(0),

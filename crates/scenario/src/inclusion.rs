@@ -169,16 +169,13 @@ pub(crate) fn merged<'i>(
 fn overlay<'i>(table: &mut DeTable<'i>, own: DeTable<'i>) {
     for (key, value) in own {
         let inner = table.get_mut(key.get_ref().as_ref()).map(Spanned::get_mut);
-        match (inner, value.get_ref()) {
-            (Some(DeValue::Table(inner)), DeValue::Table(_)) => {
-                if let DeValue::Table(more) = value.into_inner() {
-                    overlay(inner, more);
-                }
+        if let (Some(DeValue::Table(inner)), DeValue::Table(_)) = (inner, value.get_ref()) {
+            if let DeValue::Table(more) = value.into_inner() {
+                overlay(inner, more);
             }
-            _ => {
-                table.remove(key.get_ref().as_ref());
-                table.insert(key, value);
-            }
+        } else {
+            table.remove(key.get_ref().as_ref());
+            table.insert(key, value);
         }
     }
 }

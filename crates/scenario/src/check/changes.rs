@@ -404,11 +404,11 @@ impl Checker<'_> {
         let read = self.reread(settings, noted, |checker| checker.port(edited, base.context()))?;
         let before = state.trees.get(&place).unwrap_or(&base.ports.models[place].tree);
         let PortRead { tree, pace: own, .. } = read;
-        let pace =
-            Some(own).filter(|own| own != state.paces.get(&place).unwrap_or(&base.ports.models[place].pace));
+        let known = state.paces.get(&place).unwrap_or(&base.ports.models[place].pace);
+        let changed = Some(own).filter(|own| own != known);
         let action = match tree.differs_in(before) {
-            Some(queues) => Action::Reconfigure { port: place, tree: tree.clone(), queues, pace },
-            None => Action::Replace { port: place, tree: tree.clone(), pace },
+            Some(queues) => Action::Reconfigure { port: place, tree: tree.clone(), queues, pace: changed },
+            None => Action::Replace { port: place, tree: tree.clone(), pace: changed },
         };
         state.paces.insert(place, own);
         state.trees.insert(place, tree);

@@ -157,8 +157,8 @@ impl Checker<'_> {
                 self.note(problem.help(format!("it is from 1 to the number of slots, {}", ring.0.slots)));
             }
         }
-        let pace = self.pace(place, table.as_ref());
-        let rate = pace.and_then(|pace| pace.rate);
+        let own = self.pace(place, table.as_ref());
+        let rate = own.and_then(|own| own.rate);
         let context = TreeContext { rate: [rate, context.rate].into_iter().flatten().min(), ..context };
         let root = table.as_ref().and_then(|table| table.root.as_deref());
         let trees = self.trees(place, root, context);
@@ -189,7 +189,7 @@ impl Checker<'_> {
             root_is_set,
             clock: table.clock,
             ring: table.ring.map(|ring| ring.0),
-            pace: pace?,
+            pace: own?,
         })
     }
 

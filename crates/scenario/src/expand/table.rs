@@ -28,7 +28,7 @@ const VALUE: u64 = 48;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rows {
     columns: Vec<String>,
-    rows: Vec<Row>,
+    all: Vec<Row>,
     /// Reasons why rows were left out, the first of them, and their number.
     left_out: (Vec<String>, usize),
 }
@@ -93,7 +93,7 @@ impl Rows {
         match (rows.is_empty(), left_out.0.first()) {
             (true, Some(first)) => Err(first.clone()),
             (true, None) => Err("it has no row".to_owned()),
-            (false, _) => Ok(Self { columns, rows, left_out }),
+            (false, _) => Ok(Self { columns, all: rows, left_out }),
         }
     }
 
@@ -104,12 +104,12 @@ impl Rows {
 
     /// Returns the circuit of the row at index `row`, in words, if the table names circuits.
     pub(crate) fn circuit(&self, row: usize) -> String {
-        circuits::name(&self.columns, &self.rows[row % self.rows.len()].values)
+        circuits::name(&self.columns, &self.all[row % self.all.len()].values)
     }
 
     /// Returns the number of rows.
     pub(crate) fn len(&self) -> usize {
-        self.rows.len()
+        self.all.len()
     }
 
     /// Returns the names of the columns.
@@ -120,12 +120,12 @@ impl Rows {
     /// Returns the value of a column in the row at index `row`; rows beyond the last begin again.
     pub(crate) fn get(&self, row: usize, column: &str) -> Option<&str> {
         let place = self.columns.iter().position(|known| known == column)?;
-        Some(&self.rows[row % self.rows.len()].values[place])
+        Some(&self.all[row % self.all.len()].values[place])
     }
 
     /// Returns the line at which the row at index `row` begins.
     pub(crate) fn line(&self, row: usize) -> usize {
-        self.rows[row % self.rows.len()].line
+        self.all[row % self.all.len()].line
     }
 }
 
@@ -322,7 +322,7 @@ mod tests {
         let mut text = "a,b\n1,2\n".to_owned();
         text.push_str(&"\n".repeat(1 << 20));
         let rows = Rows::read(&text, 1 << 10).expect("one row");
-        assert_eq!((rows.len(), rows.rows.capacity()), (1, 4));
+        assert_eq!((rows.len(), rows.all.capacity()), (1, 4));
         text.push_str(&",".repeat(1 << 20));
         let wide = Rows::read(&text, 1 << 10).expect("two rows");
         assert_eq!((wide.len(), wide.get(1, "b")), (2, Some("")), "values without a column are not kept");
