@@ -405,10 +405,10 @@ impl Checker<'_> {
         let before = state.trees.get(&place).unwrap_or(&base.ports.models[place].tree);
         let PortRead { tree, pace: own, .. } = read;
         let known = state.paces.get(&place).unwrap_or(&base.ports.models[place].pace);
-        let changed = Some(own).filter(|own| own != known);
+        let new_pace = Some(own).filter(|own| own != known);
         let action = match tree.differs_in(before) {
-            Some(queues) => Action::Reconfigure { port: place, tree: tree.clone(), queues, pace: changed },
-            None => Action::Replace { port: place, tree: tree.clone(), pace: changed },
+            Some(queues) => Action::Reconfigure { port: place, tree: tree.clone(), queues, pace: new_pace },
+            None => Action::Replace { port: place, tree: tree.clone(), pace: new_pace },
         };
         state.paces.insert(place, own);
         state.trees.insert(place, tree);
