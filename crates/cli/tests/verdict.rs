@@ -113,6 +113,7 @@ fn the_verdict_is_the_last_thing_told() {
     let told = run(&["--tables"]);
     let last: Vec<&str> = told.trim_end().lines().rev().take(3).collect();
     assert_eq!(last[0], "report: out/report.html");
+    assert!(last[1].starts_with("Longest wait: ") && last[1].contains("the fifo at a:b"), "{}", last[1]);
     assert!(
         last[2].starts_with("✗ the expectation is missed: it stays short: flow.load.owd.mean is "),
         "{}",

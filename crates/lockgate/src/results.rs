@@ -146,9 +146,9 @@ pub struct RunResults<'a> {
 }
 
 impl<'a> RunResults<'a> {
-    /// Creates the results of these runs, with a sentence for each expectation.
+    /// Creates the results of these runs, with the sentences of their verdict.
     pub fn new(scenario: &'a Scenario, seeds: &'a [Seed], runs: &'a Runs, summary: &'a Summary) -> Self {
-        let (verdict, command, overlaid) = (crate::verdict::sentences(summary), String::new(), None);
+        let (verdict, command, overlaid) = (crate::verdict::answer(summary), String::new(), None);
         Self { scenario, seeds, runs, summary, verdict, command, overlaid }
     }
 

@@ -191,5 +191,37 @@ fn a_wait_in_a_replaced_queue_is_not_its_successors() {
         assert!((9.7e6..1.001e7).contains(&rate), "{rate}");
     }
     let finding = lockgate::verdict::main_finding(&summary);
-    assert!(finding.contains("in the queue `bloated`"), "{finding}");
+    assert!(finding.contains("in bloated (fifo) at router:client until it was replaced,"), "{finding}");
+}
+
+/// Packets count in the phase in which they were sent: those of both phases are those of the window, and the cure is
+/// not blamed for waits before it.
+#[test]
+fn each_phase_between_changes_has_its_own_results() {
+    let (recording, mut summary) = run("scenarios/bufferbloat.toml", &[]);
+    let call = recording.flows.iter().find(|flow| flow.setup.name == "call").expect("the call");
+    let [before, after] = call.phases() else { panic!("two phases, not {}", call.phases().len()) };
+    assert_eq!(before.owd.count() + after.owd.count(), call.delays().owd.count());
+    assert!(after.owd.max() < before.owd.quantile(0.5));
+    let [before, after] = summary.phases.as_slice() else { panic!("two phases") };
+    assert_eq!((before.from_s, before.to_s, after.from_s, after.to_s), (5.0, 30.0, 30.0, 60.0));
+    assert_eq!((before.changes.len(), after.changes.join(", ")), (0, "router:client = fair".to_owned()));
+    assert!(after.moved_packets > 500 && after.forced_out_packets == 0);
+    let value =
+        |phase: &lockgate_measure::summary::PhaseSummary, path: &str| phase.values[path].expect("a value");
+    let waits = [before, after].map(|phase| value(phase, "flow.call.owd.p50"));
+    assert!(waits[0] > 20.0 * waits[1], "{waits:?}");
+    // The judged metric has a row, and the mean over both phases is that of the window.
+    let rates = [before, after].map(|phase| value(phase, "flow.download/1.goodput"));
+    let mean = (25.0 * rates[0] + 30.0 * rates[1]) / 55.0;
+    let whole = summary.metric("flow.download/1.goodput").expect("a value");
+    assert!((mean / whole - 1.0).abs() < 1e-9, "{mean} {whole}");
+    let sentences = summary.verdict().sentences();
+    assert!(sentences[1].starts_with("At 30 s, router:client = fair: call delay median "), "{sentences:?}");
+    assert!(
+        sentences[1].contains(" times less; ") && sentences[1].ends_with(" moved, none lost."),
+        "{sentences:?}"
+    );
+    summary.expect.clear();
+    assert_eq!(summary.verdict().outcome, lockgate_measure::verdict::Outcome::None);
 }

@@ -67,6 +67,19 @@ pub fn memory(bytes: u64) -> String {
     if amount < 9.95 { format!("{amount:.1} {name}") } else { format!("{amount:.0} {name}") }
 }
 
+/// Formats a number without a unit.
+pub fn plain(value: f64) -> String {
+    three_digits(value)
+}
+
+/// Removes the zeros at the end of the decimals of a formatted value: `50.0 ms` becomes `50 ms`.
+pub fn without_zeros(text: &str) -> String {
+    let (number, unit) = text.split_once(' ').map_or((text, ""), |(number, unit)| (number, unit));
+    let short =
+        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    if unit.is_empty() { short.to_owned() } else { format!("{short} {unit}") }
+}
+
 /// Formats `value` in `unit` with the prefix that leaves one to three digits before the point.
 fn with_prefix(value: Option<f64>, unit: &str) -> String {
     let Some(value) = value else { return "-".to_owned() };
@@ -121,6 +134,21 @@ mod tests {
         assert_eq!(quantity(Some(1.0), "packets"), "1 packet");
         assert_eq!(quantity(Some(11.5), "packets"), "11.5 packets");
         assert_eq!([0, 1, 2].map(|number| count(number, "queue")), ["0 queues", "1 queue", "2 queues"]);
+    }
+
+    #[test]
+    fn zeros_at_the_end_go() {
+        for (text, short) in [
+            ("50.0 ms", "50 ms"),
+            ("1.25 s", "1.25 s"),
+            ("1.00 %", "1 %"),
+            ("100 kbit/s", "100 kbit/s"),
+            ("4.50", "4.5"),
+            ("0", "0"),
+            ("-", "-"),
+        ] {
+            assert_eq!(without_zeros(text), short);
+        }
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub mod sharing;
 pub mod summary;
 pub mod twin;
 mod vectors;
+pub mod verdict;
 pub mod warmup;
 
 pub use recording::Recording;

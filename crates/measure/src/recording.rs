@@ -17,6 +17,7 @@ mod delays;
 mod file;
 mod flow;
 mod packets;
+mod phases;
 mod port;
 mod requests;
 mod sojourns;
@@ -29,9 +30,10 @@ pub use delays::Delays;
 pub use file::{FileBin, FileBins, FileRecord};
 pub use flow::{FlowRecord, FlowSetup, Loss, Received, UDP_HEADER_BYTES};
 pub use packets::{PacketColumns, PacketRow, Packets};
+pub use phases::{FlowPhase, MOST_PHASES, RequestPhase};
 pub use port::{Line, PlaceRecord, PortRecord, PortSetup};
 pub use requests::{RequestKind, Requests};
-pub use tcp::{TcpRecord, TcpSample};
+pub use tcp::{TcpLimit, TcpRecord, TcpSample};
 pub use totals::{Imbalance, Totals, Window};
 pub use watch::{QueueFigures, SOJOURN_CLASSES};
 
@@ -122,6 +124,8 @@ pub struct Recording {
     pub fidelity: Vec<(String, f64)>,
     /// Warnings for the user about the validity of the run.
     pub warnings: Vec<String>,
+    /// Starts of the parts of the window between changes, the end of the warm-up first; none if nothing changed.
+    phases: Vec<Instant>,
     /// Ends of all sampling intervals so far.
     samplings: Vec<Instant>,
     /// By flow: true if its record may have changed since the last sampling.
@@ -220,6 +224,7 @@ impl Recording {
             engine: EngineCost::default(),
             fidelity: Vec::new(),
             warnings: Vec::new(),
+            phases: Vec::new(),
             samplings: Vec::new(),
             changed,
         }
@@ -277,6 +282,28 @@ impl Recording {
                 flow.sample(&self.samplings);
             }
         }
+    }
+
+    /// Begins a new phase at `now`, because something changes: delays, losses and rates of flows are also
+    /// recorded by phase. Nothing begins during the warm-up, twice at one instant, and beyond
+    /// [`MOST_PHASES`].
+    pub fn begin_phase(&mut self, now: Instant) {
+        let is_first = self.phases.is_empty();
+        if now <= self.warmup || self.phases.last() == Some(&now) || self.phases.len() == MOST_PHASES {
+            return;
+        }
+        if is_first {
+            self.phases.push(self.warmup);
+        }
+        self.phases.push(now);
+        for flow in &mut self.flows {
+            flow.begin_phase(now);
+        }
+    }
+
+    /// Returns the starts of its phases, the end of the warm-up first; none if nothing changed in the window.
+    pub fn phases(&self) -> &[Instant] {
+        &self.phases
     }
 
     /// Ends the recording: counts what is still buffered. Must be called after the last `on_inside` and

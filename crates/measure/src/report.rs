@@ -3,6 +3,7 @@
 //! All statistics are computed here; the page only draws. Numbers are in base SI units, with six
 //! significant digits, and `null` if nothing was observed.
 
+mod answer;
 pub mod files;
 pub mod groups;
 mod page;

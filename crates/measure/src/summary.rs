@@ -8,6 +8,7 @@ mod build;
 mod expectation;
 mod files;
 mod fold;
+mod phases;
 mod requests;
 mod value;
 mod worst;
@@ -16,6 +17,7 @@ pub use build::summarise;
 pub use expectation::{Bound, Criterion, Expectation, Expected, MembersHeld};
 pub use files::{BinSummary, FileSummary, FilesSummary, GroupSummary};
 pub use fold::MembersSummary;
+pub use phases::PhaseSummary;
 pub use requests::{EchoSummary, PagesSummary};
 pub use worst::{FlowTable, WORST, sort_worst_first};
 
@@ -71,6 +73,12 @@ pub struct Summary {
     pub intervals: IndexMap<String, Interval>,
     /// Each expectation, with its outcome.
     pub expect: Vec<Expectation>,
+    /// Parts of the window between the changes of the (first) run; absent if nothing changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseSummary>,
+    /// What holds and how tightly, where packets waited, what each change did. Filled in the written document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<crate::verdict::RunVerdict>,
     /// Work done by the simulator or driver.
     pub engine: EngineSummary,
     /// Timing accuracy of a live run, by name (`timer_lateness_p99_s`); absent for a simulation.
@@ -90,7 +98,7 @@ fn is_all(detail: &Detail) -> bool {
 }
 
 /// A flow's results.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FlowSummary {
     /// Packets the source sent in the window.
@@ -170,6 +178,20 @@ pub struct VoiceSummary {
     pub loss_ratio: Option<f64>,
 }
 
+/// Shares of the samples after the warm-up at which each reason kept a TCP sender from sending more; of 1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct TcpLimits {
+    /// The application had nothing to send.
+    pub application_ratio: f64,
+    /// The receiver's window was full.
+    pub receive_window_ratio: f64,
+    /// The congestion window was full.
+    pub congestion_window_ratio: f64,
+    /// The next segment waited for its time.
+    pub pacing_ratio: f64,
+}
+
 /// Results of a TCP sender. Statistics of the congestion window cover the samples after the warm-up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -194,6 +216,9 @@ pub struct TcpSummary {
     pub cwnd_max_bytes: Option<f64>,
     /// Mean of the smoothed round-trip time, in seconds.
     pub rtt_mean_s: Option<f64>,
+    /// Reasons that kept it from sending more; absent for live runs, which do not observe them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<TcpLimits>,
 }
 
 /// A port's results.

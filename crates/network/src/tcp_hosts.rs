@@ -14,7 +14,7 @@ use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
-use lockgate_measure::recording::{FlowRecord, TcpSample};
+use lockgate_measure::recording::{FlowRecord, TcpLimit, TcpSample};
 use lockgate_scenario::model::{Flow, NodeModel, Scenario, Transport};
 use lockgate_scenario::tcp::{Application as Task, TcpModel};
 
@@ -22,7 +22,7 @@ use lockgate_tcp::application::{DialogueEvent, Order, RequestEvent};
 use lockgate_tcp::congestion::{NO_THRESHOLD, create};
 use lockgate_tcp::endpoint::{Endpoint, Role};
 use lockgate_tcp::segment::Segments;
-use lockgate_tcp::{ReceiverConfig, SenderConfig, TimerWheel};
+use lockgate_tcp::{ReceiverConfig, SenderConfig, SenderLimit, TimerWheel};
 
 use crate::applications::{Connection, application, connection, first_sequence, random_files};
 use crate::failure::Failure;
@@ -341,6 +341,12 @@ impl End {
             recoveries: counts.recoveries,
             mark_reductions: counts.mark_reductions,
             undone: counts.undone,
+            limit: Some(match self.endpoint.limit() {
+                SenderLimit::Application => TcpLimit::Application,
+                SenderLimit::ReceiveWindow => TcpLimit::ReceiveWindow,
+                SenderLimit::CongestionWindow => TcpLimit::CongestionWindow,
+                SenderLimit::Pacing => TcpLimit::Pacing,
+            }),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::application::{Application, DialogueEvent, Order, Outlet, RequestEvent
 use crate::congestion::{CongestionControl, Phase};
 use crate::receiver::{NewData, Receiver, ReceiverConfig};
 use crate::segment::{Segment, flag};
-use crate::sender::{Outgoing, Sender, SenderConfig};
+use crate::sender::{Outgoing, Sender, SenderConfig, SenderLimit};
 
 /// Role of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,6 +268,11 @@ impl Endpoint {
     /// Returns the segments in flight.
     pub fn in_flight(&self) -> u32 {
         self.sender.in_flight()
+    }
+
+    /// Returns the reason why its sender does not send more at the moment.
+    pub fn limit(&self) -> SenderLimit {
+        self.sender.limit()
     }
 
     /// Returns the smoothed round-trip time and the current timeout.

@@ -73,5 +73,5 @@ pub use burst::BurstBounds;
 pub use rate::{RateSample, Snapshot};
 pub use receiver::{ReceiverConfig, ReceiverCounts};
 pub use rtt::Rtt;
-pub use sender::{SenderConfig, SenderCounts};
+pub use sender::{SenderConfig, SenderCounts, SenderLimit};
 pub use timer_wheel::TimerWheel;

@@ -69,6 +69,19 @@ pub(crate) struct Outgoing {
     pub(crate) again: bool,
 }
 
+/// The reason why a sender does not send more at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SenderLimit {
+    /// The application has no more data to send, or the connection is not open yet.
+    Application,
+    /// The peer's window is full.
+    ReceiveWindow,
+    /// The congestion window is full.
+    CongestionWindow,
+    /// The next segment waits for its time.
+    Pacing,
+}
+
 /// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderCounts {
@@ -247,6 +260,19 @@ impl Sender {
     pub(crate) fn next(&self, now: Instant) -> Instant {
         let timer = self.timer.map_or(Instant::NEVER, |(at, _)| at);
         if self.pace_at > now && self.wants_to_send() { timer.min(self.pace_at) } else { timer }
+    }
+
+    /// Returns the reason why it does not send more at the moment.
+    pub(crate) fn limit(&self) -> SenderLimit {
+        if self.una == 0 || self.board.waiting() == 0 && !self.unsent() {
+            SenderLimit::Application
+        } else if self.in_flight() >= self.window.cwnd {
+            SenderLimit::CongestionWindow
+        } else if self.board.waiting() == 0 && self.nxt >= self.allowed {
+            SenderLimit::ReceiveWindow
+        } else {
+            SenderLimit::Pacing
+        }
     }
 
     fn wants_to_send(&self) -> bool {

@@ -414,6 +414,26 @@ n: number,
 /** Value of each repetition, in the order of the seeds; `null` if it has none. */
 values: Array<number | null>, };
 
+/** An expectation, formatted. */
+export type JudgedRow = {
+/** Address of the metric. */
+that: string,
+/** What it is of, such as `call`; empty for the whole run, and if the scenario names the expectation. */
+subject: string,
+/** What is measured, such as `delay p99`; the expectation's name if the scenario gives one. */
+quantity: string,
+/** Measured value with its unit; of several flows or queues, how many keep the bounds. */
+value: string,
+/** Bounds with their units: `below 50 ms`. */
+wanted: string,
+/** True if it holds. */
+holds: boolean,
+/** How much of the tightest bound is used up: 1 at the bound, more beyond it; absent for a bound of zero, and
+ * without a value. */
+used_ratio?: number | null,
+/** Distance from the tightest bound in words: `11 % above its bound`; may be empty. */
+margin: string, };
+
 /** Value that may be set during a run. */
 export type Knob = {
 /** Path for `lockgate set`. */
@@ -489,6 +509,9 @@ export type Mode = "sim" | "live";
 /** The origin of a curve, which determines its style. */
 export type Origin = "sim" | "live" | "theory" | "paper";
 
+/** Outcome of all expectations of a run. */
+export type Outcome = "none" | "held" | "missed";
+
 /** Results of a flow's requests for pages. Those sent during the warm-up are excluded. */
 export type PagesSummary = {
 /** Pages requested. */
@@ -497,6 +520,45 @@ requests: number,
 loaded: number,
 /** Time from the first request of a page until its last object has arrived, in seconds. */
 load_s: Distribution, };
+
+/** A metric in each phase, formatted. */
+export type PhaseRow = {
+/** Address of the metric. */
+that: string,
+/** What it is of. */
+subject: string,
+/** What is measured. */
+quantity: string,
+/** Value in each phase, with its unit. */
+values: Array<string>,
+/** True if an expectation is on it. */
+judged: boolean, };
+
+/** Results of a part of the window, between two changes.
+ *
+ * A packet counts in the phase in which it was sent, so that a change is not blamed for packets that waited before
+ * it. */
+export type PhaseSummary = {
+/** Start in seconds: the end of the warm-up, or the time of a change. */
+from_s: number,
+/** End in seconds. */
+to_s: number,
+/** Changes at its start, such as `router:client = fair`; none for the first phase. */
+changes: Array<string>,
+/** Waiting packets that moved to new queues at its start. */
+moved_packets: number,
+/** Waiting packets that were lost by the changes at its start. */
+forced_out_packets: number,
+/** Value of each judged metric of flows, and of a delay or a rate of the other flows, by its address; `null` if
+ * nothing was observed. */
+values: { [key in string]: number | null }, };
+
+/** Metrics before and after each change, formatted. */
+export type PhaseTable = {
+/** Heading of each column: the time, and what changed at its start. */
+heads: Array<string>,
+/** Rows: judged metrics first. */
+rows: Array<PhaseRow>, };
 
 /** Data of a port. */
 export type PortData = {
@@ -744,6 +806,20 @@ ports: Array<PortData>,
 /** Events. */
 events: Array<EventData>, };
 
+/** Verdict of a run, in words and rows. */
+export type RunVerdict = {
+/** Outcome of all expectations. */
+outcome: Outcome,
+/** One sentence or two on what holds and how tightly: `All 4 hold. Tightest: …`. */
+headline: string,
+/** Further sentences, most important first: where packets waited, what each change did. */
+findings: Array<string>,
+/** Each expectation, formatted: missed ones first, else in the scenario's order. */
+rows: Array<JudgedRow>,
+/** Judged metrics, and a delay or a rate of the other flows, before and after each change; absent if nothing
+ * changed in the window. */
+phases?: PhaseTable | null, };
+
 /** State of the run at the end of an interval. */
 export type Sample = {
 /** Number of the sample, from 0. A gap means that samples were dropped because a reader was slow. */
@@ -836,12 +912,27 @@ metrics?: { [key in string]: number | null },
 intervals: { [key in string]: Interval },
 /** Each expectation, with its outcome. */
 expect: Array<Expectation>,
+/** Parts of the window between the changes of the (first) run; absent if nothing changed. */
+phases?: Array<PhaseSummary>,
+/** What holds and how tightly, where packets waited, what each change did. Filled in the written document. */
+verdict?: RunVerdict | null,
 /** Work done by the simulator or driver. */
 engine: EngineSummary,
 /** Timing accuracy of a live run, by name (`timer_lateness_p99_s`); absent for a simulation. */
 fidelity?: { [key in string]: number },
 /** Warnings about the validity of the run. */
 warnings: Array<string>, };
+
+/** Shares of the samples after the warm-up at which each reason kept a TCP sender from sending more; of 1. */
+export type TcpLimits = {
+/** The application had nothing to send. */
+application_ratio: number,
+/** The receiver's window was full. */
+receive_window_ratio: number,
+/** The congestion window was full. */
+congestion_window_ratio: number,
+/** The next segment waited for its time. */
+pacing_ratio: number, };
 
 /** A TCP sender over time; columns of equal length. Windows in payload bytes. */
 export type TcpSeriesData = { congestion: string, time_s: Array<number>, cwnd_bytes: Array<number>, ssthresh_bytes: Array<number | null>, in_flight_bytes: Array<number>, rtt_s: Array<number | null>, rto_s: Array<number>,
@@ -869,7 +960,9 @@ cwnd_min_bytes: number | null,
 /** Largest congestion window, in payload bytes. */
 cwnd_max_bytes: number | null,
 /** Mean of the smoothed round-trip time, in seconds. */
-rtt_mean_s: number | null, };
+rtt_mean_s: number | null,
+/** Reasons that kept it from sending more; absent for live runs, which do not observe them. */
+limits?: TcpLimits | null, };
 
 /** Topology of the network. */
 export type Topology = {

@@ -12,6 +12,7 @@ use lockgate_engine::node::{Count, Tally};
 use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
+use super::phases::{FlowPhase, phase_at};
 use super::{Brief, Delays, Detail, FileRecord, Imbalance, RequestKind, Requests, TcpRecord, Totals, Window};
 use crate::emodel::Codec;
 use crate::histogram::{BATCH, Coarse, Moments};
@@ -229,6 +230,8 @@ pub struct FlowRecord {
     rows: usize,
     lost_by: [u64; Loss::ALL.len()],
     completed: Option<Duration>,
+    /// Parts of the window between changes; none if nothing changed in it.
+    phases: Vec<FlowPhase>,
     series: FlowSeries,
     /// TCP sender, if any.
     pub tcp: Option<Box<TcpRecord>>,
@@ -268,6 +271,7 @@ impl FlowRecord {
             lost_by: [0; Loss::ALL.len()],
             payload_bytes: None,
             completed: None,
+            phases: Vec::new(),
             series: FlowSeries::default(),
             requests: setup.request_kind.map(|kind| Box::new(Requests::new(kind, warmup))),
             file: None,
@@ -348,6 +352,9 @@ impl FlowRecord {
             count(&mut self.early.lost, bytes);
         } else {
             self.lost_by[why.index()] += 1;
+            if let Some(phase) = phase_at(&mut self.phases, sent) {
+                phase.lost_packets += 1;
+            }
         }
     }
 
@@ -364,6 +371,42 @@ impl FlowRecord {
     pub fn on_payload(&mut self, now: Instant, bytes: Bytes) {
         let counted = if now < self.warmup { 0 } else { bytes.0 };
         self.payload_bytes = Some(self.payload_bytes.unwrap_or(0) + counted);
+    }
+
+    /// Begins a phase at `now`, which is after the warm-up: something changes. A flow that is recorded briefly
+    /// has no phases.
+    pub(super) fn begin_phase(&mut self, now: Instant) {
+        if self.brief.is_some() {
+            return;
+        }
+        self.flush();
+        if self.phases.is_empty() {
+            let Delays { owd, queueing, .. } = &self.delays;
+            self.phases.push(FlowPhase {
+                start: self.warmup,
+                owd: owd.clone(),
+                queueing: queueing.clone(),
+                lost_packets: self.lost_by.iter().sum(),
+                sent_before: self.early.sent,
+                received_before: self.received_early,
+                payload_before: self.payload_bytes.map(|_| Bytes::ZERO),
+            });
+        }
+        self.phases.push(FlowPhase {
+            start: now,
+            sent_before: self.sent.tally(),
+            received_before: self.received.tally(),
+            payload_before: self.payload_bytes.map(Bytes),
+            ..FlowPhase::default()
+        });
+        if let Some(requests) = &mut self.requests {
+            requests.begin_phase(now);
+        }
+    }
+
+    /// Returns its phases; none if nothing changed in the window.
+    pub fn phases(&self) -> &[FlowPhase] {
+        &self.phases
     }
 
     /// Records that the flow has delivered everything, this long after its start.
@@ -397,6 +440,9 @@ impl FlowRecord {
         let delays = &mut self.delays;
         delays.propagation_sum = delays.propagation_sum.wrapping_add(u128::from(propagation) * count as u128);
         let unseen = &owd[self.seen..];
+        if !self.phases.is_empty() {
+            count_by_phase(&mut self.phases, &now[..count], owd, &waited[..count]);
+        }
         let moments = Moments::of(owd);
         let latest = if self.seen == 0 { moments } else { Moments::of(unseen) };
         self.pending.count = 0;
@@ -572,6 +618,18 @@ fn see_brief(brief: &mut Brief, watched: &mut Option<Box<Coarse>>, owd: &[u64], 
     brief.see(owd.iter().copied().max().unwrap_or(0));
     if let Some(watched) = watched {
         watched.record_batch(owd, moments);
+    }
+}
+
+/// Adds delays to those of the phases in which the packets were sent.
+#[cold]
+#[inline(never)]
+fn count_by_phase(phases: &mut [FlowPhase], now: &[u64], owd: &[u64], waited: &[u64]) {
+    for ((now, owd), waited) in now.iter().zip(owd).zip(waited) {
+        if let Some(phase) = phase_at(phases, Instant::from_picos(now.saturating_sub(*owd))) {
+            phase.owd.record(*owd);
+            phase.queueing.record(*waited);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use lockgate_engine::units::Instant;
 
+use super::phases::RequestPhase;
 use crate::histogram::Histogram;
 
 /// The kind of a flow's requests.
@@ -33,6 +34,7 @@ pub struct Requests {
     pub gaps: Histogram,
     warmup: Instant,
     last: Option<Instant>,
+    phases: Vec<RequestPhase>,
 }
 
 impl Requests {
@@ -45,13 +47,36 @@ impl Requests {
             gaps: Histogram::new(),
             warmup,
             last: None,
+            phases: Vec::new(),
         }
+    }
+
+    /// Begins a phase at `now`, which is after the warm-up.
+    pub(super) fn begin_phase(&mut self, now: Instant) {
+        if self.phases.is_empty() {
+            let (asked, answered, times) = (self.asked, self.answered, self.times.clone());
+            self.phases.push(RequestPhase { start: self.warmup, asked, answered, times });
+        }
+        self.phases.push(RequestPhase { start: now, ..RequestPhase::default() });
+    }
+
+    /// Returns its phases; none if nothing changed in the window.
+    pub fn phases(&self) -> &[RequestPhase] {
+        &self.phases
+    }
+
+    fn phase_at(&mut self, time: Instant) -> Option<&mut RequestPhase> {
+        let after = self.phases.partition_point(|phase| phase.start <= time);
+        self.phases.get_mut(after.checked_sub(1)?)
     }
 
     /// Records a request sent at `now`.
     pub fn on_asked(&mut self, now: Instant) {
         if now >= self.warmup {
             self.asked += 1;
+            if let Some(phase) = self.phase_at(now) {
+                phase.asked += 1;
+            }
         }
     }
 
@@ -62,6 +87,9 @@ impl Requests {
         }
         self.answered += 1;
         self.times.record(now.since(asked).as_picos());
+        if let Some(phase) = self.phase_at(asked) {
+            phase.on_answered(now.since(asked));
+        }
         if let Some(last) = self.last.replace(now) {
             self.gaps.record(now.since(last).as_picos());
         }

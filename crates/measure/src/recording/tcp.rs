@@ -2,6 +2,19 @@
 
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
+/// The reason why a sender does not send more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TcpLimit {
+    /// Nothing to send.
+    Application,
+    /// The receiver's window is full.
+    ReceiveWindow,
+    /// The congestion window is full.
+    CongestionWindow,
+    /// The next segment waits for its time.
+    Pacing,
+}
+
 /// State of a sender at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpSample {
@@ -25,6 +38,8 @@ pub struct TcpSample {
     pub mark_reductions: u64,
     /// Reductions undone so far.
     pub undone: u64,
+    /// The reason why it does not send more; `None` if it is not observed.
+    pub limit: Option<TcpLimit>,
 }
 
 /// A sender over time: one row per sampling interval, at its end. All columns have the same length.

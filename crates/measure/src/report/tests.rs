@@ -86,3 +86,34 @@ fn series_are_columns_of_one_length_with_the_values_worked_by_hand() {
             .any(|item| item["name"] == "owd" && item["source"] == "RFC 7679" && item["unit"] == "s")
     );
 }
+
+#[test]
+fn the_answer_is_on_the_page_as_elements_before_the_data_with_every_name_as_text() {
+    let recording = example::run(1, 950);
+    let mut summary = summarise(core::slice::from_ref(&recording));
+    summary
+        .expect(&crate::summary::Expected {
+            that: "flow.voice.owd.p99".into(),
+            bounds: vec![crate::summary::Bound::Below(0.5)],
+            name: Some("<b>the</b> call".into()),
+            ..crate::summary::Expected::default()
+        })
+        .expect("a metric");
+    let mut data = ReportData::new("one & <i>only</i>");
+    data.runs.push(Run::new("prio", &recording, &summary.folded()));
+    data.verdict = summary.verdict().sentences();
+    let template = format!(r#"<html><div id="page"></div>{MARKER}</html>"#);
+    let page = page(&template, &data);
+    let (before, read, _) = carried(&page);
+    assert_eq!(read["runs"][0]["summary"]["verdict"]["outcome"], "held");
+    for part in [
+        "<h1>one &amp; &lt;i&gt;only&lt;/i&gt;</h1>",
+        "1 s simulated, first 0.1 s left out, seed 1",
+        r#"<p class="headline good"><span class="sign">✓</span> It holds: &lt;b&gt;the&lt;/b&gt; call 310 ms, 38 % below its bound of 500 ms.</p>"#,
+        r#"<td class="value">310 ms</td><td class="wanted">below 500 ms</td>"#,
+        r#"<i style="width:62.0%">"#,
+    ] {
+        assert!(before.contains(part), "{part} in {before}");
+    }
+    assert!(!before.contains("<b>the"));
+}

@@ -6,13 +6,14 @@ use lockgate_engine::units::Instant;
 
 use super::{
     Distribution, EngineSummary, FileSummary, FlowSummary, PICOS, PortSummary, QueueSummary, SCHEMA, Summary,
-    TcpSummary, VoiceSummary, files, finite, ratio, requests,
+    TcpLimits, TcpSummary, VoiceSummary, files, finite, phases, ratio, requests,
 };
 use crate::emodel::{self, Codec};
 use crate::fairness::jain;
+use crate::histogram::Histogram;
 use crate::intervals::Interval;
 use crate::recording::{
-    Brief, Detail, FlowRecord, Mode, PlaceRecord, PortRecord, Recording, TcpRecord, Window,
+    Brief, Detail, FlowRecord, Mode, PlaceRecord, PortRecord, Recording, TcpLimit, TcpRecord, Window,
 };
 use crate::warmup;
 
@@ -49,7 +50,7 @@ fn is_same(run: &Summary, other: &Summary) -> bool {
     (&run.flows, &run.ports, run.engine) == (&other.flows, &other.ports, other.engine)
 }
 
-fn empty() -> Summary {
+pub(super) fn empty() -> Summary {
     Summary {
         schema: SCHEMA,
         title: String::new(),
@@ -66,6 +67,8 @@ fn empty() -> Summary {
         metrics: IndexMap::new(),
         intervals: IndexMap::new(),
         expect: Vec::new(),
+        phases: Vec::new(),
+        verdict: None,
         engine: EngineSummary::default(),
         fidelity: IndexMap::new(),
         warnings: Vec::new(),
@@ -103,7 +106,7 @@ fn summarise_one(recording: &Recording) -> Summary {
             recording.warmup.as_secs_f64()
         ));
     }
-    Summary {
+    let mut summary = Summary {
         title: recording.title.clone(),
         mode: recording.mode,
         seed: recording.seed.0,
@@ -122,8 +125,11 @@ fn summarise_one(recording: &Recording) -> Summary {
             .filter_map(|(name, value)| Some((name.clone(), finite(*value)?)))
             .collect(),
         warnings,
+        phases: phases::phases(recording),
         ..empty()
-    }
+    };
+    summary.add_flows_to_phases();
+    summary
 }
 
 fn flow(record: &FlowRecord, window: f64) -> FlowSummary {
@@ -172,10 +178,15 @@ fn flow(record: &FlowRecord, window: f64) -> FlowSummary {
 }
 
 fn voice(codec: &Codec, record: &FlowRecord, lost: u64) -> VoiceSummary {
-    let best = match record.brief() {
-        Some(brief) => emodel::best(codec, &brief.owd, lost),
-        None => emodel::best(codec, &record.delays().owd, lost),
-    };
+    match record.brief() {
+        Some(brief) => voice_of(codec, &brief.owd, lost),
+        None => voice_of(codec, &record.delays().owd, lost),
+    }
+}
+
+/// Returns the speech quality of packets with these delays, of which so many more were lost.
+pub(super) fn voice_of<const SUB: usize>(codec: &Codec, owd: &Histogram<SUB>, lost: u64) -> VoiceSummary {
+    let best = emodel::best(codec, owd, lost);
     VoiceSummary {
         codec: codec.name.to_owned(),
         r_factor: best.map(|(rating, ..)| rating),
@@ -204,7 +215,22 @@ fn tcp(record: &TcpRecord) -> TcpSummary {
         cwnd_min_bytes: windows().reduce(f64::min),
         cwnd_max_bytes: windows().reduce(f64::max),
         rtt_mean_s: ratio(rtts.iter().sum(), rtts.len() as f64),
+        limits: limits(record),
     }
+}
+
+fn limits(record: &TcpRecord) -> Option<TcpLimits> {
+    let observed = record.window().filter(|sample| sample.limit.is_some()).count() as f64;
+    let share = |limit| {
+        let count = record.window().filter(|sample| sample.limit == Some(limit)).count();
+        ratio(count as f64, observed)
+    };
+    Some(TcpLimits {
+        application_ratio: share(TcpLimit::Application)?,
+        receive_window_ratio: share(TcpLimit::ReceiveWindow)?,
+        congestion_window_ratio: share(TcpLimit::CongestionWindow)?,
+        pacing_ratio: share(TcpLimit::Pacing)?,
+    })
 }
 
 fn port(record: &PortRecord, end: Instant) -> PortSummary {

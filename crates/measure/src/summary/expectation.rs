@@ -256,6 +256,7 @@ impl Summary {
             Err(unknown) => return Err(unknown),
         };
         let that = address.to_string();
+        self.add_to_phases(&address);
         if address.is_many() {
             self.expect_of_many(&address, &Expected { that, ..expected.clone() });
             return Ok(self.expect.last().is_some_and(|expectation| expectation.holds));

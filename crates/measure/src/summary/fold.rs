@@ -109,7 +109,7 @@ impl Summary {
         let is_kept = |port: &str, queue: &str, kept: &BTreeSet<(&str, &str)>| {
             !self.detail.is_brief_port(port) && kept.contains(&(port, queue))
         };
-        self.keep(&worst, is_kept)
+        Self { verdict: Some(self.verdict()), ..self.keep(&worst, is_kept) }
     }
 
     /// Returns the summary as it is written: folded, with all that the tables show as the worst and all that
@@ -118,6 +118,7 @@ impl Summary {
     pub fn written(&self) -> Self {
         let mut written = self.keep(&self.kept_flows(), |port, queue, kept| kept.contains(&(port, queue)));
         written.metrics = self.metrics_of(&written);
+        written.verdict = Some(self.verdict());
         written
     }
 

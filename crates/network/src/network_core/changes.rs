@@ -36,6 +36,7 @@ impl<R: Runtime> NetworkCore<R> {
         now: Instant,
     ) -> Result<Vec<Renewal>, Failure> {
         self.changes += 1;
+        self.recording.begin_phase(now);
         let (mut moved_packets, mut forced_out_packets) = (None, 0);
         let mut renewals = Vec::new();
         match &change.change.action {

@@ -1,0 +1,242 @@
+//! Verdict of a run in sentences: what holds and how tightly, where packets wait, what a change did.
+//!
+//! Terminal, page, notebook and `summary.json` all show these sentences; none of them makes its own.
+
+mod changes;
+mod limits;
+mod phases;
+mod text;
+mod waits;
+mod words;
+
+pub use phases::{PhaseRow, PhaseTable};
+pub use text::{
+    bounds, difference, interval, margin, quantity, sentence, short_bounds, sign, used, value, words,
+};
+pub use waits::longest_wait;
+pub(crate) use words::change;
+pub use words::{Words, label, metric};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::figures;
+use crate::metric::Address;
+use crate::summary::{Expectation, Summary};
+
+/// Outcome of all expectations of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// Nothing was expected.
+    #[default]
+    None,
+    /// All hold.
+    Held,
+    /// At least one does not hold.
+    Missed,
+}
+
+/// Verdict of a run, in words and rows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct RunVerdict {
+    /// Outcome of all expectations.
+    pub outcome: Outcome,
+    /// One sentence or two on what holds and how tightly: `All 4 hold. Tightest: …`.
+    pub headline: String,
+    /// Further sentences, most important first: where packets waited, what each change did.
+    pub findings: Vec<String>,
+    /// Each expectation, formatted: missed ones first, else in the scenario's order.
+    pub rows: Vec<JudgedRow>,
+    /// Judged metrics, and a delay or a rate of the other flows, before and after each change; absent if nothing
+    /// changed in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<PhaseTable>,
+}
+
+/// An expectation, formatted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct JudgedRow {
+    /// Address of the metric.
+    pub that: String,
+    /// What it is of, such as `call`; empty for the whole run, and if the scenario names the expectation.
+    pub subject: String,
+    /// What is measured, such as `delay p99`; the expectation's name if the scenario gives one.
+    pub quantity: String,
+    /// Measured value with its unit; of several flows or queues, how many keep the bounds.
+    pub value: String,
+    /// Bounds with their units: `below 50 ms`.
+    pub wanted: String,
+    /// True if it holds.
+    pub holds: bool,
+    /// How much of the tightest bound is used up: 1 at the bound, more beyond it; absent for a bound of zero, and
+    /// without a value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_ratio: Option<f64>,
+    /// Distance from the tightest bound in words: `11 % above its bound`; may be empty.
+    pub margin: String,
+}
+
+impl JudgedRow {
+    fn of(expect: &Expectation) -> Self {
+        let Words { subject, quantity } = text::words(expect);
+        let (measured, wanted) = match expect.members {
+            Some(members) => {
+                let share = match members.wanted_ratio {
+                    1.0 => "all".to_owned(),
+                    share => figures::without_zeros(&figures::ratio(Some(share))),
+                };
+                let held = format!("{} of {}", members.held, members.of);
+                (held, format!("{}, for {share}", short_bounds(expect)))
+            }
+            None => (value(expect), short_bounds(expect)),
+        };
+        Self {
+            that: expect.that.clone(),
+            subject,
+            quantity,
+            value: measured,
+            wanted,
+            holds: expect.holds,
+            used_ratio: used(expect).filter(|used| used.is_finite()),
+            margin: margin(expect),
+        }
+    }
+
+    /// Returns subject and quantity, such as `call: delay p99`.
+    pub fn label(&self) -> String {
+        Words { subject: self.subject.clone(), quantity: self.quantity.clone() }.joined()
+    }
+}
+
+impl RunVerdict {
+    /// Returns all sentences, the headline first.
+    pub fn sentences(&self) -> Vec<String> {
+        core::iter::once(self.headline.clone()).chain(self.findings.iter().cloned()).collect()
+    }
+
+    /// Returns a sign of the outcome that does not need colour; empty if nothing was expected.
+    pub fn sign(&self) -> &'static str {
+        match self.outcome {
+            Outcome::None => "",
+            Outcome::Held => "✓",
+            Outcome::Missed => "✗",
+        }
+    }
+}
+
+impl Summary {
+    /// Returns the verdict of the run: sentences and formatted expectations.
+    pub fn verdict(&self) -> RunVerdict {
+        let missed = self.expect.iter().filter(|expect| !expect.holds);
+        let held = self.expect.iter().filter(|expect| expect.holds);
+        let rows: Vec<JudgedRow> = missed.chain(held).map(JudgedRow::of).collect();
+        let outcome = match (self.expect.is_empty(), self.expect.iter().all(|expect| expect.holds)) {
+            (true, _) => Outcome::None,
+            (false, true) => Outcome::Held,
+            (false, false) => Outcome::Missed,
+        };
+        let mut findings = changes::sentences(self);
+        findings.push(longest_wait(self));
+        findings.extend(limits::sentence(self));
+        let headline = headline(self, outcome);
+        RunVerdict { outcome, headline, findings, rows, phases: phases::table(self) }
+    }
+}
+
+fn headline(summary: &Summary, outcome: Outcome) -> String {
+    let all = &summary.expect;
+    let mut sentences = match outcome {
+        Outcome::None => vec!["Nothing is expected of this run.".to_owned()],
+        Outcome::Held => held(all),
+        Outcome::Missed => missed(all),
+    };
+    sentences.extend(all.iter().filter_map(|expect| exceptions(summary, expect)));
+    sentences.join(" ")
+}
+
+/// Returns what holds, and the tightest of it.
+fn held(all: &[Expectation]) -> Vec<String> {
+    let what = match all {
+        [_] => "It holds".to_owned(),
+        all => format!("All {} hold", all.len()),
+    };
+    let rank = |expect: &&Expectation| used(expect).unwrap_or(0.0);
+    let tightest = all.iter().max_by(|one, other| rank(one).total_cmp(&rank(other)));
+    let Some(tightest) = tightest.filter(|one| !margin(one).is_empty()) else {
+        return vec![format!("{what}.")];
+    };
+    let told = format!("{} {}", text::words(tightest).in_sentence(), measured(tightest));
+    match all {
+        [_] => vec![format!("{what}: {told}.")],
+        _ => vec![format!("{what}."), format!("Tightest: {told}.")],
+    }
+}
+
+/// Returns how many are missed, and the worst of them.
+fn missed(all: &[Expectation]) -> Vec<String> {
+    let missed: Vec<&Expectation> = all.iter().filter(|expect| !expect.holds).collect();
+    let rank = |expect: &Expectation| used(expect).unwrap_or(f64::INFINITY);
+    // The first of equally bad ones.
+    let worst = missed.iter().rev().max_by(|one, other| rank(one).total_cmp(&rank(other)));
+    let told = worst.map(|worst| format!("{} {}", text::words(worst).in_sentence(), measured(worst)));
+    let count = match (missed.len(), all.len()) {
+        (1, 1) => "It is missed".to_owned(),
+        (missed, all) if missed == all => format!("All {all} are missed"),
+        (missed, all) => format!("{missed} of {all} missed"),
+    };
+    let first = if missed.len() > 1 { "worst: " } else { "" };
+    vec![told.map_or_else(|| format!("{count}."), |told| format!("{count}: {first}{told}."))]
+}
+
+/// Returns value and margin: `8.88 Mbit/s, 11 % above its bound of 8 Mbit/s`.
+fn measured(expect: &Expectation) -> String {
+    if let Some(members) = expect.members {
+        let share = figures::ratio(Some(members.held as f64 / members.of.max(1) as f64));
+        let wanted = if members.wanted_ratio < 1.0 {
+            format!(", wanted {}", figures::without_zeros(&figures::ratio(Some(members.wanted_ratio))))
+        } else {
+            String::new()
+        };
+        return format!(
+            "{}: kept by {} of {} ({share}){wanted}",
+            short_bounds(expect),
+            members.held,
+            members.of
+        );
+    }
+    let value = value(expect);
+    if expect.value.is_none() {
+        return format!("was not observed, wanted {}", short_bounds(expect));
+    }
+    match text::margin_of_bound(expect).as_str() {
+        "" => format!("{value}, wanted {}", short_bounds(expect)),
+        margin => format!("{value}, {margin}"),
+    }
+}
+
+/// Returns a sentence on the flows or queues that do not keep an expectation that holds all the same.
+fn exceptions(summary: &Summary, expect: &Expectation) -> Option<String> {
+    let members = expect.members.filter(|members| expect.holds && members.held < members.of)?;
+    let address = Address::parse(&expect.that).ok()?;
+    let outside = members.of - members.held;
+    let share = figures::ratio(Some(outside as f64 / members.of.max(1) as f64));
+    let Words { subject, quantity } = Words::of(&expect.that);
+    let (worst, value) = summary.worst_of(&address)?;
+    let worst_value = quantity_of(&expect.that, value);
+    Some(format!(
+        "But {outside} of {} {subject} ({share}) have {quantity} not {}: worst {worst}, {worst_value}.",
+        members.of,
+        short_bounds(expect)
+    ))
+}
+
+fn quantity_of(path: &str, value: f64) -> String {
+    text::quantity(path, Some(value))
+}
+
+#[cfg(test)]
+mod tests;

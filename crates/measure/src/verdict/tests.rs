@@ -1,0 +1,209 @@
+//! Sentences of a verdict, by hand.
+
+use indexmap::IndexMap;
+
+use super::*;
+use crate::summarise;
+use crate::summary::{Bound, Distribution, Expected, MembersHeld, PortSummary, QueueSummary};
+
+fn judged(that: &str, bound: Bound, value: Option<f64>) -> Expectation {
+    let expected = Expected { that: that.to_owned(), bounds: vec![bound], ..Expected::default() };
+    Expectation::judge(&expected, vec![value])
+}
+
+fn queue(kind: &str, wait: f64, offered: u64, dropped: u64) -> QueueSummary {
+    QueueSummary {
+        kind: kind.to_owned(),
+        parent: None,
+        enqueued_packets: offered,
+        offered_bytes: 0,
+        sent_packets: offered - dropped,
+        sent_bytes: 0,
+        throughput_bps: None,
+        dropped_packets: dropped,
+        drops_by: IndexMap::new(),
+        marked_packets: 0,
+        moved_in_packets: 0,
+        moved_out_packets: 0,
+        backlog_packets: 0,
+        peak_backlog_packets: 0,
+        sojourn_s: Distribution { count: offered, p99: Some(wait), ..Distribution::default() },
+        scheduling_mean_s: None,
+    }
+}
+
+fn port(queues: &[(&str, QueueSummary)]) -> PortSummary {
+    PortSummary {
+        rate_bps: 1e7,
+        utilisation: None,
+        requests_met_ratio: None,
+        requests_contended_ratio: None,
+        queues: queues.iter().map(|(name, queue)| ((*name).to_owned(), queue.clone())).collect(),
+    }
+}
+
+fn home() -> Summary {
+    let mut summary = summarise(&[]);
+    let shaper = queue("tbf", 0.0, 15_000, 66);
+    let below = QueueSummary { parent: Some("shaper".into()), ..queue("fq_codel", 0.004, 15_000, 66) };
+    summary.ports.insert("router:modem".into(), port(&[("shaper", shaper), ("fair", below)]));
+    summary.ports.insert("modem:isp".into(), port(&[("fifo", queue("fifo", 0.018, 15_000, 0))]));
+    summary.expect = vec![
+        judged("flow.call.owd.p99", Bound::Below(0.05), Some(0.0171)),
+        judged("group.backup.goodput.sum", Bound::Above(8e6), Some(8.88e6)),
+    ];
+    summary
+}
+
+#[test]
+fn what_holds_is_said_with_the_tightest_bound_and_where_packets_wait() {
+    let verdict = home().verdict();
+    assert_eq!((verdict.outcome, verdict.sign()), (Outcome::Held, "✓"));
+    assert_eq!(
+        verdict.sentences(),
+        [
+            "All 2 hold. Tightest: backup goodput sum 8.88 Mbit/s, 11 % above its bound of 8 Mbit/s.",
+            "Longest wait: 18.0 ms (p99) in the fifo at modem:isp, nothing dropped there; fair (fq_codel) at \
+             router:modem dropped 66 (0.440 %).",
+        ]
+    );
+    let row = &verdict.rows[0];
+    assert_eq!((row.subject.as_str(), row.quantity.as_str()), ("call", "delay p99"));
+    assert_eq!((row.value.as_str(), row.wanted.as_str()), ("17.1 ms", "below 50 ms"));
+    assert!(row.used_ratio.is_some_and(|used| (used - 0.342).abs() < 1e-9));
+}
+
+#[test]
+fn what_is_missed_comes_first_with_the_worst() {
+    let mut summary = home();
+    summary.expect.push(judged("flow.game.owd.p99", Bound::Below(0.05), Some(0.06)));
+    let headline = summary.verdict().headline;
+    assert_eq!(headline, "1 of 3 missed: game delay p99 60.0 ms, 20 % above its bound of 50 ms.");
+    summary.expect.push(judged("flow.web.page_load.mean", Bound::Below(1.0), Some(4.0)));
+    let verdict = summary.verdict();
+    assert_eq!(
+        verdict.headline,
+        "2 of 4 missed: worst: web page load mean 4.00 s, 4 times its bound of 1 s."
+    );
+    let missed: Vec<&str> = verdict.rows.iter().map(|row| row.subject.as_str()).collect();
+    assert_eq!(missed, ["game", "web", "call", "backup"]);
+    summary.expect = vec![judged("flow.call.owd.p99", Bound::Below(0.05), None)];
+    let headline = summary.verdict().headline;
+    assert_eq!(headline, "It is missed: call delay p99 was not observed, wanted below 50 ms.");
+    summary.expect.clear();
+    assert_eq!(summary.verdict().headline, "Nothing is expected of this run.");
+}
+
+#[test]
+fn of_many_flows_the_exceptions_are_said_too() {
+    let mut summary = crate::summarise(&[crate::example::run(1, 950)]);
+    let silent = summary.flows["voice"].clone();
+    summary.flows.clear();
+    for (name, loss) in [("video/1", 0.19), ("video/2", 0.0), ("video/3", 0.0), ("video/4", 0.0)] {
+        let flow = crate::summary::FlowSummary { loss_ratio: Some(loss), ..silent.clone() };
+        summary.flows.insert(name.to_owned(), flow);
+    }
+    summary.expect.clear();
+    let expected = Expected {
+        that: "flow.video/*.loss".to_owned(),
+        bounds: vec![Bound::AtMost(0.01)],
+        held_by: Some(0.75),
+        ..Expected::default()
+    };
+    assert_eq!(summary.expect(&expected), Ok(true));
+    let verdict = summary.verdict();
+    assert_eq!(
+        verdict.headline,
+        "It holds. But 1 of 4 video/* (25.0 %) have loss not at most 1 %: worst video/1, 19.0 %."
+    );
+    assert_eq!(
+        (verdict.rows[0].value.as_str(), verdict.rows[0].wanted.as_str()),
+        ("3 of 4", "at most 1 %, for 75 %")
+    );
+    assert_eq!(summary.expect[0].members, Some(MembersHeld { held: 3, of: 4, wanted_ratio: 0.75 }));
+}
+
+#[test]
+fn every_metric_has_words() {
+    for metric in crate::metric::METRICS {
+        let words = super::metric(metric);
+        assert!(!words.contains('_') && !words.is_empty(), "{}: {words}", metric.name);
+    }
+    assert_eq!(label("port.a:b.queue.plan/*.sojourn.p50.worst"), "plan/* at a:b: wait median worst");
+    assert_eq!(label("group.call.owd.p99.max"), "call: delay p99 largest");
+    let difference = label("flow.loaded.rtt.p95 - flow.idle.rtt.p50");
+    assert_eq!(difference, "loaded round trip p95 less idle round trip median");
+    assert_eq!(label("jain_index"), "Jain");
+    assert_eq!(label("flow.*.loss"), "all flows: loss");
+}
+
+#[test]
+fn what_limits_a_judged_rate_is_said_and_a_full_receive_window() {
+    use crate::summary::{FlowSummary, TcpLimits, TcpSummary};
+    let mut summary = summarise(&[]);
+    let sender = |receive_window_ratio: f64| {
+        let limits = TcpLimits {
+            application_ratio: 0.02,
+            receive_window_ratio,
+            congestion_window_ratio: 0.98 - receive_window_ratio,
+            pacing_ratio: 0.0,
+        };
+        let tcp = TcpSummary {
+            congestion: "cubic".to_owned(),
+            retransmissions: 0,
+            timeouts: 0,
+            recoveries: 0,
+            mark_reductions: 0,
+            undone: 0,
+            cwnd_mean_bytes: None,
+            cwnd_min_bytes: None,
+            cwnd_max_bytes: None,
+            rtt_mean_s: None,
+            limits: Some(limits),
+        };
+        FlowSummary { goodput_bps: Some(9e6), tcp: Some(tcp), ..FlowSummary::default() }
+    };
+    for (name, share) in
+        [("backup/1", 0.0), ("backup/2", 0.02), ("far", 0.97), ("farther", 0.5), ("near", 0.05)]
+    {
+        summary.flows.insert(name.to_owned(), sender(share));
+    }
+    let sentence =
+        || "far was limited by its receive window for 97 % of the time, 1 other flow too.".to_owned();
+    assert_eq!(limits::sentence(&summary), Some(sentence()));
+    summary.expect = vec![judged("group.backup.goodput.sum", Bound::Above(8e6), Some(18e6))];
+    let judged_too =
+        format!("backup was limited by its congestion window for 97 % of the time; {}", sentence());
+    assert_eq!(limits::sentence(&summary), Some(judged_too));
+    summary.flows.clear();
+    assert_eq!(limits::sentence(&summary), None);
+}
+
+#[test]
+fn the_shares_of_a_sender_are_those_of_its_samples_after_the_warm_up() {
+    use lockgate_engine::units::Instant;
+
+    use crate::recording::{TcpLimit, TcpRecord, TcpSample};
+    let mut recording = crate::example::run(1, 950);
+    let at = |millis: u64| Instant::from_picos(millis * 1_000_000_000);
+    let mut tcp = TcpRecord::new("cubic", at(100));
+    for (millis, limit) in [
+        (50, TcpLimit::Application),
+        (200, TcpLimit::ReceiveWindow),
+        (300, TcpLimit::ReceiveWindow),
+        (400, TcpLimit::CongestionWindow),
+        (500, TcpLimit::Pacing),
+    ] {
+        tcp.push(at(millis), TcpSample { limit: Some(limit), ..TcpSample::default() });
+    }
+    recording.flows[0].tcp = Some(Box::new(tcp));
+    let limits =
+        summarise(&[recording]).flows["voice"].tcp.as_ref().and_then(|tcp| tcp.limits).expect("observed");
+    let shares = [
+        limits.application_ratio,
+        limits.receive_window_ratio,
+        limits.congestion_window_ratio,
+        limits.pacing_ratio,
+    ];
+    assert_eq!(shares.map(|share| (share * 100.0).round() as u32), [0, 50, 25, 25]);
+}

@@ -1,0 +1,141 @@
+//! Words for readers in place of addresses: `flow.call.owd.p99` is the `delay p99` of `call`.
+
+use crate::metric::{Address, MemberStatistic, Metric, Statistic, Subject};
+use crate::summary::Summary;
+
+/// Subject and quantity of an address, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// What it is of: `call`, `fair at router:client`; empty for the whole run.
+    pub subject: String,
+    /// What is measured: `delay p99`, `goodput sum`.
+    pub quantity: String,
+}
+
+impl Words {
+    /// Returns the words for an address; the address itself as the quantity if it is none.
+    pub fn of(path: &str) -> Self {
+        if let Some((of, less)) = path.split_once(" - ") {
+            let [of, less] = [of, less].map(Self::of);
+            let quantity = format!("{} less {}", of.in_sentence(), less.in_sentence());
+            return Self { subject: String::new(), quantity };
+        }
+        let Ok(address) = Address::parse(path) else {
+            return Self { subject: String::new(), quantity: path.to_owned() };
+        };
+        Self { subject: subject(&address), quantity: quantity(&address) }
+    }
+
+    /// Returns both as part of a sentence: `call delay p99`.
+    pub fn in_sentence(&self) -> String {
+        format!("{} {}", self.subject, self.quantity).trim_start().to_owned()
+    }
+
+    /// Returns both, such as `call: delay p99`.
+    pub fn joined(&self) -> String {
+        if self.subject.is_empty() {
+            return self.quantity.clone();
+        }
+        format!("{}: {}", self.subject, self.quantity)
+    }
+}
+
+/// Returns the words for an address in a line: `call: delay p99`.
+pub fn label(path: &str) -> String {
+    Words::of(path).joined()
+}
+
+fn subject(address: &Address) -> String {
+    match &address.subject {
+        Subject::Run => String::new(),
+        // A statistic over members is one of the group.
+        Subject::Flow(name) if name == "*" => "all flows".to_owned(),
+        Subject::Flow(name) if address.member_statistic.is_some() => {
+            name.strip_suffix("/*").unwrap_or(name).to_owned()
+        }
+        Subject::Flow(name) | Subject::Group(name) | Subject::Port(name) => name.clone(),
+        Subject::Bin(group, number) => format!("{group}, sizes {number}"),
+        Subject::Queue(port, queue) => format!("{queue} at {port}"),
+    }
+}
+
+fn quantity(address: &Address) -> String {
+    let mut text = metric(address.metric);
+    if let Some(statistic) = address.statistic {
+        text.push(' ');
+        text.push_str(statistic_words(statistic));
+    }
+    if let Some(over) = address.member_statistic {
+        text.push(' ');
+        text.push_str(match over {
+            MemberStatistic::Plain(Statistic::Max) => "largest",
+            MemberStatistic::Plain(Statistic::Min) => "smallest",
+            MemberStatistic::Plain(statistic) => statistic_words(statistic),
+            over => over.name(),
+        });
+    }
+    text
+}
+
+fn statistic_words(statistic: Statistic) -> &'static str {
+    match statistic {
+        Statistic::P50 => "median",
+        Statistic::P999 => "p99.9",
+        other => other.name(),
+    }
+}
+
+/// Returns the words for a metric; one without an entry is named as in addresses.
+pub fn metric(metric: &Metric) -> String {
+    let words = match metric.name {
+        "owd" => "delay",
+        "ipdv" => "delay variation",
+        "ipdv_signed_mean" => "mean delay variation",
+        "pdv" => "delay above the least",
+        "jitter_rfc3550" => "jitter",
+        "iat" => "time between arrivals",
+        "reordered" => "reordering",
+        "fct" => "completion time",
+        "ps_fct" => "ideal completion time",
+        "rtt" => "round trip",
+        "rtt_loss" => "round-trip loss",
+        "rtt_mean" => "round trip mean",
+        "r_factor" => "R",
+        "mos" => "MOS",
+        "jain_index" => "Jain",
+        "cwnd_mean" => "congestion window mean",
+        "cwnd_min" => "congestion window min",
+        "cwnd_max" => "congestion window max",
+        "sojourn" => "wait",
+        "scheduling_mean" => "wait for the ring mean",
+        "requests_met" => "requests met",
+        name => return name.replace('_', " "),
+    };
+    words.to_owned()
+}
+
+/// Returns the words for a queue and its port: ``the fifo at isp:modem``, or with its own name ``fair
+/// (fq_codel) at router:client``.
+pub(super) fn queue(port: &str, name: &str, kind: &str) -> String {
+    if name == kind { format!("the {kind} at {port}") } else { format!("{name} ({kind}) at {port}") }
+}
+
+/// Returns the name of a change as a reader would say it: the path without the words that every path has.
+pub(crate) fn change(path: &str, value: &str) -> String {
+    let path = path.strip_prefix("port.").unwrap_or(path);
+    let path = path.strip_suffix(".root").unwrap_or(path);
+    let path = path.strip_prefix("link.").unwrap_or(path).replace(".queue.", " ");
+    format!("{path} = {value}")
+}
+
+impl Summary {
+    /// Returns the worst of the flows or queues that an address stands for, and its value.
+    pub(super) fn worst_of(&self, address: &Address) -> Option<(String, f64)> {
+        let values = self.values(address);
+        let mut found: Vec<(&str, f64)> =
+            values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        let sign = if crate::metric::more_is_better(address.metric) { 1.0 } else { -1.0 };
+        found.sort_by(|one, other| (sign * one.1).total_cmp(&(sign * other.1)));
+        found.first().map(|(name, value)| ((*name).to_owned(), *value))
+    }
+}
