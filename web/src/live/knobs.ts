@@ -23,6 +23,7 @@ function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLTableRowEle
   const say = h("span", { class: "said", role: "status" });
   const apply = async (value: string): Promise<void> => {
     row.dataset["state"] = "draft";
+    say.textContent = "…";
     const answer = await feed.set([`${knob.path}=${value}`], lasting());
     row.dataset["state"] = answer.ok ? "set" : "refused";
     say.textContent = answer.ok ? "✓" : `✗ ${answer.text}`;
@@ -49,12 +50,17 @@ function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLTableRowEle
           size: 12,
           spellcheck: "false",
           autocomplete: "off",
-          oninput: () => (row.dataset["state"] = "draft"),
+          title: shown,
+          oninput: () => {
+            row.dataset["state"] = "draft";
+            say.textContent = "";
+          },
           onkeydown: (event: KeyboardEvent) => {
             if (event.key === "Enter") void apply((event.target as HTMLInputElement).value);
             if (event.key === "Escape") {
               (event.target as HTMLInputElement).value = shown;
               row.dataset["state"] = "";
+              say.textContent = "";
             }
           },
         });
@@ -131,8 +137,9 @@ export class KnobPanel {
     this.#shown = key;
     const lasting = h("input", {
       size: 8,
-      placeholder: "for ever",
-      "aria-label": "for how long, such as 30s",
+      placeholder: "never",
+      "aria-label": "Revert changes after, such as 30s",
+      title: "A change that is made now is taken back after this time, such as 30s; empty: it stays",
       spellcheck: "false",
     });
     const table = (title: string, knobs: readonly Knob[]): HTMLElement[] =>
@@ -151,7 +158,7 @@ export class KnobPanel {
       h("h2", {}, "Knobs"),
       this.feed.readOnly
         ? h("p", { class: "note" }, "Nothing can be changed here.")
-        : h("label", { class: "note" }, "Changes hold ", lasting),
+        : h("label", { class: "note" }, "Revert changes after ", lasting),
       ...table(`Tree of ${port.name}`, root),
       ...table(`Queue ${queue}`, own),
       ...table(`Link ${port.link}`, link?.knobs ?? []),

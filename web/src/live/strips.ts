@@ -6,7 +6,7 @@ import uPlot from "uplot";
 import { columnExtremes, isolated } from "../decimate";
 import { h } from "../dom";
 import { placeLabels } from "../events";
-import { scaleFor, significant, THIN } from "../format";
+import { quantity, scaleFor, significant, THIN } from "../format";
 import type { Sample } from "../generated/lockgate";
 import type { Ink } from "../palette";
 import { columns } from "./columns";
@@ -100,7 +100,7 @@ export class Strips {
           role: "img",
           "aria-label": `${name}, over the last minutes; the same numbers are in the table of queues`,
         },
-        h("figcaption", {}, name),
+        h("figcaption", {}, name, h("span", { class: "values", "aria-hidden": "true" })),
       );
       this.#figures.append(box);
       const series: uPlot.Series[] = [{}];
@@ -153,12 +153,36 @@ export class Strips {
             },
             { ...axis, size: 78, space: 24, values: (_, splits) => ticks(splits, unit) },
           ],
-          hooks: { draw: [(plot) => this.#drawRules(plot, ink, strip === 0)] },
+          hooks: {
+            draw: [(plot) => this.#drawRules(plot, ink, strip === 0)],
+            setCursor: [(plot) => this.#sayValues(plot, box, unit, strip === 0)],
+          },
         },
         [[]],
         box,
       );
     });
+  }
+
+  /** Writes the values under the cross-hair beside the strip's name; at the first strip the time too. */
+  #sayValues(plot: uPlot, box: HTMLElement, unit: string, timed: boolean): void {
+    const values = box.querySelector(".values");
+    if (!values) return;
+    const index = plot.cursor.idx ?? null;
+    if (index === null || plot.cursor.left === undefined || plot.cursor.left < 0) {
+      values.textContent = "";
+      return;
+    }
+    const at = plot.data[0][index];
+    const parts: string[] = timed && at !== undefined ? [`${at.toFixed(2)}${THIN}s`] : [];
+    for (let series = 1; series < plot.series.length; series += 2) {
+      const [main, other] = [plot.data[series]?.[index] ?? null, plot.data[series + 1]?.[index] ?? null];
+      if (main === null && other === null) continue;
+      const words =
+        other === null ? quantity(main, unit) : `${quantity(main, unit)} (${quantity(other, unit)})`;
+      parts.push(`${String(plot.series[series]?.label ?? "")} ${words}`);
+    }
+    values.textContent = parts.join("   ");
   }
 
   #drawRules(plot: uPlot, ink: Ink, labelled: boolean): void {

@@ -66,6 +66,10 @@ class LivePage {
   readonly state = h("strong", { class: "state" });
   readonly clock = h("span", { class: "clock" });
   readonly reasons = h("p", { class: "reasons", hidden: true });
+  /** Says that the page shows the past, and how far back. */
+  readonly banner = h("p", { class: "banner", role: "status", hidden: true });
+  /** What is left when the run has ended. */
+  readonly ending = h("section", { class: "ending", "aria-label": "The run has ended", hidden: true });
   readonly fidelity = h("span", { class: "fidelity", hidden: true });
   readonly picture = svg("svg", { class: "network", "aria-label": "The network" });
   readonly flows = h("tbody");
@@ -93,7 +97,7 @@ class LivePage {
     {
       type: "button",
       title: "Lets the run itself wait",
-      onclick: () => void this.feed.control({ held: this.feed.status?.held !== true }),
+      onclick: () => void this.#hold(),
     },
     "Hold",
   );
@@ -180,6 +184,8 @@ class LivePage {
         {},
         h("h1", { class: "title" }),
         this.reasons,
+        this.banner,
+        this.ending,
         h("section", { class: "net", "aria-label": "Topology" }, this.picture),
         h("section", { class: "log" }, h("h2", {}, "Events"), this.log.filter, this.log.list),
         h(
@@ -239,6 +245,17 @@ class LivePage {
   #pause(): void {
     if (this.#paused === null) this.#paused = this.feed.samples.at(-1)?.at_s ?? 0;
     else this.#paused = null;
+    this.#ask();
+  }
+
+  /** Lets the run wait, or go on; the button says that it is being done until the run answers. */
+  async #hold(): Promise<void> {
+    const held = this.feed.status?.held !== true;
+    this.holdButton.disabled = true;
+    this.holdButton.textContent = held ? "Holding …" : "Going on …";
+    const answer = await this.feed.control({ held });
+    this.holdButton.disabled = false;
+    if (!answer.ok) announce(answer.text);
     this.#ask();
   }
 
@@ -317,7 +334,16 @@ class LivePage {
             ? "held"
             : (STATES[status.mode] ?? "● running");
     if (this.state.textContent !== word) this.state.textContent = word;
-    this.state.dataset["state"] = status.ended ? "ended" : this.feed.connected ? "ok" : "cut";
+    const isPast = this.#paused !== null;
+    this.state.dataset["state"] = status.ended
+      ? "ended"
+      : !this.feed.connected
+        ? "cut"
+        : isPast || status.held
+          ? "paused"
+          : "ok";
+    this.#drawBanner(status, behind);
+    this.#drawEnding(status, last);
     document.body.classList.toggle("cut", !this.feed.connected && !status.ended);
     const missed = this.feed.missed + (samples.at(-1)?.dropped_samples ?? 0);
     // A router has no planned end.
@@ -331,10 +357,10 @@ class LivePage {
       .join(" · ");
     this.#drawFidelity(sample);
     // A run on real packets has no pace.
-    this.paceLabel.hidden = this.holdButton.hidden = status.mode !== "sim";
-    this.markButton.hidden = this.feed.readOnly;
+    this.paceLabel.hidden = this.holdButton.hidden = status.mode !== "sim" || status.ended;
+    this.markButton.hidden = this.feed.readOnly || status.ended;
     this.pauseButton.textContent = this.#paused === null ? "Pause" : "Resume";
-    this.holdButton.textContent = status.held ? "Go on" : "Hold";
+    if (!this.holdButton.disabled) this.holdButton.textContent = status.held ? "Go on" : "Hold";
     const interval = INTERVALS.find(
       (text) => Math.abs((text.endsWith("ms") ? 1e-3 : 1) * Number.parseFloat(text) - status.every_s) < 1e-6,
     );
@@ -361,6 +387,35 @@ class LivePage {
     const chosen = this.history.within(this.choice.port, this.choice.queue, end - this.#window, end);
     const rules = events.map((event): Rule => ({ at: event.at_s, label: eventLabel(event) }));
     this.strips.draw(shown, chosen, rules, ink);
+  }
+
+  /** Draws the band that says that the picture is of the past; knobs and capacities are those of now. */
+  #drawBanner(status: Status, behind: number): void {
+    const isPast = this.#paused !== null && !status.ended;
+    document.body.classList.toggle("past", isPast);
+    this.banner.hidden = !isPast;
+    const text = `Paused at ${(this.#paused ?? 0).toFixed(1)} s, ${behind.toFixed(1)} s behind the run. Knobs are those of now. Space goes on.`;
+    if (isPast && this.banner.textContent !== text) this.banner.textContent = text;
+  }
+
+  /** Draws the end of the run, once: how long it was, what was missed, and what remains. */
+  #drawEnding(status: Status, last: number): void {
+    this.ending.hidden = !status.ended;
+    if (!status.ended || this.ending.childElementCount > 0) return;
+    const missed = this.feed.events.filter((event) => event.kind === "expect");
+    this.ending.append(
+      h("h2", {}, `The run has ended at ${Number(last.toFixed(2))} s`),
+      missed.length === 0
+        ? ""
+        : h("p", { class: "bad" }, `Missed: ${missed.map((event) => event.path || event.text).join(", ")}`),
+      h(
+        "p",
+        {},
+        "The verdict and the path of the report are in the terminal of the run. ",
+        h("a", { href: "api/scenario", download: "session.toml" }, "Save the scenario with what was changed"),
+        " to run it again. The picture stays: scrub with [ and ].",
+      ),
+    );
   }
 
   /** Returns the rate at which a simulation advances, if it differs from its pace. */
