@@ -11,6 +11,7 @@ import {
   TooltipComponent,
 } from "echarts/components";
 import { type ECharts, init, use } from "echarts/core";
+import { LabelLayout } from "echarts/features";
 import { SVGRenderer } from "echarts/renderers";
 import type { Ink } from "./palette";
 
@@ -22,6 +23,7 @@ use([
   DataZoomInsideComponent,
   DataZoomSliderComponent,
   GridComponent,
+  LabelLayout,
   LineChart,
   MarkAreaComponent,
   MarkLineComponent,

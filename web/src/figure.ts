@@ -61,8 +61,8 @@ export interface Figure {
   /** Draws the figure. With a window, a still picture of that part of the time axis. */
   draw(ink: Ink, width: number, window?: readonly [number, number]): Drawing;
   table(): Table;
-  /** Redraws for a window of the time axis; only figures with a brush have it. */
-  zoom?(ink: Ink, window: readonly [number, number]): EChartsOption;
+  /** Redraws for a window of the time axis, coarser while it moves; only figures with a brush have it. */
+  zoom?(ink: Ink, window: readonly [number, number], moving?: boolean): EChartsOption;
   /** Whole range of the time axis. */
   range?: readonly [number, number];
 }

@@ -6,6 +6,7 @@ import { figureSvg, sample } from "./export";
 import type { Choice, Figure, KeyGroup, Make, Settings } from "./figure";
 import { slug } from "./format";
 import type { Selection } from "./selection";
+import type { SharedWindow, Window } from "./shared-window";
 import { makeTable } from "./table";
 import type { Theme } from "./theme";
 
@@ -13,11 +14,18 @@ import type { Theme } from "./theme";
 export interface Context {
   selection: Selection;
   theme: Theme;
+  /** Window of all figures over time. */
+  time: SharedWindow;
   /** Configuration and date: the end of every caption in a file and on paper. */
   configuration: string;
 }
 
-type Window = readonly [number, number];
+/** Distance in pixels below the screen at which a figure is drawn. */
+const AHEAD = 600;
+/** Length in pixels from which a drag selects a part of the time. */
+const DRAG = 5;
+/** Time in ms after the last move at which curves are drawn in full again. */
+const SETTLED = 160;
 
 export class Frame {
   readonly element: HTMLElement;
@@ -38,6 +46,11 @@ export class Frame {
   #width = 0;
   #window: Window | null = null;
   #pending = 0;
+  #settling = 0;
+  /** True if the figure has been near the screen, and is drawn. */
+  #seen = false;
+  /** True if the selection or the theme changed since it was drawn. */
+  #stale = true;
 
   constructor(
     readonly make: Make,
@@ -67,11 +80,42 @@ export class Frame {
     context.selection.onChange(() => this.refresh());
     context.theme.onChange(() => this.refresh());
     new ResizeObserver(() => this.fit()).observe(this.#picture);
-    if (this.#figure.zoom) this.#picture.addEventListener("keydown", (event) => this.#press(event));
+    this.#whenNear();
+    if (this.#figure.zoom) {
+      this.#picture.addEventListener("keydown", (event) => this.#press(event));
+      this.#picture.addEventListener("pointerdown", (event) => this.#drag(event));
+      this.#picture.addEventListener("dblclick", () => this.context.time.back());
+      context.time.onChange(() => this.#follow());
+    }
+    this.#title.textContent = this.#figure.title;
+  }
+
+  /** Draws the figure when it comes near the screen. */
+  #whenNear(): void {
+    this.#picture.style.minHeight = "220px";
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (!entries.some((entry) => entry.isIntersecting)) return;
+        observer.disconnect();
+        this.show();
+      },
+      { rootMargin: `${AHEAD}px` },
+    );
+    observer.observe(this.element);
+  }
+
+  /** Draws the figure wherever it is, as for paper. */
+  show(): void {
+    if (this.#seen) return;
+    this.#seen = true;
+    this.#picture.style.minHeight = "";
+    this.refresh();
   }
 
   /** Makes the figure again from the current selection, and draws it. */
   refresh(): void {
+    this.#stale = true;
+    if (!this.#seen) return;
     this.#figure = this.make(this.context.selection.view(), this.#settings);
     this.#width = 0;
     this.fit();
@@ -80,8 +124,9 @@ export class Frame {
   /** Redraws if the width has changed. */
   fit(): void {
     const width = Math.floor(this.#picture.clientWidth);
-    if (width < 40 || width === this.#width) return;
+    if (!this.#seen || width < 40 || (width === this.#width && !this.#stale)) return;
     this.#width = width;
+    this.#stale = false;
     this.#draw();
   }
 
@@ -137,7 +182,8 @@ export class Frame {
     } else this.#chart.resize({ width: this.#width, height: drawing.height });
     this.#chart.setOption(drawing.option, { notMerge: true });
     this.#describe(figure);
-    if (this.#window) this.#zoomTo(this.#window);
+    this.#window = this.context.time.window;
+    if (figure.zoom && this.#window) this.#zoomTo(this.#window);
   }
 
   #describe(figure: Figure): void {
@@ -252,8 +298,46 @@ export class Frame {
     };
     const window = next[key];
     if (!window || !this.#chart) return false;
-    this.#zoomTo(window);
+    this.context.time.show(window[0] === range[0] && window[1] === range[1] ? null : window);
     return true;
+  }
+
+  /** Shows the window of the page. */
+  #follow(): void {
+    const window = this.context.time.window ?? this.#figure.range;
+    if (!this.#chart || !window) return;
+    if (this.#window && this.#window[0] === window[0] && this.#window[1] === window[1]) return;
+    this.#zoomTo(window);
+  }
+
+  /** Selects a part of the time by a drag over the curves; a double click leads back. */
+  #drag(down: PointerEvent): void {
+    const chart = this.#chart;
+    const { range } = this.#figure;
+    if (!chart || !range || down.button !== 0 || down.pointerType === "touch") return;
+    const box = this.#picture.getBoundingClientRect();
+    const at = (event: PointerEvent): number => event.clientX - box.left;
+    if (!chart.containPixel("grid", [at(down), down.clientY - box.top])) return;
+    const from = at(down);
+    const band = h("div", { class: "drag", "aria-hidden": "true" });
+    const move = (event: PointerEvent): void => {
+      if (Math.abs(at(event) - from) < DRAG) return;
+      if (!band.isConnected) this.#picture.append(band);
+      band.style.left = `${Math.min(from, at(event))}px`;
+      band.style.width = `${Math.abs(at(event) - from)}px`;
+    };
+    const up = (event: PointerEvent): void => {
+      removeEventListener("pointermove", move);
+      removeEventListener("pointerup", up);
+      band.remove();
+      if (Math.abs(at(event) - from) < DRAG) return;
+      const ends = [from, at(event)].map((x) => Number(chart.convertFromPixel({ xAxisIndex: 0 }, x)));
+      const [low, high] = [Math.min(...ends), Math.max(...ends)];
+      const window: Window = [Math.max(range[0], low), Math.min(range[1], high)];
+      if (window[0] < window[1]) this.context.time.show(window, true);
+    };
+    addEventListener("pointermove", move);
+    addEventListener("pointerup", up);
   }
 
   #zoomTo(window: Window): void {
@@ -277,17 +361,20 @@ export class Frame {
     const window: Window = [at(zoom.start ?? 0), at(zoom.end ?? 100)];
     if (this.#window && window[0] === this.#window[0] && window[1] === this.#window[1]) return;
     this.#window = window;
+    this.context.time.show(window[0] <= range[0] && window[1] >= range[1] ? null : window);
     if (this.#pending !== 0) return;
     this.#pending = requestAnimationFrame(() => {
       this.#pending = 0;
-      this.#recut();
+      this.#recut(true);
     });
+    clearTimeout(this.#settling);
+    this.#settling = self.setTimeout(() => this.#recut(), SETTLED);
   }
 
-  #recut(): void {
+  #recut(moving = false): void {
     const { zoom, range } = this.#figure;
     if (!zoom || !range || !this.#chart) return;
-    this.#chart.setOption(zoom(this.context.theme.ink, this.#window ?? range), { lazyUpdate: false });
+    this.#chart.setOption(zoom(this.context.theme.ink, this.#window ?? range, moving), { lazyUpdate: false });
   }
 }
 

@@ -71,8 +71,39 @@ export interface Expect {
 
 export type Interval = Omit<Read<wire.Interval>, "values">;
 
+/** A metric in each phase, formatted. */
+export interface PhaseRow {
+  subject: string;
+  quantity: string;
+  values: string[];
+  judged: boolean;
+}
+
+/** An expectation, formatted; `usedRatio` is 1 at its tightest bound, null if it has none. */
+export interface JudgedRow {
+  that: string;
+  subject: string;
+  quantity: string;
+  value: string;
+  wanted: string;
+  holds: boolean;
+  usedRatio: number | null;
+  margin: string;
+}
+
+/** Verdict of a run: sentences and rows, made in Rust. */
+export interface Verdict {
+  outcome: "none" | "held" | "missed";
+  headline: string;
+  findings: string[];
+  rows: JudgedRow[];
+  phases: { heads: string[]; rows: PhaseRow[] } | null;
+}
+
 export interface Summary {
   title: string;
+  /** Null if the data are older than verdicts. */
+  verdict: Verdict | null;
   /** Seed of the run that flows, ports and curves are of. */
   seed: string;
   /** Number of runs, with successive seeds from `seed` on. */
@@ -151,7 +182,7 @@ export type TopologyNode = Read<wire.TopologyNode>;
 
 export type TopologyLink = Read<wire.TopologyLink>;
 
-export type Definition = Omit<wire.Definition, "about">;
+export type Definition = wire.Definition;
 
 export type Cell = Exclude<wire.Cell, wire.Quantity>;
 
@@ -281,10 +312,51 @@ function expectation(value: unknown): Expect {
   };
 }
 
+function verdict(value: unknown): Verdict | null {
+  const raw = record<wire.RunVerdict>(value);
+  if (typeof raw["headline"] !== "string") return null;
+  const phases = record<wire.PhaseTable>(raw["phases"]);
+  const outcome = raw["outcome"];
+  return {
+    outcome: outcome === "held" || outcome === "missed" ? outcome : "none",
+    headline: raw["headline"],
+    findings: texts(raw["findings"]),
+    rows: list(raw["rows"]).map((item) => {
+      const row = record<wire.JudgedRow>(item);
+      return {
+        that: text(row["that"]),
+        subject: text(row["subject"]),
+        quantity: text(row["quantity"]),
+        value: text(row["value"]),
+        wanted: text(row["wanted"]),
+        holds: row["holds"] === true,
+        usedRatio: number(row["used_ratio"]),
+        margin: text(row["margin"]),
+      };
+    }),
+    phases:
+      list(phases["rows"]).length === 0
+        ? null
+        : {
+            heads: texts(phases["heads"]),
+            rows: list(phases["rows"]).map((item) => {
+              const row = record<wire.PhaseRow>(item);
+              return {
+                subject: text(row["subject"]),
+                quantity: text(row["quantity"]),
+                values: texts(row["values"]),
+                judged: row["judged"] === true,
+              };
+            }),
+          },
+  };
+}
+
 function summary(value: unknown): Summary {
   const raw = record<wire.Summary>(value);
   return {
     title: text(raw["title"]),
+    verdict: verdict(raw["verdict"]),
     seed: text(raw["seed"]),
     runs: number(raw["runs"]) ?? 1,
     durationS: number(raw["duration_s"]),
@@ -484,6 +556,7 @@ export function readReport(value: unknown): Report {
     })),
     definitions: list(raw["definitions"]).map((item) => ({
       name: text(record<wire.Definition>(item)["name"]),
+      about: text(record<wire.Definition>(item)["about"], "flow") as wire.About,
       text: text(record<wire.Definition>(item)["text"]),
       source: text(record<wire.Definition>(item)["source"]),
       unit: text(record<wire.Definition>(item)["unit"]),

@@ -35,13 +35,25 @@ export function isFolded(flow: string): boolean {
  */
 function expectedFlows(report: Report, names: readonly string[]): Set<string> {
   const subjects = report.runs.flatMap((run) => run.summary.expect.map((expect) => expect.that));
-  const isOf = (that: string, kind: string, name: string): boolean =>
-    [name, `"${name}"`, `'${name}'`].some((written) => that.startsWith(`${kind}.${written}.`));
-  return new Set(
-    names.filter((name) =>
-      subjects.some((that) => isOf(that, "flow", name) || isOf(that, "group", name.replace(/\/\d+$/, ""))),
-    ),
-  );
+  return new Set(names.filter((name) => subjects.some((that) => isOfFlow(that, name))));
+}
+
+/** Returns whether an address is of this flow, of its group, or of a pattern that it matches. */
+export function isOfFlow(that: string, name: string): boolean {
+  const isOf = (kind: string, subject: string): boolean =>
+    [subject, `"${subject}"`, `'${subject}'`].some((written) => that.startsWith(`${kind}.${written}.`));
+  const group = name.replace(/\/\d+$/, "");
+  return isOf("flow", name) || (group !== name && (isOf("group", group) || isOf("flow", `${group}/*`)));
+}
+
+/** Kind of a panel over time on which an expectation is judged. */
+export type Judged = "rate" | "delay" | "loss";
+
+/** Returns the panel on which an expectation with this address is judged. */
+export function panelOf(that: string): Judged {
+  const metric = /^\w+\.(?:"[^"]*"|'[^']*'|[^.]*)\.(\w+)/.exec(that)?.[1] ?? "";
+  if (metric === "throughput" || metric === "goodput") return "rate";
+  return metric === "loss" || metric === "lost_packets" || metric === "rtt_loss" ? "loss" : "delay";
 }
 
 /**
@@ -203,6 +215,32 @@ export class Selection {
     const next = alone ? (this.#before ?? new Set(this.#first())) : new Set([flow]);
     this.#before = alone ? null : this.#shown;
     this.#set(next);
+  }
+
+  /** Returns the flows with curves that an address is of. */
+  flowsOf(that: string): string[] {
+    return this.ranked.filter((name) => isOfFlow(that, name));
+  }
+
+  /** Shows these flows alone, up to the number of colours; at the second call, those that were shown before. */
+  only(flows: readonly string[]): void {
+    const wanted = flows.slice(0, COLOURS);
+    const alone = wanted.length === this.#shown.size && wanted.every((flow) => this.#shown.has(flow));
+    const next = alone ? (this.#before ?? new Set(this.#first())) : new Set(wanted);
+    this.#before = alone ? null : this.#shown;
+    this.#set(next);
+  }
+
+  /** Names of the shown flows if they are not those shown by default; else null. */
+  get chosen(): string[] | null {
+    const first = this.#first();
+    const same = first.length === this.#shown.size && first.every((flow) => this.#shown.has(flow));
+    return same ? null : this.ranked.filter((flow) => this.#shown.has(flow));
+  }
+
+  /** The chosen port, if it is not the one shown by default; else null. */
+  get chosenPort(): string | null {
+    return this.#port === (this.ports[0] ?? "") ? null : this.#port;
   }
 
   /** Shows or hides a run; at least one stays visible. */

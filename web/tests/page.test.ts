@@ -66,8 +66,17 @@ describe.skipIf(executable === undefined)("the page", () => {
     return { page, complaints };
   }
 
-  const drawn = (page: Page, id: string): Promise<number> =>
-    page.locator(`#figure-${id} .picture svg`).locator("path, line, rect, circle, text").count();
+  /** Brings a figure near the screen, which draws it. */
+  const scrollTo = async (page: Page, id: string): Promise<void> => {
+    const figure = page.locator(`#figure-${id}`);
+    await figure.scrollIntoViewIfNeeded();
+    await figure.locator(".picture svg, .picture .nothing").first().waitFor();
+  };
+
+  const drawn = async (page: Page, id: string): Promise<number> => {
+    await scrollTo(page, id);
+    return page.locator(`#figure-${id} .picture svg`).locator("path, line, rect, circle, text").count();
+  };
 
   it("draws every figure, in light and dark, without a word or a request", async () => {
     const { page, complaints } = await open("sample", fill(template, sampleReport()));
@@ -92,6 +101,93 @@ describe.skipIf(executable === undefined)("the page", () => {
     expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).not.toBe(before);
     for (const id of FIGURES) expect(await drawn(page, id), `${id} in dark`).toBeGreaterThan(8);
     expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  /** Returns a report of one run with a verdict, as Rust makes it. */
+  function answered(): unknown {
+    const report = singleReport() as { verdict: string[]; runs: { summary: Record<string, unknown> }[] };
+    const row = {
+      that: "flow.voice.owd.p99",
+      wanted: "below 20 ms",
+      subject: "voice",
+      quantity: "delay p99",
+    };
+    const verdict = {
+      outcome: "missed",
+      headline: "1 of 2 missed: voice delay p99 31.8 ms, 59 % above its bound of 20 ms.",
+      findings: ["Longest wait: 30 ms (p99) in the <b>fifo</b> at a:b, nothing dropped there."],
+      rows: [
+        { ...row, value: "31.8 ms", holds: false, used_ratio: 1.59, margin: "59 % above its bound" },
+        { ...row, subject: "", quantity: "named", value: "0 %", holds: true, margin: "" },
+      ],
+      phases: {
+        heads: ["5 to 30 s", "30 to 60 s, a:b = fair"],
+        rows: [
+          {
+            that: "",
+            subject: "voice",
+            quantity: "delay median",
+            values: ["950 ms", "20.7 ms"],
+            judged: false,
+          },
+        ],
+      },
+    };
+    for (const run of report.runs) run.summary["verdict"] = verdict;
+    report.verdict = [verdict.headline, ...verdict.findings];
+    return report;
+  }
+
+  it.each([1400, 820, 390])("says the answer first, beside the network: %i pixels", async (width) => {
+    const { page, complaints } = await open(`answer-${width}`, fill(template, answered() as never), width);
+    const said = await page.locator(".answer").innerText();
+    for (const words of ["✗ 1 of 2 missed", "the <b>fifo</b> at a:b", "31.8 ms", "below 20 ms", "950 ms"])
+      expect(said).toContain(words);
+    const meter = await page.locator(".judged tr.bad .meter i").first().getAttribute("style");
+    expect(meter).toBe("width:100.0%");
+    expect(await page.locator(".judged tr").nth(1).locator(".meter").count()).toBe(0);
+    expect(await page.locator(".answer .network svg circle").count()).toBeGreaterThan(0);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect(wide).toBeLessThanOrEqual(width);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it("zooms by a drag, keeps the view in its address, and goes back by a double click", async () => {
+    const { page, complaints } = await open("drag", fill(template, answered() as never), 1400);
+    const picture = page.locator("#figure-time .picture");
+    await picture.scrollIntoViewIfNeeded();
+    const box = await picture.boundingBox();
+    if (!box) throw new Error("no picture");
+    const y = box.y + 80;
+    await page.mouse.move(box.x + 300, y);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 500, y, { steps: 4 });
+    expect(await page.locator(".drag").count()).toBe(1);
+    await page.mouse.up();
+    await page.waitForFunction(() => location.hash.startsWith("#t="));
+    const [from = NaN, to = NaN] = (await page.evaluate(() => location.hash.slice(3)))
+      .split("..")
+      .map(Number);
+    expect(to - from).toBeGreaterThan(0);
+    // The same address shows the same part in a new page, in every figure over time.
+    const again = await page.context().newPage();
+    await again.goto(page.url());
+    const shown = await again.evaluate(() => location.hash);
+    expect(shown).toContain(`t=${from}..${to}`);
+    await page.mouse.dblclick(box.x + 400, y);
+    await page.waitForFunction(() => !location.hash.includes("t="));
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it("draws a figure when it comes near the screen, and all of them for paper", async () => {
+    const { page } = await open("lazy", fill(template, answered() as never), 1400);
+    const far = page.locator("#figure-topology .picture svg");
+    expect(await far.count()).toBe(0);
+    await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+    expect(await far.count()).toBeGreaterThan(0);
     await page.context().close();
   });
 
@@ -120,6 +216,7 @@ describe.skipIf(executable === undefined)("the page", () => {
       // Under three sentences of verdict a phone shows rate and delay.
       expect(places[1]).toBeLessThan(height - 320);
       // The configuration is said once on the screen, and under every figure on paper.
+      await scrollTo(page, "owd-cdf");
       const shown = (): Promise<string> =>
         page
           .locator("#figure-owd-cdf .configuration")

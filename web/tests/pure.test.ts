@@ -1,5 +1,8 @@
 /** What can be checked without a browser: reading, formatting, axes, decimation, CSV, layout, selection. */
+
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { readState, writeState } from "../src/address";
 import { extent, linearLimits, logLimits, niceStep, tickFormatter, wantsLog } from "../src/axis";
 import { toCsv } from "../src/csv";
 import {
@@ -24,7 +27,8 @@ import { unitOf } from "../src/metric";
 import { COLOURS, DARK, dashOf, LIGHT } from "../src/palette";
 import { type Report, readReport } from "../src/report";
 import { sentencesOf, tallyOf } from "../src/sections/verdict";
-import { isFolded, leavesOf, Selection, treeOf } from "../src/selection";
+import { isFolded, isOfFlow, leavesOf, panelOf, Selection, treeOf } from "../src/selection";
+import { SharedWindow } from "../src/shared-window";
 import { runName } from "../src/style";
 import { compareCells } from "../src/table";
 import { edgeReport, sampleReport, sparseReport } from "./sample";
@@ -89,7 +93,9 @@ describe("format", () => {
     expect(unitOf("flow.rate.loss", [])).toBe("ratio");
     expect(unitOf("flow.x.throughput", [])).toBe("bit/s");
     expect(unitOf("jain_index", [])).toBe("");
-    expect(unitOf("flow.x.thing.p50", [{ name: "thing", text: "", source: "", unit: "B" }])).toBe("B");
+    expect(
+      unitOf("flow.x.thing.p50", [{ name: "thing", about: "flow", text: "", source: "", unit: "B" }]),
+    ).toBe("B");
   });
 });
 
@@ -612,14 +618,25 @@ describe("events at their rules", () => {
   it("say in the record over time what changed", () => {
     const option = (
       timeFigure(new Selection(sampled()).view(), {}).draw(LIGHT, 1300) as {
-        option: { series: { markLine?: { data: { name: string; label: { show: boolean } }[] } }[] };
+        option: {
+          series: {
+            markLine?: { data: { name: string; xAxis?: number; yAxis?: number; label: { show: boolean } }[] };
+          }[];
+        };
       }
     ).option;
     const said = option.series
       .flatMap((series) => series.markLine?.data ?? [])
-      .filter((rule) => rule.label.show)
-      .map((rule) => rule.name);
-    expect(said).toEqual(["web.owd.p95 missed", "rest target → 5ms +1"]);
+      .filter((rule) => rule.label.show);
+    const rules = said.filter((rule) => rule.xAxis !== undefined);
+    expect(rules.map((rule) => rule.name)).toEqual(["web.owd.p95 missed", "rest target → 5ms +1"]);
+    // Every bound on a flow that is drawn is a line with its number.
+    const bounds = said.filter((rule) => rule.yAxis !== undefined);
+    expect(bounds.map((rule) => [spaced(rule.name), rule.yAxis])).toEqual([
+      ["upload > 8.5 Mbit/s", 8.5e6],
+      ["voice < 20 ms", 0.02],
+      ["web < 50 ms", 0.05],
+    ]);
   });
 });
 
@@ -761,5 +778,68 @@ describe("topology", () => {
     ]);
     expect(at.size).toBe(6);
     for (const { x, y } of at.values()) expect(x >= 0 && x <= 1 && y >= 0 && y <= 1).toBe(true);
+  });
+});
+
+describe("what is judged", () => {
+  it("finds the flows of an address: one, a group's, a pattern's", () => {
+    const names = ["call", "call/1", "call/2", "download/1"];
+    const of = (that: string): string[] => names.filter((name) => isOfFlow(that, name));
+    expect(of("flow.call.owd.p99")).toEqual(["call"]);
+    expect(of('flow."call/1".owd.p99')).toEqual(["call/1"]);
+    expect(of("flow.call/*.loss")).toEqual(["call/1", "call/2"]);
+    expect(of("group.call.owd.p99.worst")).toEqual(["call/1", "call/2"]);
+    expect(of("port.a:b.utilisation")).toEqual([]);
+  });
+
+  it("knows the panel of a metric", () => {
+    expect(panelOf("flow.a.goodput")).toBe("rate");
+    expect(panelOf("group.a.throughput.sum")).toBe("rate");
+    expect(panelOf("flow.a/*.loss")).toBe("loss");
+    expect(panelOf("flow.goodput.owd.p99")).toBe("delay");
+  });
+});
+
+describe("the address of a view", () => {
+  it("reads what it writes, and leaves those of sections alone", () => {
+    const state = {
+      window: [10, 14.25] as const,
+      flows: ["call", "download/1", "a,b&c"],
+      port: "router:modem",
+    };
+    const text = writeState(state);
+    expect(text).toBe("#t=10..14.25&flow=call,download/1,a%2Cb%26c&port=router:modem");
+    expect(readState(text)).toEqual({ ...state, window: [10, 14.25] });
+    expect(readState("#flows")).toEqual({ window: null, flows: [], port: "" });
+    expect(writeState({ window: null, flows: [], port: "" })).toBe("");
+    for (const wrong of ["#t=5..5", "#t=9..1", "#t=a..b", "#t=..3", "#t="])
+      expect(readState(wrong).window).toBe(null);
+    const { window, port } = readState(text);
+    expect([window, port]).toEqual([[10, 14.25], "router:modem"]);
+  });
+
+  it("goes back a step at a time, and then to the whole", () => {
+    const time = new SharedWindow();
+    time.show([2, 8], true);
+    time.show([3, 4], true);
+    time.back();
+    expect(time.window).toEqual([2, 8]);
+    time.back();
+    time.back();
+    expect(time.window).toBe(null);
+  });
+});
+
+describe("the first paint", () => {
+  it("has the colours of the palette", () => {
+    const css = readFileSync(new URL("../src/style/answer.css", import.meta.url), "utf8");
+    const [light = "", dark = ""] = [...css.matchAll(/:root \{([^}]*)\}/g)].map((found) => found[1] ?? "");
+    for (const [text, ink] of [
+      [light, LIGHT],
+      [dark, DARK],
+    ] as const)
+      for (const found of text.matchAll(/--(\w+): (#\w+);/g))
+        expect([found[1], found[2]]).toEqual([found[1], ink[found[1] as keyof typeof ink]]);
+    expect(light.match(/--/g)).toHaveLength(11);
   });
 });

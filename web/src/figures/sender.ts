@@ -43,7 +43,7 @@ export function senderFigure(view: View, settings: Settings): Figure {
         ? { height: drawing.height - STRIP, option: drawing.still(ink, width, window) }
         : { height: drawing.height, option: drawing.option(ink, width) },
     table: () => senderTable(view),
-    zoom: (ink, window) => drawing.cut(ink, window),
+    zoom: (ink, window, moving) => drawing.cut(ink, window, moving),
     range,
   };
 }

@@ -8,10 +8,10 @@ import { base, tooltip } from "../chart";
 import { averaged, decimate, isolated, nearest, nearestValue, type Point } from "../decimate";
 import { eventLabel, eventText, type Placed, placeLabels } from "../events";
 import { axisChoice, type Figure, hiddenNote, type Settings } from "../figure";
-import { quantity, significant } from "../format";
+import { quantity, shortened, significant } from "../format";
 import type { Dash, Ink } from "../palette";
 import type { Flow, FlowSeries, Numbers } from "../report";
-import { flowOf, portOf, type ShownRun, type View } from "../selection";
+import { flowOf, isOfFlow, panelOf, portOf, type ShownRun, type View } from "../selection";
 import { flowKey, runName, styleOf } from "../style";
 import { type TipRow, tip } from "../tooltip";
 import { queueKey, queueStyles, queuesOf } from "./queues";
@@ -20,10 +20,20 @@ import { timeTable } from "./time-table";
 
 const LEFT = 58;
 const RIGHT = 22;
+/** Width to the right of the plots in which the curves are named, if there is room. */
+const NAMES = 96;
+/** Least width of a figure whose curves are named at their ends. */
+const NAMED_FROM = 640;
+/** Largest number of names at the ends of a panel's curves. */
+const NAMED = 7;
+/** A bound up to so many times the largest value is drawn; the axis ends before one beyond. */
+const REACHED = 4;
 /** Height in pixels of the strip with the brush, which a still picture does not have. */
 export const STRIP = 42;
 /** Largest number of buckets of a curve; each keeps its extremes, so that no spike is lost. */
-const BUCKETS = 900;
+const BUCKETS = 640;
+/** The same while the window moves. */
+const MOVING = 160;
 /**
  * Least distance in pixels between two points of a rate: means over several intervals are readable, single
  * ones are all spikes.
@@ -58,6 +68,15 @@ export interface Curve {
   width: number;
   opacity: number;
   area: boolean;
+  /** Name at the end of the curve; empty for none. */
+  name?: string;
+}
+
+/** Bound of an expectation on flows that a panel draws. */
+interface BoundLine {
+  panel: number;
+  value: number;
+  words: string;
 }
 
 export function duration(view: View): readonly [number, number] {
@@ -129,7 +148,7 @@ export function timeFigure(view: View, settings: Settings): Figure {
         ? { height: drawing.height - STRIP, option: drawing.still(ink, width, window) }
         : { height: drawing.height, option: drawing.option(ink, width) },
     table: () => timeTable(view, queues.shown),
-    zoom: (ink, window) => drawing.cut(ink, window),
+    zoom: (ink, window, moving) => drawing.cut(ink, window, moving),
     range,
   };
 }
@@ -154,11 +173,51 @@ function hasGaps({ x, y }: Curve, log: boolean): boolean {
   return x.length === 1 || x.some((_, index) => missing(y[index] ?? null));
 }
 
+/** Returns the bounds of the expectations on single flows that are shown, each once. */
+function boundsOf(view: View): BoundLine[] {
+  const found = new Map<string, BoundLine>();
+  for (const { run } of view.runs) {
+    for (const { that, low, high } of run.summary.expect) {
+      // A sum over a group has no curve to be compared with, nor have times to an answer.
+      const kind = panelOf(that);
+      const flows = view.flows.filter((flow) => isOfFlow(that, flow));
+      const drawn = kind === "rate" || /\.owd\./.test(that);
+      if (flows.length === 0 || !drawn || /\.(sum|mos|r_factor)$/.test(that)) continue;
+      const panel = kind === "rate" ? 0 : 1;
+      const unit = kind === "rate" ? "bit/s" : "s";
+      for (const [value, sign] of [
+        [high, "<"],
+        [low, ">"],
+      ] as const) {
+        if (value === null) continue;
+        const key = `${panel} ${value}`;
+        const named = found.get(key)?.words.replace(/ [<>].*$/, "");
+        const name = that.replace(/^(flow|group)\.("[^"]*"|[^.]*)\..*$/, "$2").replaceAll('"', "");
+        const names =
+          named === undefined ? name : named.split(", ").includes(name) ? named : `${named}, ${name}`;
+        found.set(key, { panel, value, words: `${shortened(names, 40)} ${sign} ${quantity(value, unit)}` });
+      }
+    }
+  }
+  return [...found.values()];
+}
+
+/** Returns a range that reaches those of the bounds that are not far beyond it. */
+function reaching(range: ReturnType<typeof extent>, bounds: readonly number[]): ReturnType<typeof extent> {
+  if (range === null) return null;
+  const near = bounds.filter((bound) => bound <= range[1] * REACHED);
+  return [Math.min(range[0], ...near), Math.max(range[1], ...near)];
+}
+
 export class TimeDrawing {
   readonly height: number;
   readonly rules: Rule[];
+  /** Bounds of expectations on the shown flows, by panel. */
+  readonly #bounds: BoundLine[];
   readonly #tops: number[] = [];
   #width = 900;
+  /** True while the window moves: curves are coarser and have no names. */
+  #moving = false;
   /** Seconds a pixel in the window drawn last. */
   #pixel = 0;
 
@@ -170,6 +229,7 @@ export class TimeDrawing {
     readonly range: readonly [number, number],
   ) {
     this.rules = rulesOf(view);
+    this.#bounds = boundsOf(view);
     // A line above the first axis is reserved for the labels of rules.
     let top = this.rules.length > 0 ? 38 : 24;
     for (const panel of panels) {
@@ -187,7 +247,7 @@ export class TimeDrawing {
       ...this.cut(ink, this.range),
       grid: this.panels.map((panel, index) => ({
         left: LEFT,
-        right: RIGHT,
+        right: this.#right,
         top: this.#tops[index] as number,
         height: panel.height,
         outerBoundsMode: "none",
@@ -224,6 +284,12 @@ export class TimeDrawing {
     } as EChartsOption;
   }
 
+  /** Width to the right of the plots. */
+  get #right(): number {
+    const names = this.#width >= NAMED_FROM && this.view.runs.length === 1 && this.view.flows.length > 1;
+    return names ? NAMES : RIGHT;
+  }
+
   /** Returns the strip below the axis with its brush, and zooming by Ctrl and the wheel over the panels. */
   #brush(ink: Ink, width: number): object[] {
     return [
@@ -232,7 +298,7 @@ export class TimeDrawing {
         xAxisIndex: this.panels.map((_, index) => index),
         filterMode: "none",
         left: LEFT,
-        right: RIGHT,
+        right: this.#right,
         bottom: 10,
         height: 30,
         brushSelect: true,
@@ -262,6 +328,8 @@ export class TimeDrawing {
         filterMode: "none",
         zoomOnMouseWheel: "ctrl",
         moveOnMouseWheel: false,
+        // A drag selects the part of the time to zoom to (frame.ts).
+        moveOnMouseMove: false,
         preventDefaultMouseMove: false,
       },
     ];
@@ -275,23 +343,31 @@ export class TimeDrawing {
   }
 
   /** Returns the parts that depend on the window: its points, and vertical axes that fit them. */
-  cut(ink: Ink, window: readonly [number, number]): EChartsOption {
+  cut(ink: Ink, window: readonly [number, number], moving = false): EChartsOption {
     const curves = this.curves(ink);
-    this.#pixel = (window[1] - window[0]) / Math.max(100, this.#width - LEFT - RIGHT);
+    this.#moving = moving;
+    this.#pixel = (window[1] - window[0]) / Math.max(100, this.#width - LEFT - this.#right);
     const points = curves.map((curve) =>
       this.panels[curve.panel]?.mean === true
         ? averaged(curve.x, curve.y, this.#width / MEAN, window)
-        : decimate(curve.x, curve.y, BUCKETS, window),
+        : decimate(curve.x, curve.y, moving ? MOVING : BUCKETS, window),
     );
+    const warmup = this.view.runs[0]?.run.summary.warmupS ?? 0;
+    // The axes fit the measured part: a spike of the warm-up is cut, and its size is written beside it.
+    const measured = window[1] > warmup ? warmup : window[0];
+    const spikes: (number | null)[] = [];
     const axes = this.panels.map((panel, index) => {
-      const values = points
-        .filter((_, at) => curves[at]?.panel === index)
-        .map((column) => column.map((point) => point[1]));
+      const columns = points.filter((_, at) => curves[at]?.panel === index);
+      const values = columns.map((column) => column.filter(([x]) => x >= measured).map((point) => point[1]));
+      const bounds = this.#bounds.filter((bound) => bound.panel === index).map((bound) => bound.value);
+      const range = reaching(extent(values, panel.log), bounds);
+      const early = extent(columns.map((column) => column.map((point) => point[1])));
+      spikes.push(early && range && early[1] > 1.25 * range[1] ? early[1] : null);
       return {
         ...yAxis({
           name: panel.name,
           unit: panel.unit,
-          range: extent(values, panel.log),
+          range,
           log: panel.log,
           ink,
           whole: panel.unit === "",
@@ -316,9 +392,9 @@ export class TimeDrawing {
           silent: true,
           tooltip: { show: true },
         },
-        ...this.panels.map((_, index) => this.#carrier(ink, index, window)),
+        ...this.panels.map((_, index) => this.#carrier(ink, index, window, spikes[index] ?? null)),
         ...curves.flatMap((curve, index) =>
-          this.#series(curve, points[index] ?? [], this.panels[curve.panel]?.log === true),
+          this.#series(ink, curve, points[index] ?? [], this.panels[curve.panel]?.log === true),
         ),
       ],
     } as EChartsOption;
@@ -344,7 +420,9 @@ export class TimeDrawing {
   }
 
   /** Returns an empty line that carries the rules of a panel and the shading of its warm-up. */
-  #carrier(ink: Ink, panel: number, window: readonly [number, number]): object {
+  #carrier(ink: Ink, panel: number, window: readonly [number, number], spike: number | null): object {
+    const unit = this.panels[panel]?.unit ?? "";
+    const early = spike === null ? "" : `up to ${quantity(spike, unit)}`;
     const warmup = this.view.runs[0]?.run.summary.warmupS ?? 0;
     const placed = new Map(panel === 0 ? this.#labels(window).map((label) => [label.index, label]) : []);
     return {
@@ -373,30 +451,53 @@ export class TimeDrawing {
           fontWeight: 600,
           formatter: "{b}",
         },
-        data: this.rules.map((rule, index) => {
-          const label = placed.get(index);
-          const colour = rule.kind === "expect" ? { color: ink.bad } : {};
-          return {
-            xAxis: rule.at_s,
-            name: label?.text ?? "",
-            lineStyle: colour,
-            label: { ...colour, show: label !== undefined, align: label?.ends === true ? "right" : "left" },
-          };
-        }),
+        data: [
+          ...this.#boundLines(ink, panel),
+          ...this.rules.map((rule, index) => {
+            const label = placed.get(index);
+            const colour = rule.kind === "expect" ? { color: ink.bad } : {};
+            return {
+              xAxis: rule.at_s,
+              name: label?.text ?? "",
+              lineStyle: colour,
+              label: { ...colour, show: label !== undefined, align: label?.ends === true ? "right" : "left" },
+            };
+          }),
+        ],
       },
       markArea: {
         silent: true,
         itemStyle: { color: ink.text, opacity: 0.05 },
-        label: { show: panel === 0, position: "insideTopLeft", color: ink.soft, fontSize: 11 },
-        data: warmup > 0 ? [[{ name: "warm-up", xAxis: 0 }, { xAxis: warmup }]] : [],
+        label: { show: true, position: "insideTopLeft", color: ink.soft, fontSize: 11 },
+        data: warmup > 0 ? [[{ name: panel === 0 ? "warm-up" : early, xAxis: 0 }, { xAxis: warmup }]] : [],
       },
     };
+  }
+
+  /** Returns the lines of the bounds of a panel, with their numbers. */
+  #boundLines(ink: Ink, panel: number): object[] {
+    return this.#bounds
+      .filter((bound) => bound.panel === panel)
+      .map((bound) => ({
+        yAxis: bound.value,
+        name: bound.words,
+        lineStyle: { color: ink.bad, width: 1.5, type: [5, 3], opacity: 1 },
+        label: {
+          show: true,
+          position: "insideEndTop",
+          distance: 2,
+          color: ink.bad,
+          fontSize: 11,
+          fontWeight: 600,
+          align: "right",
+        },
+      }));
   }
 
   /** Returns the labels above the rules of a window, as far as there is room. */
   #labels(window: readonly [number, number]): Placed[] {
     if (this.rules.length > LABELLED) return [];
-    const width = Math.max(100, this.#width - LEFT - RIGHT);
+    const width = Math.max(100, this.#width - LEFT - this.#right);
     return placeLabels(
       this.rules.map(eventLabel),
       this.rules.map((rule) => ((rule.at_s - window[0]) / (window[1] - window[0])) * width),
@@ -409,12 +510,21 @@ export class TimeDrawing {
     const curves: Curve[] = [];
     const styles = queueStyles(this.view, this.queues, ink);
     for (const shown of this.view.runs) {
+      const subjects = shown.run.summary.expect.map(({ that }) => that);
+      const judging = subjects.some(
+        (that) => panelOf(that) === "delay" && this.view.flows.some((flow) => isOfFlow(that, flow)),
+      );
       for (const name of this.view.flows) {
         const series = flowOf(shown.run, name)?.series;
         if (!series) continue;
         const style = styleOf(this.view, ink, shown, name);
+        const judged = subjects.filter((that) => isOfFlow(that, name)).map(panelOf);
         const add = (panel: number, what: string, y: Numbers, thin: boolean, area = false): void => {
           if (y.length === 0) return;
+          const kind = (["rate", "delay", "", "loss"] as const)[panel];
+          const front = judged.some((one) => one === kind);
+          // Beside a judged flow, one that is not judged here stands back.
+          const back = judging && !front && kind === "delay";
           curves.push({
             id: `${shown.index} ${what} ${name}`,
             panel,
@@ -422,9 +532,10 @@ export class TimeDrawing {
             y,
             ...style,
             mark: thin ? null : style.mark,
-            width: thin ? 1 : 1.8,
-            opacity: thin ? 0.5 : 1,
+            width: thin ? (front ? 1.2 : 0.8) : front ? 2.4 : back ? 1 : 1.6,
+            opacity: thin ? (back ? 0.22 : 0.5) : back ? 0.55 : 1,
             area,
+            name: thin || panel > 1 ? "" : name,
           });
         };
         add(0, "offered", series.offered_bps, true);
@@ -435,7 +546,8 @@ export class TimeDrawing {
       }
       this.#queueCurves(shown, ink, styles, curves);
     }
-    return curves;
+    // The last are on top: thick ones, which are judged.
+    return curves.sort((a, b) => a.width - b.width);
   }
 
   #queueCurves(shown: ShownRun, ink: Ink, styles: ReturnType<typeof queueStyles>, curves: Curve[]): void {
@@ -466,7 +578,7 @@ export class TimeDrawing {
     }
   }
 
-  #series(curve: Curve, points: Point[], log: boolean): object[] {
+  #series(ink: Ink, curve: Curve, points: Point[], log: boolean): object[] {
     const data = log ? points.map(([x, y]): Point => [x, y !== null && y > 0 ? y : null]) : points;
     const place = { xAxisIndex: curve.panel, yAxisIndex: curve.panel, silent: true };
     const line = {
@@ -484,6 +596,7 @@ export class TimeDrawing {
         join: "round",
       },
       itemStyle: { color: curve.colour },
+      ...this.#endLabel(ink, curve),
       ...(curve.area ? { areaStyle: { color: curve.colour, opacity: 0.25 }, step: "end" } : {}),
     };
     const lines = hasGaps(curve, log) ? [line, this.#dots(curve, data, place)] : [line];
@@ -502,6 +615,25 @@ export class TimeDrawing {
         data: marked.filter((_, index) => index % step === Math.floor(step * curve.phase)),
       },
     ];
+  }
+
+  /** Returns the name at the end of a curve, if there is room for it. */
+  #endLabel(ink: Ink, curve: Curve): object {
+    if (this.#moving) return { endLabel: { show: false } };
+    if ((curve.name ?? "") === "" || this.#right !== NAMES || this.view.flows.length > NAMED) return {};
+    return {
+      endLabel: {
+        show: true,
+        formatter: shortened(curve.name ?? "", 13),
+        color: curve.colour,
+        fontSize: 11.5,
+        fontWeight: curve.width > 2 ? 700 : 400,
+        distance: 6,
+        textBorderColor: ink.panel,
+        textBorderWidth: 2,
+      },
+      labelLayout: { moveOverlap: "shiftY" },
+    };
   }
 
   /** Returns the dots of points between gaps, hollow if the line is dashed. */

@@ -115,10 +115,11 @@ function hops(beside: Map<string, string[]>, start: string): Map<string, number>
   return distance;
 }
 
-export function topologyFigure(report: Report): Figure {
+/** Returns the figure of the network; `small` beside the verdict. */
+export function topologyFigure(report: Report, small = false): Figure {
   const { nodes, links } = report;
   return {
-    id: "topology",
+    id: small ? "network" : "topology",
     title: "Topology",
     caption:
       "Squares forward, circles send or receive; the width of a link shows the rate of its faster direction." +
@@ -126,7 +127,7 @@ export function topologyFigure(report: Report): Figure {
     empty: nodes.length === 0 ? "The report carries no topology." : null,
     choices: [],
     key: () => [],
-    draw: (ink, width) => draw(report, ink, width),
+    draw: (ink, width) => draw(report, ink, width, small),
     table: () => ({
       columns: ["link", "from", "to", "rate_bps", "delay_s"],
       // A row for each direction.
@@ -138,7 +139,12 @@ export function topologyFigure(report: Report): Figure {
   };
 }
 
-function draw(report: Report, ink: Ink, width: number): { height: number; element: SVGSVGElement } {
+function draw(
+  report: Report,
+  ink: Ink,
+  width: number,
+  small: boolean,
+): { height: number; element: SVGSVGElement } {
   const { nodes, links } = report;
   const at = places(nodes, links);
   const tallest = Math.max(
@@ -146,7 +152,10 @@ function draw(report: Report, ink: Ink, width: number): { height: number; elemen
     ...tallyBy([...at.values()].map((place) => Math.round(place.x * 1000))).values(),
   );
   const named = nodes.length <= NAMED;
-  const height = Math.min(640, Math.max(110, tallest * (named ? (width < 520 ? 96 : 74) : 16) + 40));
+  const height = Math.min(
+    640,
+    Math.max(110, tallest * (named ? (small ? 56 : width < 520 ? 96 : 74) : 16) + 40),
+  );
   const side = named ? 54 : 20;
   const spot = (name: string): { x: number; y: number } => {
     const place = at.get(name) ?? { x: 0.5, y: 0.5 };

@@ -1,9 +1,11 @@
 /** The static report of a run: reads the data in the page, and lays out its figures and tables. */
+import "../style/answer.css";
 import "../style/page.css";
 import "../style/figure.css";
 import "../style/section.css";
 import "../style/narrow.css";
 import "../style/print.css";
+import { followAddress } from "../address";
 import { carriedData } from "../carried";
 import { h } from "../dom";
 import type { Figure, Make } from "../figure";
@@ -22,6 +24,7 @@ import { date, shortened } from "../format";
 import { type Context, Frame } from "../frame";
 import { record } from "../read";
 import { type Report, readReport, SCHEMA } from "../report";
+import { answering, answerPart, facts } from "../sections/answer";
 import { flowsSection } from "../sections/flows";
 import { comparisonTables, definitionList, eventTable } from "../sections/notes";
 import { picker } from "../sections/picker";
@@ -30,6 +33,7 @@ import { setupSection } from "../sections/setup";
 import { variantsSubtitle, variantsTable } from "../sections/variants";
 import { expectTable, verdictSection, warningList } from "../sections/verdict";
 import { Selection } from "../selection";
+import { SharedWindow } from "../shared-window";
 import { runName } from "../style";
 import { Theme } from "../theme";
 import type { Variants } from "../variants";
@@ -37,6 +41,9 @@ import { showLive } from "./live";
 
 const CURVES =
   "Delays are those of all seeds together; over time, the run of the first seed. “Shown” at the top of the page chooses flows and variants.";
+
+/** Largest number of nodes of a network that is drawn beside the verdict. */
+const SMALL = 16;
 
 interface Section {
   id: string;
@@ -63,13 +70,20 @@ function configurationOf(report: Report): string {
 
 class Page {
   readonly theme = new Theme();
+  readonly time = new SharedWindow();
   readonly selection: Selection;
   readonly context: Context;
   readonly frames: Frame[] = [];
 
   constructor(readonly report: Report) {
     this.selection = new Selection(report);
-    this.context = { selection: this.selection, theme: this.theme, configuration: configurationOf(report) };
+    this.context = {
+      selection: this.selection,
+      theme: this.theme,
+      time: this.time,
+      configuration: configurationOf(report),
+    };
+    followAddress(this.selection, this.time);
   }
 
   show(root: HTMLElement, problem: string): void {
@@ -113,13 +127,24 @@ class Page {
         ),
       ),
     );
-    for (const frame of this.frames) frame.refresh();
+    // Those of the first section are in sight: drawn at once, so that nothing moves afterwards.
+    const sight = root.querySelector("main > section");
+    for (const frame of this.frames) if (sight?.contains(frame.element)) frame.show();
     this.#printing();
   }
 
   #subtitle(): string {
     const { runs, version, generated, variants } = this.report;
     if (variants) return [variantsSubtitle(variants), date(generated), `Lockgate ${version}`].join(" · ");
+    const told = answering(this.report);
+    if (told && runs.length === 1)
+      return [
+        facts(told, runs[0]?.mode === "live"),
+        date(generated),
+        version === "" ? "" : `Lockgate ${version}`,
+      ]
+        .filter((part) => part !== "")
+        .join(" · ");
     const names = runs.slice(0, 6).map(runName).join(", ");
     const several = runs.length > 1 ? `${runs.length} runs: ${names}${runs.length > 6 ? ", …" : ""}` : names;
     const repeated = runs[0]?.summary.runs ?? 1;
@@ -245,7 +270,7 @@ class Page {
         id: "verdict",
         title: "Verdict",
         short: "Verdict",
-        parts: [...verdictSection(report), first ?? null, warningList(report)],
+        parts: [...this.#answer(), first ?? null, warningList(report)],
       },
     ];
     const expectations = expectTable(report);
@@ -302,6 +327,21 @@ class Page {
     return sections;
   }
 
+  /** Returns the verdict with the expectations, beside the network. */
+  #answer(): HTMLElement[] {
+    const verdict = answering(this.report)?.verdict;
+    if (!verdict) return verdictSection(this.report);
+    const small = this.report.nodes.length > 0 && this.report.nodes.length <= SMALL;
+    const network = small
+      ? h(
+          "div",
+          { class: "network" },
+          this.#frame(() => topologyFigure(this.report, true), ""),
+        )
+      : null;
+    return [answerPart(this.report, verdict, this.selection, network)];
+  }
+
   #bar(sections: readonly Section[]): HTMLElement {
     const label = (): string => (this.theme.ink.name === "dark" ? "Light" : "Dark");
     const toggle = h(
@@ -341,7 +381,10 @@ class Page {
       for (const details of folded) details.open = true;
       document.body.classList.add("printing");
       this.theme.printing(true);
-      for (const frame of this.frames) frame.flush();
+      for (const frame of this.frames) {
+        frame.show();
+        frame.flush();
+      }
     });
     window.addEventListener("afterprint", () => {
       for (const details of folded) details.open = false;

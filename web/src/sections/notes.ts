@@ -1,7 +1,7 @@
 /** Lists of a report: events, tables of comparison, definitions. */
 import { h } from "../dom";
 import { NONE, quantity, significant, THIN } from "../format";
-import type { Cell, Quantity, Report } from "../report";
+import type { Cell, Definition, Quantity, Report } from "../report";
 import { runName } from "../style";
 import { type Column, compareCells, makeTable } from "../table";
 
@@ -91,18 +91,82 @@ export function comparisonTables(report: Report): HTMLElement[] {
   });
 }
 
-export function definitionList(report: Report): HTMLElement {
-  return h(
-    "dl",
-    { class: "definitions" },
-    ...report.definitions.flatMap((definition) => [
-      h(
-        "dt",
-        {},
-        h("code", {}, definition.name),
-        definition.unit === "" ? null : h("small", {}, ` ${definition.unit}`),
-      ),
-      h("dd", {}, definition.text, definition.source === "" ? null : h("small", {}, ` ${definition.source}`)),
-    ]),
+/** Headings of the definitions, by the kind of object that they are of. */
+const ABOUT: [Definition["about"], string][] = [
+  ["run", "The run"],
+  ["flow", "Flows"],
+  ["group", "Groups of flows"],
+  ["port", "Ports"],
+  ["queue", "Queues"],
+];
+
+/**
+ * Returns the definitions of what the report shows: metrics that have a value in a table, or that an expectation or
+ * a comparison names. A page without runs has all.
+ */
+export function shownDefinitions(report: Report): Definition[] {
+  const subjects = [
+    ...report.runs.flatMap((run) => run.summary.expect.map(({ that }) => that)),
+    ...(report.variants?.metrics.map(({ path }) => path) ?? []),
+  ];
+  const keys: Record<string, Set<string>> = { flow: new Set(), port: new Set(), queue: new Set() };
+  const add = (about: string, values: Record<string, unknown>): void => {
+    for (const [name, value] of Object.entries(values))
+      if (
+        value !== null &&
+        (typeof value !== "object" || Object.values(value).some((one) => one !== null && one !== 0))
+      )
+        keys[about]?.add(name.replace(/_(s|bps|ratio|bytes|packets)$/, ""));
+  };
+  for (const { summary } of report.runs) {
+    for (const flow of Object.values(summary.flows)) {
+      add("flow", flow.numbers);
+      add("flow", flow.spreads);
+    }
+    for (const port of Object.values(summary.ports)) {
+      add("port", port.numbers);
+      for (const queue of Object.values(port.queues)) {
+        add("queue", queue.numbers);
+        add("queue", { sojourn: queue.sojourn });
+      }
+    }
+  }
+  const isNamed = (name: string): boolean => subjects.some((that) => that.split(".").includes(name));
+  const inTables = (name: string): boolean =>
+    report.comparisons.some((table) => table.columns.some((column) => column.toLowerCase().includes(name)));
+  const bare = (name: string): string => name.replace(/_(packets|bytes)$/, "");
+  return report.definitions.filter(
+    ({ name, about }) =>
+      report.runs.length === 0 || keys[about]?.has(bare(name)) || isNamed(name) || inTables(name),
   );
+}
+
+export function definitionList(report: Report): HTMLElement {
+  const shown = shownDefinitions(report);
+  const group = ([about, title]: (typeof ABOUT)[number]): HTMLElement[] => {
+    const own = shown.filter((definition) => definition.about === about);
+    if (own.length === 0) return [];
+    return [
+      h("h3", {}, title),
+      h(
+        "dl",
+        { class: "definitions" },
+        ...own.flatMap((definition) => [
+          h(
+            "dt",
+            {},
+            h("code", {}, definition.name),
+            definition.unit === "" ? null : h("small", {}, ` ${definition.unit}`),
+          ),
+          h(
+            "dd",
+            {},
+            definition.text,
+            definition.source === "" ? null : h("small", {}, ` ${definition.source}`),
+          ),
+        ]),
+      ),
+    ];
+  };
+  return h("div", {}, ...ABOUT.flatMap(group));
 }

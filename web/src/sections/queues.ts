@@ -3,6 +3,7 @@
  * time.
  */
 import { h } from "../dom";
+import { plural } from "../format";
 import type { Cell, Queue, QueueSummary, Report, Run } from "../report";
 import { treeOf } from "../selection";
 import { runName } from "../style";
@@ -130,9 +131,44 @@ const FIELDS: {
   },
 ];
 
+/** Returns whether no packet waited in a queue and none was dropped. */
+function isIdle({ queue, summary }: Row): boolean {
+  const drops = [...Object.values(queue?.dropsBy ?? {}), ...Object.values(summary?.dropsBy ?? {})];
+  const waits = [summary?.sojourn["p99"], summary?.sojourn["max"]].filter((value) => value !== undefined);
+  const backlog = summary?.numbers["backlog_packets"] ?? 0;
+  return (
+    summary !== undefined &&
+    backlog === 0 &&
+    drops.every((count) => count === 0) &&
+    waits.every((wait) => !wait)
+  );
+}
+
+/** Returns the queues in which packets waited, and folded those in which none did. */
 export function queuesTable(report: Report): HTMLElement {
   const rows = rowsOf(report);
   if (rows.length === 0) return h("p", { class: "nothing" }, "The report names no queues.");
+  // A tree is shown whole if a queue of it has waited.
+  const ports = new Set(
+    rows.filter((row) => !isIdle(row)).map((row) => `${report.runs.indexOf(row.run)} ${row.port}`),
+  );
+  const isBusy = (row: Row): boolean => ports.has(`${report.runs.indexOf(row.run)} ${row.port}`);
+  const [busy, idle] = [rows.filter(isBusy), rows.filter((row) => !isBusy(row))];
+  if (idle.length === 0 || busy.length === 0) return tableOf(report, rows);
+  return h(
+    "div",
+    {},
+    tableOf(report, busy),
+    h(
+      "details",
+      { class: "idle" },
+      h("summary", {}, `${plural(idle.length, "queue")} in which no packet waited`),
+      tableOf(report, idle, "idle-queues"),
+    ),
+  );
+}
+
+function tableOf(report: Report, rows: readonly Row[], name = "queues"): HTMLElement {
   const several = report.runs.length > 1;
   const ports = new Set(rows.map((row) => row.port)).size > 1;
   const by = (row: Row): Record<string, number> => {
@@ -151,10 +187,11 @@ export function queuesTable(report: Report): HTMLElement {
     (field: (typeof FIELDS)[number]): Cell =>
       row.summary ? (field.read(row.summary) ?? null) : null;
   return makeTable({
-    name: "queues",
+    name,
     limit: 60,
     filter: true,
     columns: [
+      ...(ports ? [{ title: "Port", csv: "port" }] : []),
       {
         title: "Queue",
         csv: "queue",
@@ -166,7 +203,6 @@ export function queuesTable(report: Report): HTMLElement {
           ),
       },
       { title: "Kind", csv: "kind" },
-      ...(ports ? [{ title: "Port", csv: "port" }] : []),
       ...(several ? [{ title: "Run", csv: "run" }] : []),
       ...fields.slice(0, split).map(column),
       { title: "Dropped", csv: "dropped_packets", unit: "", hint: "Packets, for any reason" },
@@ -186,9 +222,9 @@ export function queuesTable(report: Report): HTMLElement {
         row.summary?.numbers["dropped_packets"] ??
         (row.queue ? Object.values(drops).reduce((sum, count) => sum + count, 0) : null);
       return [
+        ...(ports ? [row.port] : []),
         row.name,
         row.kind || null,
-        ...(ports ? [row.port] : []),
         ...(several ? [runName(row.run)] : []),
         ...fields.slice(0, split).map(read(row)),
         total,

@@ -1,0 +1,122 @@
+/**
+ * The answer, at the top of a report: what holds and how tightly, where packets wait, what a change did. Its
+ * sentences and numbers are made in Rust, which also writes them as elements of the same form for the first paint
+ * (`crates/measure/src/report/answer.rs`).
+ */
+import { h } from "../dom";
+import { significant } from "../format";
+import type { JudgedRow, Report, Summary, Verdict } from "../report";
+import type { Selection } from "../selection";
+
+const CLASSES = { held: "good", missed: "bad", none: "none" } as const;
+const SIGNS = { held: "✓", missed: "✗", none: "" } as const;
+
+/** Returns the summary that the answer is of: that of the last run that has a verdict. */
+export function answering(report: Report): Summary | null {
+  const summaries = report.runs.map((run) => run.summary);
+  return summaries.reverse().find((summary) => summary.verdict !== null) ?? null;
+}
+
+/** Returns the line below the title: length, warm-up and seeds. */
+export function facts({ durationS, warmupS, runs, seed }: Summary, live: boolean): string {
+  const left = (warmupS ?? 0) > 0 ? `, first ${significant(warmupS)} s left out` : "";
+  const seeds = runs > 1 ? `${runs} seeds from ${seed}` : `seed ${seed}`;
+  return `${significant(durationS)} s ${live ? "live" : "simulated"}${left}, ${seeds}`;
+}
+
+/** Returns the answer beside a picture of the network. */
+export function answerPart(
+  report: Report,
+  verdict: Verdict,
+  selection: Selection,
+  network: HTMLElement | null,
+): HTMLElement {
+  const sentences = report.verdict.length > 0 ? report.verdict : [verdict.headline, ...verdict.findings];
+  const told = h(
+    "div",
+    { class: "told" },
+    ...sentences.map((sentence, index) =>
+      index === 0 ? headline(verdict, sentence) : h("p", { class: "finding" }, sentence),
+    ),
+    judgedTable(verdict.rows, selection),
+    phaseTable(verdict),
+  );
+  return h("div", { class: "answer" }, told, network);
+}
+
+function headline(verdict: Verdict, sentence: string): HTMLElement {
+  const sign = SIGNS[verdict.outcome];
+  return h(
+    "p",
+    { class: `headline ${CLASSES[verdict.outcome]}` },
+    sign === "" ? null : [h("span", { class: "sign" }, sign), " "],
+    sentence,
+  );
+}
+
+function judgedTable(rows: readonly JudgedRow[], selection: Selection): HTMLElement | null {
+  if (rows.length === 0) return null;
+  return h(
+    "table",
+    { class: "judged", "aria-label": "Expectations" },
+    h("tbody", {}, ...rows.map((row) => judgedRow(row, selection))),
+  );
+}
+
+function judgedRow(row: JudgedRow, selection: Selection): HTMLElement {
+  const flows = selection.flowsOf(row.that);
+  const subject =
+    flows.length === 0
+      ? row.subject
+      : h(
+          "button",
+          {
+            type: "button",
+            class: "quiet",
+            title: `Show ${row.subject} alone; again: what was shown`,
+            onclick: () => selection.only(flows),
+          },
+          row.subject,
+        );
+  const used = row.usedRatio;
+  const meter =
+    used === null
+      ? null
+      : h(
+          "span",
+          { class: "meter", title: `${significant(used * 100)} % of the bound is used` },
+          h("i", { style: `width:${Math.min(100, Math.max(0, used * 100)).toFixed(1)}%` }),
+        );
+  return h(
+    "tr",
+    { class: row.holds ? "good" : "bad", title: row.that },
+    h("td", { class: "sign" }, row.holds ? "✓" : "✗"),
+    h("td", { class: "subject" }, subject),
+    h("td", { class: "quantity" }, row.quantity),
+    h("td", { class: "value" }, row.value),
+    h("td", { class: "wanted" }, row.wanted),
+    h("td", { class: "margin" }, meter, row.margin),
+  );
+}
+
+/** Returns the metrics before and after each change. */
+function phaseTable({ phases }: Verdict): HTMLElement | null {
+  if (!phases) return null;
+  return h(
+    "table",
+    { class: "phases", "aria-label": "Before and after each change" },
+    h("thead", {}, h("tr", {}, h("th"), ...phases.heads.map((head) => h("th", { scope: "col" }, head)))),
+    h(
+      "tbody",
+      {},
+      ...phases.rows.map((row) =>
+        h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, `${row.subject} ${row.quantity}`.trim()),
+          ...row.values.map((value) => h("td", {}, value)),
+        ),
+      ),
+    ),
+  );
+}
