@@ -111,6 +111,7 @@ however it was made. A run that fails is noted in DIR/failed with the command th
     --goal 'min flow.call.owd.p99' --subject-to 'group.backup.goodput.sum >= 8mbit'
   lockgate tune home.toml --vary 'port.a:b.queue.q.target=1ms..20ms log' --vary port.a:b.queue.q.limit=50..500 \\
     --goal 'min flow.call.owd.p99' --goal 'max group.backup.goodput.sum' --runs 200 --seeds 1..3
+  lockgate tune calls.toml --largest flow.call.count --while 'group.call.mos.worst >= 4'
 
 A range a..b stands for every value in it, `log` for equal ratios; `step s` and lists for those values. Every point is \
 run with every seed, the best eight then with ten. The best of those and the file as it is are judged on the seeds of \

@@ -11,6 +11,7 @@ mod demo;
 mod docs;
 mod doctor;
 mod ending;
+mod largest;
 pub(crate) mod list;
 mod man;
 mod receive;

@@ -133,3 +133,38 @@ fn a_shell_completes_kinds_papers_files_and_addresses() {
     let script = lockgate(folder.path(), 79, &["completions", "bash"]);
     assert!(String::from_utf8_lossy(&script.stdout).contains("COMPLETE=\"bash\""), "{script:?}");
 }
+
+/// Calls of 85.6 kbit/s on 1 Mbit/s: eleven fit, and a twelfth lets the queue grow.
+#[test]
+fn the_largest_number_of_calls() {
+    const CALLS: &str = r#"duration = "6s"
+node.a = {}
+node.b = {}
+link.line = { between = ["a", "b"], rate = "1mbit" }
+flow.call = { from = "a", to = "b", size = "214B", gap = "20ms" }
+"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("calls.toml"), CALLS).expect("written");
+    let tune = |more: &[&str]| {
+        let arguments = ["tune", "calls.toml", "--largest", "flow.call.count", "--seeds", "1..2"];
+        let output = lockgate(folder.path(), 79, &[&arguments[..], more].concat());
+        let errors = String::from_utf8(output.stderr).expect("text");
+        (output.status.code(), String::from_utf8(output.stdout).expect("text"), errors)
+    };
+    let (code, text, errors) = tune(&["--while", "group.call.owd.p99.worst <= 50ms"]);
+    assert_eq!(code, Some(0), "{errors}");
+    let answer =
+        text.lines().skip_while(|line| !line.starts_with("flow.call.count:")).collect::<Vec<_>>().join(" ");
+    assert!(answer.contains("keep") && answer.contains("group.call.loss.worst <= 1%"), "{text}");
+    let (code, document, errors) = tune(&["--while", "group.call.owd.p99.worst <= 50ms", "--json", "-"]);
+    assert_eq!(code, Some(0), "{errors}");
+    let document: serde_json::Value = serde_json::from_str(&document).expect("JSON");
+    let found = [&document["kept_by_all"], &document["kept_by_some"]].map(serde_json::Value::as_u64);
+    assert_eq!(found, [Some(11), Some(11)], "{document}");
+    let (code, text, _) = tune(&["--while", "group.call.loss.worst <= -1"]);
+    assert_eq!(code, Some(3));
+    assert!(text.contains("flow.call.count: none keeps"), "{text}");
+    let (code, _, errors) = tune(&["--while", "group.cal.loss.worst <= 1%"]);
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("did you mean"), "{errors}");
+}

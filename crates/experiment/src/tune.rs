@@ -12,6 +12,7 @@
 mod found;
 mod goal;
 mod knee;
+mod largest;
 mod optimiser;
 mod pattern;
 mod proposals;
@@ -21,5 +22,6 @@ mod space;
 pub use self::found::{Request, Search, Stop, Tried};
 pub use self::goal::{Constraint, Goal};
 pub use self::knee::knee;
+pub use self::largest::{Largest, largest};
 pub use self::search::search;
 pub use self::space::{Point, Space};

@@ -108,8 +108,19 @@ pub(crate) struct Tune {
     #[arg(long, value_name = "PATH=RANGE")]
     pub(crate) vary: Vec<String>,
     /// Metric to make small or large, such as 'min flow.call.owd.p99'; of several, the front is shown
-    #[arg(long = "goal", value_name = "GOAL", required = true)]
+    #[arg(long = "goal", value_name = "GOAL", required_unless_present = "largest")]
     pub(crate) goals: Vec<String>,
+    /// Finds the largest whole number of this value, such as flow.call.count, that keeps --while in every seed
+    #[arg(
+        long,
+        value_name = "PATH",
+        requires = "condition",
+        conflicts_with_all = ["goals", "vary", "constraints", "patience", "out"]
+    )]
+    pub(crate) largest: Option<String>,
+    /// Condition of --largest, such as 'group.call.mos.worst >= 4'
+    #[arg(long = "while", value_name = "CONDITION", requires = "largest")]
+    pub(crate) condition: Option<String>,
     /// Bound of a metric, such as 'group.backup.goodput.sum >= 8mbit'; may be repeated
     #[arg(long = "subject-to", value_name = "CONSTRAINT")]
     pub(crate) constraints: Vec<String>,

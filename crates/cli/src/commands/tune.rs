@@ -20,6 +20,9 @@ use crate::results::ResultsDirectory;
 use crate::{interrupt, plans, results, runs, terminal};
 
 pub(crate) fn tune(arguments: &Tune) -> Result<Exit, Failure> {
+    if let (Some(path), Some(condition)) = (&arguments.largest, &arguments.condition) {
+        return super::largest::largest(arguments, path, condition);
+    }
     let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
     let (seeds, unseen) = seeds(arguments)?;
     let tuned = tuned(file, arguments)?;

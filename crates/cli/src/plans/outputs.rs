@@ -30,7 +30,7 @@ impl Form {
         match self {
             Self::Runs => is_runs(text),
             Self::Comparison => has_keys(text, &["lockgate", "variants", "metrics"]),
-            Self::Search => has_keys(text, &["lockgate", "tried", "finalists"]),
+            Self::Search => has_keys(text, &["lockgate", "tried"]),
             Self::Baseline => has_keys(text, &["lockgate", "files"]),
             Self::Junit => text.contains("<testsuites name=\"lockgate\">"),
         }
