@@ -8,6 +8,7 @@ use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 use common::{HOST_ADDRESSES, Network, expect_doubts};
+use lockgate_dataplane::datagrams::{DatagramBatch, enable_time_stamps};
 use lockgate_router::control::Engine;
 
 /// Policy of `eth2` in a mode, at 20 Mbit/s.
@@ -26,27 +27,64 @@ queue.q = {{ kind = "fifo", limit = "2000p" }}
     )
 }
 
+/// Waits until the kernel stamps datagrams as they arrive: it begins to some time after it was asked, and until then
+/// stamps them as they are read.
+fn await_stamps(receiver: &UdpSocket, send: impl Fn() -> bool) {
+    const UNREAD: Duration = Duration::from_millis(30);
+    let mut batch = DatagramBatch::<1>::new();
+    let until = Instant::now() + Duration::from_secs(20);
+    let is_stamped = |(seconds, nanos): (i64, u32)| {
+        let at = std::time::UNIX_EPOCH + Duration::new(u64::try_from(seconds).unwrap_or(0), nanos);
+        at.elapsed().is_ok_and(|since| since >= UNREAD / 2)
+    };
+    loop {
+        assert!(send() && Instant::now() < until, "no datagram is stamped as it arrives");
+        std::thread::sleep(UNREAD);
+        let count = batch.receive(receiver);
+        if (0..count).any(|index| batch.arrival(index).is_some_and(is_stamped)) {
+            break;
+        }
+    }
+    while batch.receive(receiver) > 0 {}
+}
+
 /// Sends `count` datagrams of 1000 bytes from one host to the other. Returns the numbers of those that
 /// arrived, and the time from the first arrival to the last.
 fn send(network: &Network, from: usize, count: u32) -> (Vec<u32>, Duration) {
     let to = (HOST_ADDRESSES[1 - from], 5_000);
     let receiver =
         common::open_socket(&network.hosts[1 - from], || UdpSocket::bind(std::net::SocketAddr::from(to)));
-    receiver.set_read_timeout(Some(Duration::from_secs(2))).expect("set");
     rustix::net::sockopt::set_socket_recv_buffer_size_force(&receiver, 64 << 20).expect("set");
     let sender = common::open_socket(&network.hosts[from], || UdpSocket::bind("0.0.0.0:0"));
+    enable_time_stamps(&receiver).expect("set");
+    await_stamps(&receiver, || sender.send_to(&[0], std::net::SocketAddr::from(to)).is_ok());
     let reading = std::thread::spawn(move || {
-        let (mut numbers, mut first, mut last) = (Vec::new(), None, Instant::now());
-        let mut bytes = [0; 2_000];
-        while numbers.len() < count as usize
-            && let Ok(length) = receiver.recv(&mut bytes)
-        {
-            last = Instant::now();
-            first.get_or_insert(last);
-            assert!(length == 1_000 && bytes[4..length].iter().all(|byte| *byte == bytes[3]));
-            numbers.push(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+        let mut batch = DatagramBatch::<1_000>::new();
+        let (mut numbers, mut times) = (Vec::new(), Vec::new());
+        let mut heard = Instant::now();
+        while numbers.len() < count as usize && heard.elapsed() < Duration::from_secs(2) {
+            for index in 0..batch.receive(&receiver) {
+                heard = Instant::now();
+                let (bytes, length) = (batch.start(index), batch.length(index));
+                if length == 1 {
+                    // Sent by `await_stamps`, and late.
+                    continue;
+                }
+                assert!(length == 1_000 && bytes[4..].iter().all(|byte| *byte == bytes[3]));
+                numbers.push(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+                // By the kernel: this thread may be late, and later at the first than at the last.
+                let (seconds, nanos) = batch.arrival(index).expect("a time stamp");
+                times.push(Duration::new(u64::try_from(seconds).expect("after 1970"), nanos));
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
-        (numbers, first.map_or(Duration::ZERO, |first| last - first))
+        (
+            numbers,
+            times
+                .last()
+                .zip(times.first())
+                .map_or(Duration::ZERO, |(last, first)| last.saturating_sub(*first)),
+        )
     });
     for number in 0..count {
         let mut bytes = vec![number.to_be_bytes()[3]; 1_000];
