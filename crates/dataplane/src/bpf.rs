@@ -6,12 +6,15 @@
 #![allow(unsafe_code, reason = "bpf(2)")]
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Commands of `bpf(2)`, from `linux/bpf.h`.
 const MAP_CREATE: libc::c_long = 0;
 const MAP_UPDATE_ELEM: libc::c_long = 2;
 const PROG_LOAD: libc::c_long = 5;
+const PROG_GET_FD_BY_ID: libc::c_long = 13;
+const OBJ_GET_INFO_BY_FD: libc::c_long = 15;
+const PROG_QUERY: libc::c_long = 16;
 const LINK_CREATE: libc::c_long = 28;
 
 /// Licence shown to the kernel. The programs call no helper that is restricted to the GPL.
@@ -42,6 +45,12 @@ pub(crate) enum AttachType {
 /// Flag of an attachment of an XDP program: to the driver (`XDP_FLAGS_DRV_MODE`).
 pub(crate) const XDP_DRIVER_MODE: u32 = 1 << 2;
 
+/// Flag of an attachment of a tcx program: before all others (`BPF_F_BEFORE`, relative to none).
+pub(crate) const TCX_FIRST: u32 = 1 << 3;
+
+/// Programs that are listed at most.
+const MOST_PROGRAMS: usize = 64;
+
 /// Encodes the instruction `opcode destination,source offset immediate`.
 pub(crate) const fn instruction(
     opcode: u64,
@@ -55,6 +64,12 @@ pub(crate) const fn instruction(
         | source << 12
         | (offset.cast_unsigned() as u64) << 16
         | (immediate.cast_unsigned() as u64) << 32
+}
+
+/// Returns the offset of a jump over this number of instructions, or of so many bytes. Programs are far shorter than
+/// its limit.
+pub(crate) fn skip(count: usize) -> i16 {
+    i16::try_from(count).unwrap_or(i16::MAX)
 }
 
 /// Attributes of `bpf(2)` for a map, a program, a link, and an element of a map.
@@ -74,7 +89,11 @@ struct Program {
     instructions: u64,
     licence: u64,
     log: [u64; 3],
+    name: [u8; 16],
 }
+
+/// Name of the programs, as `bpftool prog` shows it.
+const NAME: [u8; 16] = *b"lockgate\0\0\0\0\0\0\0\0";
 
 #[repr(C)]
 struct Link {
@@ -91,6 +110,41 @@ struct Element {
     key: u64,
     value: u64,
     flags: u64,
+}
+
+#[repr(C)]
+struct Query {
+    interface: u32,
+    attach_type: u32,
+    flags: u32,
+    attach_flags: u32,
+    programs: u64,
+    count: u32,
+    padding: u32,
+    more: [u64; 4],
+}
+
+#[repr(C)]
+struct Information {
+    descriptor: u32,
+    length: u32,
+    address: u64,
+}
+
+/// First fields of `struct bpf_prog_info`.
+#[repr(C)]
+#[derive(Default)]
+struct ProgramInformation {
+    kind: u32,
+    id: u32,
+    tag: u64,
+    lengths: [u32; 2],
+    instructions: [u64; 2],
+    load_time: u64,
+    user: u32,
+    map_count: u32,
+    maps: u64,
+    name: [u8; 16],
 }
 
 /// Creates a map from receive queues to `AF_XDP` sockets.
@@ -133,6 +187,7 @@ pub(crate) fn load(kind: ProgramType, instructions: &[u64]) -> io::Result<OwnedF
             instructions: instructions.as_ptr().addr() as u64,
             licence: LICENCE.as_ptr().addr() as u64,
             log: [0; 3],
+            name: NAME,
         },
     )
 }
@@ -155,11 +210,67 @@ pub(crate) fn attach(
     )
 }
 
+/// Returns the identifiers of the tcx programs at an interface of this thread's namespace, in their order.
+pub(crate) fn programs(interface: u32, attach_type: AttachType) -> io::Result<Vec<u32>> {
+    let mut ids = [0_u32; MOST_PROGRAMS];
+    let mut query = Query {
+        interface,
+        attach_type: attach_type as u32,
+        flags: 0,
+        attach_flags: 0,
+        programs: ids.as_mut_ptr().addr() as u64,
+        count: MOST_PROGRAMS as u32,
+        padding: 0,
+        more: [0; 4],
+    };
+    match call_mut(PROG_QUERY, &mut query) {
+        Ok(_) => {}
+        // No program is there.
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(Vec::new()),
+        // There are more; those that fit are filled in.
+        Err(error) if error.raw_os_error() == Some(libc::ENOSPC) => query.count = MOST_PROGRAMS as u32,
+        Err(error) => return Err(error),
+    }
+    Ok(ids[..(query.count as usize).min(MOST_PROGRAMS)].to_vec())
+}
+
+/// Returns the identifier of a program.
+pub(crate) fn program_id(program: BorrowedFd<'_>) -> io::Result<u32> {
+    information(program).map(|found| found.id)
+}
+
+/// Returns the name of the program with this identifier (`CAP_SYS_ADMIN`).
+pub(crate) fn program_name(id: u32) -> io::Result<String> {
+    let program = create(PROG_GET_FD_BY_ID, &[id, 0, 0])?;
+    let name = information(program.as_fd())?.name;
+    Ok(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
+}
+
+fn information(program: BorrowedFd<'_>) -> io::Result<ProgramInformation> {
+    let mut found = ProgramInformation::default();
+    let mut attributes = Information {
+        descriptor: program.as_raw_fd().cast_unsigned(),
+        length: size_of::<ProgramInformation>() as u32,
+        address: (&raw mut found).addr() as u64,
+    };
+    call_mut(OBJ_GET_INFO_BY_FD, &mut attributes)?;
+    Ok(found)
+}
+
 /// Calls `bpf(2)` with a command that creates an object. Returns its descriptor.
 fn create<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
     let made = call(command, attributes)?;
     // SAFETY: the kernel has just made this descriptor for us, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(made) })
+}
+
+/// Calls `bpf(2)` with a command that fills in its attributes, and the memory that they refer to.
+fn call_mut<T>(command: libc::c_long, attributes: &mut T) -> io::Result<i32> {
+    // SAFETY: the kernel reads and writes `size_of(attributes)` bytes of a structure without padding that the
+    // command asks for, and memory of the caller's whose size is in it. Both outlive the call.
+    let done =
+        unsafe { libc::syscall(libc::SYS_bpf, command, core::ptr::from_mut(attributes), size_of::<T>()) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(done as i32) }
 }
 
 fn call<T>(command: libc::c_long, attributes: &T) -> io::Result<i32> {

@@ -76,6 +76,12 @@ pub trait Dataplane {
     /// interface dropped them after it had taken them, or still has them.
     fn lost(&mut self) -> u64;
 
+    /// Returns the number of frames lost so far as [`lost`](Self::lost) does, without those that the interfaces still
+    /// have.
+    fn dropped(&mut self) -> u64 {
+        self.lost()
+    }
+
     /// Receives up to [`BATCH`] frames into `slab`, in order of arrival over all interfaces, and replaces the
     /// contents of `batch` by them. Stops if the slab is full: the rest stays in the receive rings. Returns
     /// how many frames were dropped because they are longer than a slot.

@@ -335,6 +335,10 @@ impl Dataplane for Interfaces {
     fn lost(&mut self) -> u64 {
         self.sockets.iter_mut().map(FrameSocket::lost).sum()
     }
+
+    fn dropped(&mut self) -> u64 {
+        self.sockets.iter_mut().map(FrameSocket::dropped).sum()
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Lease of an interface's frames: programs redirect them only as long as a thread of the router renews it.
 //!
 //! ```text
-//! router   begin, renew ... renew, end --> until  --> program, for each frame: redirect it, or let it pass
-//!          passed <----------------------- passed <-- frames let pass
+//! router   begin, renew ... renew, end --> until     --> program, for each frame: redirect it, or let it pass
+//!          set_addresses ----------------> addresses --> frames for the host itself pass
+//!          counts <----------------------- counts    <-- frames redirected, let pass, of the host itself
 //! ```
 //!
 //! Both sides share a page of memory. If the thread hangs, or the process was stopped (SIGSTOP) or killed, frames take
@@ -19,7 +20,8 @@ use std::time::Duration;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::bpf::{self, instruction};
+use crate::MacAddress;
+use crate::bpf::{self, instruction, skip};
 use crate::error::Refusal;
 
 /// Time for which frames are redirected after the last renewal.
@@ -34,8 +36,64 @@ const COARSE_TIME: i32 = 160;
 struct Terms {
     /// Time on the kernel's monotonic clock until which frames are redirected, in nanoseconds; 0 if they are not.
     until: AtomicU64,
-    /// Frames that the programs let pass.
+    /// Frames that the programs let pass, because the lease was not held.
     passed: AtomicU64,
+    _line: [u64; 6],
+    /// Frames that the programs redirected, and those of the host itself that they let pass, in and out. A frame
+    /// that is to be divided into segments counts as its segments. In a line of their own: `until` is read for each
+    /// frame.
+    redirected: AtomicU64,
+    own_received: AtomicU64,
+    own_sent: AtomicU64,
+    _rest: [u64; 5],
+    /// Ethernet addresses of the host itself, each as [`word`]; those that are not used are [`NO_ADDRESS`].
+    addresses: [AtomicU64; ADDRESSES],
+}
+
+/// Ethernet addresses of the host itself at most.
+pub const ADDRESSES: usize = 4;
+
+/// Word that no address has.
+const NO_ADDRESS: u64 = u64::MAX;
+
+/// Frames that the programs have counted since the lease was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Let pass because the lease was not held.
+    pub passed: u64,
+    /// Redirected.
+    pub redirected: u64,
+    /// Received for the host itself, and let pass.
+    pub own_received: u64,
+    /// Sent by the host itself, and let pass.
+    pub own_sent: u64,
+}
+
+/// Counter of a program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Counter {
+    Redirected = 64,
+    OwnReceived = 72,
+    OwnSent = 80,
+}
+
+/// Offset of the addresses in the page.
+pub(crate) const ADDRESS_WORDS: i16 = 128;
+
+/// Kind of a program, by which it reads the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Context {
+    /// Behind the driver: `struct __sk_buff`.
+    Packet,
+    /// In the driver: `struct xdp_md`.
+    Driver,
+}
+
+/// Returns an address as the programs compare it: its first four bytes and its last two, each as this machine's
+/// integer.
+fn word(address: MacAddress) -> u64 {
+    let [start @ .., fifth, sixth] = address;
+    u64::from(u32::from_ne_bytes(start)) | u64::from(u16::from_ne_bytes([fifth, sixth])) << 32
 }
 
 /// State of a lease.
@@ -78,7 +136,9 @@ impl Lease {
         let page = page.map_err(|error| refused(error.into()))?;
         let page = NonNull::new(page.cast()).ok_or_else(|| refused(std::io::ErrorKind::Other.into()))?;
         let offsets = read_to_string("/proc/self/timens_offsets").unwrap_or_default();
-        Ok(Self { map, page, clock_offset: monotonic_offset(&offsets) })
+        let lease = Self { map, page, clock_offset: monotonic_offset(&offsets) };
+        lease.set_addresses(&[]);
+        Ok(lease)
     }
 
     /// Begins the lease, or begins it again.
@@ -110,28 +170,65 @@ impl Lease {
         }
     }
 
-    /// Returns the number of frames that the programs have let pass so far.
-    pub fn passed(&self) -> u64 {
-        self.terms().passed.load(Ordering::Relaxed)
+    /// Returns the frames that the programs have counted so far.
+    pub fn counts(&self) -> Counts {
+        let Terms { passed, redirected, own_received, own_sent, .. } = self.terms();
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Counts {
+            passed: read(passed),
+            redirected: read(redirected),
+            own_received: read(own_received),
+            own_sent: read(own_sent),
+        }
+    }
+
+    /// Sets the Ethernet addresses of the host itself: the first [`ADDRESSES`] count.
+    pub fn set_addresses(&self, addresses: &[MacAddress]) {
+        let mut words = addresses.iter().map(|address| word(*address));
+        for place in &self.terms().addresses {
+            place.store(words.next().unwrap_or(NO_ADDRESS), Ordering::Relaxed);
+        }
     }
 
     /// Returns the start of a program: it ends the program with the result `pass`, and counts the frame, unless the
-    /// lease holds. Afterwards register 6 has the context.
-    pub(crate) fn check(&self, pass: i32) -> [u64; 10] {
+    /// lease holds. Afterwards register 6 has the context, 1 the page and 2 the number of frames.
+    pub(crate) fn check(&self, pass: i32, context: Context) -> Vec<u64> {
+        let counted = [
+            instruction(0xdb, 1, 2, 8, 0),    // atomic terms.passed += r2
+            instruction(0xb7, 0, 0, 0, pass), // r0 = pass
+            instruction(0x95, 0, 0, 0, 0),    // return r0
+        ];
+        [&self.load(context)[..], &[unless_held(counted.len())], &counted].concat()
+    }
+
+    /// As [`check`](Self::check), but the frame is not counted: another program has counted it already.
+    pub(crate) fn check_uncounted(&self, pass: i32, context: Context) -> Vec<u64> {
+        let passed = [instruction(0xb7, 0, 0, 0, pass), instruction(0x95, 0, 0, 0, 0)];
+        [&self.load(context)[..], &[unless_held(passed.len())], &passed].concat()
+    }
+
+    /// Returns instructions that load the context, the page, the number of frames, the time and the end of the lease.
+    fn load(&self, context: Context) -> Vec<u64> {
         /// In register 1 of a load: the immediate is a map, and the address that of its first value.
         const MAP_VALUE: u64 = 2;
-        [
-            instruction(0xbf, 6, 1, 0, 0),                            // 0: r6 = context
-            instruction(0x85, 0, 0, 0, COARSE_TIME),                  // 1: r0 = bpf_ktime_get_coarse_ns()
-            instruction(0x18, 1, MAP_VALUE, 0, self.map.as_raw_fd()), // 2: r1 = terms
-            0,                                                        // 3: its second half
-            instruction(0x79, 2, 1, 0, 0),                            // 4: r2 = terms.until
-            instruction(0x2d, 2, 0, 4, 0),                            // 5: if r2 > r0 goto 10
-            instruction(0xb7, 2, 0, 0, 1),                            // 6: r2 = 1
-            instruction(0xdb, 1, 2, 8, 0),                            // 7: atomic terms.passed += r2
-            instruction(0xb7, 0, 0, 0, pass),                         // 8: r0 = pass
-            instruction(0x95, 0, 0, 0, 0),                            // 9: return r0
-        ]
+        /// Offset of the number of segments in `struct __sk_buff`; 0 for a frame that is not divided.
+        const SEGMENTS: i16 = 164;
+        let frames = match context {
+            Context::Driver => vec![instruction(0xb7, 2, 0, 0, 1)], // r2 = 1
+            Context::Packet => vec![
+                instruction(0x61, 2, 6, SEGMENTS, 0), // r2 = frame.gso_segs
+                instruction(0x55, 2, 0, 1, 0),        // if r2 != 0 skip
+                instruction(0xb7, 2, 0, 0, 1),        // r2 = 1
+            ],
+        };
+        let start = [
+            instruction(0xbf, 6, 1, 0, 0),                            // r6 = context
+            instruction(0x85, 0, 0, 0, COARSE_TIME),                  // r0 = bpf_ktime_get_coarse_ns()
+            instruction(0x18, 1, MAP_VALUE, 0, self.map.as_raw_fd()), // r1 = terms
+            0,                                                        // its second half
+            instruction(0x79, 3, 1, 0, 0),                            // r3 = terms.until
+        ];
+        [&start[..], &frames].concat()
     }
 
     fn terms(&self) -> &Terms {
@@ -153,6 +250,16 @@ impl Drop for Lease {
         // SAFETY: this is the mapping made in `new`, and nothing refers to it any longer.
         let _ = unsafe { munmap(self.page.as_ptr().cast(), size_of::<Terms>()) };
     }
+}
+
+/// Returns the instruction that skips as many instructions if the lease is held.
+fn unless_held(skipped: usize) -> u64 {
+    instruction(0x2d, 3, 0, skip(skipped), 0) // if r3 > r0 skip
+}
+
+/// Returns the instruction that adds register 2 to a counter of the page in register 1.
+pub(crate) fn count(counter: Counter) -> u64 {
+    instruction(0xdb, 1, 2, counter as i16, 0)
 }
 
 /// Returns the offset of the monotonic clock that `/proc/PID/timens_offsets` names, in nanoseconds: that of a process in
@@ -181,6 +288,20 @@ mod tests {
     }
 
     #[test]
+    fn the_page_has_the_layout_that_programs_read() {
+        let offsets = [
+            core::mem::offset_of!(Terms, passed),
+            core::mem::offset_of!(Terms, redirected),
+            core::mem::offset_of!(Terms, own_received),
+            core::mem::offset_of!(Terms, own_sent),
+            core::mem::offset_of!(Terms, addresses),
+        ];
+        let read =
+            [Counter::Redirected, Counter::OwnReceived, Counter::OwnSent].map(|counter| counter as usize);
+        assert_eq!(offsets, [8, read[0], read[1], read[2], ADDRESS_WORDS as usize]);
+    }
+
+    #[test]
     fn a_lease_is_held_from_its_begin_to_its_end() {
         let lease = match Lease::new() {
             Ok(lease) => lease,
@@ -198,6 +319,6 @@ mod tests {
         assert_eq!(lease.state(), State::Held);
         lease.end();
         lease.renew();
-        assert_eq!((lease.state(), lease.passed()), (State::Ended, 0));
+        assert_eq!((lease.state(), lease.counts()), (State::Ended, Counts::default()));
     }
 }

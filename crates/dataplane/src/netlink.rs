@@ -1,6 +1,8 @@
 //! Network configuration by netlink, as `ip` shows and sets it: links, veth pairs, addresses, routes,
 //! neighbours.
 
+mod observation;
+
 use core::net::IpAddr;
 use std::ffi::CString;
 use std::io;
@@ -12,7 +14,7 @@ use netlink_packet_core::{
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
     AfSpecInet6, AfSpecUnspec, BridgeStpState, In6AddrGenMode, InfoBridge, InfoData, InfoKind, InfoVeth,
-    LinkAttribute, LinkFlags, LinkInfo, LinkMessage, LinkXdp, XdpAttached,
+    LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage, LinkXdp, XdpAttached,
 };
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
@@ -29,6 +31,7 @@ use crate::MacAddress;
 use crate::bpf::XDP_DRIVER_MODE;
 use crate::error::Refusal;
 use crate::namespace::{Namespace, SocketKind};
+pub use observation::{FrameCounts, RootDiscipline};
 
 /// Attachment of an XDP program to an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +58,10 @@ pub struct Link {
     pub name: String,
     /// True if it is up.
     pub is_up: bool,
+    /// True if it has a carrier: the other end of its cable is there.
+    pub has_carrier: bool,
+    /// True if frames on it have an Ethernet header; false for a tunnel of IP packets (tun, `WireGuard`, PPP).
+    pub is_ethernet: bool,
     /// Largest layer-3 packet, in bytes.
     pub mtu: u32,
     /// Ethernet address; `None` if it has no such address.
@@ -401,6 +408,9 @@ impl Link {
     fn of(message: &LinkMessage) -> Self {
         let mut link = Self { index: message.header.index, ..Self::default() };
         link.is_up = message.header.flags.contains(LinkFlags::Up);
+        link.has_carrier = message.header.flags.contains(LinkFlags::LowerUp);
+        link.is_ethernet =
+            matches!(message.header.link_layer_type, LinkLayerType::Ether | LinkLayerType::Loopback);
         for attribute in &message.attributes {
             match attribute {
                 LinkAttribute::IfName(name) => link.name.clone_from(name),

@@ -77,6 +77,26 @@ impl RealTimeThread {
     }
 }
 
+/// True if a thread of this process may have real-time priority of this level.
+pub fn is_permitted(level: i32) -> bool {
+    // By a thread of its own, so that the caller's is not changed.
+    let attempt = std::thread::Builder::new().spawn(move || schedule(libc::SCHED_FIFO, level));
+    attempt.is_ok_and(|thread| thread.join().unwrap_or(false))
+}
+
+/// Keeps the memory of this process in memory: pages are locked once they are used. Does nothing, and returns false,
+/// where there is a limit on locked memory: later allocations would fail at it.
+pub fn lock_memory() -> bool {
+    use rustix::mm::{MlockAllFlags, mlockall};
+    use rustix::process::{Resource, getrlimit};
+    use rustix::thread::{CapabilitySet, capabilities};
+
+    let may = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK));
+    let is_limited = getrlimit(Resource::Memlock).current.is_some();
+    let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
+    (may || !is_limited) && mlockall(flags).is_ok()
+}
+
 /// Sets the calling thread's scheduling policy; its child processes start with the default one. Returns true
 /// if it was permitted.
 fn schedule(policy: libc::c_int, priority: i32) -> bool {

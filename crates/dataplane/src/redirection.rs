@@ -4,38 +4,75 @@
 //! Redirection::outgoing(eth0 -> lg0)     the kernel's frames for eth0 leave by lg0 instead
 //! Redirection::incoming(eth0 -> lg0)     frames that arrive at eth0 leave by lg0 instead
 //! Redirection::reinsert(lg0 -> eth0)     frames that arrive at lg0 arrive at eth0, past `incoming`
+//! Redirection::bridged(eth0 -> lg0)      frames that arrive at eth0, a bridge's port, leave by lg0 instead; those for
+//!                                        the host itself pass, and those for a group do both
+//! Redirection::of_host(eth1, from eth0)  frames that the bridge sends by eth1: the host's own pass, or leave by lg0;
+//!                                        those that arrived at eth0 end here, because lg0 has them
 //! ```
 //!
 //! Each is a program attached by a BPF link: if it is dropped, or the process has ended, frames take the
-//! kernel's own way again. The first two redirect frames only while a [`Lease`] is held. `outgoing` does not
-//! redirect frames that a packet socket sends past the kernel's queues.
+//! kernel's own way again. All but `reinsert` redirect frames only while a [`Lease`] is held. They are attached before
+//! the programs of others. Programs at an interface's egress do not see frames that a packet socket sends past the
+//! kernel's queues.
 
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use crate::bpf::{self, AttachType, ProgramType, instruction};
+use crate::bpf::{self, AttachType, ProgramType, TCX_FIRST, instruction, skip};
 use crate::error::Refusal;
-use crate::lease::Lease;
+use crate::lease::{ADDRESS_WORDS, ADDRESSES, Context, Counter, Lease, count};
 use crate::netlink::index_of;
 
 /// Mark of a frame that [`Redirection::reinsert`] has put back, so that [`Redirection::incoming`] lets it
 /// pass. It is cleared there.
 const REINSERTED: i32 = 0x4c67_0001;
 
-/// Offset of the mark in `struct __sk_buff`.
+/// Offsets in `struct __sk_buff`: the mark, the interface of arrival, the frame's bytes and their end.
 const MARK: i16 = 8;
+const ARRIVED_AT: i16 = 36;
+const DATA: i16 = 76;
+const DATA_END: i16 = 80;
 
-/// Number of the helper function `bpf_redirect`, and its flag for the ingress path (`BPF_F_INGRESS`).
+/// Numbers of the helper functions `bpf_clone_redirect` and `bpf_redirect`, and the flag of the latter for the
+/// ingress path (`BPF_F_INGRESS`).
+const CLONE_REDIRECT: i32 = 13;
 const REDIRECT: i32 = 23;
 const INGRESS: i32 = 1;
 
-/// Result of a program that leaves the frame to the next program, or to the kernel.
+/// Results of a program: it leaves the frame to the next program, or to the kernel; it ends the frame.
 const NEXT: i32 = -1;
+const END: i32 = 2;
+
+/// First four bytes of the link-local group addresses 01-80-C2-00-00-0X.
+const LINK_LOCAL: [u8; 4] = [0x01, 0x80, 0xc2, 0x00];
 
 /// Attached redirection; detached on drop.
 #[derive(Debug)]
 pub struct Redirection {
     /// Only held: the kernel detaches the program when the last descriptor closes.
     _link: OwnedFd,
+    interface: u32,
+    attach_type: AttachType,
+    /// Identifier of the program; `None` if the kernel does not tell.
+    program: Option<u32>,
+}
+
+/// Frames that a host itself sends by a port of its bridge.
+#[derive(Clone, Copy, Debug)]
+pub enum HostFrames<'a> {
+    /// They pass.
+    Pass,
+    /// They leave by this interface instead.
+    Redirect(&'a str),
+}
+
+/// Program of others at an interface's tcx hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignProgram {
+    /// Identifier, as `bpftool prog` shows it.
+    pub id: u32,
+    /// Name; empty if the kernel does not tell it (`CAP_SYS_ADMIN`).
+    pub name: String,
 }
 
 impl Redirection {
@@ -45,8 +82,8 @@ impl Redirection {
     /// # Errors
     /// Fails if an interface does not exist, the kernel has no tcx (before 6.6), or does not permit it.
     pub fn outgoing(from: &str, to: &str, lease: &Lease) -> Result<Self, Refusal> {
-        let program = [&lease.check(NEXT)[..], &redirect(index_of(to)?, 0)].concat();
-        Self::attach(from, AttachType::TcxEgress, &program)
+        let check = lease.check(NEXT, Context::Packet);
+        Self::attach(from, AttachType::TcxEgress, &[&check[..], &counted_redirect(index_of(to)?)].concat())
     }
 
     /// Redirects the frames that arrive at interface `from` while `lease` is held: they leave by `to`, except those
@@ -63,7 +100,8 @@ impl Redirection {
             instruction(0xb7, 0, 0, 0, NEXT),       // 4: r0 = NEXT
             instruction(0x95, 0, 0, 0, 0),          // 5: return r0
         ];
-        let program = [&reinserted[..], &lease.check(NEXT), &redirect(index_of(to)?, 0)].concat();
+        let check = lease.check(NEXT, Context::Packet);
+        let program = [&reinserted[..], &check, &counted_redirect(index_of(to)?)].concat();
         Self::attach(from, AttachType::TcxIngress, &program)
     }
 
@@ -87,6 +125,62 @@ impl Redirection {
         Self::attach(from, AttachType::TcxIngress, &program)
     }
 
+    /// Redirects the frames that arrive at interface `from`, a port of a bridge, while `lease` is held: they leave by
+    /// `to`. Those for an address of the lease pass. Those for a group leave by `to` and pass, except link-local
+    /// groups, which belong to the cable alone.
+    ///
+    /// # Errors
+    /// As for [`outgoing`](Self::outgoing).
+    pub fn bridged(from: &str, to: &str, lease: &Lease) -> Result<Self, Refusal> {
+        let to = index_of(to)?;
+        let check = lease.check(NEXT, Context::Packet);
+        let program = [&check[..], &by_destination(to)].concat();
+        Self::attach(from, AttachType::TcxIngress, &program)
+    }
+
+    /// Handles the frames that a bridge sends by its port `at` while `lease`, that of the frames that arrive at its port
+    /// `other`, is held: those that arrived there end, because [`bridged`](Self::bridged) has redirected them too, and
+    /// those of the host itself are handled as `frames` says.
+    ///
+    /// # Errors
+    /// As for [`outgoing`](Self::outgoing).
+    pub fn of_host(at: &str, other: &str, frames: HostFrames<'_>, lease: &Lease) -> Result<Self, Refusal> {
+        // A single-destination frame from there arrived before the lease was held.
+        let arrived = [
+            instruction(0x61, 3, 6, DATA, 0),     //  r3 = frame.data
+            instruction(0x61, 4, 6, DATA_END, 0), //  r4 = frame.data_end
+            instruction(0xbf, 5, 3, 0, 0),        //  r5 = r3
+            instruction(0x07, 5, 0, 0, 1),        //  r5 += 1
+            instruction(0xb7, 0, 0, 0, NEXT),     //  r0 = NEXT
+            instruction(0x2d, 5, 4, 4, 0),        //  if r5 > r4 goto return
+            instruction(0x71, 5, 3, 0, 0),        //  r5 = first byte
+            instruction(0x57, 5, 0, 0, 1),        //  r5 &= 1: a group
+            instruction(0x15, 5, 0, 1, 0),        //  if r5 == 0 goto return
+            instruction(0xb7, 0, 0, 0, END),      //  r0 = END
+            instruction(0x95, 0, 0, 0, 0),        //  return r0
+        ];
+        let other = index_of(other)?.cast_signed();
+        let ends = [
+            instruction(0x61, 4, 6, ARRIVED_AT, 0), // r4 = frame.ingress_ifindex
+            instruction(0x55, 4, 0, skip(arrived.len()), other), // if r4 != other skip
+        ];
+        let ends = [&ends[..], &arrived].concat();
+        let own = match frames {
+            HostFrames::Pass => pass(Counter::OwnSent).to_vec(),
+            HostFrames::Redirect(to) => counted_redirect(index_of(to)?).to_vec(),
+        };
+        let check = lease.check_uncounted(NEXT, Context::Packet);
+        Self::attach(at, AttachType::TcxEgress, &[&check[..], &ends, &own].concat())
+    }
+
+    /// Ends the way of the frames that arrive at an interface, or leave by it, through its programs: they pass, and the
+    /// programs behind see none (`TCX_PASS`). For tests of what programs of others do.
+    #[doc(hidden)]
+    pub fn hide(at: &str, is_leaving: bool) -> Result<Self, Refusal> {
+        let attach_type = if is_leaving { AttachType::TcxEgress } else { AttachType::TcxIngress };
+        Self::attach(at, attach_type, &[instruction(0xb7, 0, 0, 0, 0), instruction(0x95, 0, 0, 0, 0)])
+    }
+
     fn attach(interface: &str, attach_type: AttachType, program: &[u64]) -> Result<Self, Refusal> {
         let index = index_of(interface)?;
         let refused = |what: &str| {
@@ -94,10 +188,52 @@ impl Redirection {
             move |error| Refusal::new(what, error)
         };
         let program = bpf::load(ProgramType::Classifier, program).map_err(refused("load a program for"))?;
-        let link = bpf::attach(program.as_fd(), index, attach_type, 0)
+        let link = bpf::attach(program.as_fd(), index, attach_type, TCX_FIRST)
             .map_err(refused("attach a program to interface"))?;
-        Ok(Self { _link: link })
+        let program = bpf::program_id(program.as_fd()).ok();
+        Ok(Self { _link: link, interface: index, attach_type, program })
     }
+
+    /// Returns the index of the interface that it is attached to.
+    pub fn interface(&self) -> u32 {
+        self.interface
+    }
+
+    /// Returns the programs of others that have the frames before this one; none if the kernel does not list them.
+    pub fn programs_before(&self) -> Vec<ForeignProgram> {
+        let all = bpf::programs(self.interface, self.attach_type).unwrap_or_default();
+        let own = self.program.and_then(|program| all.iter().position(|id| *id == program));
+        own.map_or_else(Vec::new, |own| foreign(&all[..own]))
+    }
+}
+
+/// Returns the programs at the tcx hooks of an interface of this thread's namespace, in their order: of arriving frames,
+/// and of leaving ones.
+///
+/// # Errors
+/// If the kernel has no tcx (before 6.6), or does not permit it (`CAP_NET_ADMIN`).
+pub fn programs_at(interface: u32) -> io::Result<[Vec<ForeignProgram>; 2]> {
+    let of = |attach_type| bpf::programs(interface, attach_type).map(|ids| foreign(&ids));
+    Ok([of(AttachType::TcxIngress)?, of(AttachType::TcxEgress)?])
+}
+
+fn foreign(ids: &[u32]) -> Vec<ForeignProgram> {
+    ids.iter().map(|&id| ForeignProgram { id, name: bpf::program_name(id).unwrap_or_default() }).collect()
+}
+
+/// Returns the end of a program that counts a frame and lets it pass.
+fn pass(counter: Counter) -> [u64; 3] {
+    [
+        count(counter),
+        instruction(0xb7, 0, 0, 0, NEXT), // r0 = NEXT
+        instruction(0x95, 0, 0, 0, 0),    // return r0
+    ]
+}
+
+/// Returns the end of a program that counts a frame and redirects it.
+fn counted_redirect(interface: u32) -> [u64; 5] {
+    let [index, flags, call, end] = redirect(interface, 0);
+    [count(Counter::Redirected), index, flags, call, end]
 }
 
 /// Returns the end of a program: `return bpf_redirect(interface, flags)`.
@@ -108,4 +244,52 @@ fn redirect(interface: u32, flags: i32) -> [u64; 4] {
         instruction(0x85, 0, 0, 0, REDIRECT),                // r0 = bpf_redirect(r1, r2)
         instruction(0x95, 0, 0, 0, 0),                       // return r0
     ]
+}
+
+/// Returns the end of a program that redirects a frame to an interface, lets it pass, or does both, by its
+/// destination.
+fn by_destination(to: u32) -> Vec<u64> {
+    let redirected = counted_redirect(to);
+    let own = pass(Counter::OwnReceived);
+    let both = [
+        count(Counter::Redirected),
+        instruction(0xbf, 1, 6, 0, 0),                // r1 = frame
+        instruction(0xb7, 2, 0, 0, to.cast_signed()), // r2 = interface
+        instruction(0xb7, 3, 0, 0, 0),                // r3 = 0
+        instruction(0x85, 0, 0, 0, CLONE_REDIRECT),   // bpf_clone_redirect(r1, r2, r3)
+        instruction(0xb7, 0, 0, 0, NEXT),             // r0 = NEXT
+        instruction(0x95, 0, 0, 0, 0),                // return r0
+    ];
+    // Register 3 has the frame's bytes, 4 their end.
+    let short = [
+        instruction(0x61, 3, 6, DATA, 0),     // r3 = frame.data
+        instruction(0x61, 4, 6, DATA_END, 0), // r4 = frame.data_end
+        instruction(0xbf, 5, 3, 0, 0),        // r5 = r3
+        instruction(0x07, 5, 0, 0, 6),        // r5 += 6
+    ];
+    let address = [
+        instruction(0x61, 7, 3, 0, 0),  // r7 = first four bytes
+        instruction(0x69, 8, 3, 4, 0),  // r8 = the next two
+        instruction(0x71, 9, 3, 0, 0),  // r9 = first byte
+        instruction(0xbf, 0, 7, 0, 0),  // r0 = r7
+        instruction(0x67, 8, 0, 0, 32), // r8 <<= 32
+        instruction(0x4f, 7, 8, 0, 0),  // r7 |= r8
+        instruction(0x57, 9, 0, 0, 1),  // r9 &= 1: a group
+    ];
+    let link_local = i32::from_ne_bytes(LINK_LOCAL);
+    // From here on the ends follow: `own`, `both`, `redirected`.
+    let groups = [
+        instruction(0x15, 9, 0, skip(2 + own.len() + both.len()), 0), // if r9 == 0 goto redirected
+        instruction(0x15, 0, 0, skip(1 + own.len() + both.len()), link_local), // if r0 == LINK_LOCAL goto redirected
+    ];
+    let to_both = instruction(0x05, 0, 0, skip(own.len()), 0); // goto both
+    let mut addresses = Vec::new();
+    for place in 0..ADDRESSES {
+        let left = 2 * (ADDRESSES - place - 1) + groups.len() + 1;
+        addresses.push(instruction(0x79, 5, 1, ADDRESS_WORDS + skip(8 * place), 0)); // r5 = address
+        addresses.push(instruction(0x1d, 5, 7, skip(left), 0)); // if r5 == r7 goto own
+    }
+    let skipped = address.len() + addresses.len() + groups.len() + 1 + own.len() + both.len();
+    let if_short = instruction(0x2d, 5, 4, skip(skipped), 0); // if r5 > r4 goto redirected
+    [&short[..], &[if_short], &address, &addresses, &groups, &[to_both], &own, &both, &redirected].concat()
 }

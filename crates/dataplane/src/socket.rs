@@ -179,6 +179,15 @@ impl FrameSocket {
         }
     }
 
+    /// Returns the number of frames lost as [`lost`](Self::lost) does, without those that are still to be sent.
+    pub(crate) fn dropped(&mut self) -> u64 {
+        match self {
+            Self::AfXdp(halves) => halves.0.overruns() + halves.1.dropped(),
+            Self::AfXdpSender(sender) => sender.dropped(),
+            Self::Packet(_) | Self::Receiver(_) | Self::PacketSender(_) => self.lost(),
+        }
+    }
+
     /// Returns the descriptors to wait for.
     pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         match self {

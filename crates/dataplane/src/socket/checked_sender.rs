@@ -61,6 +61,11 @@ impl CheckedSender {
         self.short.lost()
     }
 
+    /// Returns the number of taken frames that the interface dropped.
+    pub(super) fn dropped(&self) -> u64 {
+        self.short.dropped()
+    }
+
     /// Returns the error of an interface that is gone.
     pub(super) fn gone(&self) -> InterfaceError {
         self.short.gone()

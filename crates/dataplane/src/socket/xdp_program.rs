@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use crate::bpf::{self, AttachType, ProgramType, XDP_DRIVER_MODE, instruction};
-use crate::lease::Lease;
+use crate::lease::{Context, Lease};
 
 /// Length in bytes of the time stamp in front of a frame.
 pub(crate) const STAMP: i32 = 8;
@@ -21,7 +21,7 @@ const REDIRECTED: i32 = 4;
 /// front of it. If the driver leaves no room there, the frame arrives without a stamp.
 fn instructions(map: BorrowedFd<'_>, lease: Option<&Lease>) -> Vec<u64> {
     let without_lease = [instruction(0xbf, 6, 1, 0, 0)]; // r6 = context
-    let start = lease.map_or(without_lease.to_vec(), |lease| lease.check(PASS).to_vec());
+    let start = lease.map_or(without_lease.to_vec(), |lease| lease.check(PASS, Context::Driver));
     let rest = [
         instruction(0x61, 2, 6, 16, 0),              //  0: r2 = context.rx_queue_index
         instruction(0x18, 1, 1, 0, map.as_raw_fd()), //  1: r1 = map

@@ -178,6 +178,11 @@ impl Sender {
         Ok(self.has_unsent)
     }
 
+    /// Returns the number of taken frames that the interface dropped.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
     /// Returns the number of taken frames that the interface dropped, or that are still to be sent.
     pub(crate) fn lost(&mut self) -> u64 {
         if !self.has_unsent {

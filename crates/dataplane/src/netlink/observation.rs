@@ -1,0 +1,137 @@
+//! Observation of one interface: its state, what it has counted, and the queueing disciplines at it.
+
+use core::net::IpAddr;
+use std::io;
+
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkMessage};
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
+
+use super::{Link, NLM_F_DUMP, Netlink};
+use crate::error::Refusal;
+
+/// Frames that an interface has counted since it exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameCounts {
+    /// Frames received, less those that the kernel dropped before any program had them.
+    pub received: u64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames dropped on their way in.
+    pub receive_dropped: u64,
+    /// Frames dropped on their way out.
+    pub send_dropped: u64,
+}
+
+/// Queueing discipline that was set up at an interface; those that the kernel chooses itself are none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RootDiscipline {
+    /// Kind, such as `tbf`.
+    pub kind: String,
+    /// Handle, such as `8001:`.
+    pub handle: String,
+    /// True if it only holds the filters of `clsact` or `ingress`.
+    pub is_filter_block: bool,
+}
+
+impl Netlink {
+    /// Returns the interface with this index, and what it has counted; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn observe(&mut self, index: u32) -> Result<Option<(Link, FrameCounts)>, Refusal> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        let mut found = None;
+        let asked = self.exchange(RouteNetlinkMessage::GetLink(message), 0, &mut |message| {
+            if let RouteNetlinkMessage::NewLink(link) = message {
+                found = Some((Link::of(&link), FrameCounts::of(&link)));
+            }
+        });
+        match asked {
+            Ok(()) => Ok(found),
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
+            Err(error) => Err(Refusal::new(format!("observe interface {index}"), error)),
+        }
+    }
+
+    /// Returns the IP addresses of the interface with this index, without the link-local ones of IPv6, which the kernel
+    /// gives to each.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn addresses(&mut self, index: u32) -> Result<Vec<IpAddr>, Refusal> {
+        let mut found = Vec::new();
+        let message = RouteNetlinkMessage::GetAddress(AddressMessage::default());
+        self.exchange(message, NLM_F_DUMP, &mut |message| {
+            let RouteNetlinkMessage::NewAddress(message) = message else { return };
+            let of = |attribute: &AddressAttribute| match attribute {
+                AddressAttribute::Address(address) => Some(*address),
+                _ => None,
+            };
+            let is_link_local = |address: &IpAddr| match address {
+                IpAddr::V4(_) => false,
+                IpAddr::V6(address) => address.is_unicast_link_local(),
+            };
+            if message.header.index == index {
+                found.extend(message.attributes.iter().filter_map(of).filter(|it| !is_link_local(it)));
+            }
+        })
+        .map_err(|error| Refusal::new("list the addresses", error))?;
+        Ok(found)
+    }
+
+    /// Returns the disciplines that were set up at the root of the interface with this index, and its filter
+    /// blocks.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn root_disciplines(&mut self, index: u32) -> Result<Vec<RootDiscipline>, Refusal> {
+        let message = TcMessage::with_index(i32::try_from(index).unwrap_or(i32::MAX));
+        let mut found = Vec::new();
+        let asked = self.exchange(RouteNetlinkMessage::GetQueueDiscipline(message), NLM_F_DUMP, &mut |it| {
+            if let RouteNetlinkMessage::NewQueueDiscipline(it) = it
+                && u32::try_from(it.header.index) == Ok(index)
+            {
+                found.extend(RootDiscipline::of(&it));
+            }
+        });
+        match asked {
+            Ok(()) => Ok(found),
+            // A kernel without traffic control.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(Vec::new()),
+            Err(error) => Err(Refusal::new("list the queueing disciplines", error)),
+        }
+    }
+}
+
+impl FrameCounts {
+    fn of(message: &LinkMessage) -> Self {
+        let statistics = message.attributes.iter().find_map(|attribute| match attribute {
+            LinkAttribute::Stats64(statistics) => Some(*statistics),
+            _ => None,
+        });
+        let Some(it) = statistics else { return Self::default() };
+        Self {
+            received: it.rx_packets,
+            sent: it.tx_packets,
+            receive_dropped: it.rx_dropped,
+            send_dropped: it.tx_dropped + it.tx_errors,
+        }
+    }
+}
+
+impl RootDiscipline {
+    /// Returns the discipline of a message, unless it is no root or the kernel's own choice, which has no handle.
+    fn of(message: &TcMessage) -> Option<Self> {
+        let TcHandle { major, .. } = message.header.handle;
+        let is_filter_block = message.header.parent == TcHandle::CLSACT;
+        let is_root = message.header.parent == TcHandle::ROOT && major != 0;
+        let kind = message.attributes.iter().find_map(|attribute| match attribute {
+            TcAttribute::Kind(kind) => Some(kind.clone()),
+            _ => None,
+        })?;
+        (is_root || is_filter_block).then(|| Self { kind, handle: format!("{major:x}:"), is_filter_block })
+    }
+}
