@@ -1,7 +1,7 @@
 //! Policies: what a router does with the frames of its interfaces, as read from a file.
 //!
 //! ```text
-//! [router]               mode, interfaces, attach, io, frames
+//! [router]               mode, interfaces, attach, io, frames, on_fault, host
 //! [port."lan->wan"]      bridge: one port a direction     rate, overhead, mpu, framing
 //! [port.wan]             egress, ingress: one an interface     and root, alternatives, clock, ring, queue.NAME
 //! [port."wan:in"]        both: arrivals of an interface, beside [port.wan] for what it sends
@@ -113,6 +113,28 @@ pub enum FrameIo {
     Packet,
 }
 
+/// Answer of a router to frames that are lost in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnFault {
+    /// It gives the interfaces back to the kernel, until the fault is gone: frames pass unshaped.
+    #[default]
+    Open,
+    /// It keeps the interfaces: frames are lost, and none passes unshaped.
+    Hold,
+}
+
+/// Way of the frames that the host itself sends, in mode `bridge`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HostFrames {
+    /// They leave at once, beside the queues.
+    #[default]
+    Pass,
+    /// They are queued as frames of the other interface.
+    Queue,
+}
+
 /// Interface of a router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyInterface {
@@ -161,6 +183,10 @@ pub struct Policy {
     pub io: Option<FrameIo>,
     /// Frames that all queues hold together at most.
     pub frames: u32,
+    /// Answer to frames that are lost in it.
+    pub on_fault: OnFault,
+    /// Way of the frames of the host itself, in mode `bridge`.
+    pub host: HostFrames,
     /// Interfaces, in the order of the file.
     pub interfaces: Vec<PolicyInterface>,
     /// Ports, at least one.
@@ -190,6 +216,9 @@ impl Policy {
         }
         if self.io != running.io {
             return Some("`io` is not that of the running router".to_owned());
+        }
+        if (self.on_fault, self.host) != (running.on_fault, running.host) {
+            return Some("`on_fault` or `host` is not that of the running router".to_owned());
         }
         if self.frames != running.frames {
             let (new, old) = (self.frames, running.frames);

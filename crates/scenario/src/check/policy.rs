@@ -17,7 +17,9 @@ use super::network::Network;
 use super::ports::TreeContext;
 use super::{Checker, Entry};
 use crate::diagnostic::{Problem, Span, one_line};
-use crate::policy::{Attach, Direction, FrameIo, Mode, Policy, PolicyInterface, PolicyPort};
+use crate::policy::{
+    Attach, Direction, FrameIo, HostFrames, Mode, OnFault, Policy, PolicyInterface, PolicyPort,
+};
 use crate::table_reader::{TableLocation, read_table, read_valid_table, shorten, unknown_keys};
 use crate::tree::QueueTree;
 
@@ -66,6 +68,12 @@ struct RouterTable {
     /// Frames that all queues hold together at most.
     #[serde(default)]
     frames: Option<u32>,
+    /// While frames are lost in the router: `open` gives the interfaces back to the kernel, `hold` keeps them.
+    #[serde(default)]
+    on_fault: OnFault,
+    /// Frames that the host itself sends, in mode `bridge`: `pass` beside the queues, or `queue`.
+    #[serde(default)]
+    host: Option<HostFrames>,
 }
 
 impl Checker<'_> {
@@ -97,6 +105,7 @@ impl Checker<'_> {
             self.note(problem.help(format!("it is from {least} to {most}")));
         }
         self.attachment(place, &router);
+        self.host_frames(place, &router);
         let ports = self.policy_ports(table, &header, router.mode, &interfaces?);
         Some(Policy {
             title: top
@@ -107,6 +116,8 @@ impl Checker<'_> {
             attach: router.attach,
             io: router.io,
             frames,
+            on_fault: router.on_fault,
+            host: router.host.unwrap_or_default(),
             interfaces: if self.problems.is_empty() { names(router_table) } else { Vec::new() },
             ports,
             warnings: core::mem::take(&mut self.warnings),
@@ -137,6 +148,25 @@ impl Checker<'_> {
                 Problem::new(place.value("io"), "`attach = \"xdp\"` delivers frames by AF_XDP only");
             self.note(problem.help("leave `io` out, or `attach`"));
         }
+    }
+
+    /// Checks the key `host`, which only a bridge behind the driver has.
+    fn host_frames(&mut self, place: TableLocation<'_, '_>, router: &RouterTable) {
+        let Some(host) = router.host else { return };
+        let (problem, help) = if router.mode != Mode::Bridge {
+            (
+                "`host` is for mode `bridge`: in other modes the router queues what the kernel sends or gets",
+                "leave it out",
+            )
+        } else if router.attach == Attach::Xdp && host == HostFrames::Queue {
+            (
+                "`attach = \"xdp\"` takes arriving frames alone, so that those of the host cannot be queued",
+                "leave `attach` out",
+            )
+        } else {
+            return;
+        };
+        self.note(Problem::new(place.value("host"), problem).help(help));
     }
 
     /// Reads the roles of the interfaces, noting what cannot be one.

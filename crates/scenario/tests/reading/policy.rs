@@ -2,7 +2,7 @@
 
 use lockgate_engine::units::{Bytes, Rate};
 use lockgate_scenario::policy::{
-    Attach, Direction, FrameIo, Mode, embed_subscribers, is_policy, read_policy,
+    Attach, Direction, FrameIo, HostFrames, Mode, OnFault, embed_subscribers, is_policy, read_policy,
 };
 use lockgate_scenario::{Override, Scenario};
 
@@ -320,4 +320,30 @@ fn a_policy_takes_the_place_of_those_that_a_scenario_names() {
     assert_eq!(settings(LABORATORY), Ok(vec!["port.home:modem.policy=/tmp/other.toml:lan->wan".to_owned()]));
     let none = LABORATORY.replace("policy =", "#");
     assert!(settings(&none).is_err_and(|why| why.contains("`policy = \"/tmp/other.toml:wan\"`")));
+}
+
+#[test]
+fn a_policy_says_what_becomes_of_faults_and_of_the_hosts_frames() {
+    let text = |mode: &str, keys: &str| {
+        let (interfaces, port) = match mode {
+            "bridge" => ("lan = \"eth1\", wan = \"eth0\"", "\"lan->wan\""),
+            _ => ("wan = \"eth0\"", "wan"),
+        };
+        format!(
+            "[router]\nmode = \"{mode}\"\ninterfaces = {{ {interfaces} }}\n{keys}[port.{port}]\nrate = \"1mbit\"\n"
+        )
+    };
+    let read = |mode: &str, keys: &str| read_policy(&text(mode, keys), "policy.toml");
+    let policy = read("bridge", "").unwrap_or_else(|problems| panic!("{problems:?}"));
+    assert_eq!((policy.on_fault, policy.host), (OnFault::Open, HostFrames::Pass));
+    let policy = read("bridge", "on_fault = \"hold\"\nhost = \"queue\"\n").expect("a policy");
+    assert_eq!((policy.on_fault, policy.host), (OnFault::Hold, HostFrames::Queue));
+    for (mode, keys, words) in [
+        ("egress", "host = \"pass\"\n", "`host` is for mode `bridge`"),
+        ("bridge", "host = \"queue\"\nattach = \"xdp\"\n", "those of the host cannot be queued"),
+        ("bridge", "on_fault = \"close\"\n", "on_fault"),
+    ] {
+        let problems = format!("{:?}", read(mode, keys).expect_err("it is wrong"));
+        assert!(problems.contains(words), "{keys}: {problems}");
+    }
 }
