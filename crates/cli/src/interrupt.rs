@@ -1,12 +1,19 @@
 //! Signals that end a run. Ctrl-C or SIGTERM once: stop early and still write the results; twice: abort.
-//! SIGHUP (a terminal that hung up, often sent twice): stop early, and never abort.
+//! SIGHUP (a terminal that hung up, often sent twice): stop early, and never abort; a router reads its policy again.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::exit::Exit;
 use crate::output::tell;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
+/// True if SIGHUP asks to reload, and whether it has.
+static RELOADS: AtomicBool = AtomicBool::new(false);
+static RELOAD: AtomicBool = AtomicBool::new(false);
+/// Wakes a thread in [`wait`].
+static SIGNALLED: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 static PRESSED: AtomicU8 = AtomicU8::new(0);
 /// True once the run has ended and its results are written.
 static ENDED: AtomicBool = AtomicBool::new(false);
@@ -23,7 +30,13 @@ pub(crate) fn listen() {
     let Ok(mut signals) = signal_hook::iterator::Signals::new(signals) else { return };
     let serve = move || {
         for signal in signals.forever() {
-            if signal == SIGHUP { request() } else { on_key() }
+            match signal {
+                SIGHUP if RELOADS.load(Ordering::SeqCst) => RELOAD.store(true, Ordering::SeqCst),
+                SIGHUP => request(),
+                _ => on_key(),
+            }
+            let _guard = SIGNALLED.0.lock().unwrap_or_else(PoisonError::into_inner);
+            SIGNALLED.1.notify_all();
         }
     };
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(serve);
@@ -60,6 +73,24 @@ fn on_key() {
 /// Requests the run to stop.
 fn request() {
     REQUESTED.store(true, Ordering::SeqCst);
+}
+
+/// Lets SIGHUP ask to reload, instead of ending the run.
+pub(crate) fn reload_on_hang_up() {
+    RELOADS.store(true, Ordering::SeqCst);
+}
+
+/// True once for each request to reload.
+pub(crate) fn is_reload_requested() -> bool {
+    RELOAD.swap(false, Ordering::SeqCst)
+}
+
+/// Waits for a signal, `longest` at most.
+pub(crate) fn wait(longest: Duration) {
+    let guard = SIGNALLED.0.lock().unwrap_or_else(PoisonError::into_inner);
+    if !is_requested() && !RELOAD.load(Ordering::SeqCst) {
+        let _guard = SIGNALLED.1.wait_timeout(guard, longest).unwrap_or_else(PoisonError::into_inner);
+    }
 }
 
 /// Returns the flag that is set when the run should stop.

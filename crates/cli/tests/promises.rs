@@ -12,12 +12,16 @@ mod classes;
 mod clients;
 #[path = "../../router/tests/common/mod.rs"]
 mod common;
+#[path = "promises/faults.rs"]
+mod faults;
 #[path = "promises/hostile.rs"]
 mod hostile;
 #[path = "promises/memory.rs"]
 mod memory;
 #[path = "promises/misfits.rs"]
 mod misfits;
+#[path = "promises/own_addresses.rs"]
+mod own_addresses;
 #[path = "promises/rights.rs"]
 mod rights;
 #[path = "promises/setting.rs"]

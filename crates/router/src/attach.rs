@@ -20,9 +20,12 @@
 //! renews (decision 121).
 
 mod pairs;
+mod plan;
 pub(crate) mod preflight;
+mod readings;
+pub(crate) mod surroundings;
 
-use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -31,17 +34,18 @@ use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::ethtool;
 use lockgate_dataplane::lease::{Lease, State};
 use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
-use lockgate_dataplane::redirection::Redirection;
+use lockgate_dataplane::redirection::{HostFrames, Redirection};
 use lockgate_dataplane::xdp_redirection::XdpRedirection;
-use lockgate_measure::figures::count;
 use lockgate_scenario::Policy;
-use lockgate_scenario::policy::{Attach, Direction, Mode, PolicyPort};
+use lockgate_scenario::policy::{Attach, Direction, HostFrames as HostPolicy, Mode, OnFault, PolicyPort};
 
 use crate::control::Bypass;
 use crate::failure::Failure;
 use crate::shell::word;
+use crate::tally::{SharedLosses, Tally};
 pub(crate) use pairs::PairFault;
 use pairs::{Pairs, another_router, near_name};
+pub use plan::Plan;
 use preflight::Preflight;
 
 /// Bytes that a frame may have beyond the interface's MTU: Ethernet, VLAN tags, MPLS labels.
@@ -50,18 +54,34 @@ const ENCAPSULATION: u32 = 64;
 /// Interfaces of a router, and its programs on them.
 pub struct Attachment {
     mode: Mode,
-    /// Names of the interfaces.
+    /// Names of the interfaces, and the interfaces as they were found.
     names: Vec<String>,
     /// Places where frames are taken.
     taps: Vec<Tap>,
+    links: Vec<Link>,
+    /// Index of the kernel's bridge, in mode `bridge`.
+    bridge: Option<u32>,
+    /// Way of the frames that the host sends by the bridge.
+    host: HostPolicy,
+    on_fault: OnFault,
+    /// Tallies of the endpoints, and the losses of each forwarder.
+    tallies: Vec<Arc<Tally>>,
+    losses: Mutex<Vec<SharedLosses>>,
     /// Leases of the frames, by tap.
     leases: Vec<Arc<Lease>>,
     /// Programs in the drivers, by tap; empty if frames are taken behind the drivers.
     in_driver: Vec<XdpRedirection>,
     /// Veth pairs, by tap; `None` if no frame passes through a pair.
     pairs: Option<Pairs>,
-    /// Programs behind the drivers.
-    redirections: Mutex<Vec<Redirection>>,
+    /// Programs behind the drivers, with the index of their interface.
+    redirections: Mutex<Vec<(usize, Redirection)>>,
+    /// Faults that go on, in words.
+    faults: Mutex<Vec<String>>,
+    /// Frames that passed around the router, and those that its pairs dropped.
+    around: AtomicU64,
+    dropped_in_pairs: AtomicU64,
+    /// Frames that were let pass before the first lease began.
+    passed_before: AtomicU64,
     /// Reason why the leases were ended, in words; `None` if the router starts, runs or ends.
     withheld: Mutex<Option<String>>,
     /// Conditions of the interfaces that could not be read, in words.
@@ -93,71 +113,30 @@ fn taps(policy: &Policy) -> Vec<Tap> {
     taps
 }
 
-/// Plan of an attachment, for people to read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
-    lines: Vec<String>,
-}
-
-impl fmt::Display for Plan {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.lines.iter().try_for_each(|line| writeln!(to, "{line}"))
-    }
-}
-
-impl Plan {
-    /// Checks what `policy` needs of this host, and changes nothing.
-    ///
-    /// # Errors
-    /// If an interface does not exist, is down, has an XDP program, another controller or another router.
-    pub fn of(policy: &Policy) -> Result<Self, Failure> {
-        await_pairs_gone(policy)?;
-        let found = find(policy)?;
-        let mut lines = Vec::new();
-        for (index, tap) in taps(policy).iter().enumerate() {
-            let (interface, link) = (&policy.interfaces[tap.interface], &found.links[tap.interface]);
-            let near = near_name(link, tap.is_second);
-            let to = match found.preflights.get(index).map(|preflight| preflight.queues) {
-                None => format!("redirected to `{near}`"),
-                Some(1) => "redirected in the driver".to_owned(),
-                Some(queues) => format!("redirected in the driver, {queues} queues,"),
-            };
-            let what = match tap.direction {
-                Direction::Across => format!("what arrives is {to} before the bridge"),
-                Direction::Outgoing => format!("what the kernel sends is {to}"),
-                Direction::Incoming => format!("what arrives is {to} before the kernel"),
-            };
-            lines.push(format!(
-                "{} = {} (index {}, MTU {}): {what}",
-                interface.role, link.name, link.index, link.mtu
-            ));
-        }
-        if policy.mode == Mode::Bridge {
-            lines.push(match &found.bridge {
-                Some(bridge) => format!("the kernel bridge `{bridge}` takes over where this router ends"),
-                None => "a kernel bridge `lockgate` of both is made; it stays, and takes over where this router ends".into(),
-            });
-        }
-        lines.extend(found.doubts());
-        for port in &policy.ports {
-            let rate = port.rate.map_or("as fast as the interface".to_owned(), |rate| rate.to_string());
-            let queues = count(port.tree.queues().len() as u64, "queue");
-            lines.push(format!("port {}: {rate}, {queues}", port.name));
-        }
-        Ok(Self { lines })
-    }
-}
-
 /// Interfaces of a policy on this host.
 struct Found {
     links: Vec<Link>,
-    /// Name of the bridge that both are ports of, in mode `bridge`.
-    bridge: Option<String>,
+    /// Bridge that both are ports of, in mode `bridge`.
+    bridge: Option<Link>,
+    /// Names of its other ports.
+    other_ports: Vec<String>,
     /// Preflights by interface, where frames are taken in the driver.
     preflights: Vec<Preflight>,
 }
 
 impl Found {
+    /// Returns the sentences about the surroundings of the interfaces.
+    fn notes(&self, netlink: &mut Netlink, mode: Mode) -> Vec<String> {
+        let mut notes: Vec<String> =
+            self.links.iter().flat_map(|link| surroundings::notes(netlink, link, mode)).collect();
+        notes.extend(self.other_ports.iter().map(|port| {
+            format!(
+                "`{port}` is a port of the bridge too, and gets no single frame of the router's interfaces"
+            )
+        }));
+        notes
+    }
+
     fn doubts(&self) -> impl Iterator<Item = String> {
         self.preflights.iter().filter_map(|preflight| preflight.doubt.clone())
     }
@@ -187,6 +166,7 @@ fn find(policy: &Policy) -> Result<Found, Failure> {
                 "name an Ethernet interface: tunnels without Ethernet frames are not supported",
             ));
         }
+        fits(link, &all, policy.mode)?;
         links.push(link.clone());
     }
     let is_left = |name: &String| all.iter().any(|other| other.name == *name);
@@ -200,7 +180,66 @@ fn find(policy: &Policy) -> Result<Found, Failure> {
         Mode::Egress | Mode::Ingress | Mode::Both => None,
     };
     let preflights = preflights(policy, &links, &all)?;
-    Ok(Found { links, bridge, preflights })
+    if policy.attach == Attach::Xdp
+        && let Some(bridge) = &bridge
+    {
+        has_no_address(bridge)?;
+    }
+    let is_other = |link: &&Link| {
+        bridge.as_ref().is_some_and(|bridge| link.controller == Some(bridge.index))
+            && !links.iter().any(|own| own.index == link.index)
+    };
+    let other_ports = all.iter().filter(is_other).map(|link| link.name.clone()).collect();
+    Ok(Found { links, bridge, other_ports, preflights })
+}
+
+/// Checks that a router can have the frames of `link` in this mode.
+fn fits(link: &Link, all: &[Link], mode: Mode) -> Result<(), Failure> {
+    let name = &link.name;
+    if link.kind == "ifb" {
+        return Err(Failure::misfit(
+            format!(
+                "`{name}` is an ifb: it drops what a filter has not redirected to it, so all that a router sends"
+            ),
+            "name the interface whose arrivals are redirected to it, in mode `ingress`, and remove that filter",
+        ));
+    }
+    if mode != Mode::Bridge {
+        return Ok(());
+    }
+    if link.kind == "bridge" {
+        return Err(Failure::misfit(
+            format!("`{name}` is a bridge, which cannot be a port of a bridge"),
+            "name the two ports between which the router is to be",
+        ));
+    }
+    let is_above = |other: &&Link| {
+        ["macvlan", "macvtap", "ipvlan", "ipvtap"].contains(&&*other.kind)
+            && other.peer == Some(link.index)
+            && other.peer_namespace.is_none()
+    };
+    match all.iter().find(is_above) {
+        None => Ok(()),
+        Some(above) => Err(Failure::misfit(
+            format!("`{name}` carries `{}` ({}), so it cannot be a port of a bridge", above.name, above.kind),
+            format!("remove that one: ip link delete {}", word(&above.name)),
+        )),
+    }
+}
+
+/// Checks that a bridge has no address: a program in the driver cannot give frames to the bridge and to the router.
+fn has_no_address(bridge: &Link) -> Result<(), Failure> {
+    let addresses = Netlink::open()?.addresses(bridge.index)?;
+    match addresses.first() {
+        None => Ok(()),
+        Some(address) => Err(Failure::misfit(
+            format!(
+                "the bridge `{}` has the address {address}, which `attach = \"xdp\"` cuts off",
+                bridge.name
+            ),
+            "leave `attach` out, or give the address to another interface",
+        )),
+    }
 }
 
 /// Checks that the programs of `policy` receive the frames of `links`. Returns the preflights, where they are
@@ -231,8 +270,8 @@ fn preflights(policy: &Policy, links: &[Link], all: &[Link]) -> Result<Vec<Prefl
     links.iter().map(preflight).collect()
 }
 
-/// Returns the name of the bridge that all `links` are ports of; `None` if they are ports of nothing.
-fn bridge_of(links: &[Link], all: &[Link]) -> Result<Option<String>, Failure> {
+/// Returns the bridge that all `links` are ports of; `None` if they are ports of nothing.
+fn bridge_of(links: &[Link], all: &[Link]) -> Result<Option<Link>, Failure> {
     let controllers: Vec<Option<u32>> = links.iter().map(|link| link.controller).collect();
     if controllers.iter().all(Option::is_none) {
         return Ok(None);
@@ -247,7 +286,7 @@ fn bridge_of(links: &[Link], all: &[Link]) -> Result<Option<String>, Failure> {
             "put both into one kernel bridge, or take both out: the router then makes one",
         ));
     };
-    Ok(Some(bridge.name.clone()))
+    Ok(Some(bridge.clone()))
 }
 
 impl Attachment {
@@ -272,26 +311,47 @@ impl Attachment {
             XdpRedirection::open(&link.name, preflight.queues, longest, sockets, lease)
         });
         let in_driver = in_driver.collect::<Result<Vec<_>, _>>()?;
-        if policy.mode == Mode::Bridge && found.bridge.is_none() {
-            make_bridge(&mut Netlink::open()?, &found.links)?;
-        }
-        Ok(Self {
+        let mut netlink = Netlink::open()?;
+        let doubts = found.doubts().chain(found.notes(&mut netlink, policy.mode)).collect();
+        let bridge = match (policy.mode, &found.bridge) {
+            (Mode::Bridge, Some(bridge)) => Some(bridge.index),
+            (Mode::Bridge, None) => Some(make_bridge(&mut netlink, &found.links)?),
+            (Mode::Egress | Mode::Ingress | Mode::Both, _) => None,
+        };
+        let attachment = Self {
             mode: policy.mode,
             names: found.links.iter().map(|link| link.name.clone()).collect(),
+            tallies: (0..2 * taps.len()).map(|_| Arc::default()).collect(),
+            losses: Mutex::default(),
+            links: found.links,
+            bridge,
+            host: policy.host,
+            on_fault: policy.on_fault,
             taps,
             leases,
             in_driver,
             pairs,
             redirections: Mutex::new(Vec::new()),
+            faults: Mutex::default(),
+            around: AtomicU64::new(0),
+            dropped_in_pairs: AtomicU64::new(0),
+            passed_before: AtomicU64::new(0),
             withheld: Mutex::new(None),
-            doubts: found.doubts().collect(),
+            doubts,
             longest,
-        })
+        };
+        attachment.serve_addresses(&mut netlink);
+        Ok(attachment)
     }
 
-    /// Returns the names of the interfaces.
-    pub(crate) fn interface_names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(String::as_str)
+    /// Lets the frames for the addresses of the kernel's bridge and its ports pass. To be called again while the router
+    /// runs: a bridge may change its address.
+    pub(crate) fn serve_addresses(&self, netlink: &mut Netlink) {
+        let Some(bridge) = self.bridge else { return };
+        let indices = std::iter::once(bridge).chain(self.links.iter().map(|link| link.index));
+        let of = |index| netlink.observe(index).ok().flatten()?.0.address;
+        let addresses: Vec<_> = indices.filter_map(of).collect();
+        self.leases.iter().for_each(|lease| lease.set_addresses(&addresses));
     }
 
     /// Returns the conditions of the interfaces that could not be read, in words.
@@ -364,22 +424,40 @@ impl Attachment {
     pub fn attach(&self) -> Result<(), Refusal> {
         let mut redirections = Vec::new();
         let pairs = self.pairs.iter().flat_map(|pairs| &pairs.all);
-        for ((tap, pair), lease) in self.taps.iter().zip(pairs).zip(&self.leases) {
+        for (index, ((tap, pair), lease)) in self.taps.iter().zip(pairs).zip(&self.leases).enumerate() {
             let name = &self.names[tap.interface];
             match tap.direction {
-                Direction::Across => redirections.push(Redirection::incoming(name, &pair.near, lease)?),
-                Direction::Outgoing => redirections.push(Redirection::outgoing(name, &pair.near, lease)?),
+                Direction::Across => {
+                    redirections.push((index, Redirection::bridged(name, &pair.near, lease)?));
+                }
+                Direction::Outgoing => {
+                    redirections.push((index, Redirection::outgoing(name, &pair.near, lease)?));
+                }
                 Direction::Incoming => {
-                    redirections.push(Redirection::reinsert(&pair.near, name, self.is_in_driver())?);
+                    // It is no program at the interface itself.
+                    redirections.push((index, Redirection::reinsert(&pair.near, name, self.is_in_driver())?));
                     if !self.is_in_driver() {
-                        redirections.push(Redirection::incoming(name, &pair.near, lease)?);
+                        redirections.push((index, Redirection::incoming(name, &pair.near, lease)?));
                     }
                 }
+            }
+        }
+        if self.mode == Mode::Bridge {
+            for (index, name) in self.names.iter().enumerate() {
+                let other = 1 - index;
+                let frames = match (self.host, &self.pairs) {
+                    (HostPolicy::Queue, Some(pairs)) => HostFrames::Redirect(&pairs.all[other].near),
+                    (HostPolicy::Pass, _) | (_, None) => HostFrames::Pass,
+                };
+                let handled = Redirection::of_host(name, &self.names[other], frames, &self.leases[other])?;
+                redirections.push((index, handled));
             }
         }
         self.in_driver.iter().try_for_each(XdpRedirection::attach)?;
         *self.redirections.lock().unwrap_or_else(PoisonError::into_inner) = redirections;
         self.take();
+        // Frames that came before the first lease were the kernel's.
+        self.passed_before.store(self.passed(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -411,9 +489,10 @@ impl Attachment {
         self.leases.iter().any(|lease| lease.state() == State::Expired)
     }
 
-    /// Returns the number of frames that took the kernel's way since the programs were attached.
+    /// Returns the number of frames that took the kernel's way since the first lease began.
     pub(crate) fn passed(&self) -> u64 {
-        self.leases.iter().map(|lease| lease.passed()).sum()
+        let passed: u64 = self.leases.iter().map(|lease| lease.counts().passed).sum();
+        passed.saturating_sub(self.passed_before.load(Ordering::Relaxed))
     }
 
     /// Returns which frames have taken the kernel's way, and why they do now.
@@ -426,7 +505,8 @@ impl Attachment {
             let withheld = self.withheld.lock().unwrap_or_else(PoisonError::into_inner).clone();
             withheld.unwrap_or_else(|| "the router starts or ends".to_owned())
         };
-        Bypass { frames: self.passed(), why }
+        let frames = self.passed() + self.around.load(Ordering::Relaxed);
+        Bypass { frames, why, faults: self.faults() }
     }
 
     /// Returns the fault of the router's own interfaces among `links`, those of its namespace.
@@ -443,6 +523,12 @@ impl Attachment {
             (used > served).then(|| unserved(name, used, served))
         };
         self.in_driver.iter().find_map(unserved)
+    }
+}
+
+impl std::fmt::Debug for Attachment {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.debug_struct("Attachment").field("names", &self.names).finish_non_exhaustive()
     }
 }
 
@@ -463,16 +549,17 @@ fn unserved(name: &str, used: u32, served: u32) -> String {
     )
 }
 
-/// Makes the kernel's bridge, which forwards the frames once the router has ended.
-fn make_bridge(netlink: &mut Netlink, links: &[Link]) -> Result<(), Failure> {
+/// Makes the kernel's bridge, which forwards the frames once the router has ended. Returns its index.
+fn make_bridge(netlink: &mut Netlink, links: &[Link]) -> Result<u32, Failure> {
     const NAME: &str = "lockgate";
     netlink.add_bridge(NAME)?;
     let ready = (|| {
         netlink.set_up(NAME)?;
         let index = lockgate_dataplane::netlink::index_of(NAME)?;
-        links.iter().try_for_each(|link| netlink.set_controller(&link.name, Some(index)))
+        links.iter().try_for_each(|link| netlink.set_controller(&link.name, Some(index)))?;
+        Ok(index)
     })();
-    ready.map_err(|refusal| {
+    ready.map_err(|refusal: Refusal| {
         let _ = netlink.delete(NAME);
         refusal.into()
     })

@@ -46,6 +46,11 @@ pub trait Engine {
     /// Returns the newest sample of the ports and queues; `None` before the first.
     fn sample(&mut self) -> Option<Sample>;
 
+    /// Returns the frames lost outside the queues so far; none, unless the engine knows.
+    fn losses(&self) -> Losses {
+        Losses::default()
+    }
+
     /// Returns which frames have bypassed the router; none, unless the engine knows.
     fn bypass(&self) -> Bypass {
         Bypass::default()
@@ -59,6 +64,81 @@ pub struct Bypass {
     pub frames: u64,
     /// Reason why frames take it now; empty: they do not.
     pub why: String,
+    /// Faults that go on: frames that pass around the router, or are lost in it, each as a sentence.
+    #[serde(default)]
+    pub faults: Vec<String>,
+}
+
+/// Frames that were lost outside the queues, by cause. Drops by queues are not included: the queues count them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Losses {
+    /// Frames that found no slot: the queues held as many as the policy allows.
+    pub no_slot: u64,
+    /// Frames that were longer than the interface, or a slot.
+    pub too_long: u64,
+    /// Frames for an interface that was down.
+    pub down: u64,
+    /// Frames that found a receive ring full, or that an interface dropped after it had taken them.
+    pub at_interfaces: u64,
+    /// Frames that the router's own interfaces dropped: they arrived faster than the kernel passed them on.
+    pub in_pairs: u64,
+    /// Frames that an interface still did not take a second after the end.
+    pub at_the_end: u64,
+}
+
+impl Losses {
+    /// Returns each cause with its frames.
+    fn causes(&self) -> [(u64, &'static str); 6] {
+        [
+            (self.no_slot, "the queues held as many as the policy allows (`frames`)"),
+            (self.too_long, "longer than the interface"),
+            (self.down, "for an interface that was down"),
+            (self.at_interfaces, "in full receive rings, or dropped by an interface"),
+            (self.in_pairs, "in the router's own interfaces, which were full"),
+            (self.at_the_end, "at the end"),
+        ]
+    }
+
+    /// Returns these and others.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            no_slot: self.no_slot + other.no_slot,
+            too_long: self.too_long + other.too_long,
+            down: self.down + other.down,
+            at_interfaces: self.at_interfaces + other.at_interfaces,
+            in_pairs: self.in_pairs + other.in_pairs,
+            at_the_end: self.at_the_end + other.at_the_end,
+        }
+    }
+
+    /// Returns those since `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            no_slot: self.no_slot.saturating_sub(before.no_slot),
+            too_long: self.too_long.saturating_sub(before.too_long),
+            down: self.down.saturating_sub(before.down),
+            at_interfaces: self.at_interfaces.saturating_sub(before.at_interfaces),
+            in_pairs: self.in_pairs.saturating_sub(before.in_pairs),
+            at_the_end: self.at_the_end.saturating_sub(before.at_the_end),
+        }
+    }
+
+    /// Returns the sum of all causes.
+    pub fn total(&self) -> u64 {
+        self.causes().iter().map(|(frames, _)| frames).sum()
+    }
+}
+
+impl core::fmt::Display for Losses {
+    /// Lists the causes that lost frames.
+    fn fmt(&self, to: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let causes = self.causes().into_iter().filter(|(frames, _)| *frames > 0);
+        let causes: Vec<String> = causes.map(|(frames, why)| format!("{frames} {why}")).collect();
+        to.write_str(&causes.join("; "))
+    }
 }
 
 /// Effect of a change of policy.

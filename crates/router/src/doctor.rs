@@ -3,12 +3,16 @@
 use lockgate_dataplane::ethtool;
 use lockgate_dataplane::namespace::{RemoteNamespace, may_make_namespaces};
 use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
+use lockgate_dataplane::real_time::is_permitted;
 use lockgate_dataplane::xdp_features::{XdpFeatures, xdp_features};
 use lockgate_scenario::nearest;
+use lockgate_scenario::policy::Mode;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::attach::preflight::{Obstacle, Preflight};
+use crate::attach::surroundings::notes;
+use crate::router::PRIORITY;
 use crate::shell::word;
 
 /// First Linux release with programs at an interface's egress that are attached by a BPF link
@@ -63,7 +67,7 @@ impl Finding {
 /// Examines this host and these interfaces; without names, each but the loopback, bridges, and those
 /// that lead nowhere.
 pub fn examine(names: &[String]) -> Vec<Finding> {
-    let mut findings = vec![kernel(), privileges(), namespaces(), locked_memory()];
+    let mut findings = vec![kernel(), privileges(), namespaces(), locked_memory(), priority()];
     let links = match Netlink::open().and_then(|mut netlink| netlink.links()) {
         Ok(links) => links,
         Err(refusal) => {
@@ -151,12 +155,35 @@ fn locked_memory() -> Finding {
     }
 }
 
+fn priority() -> Finding {
+    let what = "priority";
+    if is_permitted(PRIORITY) {
+        return Finding::good(what, format!("real-time priority {PRIORITY} is permitted"));
+    }
+    let help = format!(
+        "beside busy programs a router gets about half of its rates without: LimitRTPRIO={PRIORITY} of the unit, \
+         `ulimit -r {PRIORITY}`, or CAP_SYS_NICE"
+    );
+    Finding::new(what, State::Weak, format!("real-time priority {PRIORITY} is not permitted"), help)
+}
+
+/// Returns what others have set up at an interface, whose effect a router changes.
+fn neighbours(link: &Link) -> Finding {
+    let what = format!("{} neighbours", link.name);
+    let notes = Netlink::open().map(|mut netlink| notes(&mut netlink, link, Mode::Both)).unwrap_or_default();
+    if notes.is_empty() {
+        return Finding::good(what, "no tcx program, filter or queueing discipline of others");
+    }
+    Finding::new(what, State::Weak, notes.join("; "), "see that none of them is needed while a router runs")
+}
+
 /// Examines one interface.
 fn interface(link: &Link, links: &[Link]) -> Vec<Finding> {
     let features = xdp_features(&link.name).ok().flatten();
     vec![
         device(link),
         position(link, links),
+        neighbours(link),
         queues(&link.name),
         xdp(link, features),
         attachment(link, links),
@@ -165,6 +192,10 @@ fn interface(link: &Link, links: &[Link]) -> Vec<Finding> {
 }
 
 fn device(link: &Link) -> Finding {
+    if link.kind == "ifb" {
+        let help = "name the interface whose arrivals are redirected to it, in mode `ingress` or `both`";
+        return Finding::new(&link.name, State::Missing, "an ifb, which drops what a router sends", help);
+    }
     let driver = ethtool::driver(&link.name).unwrap_or_else(|_| "unknown".to_owned());
     let speed = ethtool::speed(&link.name).ok().flatten();
     let speed = speed.map_or_else(|| "speed unknown".to_owned(), |speed| format!("{speed} Mbit/s"));

@@ -5,7 +5,7 @@
 //!              orders of the control                                                    '-> wait
 //! ```
 //!
-//! One thread runs a forwarder. Invariant: only [`Dataplane::wait`] blocks, for at most 5 ms, so the
+//! One thread runs a forwarder. Invariant: only [`Dataplane::wait`] blocks, for at most 100 ms, so the
 //! leases are renewed in time. Each received frame is sent, queued, or counted as dropped.
 
 mod orders;
@@ -17,19 +17,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lockgate_dataplane::dataplane::{Arrival, BATCH, Dataplane, Sent, Stopped};
 use lockgate_dataplane::error::InterfaceError;
+use lockgate_dataplane::interfaces::Interfaces;
 use lockgate_dataplane::lease::Lease;
+use lockgate_dataplane::real_time::RealTimePriority;
 use lockgate_engine::packet::Pool;
 use lockgate_engine::units::{Duration, Instant};
 use rustix::thread::set_current_timer_slack;
 
+use crate::control::Losses;
 use crate::frames::Frames;
 use crate::port::RouterPort;
+use crate::tally::Tallies;
 
 pub(crate) use orders::{NotApplied, OrderError, OrderSender, Orders, apply_everywhere, orders};
 pub(crate) use sampling::{Newest, Sampling, samples};
 
-/// Longest sleep. Bounds the delay of orders and of a request to stop.
+/// Longest sleep while there are frames. Bounds the delay of orders and of a request to stop.
 const LONGEST_SLEEP: Duration = Duration::from_millis(5);
+
+/// Time without sleep after which a forwarder gives up its real-time priority for a while: it is overloaded then, and
+/// must not starve the kernel's threads that bring it frames.
+const LONGEST_BUSY: Duration = Duration::from_millis(50);
+
+/// Longest sleep of a forwarder that has had no frame for [`IDLE`]: it wakes for its leases and samples alone.
+const LONGEST_IDLE_SLEEP: Duration = Duration::from_millis(100);
+const IDLE: Duration = Duration::from_secs(1);
 
 /// Time after which the leases are renewed. With a store to shared memory in each round, the processor that runs the
 /// programs would fetch it again as often.
@@ -58,37 +70,6 @@ const LONGEST_RING: usize = 65_536;
 /// to deliver one may be late.
 const SILENCE: Duration = Duration::from_millis(20);
 
-/// Frames that were lost, by cause. Drops by queues are not included: the queues count them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Losses {
-    /// Frames that found no slot: the queues held as many as the policy allows.
-    pub no_slot: u64,
-    /// Frames that were longer than the interface, or a slot.
-    pub too_long: u64,
-    /// Frames for an interface that was down.
-    pub down: u64,
-    /// Frames that found a receive ring full, or that an interface dropped after it had taken them.
-    pub at_interfaces: u64,
-    /// Frames that an interface still did not take a second after the end.
-    pub at_the_end: u64,
-}
-
-impl Losses {
-    /// Adds those of another forwarder.
-    pub(crate) fn add(&mut self, other: Self) {
-        self.no_slot += other.no_slot;
-        self.too_long += other.too_long;
-        self.down += other.down;
-        self.at_interfaces += other.at_interfaces;
-        self.at_the_end += other.at_the_end;
-    }
-
-    /// Returns the sum of all causes.
-    pub fn total(&self) -> u64 {
-        self.no_slot + self.too_long + self.down + self.at_interfaces + self.at_the_end
-    }
-}
-
 /// A set of ports on one thread.
 pub(crate) struct Forwarder<D> {
     dataplane: D,
@@ -98,14 +79,24 @@ pub(crate) struct Forwarder<D> {
     port_of: Vec<Option<usize>>,
     pool: Pool,
     losses: Losses,
+    tallies: Tallies,
     orders: Orders,
     sampling: Sampling,
     /// Leases of the interfaces that it receives from.
     leases: Vec<Arc<Lease>>,
     renew_at: Instant,
+    /// Time of the last frame.
+    active_at: Instant,
     /// Set by another thread to end the forwarder: it sends what is queued, ends its leases, and sends what arrived
     /// meanwhile.
     stop: Arc<AtomicBool>,
+}
+
+impl Forwarder<Interfaces> {
+    /// Gives the calling thread, which is to run it, real-time priority while it sleeps often enough.
+    pub(crate) fn prioritise(&mut self, level: i32) {
+        self.dataplane.prioritise(RealTimePriority { level, longest_without_sleep: LONGEST_BUSY });
+    }
 }
 
 impl<D: Dataplane> Forwarder<D> {
@@ -115,7 +106,7 @@ impl<D: Dataplane> Forwarder<D> {
         frames: Frames,
         orders: Orders,
         sampling: Sampling,
-        leases: Vec<Arc<Lease>>,
+        (leases, tallies): (Vec<Arc<Lease>>, Tallies),
         stop: Arc<AtomicBool>,
     ) -> Self {
         let mut port_of = vec![None; dataplane.interface_count()];
@@ -124,7 +115,21 @@ impl<D: Dataplane> Forwarder<D> {
         }
         let (pool, losses) = (Pool::default(), Losses::default());
         let renew_at = Instant::ZERO;
-        Self { dataplane, frames, ports, port_of, pool, losses, orders, sampling, leases, renew_at, stop }
+        Self {
+            dataplane,
+            frames,
+            ports,
+            port_of,
+            pool,
+            losses,
+            tallies,
+            orders,
+            sampling,
+            leases,
+            renew_at,
+            active_at: Instant::ZERO,
+            stop,
+        }
     }
 
     /// Forwards until it is stopped, then gives the interfaces back to the kernel. Returns the losses.
@@ -144,6 +149,7 @@ impl<D: Dataplane> Forwarder<D> {
         }
         self.end(&mut batch)?;
         self.losses.at_interfaces = self.dataplane.lost();
+        self.tallies.publish_losses(self.losses);
         Ok(self.losses)
     }
 
@@ -156,17 +162,24 @@ impl<D: Dataplane> Forwarder<D> {
         let next = self.send_all(now)?;
         self.serve_orders(now);
         let look = self.sampling.serve(now, &mut self.ports, &self.losses);
+        if received > 0 {
+            self.active_at = now;
+        }
         if received < BATCH {
-            self.dataplane.wait(next.min(look).min(now + LONGEST_SLEEP))?;
+            let is_idle = now.since(self.active_at) >= IDLE;
+            let longest = if is_idle { LONGEST_IDLE_SLEEP } else { LONGEST_SLEEP };
+            self.dataplane.wait(next.min(look).min(now + longest))?;
         }
         Ok(())
     }
 
-    /// Renews the leases, if it is time.
+    /// Renews the leases and shows the losses, if it is time.
     fn renew(&mut self, now: Instant) {
         if now >= self.renew_at {
             self.renew_at = now + RENEWAL;
             self.leases.iter().for_each(|lease| lease.renew());
+            self.losses.at_interfaces = self.dataplane.dropped();
+            self.tallies.publish_losses(self.losses);
         }
     }
 
@@ -174,11 +187,13 @@ impl<D: Dataplane> Forwarder<D> {
     fn receive(&mut self, batch: &mut Vec<Arrival>) -> usize {
         self.losses.too_long += self.dataplane.receive(&mut self.frames.slab, batch);
         for &Arrival { interface, at, slot } in batch.iter() {
+            self.tallies.on_receive(interface);
             match self.port_of[interface] {
                 Some(port) => self.ports[port].take(slot, at, &mut self.frames, &mut self.pool),
                 None => self.frames.slab.release(slot),
             }
         }
+        self.tallies.publish();
         if self.frames.slab.free() == 0 {
             // Later frames find a short ring.
             self.losses.no_slot += self.discard(BATCH);
@@ -233,6 +248,7 @@ impl<D: Dataplane> Forwarder<D> {
                 *frame = self.frames.slab.bytes(*slot);
             }
             let Sent { taken, stopped } = self.dataplane.transmit(*to, &frames[..count])?;
+            self.tallies.on_send(*to, taken);
             let lost = match stopped {
                 None => 0,
                 Some(Stopped::Busy) => {

@@ -28,6 +28,8 @@ pub mod frame;
 #[cfg(target_os = "linux")]
 pub mod attach;
 #[cfg(target_os = "linux")]
+mod audit;
+#[cfg(target_os = "linux")]
 pub mod doctor;
 #[cfg(target_os = "linux")]
 pub mod failure;
@@ -43,7 +45,8 @@ pub mod router;
 #[cfg(target_os = "linux")]
 mod shell;
 #[cfg(target_os = "linux")]
+mod tally;
+#[cfg(target_os = "linux")]
 mod watchdog;
 
-#[cfg(target_os = "linux")]
-pub use forward::Losses;
+pub use control::Losses;

@@ -8,14 +8,16 @@
 //! ```
 
 use std::fmt::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration as WallTime;
 
 use lockgate_dataplane::clock::MonotonicClock;
 use lockgate_dataplane::error::InterfaceError;
 use lockgate_dataplane::interfaces::{Interfaces, Options as InterfaceOptions};
+use lockgate_dataplane::real_time::is_permitted;
+pub use lockgate_dataplane::real_time::lock_memory;
 use lockgate_dataplane::socket::{PacketSocketReason, SocketChoice};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Rate};
@@ -26,10 +28,10 @@ use lockgate_scenario::policy::{FrameIo, PolicyPort};
 
 use crate::attach::{Attachment, await_pairs_gone};
 use crate::control::state::fits;
-use crate::control::{Applied, Bypass, Engine, Misfit};
+use crate::control::{Applied, Bypass, Engine, Losses, Misfit};
 use crate::failure::Failure;
 use crate::forward::{
-    Forwarder, Losses, Newest, NotApplied, OrderError, OrderSender, apply_everywhere, orders, samples,
+    Forwarder, Newest, NotApplied, OrderError, OrderSender, apply_everywhere, orders, samples,
 };
 use crate::frames::Frames;
 use crate::port::{PortChange, RouterPort};
@@ -37,6 +39,9 @@ use crate::watchdog::{self, Flags};
 
 /// Longest frame of an `AF_XDP` slot, in bytes.
 const MOST_AF_XDP: usize = 3_584;
+
+/// Real-time priority, above the kernel's threads for interrupts of other devices, if it has such.
+pub const PRIORITY: i32 = 5;
 
 /// Limit on the time that a change of policy takes.
 const CHANGE_TIMEOUT: WallTime = WallTime::from_secs(5);
@@ -54,6 +59,8 @@ pub struct Options {
     /// Sleep in which frames gather while many arrive, to be handled at once; zero: each frame wakes the
     /// thread (decision 107).
     pub gather: Duration,
+    /// Real-time priority of the threads that forward, 1 to 99; `None`: that of other threads.
+    pub priority: Option<i32>,
 }
 
 impl Default for Options {
@@ -63,6 +70,7 @@ impl Default for Options {
             every: Duration::from_secs(1),
             spin: Duration::from_micros(10),
             gather: Duration::from_micros(100),
+            priority: Some(PRIORITY),
         }
     }
 }
@@ -77,6 +85,7 @@ pub struct Router {
     flags: Flags,
     packet_sockets: Option<String>,
     packet_senders: Option<String>,
+    priority: Option<i32>,
 }
 
 /// Thread of some ports.
@@ -128,19 +137,25 @@ impl Router {
             flags: Flags::default(),
             packet_sockets,
             packet_senders,
+            priority: options.priority,
         };
         for (group, (interfaces, ports)) in groups.iter().zip(opened) {
             let (order, receiving) = orders();
             let (sampling, newest) = samples(options.every);
             let stop = Arc::new(AtomicBool::new(false));
             let leases = group.iter().map(|port| attachment.lease(&router.policy.ports[*port])).collect();
+            let tallies = attachment.tallies(&used_endpoints(&router.policy, &attachment, group));
             let frames = Frames::new(frames, attachment.longest());
-            let forwarder =
-                Forwarder::new(interfaces, ports, frames, receiving, sampling, leases, stop.clone());
+            let watched = (leases, tallies);
+            let mut forwarder =
+                Forwarder::new(interfaces, ports, frames, receiving, sampling, watched, stop.clone());
             let (attachment, failing) = (attachment.clone(), router.flags.failed.clone());
             let thread = thread::Builder::new()
                 .name("forward".into())
                 .spawn(move || {
+                    if let Some(level) = options.priority {
+                        forwarder.prioritise(level);
+                    }
                     let result = forwarder.run();
                     // Before the interfaces are given back, so that the watchdog does not take them again.
                     failing.store(true, Ordering::Relaxed);
@@ -169,6 +184,21 @@ impl Router {
         self.packet_senders.as_deref()
     }
 
+    /// Returns a sentence about the priority of its threads.
+    pub fn priority(&self) -> String {
+        match self.priority {
+            None => "frames are forwarded with ordinary priority".to_owned(),
+            Some(level) if is_permitted(level) => {
+                format!("frames are forwarded with real-time priority {level}")
+            }
+            Some(level) => format!(
+                "WARNING: real-time priority {level} is not permitted: beside busy programs, as many as processors or more, \
+                 queues get about half of their rates, and frames wait 0.1 s; permit it (LimitRTPRIO={level} of the unit, \
+                 `ulimit -r {level}`, or CAP_SYS_NICE)"
+            ),
+        }
+    }
+
     /// Returns a flag that is set when the router cannot go on: [`stop`](Self::stop) says why.
     pub fn failed(&self) -> Arc<AtomicBool> {
         self.flags.failed.clone()
@@ -176,7 +206,8 @@ impl Router {
 
     /// Returns a reader of its samples.
     pub fn observer(&self) -> Observer {
-        Observer(self.workers.iter().map(|worker| worker.newest.clone()).collect())
+        let newest = self.workers.iter().map(|worker| worker.newest.clone()).collect();
+        Observer { newest, attachment: Arc::downgrade(&self.attachment) }
     }
 
     /// True if frames are redirected to it.
@@ -199,11 +230,12 @@ impl Router {
         let mut failed = None;
         for worker in core::mem::take(&mut self.workers) {
             match worker.thread.join() {
-                Ok(Ok(losses)) => total.add(losses),
+                Ok(Ok(losses)) => total = total.with(losses),
                 Ok(Err(error)) => failed = Some(error),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
+        total.in_pairs = self.attachment.lost().in_pairs;
         let failed = gone.as_deref().map(gone_interface).or(failed);
         failed.map_or(Ok(total), |error| Err(error.into()))
     }
@@ -253,6 +285,15 @@ impl Router {
     }
 }
 
+/// Returns the endpoints of the ports of `group`, sorted.
+fn used_endpoints(policy: &Policy, attachment: &Attachment, group: &[usize]) -> Vec<usize> {
+    let mut used: Vec<usize> =
+        group.iter().flat_map(|port| attachment.between(&policy.ports[*port])).collect();
+    used.sort_unstable();
+    used.dedup();
+    used
+}
+
 /// Inputs of opening the sockets and building the ports of each thread.
 struct Opening<'a> {
     policy: &'a Policy,
@@ -271,9 +312,7 @@ impl Opening<'_> {
     ) -> Result<(Interfaces, Vec<RouterPort>), Failure> {
         let Self { policy, attachment, options, clock, seed } = *self;
         let between = |port: &usize| attachment.between(&policy.ports[*port]);
-        let mut used: Vec<usize> = group.iter().flat_map(between).collect();
-        used.sort_unstable();
-        used.dedup();
+        let used = used_endpoints(policy, attachment, group);
         let endpoints = attachment.endpoints();
         let opened: Vec<_> = used.iter().map(|endpoint| endpoints[*endpoint]).collect();
         let longest = attachment.longest();
@@ -329,17 +368,25 @@ impl Engine for Router {
     fn bypass(&self) -> Bypass {
         self.attachment.bypass()
     }
+
+    fn losses(&self) -> Losses {
+        self.attachment.lost()
+    }
 }
 
 /// Reader of a router's samples, on any thread.
 #[derive(Clone, Debug)]
-pub struct Observer(Vec<Newest>);
+pub struct Observer {
+    newest: Vec<Newest>,
+    /// Gone once the router has ended: an observer does not keep its programs attached.
+    attachment: Weak<Attachment>,
+}
 
 impl Observer {
     /// Returns the newest sample of all ports, in the policy's order; `None` before the first.
     pub fn sample(&self) -> Option<Sample> {
         let mut merged: Option<Sample> = None;
-        for newest in &self.0 {
+        for newest in &self.newest {
             let newest = newest.get()?;
             match &mut merged {
                 None => merged = Some(newest),
@@ -354,6 +401,14 @@ impl Observer {
                         sample.fidelity.get_or_insert_default().host_losses += fidelity.host_losses;
                     }
                 }
+            }
+        }
+        if let (Some(sample), Some(attachment)) = (&mut merged, self.attachment.upgrade()) {
+            let (faults, in_pairs) = (attachment.faults(), attachment.lost().in_pairs);
+            if in_pairs > 0 || !faults.is_empty() {
+                let fidelity = sample.fidelity.get_or_insert_default();
+                fidelity.host_losses += in_pairs;
+                fidelity.unfaithful.extend(faults);
             }
         }
         merged
@@ -428,7 +483,8 @@ mod tests {
             })
         };
         let threads = [("a", 1, None), ("b", 2, Some(3)), ("c", 0, Some(4))];
-        let observer = Observer(threads.map(|(name, dropped, lost)| newest(name, dropped, lost)).to_vec());
+        let newest = threads.map(|(name, dropped, lost)| newest(name, dropped, lost)).to_vec();
+        let observer = Observer { newest, attachment: Weak::new() };
         let sample = observer.sample().expect("all threads have a sample");
         let ports = sample.ports.iter().map(|port| (port.index, port.name.as_str()));
         assert_eq!(ports.collect::<Vec<_>>(), [(0, "a"), (1, "b"), (2, "c")]);

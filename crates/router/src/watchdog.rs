@@ -1,21 +1,30 @@
-//! Watchdog: reports when a forwarder stalls, so that the kernel has its frames. While a receive queue has no
-//! socket, or one of the router's own interfaces drops frames, it gives the interfaces back to the kernel. It
-//! also reports changes of the interfaces, and ends the router if one is gone: frames of a new interface with
-//! its name would bypass the router.
+//! Watchdog: compares what the interfaces count with what the router counts (`audit.rs`), and says each difference.
+//! While frames are lost in the router, it gives the interfaces back to the kernel, if the policy says so. It also
+//! reports when a forwarder stalls, changes of the interfaces, and lost frames, and ends the router if an interface is
+//! gone: frames of a new interface with its name would bypass the router.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
+use lockgate_measure::figures::count;
 
+use crate::attach::surroundings::{discipline_note, listed};
 use crate::attach::{Attachment, PairFault};
+use crate::audit::{Audit, Fault, INTERVAL};
+use crate::control::Losses;
 
-/// Polling intervals: of the leases, and of the interfaces.
-const LEASE_POLL_INTERVAL: Duration = Duration::from_millis(100);
-const INTERFACE_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval of the examinations that cost more than a reading: of queues, programs and disciplines.
+const EXAMINATION: Duration = Duration::from_secs(1);
+
+/// Shortest and longest time for which the kernel has the line after frames were lost; it doubles each time.
+const OPEN: [Duration; 2] = [Duration::from_secs(30), Duration::from_mins(10)];
+
+/// Interval of messages about losses that go on.
+const LOSS_MESSAGES: Duration = Duration::from_mins(1);
 
 type Tell = Box<dyn Fn(&str) + Send + Sync>;
 
@@ -35,58 +44,24 @@ pub(crate) fn start(
     flags: Flags,
     tell: Tell,
 ) -> Option<JoinHandle<Option<String>>> {
-    let work = move || watch(&attachment, &flags, &tell);
+    let work = move || watch(&attachment, &flags, tell);
     thread::Builder::new().name("watchdog".into()).spawn(work).ok()
 }
 
-fn watch(attachment: &Attachment, flags: &Flags, tell: &Tell) -> Option<String> {
+fn watch(attachment: &Attachment, flags: &Flags, tell: Tell) -> Option<String> {
     let Flags { ended, failed } = flags;
-    let mut bypassed: Option<Bypass> = None;
-    let mut passed = attachment.passed();
-    let mut obstacle = attachment.unserved();
-    let mut interfaces = Interfaces::new(attachment);
-    let mut checked_at = Instant::now();
+    let mut watchdog = Watchdog::new(attachment, tell);
     while !ended.load(Ordering::Relaxed) {
-        thread::sleep(LEASE_POLL_INTERVAL);
-        if checked_at.elapsed() >= INTERFACE_POLL_INTERVAL {
-            checked_at = Instant::now();
-            match interfaces.check(attachment, tell) {
-                // Of a list that cannot be read nothing is concluded.
-                None => {}
-                Some(Condition::Gone(name)) => {
-                    failed.store(true, Ordering::Relaxed);
-                    attachment.withhold(&format!("interface `{name}` is gone"));
-                    return Some(name);
-                }
-                Some(Condition::Closed(why)) => obstacle = Some(why),
-                Some(Condition::Open) => obstacle = attachment.unserved(),
-            }
+        thread::sleep(INTERVAL);
+        if let Some(name) = watchdog.examine() {
+            failed.store(true, Ordering::Relaxed);
+            attachment.withhold(&format!("interface `{name}` is gone"));
+            return Some(name);
         }
-        let now = match &obstacle {
-            _ if attachment.is_stalled() => Some(Bypass::Stalled),
-            Some(why) => Some(Bypass::Withheld(why.clone())),
-            None => None,
-        };
         if ended.load(Ordering::Relaxed) {
             break;
         }
-        if now != bypassed {
-            match &now {
-                Some(Bypass::Withheld(why)) => attachment.withhold(why),
-                None if matches!(bypassed, Some(Bypass::Withheld(_))) && !failed.load(Ordering::Relaxed) => {
-                    attachment.take();
-                }
-                _ => {}
-            }
-            tell(&changed(now.as_ref()));
-            bypassed = now;
-        }
-        let newly = attachment.passed() - passed;
-        // The process may have been stopped with this thread, and continued.
-        if newly > 0 && bypassed.is_none() {
-            tell(&format!("{newly} frames took the kernel's way meanwhile"));
-            passed += newly;
-        }
+        watchdog.settle(failed.load(Ordering::Relaxed));
     }
     None
 }
@@ -96,7 +71,7 @@ fn watch(attachment: &Attachment, flags: &Flags, tell: &Tell) -> Option<String> 
 enum Bypass {
     /// A forwarder stalls.
     Stalled,
-    /// Frames would be lost or divided, for this reason: a receive queue without a socket, or a closed pair.
+    /// Frames would be lost or divided, for this reason: a receive queue without a socket, a closed pair, a fault.
     Withheld(String),
 }
 
@@ -111,51 +86,249 @@ fn changed(now: Option<&Bypass>) -> String {
     }
 }
 
-/// Condition of the interfaces.
-enum Condition {
-    /// Frames can pass.
-    Open,
-    /// Frames cannot pass for now, for this reason.
-    Closed(String),
-    /// An interface of this name is gone: the router cannot go on.
-    Gone(String),
+/// Time for which the kernel has the line because frames were lost.
+#[derive(Debug, Default)]
+struct Opening {
+    /// Reason, and the end; `None`: the router has the line.
+    now: Option<(String, Instant)>,
+    /// Length of the last one.
+    last: Duration,
+    /// End of the last one.
+    ended_at: Option<Instant>,
 }
 
-/// State of the interfaces, as last reported.
-struct Interfaces {
-    /// By name.
-    known: BTreeMap<String, Link>,
+/// State of the watchdog.
+struct Watchdog<'a> {
+    attachment: &'a Attachment,
+    tell: Tell,
     netlink: Option<Netlink>,
+    /// Interfaces as last reported.
+    known: Vec<Link>,
+    audits: Vec<Audit>,
+    /// Faults that go on, with their tap and their sentence.
+    faults: Vec<(usize, Fault, String)>,
+    /// Fault of the router's own interfaces, and receive queues without a socket, in words.
+    closed: Option<String>,
+    unserved: Option<String>,
+    opening: Opening,
+    bypassed: Option<Bypass>,
+    /// Frames let pass, as last reported.
+    passed: u64,
+    lost: Losses,
+    lost_at: Option<Instant>,
+    /// Sentences about the surroundings, as last reported.
+    notes: BTreeSet<String>,
+    examined_at: Instant,
 }
 
-impl Interfaces {
-    fn new(attachment: &Attachment) -> Self {
+impl<'a> Watchdog<'a> {
+    fn new(attachment: &'a Attachment, tell: Tell) -> Self {
         let mut netlink = Netlink::open().ok();
-        let links = netlink.as_mut().and_then(|netlink| netlink.links().ok()).unwrap_or_default();
-        let of = |name: &str| links.iter().find(|link| link.name == name).cloned();
-        let known =
-            attachment.interface_names().filter_map(|name| Some((name.to_owned(), of(name)?))).collect();
-        Self { known, netlink }
+        let now = netlink.as_mut().and_then(|netlink| attachment.observe(netlink).ok()).unwrap_or_default();
+        let as_now = |link: &Link| now.iter().find(|it| it.index == link.index).unwrap_or(link).clone();
+        let mut watchdog = Self {
+            attachment,
+            tell,
+            netlink,
+            known: attachment.links().iter().map(as_now).collect(),
+            audits: attachment.audits(),
+            faults: Vec::new(),
+            closed: None,
+            unserved: attachment.unserved(),
+            opening: Opening::default(),
+            bypassed: None,
+            passed: attachment.passed(),
+            lost: Losses::default(),
+            lost_at: None,
+            notes: BTreeSet::new(),
+            examined_at: Instant::now(),
+        };
+        // Those of the start have been told.
+        watchdog.notes = watchdog.surroundings();
+        watchdog
     }
 
-    /// Reports all changes of the policy's interfaces since the last call. Returns the condition of these and
-    /// of the router's own interfaces; `None` if the kernel does not list them.
-    fn check(&mut self, attachment: &Attachment, tell: &Tell) -> Option<Condition> {
-        let links = self.netlink.as_mut()?.links().ok()?;
-        for (name, known) in &mut self.known {
+    /// Examines the interfaces, and says what has changed. Returns the name of one that is gone.
+    fn examine(&mut self) -> Option<String> {
+        let mut netlink = self.netlink.take()?;
+        let gone = self.examine_by(&mut netlink);
+        self.netlink = Some(netlink);
+        gone
+    }
+
+    fn examine_by(&mut self, netlink: &mut Netlink) -> Option<String> {
+        let attachment = self.attachment;
+        // Of what cannot be read nothing is concluded.
+        let Ok(links) = attachment.observe(netlink) else { return None };
+        for known in &mut self.known {
             // By index too: another interface may have the name by now.
-            let now = links.iter().find(|link| link.name == *name && link.index == known.index);
-            let Some(now) = now else { return Some(Condition::Gone(name.clone())) };
+            let now = links.iter().find(|link| link.index == known.index && link.name == known.name);
+            let Some(now) = now else { return Some(known.name.clone()) };
             for change in differences(known, now) {
-                tell(&format!("interface `{name}` {change}"));
+                (self.tell)(&format!("interface `{}` {change}", known.name));
             }
             *known = now.clone();
         }
-        Some(match attachment.pair_fault(&links) {
-            None => Condition::Open,
-            Some(PairFault::Closed(why)) => Condition::Closed(why),
-            Some(PairFault::Gone(name)) => Condition::Gone(name),
-        })
+        let closed = match attachment.pair_fault(&links) {
+            Some(PairFault::Gone(name)) => return Some(name),
+            Some(PairFault::Closed(why)) => Some(why),
+            None => None,
+        };
+        if let Some(why) = closed.as_ref().filter(|why| self.closed.as_ref() != Some(*why)) {
+            (self.tell)(&format!("ALARM: {why}"));
+        }
+        self.closed = closed;
+        if self.examined_at.elapsed() >= EXAMINATION {
+            self.examined_at = Instant::now();
+            attachment.serve_addresses(netlink);
+            self.unserved = attachment.unserved();
+            let notes = self.surroundings_by(netlink);
+            for note in notes.difference(&self.notes) {
+                (self.tell)(note);
+            }
+            self.notes = notes;
+        }
+        self.audit(netlink);
+        self.report_losses();
+        None
+    }
+
+    /// Compares the counters, and says which faults begin and end.
+    fn audit(&mut self, netlink: &mut Netlink) {
+        let attachment = self.attachment;
+        let mut now: Vec<(usize, Fault)> = Vec::new();
+        let mut dropped_in_pairs = 0;
+        for (index, audit) in self.audits.iter_mut().enumerate() {
+            let Some(reading) = attachment.reading(netlink, index) else { continue };
+            dropped_in_pairs += reading.near.map_or(0, |near| near.send_dropped);
+            now.extend(audit.read(reading).into_iter().map(|fault| (index, fault)));
+        }
+        let name = |tap: usize| attachment.link_of(tap).name.as_str();
+        let sentence = |index: usize, fault: &Fault| {
+            let before = attachment.programs_before(index);
+            let before = if before.is_empty() { String::new() } else { listed(&before) };
+            fault.sentence(name(index), attachment.near(index), &before)
+        };
+        let is_new = |one: &(usize, Fault)| {
+            !self.faults.iter().any(|(index, fault, _)| *index == one.0 && fault.is_same(&one.1))
+        };
+        for (index, fault) in now.iter().filter(|one| is_new(one)) {
+            (self.tell)(&format!("ALARM: {}", sentence(*index, fault)));
+        }
+        for (index, fault, last) in &self.faults {
+            if !now.iter().any(|(it, other)| it == index && fault.is_same(other))
+                && self.opening.now.is_none()
+            {
+                (self.tell)(&format!("the alarm is over: {last}"));
+            }
+        }
+        self.faults =
+            now.into_iter().map(|(index, fault)| (index, fault.clone(), sentence(index, &fault))).collect();
+        let losing = self.faults.iter().find(|(_, fault, _)| fault.loses());
+        if let Some((_, _, why)) = losing.filter(|_| attachment.opens_on_fault()) {
+            self.opening.begin(why);
+        }
+        let around = self.audits.iter().map(Audit::around).sum();
+        let open = self.opening.now.iter().map(|(why, _)| why.clone());
+        let known = [&self.closed, &self.unserved].into_iter().flatten().cloned();
+        let proven = self.faults.iter().map(|(_, _, sentence)| sentence.clone());
+        let faults: BTreeSet<String> = known.chain(proven).chain(open).collect();
+        attachment.note_faults(faults.into_iter().collect(), around, dropped_in_pairs);
+    }
+
+    /// Says frames that were lost outside the queues: when it begins, and each minute while it goes on.
+    fn report_losses(&mut self) {
+        let now = self.attachment.lost();
+        if now == self.lost {
+            return;
+        }
+        if self.lost_at.is_some_and(|at| at.elapsed() < LOSS_MESSAGES) {
+            return;
+        }
+        let newly = now.since(self.lost);
+        (self.tell)(&format!("{} lost outside the queues: {newly}", count(newly.total(), "frame")));
+        (self.lost, self.lost_at) = (now, Some(Instant::now()));
+    }
+
+    /// Gives the line to the kernel, or takes it, and says so.
+    fn settle(&mut self, has_failed: bool) {
+        let attachment = self.attachment;
+        self.opening.expire();
+        let closed = self.closed.as_ref().filter(|_| attachment.opens_on_fault());
+        let opening = self.opening.now.as_ref().map(|(why, _)| why);
+        let why = closed.or(self.unserved.as_ref()).or(opening).cloned();
+        let now = match why {
+            _ if attachment.is_stalled() => Some(Bypass::Stalled),
+            Some(why) => Some(Bypass::Withheld(why)),
+            None => None,
+        };
+        if now != self.bypassed {
+            match &now {
+                Some(Bypass::Withheld(why)) => attachment.withhold(why),
+                None if matches!(self.bypassed, Some(Bypass::Withheld(_))) && !has_failed => {
+                    attachment.take();
+                }
+                _ => {}
+            }
+            (self.tell)(&changed(now.as_ref()));
+            self.bypassed = now;
+        }
+        let newly = attachment.passed() - self.passed;
+        // The process may have been stopped with this thread, and continued.
+        if newly > 0 && self.bypassed.is_none() {
+            (self.tell)(&format!("{newly} frames took the kernel's way meanwhile"));
+            self.passed += newly;
+        }
+    }
+
+    fn surroundings(&mut self) -> BTreeSet<String> {
+        let Some(mut netlink) = self.netlink.take() else { return BTreeSet::new() };
+        let notes = self.surroundings_by(&mut netlink);
+        self.netlink = Some(netlink);
+        notes
+    }
+
+    /// Returns the sentences about programs and disciplines that appear beside the router.
+    fn surroundings_by(&self, netlink: &mut Netlink) -> BTreeSet<String> {
+        let attachment = self.attachment;
+        let mut notes = BTreeSet::new();
+        for tap in 0..self.audits.len() {
+            let before = attachment.programs_before(tap);
+            if !before.is_empty() {
+                let name = &attachment.link_of(tap).name;
+                notes.insert(format!(
+                    "{} at `{name}` has its frames before the router's program",
+                    listed(&before)
+                ));
+            }
+        }
+        for link in attachment.links() {
+            let disciplines = netlink.root_disciplines(link.index).unwrap_or_default();
+            notes.extend(
+                disciplines.iter().filter_map(|it| discipline_note(it, &link.name, attachment.mode())),
+            );
+        }
+        notes
+    }
+}
+
+impl Opening {
+    /// Begins one, unless it goes on. Soon after the last one it is twice as long.
+    fn begin(&mut self, why: &str) {
+        if self.now.is_some() {
+            return;
+        }
+        let is_soon = self.ended_at.is_some_and(|at| at.elapsed() < 2 * OPEN[0]);
+        self.last = if is_soon { (2 * self.last).clamp(OPEN[0], OPEN[1]) } else { OPEN[0] };
+        let seconds = self.last.as_secs();
+        self.now = Some((format!("{why}; tried again after {seconds} s"), Instant::now() + self.last));
+    }
+
+    /// Ends it, if it is time.
+    fn expire(&mut self) {
+        if self.now.as_ref().is_some_and(|(_, until)| Instant::now() >= *until) {
+            (self.now, self.ended_at) = (None, Some(Instant::now()));
+        }
     }
 }
 
@@ -164,6 +337,10 @@ fn differences(before: &Link, now: &Link) -> Vec<String> {
     let mut changes = Vec::new();
     if before.is_up != now.is_up {
         let what = if now.is_up { "is up" } else { "is down: frames for it are lost" };
+        changes.push(what.to_owned());
+    }
+    if before.is_up && now.is_up && before.has_carrier != now.has_carrier {
+        let what = if now.has_carrier { "has a carrier" } else { "has no carrier: frames for it wait" };
         changes.push(what.to_owned());
     }
     if before.mtu != now.mtu {
@@ -187,7 +364,10 @@ mod tests {
     #[test]
     fn what_happens_to_an_interface_is_said() {
         let link = Link { index: 3, name: "eth1".into(), is_up: true, mtu: 1500, ..Link::default() };
-        let down = Link { is_up: false, ..link.clone() };
+        let link = Link { has_carrier: true, ..link };
+        let down = Link { is_up: false, has_carrier: false, ..link.clone() };
+        let unplugged = Link { has_carrier: false, ..link.clone() };
+        assert_eq!(differences(&link, &unplugged), ["has no carrier: frames for it wait"]);
         let longer = Link { mtu: 9000, controller: Some(7), ..link.clone() };
         let taken = Link { xdp: XdpMode::Driver, ..link.clone() };
         assert!(differences(&link, &link).is_empty());

@@ -160,7 +160,7 @@ fn each_receive_queue_has_a_socket_or_the_kernel_has_the_interface() {
     // By the kernel's bridge.
     pass_by_kernel(&network);
     let bypassed = &mut router;
-    let Bypass { frames, why } = network.router.inside(move || bypassed.bypass()).expect("entered");
+    let Bypass { frames, why, .. } = network.router.inside(move || bypassed.bypass()).expect("entered");
     assert!(frames > 0 && why.contains("uses 2 receive queues"), "{frames}, {why}");
     assert!(set(1));
     while !router.is_attached() && Instant::now() < until {

@@ -52,4 +52,7 @@ fn the_unit_gives_three_capabilities() {
     assert_eq!(value("RestrictNamespaces="), "user net");
     assert_eq!((value("DynamicUser="), value("NoNewPrivileges=")), ("yes", "yes"));
     assert_eq!((value("Type="), value("WatchdogSec=")), ("notify", "5"));
+    // The real-time priority needs no capability.
+    assert_eq!(value("LimitRTPRIO="), lockgate_router::router::PRIORITY.to_string());
+    assert_eq!(value("ExecReload="), "/bin/kill -HUP $MAINPID");
 }

@@ -96,6 +96,9 @@ pub(crate) struct Route {
     /// Longest delay of frames to handle several at once while many arrive, up to 5ms; 0s: none
     #[arg(long, value_name = "TIME", default_value = "100us")]
     pub(crate) gather: String,
+    /// Real-time priority of the threads that forward, 1 to 99, where the host permits it; 0: none
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(0..=99))]
+    pub(crate) priority: u8,
 }
 
 #[derive(Debug, Args)]

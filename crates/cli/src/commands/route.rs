@@ -14,7 +14,7 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     use lockgate_router::attach::Plan;
     use lockgate_router::control::notify::Notifier;
     use lockgate_router::control::server::Server;
-    use lockgate_router::router::{Options, Router};
+    use lockgate_router::router::{Options, Router, lock_memory};
     use lockgate_session::SHORTEST_INTERVAL;
 
     use crate::interrupt;
@@ -26,8 +26,8 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     /// Longest delay of frames to handle several at once.
     const LONGEST_GATHER: lockgate::units::Duration = lockgate::units::Duration::from_millis(5);
 
-    /// Polling interval of the router's end.
-    const POLL_INTERVAL: Duration = Duration::from_millis(50);
+    /// Polling interval of the router's end; signals end the wait.
+    const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
     /// Longest life. A time is a 64-bit number of picoseconds, which overflows after 213 days.
     const LONGEST_LIFE: Duration = Duration::from_hours(200 * 24);
@@ -48,6 +48,7 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
         thread_for_each_port: arguments.threads,
         spin: crate::runs::time(&arguments.spin)?,
         gather,
+        priority: (arguments.priority > 0).then(|| i32::from(arguments.priority)),
     };
     let (origin, text) = read(&arguments.file)?;
     if arguments.dry_run {
@@ -56,7 +57,10 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
         say!("{}", Plan::of(&policy).map_err(Failure::router)?.to_string().trim_end());
         return Ok(Exit::Ok);
     }
+    interrupt::reload_on_hang_up();
     interrupt::listen();
+    // Where it is refused, pages may have to be fetched again when a frame arrives.
+    lock_memory();
     let claim = claim(arguments)?;
     let boot = boot(&claim, &origin, &text, arguments.fresh)?;
     crate::terminal::warnings(&boot.policy.warnings);
@@ -69,14 +73,19 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     if let Some(why) = router.packet_senders() {
         tell!("frames leave by packet sockets: {why}");
     }
+    tell!("{}", router.priority());
     let failed = router.failed();
     let shown = view::start(&boot.policy, arguments, every, router.observer())?;
     let log = Box::new(|line: &str| tell!("{line}"));
+    let socket = claim.socket();
     let server = Server::start(claim, boot, router, Notifier::from_environment(), log)
         .map_err(|why| Failure::run(why, "name another directory with --state"))?;
     let until = lasting.map(|lasting| Instant::now() + Duration::from_nanos(lasting.as_picos() / 1_000));
     let begun = Instant::now();
     let ends = || {
+        if interrupt::is_reload_requested() {
+            reload(&arguments.file, &socket);
+        }
         interrupt::is_requested()
             || begun.elapsed() >= LONGEST_LIFE
             || failed.load(Ordering::Relaxed)
@@ -84,7 +93,7 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     };
     let shown = shown.map(|shown| shown.show(&ends)).transpose();
     while !ends() && shown.is_ok() {
-        std::thread::sleep(POLL_INTERVAL);
+        interrupt::wait(POLL_INTERVAL);
     }
     let losses = server.stop().stop().map_err(Failure::router)?;
     interrupt::on_ended();
@@ -98,6 +107,34 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
         return Err(Failure::run(message, "start it again; the unit lockgate-route@.service does"));
     }
     Ok(Exit::Ok)
+}
+
+/// Applies the policy's file as it is now, as `lockgate apply` does, and says what has become of it.
+#[cfg(target_os = "linux")]
+fn reload(file: &std::path::Path, socket: &std::path::Path) {
+    use lockgate_router::control::client::Client;
+    use lockgate_router::control::protocol::{Answer, Request};
+
+    use crate::output::tell;
+
+    let asked = || -> Result<Answer, String> {
+        let (origin, policy) = read(file).map_err(|failure| failure.to_string())?;
+        let request =
+            Request::Apply { origin, policy, confirm_within_ms: None, revert_if: None, dry_run: false };
+        let answer = Client::connect(socket).and_then(|mut client| client.ask(&request));
+        answer.map_err(|error| error.to_string())
+    };
+    match asked() {
+        Ok(Answer::Changed(changed)) if changed.difference.is_empty() => {
+            tell!("SIGHUP: the policy has not changed");
+        }
+        Ok(Answer::Changed(changed)) => tell!("SIGHUP: policy {} runs", changed.number),
+        Ok(Answer::Refused(refusal)) => {
+            tell!("SIGHUP: the policy stays as it was: {}; {}", refusal.message, refusal.help);
+        }
+        Ok(_) => tell!("SIGHUP: the policy stays as it was"),
+        Err(why) => tell!("SIGHUP: the policy stays as it was: {why}"),
+    }
 }
 
 /// Reads a policy's file, and the table of subscribers that it names. Returns its name and its text.

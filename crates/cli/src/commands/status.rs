@@ -42,6 +42,13 @@ fn print(status: &Status) {
     if !status.bypass.why.is_empty() {
         say!("frames BYPASS the router: {}", visible(&status.bypass.why));
     }
+    for fault in &status.bypass.faults {
+        say!("ALARM: {}", visible(fault));
+    }
+    if status.losses.total() > 0 {
+        let frames = figures::count(status.losses.total(), "frame");
+        say!("{frames} lost outside the queues: {}", status.losses);
+    }
     if status.bypass.frames > 0 {
         say!("{} bypassed the router since its start", figures::count(status.bypass.frames, "frame"));
     }

@@ -18,7 +18,7 @@ const RATE: &str = "16mbit";
 
 /// Starts a router that cannot start. Expects its exit code and these words, and that nothing of it is left.
 #[track_caller]
-fn refused(network: &Network, text: &str, code: i32, words: &[&str]) {
+pub(crate) fn refused(network: &Network, text: &str, code: i32, words: &[&str]) {
     let before = network.links();
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("policy.toml"), text).expect("written");
@@ -287,7 +287,7 @@ fn a_policy_for_other_interfaces_is_refused_and_the_old_one_runs() {
     for (wrong, words) in [
         (text.replace("eth2", "eth1"), "the interfaces (wan = eth1) are not those of the running router"),
         (text.replace("egress", "ingress"), "mode `ingress` is not that of the running router"),
-        (format!("{}[port.wan]\nring = 16\nqueue.q = {FIFO}\n", head("egress", "")), "`clock` or `ring`"),
+        (format!("{}[port.wan]\nring = 16\nqueue.q = {FIFO}\n", head("egress", "")), "`ring` of port `wan`"),
     ] {
         router.write("new.toml", &wrong);
         let output = router.control(&["apply", "new.toml"]);

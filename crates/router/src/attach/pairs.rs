@@ -30,7 +30,7 @@ pub(super) struct Pair {
     /// End in the namespace of the far ends.
     pub(super) far: String,
     /// Index of the near end: programs redirect to it, whatever its name is by now.
-    index: u32,
+    pub(super) index: u32,
     /// MTU of both ends.
     mtu: u32,
 }

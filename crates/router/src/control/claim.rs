@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use lockgate_scenario::{Policy, Problems, read_policy};
 
-use super::directories::Directories;
+use super::directories::{Directories, SOCKET};
 use super::history::History;
 use super::store::{Loaded, Store, StoreError, claim_directory, open_file};
 
@@ -121,6 +121,11 @@ impl Claim {
         check_lock(&mut lock).map_err(|why| unreachable("take", &path, why))?;
         write_pid(&mut lock).map_err(|why| unreachable("write", &path, why))?;
         Ok(Self { name: name.to_owned(), runtime: directories.runtime.clone(), store, lock })
+    }
+
+    /// Returns the path of the router's socket.
+    pub fn socket(&self) -> PathBuf {
+        self.runtime.join(SOCKET)
     }
 
     /// Returns the policy to start with: the last confirmed one; the file if there is none, or if `is_fresh`.

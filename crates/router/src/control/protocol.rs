@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Applied, Bypass};
+use super::{Applied, Bypass, Losses};
 
 /// Longest request, in bytes; a policy is a little shorter.
 pub const LONGEST_REQUEST: usize = 8 << 20;
@@ -117,6 +117,9 @@ pub struct Status {
     /// Frames that have bypassed the router.
     #[serde(default)]
     pub bypass: Bypass,
+    /// Frames lost outside the queues.
+    #[serde(default)]
+    pub losses: Losses,
     /// Policies, the newest first.
     pub history: Vec<Entry>,
     /// Text of the policy that runs.

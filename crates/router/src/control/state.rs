@@ -329,6 +329,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
                 State::Confirmed | State::Trial(_) => String::new(),
             },
             bypass: self.engine.bypass(),
+            losses: self.engine.losses(),
             history: self.history.newest_first().map(entry).collect(),
             policy: self.running.text.to_string(),
             ..Status::default()

@@ -6,7 +6,7 @@ use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::{FidelitySample, LOOKS, Monitor, Pass, Sample};
 use lockgate_measure::recording::Event;
 
-use super::Losses;
+use crate::control::Losses;
 use crate::port::RouterPort;
 
 /// Queues visited between two rounds at most: some 0.2 ms.
@@ -102,7 +102,7 @@ impl Sampling {
     fn publish(&mut self, at: Instant, losses: &Losses) {
         self.monitor.finish(&mut self.spare, at, &self.events);
         self.spare.dropped_samples = self.dropped;
-        let host_losses = losses.no_slot + losses.too_long + losses.down;
+        let host_losses = losses.total();
         self.spare.fidelity =
             (host_losses > 0).then(|| FidelitySample { host_losses, ..FidelitySample::default() });
         // The forwarder never blocks on a reader: if one is copying now, this sample is lost.

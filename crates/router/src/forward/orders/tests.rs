@@ -7,7 +7,8 @@ use lockgate_scenario::Policy;
 use lockgate_scenario::policy::read_policy;
 
 use super::*;
-use crate::forward::{Losses, Newest, samples};
+use crate::control::Losses;
+use crate::forward::{Newest, samples};
 
 /// Limit of a test on an order that nothing serves.
 const SHORT: WallTime = WallTime::from_millis(20);

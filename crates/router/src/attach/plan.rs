@@ -1,0 +1,79 @@
+//! Plan of an attachment: what a policy needs of this host, and what it changes, found without changing anything.
+
+use std::fmt;
+
+use lockgate_dataplane::netlink::Netlink;
+use lockgate_measure::figures::count;
+use lockgate_scenario::Policy;
+use lockgate_scenario::policy::{Attach, Direction, HostFrames, Mode};
+
+use super::pairs::near_name;
+use super::{await_pairs_gone, find, taps};
+use crate::failure::Failure;
+
+/// Plan of an attachment, for people to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    lines: Vec<String>,
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lines.iter().try_for_each(|line| writeln!(to, "{line}"))
+    }
+}
+
+impl Plan {
+    /// Checks what `policy` needs of this host, and changes nothing.
+    ///
+    /// # Errors
+    /// If an interface does not exist, is down, has an XDP program, another controller or another router.
+    pub fn of(policy: &Policy) -> Result<Self, Failure> {
+        await_pairs_gone(policy)?;
+        let found = find(policy)?;
+        let mut lines = Vec::new();
+        for (index, tap) in taps(policy).iter().enumerate() {
+            let (interface, link) = (&policy.interfaces[tap.interface], &found.links[tap.interface]);
+            let near = near_name(link, tap.is_second);
+            let to = match found.preflights.get(index).map(|preflight| preflight.queues) {
+                None => format!("redirected to `{near}`"),
+                Some(1) => "redirected in the driver".to_owned(),
+                Some(queues) => format!("redirected in the driver, {queues} queues,"),
+            };
+            let what = match tap.direction {
+                Direction::Across => format!("what arrives is {to} before the bridge"),
+                Direction::Outgoing => format!("what the kernel sends is {to}"),
+                Direction::Incoming => format!("what arrives is {to} before the kernel"),
+            };
+            lines.push(format!(
+                "{} = {} (index {}, MTU {}): {what}",
+                interface.role, link.name, link.index, link.mtu
+            ));
+        }
+        if policy.mode == Mode::Bridge {
+            lines.push(match &found.bridge {
+                Some(bridge) => format!("the kernel bridge `{}` takes over where this router ends", bridge.name),
+                None => "a kernel bridge `lockgate` of both is made; it stays, and takes over where this router ends".into(),
+            });
+            if policy.attach == Attach::Tcx {
+                let bridge = found.bridge.as_ref().map_or("lockgate", |bridge| &bridge.name);
+                let sent = match policy.host {
+                    HostFrames::Pass => "pass the queues",
+                    HostFrames::Queue => "are queued",
+                };
+                lines.push(format!(
+                    "the host's own addresses on `{bridge}` are served: frames for them pass, and those it sends {sent}"
+                ));
+            }
+        }
+        let mut netlink = Netlink::open()?;
+        lines.extend(found.notes(&mut netlink, policy.mode));
+        lines.extend(found.doubts());
+        for port in &policy.ports {
+            let rate = port.rate.map_or("as fast as the interface".to_owned(), |rate| rate.to_string());
+            let queues = count(port.tree.queues().len() as u64, "queue");
+            lines.push(format!("port {}: {rate}, {queues}", port.name));
+        }
+        Ok(Self { lines })
+    }
+}

@@ -1,0 +1,127 @@
+//! Readings of an attachment: what its interfaces count, and what the router counts of them.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use lockgate_dataplane::error::Refusal;
+use lockgate_dataplane::lease::{Counts, State};
+use lockgate_dataplane::netlink::{Link, Netlink};
+use lockgate_dataplane::redirection::ForeignProgram;
+use lockgate_scenario::policy::{Direction, Mode, OnFault};
+
+use super::{Attachment, Tap};
+use crate::audit::{Audit, Laws, Reading};
+use crate::control::Losses;
+use crate::tally::{SharedLosses, Tallies};
+
+impl Attachment {
+    /// Returns the faults that go on, in words.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sets the faults that go on, the frames that have passed around the router, and those that its pairs dropped.
+    pub(crate) fn note_faults(&self, faults: Vec<String>, around: u64, dropped_in_pairs: u64) {
+        *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
+        self.around.store(around, Ordering::Relaxed);
+        self.dropped_in_pairs.store(dropped_in_pairs, Ordering::Relaxed);
+    }
+
+    /// Returns the frames lost outside the queues so far.
+    pub(crate) fn lost(&self) -> Losses {
+        let forwarders = self.losses.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = |losses: &SharedLosses| *losses.lock().unwrap_or_else(PoisonError::into_inner);
+        let in_pairs = self.dropped_in_pairs.load(Ordering::Relaxed);
+        forwarders.iter().map(of).fold(Losses { in_pairs, ..Losses::default() }, Losses::with)
+    }
+
+    /// True if the interfaces are given back to the kernel while frames are lost.
+    pub(crate) fn opens_on_fault(&self) -> bool {
+        self.on_fault == OnFault::Open
+    }
+
+    /// Returns the tallies of these endpoints of [`endpoints`](Self::endpoints), for one forwarder.
+    pub(crate) fn tallies(&self, endpoints: &[usize]) -> Tallies {
+        let losses = SharedLosses::default();
+        self.losses.lock().unwrap_or_else(PoisonError::into_inner).push(losses.clone());
+        Tallies::new(endpoints.iter().map(|endpoint| self.tallies[*endpoint].clone()).collect(), losses)
+    }
+
+    /// Returns the interfaces of the policy and the near ends of their pairs, as they are now; those that are gone are
+    /// left out.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub(crate) fn observe(&self, netlink: &mut Netlink) -> Result<Vec<Link>, Refusal> {
+        let own = self.links.iter().map(|link| link.index);
+        let near = self.pairs.iter().flat_map(|pairs| pairs.all.iter().map(|pair| pair.index));
+        let indices: Vec<u32> = own.chain(near).collect();
+        let observed = indices.into_iter().map(|index| netlink.observe(index));
+        observed.filter_map(Result::transpose).map(|it| it.map(|(link, _)| link)).collect()
+    }
+
+    /// Returns the interfaces, as they were found at the start.
+    pub(crate) fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// Returns the mode.
+    pub(crate) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Returns an audit for each tap.
+    pub(crate) fn audits(&self) -> Vec<Audit> {
+        let laws = |tap: &Tap| Laws {
+            takes_arrivals: tap.direction != Direction::Outgoing,
+            owns_departures: tap.direction != Direction::Incoming,
+            is_in_driver: self.is_in_driver(),
+            sends: tap.direction != Direction::Incoming,
+            is_device: self.links[tap.interface].kind.is_empty(),
+        };
+        self.taps.iter().map(|tap| Audit::new(laws(tap))).collect()
+    }
+
+    /// Returns the interface of a tap, as it was found at the start.
+    pub(crate) fn link_of(&self, tap: usize) -> &Link {
+        &self.links[self.taps[tap].interface]
+    }
+
+    /// Reads what the interface of a tap counts, and what the router counts of it; `None` if it is gone.
+    pub(crate) fn reading(&self, netlink: &mut Netlink, tap: usize) -> Option<Reading> {
+        let (_, interface) = netlink.observe(self.link_of(tap).index).ok().flatten()?;
+        let near = match &self.pairs {
+            Some(pairs) => netlink.observe(pairs.all[tap].index).ok().flatten().map(|(_, counts)| counts),
+            None => None,
+        };
+        let counts = self.leases[tap].counts();
+        // Frames of the host that pass at this interface are counted by the lease of the other one.
+        let own_sent = if self.mode == Mode::Bridge { self.leases[1 - tap].counts().own_sent } else { 0 };
+        let [from, to] = [&self.tallies[2 * tap], &self.tallies[2 * tap + 1]];
+        let is_by_pair = self.taps[tap].direction == Direction::Incoming && !self.is_in_driver();
+        Some(Reading {
+            interface,
+            near,
+            counts: Counts { own_sent, passed: self.passed(), ..counts },
+            received: from.received(),
+            lost: from.lost(),
+            sent: if is_by_pair { from.sent() } else { to.sent() },
+            is_held: self.leases.iter().all(|lease| lease.state() == State::Held),
+            has_foreign: !self.programs_before(tap).is_empty(),
+        })
+    }
+
+    /// Returns the programs of others that have the frames of a tap before the router's.
+    pub(crate) fn programs_before(&self, tap: usize) -> Vec<ForeignProgram> {
+        let redirections = self.redirections.lock().unwrap_or_else(PoisonError::into_inner);
+        let at_it = redirections
+            .iter()
+            .filter(|(at, redirection)| *at == tap && redirection.interface() == self.link_of(tap).index);
+        at_it.flat_map(|(_, redirection)| redirection.programs_before()).collect()
+    }
+
+    /// Returns the name of the near end of a tap's pair; empty if it has none.
+    pub(crate) fn near(&self, tap: usize) -> &str {
+        self.pairs.as_ref().map_or("", |pairs| &pairs.all[tap].near)
+    }
+}
