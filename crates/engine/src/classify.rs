@@ -1,8 +1,9 @@
 //! Classifier: sorts packets to the children of a classful discipline.
 //!
 //! A packet goes to the first child with a matching rule. A child without rules takes every packet left; a
-//! packet that no child takes is counted as unclassified and goes to the last child. Addresses and ports
-//! stay with the driver, and are read through [`Headers`] only if a rule needs them.
+//! packet that no child takes is counted as unclassified and goes to the last child. Rules with a
+//! `preference` are tried in its order instead, whatever their child. Addresses and ports stay with the
+//! driver, and are read through [`Headers`] only if a rule needs them.
 
 mod compiled;
 mod step_function;
@@ -96,10 +97,15 @@ pub struct Rule {
     pub dscp: Option<Vec<u8>>,
     /// TCP flags that must be set.
     pub tcp_flags: Option<u8>,
+    /// TCP flags that must not be set.
+    pub tcp_flags_clear: Option<u8>,
     /// Frame length in bytes.
     pub length: Option<RangeInclusive<u32>>,
     /// Flows, any of them.
     pub flows: Option<Vec<FlowId>>,
+    /// Rules of all children with lower ones are tried first; those with equal ones in the order of the
+    /// children.
+    pub preference: u32,
 }
 
 impl Rule {
@@ -119,6 +125,7 @@ impl Rule {
         }
         let of_packet = holds(self.dscp.as_ref(), |codes| codes.contains(&packet.dscp()))
             && holds(self.tcp_flags.as_ref(), |flags| packet.tcp_flags & flags == *flags)
+            && holds(self.tcp_flags_clear.as_ref(), |flags| packet.tcp_flags & flags == 0)
             && holds(self.length.as_ref(), |range| range.contains(&packet.length))
             && holds(self.flows.as_ref(), |flows| flows.contains(&packet.flow));
         if !of_packet || !self.needs_fields() {
@@ -167,11 +174,12 @@ impl Classifier {
         for (child, own) in children.into_iter().enumerate() {
             if own.is_empty() {
                 // Later children get no packets: this one takes the rest.
-                rules.push((index_of(child), Rule::default()));
+                rules.push((index_of(child), Rule { preference: u32::MAX, ..Rule::default() }));
                 break;
             }
             rules.extend(own.into_iter().map(|rule| (index_of(child), rule)));
         }
+        rules.sort_by_key(|(_, rule)| rule.preference);
         Self { compiled: Compiled::new(&rules), last, needs_fields, maps_rest: false }
     }
 
@@ -181,11 +189,12 @@ impl Classifier {
     pub fn for_mapped_rest(children: Vec<Vec<Rule>>) -> Self {
         let needs_fields = children.iter().flatten().any(Rule::needs_fields);
         let index_of = |child: usize| Position::clamp(child) as u32;
-        let rules: Vec<_> = children
+        let mut rules: Vec<_> = children
             .into_iter()
             .enumerate()
             .flat_map(|(child, own)| own.into_iter().map(move |rule| (index_of(child), rule)))
             .collect();
+        rules.sort_by_key(|(_, rule)| rule.preference);
         let last = index_of(usize::MAX);
         Self { compiled: Compiled::new(&rules), last, needs_fields, maps_rest: true }
     }
@@ -236,6 +245,28 @@ mod tests {
         assert_eq!(to(vec![vec![port(1..=10)], vec![port(20..=30)]]), class(1, true), "no child takes it");
         let all = Rule { protocol: Some(17), length: Some(1..=100), ..Rule::default() };
         assert_eq!(to(vec![vec![all], vec![]]), class(1, false), "every condition must hold");
+    }
+
+    #[test]
+    fn rules_of_lower_preference_are_tried_first() {
+        let length = |range, preference| Rule { length: Some(range), preference, ..Rule::default() };
+        let all = Rule { preference: 9, ..Rule::default() };
+        let children = vec![vec![all], vec![length(1..=300, 2)], vec![length(200..=200, 1)], vec![]];
+        let classifier = Classifier::new(children);
+        let to = |length| {
+            classifier.classify(&Packet::new(Header { length, ..Header::default() }), &NoHeaders).child
+        };
+        assert_eq!((to(200), to(100), to(400)), (2, 1, 0), "not the order of the children");
+    }
+
+    #[test]
+    fn flags_that_must_be_clear_are_compared() {
+        let ack = Rule { tcp_flags: Some(0x10), tcp_flags_clear: Some(0x07), ..Rule::default() };
+        let classifier = Classifier::new(vec![vec![ack], vec![]]);
+        let to = |tcp_flags| {
+            classifier.classify(&Packet::new(Header { tcp_flags, ..Header::default() }), &NoHeaders).child
+        };
+        assert_eq!((to(0x10), to(0x18), to(0x11), to(0x00)), (0, 0, 1, 1));
     }
 
     #[test]
@@ -309,6 +340,8 @@ mod tests {
             flow_label: some(random, |random| draw(random, 3)),
             dscp: some(random, |random| numbers(random, 5).into_iter().map(|code| code as u8).collect()),
             tcp_flags: some(random, |random| draw(random, 4) as u8),
+            tcp_flags_clear: some(random, |random| draw(random, 4) as u8),
+            preference: 0,
             length: some(random, |random| {
                 draw(random, 5)..=(random.below(2) * (u32::MAX - 8) + random.below(8))
             }),

@@ -24,7 +24,7 @@ use crate::application::{Codec, Ftp, Pages};
 use crate::directions::Directions;
 use crate::tcp::{Congestion, InitialSequence};
 use crate::values::{
-    Address, Amount, Carrier, Drift, Dscp, Endpoint, FlowLabel, Lengths, LinkOverhead, Name, OneOrMany,
+    Address, Amount, Carrier, Drift, Dscp, Endpoint, FlowLabel, Lengths, LinkOverhead, Mark, Name, OneOrMany,
     Ports, Protocol, SignedTime, TcpFlag, Tos,
 };
 use lockgate_measure::bufferbloat::Grade;
@@ -307,10 +307,18 @@ pub(crate) struct MatchTable {
     pub(crate) flow_label: Option<FlowLabel>,
     /// TCP flags that must be set.
     pub(crate) tcp_flags: Option<OneOrMany<TcpFlag>>,
+    /// TCP flags that must not be set.
+    pub(crate) tcp_flags_clear: Option<OneOrMany<TcpFlag>>,
     /// Frame length or range of lengths.
     pub(crate) length: Option<Lengths>,
     /// A flow (or group of flows) of this file, or several.
     pub(crate) flow: Option<OneOrMany<Name>>,
+    /// Mark of the packets, as firewalls set it: a number, or a number and its mask such as `0x10/0xff`.
+    /// It holds for both directions of the flows of this file that have such a `mark`.
+    pub(crate) mark: Option<Mark>,
+    /// Rules with lower numbers are tried first, whatever their queue; 0 by default. Rules of the same
+    /// number are tried in the order of the queues. Alone, it takes every packet that is left.
+    pub(crate) preference: Option<u32>,
 }
 
 /// A flow of packets from one node to another. The keys of its traffic are written beside these.
@@ -406,6 +414,10 @@ pub(crate) struct FlowTable {
     /// IPv6 flow label.
     #[serde(default)]
     pub(crate) flow_label: Option<FlowLabel>,
+    /// Mark that a firewall gives its packets in both directions, for a queue's `match` on `mark`; 0, which
+    /// is none, by default.
+    #[serde(default)]
+    pub(crate) mark: Option<Mark>,
     /// Start of the flow: a time, or a law that each member of a group and each seed draws from, such as
     /// `{ distribution = "uniform", min = "0s", max = "1s" }`.
     #[serde(default)]

@@ -139,6 +139,7 @@ text_values!(
     Lengths,
     LinkOverhead,
     TcpFlag,
+    Mark,
     Name,
     Carrier,
     Amount,
@@ -447,6 +448,46 @@ impl TextValue for TcpFlag {
         let flags = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"];
         let bit = flags.iter().position(|flag| flag.eq_ignore_ascii_case(text));
         bit.map(|bit| Self(1 << bit)).ok_or_else(|| format!("it is one of `{}`", flags.join("`, `")))
+    }
+}
+
+/// A mark of packets, compared where the mask has ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) value: u32,
+    pub(crate) mask: u32,
+}
+
+impl Mark {
+    /// Returns whether a packet of this mark is meant.
+    pub(crate) fn matches(self, mark: u32) -> bool {
+        (mark ^ self.value) & self.mask == 0
+    }
+}
+
+impl TextValue for Mark {
+    const NAME: &'static str = "Mark";
+    const ABOUT: &'static str =
+        "A firewall's mark, such as `1` or `\"0x10\"`; in a `match` also with a mask, `\"0x10/0xff\"`.";
+    const WHAT: &'static str = "a mark";
+    const EXAMPLE: &'static str = "0x10/0xff";
+    const TYPES: &'static [&'static str] = TEXT_OR_NUMBER;
+    fn from_text(text: &str) -> Result<Self, String> {
+        let number = |text: &str| match text.strip_prefix("0x") {
+            Some(digits) if !digits.starts_with('+') => u32::from_str_radix(digits, 16).ok(),
+            _ => text.parse().ok(),
+        };
+        let (value, mask) = text.split_once('/').unwrap_or((text, "0xffffffff"));
+        let both = number(value).zip(number(mask));
+        let (value, mask) = both.ok_or("it is a number of 32 bits, or two of them such as `0x10/0xff`")?;
+        if value & !mask != 0 {
+            return Err("the mark has bits that its mask leaves out, so no packet has it".to_owned());
+        }
+        Ok(Self { value, mask })
+    }
+    fn from_number(number: i64) -> Result<Self, String> {
+        let value = u32::try_from(number).map_err(|_| "it has 32 bits: 0 to 4294967295".to_owned())?;
+        Ok(Self { value, mask: u32::MAX })
     }
 }
 

@@ -77,10 +77,11 @@ impl NumericField {
                 .dscp
                 .as_ref()
                 .map(|codes| codes.iter().map(|code| u32::from(*code)..=u32::from(*code)).collect()),
-            Self::TcpFlags => rule.tcp_flags.map(|flags| {
+            Self::TcpFlags => rule.tcp_flags.or(rule.tcp_flags_clear).map(|_| {
+                let (set, clear) = (rule.tcp_flags.unwrap_or(0), rule.tcp_flags_clear.unwrap_or(0));
                 (0..=u8::MAX)
-                    .filter(|of| of & flags == flags)
-                    .map(|of| u32::from(of)..=u32::from(of))
+                    .filter(|flags| flags & set == set && flags & clear == 0)
+                    .map(|flags| u32::from(flags)..=u32::from(flags))
                     .collect()
             }),
             Self::Protocol => rule.protocol.map(|protocol| one(u32::from(protocol))),

@@ -43,6 +43,8 @@ pub(super) struct Read {
     pub(super) count: Option<u32>,
     pub(super) flow: Option<Flow>,
     listed: Option<Vec<Listed>>,
+    /// `mark`, 0 if not given.
+    mark: u32,
 }
 
 /// Traffic of a flow and its transport.
@@ -79,6 +81,8 @@ pub(super) struct Group {
     numbered: bool,
     /// Flow with the name and ports of the first member; `None` if it has problems.
     pub(super) flow: Option<Flow>,
+    /// Mark of its packets in both directions; 0 for none.
+    pub(super) mark: u32,
     /// True if the file gives the source port, from which members count up.
     port_given: bool,
 }
@@ -245,7 +249,7 @@ impl Checker<'_> {
             let noted = self.noted();
             self.check_name("flow", entry.name, entry.key.clone());
             let place = entry.place();
-            let Read { count, mut flow, listed } = self.flow(entry.name, place, network);
+            let Read { count, mut flow, listed, mark } = self.flow(entry.name, place, network);
             if let (Some(number), Some(flow)) = (self.groups.number("flow", entry.name), &mut flow) {
                 self.count_up(number, flow, place);
                 if number == 1 {
@@ -273,6 +277,7 @@ impl Checker<'_> {
                 listed,
                 numbered: count.is_some(),
                 flow,
+                mark,
                 port_given: place.has("source_port"),
             });
         }
@@ -303,7 +308,7 @@ impl Checker<'_> {
         let Some(table) = read_table::<FlowTable>(place, &own, &mut self.problems) else {
             // The traffic keys are checked all the same.
             let _ = read_valid_table::<TrafficConfig>(place, &offered, &mut self.problems);
-            return Read { count: None, flow: None, listed: None };
+            return Read { count: None, flow: None, listed: None, mark: 0 };
         };
         let ends = self.flow_ends(&table, place, network);
         let law = self.start(&table, place);
@@ -339,8 +344,9 @@ impl Checker<'_> {
             echo: table.echo,
             voice,
         });
+        let mark = table.mark.map_or(0, |mark| mark.value);
         let count = table.count.or(listed.as_ref().map(|listed| listed.len() as u32));
-        Read { count, flow: flow.filter(|_| self.problems.len() == noted), listed }
+        Read { count, flow: flow.filter(|_| self.problems.len() == noted), listed, mark }
     }
 
     /// Reads the traffic of a flow and its transport.

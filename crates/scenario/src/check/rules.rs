@@ -12,7 +12,7 @@ use super::ports::TreeContext;
 use crate::diagnostic::Problem;
 use crate::file::MatchTable;
 use crate::table_reader::{TableLocation, shorten};
-use crate::values::Endpoint;
+use crate::values::{Endpoint, Mark, OneOrMany, TcpFlag};
 
 impl Checker<'_> {
     /// Returns the rules of the queue `what` (such as `` `queue.voice` ``), whose table has a `match`.
@@ -80,6 +80,19 @@ impl Checker<'_> {
             }
             ids
         });
+        let flows = match table.mark {
+            None => flows,
+            Some(mark) => {
+                let marked = self.marked(mark, place.value("mark"), context);
+                Some(match flows {
+                    Some(flows) => flows.into_iter().filter(|flow| marked.contains(flow)).collect(),
+                    None => marked,
+                })
+            }
+        };
+        let flags = |flags: Option<OneOrMany<TcpFlag>>| {
+            flags.map(|flags| flags.0.iter().fold(0, |mask, flag| mask | flag.0))
+        };
         let codes = table.dscp.map(|codes| codes.0.iter().map(|code| code.0).collect());
         Some(Rule {
             protocol: table.protocol.map(|protocol| protocol.0),
@@ -89,10 +102,30 @@ impl Checker<'_> {
             destination_port: table.destination_port.map(|ports| ports.0),
             flow_label: table.flow_label.map(|label| label.0),
             dscp: codes.or(table.tos.map(|tos| vec![tos.0 >> 2])),
-            tcp_flags: table.tcp_flags.map(|flags| flags.0.iter().fold(0, |mask, flag| mask | flag.0)),
+            tcp_flags: flags(table.tcp_flags),
+            tcp_flags_clear: flags(table.tcp_flags_clear),
             length: table.length.map(|lengths| lengths.0),
             flows,
+            preference: table.preference.unwrap_or(0),
         })
+    }
+
+    /// Returns the flows whose packets have a mark.
+    fn marked(&mut self, mark: Mark, span: core::ops::Range<usize>, context: TreeContext<'_>) -> Vec<FlowId> {
+        let groups = context.flows.groups.iter().filter(|group| mark.matches(group.mark));
+        let places = groups.flat_map(|group| {
+            group.members.clone().chain(group.controls.clone()).chain(group.returns.clone())
+        });
+        let ids: Vec<_> = places.map(|place| FlowId(place as u32)).collect();
+        if context.flows.groups.is_empty() {
+            let problem =
+                Problem::new(span, "`mark` is the mark of a scenario's flow, and there are no flows");
+            self.note(problem.help("match what the packets carry, such as `dscp`, a port or an address"));
+        } else if ids.is_empty() {
+            let problem = Problem::new(span, "no flow has this `mark`: the rule takes no packet");
+            self.warn(problem.help("give a flow `mark = …`"));
+        }
+        ids
     }
 
     /// Reads an end: a node's name, an address, or a prefix.
