@@ -18,6 +18,18 @@ pub struct Handle {
 pub struct NotAHandle(String);
 
 impl Handle {
+    /// Hook of what arrives at a device.
+    pub const INGRESS: Self = Self { major: 0xffff, minor: 0xfff2 };
+
+    /// Hook of what leaves a device, before its root discipline.
+    pub const EGRESS: Self = Self { major: 0xffff, minor: 0xfff3 };
+
+    /// Returns true for the hooks of a device.
+    #[must_use]
+    pub const fn is_hook(self) -> bool {
+        self.major == 0xffff
+    }
+
     /// Returns the handle of the discipline that a class belongs to.
     #[must_use]
     pub const fn owner(self) -> Self {

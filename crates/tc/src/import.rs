@@ -10,20 +10,24 @@
 //! its position. Settings without effect in a scenario are listed, with reasons, in [`Port::left_out`].
 
 mod classification;
-mod conditions;
+pub(crate) mod conditions;
+pub mod devices;
 mod objects;
-mod settings;
+pub(crate) mod settings;
 mod toml;
-mod tree;
+pub(crate) mod tree;
 
 pub use conditions::Headers;
+pub use devices::{DevicePort, Options, import_devices};
 
-use crate::problem::Problems;
+use crate::problem::{Problem, Problems};
 use crate::syntax::Commands;
 use crate::value::Value;
 use conditions::Conditions;
 use objects::Objects;
-use tree::Queue;
+use tree::{Line, Queue};
+
+use crate::language::Version;
 
 /// Properties of the machine and of its traffic that the meaning of commands depends on.
 #[derive(Clone, Copy, Debug)]
@@ -39,12 +43,14 @@ pub struct Environment<'a> {
 #[derive(Clone, Debug)]
 pub struct Port {
     /// Root of the tree of queues.
-    root: Queue,
+    pub(crate) root: Queue,
     /// Settings and classes that were left out because they have no effect in a scenario, each with the
     /// reason.
     pub left_out: Vec<String>,
     /// True if a rule compares addresses, so that nodes of the scenario must have theirs.
     pub compares_addresses: bool,
+    /// Line behind the device, as `netem` describes it.
+    pub(crate) line: Option<Line>,
 }
 
 /// Imports the commands that set up one device.
@@ -53,10 +59,24 @@ pub struct Port {
 /// Returns what a scenario cannot express, with its position: a kind, setting or filter, or a flow that
 /// classes in a scenario's order would sort differently.
 pub fn import(commands: &Commands, environment: &Environment<'_>) -> Result<Port, Problems> {
-    let objects = Objects::new(commands)?;
-    let (root, left_out) = tree::build(&objects, environment)?;
+    import_as(commands, environment, None, false)
+}
+
+/// Imports the commands of one device; with `is_general` for any packets, in the order of the kernel.
+fn import_as(
+    commands: &Commands,
+    environment: &Environment<'_>,
+    kernel: Option<Version>,
+    is_general: bool,
+) -> Result<Port, Problems> {
+    let objects = Objects::new(commands, is_general)?;
+    let stab = objects.root.stab;
+    if let Some(stab) = stab.filter(|_| !is_general) {
+        return Err(Problem::new(stab.at, "`stab` is not understood").into());
+    }
+    let tree = tree::build(&objects, environment, kernel)?;
     let compares_addresses = objects.rules.iter().any(|rule| rule.conditions.has_addresses());
-    Ok(Port { root, left_out, compares_addresses })
+    Ok(Port { root: tree.root, left_out: tree.left_out, compares_addresses, line: tree.line })
 }
 
 impl Port {

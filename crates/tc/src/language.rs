@@ -13,8 +13,10 @@ use crate::value::ValueType;
 pub enum Kind {
     Bfifo,
     Cake,
+    CakeMq,
     Cbq,
     Choke,
+    Clsact,
     Codel,
     Drr,
     Dualpi2,
@@ -23,7 +25,13 @@ pub enum Kind {
     FqPie,
     Hfsc,
     Htb,
+    Ingress,
+    Mq,
+    Netem,
+    Noqueue,
     Pfifo,
+    PfifoFast,
+    PfifoHeadDrop,
     Pie,
     Prio,
     Qfq,
@@ -79,12 +87,54 @@ const fn classful(
 
 const LINK_LAYERS: ValueType = ValueType::Choice(&["ethernet", "atm", "adsl"]);
 
+/// Kinds that hold no queue of a scenario: they are the device's, or part of the line behind it.
+const DEVICE_KINDS: [Kind; 7] =
+    [Kind::CakeMq, Kind::Clsact, Kind::Ingress, Kind::Mq, Kind::Netem, Kind::Noqueue, Kind::PfifoFast];
+
+/// Kinds and the versions of Linux that have them: the first, and the first without it.
+const VERSIONS: &[(Kind, Version, Version)] = &[
+    (Kind::CakeMq, Version(7, 0), Version::NEVER),
+    (Kind::Cake, Version(4, 19), Version::NEVER),
+    (Kind::Cbq, Version(0, 0), Version(6, 3)),
+    (Kind::Dualpi2, Version(6, 17), Version::NEVER),
+    (Kind::Ets, Version(5, 6), Version::NEVER),
+    (Kind::FqPie, Version(5, 6), Version::NEVER),
+];
+
+/// Version of Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u16, pub u16);
+
+impl Version {
+    const NEVER: Self = Self(u16::MAX, 0);
+}
+
+impl core::str::FromStr for Version {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut parts = text.split(['.', '-']).map(str::parse);
+        match (parts.next(), parts.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => Ok(Self(major, minor)),
+            _ => Err(format!("`{text}` is no version of Linux such as `6.1`")),
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0, self.1)
+    }
+}
+
 /// All kinds, in the order of [`Kind`].
 pub const LANGUAGES: &[Language] = &[
     leaf(Kind::Bfifo, "bfifo", &[word("limit", ValueType::Size)]),
     leaf(Kind::Cake, "cake", CAKE),
+    leaf(Kind::CakeMq, "cake_mq", CAKE),
     classful(Kind::Cbq, "cbq", CBQ, CBQ_CLASS),
     leaf(Kind::Choke, "choke", CHOKE),
+    leaf(Kind::Clsact, "clsact", BLOCKS),
     leaf(Kind::Codel, "codel", CODEL),
     classful(Kind::Drr, "drr", &[], &[word("quantum", ValueType::Size)]),
     leaf(Kind::Dualpi2, "dualpi2", DUALPI2),
@@ -93,9 +143,15 @@ pub const LANGUAGES: &[Language] = &[
     leaf(Kind::FqPie, "fq_pie", FQ_PIE),
     classful(Kind::Hfsc, "hfsc", &[word("default", ValueType::Minor)], HFSC_CLASS),
     classful(Kind::Htb, "htb", HTB, HTB_CLASS),
+    leaf(Kind::Ingress, "ingress", BLOCKS),
+    leaf(Kind::Mq, "mq", &[]),
+    leaf(Kind::Netem, "netem", NETEM),
+    leaf(Kind::Noqueue, "noqueue", &[]),
     leaf(Kind::Pfifo, "pfifo", &[word("limit", ValueType::Packets)]),
+    leaf(Kind::PfifoFast, "pfifo_fast", PRIO),
+    leaf(Kind::PfifoHeadDrop, "pfifo_head_drop", &[word("limit", ValueType::Packets)]),
     leaf(Kind::Pie, "pie", PIE),
-    leaf(Kind::Prio, "prio", &[word("bands", ValueType::Number), word("priomap", ValueType::Numbers)]),
+    leaf(Kind::Prio, "prio", PRIO),
     classful(Kind::Qfq, "qfq", &[], &[word("weight", ValueType::Number), word("maxpkt", ValueType::Size)]),
     leaf(Kind::Red, "red", RED),
     leaf(Kind::Sfq, "sfq", SFQ),
@@ -145,7 +201,34 @@ const CAKE: &[Word] = &[
     word("overhead", ValueType::Offset),
     word("mpu", ValueType::Size),
     word("memlimit", ValueType::Size),
+    word("ethernet", ValueType::Flag),
+    word("ether-vlan", ValueType::Flag),
+    word("docsis", ValueType::Flag),
+    word("pppoe-ptm", ValueType::Flag),
+    word("bridged-ptm", ValueType::Flag),
+    word("pppoa-vcmux", ValueType::Flag),
+    word("pppoa-llc", ValueType::Flag),
+    word("pppoe-vcmux", ValueType::Flag),
+    word("pppoe-llcsnap", ValueType::Flag),
+    word("bridged-vcmux", ValueType::Flag),
+    word("bridged-llcsnap", ValueType::Flag),
+    word("ipoa-vcmux", ValueType::Flag),
+    word("ipoa-llcsnap", ValueType::Flag),
+    word("no_overhead", ValueType::Flag),
+    word("fwmark", ValueType::Number),
 ];
+
+/// Blocks of filters that several devices share.
+const BLOCKS: &[Word] = &[word("ingress_block", ValueType::Number), word("egress_block", ValueType::Number)];
+
+const NETEM: &[Word] = &[
+    word("limit", ValueType::Packets),
+    word("delay", ValueType::Time),
+    word("loss", ValueType::Percent),
+    word("rate", ValueType::Rate),
+];
+
+const PRIO: &[Word] = &[word("bands", ValueType::Number), word("priomap", ValueType::Numbers)];
 
 const CBQ: &[Word] = &[
     word("bandwidth", ValueType::Rate),
@@ -334,6 +417,27 @@ impl Kind {
         LANGUAGES.iter().find(|language| language.name == name).map(|language| language.kind)
     }
 
+    /// Returns the first version of Linux that has it; `None` for any.
+    pub fn since(self) -> Option<Version> {
+        let (_, first, _) = VERSIONS.iter().find(|(kind, ..)| *kind == self)?;
+        (*first > Version(0, 0)).then_some(*first)
+    }
+
+    /// Returns the first version of Linux without it; `None` if there is none.
+    pub fn until(self) -> Option<Version> {
+        let (.., end) = VERSIONS.iter().find(|(kind, ..)| *kind == self)?;
+        (*end < Version::NEVER).then_some(*end)
+    }
+
+    /// Returns why Linux of this version does not have it; `None` if it has it.
+    pub fn missing_in(self, version: Version) -> Option<String> {
+        let (_, first, end) = VERSIONS.iter().find(|(kind, ..)| *kind == self)?;
+        if version < *first {
+            return Some(format!("Linux has `{self}` from {first} on, not in {version}"));
+        }
+        (version >= *end).then(|| format!("Linux has no `{self}` since {end}"))
+    }
+
     /// Returns its vocabulary.
     pub fn language(self) -> &'static Language {
         &LANGUAGES[self as usize]
@@ -342,6 +446,16 @@ impl Kind {
     /// Returns its name.
     pub fn name(self) -> &'static str {
         self.language().name
+    }
+
+    /// Returns true if it is no discipline of a scenario: the import translates it to something else.
+    pub fn is_of_device(self) -> bool {
+        DEVICE_KINDS.contains(&self)
+    }
+
+    /// Returns true if it only holds filters for what arrives or leaves.
+    pub const fn is_hook(self) -> bool {
+        matches!(self, Self::Ingress | Self::Clsact)
     }
 
     /// Returns true if its classes are created by `tc class`, not with the discipline.

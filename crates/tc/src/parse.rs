@@ -1,60 +1,83 @@
-//! Parser: text to syntax tree.
+//! Parser: words to syntax tree.
 
 mod filter;
+
+pub(crate) use filter::masked_of;
+
+use lockgate_engine::units::{Duration, Rate};
 
 use crate::language::{Kind, Word};
 use crate::number;
 use crate::position::Located;
 use crate::problem::{Problem, Problems};
-use crate::syntax::{Action, Class, Command, Commands, Object, Qdisc, Setting};
+use crate::syntax::{Action, Class, Command, Commands, LinkLayer, Object, Qdisc, Setting, Stab};
 use crate::value::{Curve, Value, ValueType};
 use crate::words::{self, Cursor, Words};
 
 /// Parses commands: one a line, with or without the word `tc` before it. A line that ends with the word `\`
-/// continues on the next one; a word that begins with `#` begins a comment.
+/// continues on the next one; a word that begins with `#` begins a comment. [`read`](crate::read) also reads
+/// scripts and what `tc` prints.
 ///
 /// # Errors
-/// Returns one problem for each command that is not understood: its first.
+/// Returns every word that is not understood.
 pub fn parse(text: &str) -> Result<Commands, Problems> {
     let mut problems = Vec::new();
     let mut commands = Vec::new();
     for words in words::commands(text) {
-        match command(&words) {
-            Ok(command) => commands.push(command),
+        match command(&words, &mut problems) {
+            Ok(Some(command)) => commands.push(command),
+            Ok(None) => {
+                let skipped = usize::from(words.first().is_some_and(|word| word.value == "tc"));
+                let name = |index: usize| words.get(skipped + index).map_or("", |word| word.value);
+                let at = words.get(skipped + 1).map(|word| word.at).unwrap_or_default();
+                let message = format!(
+                    "`{} {}` is not understood: there are `add`, `replace` and `change`",
+                    name(0),
+                    name(1)
+                );
+                problems.push(Problem::new(at, message));
+            }
             Err(problem) => problems.push(problem),
         }
     }
     Problems::unless(Commands(commands), problems)
 }
 
-fn command(words: &Words<'_>) -> Result<Command, Problem> {
+/// Parses a command; `None` if it shows or deletes something. Settings that are not understood are added to
+/// `problems` and left out of the command.
+///
+/// # Errors
+/// Fails if the command as a whole is not understood.
+pub(crate) fn command(words: &Words<'_>, problems: &mut Vec<Problem>) -> Result<Option<Command>, Problem> {
     let mut cursor = Cursor::new(words);
     cursor.skip("tc");
     let object = cursor.value("tc")?;
-    if !["qdisc", "class", "filter"].contains(&object.value) {
+    let begins = |name: &str| !object.is_empty() && name.starts_with(*object);
+    let Some(name) = ["qdisc", "class", "filter"].into_iter().find(|name| begins(name)) else {
         let message =
             format!("`{}` is not understood: a command sets a `qdisc`, a `class` or a `filter`", *object);
         return Err(Problem::new(object.at, message));
-    }
+    };
     let word = cursor.value(object.value)?;
     let action = match word.value {
-        "add" => Action::Add,
+        "add" | "a" | "link" => Action::Add,
         "replace" => Action::Replace,
-        "change" => Action::Change,
+        "change" | "chg" => Action::Change,
+        "del" | "delete" | "d" | "show" | "list" | "ls" | "get" => return Ok(None),
         other => {
             let message =
-                format!("`{} {other}` is not understood: there are `add`, `replace` and `change`", *object);
+                format!("`{name} {other}` is not understood: there are `add`, `replace` and `change`");
             return Err(Problem::new(word.at, message));
         }
     };
     let mut device = None;
-    let object = match object.value {
-        "qdisc" => Object::Qdisc(qdisc(&mut cursor, &mut device)?),
-        "class" => Object::Class(class(&mut cursor, &mut device)?),
+    let object = match name {
+        "qdisc" => Object::Qdisc(qdisc(&mut cursor, &mut device, problems)?),
+        "class" => Object::Class(class(&mut cursor, &mut device, problems)?),
         _ => Object::Filter(filter::filter(&mut cursor, &mut device)?),
     };
     let device = device.ok_or_else(|| Problem::new(word.at, "a command names its device by `dev`"))?;
-    Ok(Command { action: Located::new(action, word.at), device, object })
+    Ok(Some(Command { action: Located::new(action, word.at), device, object }))
 }
 
 /// Device of a command, once it is read.
@@ -73,8 +96,19 @@ fn device_name(cursor: &mut Cursor<'_, '_>) -> Result<Located<String>, Problem> 
     Ok(Located::new(name.value.to_owned(), name.at))
 }
 
-fn qdisc(cursor: &mut Cursor<'_, '_>, device: &mut Device) -> Result<Qdisc, Problem> {
-    let (mut parent, mut handle) = (None, None);
+/// Skips the two times of `est INTERVAL AVERAGE`, a rate estimator that only counts.
+fn estimator(cursor: &mut Cursor<'_, '_>) -> Result<(), Problem> {
+    cursor.value("est")?;
+    cursor.value("est")?;
+    Ok(())
+}
+
+fn qdisc(
+    cursor: &mut Cursor<'_, '_>,
+    device: &mut Device,
+    problems: &mut Vec<Problem>,
+) -> Result<Qdisc, Problem> {
+    let (mut parent, mut handle, mut table) = (None, None, None);
     loop {
         let word = cursor.next().ok_or_else(|| Problem::new(cursor.at, "a discipline has a kind"))?;
         match word.value {
@@ -82,37 +116,125 @@ fn qdisc(cursor: &mut Cursor<'_, '_>, device: &mut Device) -> Result<Qdisc, Prob
             "root" => set(&mut parent, word, None)?,
             "parent" => set(&mut parent, word, Some(cursor.handle("parent")?))?,
             "handle" => set(&mut handle, word, cursor.handle("handle")?)?,
+            "est" | "estimator" => estimator(cursor)?,
+            "stab" => set(&mut table, word, Located::new(stab(cursor, problems)?, word.at))?,
             _ => {
                 let kind = kind(word)?;
-                let Some(parent) = parent else {
+                let parent = parent.map(|parent| parent.filter(|_| !kind.is_hook()));
+                let Some(parent) = parent.or(kind.is_hook().then_some(None)) else {
                     return Err(Problem::new(word.at, "a discipline is at the `root`, or has a `parent`"));
                 };
-                let settings = settings(cursor, *kind, kind.language().qdisc)?;
-                return Ok(Qdisc { parent, handle, kind, settings });
+                let settings = if *kind == Kind::Netem {
+                    netem(cursor, problems)
+                } else {
+                    settings(cursor, *kind, kind.language().qdisc, problems)?
+                };
+                return Ok(Qdisc { parent, handle, stab: table, kind, settings });
             }
         }
     }
 }
 
-fn class(cursor: &mut Cursor<'_, '_>, device: &mut Device) -> Result<Class, Problem> {
+/// Reads the words after `stab`, up to the kind.
+fn stab(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>) -> Result<Stab, Problem> {
+    let mut stab = Stab::default();
+    while let Some(name) = cursor.peek() {
+        if !["mtu", "tsize", "mpu", "overhead", "linklayer"].contains(&name) {
+            break;
+        }
+        cursor.next();
+        let text = cursor.value(name)?;
+        let wrong = || Problem::new(text.at, format!("`{name} {}` of `stab` is not understood", *text));
+        match name {
+            "overhead" => match text.parse() {
+                Ok(overhead) => stab.overhead = overhead,
+                Err(_) => problems.push(wrong()),
+            },
+            "mpu" => match number::integer(text.value) {
+                Some(mpu) => stab.mpu = mpu,
+                None => problems.push(wrong()),
+            },
+            "linklayer" => match text.value {
+                "ethernet" => stab.link_layer = LinkLayer::Ethernet,
+                "atm" | "adsl" => stab.link_layer = LinkLayer::Atm,
+                _ => problems.push(wrong().help("there are `ethernet`, `atm` and `adsl`")),
+            },
+            // Sizes of the kernel's table: sizes are exact here.
+            _ => {}
+        }
+    }
+    Ok(stab)
+}
+
+/// Reads the settings of `netem`: those that a link of a scenario has.
+fn netem(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    while let Some(word) = cursor.next() {
+        let name = ["limit", "delay", "loss", "rate"].into_iter().find(|name| *name == word.value);
+        let name = name.or((word.value == "latency").then_some("delay"));
+        let Some(name) = name else {
+            let message =
+                format!("`{}` of `netem` is not understood: a link has a delay, a loss and a rate", *word);
+            problems.push(Problem::new(word.at, message));
+            // Its numbers go with it.
+            while cursor.peek().is_some_and(|next| next.starts_with(|first: char| first.is_ascii_digit())) {
+                cursor.next();
+            }
+            continue;
+        };
+        if name == "loss" {
+            cursor.skip("random");
+        }
+        let value_type = Kind::Netem.language().qdisc.iter().find(|known| known.name == name);
+        let read =
+            cursor.next().and_then(|text| value_type.and_then(|known| known.value_type.read(text.value)));
+        match read {
+            Some(value) => settings.push(Setting { name: Located::new(name, word.at), value }),
+            None => problems
+                .push(Problem::new(word.at, format!("`{name}` of `netem` has no value that it takes"))),
+        }
+        let mut is_varied = false;
+        while cursor.peek().is_some_and(|next| next.starts_with(|first: char| first.is_ascii_digit())) {
+            is_varied |= cursor.next().is_some_and(|next| {
+                next.trim_end_matches(|c: char| !c.is_ascii_digit())
+                    .bytes()
+                    .any(|byte| (b'1'..=b'9').contains(&byte))
+            });
+        }
+        if is_varied {
+            let message = format!("`{name}` of `netem` that varies is not understood: a link's is constant");
+            problems.push(Problem::new(word.at, message));
+        }
+    }
+    settings
+}
+
+fn class(
+    cursor: &mut Cursor<'_, '_>,
+    device: &mut Device,
+    problems: &mut Vec<Problem>,
+) -> Result<Class, Problem> {
     let (mut parent, mut id) = (None, None);
+    let mut is_top = false;
     loop {
         let word = cursor.next().ok_or_else(|| Problem::new(cursor.at, "a class has a kind"))?;
         match word.value {
             "dev" => set(device, word, device_name(cursor)?)?,
+            "root" => is_top = true,
             "parent" => set(&mut parent, word, cursor.handle("parent")?)?,
             "classid" => set(&mut id, word, cursor.handle("classid")?)?,
+            "est" | "estimator" => estimator(cursor)?,
             _ => {
                 let kind = kind(word)?;
                 let id = id.ok_or_else(|| Problem::new(word.at, "a class has a `classid`"))?;
-                let parent = parent.unwrap_or(Located::new(id.owner(), id.at));
+                let parent = parent.filter(|_| !is_top).unwrap_or(Located::new(id.owner(), id.at));
                 let Some(words) = kind.language().class else {
                     return Err(Problem::new(
                         word.at,
                         format!("classes of `{}` are not set by commands", *kind),
                     ));
                 };
-                let settings = settings(cursor, *kind, words)?;
+                let settings = settings(cursor, *kind, words, problems)?;
                 return Ok(Class { parent, id, kind, settings });
             }
         }
@@ -125,29 +247,74 @@ fn kind(word: Located<&str>) -> Result<Located<Kind>, Problem> {
     Ok(Located::new(kind, word.at))
 }
 
-/// Reads settings up to the end of the command.
+/// Reads settings up to the end of the command. A setting that is not understood is left out, with the
+/// words up to the next known one, and added to `problems`.
 fn settings(
     cursor: &mut Cursor<'_, '_>,
     kind: Kind,
     vocabulary: &'static [Word],
+    problems: &mut Vec<Problem>,
 ) -> Result<Vec<Setting>, Problem> {
     let mut settings = Vec::new();
     while let Some(word) = cursor.next() {
-        let named = |one: &&Word| one.name == word.value || one.synonyms.contains(&word.value);
-        let negated = |one: &&Word| one.value_type == ValueType::Switch && is_negation(word.value, one.name);
-        let (known, is_on) = match vocabulary.iter().find(named) {
-            Some(known) => (known, true),
-            None => match vocabulary.iter().find(negated) {
-                Some(known) => (known, false),
-                None => {
-                    return Err(Problem::new(word.at, format!("`{}` of `{kind}` is not known", *word)));
-                }
-            },
+        let Some((known, is_on)) = known(word.value, vocabulary) else {
+            if ["est", "estimator"].contains(&word.value) {
+                estimator(cursor)?;
+                continue;
+            }
+            problems.push(unknown_setting(kind, word, vocabulary));
+            while cursor.peek().is_some_and(|next| self::known(next, vocabulary).is_none()) {
+                cursor.next();
+            }
+            continue;
         };
-        let value = value(cursor, kind, word, known.value_type, is_on)?;
-        settings.push(Setting { name: Located::new(known.name, word.at), value });
+        let mut read = value(cursor, kind, word, known.value_type, is_on);
+        // `default 0x16` of older kernels is printed without `0x`, `burst 1600b/8` with the cell's size.
+        if (known.name, word.value) == ("ack-filter", "ack-filter") && cursor.skip("aggressive") {
+            read = Ok(Value::Flag);
+        }
+        match read {
+            Ok(value) => settings.push(Setting { name: Located::new(known.name, word.at), value }),
+            Err(problem) => problems.push(problem),
+        }
     }
     Ok(settings)
+}
+
+/// Returns the known setting that a word sets, and false if the word clears it.
+fn known(word: &str, vocabulary: &'static [Word]) -> Option<(&'static Word, bool)> {
+    let named = |one: &&Word| one.name == word || one.synonyms.contains(&word);
+    let negated = |one: &&Word| one.value_type == ValueType::Switch && is_negation(word, one.name);
+    let found = vocabulary.iter().find(named).map(|known| (known, true));
+    found.or_else(|| vocabulary.iter().find(negated).map(|known| (known, false)))
+}
+
+/// Returns the problem of a word that is no setting; it names the place where the word belongs.
+fn unknown_setting(kind: Kind, word: Located<&str>, vocabulary: &'static [Word]) -> Problem {
+    let problem = Problem::new(word.at, format!("`{}` of `{kind}` is not known", *word));
+    let language = kind.language();
+    let is_of =
+        |words: &'static [Word]| !core::ptr::eq(words, vocabulary) && known(word.value, words).is_some();
+    if language.class.is_some_and(is_of) {
+        return problem.help(format!("it is a setting of a class: `tc class add ... {kind} {} ...`", *word));
+    }
+    if is_of(language.qdisc) {
+        return problem
+            .help(format!("it is a setting of the discipline: `tc qdisc add ... {kind} {} ...`", *word));
+    }
+    let near = vocabulary.iter().find(|one| is_near(word.value, one.name));
+    match near {
+        Some(near) => problem.help(format!("did you mean `{}`?", near.name)),
+        None => problem,
+    }
+}
+
+/// Returns true for words that differ by one letter left out, added or exchanged.
+fn is_near(word: &str, name: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (word.chars().collect(), name.chars().collect());
+    let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
+    a.len().max(b.len()) > 2 && same + tail + 1 >= a.len().max(b.len()) && a.len().abs_diff(b.len()) <= 1
 }
 
 /// Returns true for `noecn` or `no_split_gso`: the words that clear the switches `ecn` and `split_gso`.
@@ -191,15 +358,19 @@ fn list<T>(cursor: &mut Cursor<'_, '_>, read: impl Fn(&str) -> Option<T>) -> Opt
     (!values.is_empty()).then_some(values)
 }
 
-/// Reads a service curve, `[m1 RATE d TIME] m2 RATE` or `rate RATE`.
+/// Reads a service curve: `[m1 RATE d TIME] m2 RATE` or `[[umax SIZE] dmax TIME] rate RATE`.
 fn curve(cursor: &mut Cursor<'_, '_>, name: Located<&str>) -> Result<Curve, Problem> {
     let mut curve = Curve::default();
-    while let Some(key) = cursor.peek().filter(|key| ["m1", "m2", "rate", "d"].contains(key)) {
+    let (mut umax, mut dmax) = (None, None);
+    let keys = ["m1", "m2", "rate", "d", "umax", "dmax"];
+    while let Some(key) = cursor.peek().filter(|key| keys.contains(key)) {
         let key = Located::new(key, cursor.next().map(|word| word.at).unwrap_or_default());
         let text = cursor.value(key.value)?;
         let wrong = || Problem::new(text.at, format!("`{} {}` is not understood", *key, *text));
         match key.value {
             "d" => set(&mut curve.d, key, number::time(text.value, "us").ok_or_else(wrong)?)?,
+            "dmax" => set(&mut dmax, key, number::time(text.value, "us").ok_or_else(wrong)?)?,
+            "umax" => set(&mut umax, key, number::size(text.value).ok_or_else(wrong)?)?,
             "m1" => set(&mut curve.m1, key, number::rate(text.value).ok_or_else(wrong)?)?,
             _ => set(&mut curve.m2, key, number::rate(text.value).ok_or_else(wrong)?)?,
         }
@@ -207,5 +378,26 @@ fn curve(cursor: &mut Cursor<'_, '_>, name: Located<&str>) -> Result<Curve, Prob
     if curve == Curve::default() {
         return Err(Problem::new(name.at, format!("`{}` takes {}", *name, ValueType::Curve.in_words())));
     }
-    Ok(curve)
+    match (umax, dmax, curve.m2) {
+        (None, None, _) => Ok(curve),
+        (umax, Some(dmax), Some(rate)) if !dmax.is_zero() && !rate.is_zero() && curve.m1.is_none() => {
+            Ok(by_delay(umax.map_or(0, |umax| umax.0), dmax, rate))
+        }
+        _ => Err(Problem::new(name.at, format!("`umax` of `{}` needs `dmax` and `rate`", *name))),
+    }
+}
+
+/// Returns the curve by which `umax` bytes leave within `dmax`, and `rate` holds after that (tc-hfsc(8)).
+fn by_delay(umax: u64, dmax: Duration, rate: Rate) -> Curve {
+    const SECOND: u128 = Duration::from_secs(1).as_picos() as u128;
+    let bits = u128::from(umax) * 8;
+    let slope = (bits * SECOND).div_ceil(u128::from(dmax.as_picos()));
+    if slope > u128::from(rate.as_bits()) {
+        let m1 = Rate::from_bits(u64::try_from(slope).unwrap_or(u64::MAX));
+        return Curve { m1: Some(m1), d: Some(dmax), m2: Some(rate) };
+    }
+    // The flat part ends so that `umax` at the rate ends at `dmax`.
+    let own = bits * SECOND / u128::from(rate.as_bits());
+    let flat = u64::try_from(u128::from(dmax.as_picos()) - own).unwrap_or(0);
+    Curve { m1: Some(Rate::from_bits(0)), d: Some(Duration::from_picos(flat)), m2: Some(rate) }
 }

@@ -3,9 +3,11 @@
 use core::fmt;
 use core::net::Ipv4Addr;
 
+use crate::handle::Handle;
+use crate::number;
 use crate::syntax::{
-    Action, Class, Classifier, Command, Commands, End, Filter, Key, Masked, Object, Offset, Prefix, Protocol,
-    Qdisc, Selector, Setting,
+    Action, Class, Classifier, Command, Commands, End, Filter, FilterAction, Hash, Key, LinkLayer, Masked,
+    Object, Offset, Police, Prefix, Protocol, Qdisc, Selector, Setting, Stab,
 };
 use crate::value::Value;
 
@@ -51,10 +53,14 @@ impl fmt::Display for Qdisc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.parent {
             Some(parent) => write!(f, "parent {} ", **parent)?,
+            None if self.kind.is_hook() => {}
             None => f.write_str("root ")?,
         }
         if let Some(handle) = &self.handle {
             write!(f, "handle {} ", **handle)?;
+        }
+        if let Some(stab) = &self.stab {
+            write!(f, "{} ", **stab)?;
         }
         write!(f, "{}", *self.kind)?;
         self.settings.iter().try_for_each(|setting| write!(f, " {setting}"))
@@ -79,13 +85,38 @@ impl fmt::Display for Setting {
     }
 }
 
+impl fmt::Display for Stab {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let layer = match self.link_layer {
+            LinkLayer::Ethernet => "ethernet",
+            LinkLayer::Atm => "atm",
+        };
+        write!(f, "stab mpu {} overhead {} linklayer {layer}", self.mpu, self.overhead)
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ip => f.write_str("ip"),
+            Self::Ipv6 => f.write_str("ipv6"),
+            Self::Arp => f.write_str("arp"),
+            Self::All => f.write_str("all"),
+            Self::Other(number) => write!(f, "{number:#06x}"),
+        }
+    }
+}
+
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "parent {} ", *self.parent)?;
-        match self.protocol {
-            Some(Protocol::Ip) => f.write_str("protocol ip ")?,
-            Some(Protocol::All) => f.write_str("protocol all ")?,
-            None => {}
+        match *self.parent {
+            Handle::INGRESS => f.write_str("ingress ")?,
+            Handle::EGRESS => f.write_str("egress ")?,
+            Handle { major: 0, .. } => f.write_str("root ")?,
+            parent => write!(f, "parent {parent} ")?,
+        }
+        if let Some(protocol) = self.protocol {
+            write!(f, "protocol {protocol} ")?;
         }
         if let Some(preference) = self.preference {
             write!(f, "prio {preference} ")?;
@@ -96,7 +127,13 @@ impl fmt::Display for Filter {
         match &self.classifier.value {
             Classifier::U32(selectors) => {
                 f.write_str("u32 ")?;
+                if let Some(hash) = &self.hash {
+                    hash.fmt_place(f)?;
+                }
                 selectors.iter().try_for_each(|selector| write!(f, "match {} ", **selector))?;
+                if let Some(hash) = &self.hash {
+                    hash.fmt_link(f)?;
+                }
             }
             Classifier::Flower(keys) => {
                 f.write_str("flower ")?;
@@ -108,7 +145,71 @@ impl fmt::Display for Filter {
         if self.skips_hardware {
             f.write_str("skip_hw ")?;
         }
-        write!(f, "flowid {}", *self.class)
+        if let Some(class) = &self.class {
+            match **class {
+                Handle { major: 0, minor } => write!(f, "flowid :{minor:x}")?,
+                class => write!(f, "flowid {class}")?,
+            }
+        }
+        for (index, action) in self.actions.iter().enumerate() {
+            let gap = if index > 0 || self.class.is_some() { " " } else { "" };
+            write!(f, "{gap}action {}", **action)?;
+        }
+        Ok(())
+    }
+}
+
+impl Hash {
+    /// Writes its table, or the one that it creates.
+    fn fmt_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(divisor) = self.divisor {
+            write!(f, "divisor {divisor} ")?;
+        }
+        match self.table {
+            Some((table, bucket)) => write!(f, "ht {table:x}:{bucket:x}: "),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes where the search goes on.
+    fn fmt_link(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.key {
+            Some((mask, Offset::Ip(at))) => write!(f, "hashkey mask {mask:#010x} at {at} ")?,
+            Some((mask, Offset::NextHeader(at))) => write!(f, "hashkey mask {mask:#010x} at nexthdr+{at} ")?,
+            None => {}
+        }
+        match self.link {
+            Some(link) => write!(f, "link {link:x}: "),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for FilterAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Redirect(device) => write!(f, "mirred egress redirect dev {device}"),
+            Self::Mirror(device) => write!(f, "mirred egress mirror dev {device}"),
+            Self::Police(police) => police.fmt(f),
+            Self::Priority(handle) => write!(f, "skbedit priority {handle}"),
+            Self::Mark(Masked { value, mask }) => write!(f, "skbedit mark {value:#x}/{mask:#x}"),
+            Self::FromConnection(name) => f.write_str(name),
+            Self::Drop => f.write_str("drop"),
+            Self::Pass => f.write_str("pass"),
+        }
+    }
+}
+
+impl fmt::Display for Police {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "police rate {} burst {}", number::rate_text(self.rate), self.burst.0)?;
+        if let Some(rate) = self.peak_rate {
+            write!(f, " peakrate {}", number::rate_text(rate))?;
+        }
+        if self.mtu.0 > 0 {
+            write!(f, " mtu {}", self.mtu.0)?;
+        }
+        write!(f, " conform-exceed {}", if self.exceed_passes { "continue" } else { "drop" })
     }
 }
 
@@ -143,6 +244,7 @@ impl fmt::Display for Selector {
             Self::Port(end, Masked { value, mask }) => {
                 write!(f, "ip {} {value} {mask:#x}", if *end == End::Source { "sport" } else { "dport" })
             }
+            Self::Mark(Masked { value, mask }) => write!(f, "mark {value:#x} {mask:#x}"),
             Self::Bits { size, bits: Masked { value, mask }, at } => {
                 write!(f, "u{} {value:#x} {mask:#x}", 8 * size)?;
                 match at {

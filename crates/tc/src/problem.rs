@@ -1,6 +1,6 @@
 //! Problems of a text: what is not understood, and where.
 
-use core::fmt;
+use core::fmt::{self, Write as _};
 
 use crate::position::Position;
 
@@ -12,12 +12,50 @@ pub struct Problem {
     pub at: Position,
     /// Message in lower case without a full stop; quotes the word.
     pub message: String,
+    /// How to fix it, if more than the message says.
+    pub help: Option<String>,
 }
 
 impl Problem {
+    /// Returns the problem with its line of the text, the word underlined, and its help.
+    pub fn shown(&self, name: &str, text: &str) -> String {
+        let mut shown = format!("error: {}", self.message);
+        let line = self.at.line.checked_sub(1).and_then(|index| text.lines().nth(index as usize));
+        if let Some(line) = line {
+            let Position { line: number, column } = self.at;
+            let margin = " ".repeat(number.to_string().len());
+            let before = column.saturating_sub(1) as usize;
+            let word = line.chars().skip(before).take_while(|letter| !letter.is_whitespace()).count().max(1);
+            let plain: String =
+                line.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+            let _ = write!(
+                shown,
+                "\n{margin}--> {name}:{number}:{column}\n{margin} |\n{number} | {plain}\n{margin} | {}{}",
+                " ".repeat(before),
+                "^".repeat(word)
+            );
+        }
+        if let Some(help) = &self.help {
+            let _ = write!(shown, "\nhelp: {help}");
+        }
+        shown
+    }
+
+    /// Returns true if it is a limit of the import, and not a fault of the commands.
+    pub fn is_limit(&self) -> bool {
+        self.message.contains("not understood") || self.message.contains("not known yet")
+    }
+
     /// Creates a problem at a position.
     pub fn new(at: Position, message: impl Into<String>) -> Self {
-        Self { at, message: message.into() }
+        Self { at, message: message.into(), help: None }
+    }
+
+    /// Adds how to fix it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
     }
 }
 
@@ -30,6 +68,13 @@ impl Problems {
     pub(crate) fn unless<T>(value: T, mut problems: Vec<Problem>) -> Result<T, Self> {
         problems.sort_by_key(|problem| problem.at);
         if problems.is_empty() { Ok(value) } else { Err(Self(problems)) }
+    }
+
+    /// Joins the problems of several steps, in the order of the text; `None` if there are none.
+    pub fn joined(mut problems: Vec<Problem>) -> Option<Self> {
+        problems.sort_by_key(|problem| problem.at);
+        problems.dedup();
+        (!problems.is_empty()).then_some(Self(problems))
     }
 
     /// Returns the problems, in the order of the text.

@@ -2,6 +2,8 @@
 
 use core::net::Ipv4Addr;
 
+use lockgate_engine::units::{Bytes, Rate};
+
 use crate::handle::Handle;
 use crate::language::Kind;
 use crate::position::{Located, Position};
@@ -51,10 +53,33 @@ pub struct Qdisc {
     pub parent: Option<Located<Handle>>,
     /// Handle, if the command gives one.
     pub handle: Option<Located<Handle>>,
+    /// Table of sizes, by which the bytes of a packet are counted; `None`: its own.
+    pub stab: Option<Located<Stab>>,
     /// Kind.
     pub kind: Located<Kind>,
     /// Settings, in the order of the command.
     pub settings: Vec<Setting>,
+}
+
+/// Table of sizes, `stab`: packets count as on the line behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stab {
+    /// Bytes that every packet has besides its own.
+    pub overhead: i32,
+    /// Smallest size.
+    pub mpu: u32,
+    /// Framing of the line.
+    pub link_layer: LinkLayer,
+}
+
+/// Framing of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkLayer {
+    /// None.
+    #[default]
+    Ethernet,
+    /// 53 bytes for every 48 begun.
+    Atm,
 }
 
 /// A class of a discipline.
@@ -79,10 +104,11 @@ pub struct Setting {
     pub value: Value,
 }
 
-/// A filter: packets for which its classifier holds belong to its class.
+/// A filter: packets for which its classifier holds belong to its class, or are treated by its actions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
-    /// Discipline to which it is attached.
+    /// Discipline or class to which it is attached; [`Handle::INGRESS`] and [`Handle::EGRESS`] for the hooks of
+    /// a device.
     pub parent: Located<Handle>,
     /// Protocol of the packets; `None` for the default, all.
     pub protocol: Option<Protocol>,
@@ -92,10 +118,63 @@ pub struct Filter {
     pub handle: Option<Located<String>>,
     /// Conditions.
     pub classifier: Located<Classifier>,
+    /// Place in the hash tables of `u32`; `None` for a filter without one.
+    pub hash: Option<Located<Hash>>,
     /// True for `skip_hw`: the filter runs in software only.
     pub skips_hardware: bool,
-    /// Class of the packets.
-    pub class: Located<Handle>,
+    /// Class of the packets; `None` if the filter only has actions or belongs to a hash table.
+    pub class: Option<Located<Handle>>,
+    /// Actions, in their order.
+    pub actions: Vec<Located<FilterAction>>,
+}
+
+/// Part of a filter in the hash tables of `u32`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hash {
+    /// Number of buckets of the table that it creates; its handle names the table.
+    pub divisor: Option<u32>,
+    /// Table and bucket to which it belongs; 0x800 is the root of a preference.
+    pub table: Option<(u16, u16)>,
+    /// Table in which the search goes on.
+    pub link: Option<u16>,
+    /// Bits of the packet that select the bucket: mask and offset in bytes.
+    pub key: Option<(u32, Offset)>,
+}
+
+/// Treatment of the packets of a filter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FilterAction {
+    /// `mirred egress redirect dev DEVICE`.
+    Redirect(String),
+    /// `mirred egress mirror dev DEVICE`.
+    Mirror(String),
+    /// `police`: a meter.
+    Police(Police),
+    /// `skbedit priority HANDLE`.
+    Priority(Handle),
+    /// `skbedit mark MARK`.
+    Mark(Masked),
+    /// `connmark`, or `ctinfo`: the mark or code point of the connection.
+    FromConnection(&'static str),
+    /// `drop`.
+    Drop,
+    /// `pass`, `ok` or `continue`.
+    Pass,
+}
+
+/// A meter of one rate, `police`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Police {
+    /// Rate.
+    pub rate: Rate,
+    /// Bytes that conform at once.
+    pub burst: Bytes,
+    /// Largest packet that conforms; 0 for no limit.
+    pub mtu: Bytes,
+    /// Second rate, with `mtu` as its burst.
+    pub peak_rate: Option<Rate>,
+    /// True if packets beyond the rate pass all the same.
+    pub exceed_passes: bool,
 }
 
 /// Protocol that a filter is for.
@@ -103,8 +182,14 @@ pub struct Filter {
 pub enum Protocol {
     /// IPv4.
     Ip,
+    /// IPv6.
+    Ipv6,
+    /// ARP.
+    Arp,
     /// All.
     All,
+    /// Another, by its number.
+    Other(u16),
 }
 
 /// Conditions of a filter, all of which must hold.
@@ -158,6 +243,8 @@ pub enum Selector {
     Dsfield(Masked),
     /// `ip sport VALUE MASK`, `ip dport VALUE MASK`; `tcp` and `udp` with `src` and `dst` are synonyms.
     Port(End, Masked),
+    /// `mark VALUE MASK`.
+    Mark(Masked),
     /// `u8 VALUE MASK at OFFSET` and likewise `u16` and `u32`.
     Bits {
         /// Bytes compared: 1, 2 or 4.

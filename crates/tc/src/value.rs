@@ -97,7 +97,8 @@ impl ValueType {
         let real = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
         match self {
             Self::Rate => number::rate(text).map(Value::Rate),
-            Self::Size => number::size(text).map(Value::Size),
+            // What `tc` prints has the size of its table's cells after a `/`.
+            Self::Size => number::size(text.split('/').next()?).map(Value::Size),
             Self::Offset => {
                 let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
                 let Bytes(bytes) = number::size(size)?;
@@ -130,7 +131,9 @@ impl ValueType {
             Self::Numbers => "whole numbers",
             Self::Sizes => "sizes",
             Self::Minor => "the minor part of a class's handle, hexadecimal",
-            Self::Curve => "a service curve: `[m1 RATE d TIME] m2 RATE` or `rate RATE`",
+            Self::Curve => {
+                "a service curve: `[m1 RATE d TIME] m2 RATE` or `[[umax SIZE] dmax TIME] rate RATE`"
+            }
         };
         words.to_owned()
     }

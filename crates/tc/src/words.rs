@@ -60,6 +60,11 @@ impl<'a, 'b> Cursor<'a, 'b> {
         self.rest.first().map(|word| word.value)
     }
 
+    /// Returns the word after the next one without reading it.
+    pub(crate) fn peek_second(&self) -> Option<&'a str> {
+        self.rest.get(1).map(|word| word.value)
+    }
+
     /// Reads the next word.
     pub(crate) fn next(&mut self) -> Option<Located<&'a str>> {
         let (word, rest) = self.rest.split_first()?;

@@ -56,7 +56,7 @@ fn every_problem_has_its_place() {
         ("tc class add dev sl0 classid 1:1 prio", "classes of `prio` are not set by commands"),
         ("tc filter add dev sl0 matchall flowid 1:1", "line 1, column 23: a filter names its `parent`"),
         ("tc filter add dev sl0 parent 1: matchall", "names its class by `flowid`"),
-        ("tc filter add dev sl0 parent 1: basic flowid 1:1", "filters of kind `basic`"),
+        ("tc filter add dev sl0 parent 1: route flowid 1:1", "filters of kind `route`"),
         ("tc class add dev sl0 classid 1:1 hfsc rt umax 5", "`rt` takes a service curve"),
     ] {
         let problems = parse(text).expect_err(text).to_string();
@@ -87,6 +87,7 @@ fn trees_that_would_lose_an_object_are_refused() {
         ("class change dev sl0 classid 10:1 drr quantum 1", "changed later"),
         ("filter add dev sl0 parent 20: matchall flowid 20:1", "no discipline"),
         ("filter add dev sl0 parent 10: matchall flowid 20:1", "no class of `10:`"),
+        ("filter add dev sl0 parent 10: protocol ipv6 matchall flowid 10:1", "`protocol ipv6` is not `ip`"),
     ] {
         let commands = parse(&format!("{DRR}{line}")).expect("a command");
         let problems = import(&commands, &environment).expect_err(line);

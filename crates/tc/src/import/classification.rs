@@ -10,7 +10,7 @@ use crate::handle::Handle;
 use crate::language::Kind;
 use crate::position::Position;
 use crate::problem::Problem;
-use crate::syntax::Qdisc;
+use crate::syntax::{Police, Qdisc};
 use crate::value::Value;
 
 /// Linux's priority of a forwarded packet, indexed by four bits of its TOS byte, `0x1e` (tc-prio(8)).
@@ -24,6 +24,10 @@ const BANDS: [usize; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 pub(super) struct Leaf {
     class: Handle,
     rules: Vec<Conditions>,
+    /// Index of the filter of each rule, in the order in which a kernel tries them.
+    order: Vec<usize>,
+    /// Number of the discipline's filters.
+    filters: usize,
     /// Code points that the map of priorities assigns to it.
     codes: Vec<u8>,
     /// True if it takes the packets that no other class takes.
@@ -33,6 +37,69 @@ pub(super) struct Leaf {
 }
 
 impl Leaf {
+    /// Returns true if it takes the packets that no other class takes.
+    pub(super) fn is_rest(&self) -> bool {
+        self.is_rest
+    }
+
+    /// Returns rules for a scenario that are tried in the kernel's order, whatever the order of the classes.
+    ///
+    /// # Errors
+    /// Returns what a scenario cannot express.
+    pub(super) fn ordered_rules(&self) -> Result<Vec<Rule>, String> {
+        let mut all = Vec::new();
+        let number = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
+        for (conditions, index) in self.rules.iter().zip(&self.order) {
+            let rules = conditions.rules()?;
+            all.extend(rules.into_iter().map(|rule| Rule { preference: number(*index), ..rule }));
+        }
+        let mut all = super::conditions::merged(all);
+        if !self.codes.is_empty() {
+            let preference = number(self.filters);
+            all.push(Rule { code_points: self.codes.clone(), preference, ..Rule::default() });
+        }
+        if self.is_rest {
+            all.push(Rule { preference: number(self.filters + 1), ..Rule::default() });
+        }
+        Ok(all)
+    }
+
+    /// Returns rules for a scenario without order; empty if it takes the rest.
+    ///
+    /// # Errors
+    /// Returns what a scenario cannot express.
+    pub(super) fn plain_rules(&self) -> Result<Vec<Rule>, String> {
+        if self.is_rest {
+            return Ok(Vec::new());
+        }
+        let rules = self.ordered_rules()?;
+        Ok(rules.into_iter().map(|rule| Rule { preference: 0, ..rule }).collect())
+    }
+
+    /// Returns true if it would take packets of `later`, if the classes were tried in this order.
+    pub(super) fn is_overtaken_by(&self, later: &Self) -> bool {
+        let is_before = |(own, own_index): (&Conditions, &usize)| {
+            later
+                .rules
+                .iter()
+                .zip(&later.order)
+                .any(|(other, index)| index < own_index && own.overlaps(other))
+        };
+        // The map of priorities is asked after all filters.
+        let by_codes = !self.codes.is_empty() && !later.rules.is_empty();
+        by_codes || self.rules.iter().zip(&self.order).any(is_before)
+    }
+
+    /// Returns true if filters select it that a rest without rules would not try in their order.
+    pub(super) fn is_rest_before(&self, other: &Self) -> bool {
+        let is_before = |(own, index): (&Conditions, &usize)| {
+            other.rules.iter().zip(&other.order).any(|(theirs, later)| index < later && own.overlaps(theirs))
+        };
+        self.is_rest
+            && (self.rules.iter().zip(&self.order).any(is_before)
+                || !self.rules.is_empty() && !other.codes.is_empty())
+    }
+
     /// Returns rules for a scenario; empty if it takes the rest.
     pub(super) fn rules(&self) -> Vec<Rule> {
         if self.is_rest {
@@ -75,6 +142,12 @@ pub(super) struct Classification {
     paths: Vec<(Headers, Vec<Handle>)>,
     /// Position of the discipline.
     at: Position,
+    /// Filters that are never tried, with the reasons.
+    pub never: Vec<String>,
+    /// Meters of filters, with the classes of their packets.
+    pub polices: Vec<(Handle, Police, Position)>,
+    /// True if every packet has a class.
+    pub has_rest: bool,
 }
 
 /// The destination of packets that no filter matches.
@@ -111,6 +184,29 @@ fn path_of(flow: &Headers, filters: &[&FilterRule]) -> Result<(Vec<Handle>, bool
         }
     }
     Ok((path, false))
+}
+
+/// Returns the group of each filter: filters of one class and preference after one another are one.
+fn groups_of(filters: &[&FilterRule]) -> Vec<usize> {
+    let mut groups: Vec<usize> = Vec::new();
+    for (index, filter) in filters.iter().enumerate() {
+        let before = index.checked_sub(1).map(|before| (&filters[before], groups[before]));
+        groups.push(before.map_or(0, |(before, group)| {
+            let is_new = before.class != filter.class || before.preference != filter.preference;
+            group + usize::from(is_new)
+        }));
+    }
+    groups
+}
+
+/// Returns the filters behind the first `tried`, the last of which takes all packets, each with the reason.
+fn never_tried(objects: &Objects<'_>, owner: Handle, tried: usize) -> Vec<String> {
+    let all: Vec<_> = objects.rules.iter().filter(|rule| rule.parent == owner).collect();
+    let last = tried.checked_sub(1).and_then(|last| all.get(last)).map_or(0, |rule| rule.at.line);
+    let why = |rule: &&FilterRule| {
+        format!("the filter of line {}: the one of line {last} takes all packets before it", rule.at.line)
+    };
+    all.get(tried..).unwrap_or_default().iter().map(why).collect()
 }
 
 impl Classification {
@@ -194,21 +290,39 @@ impl Classification {
     ) -> Result<Self, Problem> {
         let at = qdisc.kind.at;
         let filters: Vec<_> = objects.rules.iter().filter(|rule| rule.parent == owner).collect();
+        let (is_general, count) = (objects.is_general, filters.len());
+        // Filters after one that takes every packet are never tried.
+        let end = filters.iter().position(|filter| filter.conditions.is_everything());
+        let tried = end.filter(|_| is_general).map_or(count, |end| end + 1);
+        let filters = &filters[..tried];
         if let Some(filter) = filters.iter().find(|filter| !classes.contains(&filter.class)) {
+            let absent = !objects.classes.iter().any(|class| *class.id == filter.class);
+            if is_general && absent {
+                return Err(Problem::new(
+                    filter.at,
+                    format!("the filter leads to `{}`, which is not there", filter.class),
+                ));
+            }
             let message =
                 format!("a filter leads to `{}`, which is no class without others below it", filter.class);
             return Err(Problem::new(filter.at, message));
         }
         let all = filters.iter().find(|filter| filter.conditions.is_everything());
+        let never = if is_general { never_tried(objects, owner, tried) } else { Vec::new() };
         let rest = match (all, fallback) {
             (Some(filter), _) => Some(filter.class),
             (None, Fallback::Class(class)) => Some(*class),
+            // A map that names one band only.
+            (None, Fallback::Bands(map)) if is_general && map.iter().all(|band| *band == map[0]) => {
+                Some(map[0])
+            }
             _ => None,
         };
         let mut paths = Vec::new();
-        let mut needs_map = false;
+        // Without flows of a run, any packet may come.
+        let mut needs_map = is_general;
         for flow in flows {
-            let (mut path, is_certain) = path_of(flow, &filters)?;
+            let (mut path, is_certain) = path_of(flow, filters)?;
             if !is_certain {
                 path.push(fallback.class(flow).ok_or_else(|| {
                     let message = format!(
@@ -221,6 +335,8 @@ impl Classification {
             needs_map |= !is_certain;
             paths.push(((*flow).clone(), path));
         }
+        let groups = groups_of(filters);
+        let total = groups.last().map_or(0, |last| last + 1);
         let leaves = classes.iter().enumerate().map(|(index, class)| {
             let own = || filters.iter().enumerate().filter(|(_, filter)| filter.class == *class);
             let codes = match fallback {
@@ -229,8 +345,9 @@ impl Classification {
                 }
                 _ => Vec::new(),
             };
-            let rules = own().map(|(_, filter)| &filter.conditions).filter(|rule| !rule.is_everything());
-            let rules: Vec<_> = rules.cloned().collect();
+            let conditional = || own().filter(|(_, filter)| !filter.conditions.is_everything());
+            let rules: Vec<_> = conditional().map(|(_, filter)| filter.conditions.clone()).collect();
+            let order: Vec<_> = conditional().map(|(index, _)| groups[index]).collect();
             // The last band takes the rest, unless a filter takes it: then there is no rest.
             let is_last = matches!(fallback, Fallback::Bands(_))
                 && rest.is_none()
@@ -240,12 +357,24 @@ impl Classification {
             Leaf {
                 class: *class,
                 rules,
+                order,
+                filters: total,
                 codes,
                 is_rest: rest == Some(*class) || is_last,
                 rank: own().map(|(rank, _)| rank).min().unwrap_or(usize::MAX),
             }
         });
-        Ok(Self { leaves: leaves.collect(), paths, at })
+        let polices =
+            filters.iter().filter_map(|filter| filter.police.map(|police| (filter.class, police, filter.at)));
+        let polices = polices.collect();
+        Ok(Self {
+            leaves: leaves.collect(),
+            paths,
+            at,
+            never,
+            polices,
+            has_rest: rest.is_some() || matches!(fallback, Fallback::Bands(_)),
+        })
     }
 
     /// Returns the classes, in their order.
@@ -256,6 +385,16 @@ impl Classification {
     /// Returns true if this is one of the classes.
     pub(super) fn has(&self, class: Handle) -> bool {
         self.leaves.iter().any(|leaf| leaf.class == class)
+    }
+
+    /// Returns the meter that all packets of a class pass: that of its only filter.
+    pub(super) fn police_of(&self, class: Handle) -> Option<Police> {
+        let leaf = self.leaves.iter().find(|leaf| leaf.class == class)?;
+        let mut polices = self.polices.iter().filter(|(of, ..)| *of == class);
+        let (police, None) = (polices.next()?, polices.next()) else { return None };
+        let is_only = leaf.rules.len() == 1 && !leaf.is_rest && leaf.codes.is_empty()
+            || leaf.rules.is_empty() && leaf.is_rest;
+        is_only.then_some(police.1)
     }
 
     /// Returns the packets of a class.

@@ -2,9 +2,9 @@
 
 use core::net::Ipv4Addr;
 
-use crate::position::Located;
+use crate::parse::masked_of;
 use crate::problem::Problem;
-use crate::syntax::{Classifier, End, Key, Masked, Offset, Prefix, Selector};
+use crate::syntax::{Classifier, End, Filter, Key, Masked, Offset, Prefix, Selector};
 
 /// Bytes supported: an IPv4 header and a TCP header, both without options.
 const BYTES: usize = 40;
@@ -28,14 +28,25 @@ pub(super) struct Conditions {
     masks: [u8; BYTES],
     /// Ranges of source and destination port.
     ports: [(u16, u16); 2],
+    /// Mark, compared where the mask has ones.
+    mark: Masked,
     /// True if two conditions contradict each other.
     is_contradiction: bool,
 }
 
+/// Limit on the rules of one filter, after masks with gaps are expanded.
+const MOST_RULES: usize = 256;
+
 impl Default for Conditions {
     fn default() -> Self {
         let (values, masks) = ([0; BYTES], [0; BYTES]);
-        Self { values, masks, ports: [(0, u16::MAX); 2], is_contradiction: false }
+        Self {
+            values,
+            masks,
+            ports: [(0, u16::MAX); 2],
+            mark: Masked { value: 0, mask: 0 },
+            is_contradiction: false,
+        }
     }
 }
 
@@ -62,7 +73,7 @@ pub struct Headers {
 
 /// A rule of a scenario's `match`; `None` and empty lists compare nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Rule {
+pub(crate) struct Rule {
     pub protocol: Option<u8>,
     /// Address and length of its prefix.
     pub source: Option<(Ipv4Addr, u32)>,
@@ -72,6 +83,11 @@ pub(super) struct Rule {
     pub destination_port: Option<(u16, u16)>,
     pub code_points: Vec<u8>,
     pub tcp_flags: Vec<&'static str>,
+    pub tcp_flags_clear: Vec<&'static str>,
+    /// Mark and its mask.
+    pub mark: Option<(u32, u32)>,
+    /// Order among the rules of all classes; 0 if the order of the classes decides.
+    pub preference: u32,
     /// Lowest and highest length of a frame in bytes.
     pub length: Option<(u32, u32)>,
 }
@@ -83,15 +99,26 @@ fn leading(mask: u32, width: u32) -> Option<u32> {
 }
 
 impl Conditions {
-    /// Returns the conditions of a classifier.
+    /// Returns the conditions of a filter, for a comparison with a kernel: only those that are compared exactly.
     ///
     /// # Errors
     /// Returns the first condition that a scenario cannot express, or that no packet satisfies.
-    pub(super) fn of(classifier: &Located<Classifier>) -> Result<Self, Problem> {
+    pub(super) fn of(filter: &Filter) -> Result<Self, Problem> {
+        let classifier = &filter.classifier;
+        if let Some(hash) = &filter.hash {
+            return Err(Problem::new(hash.at, "hash tables (`ht`, `divisor`, `link`) are not understood"));
+        }
+        if let Some(action) = filter.actions.first() {
+            return Err(Problem::new(action.at, "the `action` of a filter is not understood"));
+        }
         let mut conditions = Self::default();
         match &classifier.value {
             Classifier::U32(selectors) => {
                 for selector in selectors {
+                    if matches!(&**selector, Selector::Mark(_)) {
+                        let why = "`match mark` is not understood: packets of a scenario have no mark";
+                        return Err(Problem::new(selector.at, why));
+                    }
                     conditions.selector(selector).map_err(|why| Problem::new(selector.at, why))?;
                 }
             }
@@ -110,6 +137,182 @@ impl Conditions {
         Ok(conditions)
     }
 
+    /// Returns the conditions of any filter; masks may have gaps, and marks are compared.
+    ///
+    /// # Errors
+    /// Returns the first condition that a scenario cannot express.
+    pub(super) fn of_filter(filter: &Filter) -> Result<Self, Problem> {
+        let mut conditions = Self::default();
+        let at = filter.classifier.at;
+        match &filter.classifier.value {
+            Classifier::U32(selectors) => {
+                for selector in selectors {
+                    conditions.selector(selector).map_err(|why| Problem::new(selector.at, why))?;
+                }
+            }
+            Classifier::Flower(keys) => {
+                for key in keys {
+                    conditions.key(key).map_err(|why| Problem::new(key.at, why))?;
+                }
+            }
+            Classifier::Fw => {
+                let handle = filter.handle.as_ref();
+                let mark = handle.and_then(|handle| masked_of(handle));
+                let mark = mark.ok_or_else(|| {
+                    let why = "`fw` without a mark as its `handle` is not understood: it takes the mark for the class";
+                    Problem::new(at, why).help("write `handle MARK fw classid CLASS`")
+                })?;
+                conditions.add_mark(mark);
+            }
+            Classifier::Matchall => {}
+        }
+        Ok(conditions)
+    }
+
+    /// Requires a mark.
+    fn add_mark(&mut self, mark: Masked) {
+        self.is_contradiction |= (self.mark.value ^ mark.value) & self.mark.mask & mark.mask != 0;
+        self.mark.value |= mark.value & mark.mask;
+        self.mark.mask |= mark.mask;
+    }
+
+    /// Requires the bits of a hash table's bucket: `key & mask`, shifted to its lowest bit, is the bucket.
+    ///
+    /// # Errors
+    /// If the key is outside the headers.
+    pub(super) fn add_bucket(&mut self, key: (u32, Offset), bucket: u16, divisor: u32) -> Result<(), String> {
+        let (mask, offset) = key;
+        let shift = mask.trailing_zeros().min(31);
+        let mask = mask & (divisor.saturating_sub(1) << shift);
+        let bits = Masked { value: u32::from(bucket) << shift, mask };
+        if bits.value & !mask != 0 {
+            self.is_contradiction = true;
+        }
+        self.selector(&Selector::Bits { size: 4, bits, at: Some(offset) })
+    }
+
+    /// Adds all conditions of another filter.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.is_contradiction |= other.is_contradiction;
+        for at in 0..BYTES {
+            let common = self.masks[at] & other.masks[at];
+            self.is_contradiction |= (self.values[at] ^ other.values[at]) & common != 0;
+            self.values[at] |= other.values[at] & other.masks[at];
+            self.masks[at] |= other.masks[at];
+        }
+        for (own, other) in self.ports.iter_mut().zip(other.ports) {
+            *own = (own.0.max(other.0), own.1.min(other.1));
+            self.is_contradiction |= own.0 > own.1;
+        }
+        self.add_mark(other.mark);
+    }
+
+    /// Returns true if no packet satisfies the conditions.
+    pub(super) fn is_empty(&self) -> bool {
+        self.is_contradiction || (0x45 ^ self.values[0]) & self.masks[0] != 0
+    }
+
+    /// Returns true unless it is certain that no packet satisfies both.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        let mut both = self.clone();
+        both.add(other);
+        let apart = |at: usize, size: usize| {
+            let range =
+                |of: &Self| leading(word(&of.masks, at, size), 8 * size as u32).map(|_| of.range(at, size));
+            range(self).zip(range(other)).is_some_and(|(a, b)| a.1 < b.0 || b.1 < a.0)
+        };
+        let ports = |end: usize| {
+            let (own, theirs) = (self.port_range_if_plain(end), other.port_range_if_plain(end));
+            own.zip(theirs).is_some_and(|(a, b)| a.1 < b.0 || b.1 < a.0)
+        };
+        !both.is_empty() && !apart(2, 2) && !ports(0) && !ports(1)
+    }
+
+    fn port_range_if_plain(&self, end: usize) -> Option<(u16, u16)> {
+        leading(word(&self.masks, 20 + 2 * end, 2), 16)?;
+        self.port_range(end)
+    }
+
+    /// Returns the rules of a scenario that take the same packets; the bits of ECN in a TOS byte are not
+    /// compared.
+    ///
+    /// # Errors
+    /// Returns a condition that a scenario cannot express.
+    pub(super) fn rules(&self) -> Result<Vec<Rule>, String> {
+        if self.is_empty() {
+            return Err("no packet is what the filter asks for".to_owned());
+        }
+        let understood =
+            |at: usize| matches!(at, 0..=3 | 9 | 12..=23 | 33) || (at == 32 && self.masks[32] & 0xf0 == 0);
+        if let Some(at) = (0..BYTES).find(|at| self.masks[*at] != 0 && !understood(*at)) {
+            return Err(format!("byte {at} of the headers is not understood"));
+        }
+        if !matches!(self.masks[9], 0 | 0xff) {
+            return Err("a mask on the `protocol` is not understood".to_owned());
+        }
+        if self.masks[32] & 0x0f != 0 {
+            return Err("reserved bits of the TCP flags are not understood".to_owned());
+        }
+        if leading(word(&self.masks, 2, 2), 16).is_none() {
+            return Err("a mask on the length whose ones do not stand together is not understood".to_owned());
+        }
+        if self.masks[33] != 0 && self.protocol() != Some(6) {
+            return Err("`tcp_flags` belong to a filter for protocol 6, tcp".to_owned());
+        }
+        let flags = |bits: u8| (0..8).filter(|bit| bits >> bit & 1 == 1).map(|bit| FLAGS[bit]).collect();
+        let plain = Rule {
+            protocol: self.protocol(),
+            code_points: if self.masks[1] & CODE_POINT == 0 { Vec::new() } else { self.code_points() },
+            tcp_flags: flags(self.masks[33] & self.values[33]),
+            tcp_flags_clear: flags(self.masks[33] & !self.values[33]),
+            length: (self.masks[2..4] != [0, 0]).then(|| self.lengths()),
+            mark: (self.mark.mask != 0).then_some((self.mark.value, self.mark.mask)),
+            ..Rule::default()
+        };
+        let mut rules = vec![plain];
+        for end in 0..2 {
+            let ranges = self.expanded(20 + 2 * end, 2)?;
+            let own = self.ports[end];
+            let ranges = ranges.into_iter().filter_map(|(low, high)| {
+                let (low, high) = ((low as u16).max(own.0), (high as u16).min(own.1));
+                (low <= high).then_some((low, high))
+            });
+            let ranges: Vec<_> = ranges.collect();
+            if ranges != [(0, u16::MAX)] {
+                rules = product(&rules, &ranges, |rule, range| {
+                    *(if end == 0 { &mut rule.source_port } else { &mut rule.destination_port }) =
+                        Some(*range);
+                })?;
+            }
+        }
+        for end in 0..2 {
+            let ranges = self.expanded(12 + 4 * end, 4)?;
+            if ranges != [(0, u32::MAX)] {
+                rules = product(&rules, &ranges, |rule, (low, high)| {
+                    let prefix = (Ipv4Addr::from_bits(*low), (low ^ high).leading_zeros());
+                    *(if end == 0 { &mut rule.source } else { &mut rule.destination }) = Some(prefix);
+                })?;
+            }
+        }
+        if rules.is_empty() {
+            return Err("no packet is what the filter asks for".to_owned());
+        }
+        Ok(rules)
+    }
+
+    /// Returns the ranges of a field whose mask may have gaps.
+    fn expanded(&self, at: usize, size: usize) -> Result<Vec<(u32, u32)>, String> {
+        let full = u32::MAX >> (32 - 8 * size);
+        let (value, mask) = (word(&self.values, at, size), word(&self.masks, at, size));
+        ranges(value, mask, full)
+            .ok_or_else(|| format!("the mask `{mask:#x}` stands for more than {MOST_RULES} ranges"))
+    }
+
+    /// Returns true if it compares the two bits of ECN in the TOS byte.
+    pub(super) fn compares_ecn(&self) -> bool {
+        self.masks[1] & !CODE_POINT != 0
+    }
+
     /// Adds a condition of `u32`.
     fn selector(&mut self, selector: &Selector) -> Result<(), String> {
         match *selector {
@@ -117,6 +320,10 @@ impl Conditions {
             Selector::Protocol(bits) => self.bytes(9, 1, bits),
             Selector::Dsfield(bits) => self.bytes(1, 1, bits),
             Selector::Port(end, bits) => self.bytes(port_offset(end), 2, bits),
+            Selector::Mark(mark) => {
+                self.add_mark(mark);
+                Ok(())
+            }
             Selector::Bits { at: None, .. } => Ok(()),
             Selector::Bits { size, bits, at: Some(offset) } => {
                 let (from, at) = match offset {
@@ -210,7 +417,9 @@ impl Conditions {
 
     /// Returns true if it matches every packet.
     pub(super) fn is_everything(&self) -> bool {
-        self.masks[1..].iter().all(|mask| *mask == 0) && self.ports == [(0, u16::MAX); 2]
+        self.masks[1..].iter().all(|mask| *mask == 0)
+            && self.ports == [(0, u16::MAX); 2]
+            && self.mark.mask == 0
     }
 
     /// Returns true if it has conditions on addresses.
@@ -267,6 +476,7 @@ impl Conditions {
             code_points: if self.masks[1] & CODE_POINT == 0 { Vec::new() } else { self.code_points() },
             tcp_flags: flags.map(|bit| FLAGS[bit]).collect(),
             length: (self.masks[2..4] != [0, 0]).then(|| self.lengths()),
+            ..Rule::default()
         }
     }
 
@@ -314,6 +524,107 @@ impl Conditions {
         }
         Ok(is_certain.then_some(true))
     }
+}
+
+/// Returns the ranges of numbers up to `full` that equal `value` where `mask` has ones; `None` if there are
+/// too many.
+pub(crate) fn ranges(value: u32, mask: u32, full: u32) -> Option<Vec<(u32, u32)>> {
+    let low = if mask == 0 { full } else { mask & mask.wrapping_neg() }.wrapping_sub(u32::from(mask != 0));
+    let gaps = full & !mask & !low;
+    if gaps.count_ones() > MOST_RULES.trailing_zeros() {
+        return None;
+    }
+    let mut ranges = Vec::new();
+    let mut part = 0_u32;
+    loop {
+        let first = value & mask | part;
+        ranges.push((first, first | low));
+        // The next subset of the gaps' bits.
+        part = part.wrapping_sub(gaps) & gaps;
+        if part == 0 {
+            return Some(ranges);
+        }
+    }
+}
+
+/// Joins rules after one another that differ in one range only, where the ranges adjoin, or in their code
+/// points: a range takes several filters of `u32`.
+pub(super) fn merged(rules: Vec<Rule>) -> Vec<Rule> {
+    let mut merged: Vec<Rule> = Vec::new();
+    for rule in rules {
+        let joined = merged.last().and_then(|last| joined(last, &rule));
+        match (joined, merged.last_mut()) {
+            (Some(joined), Some(last)) => *last = joined,
+            _ => merged.push(rule),
+        }
+    }
+    merged
+}
+
+/// Returns the rule that takes what either takes; `None` if no single rule does.
+fn joined(one: &Rule, other: &Rule) -> Option<Rule> {
+    let ports = |a: Option<(u16, u16)>, b: Option<(u16, u16)>| {
+        let ((low, end), (start, high)) = a.zip(b)?;
+        (end.checked_add(1)? == start).then_some((low, high))
+    };
+    let lengths = |a: Option<(u32, u32)>, b: Option<(u32, u32)>| {
+        let ((low, end), (start, high)) = a.zip(b)?;
+        (end.checked_add(1)? == start).then_some((low, high))
+    };
+    let codes = || {
+        let is_both = !one.code_points.is_empty() && !other.code_points.is_empty();
+        is_both.then(|| one.code_points.iter().chain(&other.code_points).copied().collect::<Vec<_>>())
+    };
+    let candidates = [
+        ports(one.source_port, other.source_port)
+            .map(|range| Rule { source_port: Some(range), ..one.clone() }),
+        ports(one.destination_port, other.destination_port)
+            .map(|range| Rule { destination_port: Some(range), ..one.clone() }),
+        lengths(one.length, other.length).map(|range| Rule { length: Some(range), ..one.clone() }),
+        codes().map(|code_points| Rule { code_points, ..one.clone() }),
+    ];
+    // The rules must be the same but for what is joined.
+    candidates.into_iter().flatten().find(|candidate| {
+        let back = Rule {
+            source_port: if candidate.source_port == one.source_port {
+                other.source_port
+            } else {
+                one.source_port
+            },
+            destination_port: if candidate.destination_port == one.destination_port {
+                other.destination_port
+            } else {
+                one.destination_port
+            },
+            length: if candidate.length == one.length { other.length } else { one.length },
+            code_points: if candidate.code_points == one.code_points {
+                other.code_points.clone()
+            } else {
+                one.code_points.clone()
+            },
+            ..other.clone()
+        };
+        back == *one
+    })
+}
+
+/// Returns each rule with each value set.
+fn product<T>(rules: &[Rule], values: &[T], set: impl Fn(&mut Rule, &T)) -> Result<Vec<Rule>, String> {
+    if rules.len() * values.len() > MOST_RULES {
+        return Err(format!("the masks stand for more than {MOST_RULES} rules"));
+    }
+    let with = |rule: &Rule| {
+        let rule = rule.clone();
+        values
+            .iter()
+            .map(|value| {
+                let mut rule = rule.clone();
+                set(&mut rule, value);
+                rule
+            })
+            .collect::<Vec<_>>()
+    };
+    Ok(rules.iter().flat_map(with).collect())
 }
 
 /// Returns the offset of a port.

@@ -1,14 +1,24 @@
 //! Checks that commands set up one tree on one device, and brings its filters into their order.
 
+use std::collections::BTreeMap;
+
 use super::Conditions;
 use crate::handle::Handle;
 use crate::language::Kind;
-use crate::position::Position;
+use crate::position::{Located, Position};
 use crate::problem::{Problem, Problems};
-use crate::syntax::{Action, Class, Command, Commands, Filter, Object, Qdisc};
+use crate::syntax::{
+    Action, Class, Classifier, Command, Commands, Filter, FilterAction, Object, Police, Protocol, Qdisc,
+};
 
 /// Preference of the first filter without one; each further one gets the smallest so far minus one.
 const FIRST_PREFERENCE: u32 = 49_152;
+
+/// First handle of the hash tables that `u32` makes itself, one for each preference.
+const ROOT_TABLES: u16 = 0x800;
+
+/// Limit on the depth of linked hash tables.
+const DEEPEST_LINK: usize = 4;
 
 /// Objects of a tree, each with a parent in it.
 pub(super) struct Objects<'a> {
@@ -18,35 +28,49 @@ pub(super) struct Objects<'a> {
     pub rules: Vec<FilterRule>,
     /// Discipline at the root.
     pub root: &'a Qdisc,
+    /// Parts that were left out, with the reasons.
+    pub left_out: Vec<String>,
+    /// True if filters of any form are understood, and a default is needed for all packets, not only for
+    /// the flows of a run.
+    pub is_general: bool,
 }
 
 /// A filter with its conditions.
+#[derive(Clone)]
 pub(super) struct FilterRule {
     pub parent: Handle,
     pub class: Handle,
     pub conditions: Conditions,
+    pub police: Option<Police>,
+    /// Preference; filters of one class and preference after one another are a group.
+    pub preference: u32,
     pub at: Position,
 }
 
 impl<'a> Objects<'a> {
     /// Checks the objects: one without a parent, or on another device, would be lost silently.
-    pub(super) fn new(commands: &'a Commands) -> Result<Self, Problems> {
+    pub(super) fn new(commands: &'a Commands, is_general: bool) -> Result<Self, Problems> {
         let (qdiscs, classes): (Vec<_>, Vec<_>) = (commands.qdiscs().collect(), commands.classes().collect());
         let start = commands.0.first().map(Command::at).unwrap_or_default();
-        let mut roots = qdiscs.iter().filter(|qdisc| qdisc.parent.is_none());
-        let (Some(root), None) = (roots.next(), roots.next()) else {
+        let mut problems = Vec::new();
+        let mut roots = qdiscs.iter().filter(|qdisc| qdisc.parent.is_none() && !qdisc.kind.is_hook());
+        let Some(root) = roots.next() else {
             return Err(Problem::new(start, "there must be one root discipline").into());
         };
-        let mut objects = Self { root, qdiscs, classes, rules: Vec::new() };
-        let mut problems: Vec<_> =
-            [check_commands(commands), objects.check_classes(), objects.check_qdiscs()]
-                .into_iter()
-                .filter_map(Result::err)
-                .collect();
-        match objects.order(commands.filters()) {
-            Ok(rules) => objects.rules = rules,
-            Err(problem) => problems.push(problem),
+        for second in roots {
+            let problem = Problem::new(
+                second.kind.at,
+                "there is a root already, and there must be one root discipline",
+            );
+            problems.push(
+                problem.help("delete the first with `tc qdisc del`, or write `replace` instead of `add`"),
+            );
         }
+        let mut objects = Self { root, qdiscs, classes, rules: Vec::new(), left_out: Vec::new(), is_general };
+        objects.check_commands(commands, &mut problems);
+        objects.check_classes(&mut problems);
+        objects.check_qdiscs(&mut problems);
+        objects.order(commands, &mut problems);
         Problems::unless(objects, problems)
     }
 
@@ -65,31 +89,64 @@ impl<'a> Objects<'a> {
         self.qdiscs.iter().copied().find(|qdisc| qdisc.parent.as_deref() == Some(&place))
     }
 
-    fn check_classes(&self) -> Result<(), Problem> {
+    /// Checks that all commands set up the same device, and that none changes an object that is there
+    /// already.
+    fn check_commands(&self, commands: &Commands, problems: &mut Vec<Problem>) {
+        let Some(first) = commands.0.first() else { return };
+        for command in &commands.0 {
+            if *command.device != *first.device {
+                let message =
+                    format!("`{}` and `{}`: only one device is understood", *first.device, *command.device);
+                problems.push(Problem::new(command.device.at, message));
+                continue;
+            }
+            let is_change = *command.action == Action::Change;
+            let what = match &command.object {
+                // The bands of `ets` exist from the start: commands only change them.
+                Object::Class(class) if *class.kind == Kind::Ets => continue,
+                Object::Class(_) => "class",
+                Object::Qdisc(_) => "discipline",
+                Object::Filter(_) => "filter",
+            };
+            if is_change && (!self.is_general || matches!(command.object, Object::Filter(_))) {
+                let message = format!("a {what} that is changed later is not understood");
+                problems.push(Problem::new(command.action.at, message));
+            }
+        }
+    }
+
+    fn check_classes(&self, problems: &mut Vec<Problem>) {
         let mut seen = Vec::new();
         for class in &self.classes {
             let (id, parent) = (*class.id, *class.parent);
             if seen.contains(&id) || id.minor == 0 || id.major != parent.major {
-                return Err(Problem::new(class.id.at, format!("the class `{id}` has no number of its own")));
+                problems
+                    .push(Problem::new(class.id.at, format!("the class `{id}` has no number of its own")));
+                continue;
             }
             seen.push(id);
             if self.kind(id.owner()) != Some(*class.kind) {
                 let message = format!("`{}` is no discipline of kind `{}`", id.owner(), *class.kind);
-                return Err(Problem::new(class.id.at, message));
+                problems.push(Problem::new(class.id.at, message));
             }
             if parent.minor != 0 && !self.classes.iter().any(|other| *other.id == parent) {
-                return Err(absent(&format!("the class `{id}`"), parent, class.parent.at));
+                problems.push(absent(&format!("the class `{id}`"), parent, class.parent.at));
+            }
+            let has = |name: &str| class.settings.iter().any(|setting| *setting.name == name);
+            if *class.kind == Kind::Htb && !has("rate") {
+                let problem = Problem::new(class.kind.at, format!("the class `{id}` has no `rate`"));
+                problems.push(problem.help("give it what it is guaranteed, such as `rate 1mbit`"));
             }
         }
-        Ok(())
     }
 
-    fn check_qdiscs(&self) -> Result<(), Problem> {
+    fn check_qdiscs(&self, problems: &mut Vec<Problem>) {
         let mut seen = Vec::new();
         for handle in self.qdiscs.iter().filter_map(|qdisc| qdisc.handle) {
             if handle.minor != 0 || seen.contains(&*handle) {
                 let message = format!("the handle `{}` is no discipline's own", *handle);
-                return Err(Problem::new(handle.at, message));
+                problems.push(Problem::new(handle.at, message));
+                continue;
             }
             seen.push(*handle);
         }
@@ -99,63 +156,203 @@ impl<'a> Objects<'a> {
             let owner = self.kind(place.owner());
             let is_class = || self.classes.iter().any(|class| *class.id == *place);
             if owner.is_none_or(|kind| kind.has_explicit_classes() && !is_class()) {
-                return Err(absent(&format!("a `{}`", *qdisc.kind), *place, place.at));
-            }
-            if places.contains(&*place) {
-                return Err(Problem::new(place.at, format!("two disciplines stand in `{}`", *place)));
+                problems.push(absent(&format!("a `{}`", *qdisc.kind), *place, place.at));
+            } else if places.contains(&*place) {
+                problems.push(Problem::new(place.at, format!("two disciplines stand in `{}`", *place)));
             }
             places.push(*place);
         }
-        Ok(())
     }
 
-    /// Returns the filters by preference.
-    fn order<'b>(&self, filters: impl Iterator<Item = &'b Filter>) -> Result<Vec<FilterRule>, Problem> {
-        let mut ranked: Vec<(u32, FilterRule)> = Vec::new();
-        for filter in filters {
-            let (parent, class) = (*filter.parent, *filter.class);
+    /// Sorts the filters of the tree by preference, and resolves their hash tables.
+    fn order(&mut self, commands: &Commands, problems: &mut Vec<Problem>) {
+        let mut ranked: Vec<(Handle, u32, &Filter)> = Vec::new();
+        for filter in commands.filters().filter(|filter| !filter.parent.is_hook()) {
+            let parent = if filter.parent.major == 0 {
+                self.root.handle.as_deref().copied()
+            } else {
+                Some(*filter.parent)
+            };
+            let parent = parent.unwrap_or(*filter.parent);
             if self.qdisc(parent).is_none() {
                 let message = format!("a filter stands in `{parent}`, which is no discipline");
-                return Err(Problem::new(filter.parent.at, message));
+                problems.push(Problem::new(filter.parent.at, message));
+                continue;
             }
-            if class.owner() != parent || class.minor == 0 {
-                let message = format!("the filter's `{class}` is no class of `{parent}`");
-                return Err(Problem::new(filter.class.at, message));
-            }
-            let least = ranked.iter().filter(|(_, rule)| rule.parent == parent).map(|(rank, _)| *rank).min();
+            let least = ranked.iter().filter(|(other, ..)| *other == parent).map(|(_, rank, _)| *rank).min();
             let next = || least.map_or(FIRST_PREFERENCE, |least| least.saturating_sub(1));
-            let rank = filter.preference.unwrap_or_else(next);
-            let conditions = Conditions::of(&filter.classifier)?;
-            ranked.push((rank, FilterRule { parent, class, conditions, at: filter.classifier.at }));
+            ranked.push((parent, filter.preference.filter(|rank| *rank > 0).unwrap_or_else(next), filter));
         }
-        ranked.sort_by_key(|(rank, _)| *rank);
-        Ok(ranked.into_iter().map(|(_, rule)| rule).collect())
+        ranked.sort_by_key(|(_, rank, _)| *rank);
+        let mut parents: Vec<Handle> = ranked.iter().map(|(parent, ..)| *parent).collect();
+        parents.sort();
+        parents.dedup();
+        for parent in parents {
+            let own: Vec<(u32, &Filter)> = ranked
+                .iter()
+                .filter(|(of, ..)| *of == parent)
+                .map(|(_, rank, filter)| (*rank, *filter))
+                .collect();
+            self.resolve(parent, &own, problems);
+        }
+    }
+
+    /// Adds the rules of one discipline's filters, in their order.
+    fn resolve(&mut self, parent: Handle, filters: &[(u32, &Filter)], problems: &mut Vec<Problem>) {
+        let tables = Tables::new(filters);
+        for (rank, filter) in filters {
+            let is_root = filter.hash.as_ref().is_none_or(|hash| {
+                hash.divisor.is_none() && hash.table.is_none_or(|(table, _)| table >= ROOT_TABLES)
+            });
+            if !is_root {
+                continue;
+            }
+            let mut found = Vec::new();
+            if let Err(problem) =
+                tables.expand(filter, &Conditions::default(), 0, &mut found, self.is_general)
+            {
+                problems.push(problem);
+            }
+            for (filter, conditions) in found {
+                match self.rule(parent, filter, conditions, *rank) {
+                    Ok(rule) => self.rules.extend(rule),
+                    Err(problem) => problems.push(problem),
+                }
+            }
+        }
+    }
+
+    /// Returns the rule of a filter; `None` if it concerns no packet of a scenario.
+    fn rule(
+        &mut self,
+        parent: Handle,
+        filter: &Filter,
+        conditions: Conditions,
+        preference: u32,
+    ) -> Result<Option<FilterRule>, Problem> {
+        let at = filter.classifier.at;
+        let without_ip = match filter.protocol {
+            None | Some(Protocol::Ip | Protocol::All) => None,
+            Some(Protocol::Ipv6) => Some("the nodes of the scenario have IPv4 addresses"),
+            Some(_) => Some("all packets of a scenario are IP packets"),
+        };
+        if let Some(why) = without_ip {
+            if !self.is_general {
+                let protocol = filter.protocol.map_or_else(String::new, |protocol| protocol.to_string());
+                return Err(Problem::new(at, format!("the filter's `protocol {protocol}` is not `ip`")));
+            }
+            self.left_out.push(format!("{}: {why}", described(filter)));
+            return Ok(None);
+        }
+        let mut class = filter.class;
+        let mut police = None;
+        for action in &filter.actions {
+            match &**action {
+                FilterAction::Police(meter) => police = Some(*meter),
+                FilterAction::Priority(handle) => class = Some(Located::new(*handle, action.at)),
+                FilterAction::Pass => {}
+                FilterAction::FromConnection(_) | FilterAction::Mark(_) => {
+                    self.left_out
+                        .push(format!("{}: flows have their `mark` from the start", described(filter)));
+                }
+                other => {
+                    let message = format!("the action `{other}` on what leaves is not understood");
+                    return Err(Problem::new(action.at, message));
+                }
+            }
+        }
+        let Some(class) = class else { return Ok(None) };
+        let target = if class.major == 0 { Handle { major: parent.major, ..*class } } else { *class };
+        if target.owner() != parent || target.minor == 0 {
+            let message = format!("the filter's `{target}` is no class of `{parent}`");
+            let problem = Problem::new(class.at, message);
+            return Err(problem
+                .help(format!("the kernel takes the packets to the default: write a class of `{parent}`")));
+        }
+        if self.is_general && conditions.compares_ecn() {
+            self.left_out.push(format!("the two ECN bits in {}: they are not compared", described(filter)));
+        }
+        Ok(Some(FilterRule { parent, class: target, conditions, police, preference, at }))
     }
 }
 
-/// Checks that all commands set up the same device, and that none changes an object that is there already.
-fn check_commands(commands: &Commands) -> Result<(), Problem> {
-    let Some(first) = commands.0.first() else { return Ok(()) };
-    for command in &commands.0 {
-        if *command.device != *first.device {
-            let message =
-                format!("`{}` and `{}`: only one device is understood", *first.device, *command.device);
-            return Err(Problem::new(command.device.at, message));
+/// Returns a filter in words: its line and kind.
+fn described(filter: &Filter) -> String {
+    let kind = match &filter.classifier.value {
+        Classifier::U32(_) => "u32",
+        Classifier::Flower(_) => "flower",
+        Classifier::Fw => "fw",
+        Classifier::Matchall => "matchall",
+    };
+    let protocol = filter.protocol.map_or_else(String::new, |protocol| format!(" for `{protocol}`"));
+    format!("the filter `{kind}`{protocol} of line {}", filter.classifier.at.line)
+}
+
+/// Hash tables of a discipline's `u32` filters.
+struct Tables<'a> {
+    /// Buckets of each table.
+    divisors: BTreeMap<u16, u32>,
+    /// Filters of each table with their buckets.
+    items: BTreeMap<u16, Vec<(u16, &'a Filter)>>,
+}
+
+impl<'a> Tables<'a> {
+    fn new(filters: &[(u32, &'a Filter)]) -> Self {
+        let mut tables = Self { divisors: BTreeMap::new(), items: BTreeMap::new() };
+        for (_, filter) in filters {
+            let Some(hash) = &filter.hash else { continue };
+            let named = filter.handle.as_ref().and_then(|handle| handle.parse::<Handle>().ok());
+            if let (Some(divisor), Some(handle)) = (hash.divisor, named) {
+                tables.divisors.insert(handle.major, divisor);
+            } else if let Some((table, bucket)) = hash.table.filter(|(table, _)| *table < ROOT_TABLES) {
+                tables.items.entry(table).or_default().push((bucket, *filter));
+            }
         }
-        let is_change = *command.action == Action::Change;
-        let what = match &command.object {
-            // The bands of `ets` exist from the start: commands only change them.
-            Object::Class(class) if *class.kind == Kind::Ets => continue,
-            Object::Class(_) => "class",
-            Object::Qdisc(_) => "discipline",
-            Object::Filter(_) => "filter",
-        };
-        if is_change {
-            let message = format!("a {what} that is changed later is not understood");
-            return Err(Problem::new(command.action.at, message));
-        }
+        tables
     }
-    Ok(())
+
+    /// Adds the filters with classes that a filter leads to, each with all its conditions.
+    fn expand(
+        &self,
+        filter: &'a Filter,
+        before: &Conditions,
+        depth: usize,
+        found: &mut Vec<(&'a Filter, Conditions)>,
+        is_general: bool,
+    ) -> Result<(), Problem> {
+        let own = if is_general { Conditions::of_filter(filter)? } else { Conditions::of(filter)? };
+        let mut conditions = before.clone();
+        conditions.add(&own);
+        let Some(link) = filter.hash.as_ref().and_then(|hash| hash.link) else {
+            found.push((filter, conditions));
+            return Ok(());
+        };
+        let at = filter.hash.as_ref().map(|hash| hash.at).unwrap_or_default();
+        let Some(divisor) = self.divisors.get(&link).copied() else {
+            return Err(Problem::new(at, format!("`link {link:x}:` leads to no hash table"))
+                .help(format!("create it with `handle {link:x}: ... u32 divisor 256`")));
+        };
+        if depth == DEEPEST_LINK {
+            return Err(Problem::new(
+                at,
+                format!("hash tables linked more than {DEEPEST_LINK} times are not understood"),
+            ));
+        }
+        let key = filter.hash.as_ref().and_then(|hash| hash.key);
+        for (bucket, item) in self.items.get(&link).map(Vec::as_slice).unwrap_or_default() {
+            let mut inner = conditions.clone();
+            match key {
+                Some(key) => {
+                    let added = inner.add_bucket(key, *bucket, divisor);
+                    added.map_err(|why| Problem::new(at, why))?;
+                }
+                None if *bucket > 0 => continue,
+                None => {}
+            }
+            self.expand(item, &inner, depth + 1, found, is_general)?;
+        }
+        Ok(())
+    }
 }
 
 fn absent(what: &str, place: Handle, at: Position) -> Problem {

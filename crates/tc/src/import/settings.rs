@@ -3,7 +3,7 @@
 //! Names are those of `tc` in both; the exceptions are the tables of this file. Settings without effect in a
 //! scenario are in a [list](HARMLESS) with the reason, and every import reports which of them it left out.
 
-use lockgate_engine::units::Duration;
+use lockgate_engine::units::{Bytes, Duration};
 use lockgate_scenario::reference::Parameter;
 
 use crate::language::Kind;
@@ -12,7 +12,7 @@ use crate::syntax::Setting;
 use crate::value::Value;
 
 /// Parameters of a queue, in the order of the settings.
-pub(super) type Parameters = Vec<(&'static str, Value)>;
+pub(crate) type Parameters = Vec<(&'static str, Value)>;
 
 /// A setting that is left out because it has no effect in a scenario.
 struct Harmless {
@@ -50,6 +50,17 @@ const HARMLESS: &[Harmless] = &[
     harmless(&[Kind::Dualpi2], "no_split_gso", SINGLE),
 ];
 
+/// Settings that are left out of a script, although they have an effect on a kernel's packets: a comparison
+/// with a kernel's runs refuses them.
+const NAMED: &[Harmless] = &[
+    harmless(&[Kind::Cake], "nat", "hosts are those of the addresses that the queue sees"),
+    harmless(&[Kind::Cake], "fwmark", "tins are chosen by code point here"),
+    harmless(&[Kind::Cake], "unlimited", DEFAULT),
+    harmless(&[Kind::Cake], "ack-filter", "acknowledgements are not filtered here: all are sent"),
+    harmless(&[Kind::Cake], "ack-filter-aggressive", "acknowledgements are not filtered here: all are sent"),
+    harmless(&[Kind::Htb], "offload", "the queue is in software here"),
+];
+
 /// Settings whose word is the value of a parameter, such as `besteffort` of `cake`.
 const WORDS: &[(Kind, &str, &[&str])] = &[
     (Kind::Cake, "diffserv", &["besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8"]),
@@ -73,6 +84,11 @@ const WORDS: &[(Kind, &str, &[&str])] = &[
     (Kind::Dualpi2, "ect", &["l4s_ect", "any_ect"]),
 ];
 
+/// Returns the words that are the values of a parameter, such as those of `diffserv` of `cake`.
+pub(crate) fn words_of(kind: Kind, parameter: &str) -> Option<&'static [&'static str]> {
+    WORDS.iter().find(|(of, name, _)| *of == kind && *name == parameter).map(|(.., words)| *words)
+}
+
 /// Named round-trip times of `cake` (tc-cake(8)).
 const ROUND_TRIPS: [(&str, Duration); 8] = [
     ("datacentre", Duration::from_micros(100)),
@@ -85,10 +101,30 @@ const ROUND_TRIPS: [(&str, Duration); 8] = [
     ("interplanetary", Duration::from_secs(3600)),
 ];
 
+/// Presets of `cake` for a line: word, overhead, smallest length and framing (tc-cake(8)).
+const LINES: [(&str, i64, u64, &str); 14] = [
+    ("conservative", 48, 0, "atm"),
+    ("docsis", 18, 64, "noatm"),
+    ("ethernet", 38, 84, "noatm"),
+    ("pppoe-ptm", 30, 0, "ptm"),
+    ("bridged-ptm", 22, 0, "ptm"),
+    ("pppoa-vcmux", 10, 0, "atm"),
+    ("pppoa-llc", 14, 0, "atm"),
+    ("pppoe-vcmux", 32, 0, "atm"),
+    ("pppoe-llcsnap", 40, 0, "atm"),
+    ("bridged-vcmux", 24, 0, "atm"),
+    ("bridged-llcsnap", 32, 0, "atm"),
+    ("ipoa-vcmux", 8, 0, "atm"),
+    ("ipoa-llcsnap", 16, 0, "atm"),
+    ("no_overhead", 0, 0, "noatm"),
+];
+
 /// Returns the name of a kind in scenarios.
 pub(super) fn scenario_kind(kind: Kind) -> &'static str {
     match kind {
-        Kind::Pfifo | Kind::Bfifo => "fifo",
+        Kind::Pfifo | Kind::PfifoHeadDrop | Kind::Bfifo => "fifo",
+        Kind::CakeMq => "cake",
+        Kind::PfifoFast => "prio",
         _ => kind.name(),
     }
 }
@@ -97,13 +133,13 @@ pub(super) fn scenario_kind(kind: Kind) -> &'static str {
 fn is_classification(kind: Kind, name: &str) -> bool {
     match kind {
         Kind::Htb | Kind::Hfsc => name == "default",
-        Kind::Prio | Kind::Ets => ["bands", "priomap"].contains(&name),
+        Kind::Prio | Kind::PfifoFast | Kind::Ets => ["bands", "priomap"].contains(&name),
         _ => false,
     }
 }
 
 /// Returns the reason why a setting has no effect in a scenario; `None` if it has one.
-fn reason(kind: Kind, setting: &Setting, all: &[Setting]) -> Option<&'static str> {
+fn reason(kind: Kind, setting: &Setting, all: &[Setting], is_general: bool) -> Option<&'static str> {
     // Without a peak rate there is no second bucket, so its depth has no effect.
     if kind == Kind::Tbf && *setting.name == "mtu" {
         return (!all.iter().any(|other| *other.name == "peakrate")).then_some("there is no `peakrate`");
@@ -117,7 +153,8 @@ fn reason(kind: Kind, setting: &Setting, all: &[Setting]) -> Option<&'static str
         };
         is_named && harmless.kinds.contains(&kind)
     };
-    HARMLESS.iter().find(is_meant).map(|harmless| harmless.why)
+    let named = if is_general { NAMED } else { &[] };
+    HARMLESS.iter().chain(named).find(is_meant).map(|harmless| harmless.why)
 }
 
 /// Translates one setting to parameters; `None` if none of these is meant.
@@ -126,9 +163,24 @@ fn meaning(kind: Kind, setting: &Setting, known: &[Parameter]) -> Option<Paramet
     if let Some((_, rtt)) = ROUND_TRIPS.iter().find(|(word, _)| kind == Kind::Cake && *word == name) {
         return Some(vec![("rtt", Value::Time(*rtt))]);
     }
+    if let Some((_, overhead, mpu, framing)) =
+        LINES.iter().find(|(word, ..)| kind == Kind::Cake && *word == name)
+    {
+        let mut all = vec![("overhead", Value::Offset(*overhead)), ("framing", Value::Choice(framing))];
+        if *mpu > 0 {
+            all.push(("mpu", Value::Size(Bytes(*mpu))));
+        }
+        return Some(all);
+    }
     let is_word = |(of, _, words): &&(Kind, &str, &[&str])| *of == kind && words.contains(&name);
     if let Some((_, parameter, _)) = WORDS.iter().find(is_word) {
         return Some(vec![(parameter, Value::Choice(name))]);
+    }
+    // Framing of a shaper's own line.
+    if let (Kind::Htb | Kind::Tbf, "linklayer", Value::Choice("atm" | "adsl")) = (kind, name, &setting.value)
+    {
+        let is_known = known.iter().any(|parameter| parameter.name == "framing");
+        return is_known.then(|| vec![("framing", Value::Choice("atm"))]);
     }
     // tc-hfsc(8): `sc` sets both curves.
     if (kind, name) == (Kind::Hfsc, "sc") {
@@ -137,7 +189,8 @@ fn meaning(kind: Kind, setting: &Setting, known: &[Parameter]) -> Option<Paramet
     known.iter().any(|parameter| parameter.name == name).then(|| vec![(name, setting.value.clone())])
 }
 
-/// Translates settings to parameters among `known`. Settings left out are added to `left_out`.
+/// Translates settings to parameters among `known`. Settings left out are added to `left_out`; with
+/// `is_general` also those with an effect that a scenario cannot have.
 ///
 /// # Errors
 /// Returns the first setting that a scenario does not have, or that is given twice.
@@ -146,13 +199,14 @@ pub(super) fn translate(
     settings: &[Setting],
     known: &[Parameter],
     left_out: &mut Vec<String>,
+    is_general: bool,
 ) -> Result<Parameters, Problem> {
     let mut parameters = Parameters::new();
     for setting in settings {
         if is_classification(kind, *setting.name) {
             continue;
         }
-        if let Some(why) = reason(kind, setting, settings) {
+        if let Some(why) = reason(kind, setting, settings, is_general) {
             left_out.push(format!("`{setting}` of `{kind}`: {why}"));
             continue;
         }
@@ -162,6 +216,10 @@ pub(super) fn translate(
             Problem::new(setting.name.at, message)
         };
         for (name, value) in meaning(kind, setting, known).ok_or_else(unknown)? {
+            // Later words of `cake` replace those of a preset.
+            if kind == Kind::Cake && ["overhead", "mpu", "framing", "rtt"].contains(&name) {
+                parameters.retain(|(other, _)| *other != name);
+            }
             if parameters.iter().any(|(other, _)| *other == name) {
                 return Err(Problem::new(setting.name.at, format!("`{setting}` sets `{name}` again")));
             }
@@ -172,7 +230,7 @@ pub(super) fn translate(
 }
 
 /// Returns the value of a setting, if it is given.
-pub(super) fn value_of<'a>(settings: &'a [Setting], name: &str) -> Option<&'a Value> {
+pub(crate) fn value_of<'a>(settings: &'a [Setting], name: &str) -> Option<&'a Value> {
     settings.iter().find(|setting| *setting.name == name).map(|setting| &setting.value)
 }
 

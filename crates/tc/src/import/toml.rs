@@ -73,6 +73,17 @@ fn rule(rule: &Rule) -> InlineTable {
         let flags: Array = rule.tcp_flags.iter().copied().collect();
         table.insert("tcp_flags", flags.into());
     }
+    if !rule.tcp_flags_clear.is_empty() {
+        let flags: Array = rule.tcp_flags_clear.iter().copied().collect();
+        table.insert("tcp_flags_clear", flags.into());
+    }
+    if let Some((value, mask)) = rule.mark {
+        let text = if mask == u32::MAX { format!("{value:#x}") } else { format!("{value:#x}/{mask:#x}") };
+        table.insert("mark", text.into());
+    }
+    if rule.preference > 0 {
+        table.insert("preference", i64::from(rule.preference).into());
+    }
     if let Some((low, high)) = rule.length {
         table.insert("length", format!("{low}B-{high}B").into());
     }

@@ -1,7 +1,12 @@
 //! Translates the disciplines and classes of a kernel to a tree of queues of a scenario.
 
+mod kernel;
+mod line;
+
 use lockgate_engine::units::{Bytes, Duration};
 use lockgate_scenario::reference::{Parameter, Reference, reference};
+
+pub(crate) use line::Line;
 
 use super::Environment;
 use super::classification::{Classification, Leaf};
@@ -9,9 +14,10 @@ use super::conditions::{Headers, Rule};
 use super::objects::Objects;
 use super::settings::{Parameters, scenario_kind, translate};
 use crate::handle::Handle;
-use crate::language::Kind;
+use crate::language::{Kind, Version};
+use crate::position::Position;
 use crate::problem::Problem;
-use crate::syntax::{Class, Qdisc};
+use crate::syntax::{Class, Police, Qdisc};
 use crate::value::Value;
 
 /// Limit on the depth of a tree.
@@ -19,6 +25,9 @@ const DEEPEST: usize = 16;
 
 /// Packets of the FIFO that a class has by default: as long as a device's queue.
 const DEVICE_QUEUE: u64 = 1000;
+
+/// Bytes of a full Ethernet frame.
+const FULL_FRAME: u64 = 1514;
 
 /// Protocol number that no packet has (RFC 1700).
 const RESERVED: u8 = 255;
@@ -31,7 +40,7 @@ const UPDATE: Duration = Duration::from_millis(15);
 
 /// A queue of a scenario.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Queue {
+pub(crate) struct Queue {
     pub name: String,
     pub kind: &'static str,
     /// Names of the parameters of its kind.
@@ -45,13 +54,27 @@ pub(super) struct Queue {
     pub rules: Vec<Rule>,
     /// Packets of its class.
     leaf: Option<Leaf>,
+    /// Handle of its class, as in `tc`.
+    pub class: Option<Handle>,
+}
+
+/// Tree of a device, and what belongs to its line.
+pub(super) struct Tree {
+    pub root: Queue,
+    pub left_out: Vec<String>,
+    pub line: Option<Line>,
 }
 
 /// Input of the translation, and the parts left out.
 struct Builder<'a> {
     objects: &'a Objects<'a>,
     hz: u32,
+    kernel: Option<Version>,
     left_out: Vec<String>,
+    /// Lines of `netem`, each with its position.
+    lines: Vec<(Line, Position)>,
+    /// Leaves without `netem`.
+    plain_leaves: usize,
 }
 
 /// Translates the objects to a tree of queues. Also returns the parts that were left out because they have
@@ -62,14 +85,66 @@ struct Builder<'a> {
 pub(super) fn build(
     objects: &Objects<'_>,
     environment: &Environment<'_>,
-) -> Result<(Queue, Vec<String>), Problem> {
-    let mut builder = Builder { objects, hz: environment.hz.max(1), left_out: Vec::new() };
+    kernel: Option<Version>,
+) -> Result<Tree, Problem> {
+    let mut builder = Builder {
+        objects,
+        hz: environment.hz.max(1),
+        kernel,
+        left_out: objects.left_out.clone(),
+        lines: Vec::new(),
+        plain_leaves: 0,
+    };
     let flows: Vec<_> = environment.flows.iter().collect();
-    let root = builder.qdisc(objects.root, "link".to_owned(), 0, &flows)?;
+    let root = builder.below_netem(objects.root);
+    let root = match root {
+        Some(root) => builder.qdisc(root, "link".to_owned(), 0, &flows)?,
+        None => fifo("link".to_owned(), Builder::netem_limit(objects.root)),
+    };
+    let line = builder.line()?;
+    let kind = *objects.root.kind;
+    if let Some(stab) = objects.root.stab.filter(|_| !matches!(kind, Kind::Htb | Kind::Tbf)) {
+        builder.left_out.push(format!("`{}` of `{kind}`: it counts frames as they are", *stab));
+    }
     let mut left_out = builder.left_out;
     left_out.sort();
     left_out.dedup();
-    Ok((root, left_out))
+    Ok(Tree { root, left_out, line })
+}
+
+/// Returns a queue behind a meter.
+fn metered(queue: Queue, police: &Police) -> Queue {
+    let name = queue.name.clone();
+    let mut parameters = vec![
+        ("rate", Value::Rate(police.rate)),
+        ("burst", Value::Size(police.burst)),
+        ("red", Value::Choice(if police.exceed_passes { "pass" } else { "drop" })),
+    ];
+    if let Some(peak) = police.peak_rate {
+        let burst = Value::Size(police.mtu);
+        parameters.extend([
+            ("peakrate", Value::Rate(peak)),
+            ("peakburst", burst),
+            ("yellow", Value::Choice("drop")),
+        ]);
+    } else if police.mtu.0 > 0 {
+        parameters.push(("mtu", Value::Size(police.mtu)));
+    }
+    let known = reference("policer").map_or_else(Vec::new, |reference| names(&reference.parameters));
+    let rules = queue.rules.clone();
+    let inner = Queue { name: format!("{name}-queue"), rules: Vec::new(), ..queue };
+    Queue { name, kind: "policer", known, parameters, children: vec![inner], rules, ..Queue::default() }
+}
+
+/// Returns a FIFO of this many packets.
+fn fifo(name: String, packets: u64) -> Queue {
+    Queue {
+        name,
+        kind: "fifo",
+        known: vec!["limit".to_owned(), "overflow".to_owned()],
+        parameters: vec![("limit", Value::Packets(packets))],
+        ..Queue::default()
+    }
 }
 
 /// Returns the reference of a kind.
@@ -94,15 +169,46 @@ impl<'a> Builder<'a> {
         if depth > DEEPEST {
             return Err(Problem::new(qdisc.kind.at, format!("the tree is deeper than {DEEPEST}")));
         }
+        if let Some(why) = self.kernel.and_then(|kernel| kind.missing_in(kernel)) {
+            return Err(Problem::new(qdisc.kind.at, why));
+        }
+        if let Some(stab) = qdisc.stab.filter(|_| depth > 0) {
+            return Err(Problem::new(stab.at, "`stab` below the root is not understood"));
+        }
+        if kind.is_of_device()
+            && (!self.objects.is_general || !matches!(kind, Kind::CakeMq | Kind::PfifoFast))
+        {
+            return Err(Problem::new(qdisc.kind.at, format!("kind `{kind}` is not known yet")));
+        }
         let reference = reference_of(qdisc)?;
-        let mut parameters = translate(kind, &qdisc.settings, &reference.parameters, &mut self.left_out)?;
+        let words = if kind == Kind::CakeMq { Kind::Cake } else { kind };
+        let mut parameters = translate(
+            words,
+            &qdisc.settings,
+            &reference.parameters,
+            &mut self.left_out,
+            self.objects.is_general,
+        )?;
         self.apply_defaults(qdisc, &mut parameters)?;
         let owner = |handle| Owner { qdisc, handle, reference: &reference, depth };
+        let mut has_rest = true;
         let children = match kind {
+            // Without a handle, nothing leads to its bands but the map of priorities.
+            Kind::PfifoFast => {
+                let handle = qdisc.handle.as_deref().copied().unwrap_or(Handle { major: 0, minor: 0 });
+                self.bands(&owner(handle), flows)?
+            }
             Kind::Prio | Kind::Ets => self.bands(&owner(handle_of(qdisc)?), flows)?,
-            kind if kind.has_explicit_classes() => self.all_classes(&owner(handle_of(qdisc)?), flows)?,
+            kind if kind.has_explicit_classes() => {
+                let (classes, rest) = self.all_classes(&owner(handle_of(qdisc)?), flows)?;
+                has_rest = rest;
+                classes
+            }
             _ => self.inner(qdisc, depth, flows)?,
         };
+        if kind == Kind::Tbf && depth == 0 {
+            self.add_stab(&reference.parameters, &mut parameters)?;
+        }
         if kind == Kind::Tbf && !children.is_empty() {
             let is_own = |(name, _): &(&str, Value)| !["limit", "latency"].contains(name);
             if !parameters.iter().all(is_own) {
@@ -112,7 +218,36 @@ impl<'a> Builder<'a> {
             parameters.retain(is_own);
         }
         let known = names(&reference.parameters);
-        Ok(Queue { name, kind: scenario_kind(kind), known, parameters, children, ..Queue::default() })
+        let queue =
+            Queue { name, kind: scenario_kind(kind), known, parameters, children, ..Queue::default() };
+        Ok(if has_rest { queue } else { self.without_rest(qdisc, queue) })
+    }
+
+    /// Returns the tree of a discipline without a class for the packets that no filter takes.
+    fn without_rest(&mut self, qdisc: &Qdisc, queue: Queue) -> Queue {
+        let kind = *qdisc.kind;
+        if kind != Kind::Htb {
+            self.left_out.push(format!(
+                "the packets that no filter of `{kind}` takes: the kernel drops them; here they go to its last class, counted as unclassified"
+            ));
+            return queue;
+        }
+        // `htb` sends such packets directly: unshaped, and before all others.
+        let limit = match super::settings::value_of(&qdisc.settings, "direct_qlen") {
+            Some(Value::Packets(limit)) => *limit,
+            _ => DEVICE_QUEUE,
+        };
+        let Queue { name, .. } = &queue;
+        let mut direct = fifo(format!("{name}-direct"), limit.max(1));
+        direct.rules = vec![Rule { preference: 2, ..Rule::default() }];
+        let mut shaped = Queue { name: format!("{name}-shaped"), ..queue.clone() };
+        let first = |rule: &Rule| Rule { preference: 1, ..rule.clone() };
+        shaped.rules = shaped.children.iter().flat_map(|child| child.rules.iter().map(first)).collect();
+        self.left_out.push(
+            "`default` of `htb`, which is not given: packets that no filter takes pass unshaped before all others, in the queue `direct`"
+                .to_owned(),
+        );
+        Queue { name: name.clone(), kind: "prio", children: vec![direct, shaped], ..Queue::default() }
     }
 
     /// Adds the parameters whose defaults differ from those of Linux or `tc`.
@@ -123,6 +258,9 @@ impl<'a> Builder<'a> {
             Some(Value::Size(Bytes(bytes))) => Some(*bytes),
             _ => None,
         };
+        if kind == Kind::PfifoHeadDrop {
+            parameters.push(("overflow", Value::Choice("head")));
+        }
         if has_flavour(kind) {
             parameters.push(("flavour", Value::Choice("linux")));
         }
@@ -150,6 +288,12 @@ impl<'a> Builder<'a> {
                         parameters.push((name, Value::Size(Bytes(default))));
                     }
                 }
+            }
+            Kind::Bfifo if size(parameters, "limit").is_none() && self.objects.is_general => {
+                parameters.push(("limit", Value::Size(Bytes(DEVICE_QUEUE * FULL_FRAME))));
+            }
+            Kind::Pfifo if size_is_absent(parameters) && self.objects.is_general => {
+                parameters.push(("limit", Value::Packets(DEVICE_QUEUE)));
             }
             Kind::Bfifo if size(parameters, "limit").is_none() => {
                 return Err(missing("`bfifo` without a `limit` depends on the device's queue"));
@@ -182,20 +326,84 @@ impl<'a> Builder<'a> {
         classification: &Classification,
     ) -> Result<Queue, Problem> {
         let name = name_of("class", &class.to_string());
-        let mut queue = match self.objects.attached(class) {
-            Some(qdisc) => self.qdisc(qdisc, name, owner.depth + 1, &classification.flows(class))?,
-            None => Queue {
-                name,
-                kind: "fifo",
-                known: vec!["limit".to_owned(), "overflow".to_owned()],
-                parameters: vec![("limit", Value::Packets(DEVICE_QUEUE))],
-                ..Queue::default()
-            },
+        let attached = self.objects.attached(class);
+        let lines = self.lines.len();
+        let below = attached.and_then(|qdisc| self.below_netem(qdisc));
+        let mut queue = match (attached, below) {
+            (_, Some(qdisc)) => self.qdisc(qdisc, name, owner.depth + 1, &classification.flows(class))?,
+            (Some(netem), None) => fifo(name, Self::netem_limit(netem)),
+            (None, None) => fifo(name, DEVICE_QUEUE),
         };
         let leaf = classification.leaf(class);
-        queue.rules = leaf.rules();
+        self.plain_leaves += usize::from(self.lines.len() == lines);
+        queue.rules = if self.objects.is_general {
+            leaf.plain_rules().map_err(|why| self.at_filter(class, why))?
+        } else {
+            leaf.rules()
+        };
+        if self.objects.is_general && queue.rules.is_empty() && !leaf.is_rest() {
+            queue.rules = vec![Rule { protocol: Some(RESERVED), ..Rule::default() }];
+        }
+        if let Some(police) = classification.police_of(class).filter(|_| reference("policer").is_some()) {
+            queue = metered(queue, &police);
+        }
         queue.leaf = Some(leaf);
+        queue.class = Some(class);
         Ok(queue)
+    }
+
+    /// Returns the problem of a filter that leads to a class.
+    fn at_filter(&self, class: Handle, why: String) -> Problem {
+        let mut filters = self.objects.rules.iter().filter(|rule| rule.class == class);
+        let filter = filters.find(|rule| rule.conditions.rules().is_err());
+        Problem::new(filter.map(|rule| rule.at).unwrap_or_default(), why)
+    }
+
+    /// Reports what a classification left out.
+    fn note(&mut self, classification: &Classification) -> Result<(), Problem> {
+        self.left_out.extend(classification.never.iter().cloned());
+        let is_modelled = reference("policer").is_some();
+        let unsaid = |(class, ..): &&(Handle, Police, Position)| {
+            !is_modelled || classification.police_of(*class).is_none()
+        };
+        if let Some((class, _, at)) = classification.polices.iter().find(unsaid) {
+            let message =
+                format!("`police` of a part of the packets for the class `{class}` is not understood");
+            return Err(Problem::new(*at, message).help("give these packets a class of their own"));
+        }
+        Ok(())
+    }
+
+    /// Brings the rules into the kernel's order if the order of the classes does not have it.
+    fn arrange(&self, queues: &mut [Queue]) -> Result<(), Problem> {
+        let all = leaves(queues);
+        let is_broken = all.iter().enumerate().any(|(index, first)| {
+            let is_overtaken = all[index + 1..].iter().any(|later| first.is_overtaken_by(later));
+            is_overtaken || all.iter().any(|other| first.is_rest_before(other))
+        });
+        if is_broken {
+            for queue in queues {
+                self.order(queue)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the rules of a class and those below it the kernel's order.
+    fn order(&self, queue: &mut Queue) -> Result<(), Problem> {
+        if let Some(leaf) = &queue.leaf {
+            let class = queue.class.unwrap_or(Handle { major: 0, minor: 0 });
+            let rules = leaf.ordered_rules().map_err(|why| self.at_filter(class, why))?;
+            if !rules.is_empty() {
+                queue.rules = rules;
+            }
+            return Ok(());
+        }
+        for child in &mut queue.children {
+            self.order(child)?;
+        }
+        queue.rules = queue.children.iter().flat_map(|child| child.rules.iter().cloned()).collect();
+        Ok(())
     }
 
     /// Returns the bands of `prio` and `ets`, the first with the highest priority.
@@ -222,25 +430,36 @@ impl<'a> Builder<'a> {
             return Err(Problem::new(place.at, format!("`{}` is no band of `{handle}`", *place)));
         }
         classification.check(&leaves(&bands))?;
+        if objects.is_general {
+            self.note(&classification)?;
+            self.arrange(&mut bands)?;
+        }
         Ok(bands)
     }
 
-    /// Returns the classes of a discipline, those with a filter first.
-    fn all_classes(&mut self, owner: &Owner<'_>, flows: &[&Headers]) -> Result<Vec<Queue>, Problem> {
+    /// Returns the classes of a discipline, those with a filter first, and true if every packet has a class.
+    fn all_classes(&mut self, owner: &Owner<'_>, flows: &[&Headers]) -> Result<(Vec<Queue>, bool), Problem> {
         let handle = owner.handle;
         let classification = Classification::of_classes(self.objects, handle, owner.qdisc, flows)?;
         let mut classes = self.classes(handle, owner, &classification, owner.depth)?;
         if classes.is_empty() {
             let message = format!("nothing is sent to any class of `{handle}`");
-            return Err(Problem::new(owner.qdisc.kind.at, message));
+            let problem = Problem::new(owner.qdisc.kind.at, message);
+            return Err(problem.help(
+                "add filters or a `default`; classes that a firewall selects by priority need a `match`",
+            ));
         }
-        if classification.check(&leaves(&classes)).is_err() {
+        if self.objects.is_general {
+            self.note(&classification)?;
+            sort_by_filter(&mut classes);
+            self.arrange(&mut classes)?;
+        } else if classification.check(&leaves(&classes)).is_err() {
             // For overlapping conditions, sorts the classes by filter: the first matching filter decides,
             // as in a kernel.
             sort_by_filter(&mut classes);
             classification.check(&leaves(&classes))?;
         }
-        Ok(classes)
+        Ok((classes, classification.has_rest))
     }
 
     /// Returns the children of `parent` that receive packets, those with a filter first.
@@ -261,7 +480,7 @@ impl<'a> Builder<'a> {
             let id = *class.id;
             let is_inner = objects.classes.iter().any(|other| *other.parent == id);
             let mut queue = if is_inner {
-                if let Some(qdisc) = objects.attached(id) {
+                if let Some(qdisc) = objects.attached(id).filter(|_| !objects.is_general) {
                     let message = format!("a discipline stands in `{id}`, which has classes below it");
                     return Err(Problem::new(qdisc.kind.at, message));
                 }
@@ -271,6 +490,9 @@ impl<'a> Builder<'a> {
                 }
                 inner_class(id, children)
             } else if classification.is_used(id) {
+                self.leaf(id, owner, classification)?
+            } else if objects.is_general {
+                self.left_out.push(format!("packets for the class `{id}`: no filter leads to it"));
                 self.leaf(id, owner, classification)?
             } else {
                 self.left_out.push(format!("the class `{id}`: no filter leads to it"));
@@ -288,7 +510,28 @@ impl<'a> Builder<'a> {
     /// have.
     fn set_share(&mut self, queue: &mut Queue, owner: &Owner<'_>, class: &Class) -> Result<(), Problem> {
         let kind = *owner.qdisc.kind;
-        let share = translate(kind, &class.settings, &owner.reference.shares, &mut self.left_out)?;
+        let mut share = translate(
+            kind,
+            &class.settings,
+            &owner.reference.shares,
+            &mut self.left_out,
+            self.objects.is_general,
+        )?;
+        if self.objects.is_general && kind == Kind::Hfsc && queue.kind == "class" {
+            // `sc` of an inner class sets it too.
+            share.retain(|(name, _)| *name != "rt");
+            let is_alone = class.settings.iter().any(|setting| *setting.name == "rt");
+            if is_alone {
+                self.left_out
+                    .push(format!("`rt` of the class `{}`: only leaves have real-time service", *class.id));
+            }
+        }
+        if self.objects.is_general && kind == Kind::Htb {
+            self.as_in_kernel(class, &mut share);
+        }
+        if kind == Kind::Htb {
+            self.add_stab(&owner.reference.shares, &mut share)?;
+        }
         let is_both = |(name, _): &(&'static str, Value)| queue.known.iter().any(|known| known == name);
         let (apart, beside): (Vec<_>, Vec<_>) = share.into_iter().partition(is_both);
         queue.shares = apart;
@@ -309,11 +552,16 @@ struct Owner<'a> {
 fn inner_class(id: Handle, children: Vec<Queue>) -> Queue {
     let takes_rest = children.iter().any(|child| child.rules.is_empty());
     let rules = if takes_rest {
+        // Its rest is the rest of the discipline.
         Vec::new()
     } else {
         children.iter().flat_map(|child| child.rules.iter().cloned()).collect()
     };
     Queue { name: name_of("class", &id.to_string()), kind: "class", children, rules, ..Queue::default() }
+}
+
+fn size_is_absent(parameters: &Parameters) -> bool {
+    value(parameters, "limit").is_none()
 }
 
 /// Returns true for kinds with variants, one of which is that of Linux.
@@ -378,7 +626,7 @@ mod tests {
 
     #[test]
     fn flavours_and_known_names_are_those_of_the_reference() {
-        for language in LANGUAGES {
+        for language in LANGUAGES.iter().filter(|language| !language.kind.is_of_device()) {
             let reference = reference(scenario_kind(language.kind)).expect("every kind is one of a scenario");
             let flavour = reference.parameters.iter().find(|parameter| parameter.name == "flavour");
             let has_linux =

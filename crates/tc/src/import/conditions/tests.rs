@@ -23,7 +23,7 @@ fn conditions(words: &str) -> Result<Conditions, String> {
     let text = format!("filter add dev sl0 parent 1: protocol ip prio 1 {words} flowid 1:10");
     let commands = crate::parse(&text).map_err(|problems| problems.to_string())?;
     let filter = commands.filters().next().expect("a filter");
-    Conditions::of(&filter.classifier).map_err(|problem| problem.to_string())
+    Conditions::of(filter).map_err(|problem| problem.to_string())
 }
 
 #[test]
@@ -86,7 +86,6 @@ fn refusals_name_the_condition() {
         ("flower vlan_id 3", "vlan_id"),
         ("flower ip_proto tcp tcp_flags 0x2", "tcp_flags"),
         ("handle 5 fw", "`fw`"),
-        ("protocol ipv6 matchall", "protocol ipv6"),
         ("matchall action mirred egress redirect dev ifb0", "`action`"),
     ] {
         let why = conditions(words).expect_err(words);

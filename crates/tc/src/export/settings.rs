@@ -1,0 +1,238 @@
+//! Parameters of queues as words of `tc`, defaults written out.
+
+use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
+use lockgate_scenario::QueueTree;
+use lockgate_scenario::reference::{Parameter, cached};
+use lockgate_scenario::tree::Queue;
+
+use crate::import::settings::words_of;
+use crate::language::{Kind, Word};
+use crate::number::{rate_text, time_text};
+use crate::syntax::{LinkLayer, Stab};
+use crate::value::ValueType;
+
+/// Words of a command, and what the kernel cannot say.
+type Words = (Vec<String>, Vec<String>);
+
+/// Parameters that choose a variant; `linux` is that of the kernel.
+const FLAVOUR: &str = "flavour";
+
+/// Parameters of a shaper's line.
+const FRAMING: [&str; 3] = ["overhead", "mpu", "framing"];
+
+/// Returns the table of sizes for the root if all shapers of the tree count packets in the same way, and
+/// true if it says so for them.
+pub(super) fn common_framing(tree: &QueueTree) -> (Option<Stab>, bool) {
+    let Some(root) = tree.queues().first() else { return (None, false) };
+    let htb = tree.queues().iter().filter(|queue| queue.kind == "htb").count();
+    let framing = |table: &toml::Table| {
+        let text = |name: &str| table.get(name).and_then(toml::Value::as_str).unwrap_or_default().to_owned();
+        (text("overhead"), text("mpu"), text("framing"))
+    };
+    let tables: Vec<&toml::Table> = match root.kind {
+        "tbf" => vec![&root.config],
+        "htb" | "prio" if htb == 1 => tree
+            .queues()
+            .iter()
+            .filter(|queue| queue.share.contains_key("rate"))
+            .map(|queue| &queue.share)
+            .collect(),
+        _ => return (None, false),
+    };
+    let mut kinds: Vec<_> = tables.iter().map(|table| framing(table)).collect();
+    kinds.dedup();
+    let [(overhead, mpu, layer)] = kinds.as_slice() else { return (None, false) };
+    let bytes = |text: &str| {
+        let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
+        if size.is_empty() {
+            Some(0)
+        } else {
+            Some(sign * i64::try_from(size.parse::<Bytes>().ok()?.0).ok()?)
+        }
+    };
+    let (Some(overhead), Some(mpu)) = (bytes(overhead), bytes(mpu)) else { return (None, false) };
+    let link_layer = match layer.as_str() {
+        "atm" => LinkLayer::Atm,
+        "" | "noatm" => LinkLayer::Ethernet,
+        // The kernel has no table for it.
+        _ => return (None, false),
+    };
+    if overhead == 0 && mpu == 0 && link_layer == LinkLayer::Ethernet {
+        return (None, false);
+    }
+    let stab = Stab { overhead: overhead as i32, mpu: mpu as u32, link_layer };
+    (Some(stab), true)
+}
+
+/// Returns true for a FIFO that drops its oldest packet.
+pub(super) fn drops_head(queue: &Queue) -> bool {
+    queue.config.get("overflow").and_then(toml::Value::as_str) == Some("head")
+}
+
+/// Returns the words of a discipline.
+pub(super) fn of_qdisc(queue: &Queue, kind: Kind, children: usize, is_framed: bool) -> Words {
+    let parameters = cached(queue.kind).map_or(&[][..], |reference| &reference.parameters);
+    let skipped: &[&str] = match kind {
+        Kind::Prio | Kind::Ets => &["bands", "priomap"],
+        Kind::Pfifo | Kind::PfifoHeadDrop | Kind::Bfifo => &["overflow"],
+        Kind::Tbf if is_framed => &FRAMING,
+        _ => &[],
+    };
+    let mut given = queue.config.clone();
+    for name in skipped {
+        given.remove(*name);
+    }
+    let (mut words, refused) = written(queue, kind, &given, parameters, kind.language().qdisc, skipped);
+    // `tc` asks for it, also where a discipline below it replaces the queue that it sizes.
+    let has = |words: &[String], name: &str| words.iter().any(|word| word == name);
+    if kind == Kind::Tbf && !has(&words, "limit") && !has(&words, "latency") {
+        words.extend(["limit".to_owned(), "1000000".to_owned()]);
+    }
+    if kind == Kind::Tbf && children > 0 && has(&words, "latency") && has(&words, "limit") {
+        words.retain(|word| word != "latency");
+    }
+    (words, refused)
+}
+
+/// Returns the words of a class.
+pub(super) fn of_class(queue: &Queue, kind: Kind, is_framed: bool) -> Words {
+    let parameters = cached(kind.name()).map_or(&[][..], |reference| &reference.shares);
+    written(
+        queue,
+        kind,
+        &queue.share,
+        parameters,
+        kind.language().class.unwrap_or_default(),
+        if is_framed { &FRAMING } else { &[] },
+    )
+}
+
+/// Returns the words of all parameters.
+fn written(
+    queue: &Queue,
+    kind: Kind,
+    given: &toml::Table,
+    parameters: &[Parameter],
+    vocabulary: &'static [Word],
+    skipped: &[&str],
+) -> Words {
+    let (mut words, mut refused) = (Vec::new(), Vec::new());
+    let mut names: Vec<&str> = parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    // The kernel's own order: first what `tc` asks for.
+    names.sort_by_key(|name| vocabulary.iter().position(|word| word.name == *name).unwrap_or(usize::MAX));
+    for name in names.into_iter().filter(|name| !skipped.contains(name)) {
+        let default =
+            parameters.iter().find(|parameter| parameter.name == name).and_then(|own| own.default.as_deref());
+        let value = given.get(name).cloned().or_else(|| default.map(default_value));
+        let Some(value) = value else { continue };
+        let is_given = given.contains_key(name) && default.map(default_value).as_ref() != given.get(name);
+        let queue = &queue.name;
+        if name == FLAVOUR {
+            if value.as_str() != Some("linux") {
+                refused.push(format!(
+                    "queue `{queue}`: the variant {value} of `{kind}`; the kernel has its own"
+                ));
+            }
+            continue;
+        }
+        match word(kind, name, &value, vocabulary) {
+            Some(found) => words.extend(found),
+            None if is_given => refused.push(format!("queue `{queue}`: `{name} = {value}` of `{kind}`")),
+            None => {}
+        }
+    }
+    (words, refused)
+}
+
+fn default_value(text: &str) -> toml::Value {
+    // Numbers and lists are written as in TOML, texts are not quoted.
+    let parsed = format!("v = {text}").parse::<toml::Table>().ok().and_then(|mut table| table.remove("v"));
+    parsed.unwrap_or_else(|| toml::Value::String(text.to_owned()))
+}
+
+/// Returns the words of a parameter; `None` if `tc` has none for it.
+fn word(kind: Kind, name: &str, value: &toml::Value, vocabulary: &'static [Word]) -> Option<Vec<String>> {
+    if name == "framing" && matches!(kind, Kind::Htb | Kind::Tbf) {
+        return match value.as_str()? {
+            "atm" => Some(vec!["linklayer".to_owned(), "atm".to_owned()]),
+            "noatm" => Some(Vec::new()),
+            _ => None,
+        };
+    }
+    if let Some(choices) = words_of(kind, name) {
+        let chosen = value.as_str()?;
+        return choices.contains(&chosen).then(|| vec![chosen.to_owned()]);
+    }
+    let known = vocabulary.iter().find(|word| word.name == name)?;
+    let text = value.as_str();
+    let one = |value: String| Some(vec![name.to_owned(), value]);
+    match known.value_type {
+        ValueType::Flag => Some(if value.as_bool()? { vec![name.to_owned()] } else { Vec::new() }),
+        ValueType::Switch => {
+            let sign = if name.contains('_') { "no_" } else { "no" };
+            Some(vec![if value.as_bool()? { name.to_owned() } else { format!("{sign}{name}") }])
+        }
+        ValueType::Rate => one(rate_text(text?.parse::<Rate>().ok()?)),
+        ValueType::Size => one(text?.parse::<Bytes>().ok()?.0.to_string()),
+        ValueType::Offset => {
+            let text = text?;
+            let (sign, size) = text.strip_prefix('-').map_or(("", text), |size| ("-", size));
+            one(format!("{sign}{}", size.parse::<Bytes>().ok()?.0))
+        }
+        ValueType::Time | ValueType::Seconds => {
+            let time = text?.parse::<Duration>().ok()?;
+            let is_whole = time.as_picos().is_multiple_of(1000);
+            is_whole.then(|| vec![name.to_owned(), time_text(time)])
+        }
+        ValueType::Packets => match value.as_integer() {
+            Some(count) => one(count.to_string()),
+            None => one(text?.parse::<Packets>().ok()?.0.to_string()),
+        },
+        ValueType::Number | ValueType::Minor => one(value.as_integer()?.to_string()),
+        ValueType::Real => one(number(value)?.to_string()),
+        ValueType::Percent => one(format!("{}%", number(value)? * 100.0)),
+        ValueType::Choice(words) => {
+            words.contains(&text?).then(|| vec![name.to_owned(), text.unwrap_or_default().to_owned()])
+        }
+        ValueType::Numbers => {
+            let numbers: Vec<String> = value.as_array()?.iter().map(ToString::to_string).collect();
+            if numbers.is_empty() { Some(Vec::new()) } else { one(numbers.join(" ")) }
+        }
+        ValueType::Sizes => {
+            let sizes: Option<Vec<String>> = value
+                .as_array()?
+                .iter()
+                .map(|size| Some(size.as_str()?.parse::<Bytes>().ok()?.0.to_string()))
+                .collect();
+            let sizes = sizes?;
+            if sizes.is_empty() { Some(Vec::new()) } else { one(sizes.join(" ")) }
+        }
+        ValueType::Curve => curve(name, value),
+    }
+}
+
+fn number(value: &toml::Value) -> Option<f64> {
+    let text =
+        |text: &str| text.strip_suffix('%').and_then(|share| Some(share.trim().parse::<f64>().ok()? / 100.0));
+    match value {
+        toml::Value::Float(number) => Some(*number),
+        toml::Value::Integer(number) => Some(*number as f64),
+        toml::Value::String(share) => text(share).or_else(|| share.parse().ok()),
+        _ => None,
+    }
+}
+
+fn curve(name: &str, value: &toml::Value) -> Option<Vec<String>> {
+    let rate = |text: &toml::Value| Some(rate_text(text.as_str()?.parse::<Rate>().ok()?));
+    if value.is_str() {
+        return Some(vec![name.to_owned(), "m2".to_owned(), rate(value)?]);
+    }
+    let table = value.as_table()?;
+    let mut words = vec![name.to_owned()];
+    for key in ["m1", "d", "m2"] {
+        let Some(part) = table.get(key) else { continue };
+        let text = if key == "d" { time_text(part.as_str()?.parse::<Duration>().ok()?) } else { rate(part)? };
+        words.extend([key.to_owned(), text]);
+    }
+    Some(words)
+}

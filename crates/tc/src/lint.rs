@@ -1,0 +1,152 @@
+//! Faults of `tc` commands that a kernel refuses, or takes in silence although they cannot be meant.
+//!
+//! Every finding has the position of the word, the reason and a fix. Commands that only Lockgate does not
+//! understand are no findings.
+
+mod classes;
+mod devices;
+mod filters;
+mod limits;
+
+use crate::import::devices::faults;
+use crate::position::Position;
+use crate::problem::Problem;
+use crate::reading::Reading;
+use crate::syntax::{Class, Commands, Filter, Qdisc};
+
+/// Weight of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The kernel refuses the command, or does something else than it says.
+    Error,
+    /// The kernel takes the command, and its result is hardly what is meant.
+    Warning,
+    /// Effect of a command that is easily read as something else.
+    Note,
+}
+
+impl Severity {
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+/// A finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Position of the word.
+    pub at: Position,
+    /// Weight.
+    pub severity: Severity,
+    /// Name of the rule, such as `rates-over-parent`.
+    pub rule: &'static str,
+    /// Reason.
+    pub message: String,
+    /// Fix.
+    pub help: String,
+}
+
+/// Machine that the commands are for.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine {
+    /// Ticks per second of the kernel's timers.
+    pub hz: u32,
+    /// Largest packet of a device in bytes, without the 14 of Ethernet.
+    pub mtu: u64,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self { hz: 250, mtu: 1500 }
+    }
+}
+
+/// Commands of one device.
+pub(crate) struct Device<'a> {
+    name: &'a str,
+    qdiscs: Vec<&'a Qdisc>,
+    classes: Vec<&'a Class>,
+    filters: Vec<&'a Filter>,
+}
+
+/// Findings in work.
+pub(crate) struct Findings {
+    all: Vec<Finding>,
+}
+
+impl Findings {
+    fn add(
+        &mut self,
+        severity: Severity,
+        rule: &'static str,
+        at: Position,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.all.push(Finding { at, severity, rule, message: message.into(), help: help.into() });
+    }
+
+    fn warn(
+        &mut self,
+        rule: &'static str,
+        at: Position,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.add(Severity::Warning, rule, at, message, help);
+    }
+}
+
+/// Checks commands.
+pub fn check(reading: &Reading, machine: &Machine) -> Vec<Finding> {
+    let mut findings = Findings { all: Vec::new() };
+    let commands = &reading.commands;
+    let devices = devices_of(commands);
+    for problem in reading.problems.iter().filter(|problem| !problem.is_limit()) {
+        findings.problem(problem, "syntax");
+    }
+    for problem in faults(commands) {
+        findings.problem(&problem, "structure");
+    }
+    for device in &devices {
+        classes::check(device, machine, &mut findings);
+        filters::check(device, &mut findings);
+        limits::check(device, machine, &mut findings);
+    }
+    devices::check(&devices, &mut findings);
+    let mut all = findings.all;
+    all.sort_by(|a, b| (a.at, a.severity, a.rule).cmp(&(b.at, b.severity, b.rule)));
+    all.dedup_by(|a, b| a.at == b.at && a.message == b.message);
+    all
+}
+
+impl Findings {
+    fn problem(&mut self, problem: &Problem, rule: &'static str) {
+        let help = problem.help.clone().unwrap_or_else(|| "see tc(8)".to_owned());
+        self.add(Severity::Error, rule, problem.at, problem.message.clone(), help);
+    }
+}
+
+fn devices_of(commands: &Commands) -> Vec<Device<'_>> {
+    use crate::syntax::Object;
+    let mut devices: Vec<Device<'_>> = Vec::new();
+    for command in &commands.0 {
+        let name = command.device.as_str();
+        let index = devices.iter().position(|device| device.name == name).unwrap_or_else(|| {
+            let (qdiscs, classes, filters) = (Vec::new(), Vec::new(), Vec::new());
+            devices.push(Device { name, qdiscs, classes, filters });
+            devices.len() - 1
+        });
+        match &command.object {
+            Object::Qdisc(qdisc) => devices[index].qdiscs.push(qdisc),
+            Object::Class(class) => devices[index].classes.push(class),
+            Object::Filter(filter) => devices[index].filters.push(filter),
+        }
+    }
+    devices
+}

@@ -1,0 +1,177 @@
+//! Rules on sizes and rates: bursts, RED's thresholds, fields of 32 bits.
+
+use lockgate_engine::units::{Bytes, Rate};
+
+use super::{Device, Findings, Machine, Severity};
+use crate::import::settings::value_of;
+use crate::language::Kind;
+use crate::number::rate_text;
+use crate::position::Position;
+use crate::syntax::{FilterAction, Qdisc, Setting};
+use crate::value::Value;
+
+/// Largest rate of a field of 32 bits: bytes a second.
+const LARGEST_RATE: u64 = (u32::MAX as u64) * 8;
+
+/// Bytes of Ethernet before a packet.
+const ETHERNET: u64 = 14;
+
+pub(super) fn check(device: &Device<'_>, machine: &Machine, findings: &mut Findings) {
+    for qdisc in &device.qdiscs {
+        match *qdisc.kind {
+            Kind::Tbf => {
+                bursts(&qdisc.settings, &[("burst", "rate")], machine, findings);
+                tbf(qdisc, findings);
+            }
+            Kind::Red | Kind::Choke => red(qdisc, findings),
+            Kind::CakeMq => cake_mq(qdisc, findings),
+            _ => {}
+        }
+    }
+    for class in &device.classes {
+        match *class.kind {
+            Kind::Htb => bursts(&class.settings, &[("burst", "rate"), ("cburst", "ceil")], machine, findings),
+            Kind::Hfsc | Kind::Cbq => wide(*class.kind, &class.settings, findings),
+            _ => {}
+        }
+    }
+    for filter in &device.filters {
+        for action in &filter.actions {
+            let FilterAction::Police(police) = &**action else { continue };
+            let frame = machine.mtu + ETHERNET;
+            if police.burst.0 < frame {
+                let message = format!(
+                    "`burst {}` of `police` is under a frame of {frame} bytes, which never conforms",
+                    police.burst.0
+                );
+                findings.add(
+                    Severity::Error,
+                    "burst-under-frame",
+                    action.at,
+                    message,
+                    "give it the rate times a round trip: some 100 ms",
+                );
+            }
+        }
+    }
+}
+
+/// Checks bursts that are given against a frame and a tick.
+fn bursts(settings: &[Setting], pairs: &[(&str, &str)], machine: &Machine, findings: &mut Findings) {
+    for (name, rate_name) in pairs {
+        let Some(setting) = settings.iter().find(|setting| *setting.name == *name) else { continue };
+        let Value::Size(Bytes(burst)) = setting.value else { continue };
+        let rate = match value_of(settings, rate_name).or_else(|| value_of(settings, "rate")) {
+            Some(Value::Rate(rate)) => *rate,
+            _ => continue,
+        };
+        let at = setting.name.at;
+        let frame = machine.mtu + ETHERNET;
+        if burst < frame {
+            let message = format!("`{name} {burst}` is under a frame of {frame} bytes");
+            findings.warn(
+                "burst-under-frame",
+                at,
+                message,
+                format!("give it at least {frame}, and what the rate brings in a tick"),
+            );
+            continue;
+        }
+        let tick = rate.as_bits() / 8 / u64::from(machine.hz.max(1));
+        if burst < tick {
+            let message = format!(
+                "`{name} {burst}` is under the {tick} bytes that {} brings in a tick of {} Hz: with timers of ticks, the rate is not reached",
+                rate_text(rate),
+                machine.hz
+            );
+            findings.warn("burst-under-tick", at, message, format!("give it at least {tick}"));
+        }
+    }
+}
+
+fn tbf(qdisc: &Qdisc, findings: &mut Findings) {
+    let has = |name: &str| value_of(&qdisc.settings, name).is_some();
+    for (names, what) in [
+        (&["rate"][..], "`rate`"),
+        (&["burst"][..], "`burst`"),
+        (&["limit", "latency"][..], "`limit` or `latency`"),
+    ] {
+        if !names.iter().any(|name| has(name)) {
+            let message = format!("`tbf` has no {what}: the kernel refuses it");
+            findings.add(Severity::Error, "required-missing", qdisc.kind.at, message, format!("add {what}"));
+        }
+    }
+}
+
+fn red(qdisc: &Qdisc, findings: &mut Findings) {
+    let size = |name: &str| match value_of(&qdisc.settings, name) {
+        Some(Value::Size(Bytes(size))) => Some(*size),
+        Some(Value::Packets(count)) => Some(*count),
+        _ => None,
+    };
+    let place = |name: &str| -> Position {
+        qdisc
+            .settings
+            .iter()
+            .find(|setting| *setting.name == name)
+            .map_or(qdisc.kind.at, |setting| setting.name.at)
+    };
+    let kind = *qdisc.kind;
+    if let (Some(max), Some(limit)) = (size("max"), size("limit"))
+        && max >= limit
+    {
+        let message = format!(
+            "`max {max}` of `{kind}` is never reached: the queue is full at `limit {limit}`, and drops all"
+        );
+        findings.warn("red-limit", place("max"), message, "give `limit` several times `max`");
+    }
+    if let (Some(min), Some(max)) = (size("min"), size("max"))
+        && min >= max
+    {
+        let message =
+            format!("`min {min}` of `{kind}` is not under `max {max}`: there is no range in which it marks");
+        findings.add(
+            Severity::Error,
+            "red-thresholds",
+            place("min"),
+            message,
+            "give `max` two to three times `min`",
+        );
+    }
+}
+
+/// Reports rates beyond a field of 32 bits.
+fn wide(kind: Kind, settings: &[Setting], findings: &mut Findings) {
+    for setting in settings {
+        let rates: Vec<Rate> = match &setting.value {
+            Value::Rate(rate) => vec![*rate],
+            Value::Curve(curve) => curve.m1.into_iter().chain(curve.m2).collect(),
+            _ => continue,
+        };
+        if let Some(rate) = rates.into_iter().find(|rate| rate.as_bits() > LARGEST_RATE) {
+            let wrapped = Rate::from_bits(((rate.as_bits() / 8) & u64::from(u32::MAX)) * 8);
+            let message = format!(
+                "{} of `{kind}` does not fit the 32 bits of its field: the kernel takes {}",
+                rate_text(rate),
+                rate_text(wrapped)
+            );
+            findings.warn(
+                "rate-32-bit",
+                setting.name.at,
+                message,
+                format!("stay under {}", rate_text(Rate::from_bits(LARGEST_RATE))),
+            );
+        }
+    }
+}
+
+fn cake_mq(qdisc: &Qdisc, findings: &mut Findings) {
+    if let Some(handle) = &qdisc.handle {
+        let message = "`cake_mq` takes no `handle`: it has a discipline for each transmit queue";
+        findings.add(Severity::Error, "cake-mq-handle", handle.at, message, "leave the handle out");
+    }
+    if let Some(setting) = qdisc.settings.iter().find(|setting| *setting.name == "autorate-ingress") {
+        let message = "`cake_mq` has no `autorate-ingress`";
+        findings.add(Severity::Error, "cake-mq-autorate", setting.name.at, message, "give it a `bandwidth`");
+    }
+}

@@ -1,0 +1,169 @@
+//! Reads `tc` in every form in which people have it: scripts, batch files, what `tc` prints, and `OpenWrt`'s
+//! configuration of SQM.
+
+use crate::parse;
+use crate::position::{Located, Position};
+use crate::problem::Problem;
+use crate::script::{self, NEEDS_SHELL, Skipped};
+use crate::show;
+use crate::sqm;
+use crate::syntax::{Command, Commands, Object};
+
+/// Form of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Commands: a script or a batch file.
+    Commands,
+    /// Output of `tc -d qdisc show` and its like.
+    Shown,
+    /// `OpenWrt`'s `/etc/config/sqm`.
+    Sqm,
+}
+
+/// Result of reading a text.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// Form of the text.
+    pub form: Form,
+    /// Commands that were understood.
+    pub commands: Commands,
+    /// Lines that are not part of the result, with the reasons.
+    pub skipped: Vec<Skipped>,
+    /// Words that were not understood, in the order of the text.
+    pub problems: Vec<Problem>,
+}
+
+/// Reads a text. `definitions` are variables that a script does not assign itself; `device` is the device of
+/// what `tc show dev` prints without its name.
+pub fn read(text: &str, definitions: &[(String, String)], device: &str) -> Reading {
+    if sqm::is_config(text) {
+        return read_sqm(text);
+    }
+    let (form, lines, skipped, problems) = if show::is_shown(text) {
+        let shown = show::read(text, device);
+        (Form::Shown, shown.commands, shown.skipped, Vec::new())
+    } else {
+        let script = script::expand(text, definitions);
+        (Form::Commands, script.commands, script.skipped, script.problems)
+    };
+    let mut reading = Reading { form, commands: Commands::default(), skipped, problems };
+    reading.add(&lines);
+    reading.problems.sort_by_key(|problem| problem.at);
+    reading
+}
+
+fn read_sqm(text: &str) -> Reading {
+    let config = sqm::commands(text);
+    let mut reading = Reading {
+        form: Form::Sqm,
+        commands: Commands::default(),
+        skipped: config.skipped,
+        problems: config.problems,
+    };
+    reading.add(&config.commands);
+    reading
+}
+
+impl Reading {
+    /// Parses the words of commands; a problem leaves out what it is about.
+    fn add(&mut self, lines: &[Vec<Located<String>>]) {
+        for line in lines {
+            let line = without_options(line);
+            let words: Vec<_> = line.iter().map(|word| Located::new(word.value.as_str(), word.at)).collect();
+            let Some(first) = words.first() else { continue };
+            let at = first.at;
+            if ["actions", "action", "monitor", "exec", "chain"].contains(&first.value) {
+                self.skip(at, &words, "it sets no queue");
+                continue;
+            }
+            match parse::command(&words, &mut self.problems) {
+                Ok(Some(mut command)) => {
+                    command.action.at = at;
+                    self.replace(&command);
+                    self.commands.0.push(command);
+                }
+                Ok(None) => self.delete(at, &words),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+    }
+
+    fn skip(&mut self, at: Position, words: &[Located<&str>], why: &'static str) {
+        let what = words.iter().map(|word| word.value).collect::<Vec<_>>().join(" ");
+        self.skipped.push(Skipped { at, what: format!("tc {what}"), why });
+    }
+
+    /// Removes what a command deletes; a script begins with deletions of what is not there yet.
+    fn delete(&mut self, at: Position, words: &[Located<&str>]) {
+        let has = |name: &str| words.iter().any(|word| word.value == name);
+        let is_deletion = has("del") || has("delete");
+        let device = words.iter().position(|word| word.value == "dev").and_then(|index| words.get(index + 1));
+        let before = self.commands.0.len();
+        if let Some(device) = device.filter(|_| is_deletion && words[0].value.starts_with('q')) {
+            let is_hook = has("ingress") || has("clsact") || has("ffff:");
+            self.commands.0.retain(|command| {
+                let is_of_hook = match &command.object {
+                    Object::Qdisc(qdisc) => qdisc.kind.is_hook(),
+                    Object::Filter(filter) => filter.parent.is_hook(),
+                    Object::Class(_) => false,
+                };
+                *command.device != device.value || is_of_hook != is_hook
+            });
+        }
+        let why = match (is_deletion, self.commands.0.len() < before) {
+            (false, _) => "it only shows",
+            (true, true) => "it deletes what the lines before set up, which is left out",
+            (true, false) => "there is nothing to delete yet",
+        };
+        self.skip(at, words, why);
+    }
+
+    /// Removes the object that a `replace` takes the place of.
+    fn replace(&mut self, new: &Command) {
+        use crate::syntax::Action;
+        if *new.action == Action::Add {
+            return;
+        }
+        let is_change = *new.action == Action::Change;
+        let same = |old: &Command| match (&old.object, &new.object) {
+            (Object::Qdisc(old), Object::Qdisc(new)) => {
+                !old.kind.is_hook() && old.parent == new.parent && (!is_change || old.kind == new.kind)
+            }
+            (Object::Class(old), Object::Class(new)) => old.id == new.id,
+            _ => false,
+        };
+        let device = new.device.value.clone();
+        let mut handle = None;
+        self.commands.0.retain(|old| {
+            let is_same = *old.device == device && same(old);
+            if let (true, Object::Qdisc(qdisc)) = (is_same, &old.object) {
+                handle = qdisc.handle;
+            }
+            !is_same
+        });
+        let _ = handle;
+    }
+}
+
+/// Leaves out options before the object, such as `-s` or `-n NAME`.
+fn without_options(line: &[Located<String>]) -> &[Located<String>] {
+    let mut rest = line;
+    while let Some((first, after)) = rest.split_first() {
+        let name = first.value.trim_start_matches('-');
+        if name == first.value {
+            break;
+        }
+        let takes_value = ["n", "net", "netns", "cf", "conf"].contains(&name);
+        rest = if takes_value { after.get(1..).unwrap_or_default() } else { after };
+    }
+    rest
+}
+
+/// Returns the problem of a text without any command.
+pub(crate) fn nothing(reading: &Reading) -> Problem {
+    let at = reading.skipped.first().map(|skipped| skipped.at).unwrap_or_default();
+    Problem::new(at, "no command sets up a queue").help(match reading.form {
+        Form::Commands => NEEDS_SHELL,
+        _ => "`tc -d qdisc show`, `tc -d class show dev DEV` and `tc -d filter show dev DEV` print it",
+    })
+}

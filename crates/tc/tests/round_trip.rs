@@ -1,0 +1,279 @@
+//! Trees that `tc` can say are exported and imported again, to the same port.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use lockgate_engine::random::{Random, Seed};
+use lockgate_scenario::{QueueTree, Scenario};
+use lockgate_tc::export::{Device, Exported, Marks, export, marks};
+use lockgate_tc::{Options, Request, convert};
+
+/// Disciplines without classes, with settings.
+const LEAVES: &[&str] = &[
+    "pfifo limit 50",
+    "bfifo limit 30000",
+    "pfifo_head_drop limit 70",
+    "fq_codel",
+    "fq_codel limit 1001 flows 512 target 17300us interval 112300us quantum 300 noecn",
+    "fq_codel ecn ce_threshold 1ms memory_limit 16mb drop_batch 8",
+    "codel limit 300 target 7ms interval 90ms ecn",
+    "pie limit 500 target 20ms tupdate 16ms alpha 3 beta 25 ecn",
+    "fq_pie limit 2000 flows 256 target 12ms tupdate 20ms",
+    "sfq perturb 10",
+    "sfq limit 100 quantum 1514 depth 60 perturb 5",
+    "red limit 120000 min 15000 max 45000 avpkt 1000 burst 20 probability 0.02 bandwidth 10mbit ecn",
+    "choke limit 200 min 20 max 60 avpkt 1000 burst 20 probability 0.05 bandwidth 10mbit",
+    "tbf rate 2mbit burst 5kb latency 40ms",
+    "tbf rate 5mbit burst 10kb limit 60000 peakrate 8mbit mtu 1600",
+    "cake bandwidth 10mbit diffserv4 dual-srchost rtt 50ms ptm overhead 30 mpu 64",
+    "cake besteffort flowblind wash",
+    "dualpi2 limit 5000 target 10ms tupdate 16ms alpha 0.2 beta 3.0",
+];
+
+const MATCHES: &[&str] = &[
+    "u32 match ip dport 5060 0xffff",
+    "u32 match ip protocol 17 0xff match ip sport 4096 0xf000",
+    "u32 match ip dst 10.1.0.0/16",
+    "u32 match ip src 192.0.2.7/32 match ip dport 80 0xfffe",
+    "u32 match ip tos 0xb8 0xfc",
+    "u32 match u8 0x5 0xf at 0 match ip protocol 6 0xff match u8 0x10 0x17 at 33",
+    "u32 match u16 0 0xff80 at 2",
+    "u32 match mark 0x10 0xf0",
+    "flower ip_proto tcp dst_port 8000-8999",
+    "flower ip_proto udp src_ip 198.51.100.0/24",
+];
+
+struct Maker {
+    random: Random,
+    text: String,
+    major: u16,
+}
+
+impl Maker {
+    fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.random.below(of.len() as u32) as usize]
+    }
+
+    fn leaf(&mut self, parent: &str) {
+        let leaf = self.pick(LEAVES);
+        self.major += 1;
+        let _ =
+            writeln!(self.text, "qdisc add dev eth0 parent {parent} handle {:x}: {leaf}", self.major + 0x100);
+    }
+
+    /// Adds a discipline with classes.
+    fn classful(&mut self, place: &str, depth: u32) {
+        self.major += 1;
+        let own = if depth == 0 { 1 } else { self.major + 0x100 };
+        let kind = self.pick(&["htb", "htb", "hfsc", "drr", "qfq", "prio", "ets"]);
+        let count = 2 + self.random.below(4);
+        let has_rest = kind != "htb" || self.random.below(4) > 0;
+        let settings = match kind {
+            "htb" if has_rest => format!(" default {:x} r2q {}", 0x10 + count - 1, 1 + self.random.below(20)),
+            "hfsc" => format!(" default {:x}", 0x10 + count - 1),
+            "prio" => format!(" bands {count} priomap {}", vec![(count - 1).to_string(); 16].join(" ")),
+            "ets" => format!(
+                " bands {count} strict 1 quanta {} priomap {}",
+                vec!["3000"; count as usize - 1].join(" "),
+                vec![(count - 1).to_string(); 16].join(" ")
+            ),
+            _ => String::new(),
+        };
+        let _ = writeln!(self.text, "qdisc add dev eth0 {place} handle {own:x}: {kind}{settings}");
+        let is_banded = ["prio", "ets"].contains(&kind);
+        let parent = if ["htb", "hfsc"].contains(&kind) && self.random.below(2) == 0 {
+            let share = if kind == "htb" { "rate 50mbit" } else { "ls m2 50mbit ul m2 50mbit" };
+            let _ =
+                writeln!(self.text, "class add dev eth0 parent {own:x}: classid {own:x}:1 {kind} {share}");
+            format!("{own:x}:1")
+        } else {
+            format!("{own:x}:")
+        };
+        for index in 0..count {
+            let id = if is_banded {
+                format!("{own:x}:{:x}", index + 1)
+            } else {
+                format!("{own:x}:{:x}", 0x10 + index)
+            };
+            let share = match kind {
+                "htb" => format!(
+                    "rate {}kbit ceil 50mbit prio {} quantum {}",
+                    100 + self.random.below(9000),
+                    self.random.below(8),
+                    1514 + self.random.below(9000)
+                ),
+                "hfsc" => format!(
+                    "rt m1 5mbit d 10ms m2 {}kbit ls m2 1mbit ul m2 40mbit",
+                    100 + self.random.below(900)
+                ),
+                "drr" => format!("quantum {}", 600 + self.random.below(9000)),
+                "qfq" => format!("weight {} maxpkt 1514", 1 + self.random.below(100)),
+                _ => String::new(),
+            };
+            if !is_banded {
+                let _ = writeln!(self.text, "class add dev eth0 parent {parent} classid {id} {kind} {share}");
+            }
+            if depth < 2 && self.random.below(6) == 0 {
+                self.classful(&format!("parent {id}"), depth + 1);
+            } else if self.random.below(8) > 0 {
+                self.leaf(&id);
+            }
+            let is_rest = index + 1 == count;
+            let is_last_of_all = is_rest && ["drr", "qfq"].contains(&kind);
+            if is_last_of_all {
+                let _ = writeln!(
+                    self.text,
+                    "filter add dev eth0 parent {own:x}: protocol all prio 900 u32 match u32 0 0 at 0 flowid {id}"
+                );
+            }
+            for _ in 0..(1 + self.random.below(2)).saturating_sub(u32::from(is_rest)) {
+                let rank = 1 + self.random.below(30);
+                let matched = self.pick(MATCHES);
+                let _ = writeln!(
+                    self.text,
+                    "filter add dev eth0 parent {own:x}: protocol ip prio {rank} {matched} flowid {id}"
+                );
+            }
+        }
+    }
+}
+
+/// Returns the scenario of commands, with the text that it was read from.
+fn scenario(commands: &str) -> (String, Scenario) {
+    let options = Options::default();
+    let request = Request {
+        text: commands,
+        origin: "",
+        definitions: &[],
+        options: &options,
+        rate: None,
+        is_lenient: false,
+    };
+    let converted = match convert(&request) {
+        Ok(converted) => converted.scenario,
+        Err(problems) => panic!("{problems}\n{commands}"),
+    };
+    let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+    let read = lockgate_scenario::read(&converted, "imported", &files, &[]);
+    let scenario = read.unwrap_or_else(|problems| {
+        panic!(
+            "{:?}\n{converted}",
+            problems.iter().map(lockgate_scenario::Problem::message).collect::<Vec<_>>()
+        )
+    });
+    (converted, scenario)
+}
+
+fn exported(scenario: &Scenario, marks: &Marks) -> Exported {
+    let tree = &scenario.ports.iter().find(|port| port.name == "here:there").expect("a port").tree;
+    export(tree, Some(scenario), marks, &Device { name: "eth0", ifb: None })
+}
+
+fn tree(scenario: &Scenario) -> &QueueTree {
+    &scenario.ports.iter().find(|port| port.name == "here:there").expect("a port").tree
+}
+
+/// Returns the part of a text with the queues of the port.
+fn port(text: &str) -> &str {
+    let start = text.find("[port.").expect("a port");
+    let end = text[start..].find("\n[flow.").map_or(text.len(), |end| start + end);
+    &text[start..end]
+}
+
+#[test]
+fn random_trees_are_the_same_after_export_and_import() {
+    // LOCKGATE_TREES=10000 tries more.
+    let count: u64 = std::env::var("LOCKGATE_TREES").ok().and_then(|count| count.parse().ok()).unwrap_or(150);
+    for number in 0..count {
+        let mut maker =
+            Maker { random: Random::stream(Seed(number), "trees"), text: String::new(), major: 1 };
+        if number % 8 == 0 {
+            let leaf = maker.pick(LEAVES);
+            let _ = writeln!(maker.text, "qdisc add dev eth0 root handle 1: {leaf}");
+        } else {
+            maker.classful("root", 0);
+        }
+        let (text, first) = scenario(&maker.text);
+        let written = exported(&first, &marks(&text, "here:there"));
+        assert!(written.refused.is_empty(), "{number}: {:?}\n{}", written.refused, maker.text);
+        let (again_text, again) = scenario(&written.script());
+        // What was written out is not shortened again: the second time around nothing changes.
+        let rewritten = exported(&again, &marks(&again_text, "here:there"));
+        assert_eq!(written.script(), rewritten.script(), "{number}\n{}", maker.text);
+        let (third_text, third) = scenario(&rewritten.script());
+        assert_eq!(port(&again_text), port(&third_text), "{number}");
+        assert_eq!(tree(&again), tree(&third), "{number}");
+        // Defaults are written out, and nothing else is added or lost.
+        assert_eq!(
+            tree(&first).queues().len(),
+            tree(&again).queues().len(),
+            "{number}\n{}\n{}",
+            maker.text,
+            written.script()
+        );
+        for (old, new) in tree(&first).queues().iter().zip(tree(&again).queues()) {
+            assert_eq!((old.kind, &old.children), (new.kind, &new.children), "{number}: {}", old.name);
+            for (old_table, new_table) in [(&old.config, &new.config), (&old.share, &new.share)] {
+                for (key, value) in old_table {
+                    let is_sized_by_child = old.kind == "tbf" && !old.children.is_empty();
+                    assert!(
+                        is_sized_by_child || new_table.get(key) == Some(value),
+                        "{number}: {key} = {value} of {}, then {:?}\n{}",
+                        old.name,
+                        new_table.get(key),
+                        written.script()
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Files beside a scenario.
+struct Beside(std::path::PathBuf);
+
+impl lockgate_scenario::Files for Beside {
+    fn load(&self, path: &str) -> Result<Arc<[u8]>, String> {
+        std::fs::read(self.0.join(path)).map(Arc::from).map_err(|error| error.to_string())
+    }
+}
+
+#[test]
+fn every_port_of_the_shipped_scenarios_is_exported_or_refused_by_name() {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let (mut exported_ports, mut refused_ports) = (0, 0);
+    for entry in std::fs::read_dir(&directory).expect("the scenarios") {
+        let path = entry.expect("a file").path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("a text");
+        if lockgate_scenario::is_policy(&text) {
+            continue;
+        }
+        let name = path.display().to_string();
+        let read = lockgate_scenario::read(&text, &name, &Beside(directory.clone()), &[]);
+        let Ok(scenario) = read else { panic!("{name} cannot be read") };
+        for port in scenario.ports.iter().filter(|port| port.tree.queues().len() > 1) {
+            let written = export(
+                &port.tree,
+                Some(&scenario),
+                &marks(&text, &port.name),
+                &Device { name: "eth0", ifb: None },
+            );
+            let is_whole = written.refused.is_empty();
+            exported_ports += usize::from(is_whole);
+            refused_ports += usize::from(!is_whole);
+            for why in &written.refused {
+                assert!(written.lines.contains(&format!("# not exported: {why}")), "{name}: {why}");
+            }
+            // What is whole is understood by the import, too.
+            if is_whole {
+                let reading = lockgate_tc::read(&written.script(), &[], "eth0");
+                assert_eq!(reading.problems, [], "{name} {}: {}", port.name, written.script());
+            }
+        }
+    }
+    assert!(exported_ports > 0 && refused_ports > 0, "{exported_ports} exported, {refused_ports} refused");
+}

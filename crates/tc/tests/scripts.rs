@@ -1,0 +1,242 @@
+//! Scripts as people write them: what they set up, and what is wrong with them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use lockgate_engine::units::Rate;
+use lockgate_scenario::{QueueTree, Scenario};
+use lockgate_tc::lint::{self, Machine, Severity};
+use lockgate_tc::{Converted, Options, Problems, Request, convert, read};
+
+fn script(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts").join(name);
+    fs::read_to_string(path).expect("a script of the tests")
+}
+
+fn request<'a>(text: &'a str, options: &'a Options) -> Request<'a> {
+    Request { text, origin: "a test", definitions: &[], options, rate: None, is_lenient: false }
+}
+
+fn imported(text: &str) -> Result<Converted, Problems> {
+    convert(&request(text, &Options::default()))
+}
+
+/// Returns the scenario's text and its model.
+fn scenario(text: &str) -> (String, Scenario) {
+    let converted = match imported(text) {
+        Ok(converted) => converted,
+        Err(problems) => panic!("{problems}"),
+    };
+    let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+    let read = lockgate_scenario::read(&converted.scenario, "imported", &files, &[]);
+    (converted.scenario, read.expect("a conversion can be read"))
+}
+
+fn tree<'a>(scenario: &'a Scenario, port: &str) -> &'a QueueTree {
+    &scenario.ports.iter().find(|found| found.name == port).expect("a port of this name").tree
+}
+
+/// Returns a value of a queue, its own or of its share, as it is written.
+fn value(tree: &QueueTree, queue: &str, key: &str) -> String {
+    let queue = tree.queues().iter().find(|found| &*found.name == queue);
+    let queue = queue.unwrap_or_else(|| panic!("no queue for `{key}`"));
+    let value = queue.config.get(key).or_else(|| queue.share.get(key));
+    let text = value.map_or_else(String::new, ToString::to_string);
+    text.trim_matches('"').to_owned()
+}
+
+fn rate(tree: &QueueTree, queue: &str, key: &str) -> u64 {
+    value(tree, queue, key).parse::<Rate>().unwrap_or_else(|why| panic!("{queue} {key}: {why}")).as_bits()
+}
+
+/// Returns the rules of a finding, with their lines.
+fn findings(name: &str) -> Vec<(u32, &'static str, Severity)> {
+    let reading = read(&script(name), &[], "eth0");
+    lint::check(&reading, &Machine::default())
+        .into_iter()
+        .filter(|finding| finding.severity < Severity::Note)
+        .map(|finding| (finding.at.line, finding.rule, finding.severity))
+        .collect()
+}
+
+#[test]
+fn three_tiers_of_sqm_have_their_rates_marks_and_cells() {
+    let (text, scenario) = scenario(&script("sqm-three-tiers.sh"));
+    let tree = tree(&scenario, "here:there");
+    assert_eq!((rate(tree, "class-1-11", "rate"), rate(tree, "class-1-11", "ceil")), (128_000, 270_000));
+    for class in ["class-1-12", "class-1-13"] {
+        assert_eq!((rate(tree, class, "rate"), rate(tree, class, "ceil")), (135_000, 794_000));
+    }
+    assert_eq!(value(tree, "class-1-13", "target"), "17300000ns", "the loop is expanded");
+    assert!(text.contains("mark = \"0x1/0xff\""), "{text}");
+    // 1514 bytes are 1510 without four, in 32 cells of 53.
+    assert_eq!(value(tree, "class-1-1", "overhead"), "-4B");
+    assert_eq!(value(tree, "class-1-12", "framing"), "atm");
+    for named in ["for `ipv6` of line 20", "for `arp` of line 21"] {
+        assert!(text.contains(named), "{named}: {text}");
+    }
+}
+
+#[test]
+fn subscribers_are_found_by_hash_table() {
+    let (text, scenario) = scenario(&script("u32-hash-isp.sh"));
+    let tree = tree(&scenario, "here:there");
+    let classes =
+        tree.queues().iter().filter(|queue| queue.name.starts_with("class-1-") && !queue.is_class());
+    assert_eq!(classes.count(), 11);
+    assert_eq!(rate(tree, "class-1-a0", "ceil"), 100_000_000);
+    assert!(text.contains("destination = \"100.64.0.10/32\""), "{text}");
+    let rest = tree.queues().iter().find(|queue| &*queue.name == "class-1-9999").expect("the rest");
+    assert!(rest.rules.is_empty(), "`default 9999` is hexadecimal");
+    assert_eq!(rate(tree, "class-1-9999", "ceil"), 50_000_000);
+}
+
+#[test]
+fn a_mask_with_gaps_takes_four_ranges_of_ports() {
+    let (text, _) = scenario(&script("prio-voip-mask.sh"));
+    for ports in ["9216-10239", "25600-26623", "41984-43007", "58368-59391"] {
+        assert!(text.contains(&format!("destination_port = \"{ports}\"")), "{ports}: {text}");
+    }
+    let reading = read(&script("prio-voip-mask.sh"), &[], "eth0");
+    let found = lint::check(&reading, &Machine::default());
+    let mask = found.iter().find(|finding| finding.rule == "port-mask").expect("the mask is found");
+    assert!(mask.message.contains("9216-10239, 25600-26623, 41984-43007, 58368-59391"), "{}", mask.message);
+}
+
+#[test]
+fn delays_of_hfsc_become_curves() {
+    let (_, scenario) = scenario(&script("hfsc-umax.sh"));
+    let tree = tree(&scenario, "here:there");
+    let curve = |queue: &str| value(tree, queue, "rt");
+    for part in ["m1 = \"400000bit\"", "d = \"30000000ns\"", "m2 = \"100000bit\""] {
+        assert!(curve("class-1-12").contains(part), "{}", curve("class-1-12"));
+    }
+    for part in ["m1 = \"0bit\"", "d = \"23000000ns\"", "m2 = \"400000bit\""] {
+        assert!(curve("class-1-11").contains(part), "{}", curve("class-1-11"));
+    }
+}
+
+#[test]
+fn wondershaper_has_its_arithmetic_and_small_acknowledgements() {
+    let (text, scenario) = scenario(&script("wondershaper-policer.sh"));
+    let tree = tree(&scenario, "here:there");
+    assert_eq!(rate(tree, "class-1-20", "rate"), 900_000);
+    for part in [
+        "tcp_flags = [\"ack\"]",
+        "tcp_flags_clear = [",
+        "length = \"14B-77B\"",
+        "police rate 15mbit burst 10240",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let found = findings("wondershaper-policer.sh");
+    assert!(found.contains(&(9, "rates-over-parent", Severity::Warning)), "{found:?}");
+    assert!(found.contains(&(12, "class-unreached", Severity::Warning)), "{found:?}");
+}
+
+#[test]
+fn a_gateway_has_a_port_each_way() {
+    let (text, scenario) = scenario(&script("ifb-cake-ingress.sh"));
+    let up = tree(&scenario, "here:there");
+    let down = tree(&scenario, "there:here");
+    assert_eq!((rate(up, "link", "bandwidth"), rate(down, "link", "bandwidth")), (38_000_000, 95_000_000));
+    assert_eq!((value(up, "link", "framing"), value(up, "link", "overhead")), ("ptm".into(), "30B".into()));
+    assert_eq!((value(down, "link", "ingress"), value(down, "link", "wash")), ("true".into(), "true".into()));
+    for named in ["`nat` of `cake`", "`split-gso` of `cake`", "skbedit priority 1:1"] {
+        assert!(text.contains(named), "{named}: {text}");
+    }
+    assert_eq!(findings("ifb-cake-ingress.sh"), []);
+}
+
+#[test]
+fn a_script_for_two_lines_asks_for_the_device() {
+    let text = script("htb-no-default.sh");
+    let problems = imported(&text).expect_err("two devices").to_string();
+    assert!(problems.contains("`br-lan`, `br-lan-ifb`"), "{problems}");
+    let options = Options { device: Some("br-lan".to_owned()), ..Options::default() };
+    let converted = convert(&request(&text, &options)).expect("a device");
+    // What no filter takes goes first, and unshaped.
+    assert!(
+        converted.scenario.contains("children = [\"link-direct\", \"link-shaped\"]"),
+        "{}",
+        converted.scenario
+    );
+    assert!(
+        converted.scenario.contains("link-direct = { kind = \"fifo\", limit = \"1000p\""),
+        "{}",
+        converted.scenario
+    );
+    let found = findings("htb-no-default.sh");
+    assert!(found.iter().all(|(_, rule, _)| *rule == "no-default") && found.len() == 2, "{found:?}");
+}
+
+#[test]
+fn kilobytes_are_eight_kilobits() {
+    let (_, scenario) = scenario(&script("htb-guide-kbps.sh"));
+    let tree = tree(&scenario, "here:there");
+    let ceil = tree.queues().iter().find(|queue| &*queue.name == "class-1-1").expect("the root class");
+    assert_eq!(ceil.share["ceil"].as_str(), Some("800000bit"));
+    assert_eq!((rate(tree, "class-1-10", "rate"), rate(tree, "class-1-12", "rate")), (240_000, 480_000));
+    assert_eq!(findings("htb-guide-kbps.sh"), []);
+}
+
+#[test]
+fn what_tc_prints_is_read() {
+    let (text, scenario) = scenario(&script("show-output.txt"));
+    let tree = tree(&scenario, "here:there");
+    assert_eq!(rate(tree, "class-1-10", "ceil"), 810_000);
+    assert_eq!(value(tree, "class-1-10", "limit"), "1001p");
+    assert!(text.contains("`class fq_codel 110:2b1 parent`"), "{text}");
+    assert!(text.contains("framing = \"atm\""), "{text}");
+    let rest = tree.queues().iter().find(|queue| &*queue.name == "class-1-10").expect("a class");
+    assert!(rest.rules.is_empty(), "`default 16` is the class 0x10");
+    assert_eq!(findings("show-output.txt"), []);
+}
+
+#[test]
+fn netem_is_the_delay_of_the_line() {
+    let (text, _) = scenario(&script("mininet-hfsc-float.sh"));
+    assert!(text.contains("delay = \"5000000ns\""), "{text}");
+    assert_eq!(findings("mininet-hfsc-float.sh"), []);
+}
+
+#[test]
+fn every_mistake_is_at_its_line() {
+    let text = script("did-it-work.sh");
+    let problems = imported(&text).expect_err("a script that cannot work");
+    let lines: Vec<u32> = problems.iter().map(|problem| problem.at.line).collect();
+    for line in 4..=8 {
+        assert!(lines.contains(&line), "line {line}: {problems}");
+    }
+    let found = findings("did-it-work.sh");
+    for line in 4..=8 {
+        assert!(
+            found.iter().any(|(at, _, severity)| *at == line && *severity == Severity::Error),
+            "{line}: {found:?}"
+        );
+    }
+    let lenient = convert(&Request { is_lenient: true, ..request(&text, &Options::default()) });
+    let lenient = lenient.expect("a root is left");
+    assert!(lenient.scenario.contains("# Left out:") && !lenient.problems.is_empty(), "{}", lenient.scenario);
+}
+
+#[test]
+fn quanta_by_hand_are_kept_and_the_largest_is_reported() {
+    let (text, scenario) = scenario(&script("custom-rates.sh"));
+    let tree = tree(&scenario, "here:there");
+    for (class, quantum) in [("class-1-10", "14700B"), ("class-1-11", "58800B"), ("class-1-13", "806400B")] {
+        assert_eq!(queue_share(tree, class, "quantum"), quantum);
+    }
+    assert!(text.contains("mark = \"0x90000/0xc03f0000\""), "{text}");
+    let reading = read(&script("custom-rates.sh"), &[], "eth0");
+    let found = lint::check(&reading, &Machine::default());
+    let turn = found.iter().find(|finding| finding.rule == "quantum-too-large").expect("a finding");
+    assert!(turn.at.line == 7 && turn.message.contains("273 ms"), "{turn:?}");
+}
+
+fn queue_share(tree: &QueueTree, queue: &str, key: &str) -> String {
+    let queue = tree.queues().iter().find(|found| &*found.name == queue).expect("a queue");
+    queue.share[key].as_str().expect("a text").to_owned()
+}
