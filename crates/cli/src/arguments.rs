@@ -490,6 +490,8 @@ pub(crate) struct Schema {
 pub(crate) enum SchemaOf {
     /// Scenario files
     Scenario,
+    /// Policies of routers
+    Policy,
     /// summary.json
     Summary,
     /// Output of `lockgate conform --json`

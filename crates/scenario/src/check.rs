@@ -14,7 +14,7 @@ mod flows;
 mod framing;
 mod groups;
 mod network;
-mod policy;
+pub(crate) mod policy;
 mod ports;
 mod queues;
 mod rules;

@@ -12,6 +12,7 @@ use lockgate_traffic::TrafficConfig;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use crate::check::policy::{PolicyTop, RouterTable};
 use crate::file::{
     ChangeTable, ExpectTable, FlowTable, LinkTable, MatchTable, NodeTable, PortTable, QueueTable,
     RecordTable, Top, VaryTable,
@@ -44,6 +45,39 @@ pub fn schema() -> Value {
     root["title"] = json!("Lockgate scenario");
     root["description"] =
         json!("A network, the queues in it, the traffic, what changes and what is expected.");
+    root["$defs"] = Value::Object(generator.take_definitions(true));
+    root
+}
+
+/// Returns the JSON Schema (draft 2020-12) of a policy of a router.
+pub fn policy_schema() -> Value {
+    let mut generator = SchemaGenerator::default();
+    let mut root = table::<PolicyTop>(&mut generator);
+    let mut router = table::<RouterTable>(&mut generator);
+    let interfaces = json!({
+        "type": "object",
+        "description": "Interfaces: a name in the policy, and the one on the machine.",
+        "minProperties": 1,
+        "additionalProperties": { "type": "string" },
+    });
+    put(&mut router, "interfaces", interfaces);
+    if let Some(required) = router["required"].as_array_mut() {
+        required.push(json!("interfaces"));
+    }
+    let mut port = table::<PortTable>(&mut generator);
+    let queue = queue(&mut generator);
+    put(&mut port, "queue", named("The queues of the port, by name.", queue));
+    put(&mut root, "router", router);
+    put(&mut root, "port", named("Queues of interfaces, by their names.", port));
+    put(
+        &mut root,
+        "subscribers",
+        json!({ "type": "string", "description": "Table of subscribers: a CSV file." }),
+    );
+    root["required"] = json!(["router"]);
+    root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    root["title"] = json!("Lockgate policy");
+    root["description"] = json!("What a router does with the frames of its interfaces.");
     root["$defs"] = Value::Object(generator.take_definitions(true));
     root
 }

@@ -3,10 +3,12 @@
 
 use std::fmt::Write as _;
 
-use lockgate_traffic::TrafficConfig;
+use lockgate_traffic::{BurstsConfig, ReplayConfig, TrafficConfig};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 
+use crate::application::{Ftp, Pages};
+use crate::check::policy::RouterTable;
 use crate::file::{
     ChangeTable, ExpectTable, FlowTable, LinkTable, MatchTable, NodeClock, NodeTable, PortTable, QueueTable,
     RecordTable, ServiceTable, Top, VaryTable,
@@ -47,6 +49,10 @@ const CHANGE_NOTES: &str = "What can change: `root`, `rate`, its framing and the
 const VARY_NOTES: &str = "Several variations make every combination, except for those of one group (`together`), which advance \
      value by value. `--vary` and `--vary-together` on the command line replace those of the file.";
 
+const ROUTER_NOTES: &str = "A policy is what `lockgate route` runs: this table, and a table `[port.NAME]` for each queue of an \
+     interface, with the keys of a [port](#port). `interfaces = { wan = \"eth0\" }` names the interfaces, and \
+     `subscribers` at the top is that of a scenario.";
+
 /// Returns every table, in the order of a file.
 pub fn tables() -> Vec<TableReference> {
     let mut flow = table::<FlowTable>("flow", "[flow.NAME]", "");
@@ -62,9 +68,14 @@ pub fn tables() -> Vec<TableReference> {
         table::<QueueTable>("queue", "[port.\"a:b\".queue.NAME]", QUEUE_NOTES),
         table::<MatchTable>("match", "match = [{ … }] of a queue", MATCH_NOTES),
         flow,
+        table::<BurstsConfig>("bursts", "bursts = { … } of a flow", ""),
+        table::<ReplayConfig>("replay", "replay = { … } of a flow", ""),
+        table::<Pages>("pages", "pages = { … } of a flow", ""),
+        table::<Ftp>("ftp", "ftp = { … } of a flow", ""),
         table::<ChangeTable>("change", "[[change]]", CHANGE_NOTES),
         table::<ExpectTable>("expect", "[[expect]]", ""),
         table::<VaryTable>("vary", "[[vary]]", VARY_NOTES),
+        table::<RouterTable>("router", "[router] of a policy", ROUTER_NOTES),
     ]
 }
 

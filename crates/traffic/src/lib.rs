@@ -39,7 +39,7 @@ pub mod replay;
 mod ziggurat;
 
 pub use arrivals::{Arrivals, Emission};
-pub use config::{TrafficConfig, profile};
+pub use config::{BurstsConfig, ReplayConfig, TrafficConfig, profile};
 pub use files::{Captures, LoadedFiles};
 pub use invalid::Invalid;
 pub use law::{Law, LawConfig};

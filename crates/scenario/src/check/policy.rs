@@ -47,7 +47,7 @@ fn arrivals(role: &str) -> String {
 /// Keys at the top of the file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct PolicyTop {
+pub(crate) struct PolicyTop {
     /// Subject of the policy, in one line.
     #[serde(default)]
     title: Option<String>,
@@ -56,7 +56,7 @@ struct PolicyTop {
 /// Attachment of the router.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct RouterTable {
+pub(crate) struct RouterTable {
     /// `bridge`, `egress`, `ingress` or `both`.
     mode: Mode,
     /// Point at which frames are taken: `tcx` (any interface) or `xdp` (in the driver: a shorter way).

@@ -44,6 +44,26 @@ fn what_is_read_is_valid_and_what_is_misspelt_is_not() {
 }
 
 #[test]
+fn the_schema_of_policies_knows_their_keys() {
+    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+    compiler.set_default_draft(Draft::V2020_12);
+    compiler.add_resource("policy.json", lockgate_scenario::schema::policy_schema()).expect("a resource");
+    let index = compiler.compile("policy.json", &mut schemas).unwrap_or_else(|error| panic!("{error:#}"));
+    let text = "title = \"house\"\n[router]\nmode = \"egress\"\ninterfaces = { wan = \"eth0\" }\n\
+                [port.wan]\nrate = \"9.5mbit\"\noverhead = \"docsis\"\nqueue.cake = { kind = \"cake\" }\n";
+    lockgate_scenario::read_policy(text, "house.toml").expect("a policy");
+    let valid = |text: &str| schemas.validate(&as_json(text), index).map_err(|error| format!("{error:#}"));
+    valid(text).unwrap_or_else(|error| panic!("{error}"));
+    for (right, wrong) in
+        [("mode", "mod"), ("interfaces", "interface"), ("overhead", "ovrhead"), ("kind", "knd")]
+    {
+        let wrong = text.replacen(right, wrong, 1);
+        assert!(valid(&wrong).is_err(), "{wrong}");
+        lockgate_scenario::read_policy(&wrong, "house.toml").expect_err("misspelt");
+    }
+}
+
+#[test]
 fn every_discipline_has_its_alternative_and_its_reference() {
     let schema = schema();
     let alternatives = &schema["properties"]["port"]["additionalProperties"]["properties"]["queue"]["additionalProperties"]
