@@ -37,8 +37,11 @@ impl Checker<'_> {
     fn subscribers(&mut self, root: &DeTable<'_>) -> Option<(String, Rows)> {
         let value = root.get("subscribers")?;
         let path = value.get_ref().as_str()?;
-        // A text of several lines is the table itself.
-        let (name, read) = if path.contains('\n') {
+        // A text of several lines is the table itself: its beginning is shown, not ten thousand lines.
+        let is_embedded = path.contains('\n');
+        let start = value.span().start;
+        let span = if is_embedded { start..start + 1 } else { value.span() };
+        let (name, read) = if is_embedded {
             ("subscribers", Rows::read(path, self.memory))
         } else {
             let bytes = self.load(path, value.span())?;
@@ -47,7 +50,7 @@ impl Checker<'_> {
         let unread = |why| {
             let wrong = format!("`{}` is no table of subscribers: {why}", shorten(name));
             let help = "its first row names the columns, and each other row is a subscriber";
-            self.problems.push(Problem::new(value.span(), wrong).help(help));
+            self.problems.push(Problem::new(span.clone(), wrong).help(help));
         };
         let rows = read.map_err(unread).ok()?;
         let (reasons, count) = rows.left_out();
@@ -57,7 +60,7 @@ impl Checker<'_> {
             let more = if count > reasons.len() { "; …" } else { "" };
             let wrong = format!("{of} of `{}` {is} left out: {}{more}", shorten(name), reasons.join("; "));
             let help = "correct such rows, or take them out; `lockgate check --strict` makes them an error";
-            self.warn(Problem::new(value.span(), wrong).help(help));
+            self.warn(Problem::new(span, wrong).help(help));
         }
         Some((shorten(name), rows))
     }
