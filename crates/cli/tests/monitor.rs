@@ -169,7 +169,7 @@ fn other_programs_read_the_same_numbers() {
     let sent = root["total"]["sent_packets"].as_u64().expect("a count");
     let (status, metrics) = watched.get("/metrics");
     assert_eq!(status, 200);
-    let line = r#"node_qdisc_packets_total{device="a:b",kind="drr",handle="1:",parent="root",queue="q"} "#;
+    let line = r#"node_qdisc_packets_total{device="a:b",kind="drr",parent="root",queue="q"} "#;
     let value = metrics.lines().find_map(|found| found.strip_prefix(line)).expect("the root's packets");
     assert_eq!(value.parse::<u64>().ok(), Some(sent));
     for name in metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()) {
@@ -197,7 +197,7 @@ fn other_programs_read_the_same_numbers() {
     }
     let infinite = metrics
         .lines()
-        .find(|line| line.contains("handle=\"1:\"") && line.contains("+Inf"))
+        .find(|line| line.contains("parent=\"root\"") && line.contains("+Inf"))
         .expect("a bucket");
     assert!(infinite.ends_with(&format!(" {sent}")), "every packet sent has a sojourn time: {infinite}");
     let tc: Value = serde_json::from_str(&watched.get("/api/tc").1).expect("JSON");

@@ -9,12 +9,16 @@
 //! Every sample is complete: it has totals since the start besides the figures of the interval. A lost
 //! sample loses only the figures of its own interval.
 
+mod hurt;
 mod interval;
+
+use std::borrow::Cow;
 
 use lockgate_engine::port::Port;
 use lockgate_engine::units::{Duration, Instant};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+pub use self::hurt::{Hurt, LONGEST_WAIT, MOST_LOSS, worst};
 pub use self::interval::Pass;
 use self::interval::PortState;
 use crate::histogram::Coarse;
@@ -26,7 +30,7 @@ use crate::recording::{
 pub const LOOKS: u64 = 10;
 
 /// State of the run at the end of an interval.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Sample {
     /// Number of the sample, from 0. A gap means that samples were dropped because a reader was slow.
@@ -47,10 +51,33 @@ pub struct Sample {
     pub events: Vec<EventSample>,
     /// Timing accuracy of the run so far; `None` for a simulation, which is exact.
     pub fidelity: Option<FidelitySample>,
+    /// Condition of the router; `None` for a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router: Option<RouterSample>,
+}
+
+/// Condition of a router, beside its ports.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct RouterSample {
+    /// Mode of its policy.
+    pub mode: String,
+    /// Interfaces: name in the policy, name on the machine.
+    pub interfaces: Vec<(String, String)>,
+    /// Number of the policy that runs; 0 while it is not known.
+    pub policy: u64,
+    /// True while that policy is on trial.
+    pub is_on_trial: bool,
+    /// Frames lost outside the queues since the start, by cause.
+    pub lost_by: Vec<(Cow<'static, str>, u64)>,
+    /// Frames that took the kernel's way past the router since the start.
+    pub bypassed_frames: u64,
+    /// Reason why frames take that way now; empty: they do not.
+    pub bypass: String,
 }
 
 /// Numbers of ports, queues and flows that a sample of a large network leaves out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct LeftOut {
     /// Ports.
@@ -62,7 +89,7 @@ pub struct LeftOut {
 }
 
 /// Timing accuracy of a live run so far, and whether its figures are reliable.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FidelitySample {
     /// 99th percentile, since the start, of the lateness of frames: from when a frame was due at its host
@@ -77,7 +104,7 @@ pub struct FidelitySample {
 }
 
 /// One port, which is one direction of a link.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PortSample {
     /// Name in the scenario.
@@ -93,13 +120,13 @@ pub struct PortSample {
 }
 
 /// One queue, everything below it included.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct QueueSample {
     /// Name in the scenario.
     pub name: String,
     /// Discipline.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// Index in the port, constant during the run.
     pub place: u32,
     /// Index of its parent.
@@ -125,7 +152,7 @@ pub struct QueueSample {
     /// Packets dropped in the interval.
     pub dropped_packets: u64,
     /// Packets dropped in the interval, by reason, if any.
-    pub dropped_by: Vec<(&'static str, u64)>,
+    pub dropped_by: Vec<(Cow<'static, str>, u64)>,
     /// Packets marked in the interval.
     pub marked_packets: u64,
     /// Mean time in the port of the packets sent in the interval, in seconds; `None` if none was sent.
@@ -139,13 +166,13 @@ pub struct QueueSample {
     /// without a ring, when the queue accounts for all of the time.
     pub waited_mean_s: Option<f64>,
     /// Internal state that the discipline exposes, by name.
-    pub gauges: Vec<(&'static str, f64)>,
+    pub gauges: Vec<(Cow<'static, str>, f64)>,
     /// Totals since the start.
     pub total: QueueTotal,
 }
 
 /// Totals of a queue since the start.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct QueueTotal {
     /// Packets offered.
@@ -175,7 +202,7 @@ pub struct QueueTotal {
 }
 
 /// One flow.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FlowSample {
     /// Name in the scenario.
@@ -204,7 +231,7 @@ pub struct FlowSample {
 }
 
 /// An event of the run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct EventSample {
     /// Time of the event, in seconds since the start of the run.
@@ -368,6 +395,7 @@ impl Monitor {
         sample.at_s = now.as_secs_f64();
         sample.dropped_samples = 0;
         sample.fidelity = None;
+        sample.router = None;
         sample.left_out = LeftOut::default();
         sample.events.clear();
         sample.events.extend(events.iter().skip(self.events).map(EventSample::of));

@@ -1,11 +1,13 @@
 //! Exports of the latest sample: Prometheus, and the format of `tc -j -s qdisc show`.
 //!
-//! Queues are numbered by index: the handle of index 0 is `1:`, and so on. With `parent="root"` the figures
-//! of a link are those of `node_exporter`, without counting children twice.
+//! In the shapes of `tc`, queues are numbered by index: the handle of index 0 is `1:`, and so on. For Prometheus a
+//! queue and its parent have their names: an index changes when a policy gets another queue, and the series of one
+//! customer would go on as that of another. With `parent="root"` the figures of a link are those of
+//! `node_exporter`, without counting children twice.
 
 use std::fmt::Write;
 
-use lockgate_measure::monitor::{PortSample, QueueSample, Sample};
+use lockgate_measure::monitor::{PortSample, QueueSample, RouterSample, Sample};
 use lockgate_measure::recording::SOJOURN_CLASSES;
 use serde_json::{Value, json};
 
@@ -23,13 +25,24 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
+/// Returns the name of a queue's parent; `root` for the root alone.
+fn parent_name<'a>(port: &'a PortSample, queue: &QueueSample) -> &'a str {
+    let Some(place) = queue.parent else { return "root" };
+    // Parents come before their children, in the order of their places.
+    let at = port.queues.binary_search_by_key(&place, |other| other.place).ok();
+    let at = at.or_else(|| port.queues.iter().position(|other| other.place == place));
+    match at.map_or("", |at| &*port.queues[at].name) {
+        "root" => "queue root",
+        name => name,
+    }
+}
+
 fn labels(port: &PortSample, queue: &QueueSample) -> String {
     format!(
-        "device=\"{}\",kind=\"{}\",handle=\"{}\",parent=\"{}\",queue=\"{}\"",
+        "device=\"{}\",kind=\"{}\",parent=\"{}\",queue=\"{}\"",
         escaped(&port.name),
         queue.kind,
-        handle(queue.place),
-        parent(queue),
+        escaped(parent_name(port, queue)),
         escaped(&queue.name)
     )
 }
@@ -107,7 +120,55 @@ pub fn prometheus_run(sample: Option<&Sample>, status: &Status, changes: usize, 
     for (name, kind, help, value) in single {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
     }
+    if let Some(router) = sample.and_then(|sample| sample.router.as_ref()) {
+        self::router(&mut text, router);
+    }
     text
+}
+
+/// Appends the condition of a router.
+fn router(text: &mut String, router: &RouterSample) {
+    let mut metric = |name: &str, kind: &str, help: &str, values: &[(String, f64)]| {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for (labels, value) in values {
+            let _ = writeln!(text, "{name}{labels} {value}");
+        }
+    };
+    let bit = |is_so: bool| f64::from(u8::from(is_so));
+    let mode = format!("{{mode=\"{}\"}}", escaped(&router.mode));
+    metric("lockgate_router_info", "gauge", "The router.", &[(mode, 1.0)]);
+    let interface = |(role, name): &(String, String)| {
+        (format!("{{device=\"{}\",interface=\"{}\"}}", escaped(role), escaped(name)), 1.0)
+    };
+    let interfaces: Vec<_> = router.interfaces.iter().map(interface).collect();
+    metric(
+        "lockgate_router_interface_info",
+        "gauge",
+        "Interfaces: name in the policy, and on the machine.",
+        &interfaces,
+    );
+    let one = |value: f64| [(String::new(), value)];
+    metric("lockgate_router_policy", "gauge", "Number of the policy that runs.", &one(router.policy as f64));
+    metric(
+        "lockgate_router_on_trial",
+        "gauge",
+        "Whether that policy is on trial.",
+        &one(bit(router.is_on_trial)),
+    );
+    let cause = |(cause, frames): &(std::borrow::Cow<'static, str>, u64)| {
+        (format!("{{cause=\"{}\"}}", escaped(cause)), *frames as f64)
+    };
+    let lost: Vec<_> = router.lost_by.iter().map(cause).collect();
+    metric("lockgate_router_lost_frames_total", "counter", "Frames lost outside the queues.", &lost);
+    let bypassed = router.bypassed_frames as f64;
+    metric(
+        "lockgate_router_bypassed_frames_total",
+        "counter",
+        "Frames that passed by the router.",
+        &one(bypassed),
+    );
+    let bypasses = bit(!router.bypass.is_empty());
+    metric("lockgate_router_bypass", "gauge", "Whether frames pass by the router now.", &one(bypasses));
 }
 
 fn sojourn(text: &mut String, ports: &[PortSample]) {
@@ -132,7 +193,7 @@ pub fn tc(sample: Option<&Sample>) -> Value {
     for port in sample.map(|sample| sample.ports.as_slice()).unwrap_or_default() {
         for queue in &port.queues {
             let gauges: serde_json::Map<String, Value> =
-                queue.gauges.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+                queue.gauges.iter().map(|(name, value)| (name.clone().into_owned(), json!(value))).collect();
             let mut entry = json!({
                 "kind": queue.kind,
                 "handle": handle(queue.place),
@@ -163,4 +224,67 @@ pub fn tc(sample: Option<&Sample>) -> Value {
         }
     }
     Value::Array(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Policy of customers with these names, as a sample.
+    fn sample(customers: &[&str]) -> Sample {
+        let queue = |name: &str, place, parent| QueueSample {
+            name: name.to_owned(),
+            kind: "fifo".into(),
+            place,
+            parent,
+            ..QueueSample::default()
+        };
+        let mut queues = vec![queue("all", 0, None)];
+        queues.extend((1..).zip(customers).map(|(place, name)| queue(name, place, Some(0))));
+        let ports = vec![PortSample { name: "wan".to_owned(), queues, ..PortSample::default() }];
+        Sample { ports, ..Sample::default() }
+    }
+
+    #[test]
+    fn series_stay_those_of_their_customer() {
+        let (before, after) = (sample(&["plan/C1", "plan/C2"]), sample(&["plan/C0", "plan/C1", "plan/C2"]));
+        let of = |sample: &Sample| -> Vec<String> {
+            let text = prometheus_queues(Some(sample));
+            let lines = text.lines().filter(|line| line.starts_with("node_qdisc_drops_total{"));
+            lines.map(str::to_owned).collect()
+        };
+        assert_eq!(
+            of(&before)[1],
+            r#"node_qdisc_drops_total{device="wan",kind="fifo",parent="all",queue="plan/C1"} 0"#
+        );
+        assert!(of(&before).iter().all(|line| of(&after).contains(line)), "{:?}", of(&after));
+        assert!(of(&before)[0].contains(r#"parent="root",queue="all""#));
+    }
+
+    #[test]
+    fn a_router_shows_its_losses_and_its_trial() {
+        let router = RouterSample {
+            mode: "both".to_owned(),
+            interfaces: vec![("wan".to_owned(), "eth0".to_owned())],
+            policy: 3,
+            is_on_trial: true,
+            lost_by: vec![("ring".into(), 17)],
+            bypassed_frames: 5,
+            bypass: "it stands still".to_owned(),
+        };
+        let shown = Sample { router: Some(router), ..Sample::default() };
+        let text = prometheus_run(Some(&shown), &Status::default(), 0, 0);
+        for line in [
+            r#"lockgate_router_info{mode="both"} 1"#,
+            r#"lockgate_router_interface_info{device="wan",interface="eth0"} 1"#,
+            "lockgate_router_policy 3",
+            "lockgate_router_on_trial 1",
+            r#"lockgate_router_lost_frames_total{cause="ring"} 17"#,
+            "lockgate_router_bypassed_frames_total 5",
+            "lockgate_router_bypass 1",
+        ] {
+            assert!(text.lines().any(|known| known == line), "`{line}` in {text}");
+        }
+        assert!(!prometheus_run(Some(&Sample::default()), &Status::default(), 0, 0).contains("router"));
+    }
 }

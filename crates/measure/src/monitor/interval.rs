@@ -5,6 +5,7 @@
 //! this between frames, which would otherwise wait for all queues.
 
 use core::ops::Range;
+use std::borrow::Cow;
 
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Counters, Tally};
@@ -182,11 +183,11 @@ impl PortState {
             state.close_handed(queue, self.handed.get(id).copied().unwrap_or_default());
             queue.name.clear();
             queue.name.push_str(node.name());
-            queue.kind = node.kind();
+            queue.kind = Cow::Borrowed(node.kind());
             queue.place = node.id();
             queue.parent = parents.get(id).copied().flatten();
             queue.gauges.clear();
-            node.gauges(&mut |name, value| queue.gauges.push((name, value)));
+            node.gauges(&mut |name, value| queue.gauges.push((Cow::Borrowed(name), value)));
         });
         pass.rows = rows;
         if passed == range.end {
@@ -233,7 +234,7 @@ impl PlaceState {
         for (index, reason) in DropReason::ALL.into_iter().enumerate() {
             let packets = seen.drops[index].saturating_sub(self.drops[index]);
             if packets > 0 {
-                shown.dropped_by.push((reason.name(), packets));
+                shown.dropped_by.push((Cow::Borrowed(reason.name()), packets));
             }
         }
         self.drops = seen.drops;

@@ -7,7 +7,7 @@ mod selected;
 mod table;
 
 use lockgate_measure::figures;
-use lockgate_measure::monitor::FidelitySample;
+use lockgate_measure::monitor::{FidelitySample, RouterSample};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style};
@@ -88,7 +88,7 @@ fn heading(screen: &Screen, width: usize) -> Line<'_> {
         _ => "running",
     };
     let pace = match status.pace {
-        _ if status.mode == "route" => "router".to_owned(),
+        _ if status.mode == "route" => condition(screen.sample.as_ref().and_then(|now| now.router.as_ref())),
         _ if status.mode == "live" => faithful(screen.sample.as_ref().and_then(|now| now.fidelity.as_ref())),
         pace if pace > 0.0 => format!("pace {pace}x"),
         _ => "pace free".to_owned(),
@@ -121,6 +121,25 @@ fn heading(screen: &Screen, width: usize) -> Line<'_> {
         Span::styled(format!("{state} "), style(screen, colour).add_modifier(Modifier::BOLD)),
         Span::raw(fit(&rest, room)),
     ])
+}
+
+/// Returns a router's condition, in words.
+fn condition(router: Option<&RouterSample>) -> String {
+    let Some(router) = router else { return "router".to_owned() };
+    let mut text = "router".to_owned();
+    if router.policy > 0 {
+        let trial = if router.is_on_trial { " ON TRIAL" } else { "" };
+        text += &format!(" policy {}{trial}", router.policy);
+    }
+    let lost: u64 = router.lost_by.iter().map(|(_, frames)| frames).sum();
+    if lost > 0 {
+        text += &format!(" {} lost", figures::count(lost, "frame"));
+    }
+    if router.bypassed_frames > 0 || !router.bypass.is_empty() {
+        let word = if router.bypass.is_empty() { "bypassed" } else { "BYPASS" };
+        text += &format!(" {} {word}", figures::count(router.bypassed_frames, "frame"));
+    }
+    text
 }
 
 /// Returns a live run's fidelity so far, in words.

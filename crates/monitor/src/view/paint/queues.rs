@@ -71,7 +71,7 @@ fn name(line: &QueueLine<'_>) -> String {
 
 fn cell(queue: &QueueSample, title: &str) -> String {
     match title {
-        "kind" => queue.kind.to_owned(),
+        "kind" => queue.kind.clone().into_owned(),
         "now" => format!("{}p", queue.packets),
         "mean" => format!("{:.1}p", queue.mean_packets),
         "in" => short_rate(queue.offered_bps),
