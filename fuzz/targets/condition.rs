@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use lockgate_measure::monitor::{PortSample, QueueSample, Sample};
-use lockgate_router::control::condition::Condition;
+use lockgate_scenario::condition::Condition;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = core::str::from_utf8(bytes) else { return };

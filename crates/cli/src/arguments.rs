@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use self::complete::complete;
 pub(crate) use self::help::parse;
 pub(crate) use self::many::{Compare, Sweep, Test, Tune, Variations};
-pub(crate) use router::{Apply, Confirm, Rollback, Route, RouterCommand, RouterName, Status};
+pub(crate) use router::{Apply, Capture, Confirm, Rollback, Route, RouterCommand, RouterName, Status};
 
 /// A laboratory for packet scheduling.
 #[derive(Debug, Parser)]

@@ -2,6 +2,7 @@
 
 mod against;
 mod apply;
+mod capture;
 mod check;
 mod compare;
 mod completions;
@@ -59,6 +60,7 @@ pub(crate) fn dispatch(arguments: &Arguments, storage: &OpenStorage<'_>) -> Resu
         Some(Command::Router(RouterCommand::Confirm(confirm))) => confirm::confirm(confirm),
         Some(Command::Router(RouterCommand::Rollback(rollback))) => rollback::rollback(rollback),
         Some(Command::Router(RouterCommand::Status(status))) => status::status(status),
+        Some(Command::Router(RouterCommand::Capture(capture))) => capture::capture(capture),
         Some(Command::Send(send)) => send::send(send),
         Some(Command::Receive(receive)) => receive::receive(receive),
         Some(Command::Schema(schema)) => schema::schema(schema),

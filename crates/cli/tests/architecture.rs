@@ -30,6 +30,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "traffic",
             "scenario",
             "measure",
+            "export",
             "network",
             "session",
             "monitor",

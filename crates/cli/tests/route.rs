@@ -257,3 +257,75 @@ fn changes_of_policy_lose_nothing() {
         ended.expect_all(0, &format!("{variant:?}"));
     }
 }
+
+#[test]
+fn a_running_router_shows_its_queues() {
+    let _alone = alone();
+    let variant = Variant { mode: "egress", attach: "tcx" };
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(network) = network(variant, folder.path()) else { return };
+    let router = start(&network, folder.path(), &policy(variant, ROOMY, FIFO));
+    let stream = Stream::start(&network, variant.mode, RATE, SIZE, STREAM);
+    let until = Instant::now() + Duration::from_secs(30);
+    let queue = loop {
+        let shown = control(folder.path(), &["status", "--json"]).stdout;
+        let shown: serde_json::Value = serde_json::from_slice(&shown).expect("JSON");
+        assert_eq!(shown["sample"]["router"]["interfaces"], serde_json::json!([["wan", "eth2"]]));
+        assert_eq!(shown["sample"]["router"]["policy"], shown["running"]);
+        let queue = shown["sample"]["ports"][0]["queues"][0].clone();
+        if queue["total"]["sent_packets"].as_u64() > Some(1_000) {
+            break queue;
+        }
+        assert!(Instant::now() < until, "{shown}");
+        thread::sleep(Duration::from_millis(100));
+    };
+    assert_eq!((queue["name"].as_str(), queue["kind"].as_str()), (Some("q"), Some("fifo")));
+    let shown = String::from_utf8(control(folder.path(), &["status"]).stdout).expect("text");
+    let row = shown.lines().find(|line| line.starts_with("wan ")).expect("a row");
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!((cells[1], cells[2]), ("q", "fifo"), "{shown}");
+    assert!(cells[3].parse::<u64>().is_ok_and(|sent| sent > 1_000), "{shown}");
+    assert!(shown.contains("of port wan: packets waited "), "{shown}");
+    // A capture has the frames with their queue and their delay.
+    let capture = control(
+        folder.path(),
+        &["capture", "wan", "--where", "class.q and sent", "-c", "20", "-o", "q.pcapng"],
+    );
+    assert!(capture.status.success(), "{}", String::from_utf8_lossy(&capture.stderr));
+    let file = std::fs::read(folder.path().join("q.pcapng")).expect("a capture");
+    let comments = file.windows(20).filter(|part| part.starts_with(b" ms; queue q")).count();
+    assert_eq!(comments, 20, "{}", String::from_utf8_lossy(&capture.stderr));
+    // 500 bytes of a datagram, of which 256 bytes of the frame are kept.
+    assert!(file.len() > 20 * 256 && file.len() < 20 * 400, "{}", file.len());
+    for (arguments, word) in [
+        (&["capture", "wam", "-o", "new"][..], "there is no port `wam`"),
+        (&["capture", "wan", "--where", "class.p", "-o", "new"], "no queue `p`"),
+        (&["capture", "wan", "--where", "late", "-o", "newer"], "`late` is not a term"),
+        (&["capture", "wan", "-o", "q.pcapng"], "cannot create"),
+    ] {
+        let refused = control(folder.path(), arguments);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(2) && said.contains(word), "{arguments:?}: {said}");
+        assert!(!folder.path().join("new").exists(), "{arguments:?} leaves a file");
+    }
+    // A view that another process has; it ends with the router.
+    let watching = lockgate(folder.path())
+        .args(["status", "--watch", "--plain", "--router", "./state"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    thread::sleep(Duration::from_millis(3_500));
+    stream.end();
+    signal(&router, "-TERM");
+    let log = router.wait_with_output().expect("ended").stderr;
+    let watched = watching.wait_with_output().expect("ended");
+    let lines = String::from_utf8(watched.stdout).expect("text");
+    assert!(lines.lines().filter(|line| line.contains("wan")).count() >= 2, "{lines}");
+    assert_eq!(watched.status.code(), Some(1), "{}", String::from_utf8_lossy(&watched.stderr));
+    // Every line of the log has the time and the router's name.
+    for line in String::from_utf8(log).expect("text").lines() {
+        let (at, rest) = line.split_once(' ').expect("words");
+        assert!(at.len() == 20 && at.ends_with('Z') && rest.starts_with("policy: "), "{line}");
+    }
+}

@@ -32,6 +32,65 @@ const SNAP: usize = 96;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
+/// Capture that is written while frames come: of one port, whole or with their first bytes.
+pub struct LiveCapture<W: Write> {
+    writer: PcapNgWriter<W>,
+}
+
+impl<W: Write> core::fmt::Debug for LiveCapture<W> {
+    fn fmt(&self, to: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        to.debug_struct("LiveCapture").finish_non_exhaustive()
+    }
+}
+
+impl<W: Write> LiveCapture<W> {
+    /// Starts a capture of a port.
+    ///
+    /// # Errors
+    /// Returns the writer's error.
+    pub fn start(writer: W, port: &str) -> Result<Self, ExportError> {
+        let mut writer = PcapNgWriter::new(writer)?;
+        writer.write_pcapng_block(InterfaceDescriptionBlock {
+            linktype: DataLink::ETHERNET,
+            snaplen: 0,
+            options: vec![
+                InterfaceDescriptionOption::IfName(Cow::Borrowed(port)),
+                InterfaceDescriptionOption::IfTsResol(9),
+            ],
+        })?;
+        Ok(Self { writer })
+    }
+
+    /// Adds a frame of this length that left the port at `at`, since 1970.
+    ///
+    /// # Errors
+    /// Returns the writer's error.
+    pub fn frame(
+        &mut self,
+        at: core::time::Duration,
+        length: u32,
+        bytes: &[u8],
+        comment: &str,
+    ) -> Result<(), ExportError> {
+        self.writer.write_pcapng_block(EnhancedPacketBlock {
+            interface_id: 0,
+            timestamp: at,
+            original_len: length,
+            data: Cow::Borrowed(bytes),
+            options: vec![EnhancedPacketOption::Comment(Cow::Borrowed(comment))],
+        })?;
+        Ok(())
+    }
+
+    /// Writes what is buffered.
+    ///
+    /// # Errors
+    /// Returns the writer's error.
+    pub fn flush(&mut self) -> std::io::Result<()> {
+        self.writer.get_mut().flush()
+    }
+}
+
 /// Writes the packets of a run as a capture, in order of time.
 ///
 /// # Errors

@@ -63,6 +63,7 @@ pub(crate) fn fold(sample: &Arc<Sample>, followed: &[String]) -> Arc<Sample> {
         left_out,
         events: sample.events.clone(),
         fidelity: sample.fidelity.clone(),
+        router: sample.router.clone(),
     })
 }
 

@@ -11,7 +11,8 @@
 //! [`Store`](store::Store) marks a policy as confirmed only once it is, so a router that dies during a trial
 //! starts again without the policy on trial.
 
-pub mod condition;
+pub mod alerts;
+pub mod capture;
 pub mod difference;
 pub mod directories;
 pub mod draft;
@@ -31,6 +32,8 @@ mod peer;
 #[cfg(target_os = "linux")]
 pub mod server;
 
+#[cfg(target_os = "linux")]
+use crate::tap::CaptureReader;
 use lockgate_measure::monitor::Sample;
 use lockgate_scenario::Policy;
 
@@ -49,6 +52,18 @@ pub trait Engine {
     /// Returns the frames lost outside the queues so far; none, unless the engine knows.
     fn losses(&self) -> Losses {
         Losses::default()
+    }
+
+    /// Notes for its samples the number of the policy that runs, and whether it is on trial.
+    fn note_policy(&mut self, _number: u64, _is_on_trial: bool) {}
+
+    /// Captures the frames of a port that `filter` has, instead of those captured so far.
+    ///
+    /// # Errors
+    /// If there is no such port, or the engine cannot capture.
+    #[cfg(target_os = "linux")]
+    fn capture(&mut self, _port: &str, _filter: capture::Filter) -> Result<CaptureReader, Misfit> {
+        Err(Misfit { problem: "this router captures nothing".to_owned(), help: "use another".to_owned() })
     }
 
     /// Returns which frames have bypassed the router; none, unless the engine knows.
@@ -97,6 +112,18 @@ impl Losses {
             (self.at_interfaces, "in full receive rings, or dropped by an interface"),
             (self.in_pairs, "in the router's own interfaces, which were full"),
             (self.at_the_end, "at the end"),
+        ]
+    }
+
+    /// Returns each cause by a name for programs, with its frames.
+    pub fn names(&self) -> [(&'static str, u64); 6] {
+        [
+            ("no_slot", self.no_slot),
+            ("too_long", self.too_long),
+            ("interface_down", self.down),
+            ("at_interfaces", self.at_interfaces),
+            ("in_pairs", self.in_pairs),
+            ("at_the_end", self.at_the_end),
         ]
     }
 

@@ -47,6 +47,8 @@ mod shell;
 #[cfg(target_os = "linux")]
 mod tally;
 #[cfg(target_os = "linux")]
+pub mod tap;
+#[cfg(target_os = "linux")]
 mod watchdog;
 
 pub use control::Losses;

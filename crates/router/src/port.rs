@@ -1,7 +1,7 @@
 //! Port of a running router: a scenario's queues, paced, before an interface.
 
 use lockgate_dataplane::dataplane::BATCH;
-use lockgate_engine::discipline::Invalid;
+use lockgate_engine::discipline::{DropReason, Invalid};
 use lockgate_engine::framing::Compensation;
 use lockgate_engine::node::Node;
 use lockgate_engine::pacing::Pacing;
@@ -14,6 +14,7 @@ use lockgate_scenario::policy::PolicyPort;
 use lockgate_scenario::tree::Parameters;
 
 use crate::frames::Frames;
+use crate::tap::Tap;
 
 /// Port of a running router.
 pub(crate) struct RouterPort {
@@ -32,6 +33,10 @@ pub(crate) struct RouterPort {
     pub(crate) outgoing: Vec<u64>,
     /// Latest time that was passed to the queues.
     latest: Instant,
+    /// Buffer of packets that were dropped, reused.
+    drops: Vec<(Packet, DropReason)>,
+    /// Capture of the frames that leave; `None`: none.
+    pub(crate) tap: Option<Tap>,
     /// Number of packets so far. It distinguishes packets that are otherwise equal.
     sequence: u32,
 }
@@ -109,6 +114,8 @@ impl RouterPort {
             queues_other: policy.queues_other,
             outgoing: Vec::with_capacity(2 * BATCH),
             latest: Instant::ZERO,
+            drops: Vec::new(),
+            tap: None,
             sequence: 0,
         })
     }
@@ -182,8 +189,19 @@ impl RouterPort {
         self.pacing.charge(now, packet.bytes());
         self.record.on_transmit(packet.position.node(), now.since(packet.arrived), packet.bytes(), now);
         frames.mark(&packet);
+        self.show(&packet, None, now, frames);
         self.outgoing.push(packet.payload);
         pool.recycle(packet);
+    }
+
+    /// Shows a frame that leaves to the capture, if there is one.
+    #[inline]
+    fn show(&mut self, packet: &Packet, reason: Option<DropReason>, now: Instant, frames: &Frames) {
+        if let Some(tap) = &mut self.tap
+            && !tap.take(packet, reason, now, &self.port, frames.slab.bytes(packet.payload))
+        {
+            self.tap = None;
+        }
     }
 
     /// True if frames are queued or outgoing.
@@ -205,11 +223,15 @@ impl RouterPort {
         if !self.port.has_drops() {
             return;
         }
-        for (packet, reason) in self.port.take_drops() {
+        let mut drops = core::mem::take(&mut self.drops);
+        drops.extend(self.port.take_drops());
+        for (packet, reason) in drops.drain(..) {
             self.record.on_drop(packet.position.node(), reason, now);
+            self.show(&packet, Some(reason), now, frames);
             frames.slab.release(packet.payload);
             pool.recycle(packet);
         }
+        self.drops = drops;
     }
 
     /// Applies a change between two packets, and turns it into its inverse. Returns how many packets moved to

@@ -9,7 +9,7 @@
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration as WallTime;
 
@@ -23,10 +23,11 @@ use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Rate};
 use lockgate_measure::monitor::{PortSample, Sample};
 use lockgate_measure::recording::{Mode as RecordingMode, PortRecord, PortSetup, Recording, Setup};
-use lockgate_scenario::Policy;
 use lockgate_scenario::policy::{FrameIo, PolicyPort};
+use lockgate_scenario::{Policy, nearest};
 
 use crate::attach::{Attachment, await_pairs_gone};
+use crate::control::capture::{Filter, is_of};
 use crate::control::state::fits;
 use crate::control::{Applied, Bypass, Engine, Losses, Misfit};
 use crate::failure::Failure;
@@ -35,6 +36,7 @@ use crate::forward::{
 };
 use crate::frames::Frames;
 use crate::port::{PortChange, RouterPort};
+use crate::tap::{CaptureReader, tap};
 use crate::watchdog::{self, Flags};
 
 /// Longest frame of an `AF_XDP` slot, in bytes.
@@ -86,6 +88,8 @@ pub struct Router {
     packet_sockets: Option<String>,
     packet_senders: Option<String>,
     priority: Option<i32>,
+    /// Number of the policy that runs, and whether it is on trial.
+    noted_policy: Arc<Mutex<(u64, bool)>>,
 }
 
 /// Thread of some ports.
@@ -138,6 +142,7 @@ impl Router {
             packet_sockets,
             packet_senders,
             priority: options.priority,
+            noted_policy: Arc::default(),
         };
         for (group, (interfaces, ports)) in groups.iter().zip(opened) {
             let (order, receiving) = orders();
@@ -206,8 +211,13 @@ impl Router {
 
     /// Returns a reader of its samples.
     pub fn observer(&self) -> Observer {
-        let newest = self.workers.iter().map(|worker| worker.newest.clone()).collect();
-        Observer { newest, attachment: Arc::downgrade(&self.attachment) }
+        Observer {
+            newest: self.workers.iter().map(|worker| worker.newest.clone()).collect(),
+            attachment: Arc::downgrade(&self.attachment),
+            mode: self.policy.mode.name(),
+            interfaces: self.policy.interfaces.iter().map(|it| (it.role.clone(), it.name.clone())).collect(),
+            noted_policy: self.noted_policy.clone(),
+        }
     }
 
     /// True if frames are redirected to it.
@@ -365,6 +375,35 @@ impl Engine for Router {
         self.observer().sample()
     }
 
+    fn note_policy(&mut self, number: u64, is_on_trial: bool) {
+        *self.noted_policy.lock().unwrap_or_else(PoisonError::into_inner) = (number, is_on_trial);
+    }
+
+    fn capture(&mut self, port: &str, filter: Filter) -> Result<CaptureReader, Misfit> {
+        let ports = &self.policy.ports;
+        let Some(at) = ports.iter().position(|known| known.name == port) else {
+            let known: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
+            let help = format!("there are {}", known.join(", "));
+            return Err(Misfit { problem: format!("there is no port `{port}`"), help });
+        };
+        let queues = ports[at].tree.queues();
+        if let Some(name) = filter.queues().find(|name| !queues.iter().any(|queue| is_of(name, &queue.name)))
+        {
+            let near = nearest(name, queues.iter().map(|queue| &*queue.name));
+            let help = near.map_or_else(
+                || "`lockgate status --all` lists the queues".to_owned(),
+                |near| format!("did you mean `{near}`?"),
+            );
+            return Err(Misfit { problem: format!("port `{port}` has no queue `{name}`"), help });
+        }
+        let (tap, reader) = tap(filter);
+        let place = |worker: &Worker| worker.ports.iter().position(|port| *port == at);
+        if let Some((worker, index)) = self.workers.iter().find_map(|it| Some((it, place(it)?))) {
+            worker.orders.tap(index, tap);
+        }
+        Ok(reader)
+    }
+
     fn bypass(&self) -> Bypass {
         self.attachment.bypass()
     }
@@ -375,11 +414,14 @@ impl Engine for Router {
 }
 
 /// Reader of a router's samples, on any thread.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Observer {
     newest: Vec<Newest>,
     /// Gone once the router has ended: an observer does not keep its programs attached.
     attachment: Weak<Attachment>,
+    mode: &'static str,
+    interfaces: Vec<(String, String)>,
+    noted_policy: Arc<Mutex<(u64, bool)>>,
 }
 
 impl Observer {
@@ -395,6 +437,11 @@ impl Observer {
                         let index = sample.ports.len();
                         sample.ports.push(PortSample { index, ..port });
                     }
+                    if let (Some(all), Some(router)) = (&mut sample.router, newest.router) {
+                        // Each thread names the same causes.
+                        let pairs = all.lost_by.iter_mut().zip(router.lost_by);
+                        pairs.for_each(|((_, frames), (_, others))| *frames += others);
+                    }
                     sample.events.extend(newest.events);
                     sample.dropped_samples += newest.dropped_samples;
                     if let Some(fidelity) = newest.fidelity {
@@ -403,11 +450,21 @@ impl Observer {
                 }
             }
         }
+        let router = merged.as_mut()?.router.get_or_insert_default();
+        self.mode.clone_into(&mut router.mode);
+        router.interfaces.clone_from(&self.interfaces);
+        (router.policy, router.is_on_trial) =
+            *self.noted_policy.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(sample), Some(attachment)) = (&mut merged, self.attachment.upgrade()) {
-            let (faults, in_pairs) = (attachment.faults(), attachment.lost().in_pairs);
-            if in_pairs > 0 || !faults.is_empty() {
+            let Bypass { frames, why, faults } = attachment.bypass();
+            let lost = attachment.lost();
+            if let Some(router) = &mut sample.router {
+                (router.bypassed_frames, router.bypass) = (frames, why);
+                router.lost_by = lost.names().map(|(name, frames)| (name.into(), frames)).to_vec();
+            }
+            if lost.in_pairs > 0 || !faults.is_empty() {
                 let fidelity = sample.fidelity.get_or_insert_default();
-                fidelity.host_losses += in_pairs;
+                fidelity.host_losses += lost.in_pairs;
                 fidelity.unfaithful.extend(faults);
             }
         }
@@ -465,7 +522,7 @@ fn reason(reason: &PacketSocketReason) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lockgate_measure::monitor::FidelitySample;
+    use lockgate_measure::monitor::{FidelitySample, RouterSample};
 
     use super::*;
 
@@ -477,18 +534,28 @@ mod tests {
                 interval_s: 1.0,
                 dropped_samples,
                 ports: vec![PortSample { name: name.to_owned(), ..PortSample::default() }],
+                router: Some(RouterSample { lost_by: vec![("ring".into(), 2)], ..RouterSample::default() }),
                 fidelity: host_losses
                     .map(|host_losses| FidelitySample { host_losses, ..FidelitySample::default() }),
                 ..Sample::default()
             })
         };
         let threads = [("a", 1, None), ("b", 2, Some(3)), ("c", 0, Some(4))];
-        let newest = threads.map(|(name, dropped, lost)| newest(name, dropped, lost)).to_vec();
-        let observer = Observer { newest, attachment: Weak::new() };
+        let observer = Observer {
+            newest: threads.map(|(name, dropped, lost)| newest(name, dropped, lost)).to_vec(),
+            attachment: Weak::new(),
+            mode: "egress",
+            interfaces: vec![("wan".to_owned(), "eth0".to_owned())],
+            noted_policy: Arc::new(Mutex::new((4, true))),
+        };
         let sample = observer.sample().expect("all threads have a sample");
         let ports = sample.ports.iter().map(|port| (port.index, port.name.as_str()));
         assert_eq!(ports.collect::<Vec<_>>(), [(0, "a"), (1, "b"), (2, "c")]);
         assert_eq!((sample.number, sample.dropped_samples), (7, 3));
         assert_eq!(sample.fidelity.map(|fidelity| fidelity.host_losses), Some(7));
+        let router = sample.router.expect("a router");
+        assert_eq!((router.policy, router.is_on_trial, router.mode.as_str()), (4, true, "egress"));
+        assert_eq!(router.interfaces[0].1, "eth0");
+        assert_eq!(router.lost_by.iter().map(|(_, frames)| frames).sum::<u64>(), 6);
     }
 }

@@ -224,3 +224,77 @@ fn routers_on_different_interfaces_run_side_by_side() {
     expect_paced(&network, 1, 204.0);
     assert_eq!(other.stop().expect("drained").total(), 0);
 }
+
+/// Sends datagrams from two addresses of host 0, one of them twice as often and by eight ports, until 600 have arrived.
+/// Returns how many of each arrived after the first 100.
+fn shares(network: &Network) -> [u32; 2] {
+    let to = std::net::SocketAddr::from((HOST_ADDRESSES[1], 5_001));
+    let receiver = common::open_socket(&network.hosts[1], || UdpSocket::bind(to));
+    receiver.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
+    let bind = |address: [u8; 4]| {
+        let address = std::net::SocketAddr::from((address, 0));
+        common::open_socket(&network.hosts[0], move || UdpSocket::bind(address))
+    };
+    let [_, _, _, own] = HOST_ADDRESSES[0];
+    let many: Vec<UdpSocket> = (0..8).map(|_| bind(HOST_ADDRESSES[0])).collect();
+    let one = bind([10, 1, 0, own + 1]);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let mut shares = [0; 2];
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0.. {
+                if done.load(std::sync::atomic::Ordering::Relaxed) {
+                    break;
+                }
+                let _ = one.send_to(&[1; 1_000], to);
+                let _ = many[2 * round % 8].send_to(&[0; 1_000], to);
+                let _ = many[(2 * round + 1) % 8].send_to(&[0; 1_000], to);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let mut bytes = [0; 2_000];
+        for number in 0..600 {
+            if receiver.recv(&mut bytes).is_err() {
+                break;
+            }
+            shares[usize::from(bytes[0])] += u32::from(number >= 100);
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    shares
+}
+
+#[test]
+fn hosts_share_an_upload_before_masquerading() {
+    let Some(network) = Network::make(1_500) else { return };
+    network.route_by_kernel();
+    network.whole_frames();
+    let second = [10, 1, 0, HOST_ADDRESSES[0][3] + 1].into();
+    let added = network.hosts[0]
+        .inside(|| lockgate_dataplane::netlink::Netlink::open()?.add_address(common::HOSTS[0], second, 24));
+    added.expect("entered").expect("an address");
+    let masquerades = network.router.inside(|| {
+        let rules = "add table ip t; add chain ip t c { type nat hook postrouting priority 100; }; \
+                     add rule ip t c oifname eth2 masquerade";
+        std::process::Command::new("nft").arg(rules).output()
+    });
+    if !masquerades.expect("entered").is_ok_and(|done| done.status.success()) {
+        common::skip("`nft` is not installed: hosts share an upload without masquerading");
+    }
+    let policy = |port: &str, cake: &str| {
+        format!(
+            "[router]\nmode = \"both\"\ninterfaces = {{ lan = \"eth1\", wan = \"eth2\" }}\n\
+             [port.\"lan:in\"]\n{}[port.wan]\n{}",
+            if port == "lan:in" { cake } else { "" },
+            if port == "wan" { cake } else { "" }
+        )
+    };
+    warm_up(&network);
+    // 2 Mbit/s are 240 datagrams a second, of some 3000 sent: half of them each, although one host sends twice as many.
+    let cake = "rate = \"2mbit\"\nqueue.cake = { kind = \"cake\" }\n";
+    let (router, _) = network.start(&policy("lan:in", cake));
+    let [many, one] = shares(&network);
+    router.stop().expect("drained");
+    let ratio = f64::from(many) / f64::from(one.max(1));
+    assert!((0.9..1.1).contains(&ratio), "eight flows {many}, one flow {one}");
+}

@@ -1,7 +1,7 @@
 //! Requests and conditions with random faults: refused with a fix, or read; never a panic.
 
-use lockgate_router::control::condition::Condition;
 use lockgate_router::control::protocol::Request;
+use lockgate_scenario::condition::Condition;
 
 const LINES: [&str; 4] = [
     "{\"do\":\"apply\",\"origin\":\"new.toml\",\"policy\":\"[router]\\n\",\"confirm_within_ms\":120000,\"revert_if\":\"class.q.drops > 1p\"}",

@@ -7,6 +7,7 @@
 //! Each part continues where it can if an earlier one has problems, and does not report what only follows
 //! from those.
 
+mod alerts;
 pub(crate) mod changes;
 pub(crate) mod expects;
 mod files;
@@ -263,9 +264,9 @@ impl<'c> Checker<'c> {
     /// Notes names that paths, port names or file names could not contain.
     fn check_name(&mut self, what: &str, name: &str, span: Span) {
         let allowed = |letter: char| letter.is_alphanumeric() || "_-+".contains(letter);
-        if self.groups.number(what, name).is_some() {
+        if let Some(number) = self.groups.number(what, name) {
             // The name of its group is checked with the first member.
-            if let Some(group) = name.strip_suffix("/1") {
+            if let Some((group, _)) = name.split_once('/').filter(|_| number == 1) {
                 self.check_name(what, group, span);
             }
             return;

@@ -1,14 +1,16 @@
-//! Conditions that end a trial: a bound on a figure of a queue in the newest sample.
+//! Conditions that end a trial of a router's policy, or fire an alert: a bound on a figure of a queue in the
+//! newest sample.
 //!
 //! ```text
 //! class.voice.sojourn.p99 > 50ms
 //! port.lan:wan.queue.voice.backlog.packets >= 100p for 5s
 //! ```
 //!
-//! `class.NAME` is the queue of this name at every port: the condition is met if it is at one of them.
+//! `class.NAME` is the queue of this name at every port: the condition is met if it is at one of them. `NAME/*` is
+//! any member of the group `NAME`.
 //!
 //! ```
-//! use lockgate_router::control::condition::Condition;
+//! use lockgate_scenario::condition::Condition;
 //!
 //! assert!(Condition::parse("class.voice.sojourn.p99 > 50ms for 5s").is_ok());
 //! let error = Condition::parse("class.voice.sojourn.p98 > 50ms").expect_err("no such figure");
@@ -23,7 +25,9 @@ use lockgate_engine::port_name;
 use lockgate_engine::units;
 use lockgate_measure::monitor::{QueueSample, Sample};
 use lockgate_measure::summary::Bound;
-use lockgate_scenario::{Policy, nearest};
+
+use crate::nearest::nearest;
+use crate::policy::PolicyPort;
 
 /// Longest condition, in bytes.
 const LONGEST: usize = 1024;
@@ -94,7 +98,18 @@ impl Figure {
     }
 }
 
-/// Condition that ends a trial.
+/// Queue that meets a condition.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Met<'a> {
+    /// Port.
+    pub port: &'a str,
+    /// Queue.
+    pub queue: &'a str,
+    /// Value of the figure, in base units.
+    pub value: f64,
+}
+
+/// Condition on a queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     text: String,
@@ -167,20 +182,25 @@ impl Condition {
         &self.text
     }
 
-    /// Checks that the policy has the port and the queue.
+    /// Returns the time that the bound must be exceeded.
+    pub fn lasting(&self) -> Duration {
+        self.lasting
+    }
+
+    /// Checks that the ports of a policy have the port and the queue.
     ///
     /// # Errors
     /// Returns the name that is unknown, and the nearest one.
-    pub fn check(&self, policy: &Policy) -> Result<(), ConditionError> {
-        let ports = || policy.ports.iter().map(|port| &*port.name);
+    pub fn check(&self, policy: &[PolicyPort]) -> Result<(), ConditionError> {
+        let ports = || policy.iter().map(|port| &*port.name);
         if let Some(port) = self.port.as_deref().filter(|port| ports().all(|known| known != *port)) {
             return Err(no_such("port", port, &ports().collect::<Vec<_>>()));
         }
         let mut names: Vec<&str> = Vec::new();
-        for port in policy.ports.iter().filter(|port| self.is_at(&port.name)) {
+        for port in policy.iter().filter(|port| self.is_at(&port.name)) {
             names.extend(port.tree.queues().iter().map(|queue| &*queue.name));
         }
-        if names.contains(&&*self.queue) {
+        if names.iter().any(|name| self.is_of(name)) {
             return Ok(());
         }
         Err(no_such("queue", &self.queue, &names))
@@ -190,16 +210,26 @@ impl Condition {
         self.port.as_deref().is_none_or(|known| known == port)
     }
 
-    /// Returns the value that meets the condition in a sample; `None` if none does.
-    pub fn met_by(&self, sample: &Sample) -> Option<f64> {
+    /// True if it is about the queue of this name.
+    fn is_of(&self, queue: &str) -> bool {
+        match self.queue.strip_suffix("/*") {
+            Some(group) => queue.split_once('/').is_some_and(|(of, _)| of == group),
+            None => queue == self.queue,
+        }
+    }
+
+    /// Returns the first queue that meets the condition in a sample; `None` if none does.
+    pub fn met_by<'a>(&self, sample: &'a Sample) -> Option<Met<'a>> {
         let ports = sample.ports.iter().filter(|port| self.is_at(&port.name));
-        let queues = ports.flat_map(|port| &port.queues).filter(|queue| queue.name == self.queue);
-        let mut values = queues.filter_map(|queue| self.figure.of(queue, sample.interval_s));
-        values.find(|value| self.bound.holds(*value))
+        let queues = ports.flat_map(|port| port.queues.iter().map(move |queue| (&*port.name, queue)));
+        let mut values = queues.filter(|(_, queue)| self.is_of(&queue.name)).filter_map(|(port, queue)| {
+            Some(Met { port, queue: &queue.name, value: self.figure.of(queue, sample.interval_s)? })
+        });
+        values.find(|met| self.bound.holds(met.value))
     }
 
     /// Formats a value of its figure for messages.
-    fn shown(&self, value: f64) -> String {
+    pub fn shown(&self, value: f64) -> String {
         match self.figure {
             Figure::SojournMedian | Figure::SojournHigh | Figure::SojournMean => {
                 format!("{:.1} ms", value * 1e3)
@@ -276,7 +306,7 @@ fn no_such(what: &str, name: &str, known: &[&str]) -> ConditionError {
         None if known.len() > SHOWN => format!("there are {} and others", known[..SHOWN].join(", ")),
         None => format!("there are {}", known.join(", ")),
     };
-    ConditionError::new(format!("the new policy has no {what} `{name}`"), help)
+    ConditionError::new(format!("the policy has no {what} `{name}`"), help)
 }
 
 /// Observation of a condition during a trial.
@@ -306,7 +336,7 @@ impl Watch {
         if sample.number < self.first {
             return None;
         }
-        let Some(value) = self.condition.met_by(sample) else {
+        let Some(Met { value, .. }) = self.condition.met_by(sample) else {
             self.since = None;
             return None;
         };

@@ -5,6 +5,7 @@
 //! [link.access]              between = ["bng", "sub/*"]   ->  access/1 .. access/3, one for each member
 //! rate = ["50mbit", "1gbit"]                              ->  50mbit, 1gbit, 50mbit: dealt in turn
 //! match = [{ destination = "sub/$i" }]                    ->  sub/1, sub/2, sub/3
+//! queue.plan                 name = "$circuit_id"         ->  plan/C0001, plan/C0007: by a column of the table
 //! ```
 //!
 //! Members keep the positions of the entry that defines them, so that a problem of any member points to the
@@ -17,6 +18,7 @@ mod table;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -28,6 +30,9 @@ use fill::Fill;
 pub use fill::is_dealt;
 pub(crate) use fill::variables;
 pub(crate) use table::Rows;
+
+/// Key of a group of queues that names its members.
+const NAME: &str = "name";
 
 /// Bytes of memory that a member takes at least while it is read, for the limit on all members.
 const MEMBER: u64 = 2048;
@@ -76,6 +81,18 @@ pub(crate) struct Group {
     pub(crate) name: String,
     /// Number of members.
     pub(crate) members: u32,
+    /// Names of the members below that of the group; empty: they are numbered from 1.
+    names: Arc<[String]>,
+}
+
+impl Group {
+    /// Returns the name of the member with this number, from 1.
+    fn member(&self, number: u32) -> String {
+        match self.names.get(number as usize - 1) {
+            Some(own) => format!("{}/{own}", self.name),
+            None => format!("{}/{number}", self.name),
+        }
+    }
 }
 
 /// The groups of a file.
@@ -85,14 +102,27 @@ pub(crate) struct Groups(Vec<Group>);
 impl Groups {
     /// Returns the number within its group of the member called `name`; `None` if it is no member.
     pub(crate) fn number(&self, section: &str, name: &str) -> Option<u32> {
-        let (group, number) = name.split_once('/')?;
-        let members = self.members(section, group)?;
-        number.parse().ok().filter(|number| (1..=members).contains(number))
+        let (group, own) = name.split_once('/')?;
+        let group = self.group(section, group)?;
+        if !group.names.is_empty() {
+            let at = group.names.iter().position(|name| name == own)?;
+            return u32::try_from(at + 1).ok();
+        }
+        own.parse().ok().filter(|number| (1..=group.members).contains(number))
+    }
+
+    /// Returns the name of the member of a group with this number, from 1.
+    pub(crate) fn member(&self, section: &str, group: &str, number: u32) -> String {
+        self.group(section, group).map_or_else(|| format!("{group}/{number}"), |group| group.member(number))
+    }
+
+    fn group(&self, section: &str, name: &str) -> Option<&Group> {
+        self.0.iter().find(|group| group.section == section && group.name == name)
     }
 
     /// Returns the number of members of a group; `None` if there is no such group.
     pub(crate) fn members(&self, section: &str, name: &str) -> Option<u32> {
-        self.0.iter().find(|group| group.section == section && group.name == name).map(|group| group.members)
+        self.group(section, name).map(|group| group.members)
     }
 
     /// Returns true if there are no groups.
@@ -192,21 +222,83 @@ impl Expansion<'_> {
                 continue;
             };
             found = true;
+            let names = self.names(section, name, written, members).into();
+            let group = Group { section, name: name.to_owned(), members, names };
+            self.refuse_unknown(&group, entries);
             for number in 1..=members {
                 let mut member = self.member(written, number);
+                if section == "queue" {
+                    member.remove(NAME);
+                }
                 if self.is_full(name, value.span()) {
                     return None;
                 }
-                let own = format!("{name}/{number}");
+                let own = group.member(number);
                 for (key, value) in table_of(entries, &own).into_iter().flatten() {
                     member.insert(key.clone(), value.clone());
                 }
                 let key = Spanned::new(key.span(), Cow::Owned(own));
                 expanded.insert(key, Spanned::new(value.span(), DeValue::Table(member)));
             }
-            self.groups.0.push(Group { section, name: name.to_owned(), members });
+            self.groups.0.push(group);
         }
         found.then_some(expanded)
+    }
+
+    /// Notes the entries that would change a member that the group does not have.
+    fn refuse_unknown(&mut self, group: &Group, entries: &DeTable<'_>) {
+        if group.names.is_empty() {
+            return;
+        }
+        for key in entries.keys() {
+            let own = key.get_ref().split_once('/').filter(|(of, _)| *of == group.name).map(|(_, own)| own);
+            let Some(own) = own.filter(|own| !group.names.iter().any(|name| name == own)) else { continue };
+            let problem = format!("`{}` has no member called `{}`", group.name, shorten(own));
+            let help = suggest(own, group.names.iter().map(String::as_str));
+            self.problems.push(Problem::new(key.span(), problem).help_if(help));
+        }
+    }
+
+    /// Returns the names of the members of a group of queues that has a key `name`; none without it. A name that no
+    /// queue can have, or that two members have, is noted.
+    fn names(&mut self, section: &str, group: &str, written: &DeTable<'_>, members: u32) -> Vec<String> {
+        let Some(value) = written.get(NAME).filter(|_| section == "queue") else { return Vec::new() };
+        let mut refuse = |problem: String, help: &str| {
+            self.problems.push(Problem::new(value.span(), problem).help(help));
+        };
+        let Some(text) = value.get_ref().as_str() else {
+            refuse(
+                "the `name` of members is a text".to_owned(),
+                "write a column, such as `name = \"$circuit_id\"`",
+            );
+            return Vec::new();
+        };
+        let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
+        let mut names = Vec::new();
+        for number in 1..=members {
+            let fill = Fill { number, groups: &self.groups, rows: self.rows, room: &self.room };
+            let name = fill.name(text);
+            let is_allowed = |letter: char| letter.is_alphanumeric() || "_-+".contains(letter);
+            if name.is_empty() || name.chars().count() > 64 || !name.chars().all(is_allowed) {
+                let line =
+                    self.rows.map(|rows| format!(" (line {} of the table)", rows.line(number as usize - 1)));
+                let shown = shorten(&name);
+                let problem = format!(
+                    "`{shown}` cannot be the name of a member of `{group}`{}",
+                    line.unwrap_or_default()
+                );
+                refuse(problem, "it has 1 to 64 letters, digits, `_`, `-` or `+`: use another column");
+                return Vec::new();
+            }
+            if let Some(first) = numbers.insert(name.clone(), number) {
+                let problem =
+                    format!("members {first} and {number} of `{group}` are both called `{}`", shorten(&name));
+                refuse(problem, "each needs a name of its own: use a column whose values differ");
+                return Vec::new();
+            }
+            names.push(name);
+        }
+        names
     }
 
     /// Returns the number of members of an entry; `None` if it is no group, or none that must be expanded.
@@ -364,7 +456,7 @@ impl Expansion<'_> {
                 // A queue stands in one place: of a second naming, the first member is enough to say so.
                 let members = if named.insert(group.name.as_str()) { group.members } else { 1 };
                 for number in 1..=members {
-                    let name = format!("{}/{number}", group.name);
+                    let name = group.member(number);
                     if !self.room.take(VALUE + TEXT * name.len() as u64)
                         && self.is_full(&group.name, span.clone())
                     {
@@ -381,9 +473,10 @@ impl Expansion<'_> {
 
 /// Returns true if `name` is that of a member of a group among `entries`, such as `sub/3`.
 fn is_member(entries: &DeTable<'_>, name: &str) -> bool {
-    let group = name.split_once('/').filter(|(_, number)| number.parse::<u32>().is_ok());
-    let table = group.and_then(|(group, _)| table_of(entries, group));
-    table.is_some_and(|table| table.contains_key("count") || fill::followed(table).is_some())
+    let Some((group, own)) = name.split_once('/') else { return false };
+    let Some(table) = table_of(entries, group) else { return false };
+    let is_group = table.contains_key("count") || fill::followed(table).is_some();
+    is_group && (own.parse::<u32>().is_ok() || table.contains_key(NAME))
 }
 
 #[cfg(test)]

@@ -339,8 +339,11 @@ fn create_tables(mut item: &mut Item, path: &[String]) {
 
 /// Creates the table of a member of a group of `entries`, such as `call/17`, for the member's own values.
 fn create_member(entries: &mut dyn TableLike, member: &str) {
-    let Some((group, number)) = member.split_once('/') else { return };
-    if number.parse::<u32>().is_ok() && entries.contains_key(group) && !entries.contains_key(member) {
+    let Some((group, own)) = member.split_once('/') else { return };
+    let has_names =
+        || entries.get(group).and_then(Item::as_table_like).is_some_and(|it| it.contains_key("name"));
+    let is_member = entries.contains_key(group) && (own.parse::<u32>().is_ok() || has_names());
+    if is_member && !entries.contains_key(member) {
         entries.insert(member, Item::Table(Table::new()));
     }
 }

@@ -4,6 +4,7 @@
 //! [router]               mode, interfaces, attach, io, frames, on_fault, host
 //! [port."lan->wan"]      bridge: one port a direction     rate, overhead, mpu, framing
 //! [port.wan]             egress, ingress: one an interface     and root, alternatives, clock, ring, queue.NAME
+//! [[alert]]              if, name, webhook, command
 //! [port."wan:in"]        both: arrivals of an interface, beside [port.wan] for what it sends
 //! ```
 //!
@@ -40,6 +41,7 @@ use serde::Deserialize;
 use toml::de::DeTable;
 
 use crate::check::Checker;
+use crate::condition::Condition;
 use crate::diagnostic::{Problem, Problems, Source};
 use crate::files::Files;
 use crate::reader::{MEMORY, longest_text, parsed};
@@ -170,6 +172,73 @@ pub struct PolicyPort {
     pub queues_other: bool,
 }
 
+/// Alert of a policy: a condition, and what is done when it is met, and when no longer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alert {
+    /// Name, in one line.
+    pub name: String,
+    /// Condition.
+    pub condition: Condition,
+    /// Address to which it is posted as JSON.
+    pub webhook: Option<Webhook>,
+    /// Program and arguments that are run; empty: none.
+    pub command: Vec<String>,
+}
+
+/// Address of a webhook: `http://HOST:PORT/PATH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Webhook {
+    /// Name or address of the host, without brackets.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Path, with its query.
+    pub path: String,
+}
+
+impl Webhook {
+    /// Longest address, in bytes.
+    const LONGEST: usize = 2048;
+
+    /// Parses an address.
+    ///
+    /// # Errors
+    /// Returns the fault, in words.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        if text.len() > Self::LONGEST || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err("has letters that no address has, or too many");
+        }
+        let Some(rest) = text.strip_prefix("http://") else { return Err("does not begin with `http://`") };
+        let end = rest.find('/').unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let bracketed = authority.strip_prefix('[').and_then(|inner| inner.split_once(']'));
+        let (host, port) = match bracketed {
+            Some((host, port)) => (host, port.strip_prefix(':').filter(|_| !port.is_empty())),
+            None => match authority.split_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (authority, None),
+            },
+        };
+        if host.is_empty() || host.contains(['@', '?', '#', '[', ']']) {
+            return Err("names no host");
+        }
+        let port = match port {
+            None => 80,
+            Some(port) => port.parse().map_err(|_| "has no port of 0 to 65535")?,
+        };
+        let path = if path.is_empty() { "/" } else { path };
+        Ok(Self { host: host.to_owned(), port, path: path.to_owned() })
+    }
+
+    /// Returns host and port, as the header `Host` has them.
+    pub fn authority(&self) -> String {
+        if self.host.contains(':') {
+            return format!("[{}]:{}", self.host, self.port);
+        }
+        format!("{}:{}", self.host, self.port)
+    }
+}
+
 /// Valid policy of a router.
 #[derive(Clone, Debug)]
 pub struct Policy {
@@ -191,6 +260,8 @@ pub struct Policy {
     pub interfaces: Vec<PolicyInterface>,
     /// Ports, at least one.
     pub ports: Vec<PolicyPort>,
+    /// Alerts.
+    pub alerts: Vec<Alert>,
     /// Probable mistakes.
     pub warnings: Vec<Problem>,
 }

@@ -17,10 +17,6 @@ fn handle(place: u32) -> String {
     format!("{:x}:", place + 1)
 }
 
-fn parent(queue: &QueueSample) -> String {
-    queue.parent.map_or_else(|| "root".to_owned(), handle)
-}
-
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -167,8 +163,8 @@ fn router(text: &mut String, router: &RouterSample) {
         "Frames that passed by the router.",
         &one(bypassed),
     );
-    let bypasses = bit(!router.bypass.is_empty());
-    metric("lockgate_router_bypass", "gauge", "Whether frames pass by the router now.", &one(bypasses));
+    let is_open = bit(!router.bypass.is_empty());
+    metric("lockgate_router_bypass", "gauge", "Whether frames pass by the router now.", &one(is_open));
 }
 
 fn sojourn(text: &mut String, ports: &[PortSample]) {

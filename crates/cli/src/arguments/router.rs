@@ -42,9 +42,48 @@ backlog.bytes, sent.rate, drops (a second) or loss; <, <=, > or >=; a value with
     /// Goes back to an earlier confirmed policy; during a trial, to the last one
     #[command(after_help = "Examples:\n  lockgate rollback\n  lockgate rollback 2 --router uplink")]
     Rollback(Rollback),
-    /// Shows a running router: its policy, the trial that goes on, and the policies before it
-    #[command(after_help = "Examples:\n  lockgate status\n  lockgate status --json | jq .trial")]
+    /// Shows a running router: its policy, its queues and losses, the trial that goes on, the policies before it
+    #[command(after_help = "Examples:
+  lockgate status
+  lockgate status --watch
+  lockgate status --watch --web 127.0.0.1:8181 --router uplink
+  lockgate status --json | jq .trial
+  lockgate status --json | jq '.sample.ports[].queues[] | {name, sent_bps, dropped_packets}'
+
+A queue hurts where packets waited 100 ms or more (99th percentile), or 5 % of them were dropped, in the last interval.
+The log says so after ten seconds. --watch shows the running router as `lockgate route --watch` does; leaving the view
+leaves the router as it is.")]
     Status(Status),
+    /// Writes the frames that leave the queues of a running router: for Wireshark, with the delay or the reason of the drop
+    #[command(after_help = "Examples:
+  lockgate capture wan --where dropped --for 10s --out dropped.pcapng
+  lockgate capture wan --where 'class.voice and waited > 20ms' --out late.pcapng
+  lockgate capture 'lan:wan' --where 'class.plan/C0007 and dropped' -c 100 | tcpdump -n -r -
+
+A filter has terms joined by `and`: class.QUEUE or class.GROUP/*, dropped, sent, reason REASON, waited > TIME, waited < TIME.
+Each frame has its first 256 bytes, and a comment with its queue, its time in the port and the reason of a drop. A sent frame
+has the time at which it left the queues. There is one capture at a time.")]
+    Capture(Capture),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Capture {
+    /// Port, as `lockgate status` names it
+    pub(crate) port: String,
+    /// Frames that are captured [default: all]
+    #[arg(long = "where", value_name = "FILTER", default_value = "", hide_default_value = true)]
+    pub(crate) filter: String,
+    /// New file [default: the standard output, if it is no terminal]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Ends after this time
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) lasting: Option<String>,
+    /// Ends after this number of frames
+    #[arg(short, long, value_name = "N")]
+    pub(crate) count: Option<u64>,
+    #[command(flatten)]
+    pub(crate) router: RouterName,
 }
 
 /// Running router.
@@ -134,10 +173,23 @@ pub(crate) struct Rollback {
 }
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Status {
     #[command(flatten)]
     pub(crate) router: RouterName,
-    /// Prints one JSON document instead of tables
+    /// Prints one JSON document instead of tables; with --watch, one a sample
     #[arg(long)]
     pub(crate) json: bool,
+    /// Shows every queue, not only the roots and the worst twenty
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Shows the queues while the router runs; where the output is no terminal, as lines
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    /// With --watch: lines, also where the output is a terminal
+    #[arg(long, requires = "watch")]
+    pub(crate) plain: bool,
+    /// With --watch: serves a page, too [default address: 127.0.0.1:8180]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8180", requires = "watch")]
+    pub(crate) web: Option<SocketAddr>,
 }

@@ -1,7 +1,7 @@
 //! `lockgate route`: a policy on real interfaces.
 
 #[cfg(target_os = "linux")]
-mod view;
+pub(super) mod view;
 
 use crate::arguments::Route;
 use crate::exit::{Exit, Failure};
@@ -13,7 +13,7 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
 
     use lockgate_router::attach::Plan;
     use lockgate_router::control::notify::Notifier;
-    use lockgate_router::control::server::Server;
+    use lockgate_router::control::server::{Server, line};
     use lockgate_router::router::{Options, Router, lock_memory};
     use lockgate_session::SHORTEST_INTERVAL;
 
@@ -64,18 +64,21 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     let claim = claim(arguments)?;
     let boot = boot(&claim, &origin, &text, arguments.fresh)?;
     crate::terminal::warnings(&boot.policy.warnings);
-    let router =
-        Router::start(boot.policy.clone(), options, |text| tell!("{text}")).map_err(Failure::router)?;
+    let name = claim.name().to_owned();
+    // Every line has its time and the router's name, whether or not it comes by the control.
+    let log = move |text: &str| tell!("{}", line(&name, text));
+    let router = Router::start(boot.policy.clone(), options, log.clone()).map_err(Failure::router)?;
     match router.packet_sockets() {
-        Some(why) => tell!("frames come by packet sockets: {why}"),
-        None => tell!("frames come by AF_XDP"),
+        Some(why) => log(&format!("frames come by packet sockets: {why}")),
+        None => log("frames come by AF_XDP"),
     }
     if let Some(why) = router.packet_senders() {
-        tell!("frames leave by packet sockets: {why}");
+        log(&format!("frames leave by packet sockets: {why}"));
     }
-    tell!("{}", router.priority());
+    log(&router.priority());
     let failed = router.failed();
-    let shown = view::start(&boot.policy, arguments, every, router.observer())?;
+    let shown = view::start(&boot.policy, arguments, every, router.observer(), &log);
+    let told = log;
     let log = Box::new(|line: &str| tell!("{line}"));
     let socket = claim.socket();
     let server = Server::start(claim, boot, router, Notifier::from_environment(), log)
@@ -98,10 +101,10 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     let losses = server.stop().stop().map_err(Failure::router)?;
     interrupt::on_ended();
     shown?;
-    tell!(
+    told(&format!(
         "ended: the queues are drained, the interfaces are the kernel's; {} frames lost outside the queues",
         losses.total()
-    );
+    ));
     if begun.elapsed() >= LONGEST_LIFE {
         let message = "a router runs for 200 days, which its clock has room for";
         return Err(Failure::run(message, "start it again; the unit lockgate-route@.service does"));

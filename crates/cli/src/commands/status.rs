@@ -1,21 +1,45 @@
-//! `lockgate status`: the policy of a running router, and those before it.
+//! `lockgate status`: a running router: its policy, its queues, and the policies before it.
+
+mod queues;
+#[cfg(target_os = "linux")]
+mod view;
 
 use lockgate::figures;
-use lockgate_router::control::protocol::{Answer, Entry, Request, Status};
+use lockgate_measure::monitor::Sample;
+use lockgate_router::control::protocol::{Entry, Status};
+use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 use crate::output::say;
+use crate::routers::Connection;
 use crate::terminal::visible;
 use crate::{arguments, routers, terminal};
 
+/// Document of `--json`.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    status: &'a Status,
+    /// Newest sample of ports and queues.
+    sample: Option<Box<Sample>>,
+}
+
 pub(crate) fn status(arguments: &arguments::Status) -> Result<Exit, Failure> {
-    let Answer::Status(status) = routers::ask(&arguments.router, &Request::Status {})? else {
-        return Err(routers::misplaced());
-    };
+    let mut connection = Connection::open(&arguments.router)?;
+    let status = connection.status()?;
+    #[cfg(target_os = "linux")]
+    if arguments.watch {
+        return view::show(connection, &status, arguments);
+    }
+    let sample = connection.sample(None)?;
     if arguments.json {
-        crate::results::print_json(&status)?;
+        crate::results::print_json(&Document { status: &status, sample })?;
     } else {
         print(&status);
+        if let Some(sample) = sample {
+            queues::print(&sample, arguments.all);
+        }
+        history(&status);
     }
     Ok(Exit::Ok)
 }
@@ -39,6 +63,9 @@ fn print(status: &Status) {
         None => "confirmed".to_owned(),
     };
     say!("policy {} (`{}`), {}", status.running, visible(origin), visible(&state));
+    for alert in &status.alerts {
+        say!("ALERT: {}", visible(alert));
+    }
     if !status.bypass.why.is_empty() {
         say!("frames BYPASS the router: {}", visible(&status.bypass.why));
     }
@@ -52,6 +79,10 @@ fn print(status: &Status) {
     if status.bypass.frames > 0 {
         say!("{} bypassed the router since its start", figures::count(status.bypass.frames, "frame"));
     }
+}
+
+/// Prints the policies, the newest first.
+fn history(status: &Status) {
     say!();
     let rows: Vec<Vec<String>> = status.history.iter().map(row).collect();
     terminal::words(&["policy", "rollback", "outcome", "at", "file", "by"], &rows);

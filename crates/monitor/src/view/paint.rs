@@ -126,20 +126,20 @@ fn heading(screen: &Screen, width: usize) -> Line<'_> {
 /// Returns a router's condition, in words.
 fn condition(router: Option<&RouterSample>) -> String {
     let Some(router) = router else { return "router".to_owned() };
-    let mut text = "router".to_owned();
+    let mut words = vec!["router".to_owned()];
     if router.policy > 0 {
         let trial = if router.is_on_trial { " ON TRIAL" } else { "" };
-        text += &format!(" policy {}{trial}", router.policy);
+        words.push(format!("policy {}{trial}", router.policy));
     }
     let lost: u64 = router.lost_by.iter().map(|(_, frames)| frames).sum();
     if lost > 0 {
-        text += &format!(" {} lost", figures::count(lost, "frame"));
+        words.push(format!("{} lost", figures::count(lost, "frame")));
     }
     if router.bypassed_frames > 0 || !router.bypass.is_empty() {
         let word = if router.bypass.is_empty() { "bypassed" } else { "BYPASS" };
-        text += &format!(" {} {word}", figures::count(router.bypassed_frames, "frame"));
+        words.push(format!("{} {word}", figures::count(router.bypassed_frames, "frame")));
     }
-    text
+    words.join(" ")
 }
 
 /// Returns a live run's fidelity so far, in words.

@@ -94,6 +94,11 @@ impl BootError {
 }
 
 impl Claim {
+    /// Returns the name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Claims the name, and creates its directories.
     ///
     /// # Errors

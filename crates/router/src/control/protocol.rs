@@ -1,5 +1,8 @@
 //! Requests to a router and its answers: one JSON document a line, each way.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use lockgate_measure::monitor::Sample;
 use serde::{Deserialize, Serialize};
 
 use super::{Applied, Bypass, Losses};
@@ -39,6 +42,22 @@ pub enum Request {
     },
     /// Returns the state.
     Status {},
+    /// Captures frames of a port; [`Request::Captured`] returns them. Ends with the connection, with the next capture,
+    /// or five seconds after it was last read.
+    Capture {
+        /// Port.
+        port: String,
+        /// Filter.
+        filter: String,
+    },
+    /// Returns the frames captured since the last such request.
+    Captured {},
+    /// Returns the newest sample of ports and queues.
+    Sample {
+        /// Number of the sample that the asker has: only a later one is returned. Absent: any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<u64>,
+    },
 }
 
 /// Answer of a router.
@@ -56,8 +75,43 @@ pub enum Answer {
     },
     /// The state.
     Status(Box<Status>),
+    /// The newest sample; `None` if there is none, or no later one.
+    Sample(Option<Box<Sample>>),
+    /// The capture has begun.
+    Capturing {},
+    /// Frames, and how many were missed since the start.
+    Captured {
+        /// Frames, in the order in which they left the port.
+        frames: Vec<CapturedFrame>,
+        /// Frames that came faster than they were read.
+        missed: u64,
+    },
     /// The request is refused, and nothing was changed.
     Refused(Refusal),
+}
+
+/// Captured frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapturedFrame {
+    /// Time at which it left the port, in nanoseconds since 1970.
+    pub at_ns: u64,
+    /// Queue that it left.
+    pub queue: String,
+    /// Time in the port, in nanoseconds.
+    pub waited_ns: u64,
+    /// Reason why it was dropped; empty: it was sent.
+    pub reason: String,
+    /// Length of the whole frame, in bytes.
+    pub length: u32,
+    /// Its first bytes, in base64.
+    pub base64: String,
+}
+
+impl CapturedFrame {
+    /// Returns the first bytes of the frame; none if they are not base64.
+    pub fn bytes(&self) -> Vec<u8> {
+        BASE64_STANDARD.decode(&self.base64).unwrap_or_default()
+    }
 }
 
 /// A change of policy.
@@ -120,6 +174,9 @@ pub struct Status {
     /// Frames lost outside the queues.
     #[serde(default)]
     pub losses: Losses,
+    /// Names of the alerts that fire.
+    #[serde(default)]
+    pub alerts: Vec<String>,
     /// Policies, the newest first.
     pub history: Vec<Entry>,
     /// Text of the policy that runs.
@@ -209,7 +266,10 @@ mod tests {
             revert_if: None,
             dry_run: false,
         };
-        for request in [apply, Request::Confirm {}, Request::Rollback { steps: None }, Request::Status {}] {
+        let sample = Request::Sample { after: Some(3) };
+        for request in
+            [apply, Request::Confirm {}, Request::Rollback { steps: None }, Request::Status {}, sample]
+        {
             let line = serde_json::to_string(&request).expect("JSON");
             assert!(!line.contains('\n'), "{line}");
             assert_eq!(Request::read(line.as_bytes()), Ok(request));

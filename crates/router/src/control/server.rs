@@ -1,8 +1,11 @@
 //! Thread that owns a router's [`Control`]: it answers on the socket, ends trials in time, and sends signs of
 //! life.
 
+mod captures;
 mod clients;
+mod notices;
 mod reading;
+mod sufferers;
 
 use std::fmt::Write;
 use std::fs;
@@ -17,9 +20,13 @@ use jiff::Timestamp;
 use lockgate_measure::figures::count;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use self::captures::Captures;
 use self::clients::{Clients, Sent};
+use self::notices::Notices;
 use self::reading::{Order, Reading};
+use self::sufferers::Sufferers;
 use super::Engine;
+use super::alerts::{Alerts, Notice};
 use super::claim::{Boot, Claim, remove_socket};
 use super::directories::SOCKET;
 use super::draft::Draft;
@@ -107,9 +114,26 @@ impl<E: Engine + Send + 'static> Server<E> {
         let reading = Reading::start().map_err(StartError::Thread)?;
         let mut clients = Clients::default();
         let last_sample = None;
-        let alive_at = Duration::ZERO;
-        let mut serving =
-            Serving { claim, control, notifier, log, reading, started, path, last_sample, alive_at };
+        let (alive_at, look_at) = (Duration::ZERO, Duration::ZERO);
+        let notices = Notices::start().map_err(StartError::Thread)?;
+        let (sufferers, alerts, alerts_of) = (Sufferers::default(), Alerts::default(), None);
+        let mut serving = Serving {
+            claim,
+            control,
+            notifier,
+            log,
+            reading,
+            started,
+            path,
+            last_sample,
+            alive_at,
+            sufferers,
+            look_at,
+            alerts,
+            alerts_of,
+            notices,
+            captures: Captures::default(),
+        };
         let serve = move || {
             serving.notifier.ready();
             serving.show();
@@ -154,7 +178,18 @@ struct Serving<E> {
     last_sample: Option<u64>,
     /// Time of the next sign of life.
     alive_at: Duration,
+    /// Queues that hurt, for the log, and the time of the next look at them.
+    sufferers: Sufferers,
+    look_at: Duration,
+    /// Alerts of the policy of this number.
+    alerts: Alerts,
+    alerts_of: Option<u64>,
+    notices: Notices,
+    captures: Captures,
 }
+
+/// Interval of looks at the queues for the log.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl<E: Engine> Serving<E> {
     fn now(&self) -> Duration {
@@ -167,6 +202,7 @@ impl<E: Engine> Serving<E> {
                 self.reverted(&reversal);
             }
             self.give_sign_of_life();
+            self.look();
             clients.drop_late(Instant::now());
             let mut events = vec![
                 PollFd::new(woken, PollFlags::IN),
@@ -202,7 +238,8 @@ impl<E: Engine> Serving<E> {
         }
         let now = self.now();
         let alive = self.notifier.watchdog_interval().map(|_| self.alive_at.saturating_sub(now));
-        let due = [self.control.wake_after(now), clients.late_after(Instant::now()), alive];
+        let look = Some(self.look_at.saturating_sub(now));
+        let due = [self.control.wake_after(now), clients.late_after(Instant::now()), alive, look];
         let least = due.into_iter().flatten().min()?;
         let seconds = least.as_secs().min(3600).cast_signed();
         Some(Timespec { tv_sec: seconds, tv_nsec: i64::from(least.subsec_nanos()) })
@@ -223,6 +260,38 @@ impl<E: Engine> Serving<E> {
         self.last_sample = newest;
     }
 
+    /// Logs which queues hurt, and which no longer do.
+    fn look(&mut self) {
+        let now = self.now();
+        if now < self.look_at {
+            return;
+        }
+        self.look_at = now + LOOK_INTERVAL;
+        self.captures.end_unread(now);
+        let Some(sample) = self.control.engine().sample() else { return };
+        if let Some(message) = self.sufferers.observe(&sample, now) {
+            self.log(&message);
+        }
+        for (alert, notice) in self.alerts.observe(&sample, now) {
+            let notice = Notice { router: self.claim.name.clone(), at: shown(Timestamp::now()), ..notice };
+            self.log(&notice.line());
+            let has_action = alert.webhook.is_some() || !alert.command.is_empty();
+            if has_action && !self.notices.submit(alert, notice) {
+                self.log("too many notices of alerts wait: this one is in the log alone");
+            }
+        }
+        let failures: Vec<String> = self.notices.failures().collect();
+        for failure in failures {
+            self.log(&failure);
+        }
+    }
+
+    /// Returns the newest sample, if it is later than the one with number `after`.
+    fn sample(&mut self, after: Option<u64>) -> Answer {
+        let sample = self.control.engine().sample();
+        Answer::Sample(sample.filter(|sample| after.is_none_or(|after| sample.number > after)).map(Box::new))
+    }
+
     /// Answers a request; `None`: [`finish`](Self::finish) does, once its policy has been read.
     fn answer(&mut self, sent: Sent<'_>) -> Option<Answer> {
         self.end_late_trial();
@@ -232,6 +301,13 @@ impl<E: Engine> Serving<E> {
         };
         let (what, done) = match request {
             Request::Status {} => return Some(Answer::Status(Box::new(self.status()))),
+            Request::Sample { after } => return Some(self.sample(after)),
+            Request::Capture { port, filter } => {
+                let begun =
+                    self.captures.start(self.control.engine(), &port, &filter, self.started.0.elapsed());
+                return Some(begun.unwrap_or_else(Answer::Refused));
+            }
+            Request::Captured {} => return Some(self.captures.read(self.now())),
             Request::Apply { origin, policy, confirm_within_ms, revert_if, dry_run } => {
                 let (ticket, by) = (sent.ticket, sent.by.to_owned());
                 let confirm_within = confirm_within_ms.map(Duration::from_millis);
@@ -308,6 +384,7 @@ impl<E: Engine> Serving<E> {
         status.router.clone_from(&self.claim.name);
         status.pid = std::process::id();
         status.since = shown(self.started.1);
+        status.alerts = self.alerts.firing().map(str::to_owned).collect();
         if let Some(trial) = &mut status.trial {
             trial.until = after(trial.left_ms);
         }
@@ -355,9 +432,14 @@ impl<E: Engine> Serving<E> {
         self.show();
     }
 
-    /// Shows the state to the service manager.
-    fn show(&self) {
+    /// Shows the state to the service manager and in the samples.
+    fn show(&mut self) {
         let status = self.status();
+        self.control.engine().note_policy(status.running, status.trial.is_some());
+        if self.alerts_of != Some(status.running) {
+            self.alerts_of = Some(status.running);
+            self.alerts.replace(&self.control.policy().alerts);
+        }
         let state = match &status.trial {
             _ if !status.stranded.is_empty() => "unconfirmed, cannot go back".to_owned(),
             Some(trial) => format!("on trial until {}", trial.until),
@@ -386,7 +468,7 @@ fn is_closed(mut woken: &UnixStream) -> bool {
 }
 
 /// Formats a line of the log: time, router, event.
-fn line(name: &str, text: &str) -> String {
+pub fn line(name: &str, text: &str) -> String {
     let text = lockgate_scenario::diagnostic::visible(text);
     format!("{} {name}: {}", shown(Timestamp::now()), text.replace('\n', " "))
 }

@@ -22,9 +22,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockgate_scenario::condition::{Condition, ConditionError, Watch};
 use lockgate_scenario::{Policy, read_policy};
 
-use super::condition::{Condition, ConditionError, Watch};
 use super::difference::Difference;
 use super::draft::Draft;
 use super::history::{History, Outcome, Revision};
@@ -336,6 +336,11 @@ impl<E: Engine, S: Storage> Control<E, S> {
         }
     }
 
+    /// Returns the policy that runs.
+    pub fn policy(&self) -> &Policy {
+        &self.running.policy
+    }
+
     /// Returns the engine.
     pub fn engine(&mut self) -> &mut E {
         &mut self.engine
@@ -478,7 +483,7 @@ fn misfit(misfit: Misfit) -> Refusal {
 
 fn read_condition(text: &str, policy: &Policy) -> Result<Condition, Refusal> {
     let condition = Condition::parse(text).and_then(|condition| {
-        condition.check(policy)?;
+        condition.check(&policy.ports)?;
         Ok(condition)
     });
     condition

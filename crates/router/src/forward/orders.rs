@@ -22,10 +22,13 @@ use super::Sampling;
 use crate::control::Applied;
 use crate::frames::Frames;
 use crate::port::{PortChange, RouterPort};
+use crate::tap::Tap;
 
 /// Message from the control to a forwarder.
 enum Message {
     Change(Order),
+    /// Tap the port of this index, instead of the tap that it has.
+    Tap(usize, Tap),
     /// Record in the samples that a policy was applied at this time.
     NoteApplied(Instant),
 }
@@ -128,6 +131,11 @@ pub(crate) fn apply_everywhere(
 }
 
 impl OrderSender {
+    /// Taps the port of this index, instead of the tap that it has.
+    pub(crate) fn tap(&self, port: usize, tap: Tap) {
+        self.messages.send(Message::Tap(port, tap));
+    }
+
     /// Sends an order. Returns the flag by which it is claimed.
     fn send(&self, changes: Vec<PortChange>) -> Arc<AtomicBool> {
         let claimed = Arc::new(AtomicBool::new(false));
@@ -183,6 +191,7 @@ impl Orders {
         for message in self.messages.take() {
             match message {
                 Message::NoteApplied(at) => sampling.note_change(at),
+                Message::Tap(port, tap) => ports[port].tap = Some(tap),
                 Message::Change(Order { mut changes, claimed }) => {
                     let is_cancelled = claimed.swap(true, Ordering::AcqRel);
                     let result =

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_measure::monitor::{FidelitySample, LOOKS, Monitor, Pass, Sample};
+use lockgate_measure::monitor::{FidelitySample, LOOKS, Monitor, Pass, RouterSample, Sample};
 use lockgate_measure::recording::Event;
 
 use crate::control::Losses;
@@ -105,6 +105,10 @@ impl Sampling {
         let host_losses = losses.total();
         self.spare.fidelity =
             (host_losses > 0).then(|| FidelitySample { host_losses, ..FidelitySample::default() });
+        self.spare.router = Some(RouterSample {
+            lost_by: losses.names().map(|(name, frames)| (name.into(), frames)).to_vec(),
+            ..RouterSample::default()
+        });
         // The forwarder never blocks on a reader: if one is copying now, this sample is lost.
         if let Ok(mut newest) = self.newest.try_lock() {
             core::mem::swap(&mut *newest, &mut self.spare);

@@ -170,7 +170,7 @@ impl Base {
         };
         let member = |number| {
             let mut own = setting.clone();
-            own.path[place] = format!("{}/{number}", setting.path[place]);
+            own.path[place] = self.groups.member(section, &setting.path[place], number);
             own
         };
         (1..=members).map(member).collect()

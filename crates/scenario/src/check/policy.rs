@@ -24,7 +24,7 @@ use crate::table_reader::{TableLocation, read_table, read_valid_table, shorten, 
 use crate::tree::QueueTree;
 
 /// Sections of a policy.
-const SECTIONS: [&str; 3] = ["router", "port", "subscribers"];
+const SECTIONS: [&str; 4] = ["router", "port", "subscribers", "alert"];
 
 /// Default and limits of the number of frames that all queues hold together.
 const FRAMES: u32 = 32_768;
@@ -107,6 +107,7 @@ impl Checker<'_> {
         self.attachment(place, &router);
         self.host_frames(place, &router);
         let ports = self.policy_ports(table, &header, router.mode, &interfaces?);
+        let alerts = self.alerts(table, &ports);
         Some(Policy {
             title: top
                 .and_then(|top| top.title)
@@ -120,6 +121,7 @@ impl Checker<'_> {
             host: router.host.unwrap_or_default(),
             interfaces: if self.problems.is_empty() { names(router_table) } else { Vec::new() },
             ports,
+            alerts,
             warnings: core::mem::take(&mut self.warnings),
         })
     }

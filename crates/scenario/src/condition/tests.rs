@@ -1,7 +1,7 @@
 use lockgate_measure::monitor::PortSample;
-use lockgate_scenario::read_policy;
 
 use super::*;
+use crate::read_policy;
 
 fn sample() -> Sample {
     let queue = |name: &str, packets| QueueSample {
@@ -18,7 +18,12 @@ fn sample() -> Sample {
     };
     let port = |name: &str, packets| PortSample {
         name: name.to_owned(),
-        queues: vec![queue("root", packets + 5), queue("voice", packets)],
+        queues: vec![
+            queue("root", packets + 5),
+            queue("voice", packets),
+            queue("plan/C1", 2),
+            queue("plan/C2", 9),
+        ],
         ..PortSample::default()
     };
     Sample { interval_s: 0.5, ports: vec![port("lan:wan", 3), port("wan:lan", 7)], ..Sample::default() }
@@ -43,9 +48,12 @@ fn each_figure_is_read_in_its_unit() {
         ("class.voice.drops > 20p", None),
         ("class.voice.loss > 9%", Some(0.1)),
         ("class.voice.loss > 11%", None),
+        ("class.plan/*.backlog.packets > 5p", Some(9.0)),
+        ("class.plan/*.backlog.packets > 9p", None),
+        ("class.pla/*.backlog.packets > 5p", None),
     ] {
         let condition = Condition::parse(text).expect(text);
-        assert_eq!(condition.met_by(&sample), met, "{text}");
+        assert_eq!(condition.met_by(&sample).map(|met| met.value), met, "{text}");
         assert_eq!(condition.text(), text);
     }
 }
@@ -85,11 +93,12 @@ fn names_are_those_of_the_policy() {
         "house.toml",
     )
     .expect("a policy");
-    let check = |text: &str| Condition::parse(text).expect(text).check(&policy);
+    let check = |text: &str| Condition::parse(text).expect(text).check(&policy.ports);
     assert_eq!(check("class.voice.drops > 1p"), Ok(()));
     assert_eq!(check("port.lan:wan.queue.top.drops > 1p"), Ok(()));
+    assert!(check("class.plan/*.drops > 1p").is_err());
     let near = check("class.vioce.drops > 1p").expect_err("unknown");
-    assert_eq!(near.to_string(), "the new policy has no queue `vioce`");
+    assert_eq!(near.to_string(), "the policy has no queue `vioce`");
     assert_eq!(near.help, "did you mean `voice`?");
     assert!(check("port.wan:lan.queue.voice.drops > 1p").expect_err("elsewhere").help.contains("fifo"));
     assert!(check("port.wan:lam.queue.voice.drops > 1p").expect_err("unknown").help.contains("wan:lan"));

@@ -157,6 +157,11 @@ impl Fill<'_> {
         Cow::Owned(filled)
     }
 
+    /// Returns the name that a text with variables gives to the member.
+    pub(super) fn name(&self, text: &str) -> String {
+        self.text(&Cow::Borrowed(text)).trim().to_owned()
+    }
+
     fn variable(&self, name: &str) -> Option<Cow<'_, str>> {
         if name == "i" {
             return Some(Cow::Owned(self.number.to_string()));

@@ -117,3 +117,39 @@ fn a_group_named_by_many_parents_is_expanded_once() {
     assert_eq!(table.matches("q/1 ").count() + table.matches("q/1]").count(), 1001, "{table}");
     assert_eq!(table.matches("q/2 ").count(), 1);
 }
+
+#[test]
+fn members_of_queues_are_named_by_a_column() {
+    let queues = |more: &str| {
+        format!(
+            "[port.wan.queue]\nall = {{ kind = \"drr\", children = [\"plan\"] }}\n\
+             plan = {{ kind = \"fifo\", count = \"subscribers\", name = \"$name\" }}\n{more}"
+        )
+    };
+    let (table, problems, groups) = expanded(&queues("\"plan/b\" = { limit = \"9p\" }\n"));
+    assert!(problems.is_empty(), "{problems:?}");
+    assert_eq!(
+        table,
+        "port={wan={queue={all={kind=drr children=[plan/a plan/b]} plan/a={kind=fifo} plan/b={kind=fifo limit=9p}}}}"
+    );
+    assert_eq!((groups.number("queue", "plan/b"), groups.number("queue", "plan/2")), (Some(2), None));
+    assert_eq!(groups.member("queue", "plan", 2), "plan/b");
+    for (old, new, message, help) in [
+        ("$name", "$download_max", "`plan` has no member called", ""),
+        ("$name", "x", "members 1 and 2 of `plan` are both called `x`", "values differ"),
+        (
+            "$name",
+            "$name, Jr.",
+            "`a, Jr.` cannot be the name of a member of `plan` (line 2 of the table)",
+            "column",
+        ),
+        ("\"$name\"", "7", "the `name` of members is a text", "$circuit_id"),
+        ("plan/b", "plan/c", "`plan` has no member called `c`", ""),
+    ] {
+        let text = queues("\"plan/b\" = { limit = \"9p\" }\n").replace(old, new);
+        let (_, problems, _) = expanded(&text);
+        let found = problems.iter().find(|problem| problem.message().contains(message));
+        let found = found.unwrap_or_else(|| panic!("`{message}` in {problems:?}"));
+        assert!(found.help_text().unwrap_or_default().contains(help), "{found:?}");
+    }
+}

@@ -347,3 +347,31 @@ fn a_policy_says_what_becomes_of_faults_and_of_the_hosts_frames() {
         assert!(problems.contains(words), "{keys}: {problems}");
     }
 }
+
+#[test]
+fn alerts_name_queues_of_the_policy() {
+    let policy = |alert: &str| format!("{BRIDGE}[[alert]]\n{alert}");
+    let whole = "name = \"late\"\nif = \"class.voice.sojourn.p99 > 50ms for 5s\"\nwebhook = \"http://[::1]:80/a?b\"\n\
+                 command = [\"/bin/true\", \"x\"]\n[[alert]]\nif = \"class.rest.loss > 1%\"\n";
+    let alerts = read_policy(&policy(whole), "policy.toml").expect("valid").alerts;
+    assert_eq!((alerts[0].name.as_str(), alerts[1].name.as_str()), ("late", "class.rest.loss > 1%"));
+    let webhook = alerts[0].webhook.as_ref().expect("an address");
+    assert_eq!(
+        (&*webhook.host, webhook.port, &*webhook.path, &*webhook.authority()),
+        ("::1", 80, "/a?b", "[::1]:80")
+    );
+    assert_eq!(alerts[0].command, ["/bin/true", "x"]);
+    let wrong = |alert: &str, expected: &[_]| refused(&policy(alert), expected);
+    wrong("if = \"class.vioce.drops > 1p\"\n", &[(14, 6, "the policy has no queue `vioce`", "`voice`")]);
+    wrong("if = \"class.voice.drops\"\n", &[(14, 6, "compares nothing", "50ms")]);
+    let with = |line: &str| format!("if = \"class.rest.loss > 1%\"\n{line}\n");
+    wrong(&with("webhook = \"https://a\""), &[(15, 11, "does not begin with `http://`", "curl")]);
+    wrong(&with("webhook = \"http://a:x\""), &[(15, 11, "no port of 0 to 65535", "HOST:PORT")]);
+    wrong(
+        &with("command = [\"logger\"]"),
+        &[(15, 11, "begins with the path of a program", "/usr/bin/logger")],
+    );
+    wrong(&with("command = []"), &[(15, 11, "begins with the path of a program", "/usr/bin/logger")]);
+    wrong(&with("wenhook = \"http://a\""), &[(15, 1, "wenhook", "`webhook`")]);
+    wrong(&with("[[alert]]\nif = \"class.rest.loss > 1%\""), &[(15, 1, "two alerts are called", "`name`")]);
+}

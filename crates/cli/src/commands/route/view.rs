@@ -33,20 +33,21 @@ pub(super) struct Shown<'a> {
 }
 
 /// Way to change a router.
-const CHANGED_BY: &str = "edit the policy, and run `lockgate apply`";
+pub(crate) const CHANGED_BY: &str = "edit the policy, and run `lockgate apply`";
 
-/// Starts the view that `arguments` request; `None` if they request none.
+/// Starts the view that `arguments` request; `None` if they request none. `tell` is told if there is no page.
 pub(super) fn start<'a>(
     policy: &Policy,
     arguments: &'a Route,
     every: Duration,
     observer: Observer,
-) -> Result<Option<Shown<'a>>, Failure> {
+    tell: &dyn Fn(&str),
+) -> Option<Shown<'a>> {
     if !arguments.watch && arguments.web.is_none() {
-        return Ok(None);
+        return None;
     }
     let (hub, channels) = Hub::start();
-    channels.publish_status(status(policy, every));
+    channels.publish_status(status_of(policy, every));
     let options = View {
         web: arguments.web,
         names: &arguments.hosts,
@@ -55,13 +56,16 @@ pub(super) fn start<'a>(
         json: false,
     };
     let frames = hub.subscribe();
-    if let Some(address) = arguments.web {
-        live_view::serve(address, &options, &hub)?;
+    if let Some(address) = arguments.web
+        && let Err(failure) = live_view::serve(address, &options, &hub)
+    {
+        // Its queues are worth more than its page: another router may have the address.
+        tell(&format!("no page: {failure}; the router goes on without it"));
     }
     let ended = Arc::new(AtomicBool::new(false));
     let ending = ended.clone();
     let publisher = thread::spawn(move || publish(&channels, &observer, every, &ending));
-    Ok(Some(Shown { options, hub, frames, is_watched: arguments.watch, ended, publisher }))
+    Some(Shown { options, hub, frames, is_watched: arguments.watch, ended, publisher })
 }
 
 /// Passes each new sample on, and refuses changes.
@@ -110,7 +114,7 @@ impl Shown<'_> {
 }
 
 /// Returns the status that readers see: the interfaces as nodes, and the ports without knobs.
-fn status(policy: &Policy, every: Duration) -> Status {
+pub(crate) fn status_of(policy: &Policy, every: Duration) -> Status {
     let nodes: Vec<String> = policy.interfaces.iter().map(|interface| interface.role.clone()).collect();
     let ends = |port: &PolicyPort| (nodes[port.from].clone(), nodes[port.to].clone());
     // One link for both directions, each with the rate of its port.
@@ -169,7 +173,7 @@ queue.all = { kind = "fifo", limit = "100p" }
     fn one_link_has_the_rate_of_each_direction() {
         let rates = |text: &str| {
             let policy = lockgate_scenario::read_policy(text, "house.toml").expect("a policy");
-            let links = status(&policy, Duration::from_secs(1)).links;
+            let links = status_of(&policy, Duration::from_secs(1)).links;
             assert_eq!((links.len(), links[0].from.as_str(), links[0].to.as_str()), (1, "lan", "wan"));
             links[0].rate_bps
         };

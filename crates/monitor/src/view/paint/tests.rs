@@ -15,7 +15,7 @@ use lockgate_session::{Knob, PortStatus, Status};
 fn queue(name: &str, place: u32, parent: Option<u32>, packets: u64) -> QueueSample {
     QueueSample {
         name: name.to_owned(),
-        kind: "fifo",
+        kind: "fifo".into(),
         place,
         parent,
         packets,

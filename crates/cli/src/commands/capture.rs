@@ -1,0 +1,90 @@
+//! `lockgate capture`: frames that leave the queues of a running router, as a file for Wireshark.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::thread;
+use std::time::{Duration as WallTime, Instant};
+
+use lockgate::figures::count;
+use lockgate_export::pcapng::LiveCapture;
+use lockgate_router::control::capture::Filter;
+use lockgate_router::control::protocol::{Answer, CapturedFrame, Request};
+
+use crate::arguments::Capture;
+use crate::exit::{Exit, Failure};
+use crate::interrupt;
+use crate::output::tell;
+use crate::routers::{self, Connection};
+
+/// Interval at which the router is asked while no frame leaves.
+const POLL_INTERVAL: WallTime = WallTime::from_millis(100);
+
+pub(crate) fn capture(arguments: &Capture) -> Result<Exit, Failure> {
+    Filter::parse(&arguments.filter)
+        .map_err(|error| Failure::usage(format!("--where: {}", error.problem), error.help))?;
+    let lasting = arguments.lasting.as_deref().map(crate::runs::time).transpose()?;
+    if arguments.out.is_none() && io::stdout().is_terminal() {
+        let help = "name a file with --out, or pipe it: `lockgate capture wan | tcpdump -r -`";
+        return Err(Failure::usage("a capture is not text for a terminal", help));
+    }
+    let mut connection = Connection::open(&arguments.router)?;
+    let (port, filter) = (arguments.port.clone(), arguments.filter.clone());
+    let Answer::Capturing {} = connection.ask(&Request::Capture { port, filter })? else {
+        return Err(routers::misplaced());
+    };
+    // After the router has agreed, so that no empty file is left.
+    let output: Box<dyn Write> = match &arguments.out {
+        Some(path) => Box::new(File::create_new(path).map_err(|why| {
+            let shown = path.display();
+            Failure::usage(format!("cannot create `{shown}`: {why}"), "name a new file with --out")
+        })?),
+        None => Box::new(io::stdout()),
+    };
+    interrupt::listen();
+    let failed = |why: &dyn std::fmt::Display| {
+        Failure::run(format!("cannot write the capture: {why}"), "make room, or write it elsewhere")
+    };
+    let mut file = LiveCapture::start(BufWriter::new(output), &arguments.port).map_err(|why| failed(&why))?;
+    let until = lasting.map(|time| Instant::now() + WallTime::from_nanos(time.as_picos() / 1_000));
+    let (mut captured, mut lost) = (0, 0);
+    let is_enough = |captured: u64| arguments.count.is_some_and(|most| captured >= most);
+    while !is_enough(captured) {
+        let Answer::Captured { frames, missed } = connection.ask(&Request::Captured {})? else {
+            return Err(routers::misplaced());
+        };
+        lost = missed;
+        for frame in &frames {
+            if !is_enough(captured) {
+                captured += 1;
+                write(&mut file, frame).map_err(|why| failed(&why))?;
+            }
+        }
+        if frames.is_empty() {
+            file.flush().map_err(|why| failed(&why))?;
+            if interrupt::is_requested() || until.is_some_and(|until| Instant::now() >= until) {
+                break;
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+    file.flush().map_err(|why| failed(&why))?;
+    interrupt::on_ended();
+    let missed = if lost > 0 { format!(", {lost} more were missed") } else { String::new() };
+    tell!("{} captured{missed}", count(captured, "frame"));
+    Ok(Exit::Ok)
+}
+
+/// Writes a frame, with its queue, its delay and the reason of a drop as the comment.
+fn write<W: Write>(
+    file: &mut LiveCapture<W>,
+    frame: &CapturedFrame,
+) -> Result<(), lockgate_export::ExportError> {
+    let waited = frame.waited_ns as f64 / 1e6;
+    let what = if frame.reason.is_empty() {
+        format!("queueing {waited:.3} ms")
+    } else {
+        format!("dropped: {}; after {waited:.3} ms", frame.reason)
+    };
+    let comment = format!("{what}; queue {}", frame.queue);
+    file.frame(WallTime::from_nanos(frame.at_ns), frame.length, &frame.bytes(), &comment)
+}
