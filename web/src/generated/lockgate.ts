@@ -789,6 +789,23 @@ figures: Array<Figure>,
 /** Variants that are compared; then each of `runs` is one of them. */
 variants?: Variants | null, };
 
+/** Condition of a router, beside its ports. */
+export type RouterSample = {
+/** Mode of its policy. */
+mode: string,
+/** Interfaces: name in the policy, name on the machine. */
+interfaces: Array<[string, string]>,
+/** Number of the policy that runs; 0 while it is not known. */
+policy: number,
+/** True while that policy is on trial. */
+is_on_trial: boolean,
+/** Frames lost outside the queues since the start, by cause. */
+lost_by: Array<[string, number]>,
+/** Frames that took the kernel's way past the router since the start. */
+bypassed_frames: number,
+/** Reason why frames take that way now; empty: they do not. */
+bypass: string, };
+
 /** The run of one configuration. */
 export type Run = {
 /** Label that distinguishes it from the other runs. */
@@ -839,7 +856,9 @@ left_out: LeftOut,
 /** Events in the interval. */
 events: Array<EventSample>,
 /** Timing accuracy of the run so far; `None` for a simulation, which is exact. */
-fidelity: FidelitySample | null, };
+fidelity: FidelitySample | null,
+/** Condition of the router; `None` for a run. */
+router?: RouterSample | null, };
 
 /** Means of the parts of the one-way delay, in seconds. */
 export type Split = { queueing: number | null, serialisation: number | null, propagation: number | null, };
