@@ -4,6 +4,7 @@ mod complete;
 mod help;
 mod many;
 mod router;
+mod tc;
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ pub(crate) use self::complete::complete;
 pub(crate) use self::help::parse;
 pub(crate) use self::many::{Compare, Sweep, Test, Tune, Variations};
 pub(crate) use router::{Apply, Capture, Confirm, Rollback, Route, RouterCommand, RouterName, Status};
+pub(crate) use tc::{TcCheck, TcCommand, TcExport, TcImport};
 
 /// A laboratory for packet scheduling.
 #[derive(Debug, Parser)]
@@ -153,6 +155,9 @@ Exit code 3 if an expectation is missed, 1 if a file cannot be run. --baseline s
     /// Commands of a running router.
     #[command(flatten)]
     Router(RouterCommand),
+    /// Reads commands of Linux's `tc` as scenarios, and checks them
+    #[command(subcommand)]
+    Tc(TcCommand),
     /// Sends traffic to another host that runs `lockgate receive`, and measures its one-way delay
     #[command(after_help = "Examples:
   lockgate send 192.0.2.7 --rate 2mbit --size 1442B --for 30s

@@ -25,6 +25,7 @@ mod send;
 mod set;
 mod status;
 mod sweep;
+mod tc;
 mod test;
 mod tune;
 mod twin;
@@ -61,6 +62,7 @@ pub(crate) fn dispatch(arguments: &Arguments, storage: &OpenStorage<'_>) -> Resu
         Some(Command::Router(RouterCommand::Rollback(rollback))) => rollback::rollback(rollback),
         Some(Command::Router(RouterCommand::Status(status))) => status::status(status),
         Some(Command::Router(RouterCommand::Capture(capture))) => capture::capture(capture),
+        Some(Command::Tc(command)) => tc::tc(command),
         Some(Command::Send(send)) => send::send(send),
         Some(Command::Receive(receive)) => receive::receive(receive),
         Some(Command::Schema(schema)) => schema::schema(schema),

@@ -40,6 +40,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "lockgate",
             "experiment",
             "router",
+            "tc",
         ],
     ),
     ("python", &["scenario", "measure", "experiment", "lockgate", "cli"]),
