@@ -175,3 +175,17 @@ pub fn first_sequence(flow: &Flow, model: &TcpModel, seed: Seed) -> u32 {
         InitialSequence::Run2c => (random.below(1024) << 22) | random.below(1024),
     }
 }
+
+/// Bytes of Ethernet and IP headers.
+const IPV4_HEADERS: u32 = 14 + 20;
+const IPV6_HEADERS: u32 = 14 + 40;
+
+/// Returns the bytes of Ethernet and IP headers in the frames of a flow.
+pub fn network_headers(flow: &Flow) -> u32 {
+    if flow.fields.source.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS }
+}
+
+/// Returns the bytes of headers around a segment in its frame: Ethernet, IP, TCP with time stamps.
+pub fn frame_headers(flow: &Flow) -> u32 {
+    network_headers(flow) + 32
+}

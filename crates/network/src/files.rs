@@ -9,10 +9,9 @@ use lockgate_measure::recording::{FileBins, FileRecord};
 use lockgate_scenario::model::{Flow, Record, Scenario, Transport};
 use lockgate_scenario::tcp::Application;
 
-use crate::applications::random_files;
+use crate::applications::{frame_headers, random_files};
 use crate::failure::Failure;
 use crate::paths::path;
-use crate::tcp_hosts::frame_headers;
 
 /// Returns the size classes that a scenario requests.
 pub(crate) fn file_bins(record: &Record) -> FileBins {

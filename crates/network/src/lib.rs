@@ -1,8 +1,8 @@
 //! Network of a scenario between its hosts: links, routers, sources, connections, and changes to them.
 //!
 //! ```text
-//! Source, TcpHosts --packets--> NetworkCore { links: [Port -> line], routers } --arrivals--> the run
-//!                                     '-- drops, losses, samples --> Recording
+//! Source, hosts --packets--> NetworkCore { links: [Port -> line], routers } --arrivals--> the run
+//!                                  '-- drops, losses, samples --> Recording
 //! ```
 //!
 //! A simulation and a live run use these same objects. They differ in the clock, in the event schedule and in
@@ -42,7 +42,6 @@
 
 mod applications;
 mod build;
-mod echo;
 mod failure;
 mod files;
 mod hops;
@@ -52,11 +51,11 @@ mod paths;
 mod router;
 mod run_setup;
 mod source;
-mod tcp_hosts;
 
-pub use applications::{Connection, application, connection, first_sequence, random_files};
+pub use applications::{
+    Connection, application, connection, first_sequence, frame_headers, network_headers, random_files,
+};
 pub use build::{build_routers, build_sources};
-pub use echo::Echoes;
 pub use failure::Failure;
 pub use hops::{Destination, Hop, Hops, NextHop};
 pub use link::Link;
@@ -65,4 +64,3 @@ pub use paths::{path, propagation};
 pub use router::Router;
 pub use run_setup::flow_setups;
 pub use source::{HostClock, Source};
-pub use tcp_hosts::{TcpArrival, TcpHosts};

@@ -6,14 +6,15 @@ use lockgate_engine::random::Seed;
 use lockgate_engine::units::Instant;
 use lockgate_measure::recording::Mode;
 use lockgate_network::{
-    Destination, Echoes, Failure, Hops, NetworkCore, NextHop, TcpHosts, build_routers, build_sources,
-    flow_setups, path,
+    Destination, Failure, Hops, NetworkCore, NextHop, build_routers, build_sources, flow_setups, path,
 };
 use lockgate_scenario::model::{Flow, Scenario, Transport};
 
 use crate::cut::Cut;
+use crate::echoes::Echoes;
 use crate::events::{Entry, Events, Layout};
 use crate::network::{FlowTable, Network, Schedule, Slots};
+use crate::tcp_hosts::TcpHosts;
 
 pub(crate) fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failure> {
     let (routers, router_of) = build_routers(scenario);

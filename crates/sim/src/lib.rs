@@ -5,19 +5,21 @@
 //! ```
 //!
 //! Pure: no I/O, no thread, no clock. The same scenario and seed give the same recording, byte for byte, on
-//! any machine. Links, routers and hosts are those of `lockgate_network`. Start at [`run()`]; [`run_side_by_side()`]
+//! any machine. Links, routers and sources are those of `lockgate_network`. Start at [`run()`]; [`run_side_by_side()`]
 //! lets the caller's threads advance the halves of a large network.
 
 #![forbid(unsafe_code)]
 
 mod build;
 mod cut;
+mod echoes;
 mod events;
 pub mod memory;
 mod network;
 pub mod run;
 pub mod side_by_side;
 pub mod simulation;
+mod tcp_hosts;
 mod upcoming;
 
 pub use lockgate_network::Failure;

@@ -7,13 +7,13 @@ use lockgate_engine::packet::{FlowId, Packet};
 use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::{Bytes, Instant};
 use lockgate_measure::recording::Recording;
-use lockgate_network::{
-    Arrival, Echoes, Failure, Hop, Hops, NetworkCore, NextHop, Renewal, Runtime, Source, TcpArrival, TcpHosts,
-};
+use lockgate_network::{Arrival, Failure, Hop, Hops, NetworkCore, NextHop, Renewal, Runtime, Source};
 use lockgate_scenario::Scenario;
 use lockgate_scenario::change::Prepared;
 
+use crate::echoes::Echoes;
 use crate::events::{Entry, Events};
+use crate::tcp_hosts::{TcpArrival, TcpHosts};
 
 /// Header fields of each flow's packets.
 #[derive(Clone)]

@@ -7,9 +7,8 @@
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::units::Instant;
 use lockgate_measure::recording::FlowRecord;
+use lockgate_network::HostClock;
 use lockgate_scenario::{Scenario, Transport};
-
-use crate::source::HostClock;
 
 /// Role of a flow's datagrams at the receiving host.
 #[derive(Clone, Copy)]
@@ -33,7 +32,7 @@ struct Side {
 
 /// Echo flows of a scenario.
 #[derive(Default)]
-pub struct Echoes {
+pub(crate) struct Echoes {
     /// Per flow; empty if no flow is an echo.
     roles: Vec<Role>,
     /// Per flow; `Some` for flows of answers.
@@ -42,7 +41,7 @@ pub struct Echoes {
 
 impl Echoes {
     /// Returns the echo flows of `scenario`.
-    pub fn of(scenario: &Scenario) -> Self {
+    pub(crate) fn of(scenario: &Scenario) -> Self {
         let mut echoes = Self::default();
         for (back, flow) in scenario.flows.iter().enumerate() {
             let Transport::UdpReturn { of } = flow.transport else { continue };
@@ -63,20 +62,20 @@ impl Echoes {
     }
 
     /// True if the flow at this index is one of requests or answers.
-    pub fn takes_part(&self, flow: usize) -> bool {
+    pub(crate) fn takes_part(&self, flow: usize) -> bool {
         self.roles.get(flow).is_some_and(|role| !matches!(role, Role::Plain))
     }
 
     /// True if no flow is an echo.
     #[inline(always)]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.roles.is_empty()
     }
 
     /// Handles a datagram's arrival at its host, in a network with echo flows: records the round trip of an
     /// answer in `flows`; returns the header of the answer to a request, and the index of its node.
     #[inline(never)]
-    pub fn on_datagram(
+    pub(crate) fn on_datagram(
         &mut self,
         packet: &Packet,
         now: Instant,

@@ -17,20 +17,16 @@ use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::recording::{FlowRecord, TcpLimit, TcpSample};
 use lockgate_scenario::model::{Flow, NodeModel, Scenario, Transport};
 use lockgate_scenario::tcp::{Application as Task, TcpModel};
-
 use lockgate_tcp::application::{DialogueEvent, Order, RequestEvent};
 use lockgate_tcp::congestion::{NO_THRESHOLD, create};
 use lockgate_tcp::endpoint::{Endpoint, Role};
 use lockgate_tcp::segment::Segments;
 use lockgate_tcp::{ReceiverConfig, SenderConfig, SenderLimit, TimerWheel};
 
-use crate::applications::{Connection, application, connection, first_sequence, random_files};
-use crate::failure::Failure;
-use crate::source::HostClock;
-
-/// Bytes of Ethernet and IP headers.
-const IPV4_HEADERS: u32 = 14 + 20;
-const IPV6_HEADERS: u32 = 14 + 40;
+use lockgate_network::{
+    Connection, Failure, HostClock, application, connection, first_sequence, frame_headers, network_headers,
+    random_files,
+};
 
 /// One end of a connection, with its node, flow and accounting.
 struct End {
@@ -70,7 +66,7 @@ enum Partner {
 
 /// Ends of all connections: the active end of connection k has index 2 k, the passive one 2 k + 1.
 #[derive(Default)]
-pub struct TcpHosts {
+pub(crate) struct TcpHosts {
     ends: Vec<End>,
     /// Per flow: the end at which its packets arrive; `u32::MAX` if the flow belongs to no connection.
     receiving: Vec<u32>,
@@ -81,7 +77,7 @@ pub struct TcpHosts {
 
 impl TcpHosts {
     /// Returns the number of ends in a scenario.
-    pub fn count(scenario: &Scenario) -> usize {
+    pub(crate) fn count(scenario: &Scenario) -> usize {
         2 * scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Tcp(_))).count()
     }
 
@@ -89,7 +85,7 @@ impl TcpHosts {
     ///
     /// # Errors
     /// If an application cannot be built. Reading the scenario normally finds this first.
-    pub fn build(scenario: &Scenario, seed: Seed) -> Result<Self, Failure> {
+    pub(crate) fn build(scenario: &Scenario, seed: Seed) -> Result<Self, Failure> {
         let mut hosts = Self {
             ends: Vec::with_capacity(Self::count(scenario)),
             receiving: vec![u32::MAX; scenario.flows.len()],
@@ -127,7 +123,7 @@ impl TcpHosts {
     }
 
     /// Returns the first pending time of each end.
-    pub fn pending(&mut self) -> impl Iterator<Item = (usize, Instant)> + '_ {
+    pub(crate) fn pending(&mut self) -> impl Iterator<Item = (usize, Instant)> + '_ {
         self.ends.iter_mut().enumerate().map(|(place, end)| {
             end.armed = end.endpoint.next(Instant::ZERO);
             (place, end.armed)
@@ -137,13 +133,13 @@ impl TcpHosts {
     /// Prefetches the end at which packets of a flow arrive, if it belongs to a connection, as
     /// [`prefetch_end`](Self::prefetch_end) does.
     #[inline]
-    pub fn prefetch(&self, flow: FlowId, stage: usize) -> Option<FlowId> {
+    pub(crate) fn prefetch(&self, flow: FlowId, stage: usize) -> Option<FlowId> {
         self.prefetch_end(*self.receiving.get(flow.0 as usize)? as usize, stage)
     }
 
     /// Prefetches the segment that a packet carries, if it belongs to a connection.
     #[inline]
-    pub fn prefetch_segment(&self, packet: &Packet) {
+    pub(crate) fn prefetch_segment(&self, packet: &Packet) {
         if packet.tcp_flags != 0 {
             self.segments.prefetch(packet.payload);
         }
@@ -152,7 +148,7 @@ impl TcpHosts {
     /// Prefetches an end: first itself, then what it points to. Returns the flow of its packets with the
     /// latter.
     #[inline]
-    pub fn prefetch_end(&self, end: usize, stage: usize) -> Option<FlowId> {
+    pub(crate) fn prefetch_end(&self, end: usize, stage: usize) -> Option<FlowId> {
         let end = self.ends.get(end)?;
         if stage < 2 {
             prefetch(end);
@@ -163,7 +159,7 @@ impl TcpHosts {
     }
 
     /// Frees the slot of the segment that `packet` carried.
-    pub fn forget(&mut self, packet: &Packet) {
+    pub(crate) fn forget(&mut self, packet: &Packet) {
         if packet.tcp_flags != 0 {
             let _ = self.segments.take(packet.payload);
         }
@@ -171,7 +167,7 @@ impl TcpHosts {
 
     /// Records the current state of the senders that have changed since the last sample, or of `all`, in the
     /// records of their flows. The samplings before were at the times `earlier`.
-    pub fn sample(&mut self, flows: &mut [FlowRecord], earlier: &[Instant], now: Instant, all: bool) {
+    pub(crate) fn sample(&mut self, flows: &mut [FlowRecord], earlier: &[Instant], now: Instant, all: bool) {
         for (end, changed) in self.ends.iter().zip(&mut self.changed) {
             if !(core::mem::take(changed) | all) {
                 continue;
@@ -191,13 +187,19 @@ impl TcpHosts {
     }
 
     /// Handles an end's timer.
-    pub fn on_timer(&mut self, end: usize, now: Instant) {
+    pub(crate) fn on_timer(&mut self, end: usize, now: Instant) {
         self.ends[end].endpoint.on_timer(now);
     }
 
     /// Handles the arrival of the segment in slot `payload` of a packet of `flow`; `marked` by a congestion
     /// mark.
-    pub fn on_packet(&mut self, flow: usize, payload: u64, marked: bool, now: Instant) -> Option<TcpArrival> {
+    pub(crate) fn on_packet(
+        &mut self,
+        flow: usize,
+        payload: u64,
+        marked: bool,
+        now: Instant,
+    ) -> Option<TcpArrival> {
         let segment = self.segments.take(payload);
         let index = self.receiving[flow] as usize;
         let end = self.ends.get_mut(index)?;
@@ -213,7 +215,7 @@ impl TcpHosts {
 
     /// Returns the header of the next packet that an end can send now, and the index of its node. Must be
     /// called after every change of an end, until it returns `None`.
-    pub fn next_packet(&mut self, end: usize, now: Instant) -> Option<(Header, usize)> {
+    pub(crate) fn next_packet(&mut self, end: usize, now: Instant) -> Option<(Header, usize)> {
         self.changed[end] = true;
         let end = &mut self.ends[end];
         let departure = end.endpoint.poll(now)?;
@@ -237,7 +239,7 @@ impl TcpHosts {
     }
 
     /// Returns the time for which an end's timer must be set now; `None` if it is set early enough.
-    pub fn rearm(&mut self, end: usize, now: Instant) -> Option<Instant> {
+    pub(crate) fn rearm(&mut self, end: usize, now: Instant) -> Option<Instant> {
         let end = &mut self.ends[end];
         let next = end.endpoint.next(now);
         let is_due = next < end.armed || end.armed <= now;
@@ -248,13 +250,13 @@ impl TcpHosts {
     }
 
     /// True if an end's application sends requests ([`record_requests`](Self::record_requests)).
-    pub fn sends_requests(&self, end: usize) -> bool {
+    pub(crate) fn sends_requests(&self, end: usize) -> bool {
         self.ends[end].asks
     }
 
     /// Records the new requests and answers of an end in the record of its flow.
     #[inline(never)]
-    pub fn record_requests(&mut self, end: usize, flows: &mut [FlowRecord], now: Instant) {
+    pub(crate) fn record_requests(&mut self, end: usize, flows: &mut [FlowRecord], now: Instant) {
         let end = &mut self.ends[end];
         let Some(requests) = &mut flows[end.flow.0 as usize].requests else { return };
         while let Some(event) = end.endpoint.take_request_event() {
@@ -266,13 +268,13 @@ impl TcpHosts {
     }
 
     /// True if an end is linked with one of another connection of its host: a dialogue leads a transfer.
-    pub fn is_linked(&self, end: usize) -> bool {
+    pub(crate) fn is_linked(&self, end: usize) -> bool {
         self.ends[end].partner.is_some()
     }
 
     /// Executes the next order of an end's dialogue. Returns the end it led, which may send now.
     #[cold]
-    pub fn execute_order(&mut self, end: usize, now: Instant) -> Option<usize> {
+    pub(crate) fn execute_order(&mut self, end: usize, now: Instant) -> Option<usize> {
         let end = &mut self.ends[end];
         let Some(Partner::Leads(led, bytes)) = end.partner else { return None };
         let order = end.endpoint.take_order()?;
@@ -290,7 +292,7 @@ impl TcpHosts {
     /// Returns the end that leads this one, and the events to pass to it in this order
     /// ([`on_led`](Self::on_led)); `ended` if the peer's data are complete.
     #[cold]
-    pub fn events_for_leader(
+    pub(crate) fn events_for_leader(
         &mut self,
         end: usize,
         ended: bool,
@@ -305,20 +307,20 @@ impl TcpHosts {
     }
 
     /// Passes an event of the connection it leads to an end.
-    pub fn on_led(&mut self, leader: usize, what: DialogueEvent, now: Instant) {
+    pub(crate) fn on_led(&mut self, leader: usize, what: DialogueEvent, now: Instant) {
         self.ends[leader].endpoint.on_happening(what, now);
     }
 
     /// Sets the end of the application's writing on flow `flow`. Returns the end, which may send now; `None`
     /// if it is not a TCP flow.
-    pub fn stop(&mut self, flow: usize, stop: Instant) -> Option<usize> {
+    pub(crate) fn stop(&mut self, flow: usize, stop: Instant) -> Option<usize> {
         let (index, end) = self.active(flow)?;
         end.endpoint.set_stop(stop);
         Some(index)
     }
 
     /// True if no segment is stored.
-    pub fn is_clear(&self) -> bool {
+    pub(crate) fn is_clear(&self) -> bool {
         self.segments.is_empty()
     }
 }
@@ -353,21 +355,15 @@ impl End {
 
 /// Result of a packet's arrival at its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TcpArrival {
+pub(crate) struct TcpArrival {
     /// Index of the end at which it arrived.
-    pub end: usize,
+    pub(crate) end: usize,
     /// Bytes of data in it that had not arrived before.
-    pub arrived: u64,
+    pub(crate) arrived: u64,
     /// Time since the connection's start, if the application has all its data by this packet.
-    pub completed: Option<Duration>,
+    pub(crate) completed: Option<Duration>,
     /// True if the peer's data are complete.
-    pub ended: bool,
-}
-
-/// Returns the bytes of headers around a segment in its frame: Ethernet, IP, TCP with time stamps.
-pub(crate) fn frame_headers(flow: &Flow) -> u32 {
-    let headers = if flow.fields.source.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS };
-    headers + 32
+    pub(crate) ended: bool,
 }
 
 /// Ticks within which the start of a host's count of ticks is drawn: a granule of the longest timeouts.
@@ -411,7 +407,6 @@ fn build_end(
     active: bool,
     seed: Seed,
 ) -> Result<End, Failure> {
-    let headers = if flow.fields.source.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS };
     let application = application(scenario, of, &Connection { model: *model, start }, active, seed)?;
     let role = match active {
         // Opened by its dialogue.
@@ -434,7 +429,7 @@ fn build_end(
         node: flow.from,
         clock: HostClock::of(node),
         traffic_class: flow.traffic_class & !0b11,
-        headers,
+        headers: network_headers(flow),
         mss: model.mss,
         first_sequence: first_sequence(flow, model, seed),
         sequence: 0,
