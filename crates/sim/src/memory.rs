@@ -30,7 +30,7 @@ use lockgate_scenario::tree::QueueTree;
 const FLOW: u64 = 84 << 10;
 /// Bytes of the record of a flow of so few packets that histograms store the values themselves.
 const SMALL_FLOW: u64 = 14 << 10;
-const FEW: u64 = 128;
+const SMALL_FLOW_PACKETS: u64 = 128;
 /// Bytes of a flow that is recorded briefly, as a member of a group, and of a queue so recorded, with its
 /// part of the scenario. Measured by the difference of runs with 2000 and 8000 members: 6.5 KiB a flow of 10
 /// packets, 8.2 KiB a queue of an access link, 5.7 KiB an `fq_codel` without packets.
@@ -56,7 +56,7 @@ const FLOW_INTERVAL: u64 = 2 * 80 + 60;
 const QUEUE_INTERVAL: u64 = 2 * 88 + 60;
 const TCP_INTERVAL: u64 = 2 * (size_of::<TcpSample>() as u64 + 8);
 /// Assumed shortest frame and largest segment, in bytes, if flows do not say.
-const SHORTEST: f64 = 64.0;
+const SHORTEST_FRAME_BYTES: f64 = 64.0;
 const SEGMENT: f64 = 1514.0;
 
 /// Bytes of memory by purpose.
@@ -267,7 +267,7 @@ fn bytes(count: f64, size: u64) -> u64 {
 fn of_flow(offered: &Offered, flow: &Flow, detail: Detail) -> u64 {
     let record = if detail.is_brief(&flow.name) {
         BRIEF_FLOW
-    } else if offered.packets <= FEW as f64 {
+    } else if offered.packets <= SMALL_FLOW_PACKETS as f64 {
         SMALL_FLOW
     } else {
         FLOW
@@ -385,7 +385,7 @@ impl Load {
 fn packets_of(limit: Limit) -> f64 {
     match limit {
         Limit::Packets(packets) => packets.0 as f64,
-        Limit::Bytes(bytes) => bytes.0 as f64 / SHORTEST,
+        Limit::Bytes(bytes) => bytes.0 as f64 / SHORTEST_FRAME_BYTES,
     }
 }
 

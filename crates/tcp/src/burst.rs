@@ -11,8 +11,8 @@
 use lockgate_engine::units::{Duration, Rate};
 
 /// Largest burst, in bytes.
-const LARGEST: u64 = 65_536;
-/// A short path allows larger bursts: [`LARGEST`], halved for each such step of the smallest round-trip time.
+const LARGEST_BURST_BYTES: u64 = 65_536;
+/// A short path allows larger bursts: [`LARGEST_BURST_BYTES`], halved for each such step of the smallest round-trip time.
 const RTT_STEP: Duration = Duration::from_micros(512);
 /// Number of steps from which the path does not count as short.
 const RTT_STEPS: u64 = 32;
@@ -38,9 +38,9 @@ impl BurstBounds {
         let mut bytes = rate.map_or(0, Rate::as_bits) / 8 / 1024;
         if let Some(rtt) = smallest_rtt {
             let steps = rtt.as_picos() / RTT_STEP.as_picos();
-            bytes += if steps < RTT_STEPS { LARGEST >> steps } else { 0 };
+            bytes += if steps < RTT_STEPS { LARGEST_BURST_BYTES >> steps } else { 0 };
         }
-        let segments = bytes.min(LARGEST) / u64::from(mss.max(1));
+        let segments = bytes.min(LARGEST_BURST_BYTES) / u64::from(mss.max(1));
         (segments as u32).clamp(self.least, self.most)
     }
 }

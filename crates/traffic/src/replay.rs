@@ -28,7 +28,7 @@ use crate::frame::LARGEST_FRAME;
 pub const LARGEST_CAPTURE: u64 = 1 << 30;
 
 /// Limit on the time from the first packet to the last: 200 days, slightly less than the longest run.
-const LONGEST: Duration = Duration::from_secs(200 * 86_400);
+const LONGEST_CAPTURE: Duration = Duration::from_secs(200 * 86_400);
 
 /// Bytes of headers of each frame that a longer packet is cut into: 14 of Ethernet, 20 of IPv4, 32 of TCP
 /// with time stamps.
@@ -296,7 +296,7 @@ impl PacketsRead {
             Ok((Duration::from_picos(at), length))
         });
         let packets = timed.collect::<Result<Vec<_>, ReplayError>>()?;
-        if packets.last().is_some_and(|last| last.0 > LONGEST) {
+        if packets.last().is_some_and(|last| last.0 > LONGEST_CAPTURE) {
             return Err(ReplayError::TooLong);
         }
         Ok(Replay {

@@ -75,7 +75,7 @@ impl Default for Config {
 }
 
 /// Thresholds are of 32 bits before they are scaled, as in Linux.
-const LARGEST: u64 = u32::MAX as u64;
+const LARGEST_THRESHOLD: u64 = u32::MAX as u64;
 
 /// Thresholds in one unit, and values computed from them.
 #[derive(Clone, Copy, Debug)]
@@ -107,13 +107,13 @@ impl Config {
         if of_min != in_packets {
             return Err(Invalid::new("min", "must be in the unit of `max`: packets or bytes"));
         }
-        if max > LARGEST {
+        if max > LARGEST_THRESHOLD {
             return Err(Invalid::new("max", "is up to 4294967295 packets or bytes"));
         }
         if min >= max {
             return Err(Invalid::new("min", "must be below `max`"));
         }
-        if !(1..=LARGEST).contains(&self.avpkt.0) {
+        if !(1..=LARGEST_THRESHOLD).contains(&self.avpkt.0) {
             return Err(Invalid::new("avpkt", "is from `1B` to `4294967295B`"));
         }
         if self.bandwidth.is_zero() {

@@ -132,7 +132,7 @@ const HERTZ: f64 = 4_294_967_296.0;
 /// Maximum number of missed updates that are computed.
 const MISSED: u32 = 1 << 16;
 /// Upper bound of a delay: 2^50 ps, 19 minutes.
-const LONGEST: u64 = 1 << 50;
+const LONGEST_DELAY_PS: u64 = 1 << 50;
 
 /// Parameters of the controller, converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,7 +193,7 @@ impl Controller {
     //= https://www.rfc-editor.org/rfc/rfc9332#appendix-A.1
     fn update(&mut self, gains: &Gains, waiting: Duration) {
         let apart = |from: Duration| {
-            let picos = |time: Duration| i128::from(time.as_picos().min(LONGEST));
+            let picos = |time: Duration| i128::from(time.as_picos().min(LONGEST_DELAY_PS));
             picos(waiting) - picos(from)
         };
         let sum = apart(gains.target) * i128::from(gains.alpha) + apart(self.before) * i128::from(gains.beta);

@@ -86,7 +86,7 @@ impl Default for Config {
 }
 
 /// Thresholds and averages are of 32 bits before they are scaled, as in Linux.
-const LARGEST: u64 = u32::MAX as u64;
+const LARGEST_THRESHOLD: u64 = u32::MAX as u64;
 
 impl Config {
     /// Creates the average of an empty queue.
@@ -104,13 +104,13 @@ impl Config {
     /// Impossible parameters.
     fn check(&self) -> Result<i32, Invalid> {
         check_limit(self.limit)?;
-        if self.max.0 > LARGEST {
+        if self.max.0 > LARGEST_THRESHOLD {
             return Err(Invalid::new("max", "is up to `4294967295B`"));
         }
         if self.min >= self.max {
             return Err(Invalid::new("min", "must be below `max`"));
         }
-        if !(1..=LARGEST).contains(&self.avpkt.0) {
+        if !(1..=LARGEST_THRESHOLD).contains(&self.avpkt.0) {
             return Err(Invalid::new("avpkt", "is from `1B` to `4294967295B`"));
         }
         if self.bandwidth.is_zero() {

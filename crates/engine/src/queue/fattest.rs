@@ -10,7 +10,7 @@
 //! is exact; beyond, it holds more than 64/65 of the longest. Within a bucket the latest to enter is
 //! returned. No operation scans the queues, whatever their number. Decision 008.
 //!
-//! Up to [`FEW`] queues there are no lists: each queue has its bucket and the number of its last move, and a
+//! Up to [`SEARCHED_QUEUES`] queues there are no lists: each queue has its bucket and the number of its last move, and a
 //! search scans all of them. The answers are the same, from four cache lines instead of 15 KiB of buckets,
 //! which ten thousand ports would not keep in any cache. Decision 101.
 
@@ -41,16 +41,16 @@ struct Entry {
 }
 
 /// Number of queues up to which a search looks at all of them.
-const FEW: usize = 16;
+const SEARCHED_QUEUES: usize = 16;
 
 /// Queues, bucketed by backlog.
 #[derive(Debug, Default)]
 pub(crate) struct Fattest {
-    /// Up to [`FEW`] queues, while there are no `buckets`. A single one, as most subscribers have, is inline.
+    /// Up to [`SEARCHED_QUEUES`] queues, while there are no `buckets`. A single one, as most subscribers have, is inline.
     few: SmallVec<[Place; 1]>,
     /// Number of moves between buckets so far.
     moves: u64,
-    /// Buckets, once a queue at index [`FEW`] or above was used.
+    /// Buckets, once a queue at index [`SEARCHED_QUEUES`] or above was used.
     buckets: Option<Box<Buckets>>,
 }
 
@@ -89,7 +89,7 @@ impl Fattest {
         if packets == 0 {
             return;
         }
-        if queue < FEW {
+        if queue < SEARCHED_QUEUES {
             self.few.resize(queue + 1, Place::default());
         } else {
             self.buckets = Some(Box::new(Buckets::of(&core::mem::take(&mut self.few))));
@@ -246,7 +246,7 @@ mod tests {
         let (mut fattest, mut buckets) = (Fattest::default(), Buckets::of(&[]));
         let mut ties = 0;
         for step in 0..20_000 {
-            let queues = if step < 15_000 { FEW as u32 } else { 3 * FEW as u32 };
+            let queues = if step < 15_000 { SEARCHED_QUEUES as u32 } else { 3 * SEARCHED_QUEUES as u32 };
             let queue = random.below(queues) as usize;
             // Few lengths, so that most buckets have several queues.
             let (packets, length) = (random.below(4) as usize, 100 * u64::from(random.below(6)));

@@ -5,7 +5,7 @@
 //! hash value --numbers--> queue index + 1, 0 for none   --> queues, in the order of their first use
 //! ```
 //!
-//! Up to [`FEW`] queues are found by comparing hash values, which are stored inline: a subscriber's queue has
+//! Up to [`COMPARED_QUEUES`] queues are found by comparing hash values, which are stored inline: a subscriber's queue has
 //! one to three flows, and a table of 4 KiB for each, of which one line is read, would be in no cache.
 //! Decision 109.
 
@@ -14,15 +14,15 @@ use smallvec::SmallVec;
 use crate::prefetch::prefetch;
 
 /// Number of queues up to which a search compares their hash values.
-const FEW: usize = 4;
+const COMPARED_QUEUES: usize = 4;
 
 /// Lookup table from hash values to queues.
 #[derive(Debug)]
 pub(crate) struct Slots {
     count: usize,
-    /// Hash values of up to [`FEW`] queues, by index; empty while there are `numbers`.
-    few: SmallVec<[u32; FEW]>,
-    /// By hash value: index of the queue plus 1, 0 for none. Allocated once there are more than [`FEW`]
+    /// Hash values of up to [`COMPARED_QUEUES`] queues, by index; empty while there are `numbers`.
+    few: SmallVec<[u32; COMPARED_QUEUES]>,
+    /// By hash value: index of the queue plus 1, 0 for none. Allocated once there are more than [`COMPARED_QUEUES`]
     /// queues.
     numbers: Option<Box<[u32]>>,
 }
@@ -68,7 +68,7 @@ impl Slots {
     #[inline(never)]
     fn take(&mut self, slot: usize, next: usize) {
         if self.numbers.is_none() {
-            if self.few.len() < FEW {
+            if self.few.len() < COMPARED_QUEUES {
                 return self.few.push(slot as u32);
             }
             let numbers = self.numbers.insert(vec![0; self.count].into());
@@ -83,7 +83,7 @@ impl Slots {
 
     /// Iterates over the indices of all queues, in the order of their hash values.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        let mut few: SmallVec<[usize; FEW]> = (0..self.few.len()).collect();
+        let mut few: SmallVec<[usize; COMPARED_QUEUES]> = (0..self.few.len()).collect();
         few.sort_unstable_by_key(|index| self.few[*index]);
         let numbers = self.numbers.iter().flat_map(|numbers| numbers.iter());
         few.into_iter().chain(numbers.filter(|number| **number > 0).map(|number| *number as usize - 1))
@@ -109,7 +109,7 @@ mod tests {
             let index = slots.number(slot, next, || queues.push(slot));
             assert_eq!(queues[index], slot);
             order.push(slots.iter().map(|index| queues[index]).collect::<Vec<_>>());
-            assert_eq!(slots.numbers.is_some(), queues.len() > FEW, "a table from the fifth on");
+            assert_eq!(slots.numbers.is_some(), queues.len() > COMPARED_QUEUES, "a table from the fifth on");
         }
         assert_eq!(queues, [70, 3, 65_535, 9, 0, 12]);
         assert!(order.iter().all(|slots| slots.is_sorted()));

@@ -15,7 +15,7 @@ use super::Detail;
 use crate::histogram::{BATCH, Histogram, Moments};
 
 /// Maximum number of pending values in a queue of a group: they fill the rest of the first two cache lines.
-const FEW: usize = 13;
+const MEMBER_BATCH: usize = 13;
 
 /// Values that are not counted yet, fewer than a batch.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ struct Pending {
     count: usize,
     /// Slots of a queue of its own; those of others are in `few`.
     many: Option<Box<[u64; BATCH]>>,
-    few: [u64; FEW],
+    few: [u64; MEMBER_BATCH],
 }
 
 impl Pending {
@@ -69,7 +69,7 @@ impl Sojourns {
     pub(super) fn new(is_member: bool, detail: Detail) -> Self {
         let many = (!is_member).then(|| Box::new([0; BATCH]));
         let is_sum = is_member && detail == Detail::Totals;
-        let pending = Pending { count: 0, many, few: [0; FEW] };
+        let pending = Pending { count: 0, many, few: [0; MEMBER_BATCH] };
         Self { zeros: 0, pending, counted: Histogram::default(), is_sum }
     }
 

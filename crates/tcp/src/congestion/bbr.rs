@@ -29,9 +29,9 @@ const AGGREGATION_ROUNDS: u32 = 5;
 /// Bound of the aggregation: the bandwidth times this time, in seconds.
 const AGGREGATION_TIME: f64 = 0.1;
 /// Smallest window, in segments.
-const LEAST: u32 = 4;
+const LEAST_WINDOW_SEGMENTS: u32 = 4;
 /// Largest target, in segments: windows have 32 bits.
-const MOST: f64 = 1e9;
+const LARGEST_TARGET_SEGMENTS: f64 = 1e9;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
@@ -110,8 +110,9 @@ impl Bbr {
     fn target(&self, gain: f64, extra: u32) -> u32 {
         match self.smallest_rtt {
             Some(rtt) if self.bandwidth() > 0.0 => {
-                let segments = libm::ceil(self.bandwidth() * rtt.as_secs_f64() * gain).min(MOST) as u32;
-                let segments = segments + extra.min(MOST as u32);
+                let segments = libm::ceil(self.bandwidth() * rtt.as_secs_f64() * gain)
+                    .min(LARGEST_TARGET_SEGMENTS) as u32;
+                let segments = segments + extra.min(LARGEST_TARGET_SEGMENTS as u32);
                 //= https://datatracker.ietf.org/doc/html/draft-cardwell-iccrg-bbr-congestion-control-00#section-4.2.3.2
                 // Room for three bursts. Linux makes it an even number, two more while it probes for
                 // bandwidth.
@@ -230,7 +231,7 @@ impl Bbr {
             return;
         }
         match self.probe_rtt_done {
-            None if ack.in_flight <= LEAST => {
+            None if ack.in_flight <= LEAST_WINDOW_SEGMENTS => {
                 self.probe_rtt_done = Some(ack.now + PROBE_RTT_TIME);
                 self.probe_rtt_round = false;
                 self.round_end = ack.delivered;
@@ -282,10 +283,10 @@ impl Bbr {
             } else if window.cwnd < target || ack.delivered < 10 {
                 window.cwnd += ack.acked;
             }
-            window.cwnd = window.cwnd.max(LEAST);
+            window.cwnd = window.cwnd.max(LEAST_WINDOW_SEGMENTS);
         }
         if self.mode == Mode::ProbeRtt {
-            window.cwnd = window.cwnd.min(LEAST);
+            window.cwnd = window.cwnd.min(LEAST_WINDOW_SEGMENTS);
         } else if ack.phase < Phase::Recovery {
             self.prior_window = window.cwnd;
         }

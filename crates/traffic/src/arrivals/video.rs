@@ -23,9 +23,9 @@ const SCALE: f64 = 0.15;
 /// Largest deviation.
 const BOUND: f64 = 0.9;
 /// Largest packet: 1200 bytes of RTP payload, the RTP header of 12 bytes, and the headers below.
-const LARGEST: u32 = 1_200 + 12 + HEADERS;
+const LARGEST_PACKET_BYTES: u32 = 1_200 + 12 + HEADERS;
 /// Smallest packet.
-const SMALLEST: u64 = 60;
+const SMALLEST_PACKET_BYTES: u64 = 60;
 
 /// A live video stream.
 pub(super) struct Video {
@@ -53,16 +53,16 @@ impl Video {
 
     /// Returns the packets per second, assuming that all are full.
     pub(super) fn packet_rate(&self) -> f64 {
-        self.rate() / (8.0 * f64::from(LARGEST))
+        self.rate() / (8.0 * f64::from(LARGEST_PACKET_BYTES))
     }
 
     pub(super) fn fill(&mut self, batch: &mut Vec<Emission>) {
         for _ in 0..BATCH {
             // A frame has at least 13 bytes (a tenth of 266): five frames fill a packet.
-            while self.left < SMALLEST {
+            while self.left < SMALLEST_PACKET_BYTES {
                 self.next_frame();
             }
-            let length = u64::from(LARGEST).min(self.left);
+            let length = u64::from(LARGEST_PACKET_BYTES).min(self.left);
             self.left -= length;
             batch.push(Emission { at: self.at, length: length as u32 });
         }

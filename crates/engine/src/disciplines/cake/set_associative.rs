@@ -22,7 +22,7 @@ const WAYS: usize = 8;
 /// Number of sets of a tin; that of a used one fits a byte.
 const SETS: usize = QUEUES / WAYS;
 /// Number of used sets up to which they are searched.
-const FEW: usize = 16;
+const SEARCHED_SETS: usize = 16;
 
 /// How a flow was assigned its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ struct Guest {
 pub(super) struct BySet<T> {
     used: Vec<[T; WAYS]>,
     /// Number of each set in `used`. Few are searched: no cache line of `places` is read then.
-    sets: SmallVec<[u8; FEW]>,
+    sets: SmallVec<[u8; SEARCHED_SETS]>,
     /// By set: its index in `used` plus 1, 0 for none. Empty while there are few sets.
     places: Vec<u8>,
 }
@@ -85,7 +85,7 @@ impl<T: Default> BySet<T> {
     fn open(&mut self, set: usize) -> usize {
         self.used.push(core::array::from_fn(|_| T::default()));
         self.sets.push(set as u8);
-        if self.sets.len() > FEW {
+        if self.sets.len() > SEARCHED_SETS {
             self.places = vec![0; SETS];
             for (place, set) in (1..).zip(&self.sets) {
                 self.places[usize::from(*set)] = place;
