@@ -19,9 +19,8 @@
 //! indexed loads, in a loop without virtual calls (decision 070: `htb` with 1000 classes at three levels
 //! went from 207 ns to 157 ns together with five other changes).
 //!
-//! A path also caches the last known addresses of the leaf, its parent and its next packet, and with many
-//! classes those inside a boxed discipline. They are prefetch targets only and may be stale (decisions 071
-//! and 109). Up to four levels a path is one cache line.
+//! A path also has the prefetch targets of its leaf (`class/prefetch.rs`). Up to four levels a path is one cache
+//! line.
 //!
 //! # Accounting
 //!
@@ -37,13 +36,14 @@
 //!
 //! Invariant: outside a call, the backlog of an inner class is the sum of its children's.
 
-use smallvec::SmallVec;
+mod prefetch;
 
 use crate::discipline::{Child, Context, Dequeue, DropReason, Invalid};
 use crate::node::{Contents, InnerClass, Node, Peek, Tally};
-use crate::packet::{FlowId, Front, Header, Packet};
-use crate::prefetch::{CACHED_CHILDREN, PrefetchTarget, prefetch};
-use crate::queue::winner_tree;
+use crate::packet::Packet;
+use crate::prefetch::CACHED_CHILDREN;
+use crate::queue::key_tree;
+use prefetch::{ParentTarget, Path};
 
 /// Kind of an inner class in scenarios.
 pub const KIND: &str = "class";
@@ -80,71 +80,11 @@ pub struct Classes {
     top_indices: Vec<usize>,
     positions: Vec<Position>,
     paths: Vec<Path>,
-    /// By flow: leaf of its last packet plus 1; 0: none. For prefetching only, and filled only with more than
-    /// `CACHED_CHILDREN` classes.
-    leaves: Vec<u32>,
-}
-
-/// Maximum number of flows whose leaf is cached for prefetching: the table takes at most 4 MiB.
-const KNOWN_FLOWS: usize = 1 << 20;
-
-/// Path from the top to a class, and the prefetch targets at its end. One cache line up to four levels.
-#[repr(align(64))]
-struct Path {
-    /// Index of each ancestor, and of the class itself, among its siblings; from the top.
-    indices: SmallVec<[u32; 4]>,
-    parent: PrefetchTarget<Node>,
-    class: PrefetchTarget<Node>,
-    /// Header of the packet that the class sends next.
-    packet: PrefetchTarget<Header>,
-    /// Discipline of the class, if it is boxed.
-    discipline: PrefetchTarget<[u8; 256]>,
-    /// Queue of that packet in a boxed discipline.
-    queue: PrefetchTarget<[u8; 112]>,
-    /// Further state that it needs; known for few kinds, and large: so it is prefetched only where known.
-    state: PrefetchTarget<[u8; 320]>,
-}
-
-impl Path {
-    /// Extends the path `above` by the child with this index.
-    fn new(above: Option<&Self>, child_index: usize) -> Self {
-        let mut indices = above.map_or_else(SmallVec::new, |above| above.indices.clone());
-        indices.push(child_index as u32);
-        Self {
-            indices,
-            parent: PrefetchTarget::UNKNOWN,
-            class: PrefetchTarget::UNKNOWN,
-            packet: PrefetchTarget::UNKNOWN,
-            discipline: PrefetchTarget::UNKNOWN,
-            queue: PrefetchTarget::UNKNOWN,
-            state: PrefetchTarget::UNKNOWN,
-        }
-    }
-
-    /// Records the addresses of the class and of its next packet. Those inside a boxed discipline are
-    /// recorded only if there are `many` classes.
-    #[inline(always)]
-    fn record(&mut self, class: &Node, many: bool) {
-        self.class.record(class);
-        if many && let Some(address) = class.boxed() {
-            self.discipline.record_address(address);
-            if let Some(Front { packet, queue, state }) = class.boxed_front() {
-                self.packet.record(packet);
-                self.queue.record_address(queue);
-                if let Some(state) = state {
-                    self.state.record_address(state);
-                }
-            }
-        }
-        if let Some(packet) = class.front() {
-            self.packet.record(packet);
-        }
-    }
 }
 
 impl Classes {
     /// Maximum number of classes: owners order classes by a winner tree, which has at most that many slots.
-    pub const MAX_CLASSES: usize = winner_tree::MAX_SLOTS;
+    pub const MAX_CLASSES: usize = key_tree::MAX_SLOTS;
 
     /// Takes over these trees. Returns the classes and their shares, both in pre-order.
     ///
@@ -168,7 +108,7 @@ impl Classes {
                 positions[parent].height = positions[parent].height.max(positions[class].height + 1);
             }
         }
-        Ok((Self { tops, top_indices, positions, paths, leaves: Vec::new() }, shares))
+        Ok((Self { tops, top_indices, positions, paths }, shares))
     }
 
     /// Returns the number of classes, at least one.
@@ -214,23 +154,17 @@ impl Classes {
     #[inline]
     pub fn enqueue(&mut self, mut packet: Packet, cx: &mut Context<'_>) -> (usize, bool) {
         let before = cx.drops.account();
-        let flow = packet.flow.0 as usize;
         let (mut nodes, mut child_index) = (&mut self.tops[..], packet.position.child());
-        let (mut is_peak, mut parent) = (false, PrefetchTarget::UNKNOWN);
+        let (mut is_peak, mut parent) = (false, ParentTarget::UNKNOWN);
         let (leaf, is_empty) = loop {
             let last = nodes.len() - 1;
             let node = &mut nodes[child_index.min(last)];
             if !node.is_class() {
                 node.enqueue(packet, cx);
                 let leaf = node.class_index as usize;
-                let many = self.paths.len() > CACHED_CHILDREN;
-                let path = &mut self.paths[leaf];
-                path.record(node, many);
-                path.parent = parent;
+                let has_many = self.paths.len() > CACHED_CHILDREN;
+                self.paths[leaf].record_enqueue(node, parent, has_many);
                 let is_empty = node.is_empty();
-                if many {
-                    self.remember(flow, leaf);
-                }
                 break (leaf, is_empty);
             }
             is_peak |= node.account_enqueue(&mut packet, cx);
@@ -244,61 +178,17 @@ impl Classes {
         (leaf, is_empty)
     }
 
-    /// Caches the leaf of a flow for [`leaf_of`](Self::leaf_of).
-    #[inline]
-    fn remember(&mut self, flow: usize, leaf: usize) {
-        if flow >= self.leaves.len() {
-            if flow >= KNOWN_FLOWS {
-                return;
-            }
-            self.leaves.resize((flow + 1).next_power_of_two(), 0);
-        }
-        self.leaves[flow] = leaf as u32 + 1;
-    }
-
-    /// Returns the leaf of a flow's last packet, for prefetching; `None` if there are few classes.
-    #[inline]
-    pub(crate) fn leaf_of(&self, flow: FlowId) -> Option<usize> {
-        self.leaves.get(flow.0 as usize)?.checked_sub(1).map(|leaf| leaf as usize)
-    }
-
-    /// Prefetches a leaf in stages: its path; its node and the memory of its discipline; what the discipline
-    /// needs for `flow`. Returns the number of the leaf's node once the node was read.
-    #[inline]
-    pub(crate) fn prefetch_stage(&self, leaf: usize, flow: FlowId, stage: usize) -> Option<u32> {
-        match stage {
-            0 => self.prefetch_path(leaf),
-            1 => {
-                let Path { class, discipline, queue, state, .. } = &self.paths[leaf];
-                class.prefetch();
-                discipline.prefetch();
-                queue.prefetch();
-                if state.is_known() {
-                    state.prefetch();
-                }
-            }
-            _ => {
-                let (top, below) = self.paths[leaf].indices.split_first()?;
-                let top = self.tops.get(*top as usize)?;
-                let node = below.iter().try_fold(top, |node, index| node.child_class(*index as usize))?;
-                node.prefetch_for(flow, stage);
-                return Some(node.id());
-            }
-        }
-        None
-    }
-
     /// Returns the packet that `leaf` sends next, or the reason for none, and true if the leaf is empty
     /// afterwards.
     #[inline]
     pub fn dequeue(&mut self, leaf: usize, cx: &mut Context<'_>) -> (Dequeue, bool) {
         let before = cx.drops.account();
         let Self { paths, tops, .. } = self;
-        let many = paths.len() > CACHED_CHILDREN;
+        let has_many = paths.len() > CACHED_CHILDREN;
         let Some(node) = node(paths, tops, leaf) else { return (Dequeue::Empty, true) };
         let dequeued = node.dequeue(cx);
         let is_empty = node.is_empty();
-        paths[leaf].record(node, many);
+        paths[leaf].record(node, has_many);
         if cx.drops.account() != before {
             self.account_drops_on_path(leaf, before, cx);
         }
@@ -368,28 +258,6 @@ impl Classes {
     #[inline]
     pub fn is_empty(&mut self, class: usize) -> bool {
         self.backlog(class).packets == 0
-    }
-
-    /// Prefetches the node, the next packet and the parent of `leaf` at their last known addresses.
-    #[inline(always)]
-    pub(crate) fn prefetch(&self, leaf: usize) {
-        let Path { parent, class, packet, discipline, queue, state, .. } = &self.paths[leaf];
-        class.prefetch();
-        packet.prefetch();
-        parent.prefetch();
-        if self.paths.len() > CACHED_CHILDREN {
-            discipline.prefetch();
-            queue.prefetch();
-            if state.is_known() {
-                state.prefetch();
-            }
-        }
-    }
-
-    /// Prefetches the path of `leaf`, which [`prefetch`](Self::prefetch) reads.
-    #[inline(always)]
-    pub(crate) fn prefetch_path(&self, leaf: usize) {
-        prefetch(&self.paths[leaf]);
     }
 
     /// Calls `visit` with each class at the top, in the order of the scenario, as

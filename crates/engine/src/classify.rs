@@ -40,9 +40,6 @@ pub struct Fields {
 pub trait Headers {
     /// Returns the fields of `packet`; `None` if it carries none.
     fn fields(&self, packet: &Packet) -> Option<Fields>;
-
-    /// Prefetches the fields of a flow's packets, if they are stored by flow.
-    fn prefetch(&self, _: FlowId) {}
 }
 
 /// [`Headers`] for trees whose rules need no addresses.

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 
 pub use crate::context::{Context, Dequeue, DropReason, Invalid, PortConditions};
 use crate::node::Node;
-use crate::packet::{FlowId, Front, Packet};
+use crate::packet::Packet;
 use crate::units::{Bytes, Instant, Limit};
 
 /// A queueing discipline: decides which waiting packet leaves next, and which must be dropped.
@@ -96,21 +96,6 @@ pub trait Discipline: Sized + Send + 'static {
     /// Calls `visit` with each child, in the order of the scenario.
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         let _ = visit;
-    }
-
-    /// Prefetches the state that the next packet of this flow needs, in [`STAGES`](crate::prefetch::STAGES)
-    /// stages: each reads what the one before it has loaded. Returns the number of the node that the packet
-    /// will enter last, if known. Overridden by kinds with many thousands of children, or of which a network
-    /// has many thousands.
-    fn prefetch(&self, flow: FlowId, stage: usize) -> Option<u32> {
-        let _ = (flow, stage);
-        None
-    }
-
-    /// Returns the packet that probably leaves next, with what it needs. Overridden by kinds of which a network
-    /// has many thousands.
-    fn front(&self) -> Option<Front<'_>> {
-        None
     }
 
     /// Returns the time at which its state next changes by itself (PIE's update, a gate's switch).

@@ -10,7 +10,7 @@
 //!
 //! Read in this order: [`units`], [`packet`], [`discipline`] (the contract), [`disciplines`] (the
 //! registry), [`node`] (the accounting shared by all), [`port`]. For the hierarchical disciplines then
-//! [`class`]; for the data structures, `queue` and its modules; for everything about caches, `prefetch`.
+//! [`class`]; for the data structures, [`winner_tree`], `queue` and its modules; for everything about caches, [`prefetch`].
 //!
 //! ```
 //! use lockgate_engine::classify::NoHeaders;
@@ -67,3 +67,4 @@ mod rank;
 pub mod ring;
 mod rounds;
 pub mod units;
+pub mod winner_tree;

@@ -16,23 +16,25 @@
 //! simulator and the compliance tests compare it with the packets that they really received, and a lost
 //! packet shows as a backlog that a flush cannot empty.
 //!
-//! # Two accounting paths
+//! # The ways into and out of a node
 //!
-//! Inner classes of a hierarchical discipline ([`Classes`](crate::class::Classes)) do not call down through
-//! their `Node`: the owner walks the path itself, in a loop instead of a recursion of virtual calls
-//! (decision 070). It calls the parts of the first path one by one:
+//! All ways leave the same counters. The first is the definition; the others do its parts, or fewer of them where
+//! nothing can be dropped.
 //!
 //! ```text
-//! recursive: every node                      loop: inner classes on the path to a leaf
-//! enqueue  = admit, backlog += , drops       account_enqueue (admit, backlog +=), and, if anything was
-//!            below, peak                     dropped or the peak may rise, account_drops_below
-//! dequeue  = drops below, backlog -=         account_drops_below if anything was dropped, account_dequeue
+//! way             used for                             enqueue                        dequeue
+//! call            every node                           enqueue: classify, offered +,  dequeue: drops below,
+//!                                                      backlog +, drops below, peak   backlog -
+//! pass            a packet through an empty node       pass: both at once; the backlog stays zero
+//! loop            inner classes on the path to a       account_enqueue; then, after   account_dequeue; after drops
+//!                 leaf (Classes, decision 070)         drops or a peak,               account_drops_below
+//!                                                      account_drops_below
+//! FIFO at a root  a FIFO that has room, without        enqueue_in_fifo, pass_fifo     dequeue_from_fifo
+//!                 context and comparison of drops
 //! ```
 //!
-//! Both must leave the same counters; a test in `class` runs the same operations through both.
-//!
-//! A FIFO at the root that drops nothing needs no comparison, and no context either: `enqueue_in_fifo`,
-//! `dequeue_from_fifo` and `pass_fifo` do the first path's work for it. A test in `port` compares them.
+//! Tests run the same operations on two ways: `class::tests` the loop and calls, `port::tests` the FIFO and calls;
+//! the compliance suite passes and calls.
 
 mod account;
 mod contents;
@@ -41,7 +43,7 @@ use std::sync::Arc;
 
 use crate::classify::Classifier;
 use crate::context::{Context, Dequeue, DropReason, Invalid, PortConditions};
-use crate::packet::{FlowId, Front, Header, Packet};
+use crate::packet::{Header, Packet};
 use crate::prefetch::prefetch;
 use crate::units::{Bytes, Instant};
 
@@ -504,29 +506,10 @@ impl Node {
         }
     }
 
-    /// Prefetches the state that the next packet of a flow needs: see
-    /// [`Discipline::prefetch`](crate::discipline::Discipline::prefetch).
-    #[inline(always)]
-    pub(crate) fn prefetch_for(&self, flow: FlowId, stage: usize) -> Option<u32> {
-        self.contents.prefetch_for(flow, stage)
-    }
-
-    /// Returns a child of an inner class.
-    #[inline(always)]
-    pub(crate) fn child_class(&self, index: usize) -> Option<&Self> {
-        self.contents.class(index)
-    }
-
     /// Returns the address of the discipline, unless it is in the node itself.
     #[inline(always)]
     pub(crate) fn boxed(&self) -> Option<*const u8> {
         self.contents.boxed()
-    }
-
-    /// Returns the packet that probably leaves a boxed discipline next.
-    #[inline(always)]
-    pub(crate) fn boxed_front(&self) -> Option<Front<'_>> {
-        if let Contents::Other(other) = &self.contents { other.front() } else { None }
     }
 
     /// Returns the packet that leaves next if that is known without calling the discipline: a held packet,

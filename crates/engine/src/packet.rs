@@ -193,17 +193,6 @@ impl Pool {
     }
 }
 
-/// The packet that probably leaves a discipline next: targets of a prefetch some turns ahead.
-#[derive(Clone, Copy, Debug)]
-pub struct Front<'a> {
-    /// The packet.
-    pub packet: &'a Packet,
-    /// Address of its queue.
-    pub queue: *const u8,
-    /// Address of further state, beside the discipline's own memory.
-    pub state: Option<*const u8>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

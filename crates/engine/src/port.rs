@@ -19,8 +19,7 @@ use crate::clock::{ClockConfig, ClockModel};
 use crate::context::{Context, Dequeue, DropReason, Drops, Invalid};
 use crate::node::{Counters, Node, Tally};
 use crate::pacing::{Pace, Pacing};
-use crate::packet::{FlowId, Packet, Position};
-use crate::prefetch::prefetch;
+use crate::packet::{Packet, Position};
 use crate::random::Random;
 use crate::ring::{Ring, RingConfig};
 use crate::units::Instant;
@@ -342,19 +341,10 @@ impl Port {
         Dequeue::Empty
     }
 
-    /// Prefetches the state that the next packet of a flow needs in the tree, in
-    /// [`STAGES`](crate::prefetch::STAGES) stages. Returns the place that the packet will enter last, if
-    /// known.
-    #[inline]
-    pub fn prefetch(&self, flow: FlowId, stage: usize) -> Option<u32> {
-        self.root.prefetch_for(flow, stage)
-    }
-
-    /// Prefetches the root itself.
-    #[inline]
-    pub fn prefetch_root(&self) {
-        prefetch(&self.root);
-        prefetch(&self.drops);
+    /// Prefetches the root.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        self.root.prefetch(false);
     }
 
     /// Returns whether a poll at the end of the current transmission can return a packet.

@@ -6,9 +6,9 @@ pub(crate) mod fifo;
 pub(crate) mod flows;
 
 pub(crate) mod bitmap;
+pub(crate) mod key_tree;
 pub(crate) mod ranked;
 pub(crate) mod slots;
-pub(crate) mod winner_tree;
 
 use std::collections::VecDeque;
 

@@ -101,7 +101,6 @@ struct FrameRuntime {
 
 impl Runtime for FrameRuntime {
     type Headers = Frames;
-    const MAY_BE_LARGE: bool = false;
 
     fn headers(&self) -> &Frames {
         &self.frames
@@ -117,11 +116,6 @@ impl Runtime for FrameRuntime {
 
     /// Always false: an arrival is an event of its own, which happens when the clock has reached it.
     fn is_first(&self, _link: usize, _arrival: Instant) -> bool {
-        false
-    }
-
-    /// Always false: a frame arrives when the clock has reached its arrival.
-    fn may_deliver(&mut self, _arrival: Instant) -> bool {
         false
     }
 

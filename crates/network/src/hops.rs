@@ -15,17 +15,13 @@ pub enum NextHop {
     Link(usize),
     /// Processor of the router at this index; the packet is forwarded after its service.
     Router(usize),
-    /// Destination: the packet has arrived, and its host may answer.
+    /// Destination: the packet has arrived.
     Home,
-    /// Destination whose host sends nothing because of it: the arrival is only recorded.
-    Sink,
 }
 
 impl Hop {
     /// The destination.
     pub const HOME: Self = Self(u32::MAX);
-    /// A destination whose host sends nothing because of the packet.
-    pub const SINK: Self = Self(u32::MAX - 1);
     /// Offset of the routers' indices.
     const ROUTER: u32 = 1 << 31;
 
@@ -35,7 +31,6 @@ impl Hop {
         match self.0 {
             link if link < Self::ROUTER => NextHop::Link(link as usize),
             u32::MAX => NextHop::Home,
-            sink if sink == Self::SINK.0 => NextHop::Sink,
             router => NextHop::Router((router - Self::ROUTER) as usize),
         }
     }
@@ -47,7 +42,6 @@ impl From<NextHop> for Hop {
             NextHop::Link(index) => Self(index as u32),
             NextHop::Router(index) => Self(index as u32 | Self::ROUTER),
             NextHop::Home => Self::HOME,
-            NextHop::Sink => Self::SINK,
         }
     }
 }
@@ -56,26 +50,7 @@ impl Hop {
     /// True at the destination.
     #[inline(always)]
     pub const fn has_arrived(self) -> bool {
-        self.0 >= Self::SINK.0
-    }
-}
-
-/// Node at which a flow ends, and whether it is a sink there, packed into one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Destination(u32);
-
-impl Destination {
-    const SINK: u32 = 1 << 31;
-
-    /// Destination at the node of this index; its host sends nothing because of the flow's packets if
-    /// `is_sink`.
-    pub fn new(node: usize, is_sink: bool) -> Self {
-        Self(node as u32 | if is_sink { Self::SINK } else { 0 })
-    }
-
-    /// Returns the next hop at the destination itself.
-    pub fn hop(self) -> NextHop {
-        if self.0 & Self::SINK == 0 { NextHop::Home } else { NextHop::Sink }
+        self.0 == Self::HOME.0
     }
 }
 
@@ -87,8 +62,8 @@ pub enum Hops {
     /// Next hops at a leaf, a node with one link: flows that end there have arrived, others leave by the
     /// link.
     Leaf {
-        /// Destination of each flow, shared by all leaves.
-        destinations: Arc<[Destination]>,
+        /// Node at which each flow ends, shared by all leaves.
+        destinations: Arc<[u32]>,
         /// Index of the leaf among the nodes.
         node: u32,
         /// Next hop of other flows.
@@ -109,10 +84,8 @@ impl Hops {
         match self {
             Self::Table(hops) => hops.get(flow.0 as usize).copied().unwrap_or(Hop::HOME),
             Self::Leaf { destinations, node, next } => match destinations.get(flow.0 as usize) {
-                Some(Destination(destination)) if destination == node => Hop::HOME,
-                Some(Destination(destination)) if *destination == *node | Destination::SINK => Hop::SINK,
-                Some(_) => *next,
-                None => Hop::HOME,
+                Some(destination) if destination != node => *next,
+                _ => Hop::HOME,
             },
         }
     }
@@ -134,7 +107,6 @@ mod tests {
             NextHop::Link(0),
             NextHop::Router(0),
             NextHop::Home,
-            NextHop::Sink,
             NextHop::Link(70_000),
             NextHop::Router(70_000),
         ];

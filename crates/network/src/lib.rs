@@ -57,7 +57,7 @@ pub use applications::{
 };
 pub use build::{build_routers, build_sources};
 pub use failure::Failure;
-pub use hops::{Destination, Hop, Hops, NextHop};
+pub use hops::{Hop, Hops, NextHop};
 pub use link::Link;
 pub use network_core::{Arrival, Handover, NetworkCore, Part, Renewal, Runtime};
 pub use paths::{path, propagation};

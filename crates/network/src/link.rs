@@ -23,9 +23,9 @@ use lockgate_engine::discipline::{Discipline, Invalid};
 use lockgate_engine::disciplines::Fifo;
 use lockgate_engine::framing::Compensation;
 use lockgate_engine::node::Node;
-use lockgate_engine::packet::{FlowId, Header, Packet};
+use lockgate_engine::packet::{Header, Packet};
 use lockgate_engine::port::{Poll, Port};
-use lockgate_engine::prefetch::{STAGES, prefetch};
+use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant, Probability, Rate};
 use lockgate_measure::recording::{Line, PortRecord};
@@ -43,41 +43,32 @@ struct Flying {
     /// Cached next hop of the first, looked up while its header is in the cache, so that its arrival is
     /// decided without loading the header again.
     hop: Hop,
-    /// Flow of the first: what it needs where it arrives is prefetched without loading the header.
-    flow: FlowId,
     rest: VecDeque<Behind>,
 }
 
-/// Permission to deliver a packet that starts, and whose arrival is only recorded, ahead of its arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ahead {
-    /// Yes.
-    Direct,
-    /// After those in flight of which the same is true: packets of a flow are delivered in order.
-    AfterOthers,
-    /// No: without delay, the arrival is part of the next poll's event; and where a delay was shortened, packets
-    /// in flight may hold it back.
-    Never,
-}
+/// Index, behind the first packet in flight, of the one whose header is prefetched: a long link has more of them than a
+/// near cache holds.
+const HEADER_AHEAD: usize = 4;
+
+/// Index of the packet in flight whose next link is prefetched.
+const LINK_AHEAD: usize = 1;
 
 /// A packet in flight behind the first.
 struct Behind {
     arrival: Instant,
     hop: Hop,
-    flow: FlowId,
     packet: Packet,
 }
 
 impl Flying {
     const fn new() -> Self {
-        Self { next: Instant::NEVER, first: None, hop: Hop::HOME, flow: FlowId(0), rest: VecDeque::new() }
+        Self { next: Instant::NEVER, first: None, hop: Hop::HOME, rest: VecDeque::new() }
     }
 
     #[inline(always)]
     fn push(&mut self, arrival: Instant, packet: Packet, hop: Hop) {
-        let flow = packet.flow;
         if self.first.is_none() {
-            (self.next, self.hop, self.flow, self.first) = (arrival, hop, flow, Some(packet));
+            (self.next, self.hop, self.first) = (arrival, hop, Some(packet));
         } else {
             self.push_behind(arrival, hop, packet);
         }
@@ -88,7 +79,7 @@ impl Flying {
     #[inline(never)]
     fn push_behind(&mut self, arrival: Instant, hop: Hop, packet: Packet) {
         let last = self.rest.back().map_or(self.next, |last| last.arrival);
-        self.rest.push_back(Behind { arrival: arrival.max(last), hop, flow: packet.flow, packet });
+        self.rest.push_back(Behind { arrival: arrival.max(last), hop, packet });
     }
 
     /// Moves the arrival of the newest packet by `new_end - old_end`, but not before the packet ahead of it.
@@ -111,21 +102,6 @@ impl Flying {
         }
     }
 
-    /// Removes the packets to sinks. Returns them with their arrivals, in order.
-    fn take_packets_to_sinks(&mut self) -> Vec<(Instant, Packet)> {
-        let mut all = core::mem::replace(self, Self::new());
-        let mut sinking = Vec::new();
-        loop {
-            let (arrival, hop) = (all.next, all.hop);
-            let Some(packet) = all.pop() else { return sinking };
-            if hop == Hop::SINK {
-                sinking.push((arrival, packet));
-            } else {
-                self.push(arrival, packet, hop);
-            }
-        }
-    }
-
     fn newest(&self) -> Option<&Packet> {
         self.rest.back().map(|behind| &behind.packet).or(self.first.as_ref())
     }
@@ -143,24 +119,17 @@ impl Flying {
 
     #[inline(never)]
     fn advance(&mut self) {
-        if let Some(Behind { arrival, hop, flow, packet }) = self.rest.pop_front() {
-            (self.next, self.hop, self.flow, self.first) = (arrival, hop, flow, Some(packet));
+        if let Some(Behind { arrival, hop, packet }) = self.rest.pop_front() {
+            (self.next, self.hop, self.first) = (arrival, hop, Some(packet));
+        }
+        if let Some(behind) = self.rest.get(HEADER_AHEAD) {
+            prefetch::<Header>(&behind.packet);
         }
     }
 }
 
-/// Number of queues above which a port's tree is prefetched flow by flow.
-const MANY_QUEUES: usize = 1000;
-
-/// Packets ahead of the one that arrives, by stage of prefetching.
-const PACKETS_AHEAD: [usize; STAGES] = [5, 3, 1];
-
-/// Place, ahead of the one that arrives, in the order of packets in flight: its entry is read by the first stage
-/// later.
-const PLACES_AHEAD: usize = 12;
-
-/// One direction of a link, with the port before it. What most packets touch comes first, so that few cache lines
-/// are to be prefetched: an arrival at the far end needs the first, a transmission the second as well.
+/// One direction of a link, with the port before it. What most packets touch comes first: an arrival at the far end
+/// needs the first cache line, a transmission the second as well.
 #[repr(C, align(64))]
 pub struct Link {
     flying: Flying,
@@ -172,7 +141,6 @@ pub struct Link {
     delay: Duration,
     /// True without trace, overhead and loss: one test on the hot path instead of three.
     plain: bool,
-    ahead: Ahead,
     /// Next hops at its far end.
     pub(crate) far: Hops,
     /// Packet that the link itself lost, until it is recorded.
@@ -220,7 +188,6 @@ impl Link {
             overhead_bits: 0,
             record,
             plain: false,
-            ahead: if setup.delay == Duration::ZERO { Ahead::Never } else { Ahead::Direct },
             trace,
             charge: setup.charge,
             loss: setup.loss,
@@ -267,9 +234,6 @@ impl Link {
     ) {
         if let Some(rate) = rate.filter(|_| self.trace.is_none()) {
             self.change_rate(now, rate);
-        }
-        if delay.is_some_and(|delay| delay < self.delay) {
-            self.ahead = Ahead::Never;
         }
         self.delay = delay.unwrap_or(self.delay);
         self.loss = loss.unwrap_or(self.loss);
@@ -336,66 +300,18 @@ impl Link {
         self.delay
     }
 
-    /// Prefetches what a packet needs that is offered to it: first the link itself, of which nothing is read
-    /// then, and next the sojourn times of its only queue, if packets wait in it.
-    #[inline]
-    pub fn prefetch(&self, stage: usize) {
-        if stage == 0 {
-            prefetch(&self.flying);
-            prefetch(&self.free_at);
-            prefetch(&self.far);
-            self.record.prefetch();
-            self.port.prefetch_root();
-        } else if stage == 1 && !self.port.is_empty() {
-            self.record.prefetch_sojourns(0);
-        }
+    /// Returns the next hop of a packet that arrives soon.
+    #[inline(always)]
+    pub(crate) fn hop_ahead(&self) -> Option<Hop> {
+        self.flying.rest.get(LINK_AHEAD).map(|behind| behind.hop)
     }
 
-    /// Prefetches what a packet of `flow` needs in a port of many queues, which itself is in the cache.
-    #[inline]
-    pub fn prefetch_queue(&self, flow: FlowId, stage: usize) {
-        if let Some(place) = self.port.prefetch(flow, stage) {
-            self.record.prefetch_sojourns(place);
-        }
-    }
-
-    /// Returns whether its port has so many queues that few of them are in the cache.
-    pub fn has_many_queues(&self) -> bool {
-        self.port.places().len() > MANY_QUEUES
-    }
-
-    /// Prefetches what the event of the packet that arrives next needs of the link itself.
-    #[inline]
-    pub fn prefetch_arrival(&self) {
+    /// Prefetches what an offered packet needs first.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self) {
         prefetch(&self.flying);
-    }
-
-    /// Returns next hop and packet of the next arrival, if there is one. Prefetches its header, and what the
-    /// arrival reads of the packet behind it.
-    #[inline]
-    pub fn upcoming(&self) -> Option<(Hop, FlowId, &Packet)> {
-        let packet = self.flying.first.as_ref()?;
-        prefetch::<Header>(packet);
-        if let Some(behind) = self.flying.rest.front() {
-            prefetch(behind);
-        }
-        Some((self.flying.hop, self.flying.flow, packet))
-    }
-
-    /// Calls `hint` with next hop, packet and stage of some packets that arrive soon after the next.
-    #[inline]
-    pub fn each_behind(&self, mut hint: impl FnMut(Hop, FlowId, &Packet, usize)) {
-        if let Some(far) = self.flying.rest.get(PLACES_AHEAD) {
-            prefetch(far);
-        }
-        for (stage, ahead) in PACKETS_AHEAD.into_iter().enumerate() {
-            if let Some(behind) = self.flying.rest.get(ahead) {
-                if stage == 0 {
-                    prefetch::<Header>(&behind.packet);
-                }
-                hint(behind.hop, behind.flow, &behind.packet, stage);
-            }
-        }
+        prefetch(&self.free_at);
+        self.port.prefetch();
     }
 
     /// Returns the time of its next event.
@@ -496,32 +412,6 @@ impl Link {
     #[inline(always)]
     pub(crate) fn fly(&mut self, arrival: Instant, hop: Hop, packet: Packet) {
         self.flying.push(arrival, packet, hop);
-    }
-
-    /// True if a packet to a sink that starts may be delivered ahead of its arrival.
-    #[inline(always)]
-    pub(crate) fn delivers_ahead(&self) -> bool {
-        self.ahead != Ahead::Never
-    }
-
-    /// Notes that a packet to a sink may be in flight.
-    #[inline(always)]
-    pub(crate) fn note_packet_to_sink(&mut self) {
-        if self.ahead == Ahead::Direct {
-            self.ahead = Ahead::AfterOthers;
-        }
-    }
-
-    /// True if packets to sinks may be in flight. They are to be delivered before a later one is.
-    #[inline(always)]
-    pub(crate) fn may_have_packets_to_sinks(&self) -> bool {
-        self.ahead == Ahead::AfterOthers
-    }
-
-    /// Removes the packets to sinks that are in flight. Returns them with their arrivals, in order.
-    pub(crate) fn take_packets_to_sinks(&mut self) -> Vec<(Instant, Packet)> {
-        self.ahead = Ahead::Direct;
-        self.flying.take_packets_to_sinks()
     }
 
     /// Transmits a packet. Returns it with its arrival time, unless the link loses it.

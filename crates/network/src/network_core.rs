@@ -37,10 +37,6 @@ pub trait Runtime {
     /// Source of the packets' header fields, for classification.
     type Headers: Headers;
 
-    /// True if arrivals that are only recorded may be recorded ahead of their time, and the network may be
-    /// [split](NetworkCore::split_off).
-    const MAY_BE_LARGE: bool;
-
     /// Returns the source of the packets' header fields.
     fn headers(&self) -> &Self::Headers;
 
@@ -53,11 +49,6 @@ pub trait Runtime {
     /// True if a packet that enters the idle link `link` may be passed on at once, before its arrival at
     /// `arrival` is an event: no other event precedes it.
     fn is_first(&self, link: usize, arrival: Instant) -> bool;
-
-    /// True if an arrival at `arrival` may be recorded now, ahead of its time: the packet's host sends nothing
-    /// because of it, and until then nothing is observed or changed but by events of the network. Not called
-    /// without [`MAY_BE_LARGE`](Self::MAY_BE_LARGE).
-    fn may_deliver(&mut self, arrival: Instant) -> bool;
 
     /// Returns the index of a flow's record.
     fn record_of(&self, flow: FlowId) -> usize;
@@ -78,15 +69,13 @@ pub struct NetworkCore<R: Runtime> {
     pub pool: Pool,
     /// Observed data. Records of ports are with the links until [`close`](Self::close).
     pub recording: Recording,
-    /// Number of arrivals without an event of their own: passed on at once ([`Runtime::is_first`]), or recorded ahead
-    /// ([`Runtime::may_deliver`]).
+    /// Number of arrivals without an event of their own: passed on at once ([`Runtime::is_first`]), or in the event of
+    /// a poll of the same link, if that joins the [parts](Self::prepare_parts) of the network.
     pub at_once: u64,
     /// The run that plays it.
     pub runtime: R,
     keeps_rows: bool,
     parts: Parts,
-    /// By link: [`Link::has_many_queues`]. Apart, because a link is prefetched without reading it.
-    has_many_queues: Vec<bool>,
     seed: Seed,
     /// Number of changes so far.
     changes: usize,
@@ -147,7 +136,6 @@ impl<R: Runtime> NetworkCore<R> {
             links.push(build_link(scenario, port, far(index), record, seed)?);
         }
         Ok(Self {
-            has_many_queues: links.iter().map(Link::has_many_queues).collect(),
             links,
             routers,
             propagation,
@@ -167,63 +155,24 @@ impl<R: Runtime> NetworkCore<R> {
         self.keeps_rows
     }
 
-    /// Prefetches what a packet of `flow` needs at its next hop, in
-    /// [`STAGES`](lockgate_engine::prefetch::STAGES) steps.
-    #[inline]
-    pub fn prefetch_hop(&self, hop: Hop, flow: FlowId, stage: usize) {
-        match hop.next() {
-            NextHop::Link(link) if self.has_many_queues[link] => {
-                if stage == 0 {
-                    self.runtime.headers().prefetch(flow);
-                }
-                self.links[link].prefetch_queue(flow, stage);
-            }
-            NextHop::Link(link) => {
-                self.links[link].prefetch(stage);
-                // The packet may be delivered from there at once.
-                if stage > 0 && self.links[link].far.of(flow) == Hop::SINK {
-                    self.prefetch_flow(flow, stage - 1);
-                }
-            }
-            NextHop::Router(_) => {}
-            NextHop::Home | NextHop::Sink => self.prefetch_flow(flow, stage),
-        }
-    }
-
-    /// Prefetches the record of a flow, if one is given, whose packets are sent soon.
-    #[inline]
-    pub fn prefetch_record(&self, flow: Option<FlowId>) {
-        if let Some(flow) = flow {
-            self.prefetch_flow(flow, 0);
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch_flow(&self, flow: FlowId, stage: usize) {
-        if let Some(record) = self.recording.flows.get(flow.0 as usize) {
-            record.prefetch(stage);
-        }
-    }
-
     /// Handles a link's event: a packet arrives at its far end, or its port must be polled, or both.
     #[inline(always)]
     pub fn link_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {
         let link = &mut self.links[index];
         let hop = link.next_hop();
         let arrived = link.arrive(now);
-        let (mut started, mut unrecorded, mut ahead) = (false, false, None);
+        let ahead = link.hop_ahead();
+        let (mut started, mut unrecorded) = (false, false);
         // Nothing is dropped or lost without a poll: the account is in cache lines that an arrival does not need.
         if link.is_due(now) {
             let flying;
             (started, flying) = link.serve(now, self.runtime.headers());
             unrecorded = link.has_unrecorded();
-            // Counted as two, as if the arrival had been recorded ahead, or happened in another part of the network.
-            let counts_twice =
-                R::MAY_BE_LARGE && (hop == Hop::SINK && link.delivers_ahead() || self.parts.joins(index));
-            self.at_once += u64::from(counts_twice && arrived.is_some());
+            // In two parts of the network these are two events.
+            self.at_once += u64::from(arrived.is_some() && self.parts.joins(index));
             if let Some((arrival, packet)) = flying {
                 let hop = link.far.of(packet.flow);
-                ahead = Self::fly(&mut self.runtime, &mut self.parts, (index, link), arrival, hop, packet);
+                Self::fly(&mut self.parts, (index, link), arrival, hop, packet);
             }
         }
         debug_assert!(unrecorded || !link.has_unrecorded(), "drops are recorded when they occur");
@@ -232,11 +181,10 @@ impl<R: Runtime> NetworkCore<R> {
         if unrecorded | self.keeps_rows {
             self.record_link(index, started, now);
         }
-        let arrived = arrived.map(|packet| Arrival { packet, hop, now });
-        match ahead {
-            Some(ahead) if R::MAY_BE_LARGE => self.deliver_ahead(index, arrived, ahead),
-            _ => arrived,
+        if let Some(NextHop::Link(next)) = ahead.map(Hop::next) {
+            self.links[next].prefetch();
         }
+        arrived.map(|packet| Arrival { packet, hop, now })
     }
 
     /// Handles a router's event: a packet has been served. Returns it with the index of the router's node.
@@ -290,82 +238,21 @@ impl<R: Runtime> NetworkCore<R> {
                 self.at_once += 1;
                 return Some(Arrival { packet, hop, now: arrival });
             }
-            let link = (index, link);
-            if let Some(ahead) = Self::fly(&mut self.runtime, &mut self.parts, link, arrival, hop, packet) {
-                self.on_changed(index, before, started, now);
-                return self.deliver_ahead(index, None, ahead);
-            }
+            Self::fly(&mut self.parts, (index, link), arrival, hop, packet);
         }
         self.on_changed(index, before, started, now);
         None
     }
 
-    /// Puts a started packet in flight to `hop` on a link, given with its index. Returns the packet instead if its
-    /// arrival may be recorded now.
+    /// Puts a started packet in flight to `hop` on a link, given with its index, or hands it over if the link ends in
+    /// another part of the network.
     #[inline(always)]
-    fn fly(
-        runtime: &mut R,
-        parts: &mut Parts,
-        (index, link): (usize, &mut Link),
-        arrival: Instant,
-        hop: Hop,
-        packet: Packet,
-    ) -> Option<(Instant, Packet)> {
-        if R::MAY_BE_LARGE && parts.is_left_by(index) {
+    fn fly(parts: &mut Parts, (index, link): (usize, &mut Link), arrival: Instant, hop: Hop, packet: Packet) {
+        if parts.is_left_by(index) {
             parts.depart(index, arrival, hop, packet);
-            return None;
+        } else {
+            link.fly(arrival, hop, packet);
         }
-        if R::MAY_BE_LARGE && hop == Hop::SINK && link.delivers_ahead() {
-            if runtime.may_deliver(arrival) {
-                return Some((arrival, packet));
-            }
-            link.note_packet_to_sink();
-        }
-        link.fly(arrival, hop, packet);
-        None
-    }
-
-    /// Delivers a packet that has just started on the link `index`, ahead of its arrival. Those of its kind that
-    /// are in flight come first, among them `arrived`, which reaches the far end now.
-    #[inline(never)]
-    fn deliver_ahead(
-        &mut self,
-        index: usize,
-        arrived: Option<Arrival>,
-        (arrival, packet): (Instant, Packet),
-    ) -> Option<Arrival> {
-        let arrived = match arrived {
-            Some(Arrival { packet, hop: Hop::SINK, now }) => {
-                self.deliver(packet, now);
-                None
-            }
-            other => other,
-        };
-        if self.links[index].may_have_packets_to_sinks() {
-            self.deliver_others(index);
-        }
-        self.at_once += 1;
-        self.deliver(packet, arrival);
-        arrived
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn deliver_others(&mut self, index: usize) {
-        let link = &mut self.links[index];
-        let others = link.take_packets_to_sinks();
-        self.runtime.set_link(index, link.next());
-        self.at_once += others.len() as u64;
-        for (arrival, packet) in others {
-            self.deliver(packet, arrival);
-        }
-    }
-
-    /// Delivers a packet to a host that sends nothing because of it.
-    #[inline(always)]
-    fn deliver(&mut self, packet: Packet, now: Instant) {
-        self.record_delivery(&packet, now);
-        self.pool.recycle(packet);
     }
 
     /// Records a packet's arrival at its host.
@@ -402,7 +289,7 @@ impl<R: Runtime> NetworkCore<R> {
         let link = &mut self.links[index];
         let (started, flying) = link.serve(now, self.runtime.headers());
         let unrecorded = link.has_unrecorded();
-        self.fly_in_time(index, flying);
+        self.fly_if_started(index, flying);
         if unrecorded | self.keeps_rows {
             self.record_link(index, started, now);
         }
@@ -414,23 +301,18 @@ impl<R: Runtime> NetworkCore<R> {
             link.offer_idle(packet, now, self.runtime.headers())
         };
         let unrecorded = link.has_unrecorded();
-        self.fly_in_time(index, flying);
+        self.fly_if_started(index, flying);
         self.runtime.set_link(index, self.links[index].next());
         if unrecorded | self.keeps_rows {
             self.record_link(index, started, now);
         }
     }
 
-    /// Puts a started packet, if any, in flight; its arrival is not recorded ahead.
-    fn fly_in_time(&mut self, index: usize, started: Option<(Instant, Packet)>) {
+    /// Puts a started packet, if any, in flight.
+    fn fly_if_started(&mut self, index: usize, started: Option<(Instant, Packet)>) {
         let Some((arrival, packet)) = started else { return };
         let link = &mut self.links[index];
         let hop = link.far.of(packet.flow);
-        if R::MAY_BE_LARGE && self.parts.is_left_by(index) {
-            self.parts.depart(index, arrival, hop, packet);
-        } else {
-            link.note_packet_to_sink();
-            link.fly(arrival, hop, packet);
-        }
+        Self::fly(&mut self.parts, (index, link), arrival, hop, packet);
     }
 }

@@ -1,7 +1,6 @@
 //! Source of a flow's packets: its arrivals, numbered, stamped by its host's clock.
 
 use lockgate_engine::packet::{FlowId, Header};
-use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_scenario::model::NodeModel;
 use lockgate_traffic::arrivals::{Arrivals, Emission};
@@ -162,16 +161,6 @@ impl Source {
             usable = self.batch[..usable].iter().take_while(fits).count();
         }
         self.usable = usable as u32;
-    }
-
-    /// Prefetches what the next packet needs: first the source, then its emission.
-    #[inline]
-    pub fn prefetch(&self, stage: usize) {
-        if stage == 0 {
-            prefetch(&self.batch);
-        } else if let Some(emission) = self.batch.get(self.position as usize) {
-            prefetch(emission);
-        }
     }
 
     /// Returns the time of the next packet.

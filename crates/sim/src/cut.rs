@@ -16,10 +16,13 @@ use lockgate_scenario::Scenario;
 use lockgate_scenario::model::PortModel;
 
 use crate::network::Slots;
-use crate::upcoming::is_large;
 
 /// Nodes closer than this are in one part: what they exchange comes too soon for a part to be advanced alone.
 const LEAST_LOOKAHEAD: Duration = Duration::from_micros(50);
+
+/// Number of slots up to which a network is small: its memory is in the cache, and halves would wait for each other
+/// more than they gain.
+const LEAST_SLOTS: usize = 2048;
 
 /// The transit part has at least this share of the load, in percent.
 const LEAST_SHARE: u64 = 10;
@@ -36,7 +39,7 @@ impl Cut {
     /// Returns the cut of a large network that divides its load most evenly; `None` if it is small, or has no such
     /// parts.
     pub(crate) fn of(scenario: &Scenario) -> Option<Self> {
-        if !is_large(Slots::of(scenario).count()) {
+        if Slots::of(scenario).count() <= LEAST_SLOTS {
             return None;
         }
         let groups = groups(scenario);

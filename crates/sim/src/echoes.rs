@@ -61,11 +61,6 @@ impl Echoes {
         echoes
     }
 
-    /// True if the flow at this index is one of requests or answers.
-    pub(crate) fn takes_part(&self, flow: usize) -> bool {
-        self.roles.get(flow).is_some_and(|role| !matches!(role, Role::Plain))
-    }
-
     /// True if no flow is an echo.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {

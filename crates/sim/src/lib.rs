@@ -13,6 +13,7 @@
 mod build;
 mod cut;
 mod echoes;
+mod event_loop;
 mod events;
 pub mod memory;
 mod network;
@@ -20,8 +21,8 @@ pub mod run;
 pub mod side_by_side;
 pub mod simulation;
 mod tcp_hosts;
-mod upcoming;
 
+pub use event_loop::EVENTS_BETWEEN_STOPS;
 pub use lockgate_network::Failure;
 pub use memory::Estimate;
 pub use run::{Command, Observer, run, watched};

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use lockgate_engine::classify::{Fields, Headers};
 use lockgate_engine::packet::{FlowId, Packet};
-use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::{Bytes, Instant};
 use lockgate_measure::recording::Recording;
 use lockgate_network::{Arrival, Failure, Hop, Hops, NetworkCore, NextHop, Renewal, Runtime, Source};
@@ -12,7 +11,7 @@ use lockgate_scenario::Scenario;
 use lockgate_scenario::change::Prepared;
 
 use crate::echoes::Echoes;
-use crate::events::{Entry, Events};
+use crate::events::Events;
 use crate::tcp_hosts::{TcpArrival, TcpHosts};
 
 /// Header fields of each flow's packets.
@@ -22,13 +21,6 @@ pub(crate) struct FlowTable(pub(crate) Arc<[Fields]>);
 impl Headers for FlowTable {
     fn fields(&self, packet: &Packet) -> Option<Fields> {
         self.0.get(packet.flow.0 as usize).copied()
-    }
-
-    #[inline]
-    fn prefetch(&self, flow: FlowId) {
-        if let Some(fields) = self.0.get(flow.0 as usize) {
-            prefetch(fields);
-        }
     }
 }
 
@@ -97,8 +89,8 @@ impl Slots {
 }
 
 /// Runtime of a simulated network: the event queue, and the data of the packets.
-pub(crate) struct Schedule<E: Entry> {
-    pub(crate) events: Events<E>,
+pub(crate) struct Schedule {
+    pub(crate) events: Events,
     pub(crate) slots: Slots,
     pub(crate) flows: FlowTable,
     /// Ends of TCP connections, which hold the segments of the packets.
@@ -106,15 +98,10 @@ pub(crate) struct Schedule<E: Entry> {
     /// Time before which only events in `events` happen: an arrival that would be the first can be handled at
     /// once. Zero if rows of packets are kept, which are written while the packet is on a link.
     pub(crate) quiet_until: Instant,
-    /// Time before which arrivals that are only recorded may be so ahead of their time; at most `quiet_until`.
-    pub(crate) ahead_until: Instant,
-    /// Latest arrival recorded ahead of its time.
-    pub(crate) delivered_until: Instant,
 }
 
-impl<E: Entry> Runtime for Schedule<E> {
+impl Runtime for Schedule {
     type Headers = FlowTable;
-    const MAY_BE_LARGE: bool = E::MAY_BE_LARGE;
 
     #[inline(always)]
     fn headers(&self) -> &FlowTable {
@@ -137,15 +124,6 @@ impl<E: Entry> Runtime for Schedule<E> {
     }
 
     #[inline(always)]
-    fn may_deliver(&mut self, arrival: Instant) -> bool {
-        let may = arrival < self.ahead_until;
-        if may {
-            self.delivered_until = self.delivered_until.max(arrival);
-        }
-        may
-    }
-
-    #[inline(always)]
     fn record_of(&self, flow: FlowId) -> usize {
         flow.0 as usize
     }
@@ -157,26 +135,31 @@ impl<E: Entry> Runtime for Schedule<E> {
 }
 
 /// State of a simulated network.
-pub(crate) struct Network<E: Entry> {
-    pub(crate) core: NetworkCore<Schedule<E>>,
+pub(crate) struct Network {
+    pub(crate) core: NetworkCore<Schedule>,
     pub(crate) sources: Vec<Source>,
     pub(crate) echoes: Echoes,
     /// Next hops at each node, after its router, if any.
     pub(crate) hops: Vec<Hops>,
 }
 
-impl<E: Entry> Network<E> {
+impl Network {
+    /// Returns the time of the next event and its slot.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> (Instant, usize) {
+        self.core.runtime.events.first()
+    }
+
+    /// Allows arrivals before `until` to be handled at once: only events of the network happen before it.
+    pub(crate) fn allow_until(&mut self, until: Instant) {
+        self.core.runtime.quiet_until = if self.core.keeps_rows() { Instant::ZERO } else { until };
+    }
+
     /// Handles the event of a slot, and the arrivals that follow from it with no event before them.
     #[inline(always)]
     pub(crate) fn turn(&mut self, slot: usize, now: Instant) {
-        self.look_ahead(now);
         let mut arrival = match self.core.runtime.slots.turn(slot) {
-            Turn::Link(link) => {
-                if self.core.runtime.events.is_large_trunk(slot) {
-                    self.prefetch_behind(link);
-                }
-                self.core.link_turn(link, now)
-            }
+            Turn::Link(link) => self.core.link_turn(link, now),
             Turn::Source(source) => self.source_turn(source, now),
             Turn::Router(router) => self.router_turn(router, now),
             Turn::Host(host) => {
@@ -187,59 +170,6 @@ impl<E: Entry> Network<E> {
         while let Some(arrived) = arrival {
             arrival = self.arrive(arrived);
         }
-    }
-
-    /// Prefetches what the events of the near future need.
-    #[inline(always)]
-    fn look_ahead(&mut self, now: Instant) {
-        if E::MAY_BE_LARGE && self.core.runtime.events.upcoming().has_moved(now) {
-            self.prefetch(now);
-        }
-    }
-
-    #[inline(never)]
-    fn prefetch(&mut self, now: Instant) {
-        for present in self.core.runtime.events.upcoming_mut().enter(now) {
-            self.prefetch_slots::<0>(present);
-            self.prefetch_slots::<1>(present);
-            self.prefetch_slots::<2>(present);
-        }
-    }
-
-    /// Prefetches one stage of what the events of a bucket need.
-    #[inline(always)]
-    fn prefetch_slots<const STAGE: usize>(&self, present: u64) {
-        let Self { core, sources, .. } = self;
-        let Schedule { events, slots, hosts, .. } = &core.runtime;
-        for slot in events.upcoming().slots(present, STAGE) {
-            match slots.turn(*slot as usize) {
-                Turn::Link(link) if STAGE == 0 => core.links[link].prefetch_arrival(),
-                Turn::Link(link) => {
-                    if let Some((hop, flow, packet)) = core.links[link].upcoming() {
-                        prefetch_arrival(core, hop, flow, packet, STAGE - 1);
-                    }
-                }
-                Turn::Source(index) => {
-                    sources[index].prefetch(STAGE);
-                    if STAGE == 1 {
-                        core.recording.flows[index].prefetch(0);
-                    }
-                }
-                Turn::Host(end) if STAGE > 0 => {
-                    let sends = hosts.prefetch_end(end, STAGE);
-                    core.prefetch_record(sends);
-                }
-                Turn::Host(_) | Turn::Router(_) => {}
-            }
-        }
-    }
-
-    /// Prefetches what packets need that arrive at the end of a link soon after the next one.
-    #[inline]
-    fn prefetch_behind(&self, link: usize) {
-        let core = &self.core;
-        core.links[link]
-            .each_behind(|hop, flow, packet, stage| prefetch_arrival(core, hop, flow, packet, stage));
     }
 
     /// Handles a router's event: a packet has been served.
@@ -288,7 +218,7 @@ impl<E: Entry> Network<E> {
     fn go(&mut self, packet: Packet, hop: Hop, now: Instant) -> Option<Arrival> {
         match hop.next() {
             NextHop::Link(index) => return self.core.offer(packet, index, now),
-            NextHop::Home | NextHop::Sink => self.deliver(packet, now),
+            NextHop::Home => self.deliver(packet, now),
             NextHop::Router(index) => self.core.offer_to_router(packet, index, now),
         }
         None
@@ -437,26 +367,4 @@ impl<E: Entry> Network<E> {
         let (flows, earlier) = self.core.recording.flows_and_samplings();
         self.core.runtime.hosts.sample(flows, earlier, now, all);
     }
-}
-
-/// Prefetches what a packet of `flow` needs where it arrives, in stages: its next hop, or the flow's record and
-/// the packet's end of a connection; then the memory that those point to, and what the end sends.
-#[inline(never)]
-fn prefetch_arrival<E: Entry>(
-    core: &NetworkCore<Schedule<E>>,
-    hop: Hop,
-    flow: FlowId,
-    packet: &Packet,
-    stage: usize,
-) {
-    core.prefetch_hop(hop, flow, stage);
-    if hop != Hop::HOME || stage > 1 {
-        return;
-    }
-    let hosts = &core.runtime.hosts;
-    if stage == 1 {
-        hosts.prefetch_segment(packet);
-    }
-    let sends = hosts.prefetch(flow, stage + 1);
-    core.prefetch_record(sends);
 }

@@ -18,7 +18,7 @@ pub trait Observer {
     fn look(&mut self, view: RunView<'_>) -> Command;
 
     /// Returns true to end the run before the next look. Called every
-    /// [`EVENTS_BETWEEN_STOPS`](crate::simulation::EVENTS_BETWEEN_STOPS) events, however little simulated time
+    /// [`EVENTS_BETWEEN_STOPS`](crate::EVENTS_BETWEEN_STOPS) events, however little simulated time
     /// they take, and at no other time.
     fn stops(&mut self) -> bool {
         false
@@ -39,7 +39,7 @@ pub enum Command {
 /// Simulates `scenario` with the random draws of `seed`.
 ///
 /// `watch` is called with the current time at every sampling (some six hundred times a run) and every
-/// [`EVENTS_BETWEEN_STOPS`](crate::simulation::EVENTS_BETWEEN_STOPS) events, and may stop the run as
+/// [`EVENTS_BETWEEN_STOPS`](crate::EVENTS_BETWEEN_STOPS) events, and may stop the run as
 /// [`Simulation::step_while`] says.
 ///
 /// # Errors

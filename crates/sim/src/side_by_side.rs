@@ -20,17 +20,16 @@ use lockgate_scenario::Scenario;
 
 use crate::build::{build, build_transit};
 use crate::cut::Cut;
-use crate::events::{Entry, Narrow, Wide};
-use crate::network::{Network, Slots};
-use crate::simulation::{Control, EVENTS_BETWEEN_STOPS, MOST_ROUNDS_TO_STOP, Outcome, SPANS_AHEAD};
+use crate::event_loop::{Advance, EVENTS_BETWEEN_STOPS, EventLoop};
+use crate::simulation::{Control, Outcome};
 
 /// Number of events of the last window from which on a half is given to the worker: to wait for it costs as long as
 /// some fifty events.
 const LEAST_EVENTS: u64 = 512;
 
-/// Number of events after which a half returns before the end of its window, a multiple of [`EVENTS_BETWEEN_STOPS`]: a
-/// run can be stopped in a flood of events.
-const MOST_EVENTS: u64 = 64 * EVENTS_BETWEEN_STOPS;
+/// Number of pauses of its event loop after which a half returns before the end of its window: a run can be stopped in
+/// a flood of events.
+const MOST_PAUSES: u32 = 64;
 
 /// Advances one half of a network while its caller advances the other.
 pub trait Worker {
@@ -58,164 +57,72 @@ impl Worker for InTurn {
 
 /// Half of a network, with the time to which it is to be advanced.
 pub struct Half {
-    player: PartPlayer,
-    window: Window,
+    events: Box<EventLoop>,
+    /// End of its window: events before this time are handled.
+    until: Instant,
     /// Packets that the other half handed over at the end of the last window.
     incoming: Handover,
-}
-
-/// A half by the size of its events.
-enum PartPlayer {
-    Narrow(Box<PartPlay<Narrow>>),
-    Wide(Box<PartPlay<Wide>>),
-}
-
-/// Calls `$call` with the half of any size.
-macro_rules! with_play {
-    ($half:expr, $play:ident => $call:expr) => {
-        match $half.player {
-            PartPlayer::Narrow(ref mut $play) => $call,
-            PartPlayer::Wide(ref mut $play) => $call,
-        }
-    };
-}
-
-/// Time that a half may be advanced alone.
-#[derive(Clone, Copy)]
-struct Window {
-    /// Events before this time are handled.
-    until: Instant,
-    /// Arrivals before this time may be recorded ahead, unless the run is to stop.
-    ahead_until: Instant,
-    is_stopping: bool,
-}
-
-/// A half and its progress.
-struct PartPlay<E: Entry> {
-    network: Network<E>,
-    events: u64,
-    /// Number of events at which the hints on the next events are adapted.
-    adapts: u64,
-    adapted: Instant,
-    /// Time before which arrivals may be recorded ahead of their time.
-    horizon: Instant,
-}
-
-impl<E: Entry> PartPlay<E> {
-    fn new(network: Network<E>) -> Box<Self> {
-        let (adapted, horizon) = (Instant::ZERO, Instant::ZERO);
-        Box::new(Self { network, events: 0, adapts: EVENTS_BETWEEN_STOPS, adapted, horizon })
-    }
-
-    fn both(scenario: &Scenario, seed: Seed) -> Result<[Box<Self>; 2], Failure> {
-        let mut hosts = build::<E>(scenario, seed)?;
-        let transit = build_transit(scenario, &mut hosts)?;
-        Ok([Self::new(hosts), Self::new(transit)])
-    }
-
-    /// Handles the events of a window, or [`MOST_EVENTS`] of them.
-    fn advance(&mut self, window: Window) {
-        let most = self.events + MOST_EVENTS;
-        self.network.core.runtime.quiet_until = window.until;
-        self.look_further(window);
-        loop {
-            let (now, slot) = self.network.core.runtime.events.first();
-            if now >= window.until {
-                return;
-            }
-            if self.events >= self.adapts {
-                self.adapts = self.events + EVENTS_BETWEEN_STOPS;
-                self.network.core.runtime.events.upcoming_mut().adapt(now, EVENTS_BETWEEN_STOPS);
-                self.horizon = now + now.since(self.adapted) * SPANS_AHEAD;
-                self.adapted = now;
-                self.look_further(window);
-                if self.events >= most {
-                    return;
-                }
-            }
-            self.events += 1;
-            self.network.turn(slot, now);
-        }
-    }
-
-    fn look_further(&mut self, window: Window) {
-        let ahead_until = window.ahead_until.min(self.horizon);
-        self.network.core.runtime.ahead_until = if window.is_stopping { Instant::ZERO } else { ahead_until };
-    }
-
-    fn rejoin(mut self, transit: Self, now: Instant) -> Result<(Recording, u64), Failure> {
-        let events = self.events + transit.events;
-        self.network.core.rejoin(transit.network.core);
-        let at_once = self.network.core.at_once;
-        Ok((self.network.close(now)?, events + at_once))
-    }
 }
 
 impl Half {
     /// Builds both halves of the network of a scenario that can be cut: its hosts, and the transit part.
     fn both(scenario: &Scenario, seed: Seed) -> Result<[Self; 2], Failure> {
-        let window = Window { until: Instant::ZERO, ahead_until: Instant::ZERO, is_stopping: false };
-        let half = |player| Self { player, window, incoming: Handover::default() };
-        Ok(if Narrow::suits(scenario.end(), Slots::of(scenario).count()) {
-            PartPlay::both(scenario, seed)?.map(|play| half(PartPlayer::Narrow(play)))
-        } else {
-            PartPlay::both(scenario, seed)?.map(|play| half(PartPlayer::Wide(play)))
-        })
+        let mut hosts = build(scenario, seed)?;
+        let transit = build_transit(scenario, &mut hosts)?;
+        Ok([hosts, transit].map(|network| Self {
+            events: Box::new(EventLoop::new(network)),
+            until: Instant::ZERO,
+            incoming: Handover::default(),
+        }))
     }
 
-    /// Advances the half as far as it may be advanced alone.
+    /// Advances the half as far as it may be advanced alone, or for [`MOST_PAUSES`].
     pub fn advance(&mut self) {
         self.accept();
-        with_play!(self, play => play.advance(self.window));
+        for _ in 0..MOST_PAUSES {
+            if self.events.advance(self.until) == Advance::Reached {
+                return;
+            }
+        }
     }
 
     /// Returns whether events of its window are left.
-    fn is_behind(&mut self) -> bool {
-        self.first() < self.window.until
+    fn is_behind(&self) -> bool {
+        self.first() < self.until
     }
 
     /// Returns the time of the first event.
-    fn first(&mut self) -> Instant {
-        let first = with_play!(self, play => play.network.core.runtime.events.first().0);
-        first.min(self.incoming.first())
+    fn first(&self) -> Instant {
+        self.events.network.first().0.min(self.incoming.first())
     }
 
-    fn events(&mut self) -> u64 {
-        with_play!(self, play => play.events)
-    }
-
-    /// Returns the latest arrival that was recorded ahead of its time.
-    fn delivered_until(&mut self) -> Instant {
-        with_play!(self, play => play.network.core.runtime.delivered_until)
-    }
-
-    fn next_sample(&mut self, now: Instant) -> Instant {
-        with_play!(self, play => play.network.core.recording.next_sample(now)).unwrap_or(Instant::NEVER)
+    fn next_sample(&self, now: Instant) -> Instant {
+        self.events.network.core.recording.next_sample(now).unwrap_or(Instant::NEVER)
     }
 
     fn sample(&mut self, now: Instant) {
         self.accept();
-        with_play!(self, play => play.network.sample(now));
+        self.events.network.sample(now);
     }
 
     fn hand_over(&mut self) -> Handover {
-        with_play!(self, play => play.network.core.hand_over())
+        self.events.network.core.hand_over()
     }
 
     fn accept(&mut self) {
         let incoming = core::mem::take(&mut self.incoming);
-        with_play!(self, play => play.network.core.accept(incoming));
+        self.events.network.core.accept(incoming);
     }
 
     /// Ends the run at `now`. Returns its recording and the number of its events.
     fn rejoin(mut self, mut transit: Self, now: Instant) -> Result<(Recording, u64), Failure> {
         self.accept();
         transit.accept();
-        match (self.player, transit.player) {
-            (PartPlayer::Narrow(hosts), PartPlayer::Narrow(transit)) => hosts.rejoin(*transit, now),
-            (PartPlayer::Wide(hosts), PartPlayer::Wide(transit)) => hosts.rejoin(*transit, now),
-            _ => unreachable!("both halves are of one size"),
-        }
+        let events = self.events.events() + transit.events.events();
+        let mut network = self.events.network;
+        network.core.rejoin(transit.events.network.core);
+        let at_once = network.core.at_once;
+        Ok((network.close(now)?, events + at_once))
     }
 }
 
@@ -247,8 +154,6 @@ pub fn run_side_by_side(
     let mut sampling = hosts.next_sample(Instant::ZERO);
     // Samplings; events of the last window; events at the last call of `watch`.
     let (mut samplings, mut recent, mut watched) = (0, 0, 0);
-    // Rounds since the run was asked to stop.
-    let mut stopping = 0;
     let stopped_early = loop {
         let first = hosts.first().min(transit.first());
         if first >= after(sampling).min(end) {
@@ -267,9 +172,8 @@ pub fn run_side_by_side(
             continue;
         }
         let until = (first + cut.lookahead).min(after(sampling)).min(end);
-        let window = Window { until, ahead_until: after(sampling).min(end), is_stopping: stopping > 0 };
-        (hosts.window, transit.window) = (window, window);
-        let before = hosts.events() + transit.events();
+        (hosts.until, transit.until) = (until, until);
+        let before = hosts.events.events() + transit.events.events();
         let stops_in_flood = loop {
             if recent < LEAST_EVENTS {
                 hosts.advance();
@@ -288,17 +192,16 @@ pub fn run_side_by_side(
         };
         (transit.incoming, hosts.incoming) = (hosts.hand_over(), transit.hand_over());
         now = until;
-        let events = hosts.events() + transit.events();
+        let events = hosts.events.events() + transit.events.events();
         recent = events - before;
-        if !stops_in_flood && events - watched >= EVENTS_BETWEEN_STOPS {
-            watched = events;
-            if stopping > 0 || watch(now) == Control::Stop {
-                stopping += 1;
-            }
-        }
-        if stops_in_flood || stopping > 0 && (hosts.delivered_until() < now || stopping > MOST_ROUNDS_TO_STOP)
-        {
+        if stops_in_flood {
             break true;
+        }
+        if events - watched >= EVENTS_BETWEEN_STOPS {
+            watched = events;
+            if watch(now) == Control::Stop {
+                break true;
+            }
         }
     };
     let (mut recording, events) = hosts.rejoin(transit, now)?;

@@ -11,7 +11,6 @@
 //! time comes.
 
 use lockgate_engine::packet::{FlowId, Header, Packet};
-use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::recording::{FlowRecord, TcpLimit, TcpSample};
@@ -128,34 +127,6 @@ impl TcpHosts {
             end.armed = end.endpoint.next(Instant::ZERO);
             (place, end.armed)
         })
-    }
-
-    /// Prefetches the end at which packets of a flow arrive, if it belongs to a connection, as
-    /// [`prefetch_end`](Self::prefetch_end) does.
-    #[inline]
-    pub(crate) fn prefetch(&self, flow: FlowId, stage: usize) -> Option<FlowId> {
-        self.prefetch_end(*self.receiving.get(flow.0 as usize)? as usize, stage)
-    }
-
-    /// Prefetches the segment that a packet carries, if it belongs to a connection.
-    #[inline]
-    pub(crate) fn prefetch_segment(&self, packet: &Packet) {
-        if packet.tcp_flags != 0 {
-            self.segments.prefetch(packet.payload);
-        }
-    }
-
-    /// Prefetches an end: first itself, then what it points to. Returns the flow of its packets with the
-    /// latter.
-    #[inline]
-    pub(crate) fn prefetch_end(&self, end: usize, stage: usize) -> Option<FlowId> {
-        let end = self.ends.get(end)?;
-        if stage < 2 {
-            prefetch(end);
-            return None;
-        }
-        end.endpoint.prefetch();
-        Some(end.flow)
     }
 
     /// Frees the slot of the segment that `packet` carried.

@@ -8,7 +8,6 @@
 //! The object is pure: time and segments are arguments, and it returns what it sends. Both ends of a
 //! connection are alike; the active one sends the first SYN.
 
-use lockgate_engine::prefetch::prefetch_first_line;
 use lockgate_engine::units::{Duration, Instant};
 
 use crate::application::{Application, DialogueEvent, Order, Outlet, RequestEvent};
@@ -62,13 +61,6 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Prefetches what an arriving acknowledgement reads outside the end itself.
-    #[inline]
-    pub fn prefetch(&self) {
-        self.sender.board.prefetch();
-        prefetch_first_line(&*self.sender.control);
-    }
-
     /// Creates an end that has sent nothing. `frame` is the length of a full segment's frame in bytes.
     pub fn new(
         role: Role,

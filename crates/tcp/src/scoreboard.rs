@@ -12,7 +12,6 @@
 
 use std::collections::VecDeque;
 
-use lockgate_engine::prefetch::{prefetch, prefetch_behind};
 use lockgate_engine::units::{Duration, Instant};
 
 use crate::rate::Snapshot;
@@ -120,16 +119,6 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Prefetches the oldest segment, the newest, and where the next one will be.
-    #[inline]
-    pub(crate) fn prefetch(&self) {
-        if let (Some(oldest), Some(newest)) = (self.ring.front(), self.ring.back()) {
-            prefetch(oldest);
-            prefetch(newest);
-            prefetch_behind(newest);
-        }
-    }
-
     pub(crate) fn new() -> Self {
         Self {
             ring: VecDeque::new(),

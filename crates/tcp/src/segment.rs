@@ -4,7 +4,6 @@
 //! never wrap; the wrapped number of the header is for classifiers. A packet carries its segment's slot in
 //! [`Segments`] as its payload, so no packet allocates.
 
-use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::Instant;
 
 /// Flag bits as in the TCP header (RFC 9293 section 3.1).
@@ -110,14 +109,6 @@ impl Segments {
         }
         self.kept.push(segment);
         self.kept.len() as u64 - 1
-    }
-
-    /// Prefetches the segment in a slot.
-    #[inline]
-    pub fn prefetch(&self, place: u64) {
-        if let Some(segment) = self.kept.get(place as usize) {
-            prefetch(segment);
-        }
     }
 
     /// Takes the segment out of its slot, which is free then.

@@ -4,7 +4,7 @@ use core::any::Any;
 
 use super::{Child, Context, Dequeue, Discipline, Invalid, PortConditions};
 use crate::node::{Contents, Erased, Node};
-use crate::packet::{FlowId, Front, Packet};
+use crate::packet::Packet;
 use crate::units::Instant;
 
 impl<D: Discipline> Erased for D {
@@ -25,12 +25,6 @@ impl<D: Discipline> Erased for D {
     }
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         D::each_child(self, visit);
-    }
-    fn prefetch(&self, flow: FlowId, stage: usize) -> Option<u32> {
-        Discipline::prefetch(self, flow, stage)
-    }
-    fn front(&self) -> Option<Front<'_>> {
-        D::front(self)
     }
     fn next_timer(&self) -> Option<Instant> {
         D::next_timer(self)

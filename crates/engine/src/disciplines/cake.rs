@@ -41,7 +41,7 @@ use crate::control::Aim;
 use crate::control::cobalt::Steps;
 use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare};
 use crate::framing::{Compensation, Framing};
-use crate::packet::{FlowId, Front, Packet};
+use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Instant, Overhead, Probability, Rate};
 
 /// Parameters of `cake`.
@@ -323,17 +323,6 @@ impl Discipline for Cake {
             return Dequeue::Packet(packet);
         }
         Dequeue::Empty
-    }
-
-    fn prefetch(&self, _: FlowId, _: usize) -> Option<u32> {
-        if let Some(tin) = self.tins.get(self.turn) {
-            tin.prefetch();
-        }
-        None
-    }
-
-    fn front(&self) -> Option<Front<'_>> {
-        self.tins.get(self.turn)?.front()
     }
 
     fn flush(&mut self, out: &mut Vec<Packet>) {

@@ -17,7 +17,7 @@ use crate::control::{Aim, ControlLaw, HeadQueue};
 use crate::discipline::{
     Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
 };
-use crate::packet::{FlowId, Front, Packet};
+use crate::packet::Packet;
 use crate::queue::fattest::Fattest;
 use crate::queue::flows::{Flows, Waiting};
 use crate::units::{Bytes, Duration, Limit, Packets};
@@ -183,16 +183,6 @@ impl Discipline for FqCodel {
             }
             self.flows.end(turn);
         }
-    }
-
-    fn prefetch(&self, flow: FlowId, _: usize) -> Option<u32> {
-        self.flows.prefetch(flow);
-        self.fattest.prefetch();
-        None
-    }
-
-    fn front(&self) -> Option<Front<'_>> {
-        self.flows.front()
     }
 
     fn flush(&mut self, out: &mut Vec<Packet>) {

@@ -31,7 +31,7 @@ use crate::class::Classes;
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid, PortConditions};
 use crate::framing::Framing;
 use crate::node::Node;
-use crate::packet::{FlowId, Packet};
+use crate::packet::Packet;
 use crate::units::{Bytes, Instant, Overhead, Rate};
 
 use scheduler::{Scheduler, Selection};
@@ -257,14 +257,6 @@ impl Discipline for Htb {
             Some(time) if !self.classes.are_empty() => Dequeue::NotBefore(time),
             _ => Dequeue::Empty,
         }
-    }
-
-    fn prefetch(&self, flow: FlowId, stage: usize) -> Option<u32> {
-        let leaf = self.classes.leaf_of(flow)?;
-        if stage == 0 {
-            self.scheduler.prefetch(leaf);
-        }
-        self.classes.prefetch_stage(leaf, flow, stage)
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {

@@ -21,7 +21,7 @@ use core::ops::{Deref, DerefMut};
 pub(crate) use self::inner_class::InnerClass;
 use super::Node;
 use crate::context::{Context, Dequeue, Invalid, PortConditions};
-use crate::packet::{FlowId, Front, Packet};
+use crate::packet::Packet;
 use crate::queue::Overflow;
 use crate::queue::fifo::Fifo;
 use crate::units::{Instant, Limit, Packets};
@@ -35,12 +35,6 @@ pub(crate) trait Erased: Send {
     fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue;
     fn flush(&mut self, out: &mut Vec<Packet>);
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node));
-    fn prefetch(&self, _: FlowId, _: usize) -> Option<u32> {
-        None
-    }
-    fn front(&self) -> Option<Front<'_>> {
-        None
-    }
     fn next_timer(&self) -> Option<Instant>;
     fn on_timer(&mut self, cx: &mut Context<'_>);
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64));
@@ -103,18 +97,6 @@ impl Contents {
     #[inline(always)]
     pub(crate) fn classes(&mut self) -> &mut [Node] {
         if let Self::Class(class) = self { class.classes() } else { &mut [] }
-    }
-
-    /// Prefetches the state that the next packet of a flow needs in a boxed discipline.
-    #[inline(always)]
-    pub(crate) fn prefetch_for(&self, flow: FlowId, stage: usize) -> Option<u32> {
-        if let Self::Other(other) = self { other.prefetch(flow, stage) } else { None }
-    }
-
-    /// Returns the child of an inner class.
-    #[inline(always)]
-    pub(crate) fn class(&self, index: usize) -> Option<&Node> {
-        if let Self::Class(class) = self { class.class(index) } else { None }
     }
 
     /// Returns the address of a boxed discipline.

@@ -16,8 +16,6 @@
 
 use smallvec::SmallVec;
 
-use crate::prefetch::prefetch;
-
 /// Buckets per doubling.
 const STEPS: usize = 64;
 /// Number of buckets: one for each length below 64, then 64 for each of the 58 doublings up to 2^64.
@@ -95,14 +93,6 @@ impl Fattest {
             self.buckets = Some(Box::new(Buckets::of(&core::mem::take(&mut self.few))));
         }
         self.update(queue, packets, length);
-    }
-
-    /// Prefetches the places of few queues.
-    #[inline]
-    pub(crate) fn prefetch(&self) {
-        if let Some(first) = self.few.first() {
-            prefetch(first);
-        }
     }
 
     /// Removes all queues.

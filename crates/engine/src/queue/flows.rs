@@ -12,8 +12,7 @@
 //! Source: RFC 8290, section 4.
 
 use crate::context::Context;
-use crate::packet::{FlowId, Front, Packet};
-use crate::prefetch::prefetch;
+use crate::packet::{FlowId, Packet};
 use crate::queue::PacketQueue;
 use crate::queue::slots::Slots;
 use crate::units::Bytes;
@@ -161,25 +160,6 @@ impl<T> Flows<T> {
             mixed = (mixed ^ (mixed >> 33)).wrapping_mul(factor);
         }
         (((mixed >> 32) * self.slots.len() as u64) >> 32) as usize
-    }
-
-    /// Prefetches the table's entry for a flow, if there is a table, and the first queue, which with few
-    /// flows is mostly the one needed.
-    #[inline]
-    pub(crate) fn prefetch(&self, flow: FlowId) {
-        if let Some(salt) = self.salt.filter(|_| self.slots.is_table()) {
-            self.slots.prefetch(self.hash(flow, salt));
-        }
-        if let Some(first) = self.used.first() {
-            prefetch(first);
-        }
-    }
-
-    /// Returns the first packet of the flow that sends next.
-    #[inline]
-    pub(crate) fn front(&self) -> Option<Front<'_>> {
-        let flow = self.used.get(self.new.front().or_else(|| self.old.front())? as usize)?;
-        Some(Front { packet: flow.queue.front()?, queue: core::ptr::from_ref(flow).cast(), state: None })
     }
 
     /// Returns the flow of this slot.

@@ -11,8 +11,6 @@
 
 use smallvec::SmallVec;
 
-use crate::prefetch::prefetch;
-
 /// Number of queues up to which a search compares their hash values.
 const COMPARED_QUEUES: usize = 4;
 
@@ -48,20 +46,6 @@ impl Slots {
             self.take(slot, next);
             next
         })
-    }
-
-    /// Returns true if there are so many queues that they are found in a table.
-    #[inline]
-    pub(crate) const fn is_table(&self) -> bool {
-        self.numbers.is_some()
-    }
-
-    /// Prefetches the entry of a hash value.
-    #[inline]
-    pub(crate) fn prefetch(&self, slot: usize) {
-        if let Some(number) = self.numbers.as_ref().and_then(|numbers| numbers.get(slot)) {
-            prefetch(number);
-        }
     }
 
     #[cold]

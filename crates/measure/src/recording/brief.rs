@@ -10,8 +10,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use lockgate_engine::prefetch::prefetch;
-
 use crate::group::group_of;
 use crate::histogram::{Histogram, Moments};
 
@@ -109,12 +107,6 @@ impl Brief {
                 distribution.record_batch(values, moments);
             }
         }
-    }
-
-    /// Prefetches what [`see`](Self::see) touches.
-    #[inline]
-    pub(super) fn prefetch(&self) {
-        prefetch(&self.largest);
     }
 
     /// Updates the largest delay of the interval.

@@ -9,7 +9,6 @@ use core::fmt;
 use lockgate_engine::classify::Fields;
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Tally};
-use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
 use super::phases::{FlowPhase, phase_at};
@@ -277,21 +276,6 @@ impl FlowRecord {
             file: None,
             tcp: setup.congestion.as_ref().map(|name| Box::new(TcpRecord::new(name, warmup))),
             setup,
-        }
-    }
-
-    /// Prefetches in stages: 0 the record, 1 the slot of the next buffered packet.
-    #[inline]
-    pub fn prefetch(&self, stage: usize) {
-        match stage {
-            0 => prefetch(&self.sent),
-            1 => match (&self.pending.packets, &self.brief) {
-                (Some(packets), _) => prefetch(&packets[usize::from(self.pending.count) % BATCH]),
-                // During the warm-up nothing is buffered.
-                (None, Some(brief)) => brief.prefetch(),
-                (None, None) => {}
-            },
-            _ => {}
         }
     }
 

@@ -3,7 +3,6 @@
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Counters, Node, Tally};
 use lockgate_engine::port::{Port, Requests, Retired, RingInput};
-use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
 use super::Detail;
@@ -215,20 +214,6 @@ impl PortRecord {
             self.root_zeros += 1;
         } else {
             sojourns[node as usize].note(sojourn);
-        }
-    }
-
-    /// Prefetches the memory that the next packet touches.
-    #[inline(always)]
-    pub fn prefetch(&self) {
-        prefetch(&self.transmitted);
-    }
-
-    /// Prefetches the sojourn times of a queue.
-    #[inline(always)]
-    pub fn prefetch_sojourns(&self, place: u32) {
-        if let Some(sojourns) = self.sojourns.get(place as usize) {
-            sojourns.prefetch();
         }
     }
 

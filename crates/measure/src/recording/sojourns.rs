@@ -8,7 +8,6 @@
 //!
 //! A packet touches two adjacent cache lines: with ten thousand queues each line is a miss (decision 109).
 
-use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::Duration;
 
 use super::Detail;
@@ -82,13 +81,6 @@ impl Sojourns {
         if self.pending.push(sojourn.as_picos()) {
             self.flush();
         }
-    }
-
-    /// Prefetches the memory that the next value touches.
-    #[inline(always)]
-    pub(super) fn prefetch(&self) {
-        prefetch(&self.zeros);
-        prefetch(&self.pending);
     }
 
     #[cold]

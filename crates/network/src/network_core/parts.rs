@@ -138,7 +138,6 @@ impl<R: Runtime> NetworkCore<R> {
         let parts = |part| Parts { ends: ends.clone(), part: Some(part), handover: Handover::default() };
         self.parts = parts(Part::Hosts);
         Ok(Self {
-            has_many_queues: self.has_many_queues[..count].to_vec(),
             links,
             routers: self.routers.iter().map(|(node, router)| (*node, router.renewed())).collect(),
             propagation: Vec::new(),

@@ -7,8 +7,7 @@ use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::Monitor;
 use lockgate_measure::summary::{QueueSummary, summarise};
-use lockgate_sim::simulation::EVENTS_BETWEEN_STOPS;
-use lockgate_sim::{Command, Control, Observer, RunView, run, watched};
+use lockgate_sim::{Command, Control, EVENTS_BETWEEN_STOPS, Observer, RunView, run, watched};
 
 use crate::common::{one_link, scenario, simulate};
 

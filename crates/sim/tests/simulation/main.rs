@@ -1,13 +1,13 @@
 //! Laws of a simulation: its account, links, applications and TCP, its steps, and what observers and scale change.
 
 mod accounts;
-mod ahead;
 mod applications;
 mod common;
 mod links;
 mod scale;
 mod side_by_side;
 mod steps;
+mod stops;
 mod tcp_kernel;
 mod tcp_l4s;
 mod tcp_laws;

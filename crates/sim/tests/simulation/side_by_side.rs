@@ -5,8 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::Recording;
-use lockgate_sim::simulation::EVENTS_BETWEEN_STOPS;
-use lockgate_sim::{Control, Half, InTurn, Worker, can_split, run, run_side_by_side};
+use lockgate_sim::{Control, EVENTS_BETWEEN_STOPS, Half, InTurn, Worker, can_split, run, run_side_by_side};
 
 use crate::common::{assert_same, scenario};
 

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::discipline::Context;
 use crate::packet::{FlowId, Packet};
-use crate::prefetch::prefetch;
 
 /// Flow isolation: the key of a queue, and the hosts among which queues share fairly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -126,13 +125,6 @@ impl Hosts {
         });
         self.loads[slot as usize].users += 1;
         slot
-    }
-
-    /// Prefetches the hosts, if there are few.
-    pub(super) fn prefetch(&self) {
-        if let Some(first) = self.loads.first() {
-            prefetch(first);
-        }
     }
 
     pub(super) fn release(&mut self, slot: u32) {

@@ -17,8 +17,7 @@ use crate::control::Aim;
 use crate::control::cobalt::{CobaltLaw, Steps};
 use crate::discipline::{Context, DropReason};
 use crate::framing::Compensation;
-use crate::packet::{Front, Packet};
-use crate::prefetch::prefetch;
+use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::queue::fattest::Fattest;
 use crate::units::{Bytes, Instant};
@@ -349,25 +348,6 @@ impl Tin {
         backlog.packets -= self.packets;
         backlog.bytes -= self.bytes;
         (self.packets, self.bytes) = (0, Bytes::ZERO);
-    }
-
-    /// Prefetches what the tin points to.
-    pub(super) fn prefetch(&self) {
-        self.hosts.prefetch();
-        if let Some(slot) = self.new.front() {
-            prefetch(slot);
-        }
-    }
-
-    /// Returns the packet that leaves next, unless the control law drops it.
-    pub(super) fn front(&self) -> Option<Front<'_>> {
-        let slot = self.new.front().or_else(|| Some(self.old.first_key_value()?.1))?;
-        let queue = self.queues.get(*slot as usize)?;
-        Some(Front {
-            packet: queue.packets.front()?,
-            queue: core::ptr::from_ref(queue).cast(),
-            state: Some(core::ptr::from_ref(self).cast()),
-        })
     }
 
     /// Returns the number of new flows, of old flows, and of flows that found all queues of their set

@@ -10,7 +10,7 @@
 //! Two winner trees: `early` by eligible time, `due` by deadline. Invariant: a leaf with a guarantee and a
 //! packet is in exactly one of them, any other leaf in neither. O(log n) a packet.
 
-use crate::queue::winner_tree::WinnerTree;
+use crate::queue::key_tree::KeyTree;
 use crate::units::{Bytes, Duration, Instant};
 
 use super::curve::{Curve, work};
@@ -69,9 +69,9 @@ pub(super) struct Guarantees {
     /// By class; empty if no class has a guarantee, so that nothing else is read.
     leaves: Vec<Option<Box<Guarantee>>>,
     /// Leaves that are not yet eligible, by eligible time.
-    early: WinnerTree<Instant>,
+    early: KeyTree<Instant>,
     /// Eligible leaves, by deadline.
-    due: WinnerTree<Instant>,
+    due: KeyTree<Instant>,
     /// Deadlines of the leaves in `early`.
     deadlines: Vec<Instant>,
 }
@@ -90,8 +90,8 @@ impl Guarantees {
         let count = leaves.len();
         Self {
             leaves,
-            early: WinnerTree::new(count),
-            due: WinnerTree::new(count),
+            early: KeyTree::new(count),
+            due: KeyTree::new(count),
             deadlines: vec![Instant::NEVER; count],
         }
     }

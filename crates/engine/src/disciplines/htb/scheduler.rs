@@ -37,7 +37,7 @@
 use crate::class::Classes;
 use crate::framing::Framing;
 use crate::prefetch::prefetch;
-use crate::queue::winner_tree::WinnerTree;
+use crate::queue::key_tree::KeyTree;
 use crate::units::{Bytes, Instant, Rate};
 
 use super::bucket::Bucket;
@@ -182,7 +182,7 @@ pub(super) struct Scheduler {
     ready: Vec<u8>,
     /// By leaf and level of the lender: bytes left in its turn.
     deficits: Vec<i64>,
-    wakes: WinnerTree<Instant>,
+    wakes: KeyTree<Instant>,
 }
 
 impl Scheduler {
@@ -222,7 +222,7 @@ impl Scheduler {
         }
         let levels = tops + 1;
         let mut scheduler = Self {
-            wakes: WinnerTree::new(states.len()),
+            wakes: KeyTree::new(states.len()),
             deficits: vec![0; states.len() * levels],
             ready: vec![0; levels],
             rows: Vec::new(),
@@ -406,11 +406,6 @@ impl Scheduler {
     /// Returns the quantum of `class`.
     pub(super) fn quantum(&self, class: usize) -> i64 {
         self.states[class].quantum
-    }
-
-    /// Prefetches the state of a leaf.
-    pub(super) fn prefetch(&self, leaf: usize) {
-        prefetch(&self.states[leaf]);
     }
 
     /// Returns whether `leaf` is listed.

@@ -15,14 +15,6 @@ pub(crate) struct InnerClass {
     shares: Option<Box<dyn Any + Send>>,
 }
 
-impl InnerClass {
-    /// Returns the child with this index.
-    #[inline(always)]
-    pub(crate) fn class(&self, index: usize) -> Option<&Node> {
-        self.children.get(index)
-    }
-}
-
 impl Erased for InnerClass {
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
         let index = packet.position.child().min(self.children.len() - 1);

@@ -5,7 +5,7 @@
 //! updated on demand (lazy evaluation).
 
 use crate::queue::bitmap::Bitmap;
-use crate::queue::winner_tree::{MAX_KEY, WinnerTree};
+use crate::queue::key_tree::{KeyTree, MAX_KEY};
 
 /// Lazily maintained maximum of the active children's virtual times.
 #[repr(C)]
@@ -16,13 +16,13 @@ pub(super) struct MaxVirtualTime {
     stale: Bitmap,
     /// Children by `MAX_KEY` - virtual time, so that the winner has the largest; valid except for those in
     /// `stale`.
-    tree: WinnerTree<u128>,
+    tree: KeyTree<u128>,
 }
 
 impl MaxVirtualTime {
     /// Creates the state of a parent whose children are all passive.
     pub(super) fn new(children: usize) -> Self {
-        Self { bound: 0, stale: Bitmap::new(children), tree: WinnerTree::new(children) }
+        Self { bound: 0, stale: Bitmap::new(children), tree: KeyTree::new(children) }
     }
 
     /// Sets the virtual time of an active child.

@@ -11,7 +11,7 @@
 //! virtual time of the period.
 
 use crate::disciplines::hfsc::curve::work;
-use crate::queue::winner_tree::WinnerTree;
+use crate::queue::key_tree::KeyTree;
 use crate::units::{Bytes, Instant};
 
 use super::class::{Class, State};
@@ -21,7 +21,7 @@ use super::max_virtual_time::MaxVirtualTime;
 #[repr(C, align(64))]
 pub(super) struct Parent {
     /// Children that may send now, by virtual time.
-    pub(super) eligible: WinnerTree<u128>,
+    pub(super) eligible: KeyTree<u128>,
     /// Largest virtual time of a selected child in this backlog period (`cvtmin` in ALTQ).
     pub(super) min_virtual_time: Option<u128>,
     /// Largest virtual time at which a child became passive: the next period begins here (`cvtoff` in
@@ -29,7 +29,7 @@ pub(super) struct Parent {
     pub(super) offset: u128,
     /// Children that may not send yet, by the time at which they become eligible; `None` if no class has a
     /// limit.
-    held: Option<Box<WinnerTree<Instant>>>,
+    held: Option<Box<KeyTree<Instant>>>,
     /// Number of active children.
     pub(super) active: u32,
     pub(super) position: Position,
@@ -78,10 +78,10 @@ impl SentPacket {
 impl Parent {
     pub(super) fn new(position: Position, slots: usize, has_limits: bool) -> Self {
         Self {
-            eligible: WinnerTree::new(slots),
+            eligible: KeyTree::new(slots),
             min_virtual_time: None,
             offset: 0,
-            held: has_limits.then(|| Box::new(WinnerTree::new(slots))),
+            held: has_limits.then(|| Box::new(KeyTree::new(slots))),
             active: 0,
             position,
             max_virtual_time: MaxVirtualTime::new(slots),

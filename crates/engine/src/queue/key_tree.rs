@@ -1,23 +1,7 @@
-//! Winner tree: slots ordered by a key that changes, the smallest first; of equal keys the smallest slot.
+//! Key tree: slots ordered by a key that changes, the smallest first; of equal keys the smallest slot.
 //!
-//! ```text
-//!                     winner = 3.1                      entry = (key, slot)
-//! root group    [ 3.1  5.6   -    - ]                   each entry is the winner of the group below it
-//! leaf groups   [ 7.0  3.1  4.2  9.3 ]  [ 8.4  8.5  5.6  6.7 ]     one entry per slot, NONE if not listed
-//! ```
-//!
-//! A complete 4-ary tree in one array, level after level, the children of group `g` at `4g + 1 ..= 4g +
-//! 4`. A group is half a cache line.
-//!
-//! Invariant: every entry above the leaves is the minimum of the group below it, and `winner` that of the
-//! root group.
-//!
-//! Cost: setting or removing a key writes one leaf and recomputes the groups on the path to the root, and
-//! stops when a winner is unchanged: at most log4(n) groups of three comparisons. The minimum is one load.
-//! Comparisons are selections without branches. A d-ary heap has fewer levels, but its sift-down ends at an
-//! unpredictable branch, and the next address depends on the comparison. Groups of eight were slower: ten
-//! children are two groups of three comparisons instead of two of seven (decision 071: 133 to 130 ns for
-//! `hfsc`).
+//! A [`WinnerTree`] whose entries are made from keys. Setting or removing a key costs a path of that tree; the minimum
+//! is one load.
 //!
 //! # Narrow and wide entries
 //!
@@ -26,10 +10,10 @@
 //! for a thousand slots, 9 seconds for a million), the tree switches to wide entries of 128 bits until it
 //! is cleared. Either way the order is exact (decision 070).
 
-use core::hint::select_unpredictable;
 use core::marker::PhantomData;
 
 use crate::units::Instant;
+use crate::winner_tree::WinnerTree;
 
 /// Maximum number of bits of an entry that name the slot.
 const SLOT_BITS: u32 = 20;
@@ -38,7 +22,7 @@ pub(crate) const MAX_SLOTS: usize = 1 << SLOT_BITS;
 /// Largest key that can be listed; larger ones count as this one.
 pub(crate) const MAX_KEY: u128 = (1 << (u128::BITS - SLOT_BITS)) - 2;
 
-/// Key of a winner tree: a number of at most 108 bits.
+/// Key of a tree: a number of at most 108 bits.
 pub(crate) trait Key: Copy {
     /// Returns the number.
     fn number(self) -> u128;
@@ -68,113 +52,19 @@ impl Key for Instant {
     }
 }
 
-/// Entry of the tree: key and slot in one word, the key in the upper bits, so that the smaller word wins.
-trait Entry: Copy + PartialEq {
-    /// Sentinel of a slot that is not listed: larger than any entry.
-    const NONE: Self;
-    /// Returns the smaller entry, without a branch.
-    fn smaller(self, other: Self) -> Self;
-}
+/// Entry of a slot that is not listed: larger than any other.
+const NARROW_NONE: u64 = u64::MAX;
+/// The same among wide entries.
+const WIDE_NONE: u128 = u128::MAX;
 
-impl Entry for u64 {
-    const NONE: Self = Self::MAX;
-    #[inline(always)]
-    fn smaller(self, other: Self) -> Self {
-        select_unpredictable(other < self, other, self)
-    }
-}
-
-impl Entry for u128 {
-    const NONE: Self = Self::MAX;
-    #[inline(always)]
-    fn smaller(self, other: Self) -> Self {
-        select(is_less(other, self), other, self)
-    }
-}
-
-/// Entries of a group: half a cache line of narrow entries.
-const FAN: usize = 4;
-
-/// Entries whose minimum is one entry of the group above.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
-struct Group<E>([E; FAN]);
-
-/// Winner tree over entries of one width.
-#[derive(Debug)]
-struct Tree<E> {
-    /// Level after level: the winners of groups `FAN`·k + 1 to `FAN`·(k + 1) are the entries of group k.
-    /// The last level holds the slots.
-    groups: Box<[Group<E>]>,
-    winner: E,
-    /// Index of the first group of the last level.
-    first_leaf_group: u32,
-    /// Number of slots.
-    slots: u32,
-}
-
-impl<E: Entry> Tree<E> {
-    fn new(slots: usize) -> Self {
-        let (mut above, mut level) = (0, 1);
-        while level * FAN < slots {
-            above += level;
-            level *= FAN;
-        }
-        // The last level ends with the last group that a slot needs.
-        let groups = vec![Group([E::NONE; FAN]); above + slots.div_ceil(FAN).max(1)];
-        Self { groups: groups.into(), winner: E::NONE, first_leaf_group: above as u32, slots: slots as u32 }
-    }
-
-    #[inline(always)]
-    fn entry(&self, slot: usize) -> E {
-        self.groups[self.first_leaf_group as usize + slot / FAN].0[slot % FAN]
-    }
-
-    /// Sets the entry of a slot and recomputes the path to the root until a winner is unchanged. Returns
-    /// the previous entry.
-    #[inline(always)]
-    fn update(&mut self, slot: usize, entry: E) -> E {
-        let (mut group, mut at) = (self.first_leaf_group as usize + slot / FAN, slot % FAN);
-        let mut entries = &mut self.groups[group].0;
-        let before = core::mem::replace(&mut entries[at], entry);
-        if before == entry {
-            return before;
-        }
-        let mut winner = entry;
-        loop {
-            // The other three first: they do not depend on the winner below.
-            let mut others = entries[at ^ 1];
-            for other in 2..FAN {
-                others = others.smaller(entries[at ^ other]);
-            }
-            winner = winner.smaller(others);
-            if group == 0 {
-                self.winner = winner;
-                return before;
-            }
-            (group, at) = ((group - 1) / FAN, (group - 1) % FAN);
-            entries = &mut self.groups[group].0;
-            if entries[at] == winner {
-                return before;
-            }
-            entries[at] = winner;
-        }
-    }
-
-    fn clear(&mut self) {
-        self.groups.fill(Group([E::NONE; FAN]));
-        self.winner = E::NONE;
-    }
-}
-
-/// Winner tree of slots `0..n`, at most 2^20, each listed at most once, with its key. One cache line, and
+/// Tree of slots `0..n`, at most 2^20, each listed at most once, with its key. One cache line, and
 /// the groups.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(crate) struct WinnerTree<K> {
-    narrow: Tree<u64>,
+pub(crate) struct KeyTree<K> {
+    narrow: WinnerTree<u64>,
     /// Used instead of `narrow` if the keys lie too far apart for it.
-    wide: Option<Box<Tree<u128>>>,
+    wide: Option<Box<WinnerTree<u128>>>,
     listed: u32,
     /// Number of bits of a narrow entry that name the slot.
     slot_bits: u32,
@@ -183,7 +73,7 @@ pub(crate) struct WinnerTree<K> {
     key: PhantomData<K>,
 }
 
-impl<K: Key> WinnerTree<K> {
+impl<K: Key> KeyTree<K> {
     /// Returns the key of `slot` if it is listed.
     #[cfg(test)]
     pub(crate) fn key(&self, slot: usize) -> Option<K> {
@@ -202,7 +92,14 @@ impl<K: Key> WinnerTree<K> {
         assert!(slots <= MAX_SLOTS, "an entry names one of 2^{SLOT_BITS} slots");
         // One slot number stays unused, so that no entry equals `NONE`.
         let slot_bits = slots.max(1).ilog2() + 1;
-        Self { narrow: Tree::new(slots), wide: None, listed: 0, slot_bits, base: 0, key: PhantomData }
+        Self {
+            narrow: WinnerTree::new(slots, NARROW_NONE),
+            wide: None,
+            listed: 0,
+            slot_bits,
+            base: 0,
+            key: PhantomData,
+        }
     }
 
     /// Returns the smallest key and its slot.
@@ -210,8 +107,8 @@ impl<K: Key> WinnerTree<K> {
     pub(crate) fn first(&self) -> Option<(K, usize)> {
         let slot = self.first_slot()?;
         let number = match &self.wide {
-            None => self.number(self.narrow.winner),
-            Some(wide) => wide.winner >> SLOT_BITS,
+            None => self.number(self.narrow.first()),
+            Some(wide) => wide.first() >> SLOT_BITS,
         };
         Some((K::of(number), slot))
     }
@@ -223,15 +120,15 @@ impl<K: Key> WinnerTree<K> {
             return None;
         }
         let (first, bits) = match &self.wide {
-            None => (self.narrow.winner, self.slot_bits),
-            Some(wide) => (wide.winner as u64, SLOT_BITS),
+            None => (self.narrow.first(), self.slot_bits),
+            Some(wide) => (wide.first() as u64, SLOT_BITS),
         };
         Some((first & !(u64::MAX.wrapping_shl(bits))) as usize)
     }
 
     /// Returns the number of slots.
     pub(crate) fn slots(&self) -> usize {
-        self.narrow.slots as usize
+        self.narrow.slots()
     }
 
     /// Returns the number of listed slots.
@@ -249,8 +146,8 @@ impl<K: Key> WinnerTree<K> {
     #[inline]
     pub(crate) fn contains(&self, slot: usize) -> bool {
         match &self.wide {
-            None => self.narrow.entry(slot) != u64::NONE,
-            Some(wide) => wide.entry(slot) != u128::NONE,
+            None => self.narrow.entry(slot) != NARROW_NONE,
+            Some(wide) => wide.entry(slot) != WIDE_NONE,
         }
     }
 
@@ -259,7 +156,7 @@ impl<K: Key> WinnerTree<K> {
     pub(crate) fn set(&mut self, slot: usize, key: K) {
         let offset = key.number().wrapping_sub(self.base);
         if self.wide.is_none() && offset <= u128::from(self.max_offset()) {
-            if self.narrow.update(slot, self.narrow_entry(offset, slot)) == u64::NONE {
+            if self.narrow.set(slot, self.narrow_entry(offset, slot)) == NARROW_NONE {
                 self.listed += 1;
             }
         } else {
@@ -272,8 +169,8 @@ impl<K: Key> WinnerTree<K> {
     pub(crate) fn remove(&mut self, slot: usize) -> bool {
         let was_listed = self.listed > 0
             && match &mut self.wide {
-                None => self.narrow.update(slot, u64::NONE) != u64::NONE,
-                Some(wide) => wide.update(slot, u128::NONE) != u128::NONE,
+                None => self.narrow.set(slot, NARROW_NONE) != NARROW_NONE,
+                Some(wide) => wide.set(slot, WIDE_NONE) != WIDE_NONE,
             };
         self.listed -= u32::from(was_listed);
         was_listed
@@ -281,7 +178,7 @@ impl<K: Key> WinnerTree<K> {
 
     /// Delists all slots, and returns to narrow entries.
     pub(crate) fn clear(&mut self) {
-        self.narrow.clear();
+        self.narrow.clear(NARROW_NONE);
         (self.wide, self.listed) = (None, 0);
     }
 
@@ -308,16 +205,15 @@ impl<K: Key> WinnerTree<K> {
     fn set_out_of_range(&mut self, slot: usize, number: u128) {
         self.listed += u32::from(!self.contains(slot));
         if let Some(wide) = &mut self.wide {
-            wide.update(slot, number << SLOT_BITS | slot as u128);
+            wide.set(slot, number << SLOT_BITS | slot as u128);
             return;
         }
         let mut numbers = vec![(slot, number)];
-        self.narrow.update(slot, u64::NONE);
+        self.narrow.set(slot, NARROW_NONE);
         if self.listed > 1 {
-            let listed =
-                (0..self.narrow.slots as usize).filter(|other| self.narrow.entry(*other) != u64::NONE);
+            let listed = (0..self.narrow.slots()).filter(|other| self.narrow.entry(*other) != NARROW_NONE);
             numbers.extend(listed.map(|other| (other, self.number(self.narrow.entry(other)))));
-            self.narrow.clear();
+            self.narrow.clear(NARROW_NONE);
         }
         let (low, high) = numbers
             .iter()
@@ -327,32 +223,15 @@ impl<K: Key> WinnerTree<K> {
             // Half of the room that is left lies below the keys, half above.
             self.base = low.saturating_sub((max_offset - (high - low)) / 2);
             for (slot, number) in numbers {
-                self.narrow.update(slot, self.narrow_entry(number - self.base, slot));
+                self.narrow.set(slot, self.narrow_entry(number - self.base, slot));
             }
         } else {
-            let wide = self.wide.insert(Box::new(Tree::new(self.narrow.slots as usize)));
+            let wide = self.wide.insert(Box::new(WinnerTree::new(self.narrow.slots(), WIDE_NONE)));
             for (slot, number) in numbers {
-                wide.update(slot, number << SLOT_BITS | slot as u128);
+                wide.set(slot, number << SLOT_BITS | slot as u128);
             }
         }
     }
-}
-
-/// Returns `one` if `takes`, else `other`, without a branch. Selects 64-bit halves: for a selection between
-/// whole 128-bit words the compiler emits a branch.
-#[inline(always)]
-pub(crate) fn select(takes: bool, one: u128, other: u128) -> u128 {
-    let half = |shift: u32| select_unpredictable(takes, (one >> shift) as u64, (other >> shift) as u64);
-    u128::from(half(64)) << 64 | u128::from(half(0))
-}
-
-/// Returns whether `one` is less than `other`, without a branch.
-#[inline(always)]
-#[allow(clippy::needless_bitwise_bool, reason = "what is lazy is a branch")]
-pub(crate) fn is_less(one: u128, other: u128) -> bool {
-    let halves = |word: u128| ((word >> 64) as u64, word as u64);
-    let ((high, low), (other_high, other_low)) = (halves(one), halves(other));
-    (high < other_high) | ((high == other_high) & (low < other_low))
 }
 
 #[cfg(test)]
@@ -375,7 +254,7 @@ mod tests {
         for (slots, key) in
             [1, 2, 4, 5, 64, 100, 1000].into_iter().flat_map(|slots| keys.map(|key| (slots, key)))
         {
-            let (mut tree, mut keys) = (WinnerTree::new(slots as usize), BTreeMap::new());
+            let (mut tree, mut keys) = (KeyTree::new(slots as usize), BTreeMap::new());
             for step in 0..10_000 {
                 let slot = random.below(slots) as usize;
                 if random.below(3) == 0 {

@@ -1,4 +1,4 @@
-//! Arrivals that are recorded ahead of their time: nothing tells them from others.
+//! Runs that are stopped between two samplings, and arrivals that are handled at once: nothing tells them from others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,8 +7,7 @@ use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::Recording;
 use lockgate_scenario::Override;
-use lockgate_sim::simulation::EVENTS_BETWEEN_STOPS;
-use lockgate_sim::{Control, Progress, Simulation, run};
+use lockgate_sim::{Control, EVENTS_BETWEEN_STOPS, Progress, Simulation, run};
 
 use crate::common::{assert_same, scenario};
 
@@ -48,12 +47,12 @@ fn whole(text: &str) -> Recording {
 
 #[test]
 fn a_run_is_that_in_which_each_arrival_is_an_event() {
-    let ahead = whole(TEXT);
-    assert!(ahead.engine.events > 20 * EVENTS_BETWEEN_STOPS, "{} events", ahead.engine.events);
-    // With a row for each packet nothing is recorded ahead.
+    let at_once = whole(TEXT);
+    assert!(at_once.engine.events > 20 * EVENTS_BETWEEN_STOPS, "{} events", at_once.engine.events);
+    // With a row for each packet no arrival is handled at once.
     let mut in_time = whole(&format!("{TEXT}\n[record]\npackets = true\n"));
     assert!(in_time.packets.take().is_some());
-    assert_same(&ahead, &in_time);
+    assert_same(&at_once, &in_time);
 }
 
 #[test]
@@ -102,7 +101,7 @@ fn where_a_run_is_stopped_nothing_later_has_been_recorded() {
 
 #[test]
 fn a_flood_does_not_delay_a_stop() {
-    // It begins between two samplings, while arrivals of the next two milliseconds are already recorded.
+    // It begins between two samplings.
     let flood = "from = \"server\", to = \"hub\", transport = \"udp\", size = \"100B\", gap = \"1ps\", start = \"3.105s\"";
     let scenario = scenario(&TEXT.replace(
         "[[change]]\nat = \"1.2345s\"",
