@@ -35,8 +35,7 @@ pub use self::diffserv::Diffserv;
 use self::diffserv::Part;
 use self::hosts::Identity;
 pub use self::hosts::Isolation;
-use self::set_associative::QUEUES;
-use self::tin::{Backlog, Terms, Tin};
+use self::tin::{Backlog, Terms, Tin, TinQueue};
 use crate::control::Aim;
 use crate::control::cobalt::Steps;
 use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare};
@@ -195,7 +194,7 @@ impl Config {
         let parts = self.diffserv.parts().iter().enumerate();
         let tin = |(number, part): (usize, &Part)| {
             let (aim, quantum) = self.tin(*part);
-            Tin::new(number, aim, quantum)
+            Tin::new(number as u8, aim, quantum)
         };
         parts.map(tin).collect()
     }
@@ -392,9 +391,9 @@ impl Cake {
     /// Drops the head of the fattest queue. Returns whether there was one.
     #[cold]
     fn evict(&mut self, reason: DropReason, cx: &mut Context<'_>) -> bool {
-        let Some(queue) = self.backlog.fattest() else { return false };
-        let number = queue / QUEUES;
-        let evicted = self.tins[number].evict(queue % QUEUES, &self.terms, &mut self.backlog, cx);
+        let Some(TinQueue { tin, queue }) = self.backlog.fattest() else { return false };
+        let number = usize::from(tin);
+        let evicted = self.tins[number].evict(queue, &self.terms, &mut self.backlog, cx);
         let Some(packet) = evicted else { return false };
         if self.config.ingress && reason == DropReason::Head {
             self.charge(number, self.terms.compensation.on_link(packet.bytes()), cx.now);

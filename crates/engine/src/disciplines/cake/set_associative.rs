@@ -16,7 +16,7 @@ use std::collections::btree_map::Entry;
 use smallvec::SmallVec;
 
 /// Number of queues of a tin.
-pub(super) const QUEUES: usize = 1024;
+const QUEUES: usize = 1024;
 /// Number of queues of a set.
 const WAYS: usize = 8;
 /// Number of sets of a tin; that of a used one fits a byte.
@@ -38,60 +38,91 @@ pub(super) enum Assignment {
 /// A flow in a queue that belongs to another.
 #[derive(Clone, Copy, Debug)]
 struct Guest {
-    queue: usize,
+    queue: QueueIndex,
     packets: u32,
 }
+
+/// Index of a queue in its tin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct QueueIndex(u16);
+
+impl QueueIndex {
+    /// Returns the index of the queue to which a tag or a number belongs.
+    fn of(number: usize) -> Self {
+        Self((number % QUEUES) as u16)
+    }
+
+    fn set(self) -> SetIndex {
+        SetIndex((usize::from(self.0) / WAYS) as u8)
+    }
+
+    /// Returns its index in the set.
+    fn way(self) -> usize {
+        usize::from(self.0) % WAYS
+    }
+
+    /// Returns the queues of its set, this one first and the others in turn.
+    fn of_its_set(self) -> impl Iterator<Item = Self> {
+        let first = usize::from(self.0) - self.way();
+        (0..WAYS).map(move |step| Self::of(first + (self.way() + step) % WAYS))
+    }
+}
+
+/// Index of a set of queues in its tin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SetIndex(u8);
 
 /// A value for each queue of a tin. A set of values is allocated with the first change of one of them: the
 /// queues of a tin take 150 KiB, and a subscriber's tin has one to three flows.
 #[derive(Debug)]
 pub(super) struct BySet<T> {
-    used: Vec<[T; WAYS]>,
-    /// Number of each set in `used`. Few are searched: no cache line of `places` is read then.
-    sets: SmallVec<[u8; SEARCHED_SETS]>,
-    /// By set: its index in `used` plus 1, 0 for none. Empty while there are few sets.
-    places: Vec<u8>,
+    /// In the order of allocation.
+    allocated: Vec<[T; WAYS]>,
+    /// Set of each entry of `allocated`. Few are searched: no cache line of `slots` is read then.
+    sets: SmallVec<[SetIndex; SEARCHED_SETS]>,
+    /// By set: its index in `allocated` plus 1, 0 for none. Empty while there are few sets.
+    slots: Vec<u8>,
 }
 
 impl<T> Default for BySet<T> {
     fn default() -> Self {
-        Self { used: Vec::new(), sets: SmallVec::new(), places: Vec::new() }
+        Self { allocated: Vec::new(), sets: SmallVec::new(), slots: Vec::new() }
     }
 }
 
 impl<T: Default> BySet<T> {
-    /// Returns the value of a queue; `None` if its set was never changed.
-    pub(super) fn get(&self, queue: usize) -> Option<&T> {
-        self.place(queue / WAYS).map(|place| &self.used[place][queue % WAYS])
+    /// Returns the value of a queue; `None` if its set is not allocated.
+    pub(super) fn get(&self, queue: QueueIndex) -> Option<&T> {
+        self.slot(queue.set()).map(|slot| &self.allocated[slot][queue.way()])
     }
 
-    /// Returns the index of a set in `used`.
+    /// Returns the index of a set in `allocated`.
     #[inline]
-    fn place(&self, set: usize) -> Option<usize> {
-        if self.places.is_empty() {
-            return self.sets.iter().position(|used| usize::from(*used) == set);
+    fn slot(&self, set: SetIndex) -> Option<usize> {
+        if self.slots.is_empty() {
+            return self.sets.iter().position(|allocated| *allocated == set);
         }
-        self.places[set].checked_sub(1).map(usize::from)
+        self.slots[usize::from(set.0)].checked_sub(1).map(usize::from)
     }
 
-    /// Returns the value of a queue to be changed.
-    pub(super) fn get_mut(&mut self, queue: usize) -> &mut T {
-        let place = self.place(queue / WAYS).unwrap_or_else(|| self.open(queue / WAYS));
-        &mut self.used[place][queue % WAYS]
+    /// Returns a queue's value, and allocates its set first if necessary.
+    pub(super) fn get_mut(&mut self, queue: QueueIndex) -> &mut T {
+        let slot = self.slot(queue.set()).unwrap_or_else(|| self.allocate(queue.set()));
+        &mut self.allocated[slot][queue.way()]
     }
 
-    /// Allocates a set. Returns its index in `used`.
+    /// Allocates a set. Returns its index in `allocated`.
     #[cold]
-    fn open(&mut self, set: usize) -> usize {
-        self.used.push(core::array::from_fn(|_| T::default()));
-        self.sets.push(set as u8);
+    fn allocate(&mut self, set: SetIndex) -> usize {
+        self.allocated.push(core::array::from_fn(|_| T::default()));
+        self.sets.push(set);
         if self.sets.len() > SEARCHED_SETS {
-            self.places = vec![0; SETS];
-            for (place, set) in (1..).zip(&self.sets) {
-                self.places[usize::from(*set)] = place;
+            self.slots = vec![0; SETS];
+            for (slot, set) in (1..).zip(&self.sets) {
+                self.slots[usize::from(set.0)] = slot;
             }
         }
-        self.used.len() - 1
+        self.allocated.len() - 1
     }
 }
 
@@ -109,19 +140,17 @@ impl FlowTable {
     pub(super) fn assign(
         &mut self,
         tag: u64,
-        owner: impl Fn(usize) -> Option<u64>,
-        is_free: impl Fn(usize) -> bool,
-    ) -> (usize, Assignment) {
-        let own = (tag as usize) % QUEUES;
-        let set = own - own % WAYS;
+        owner: impl Fn(QueueIndex) -> Option<u64>,
+        is_free: impl Fn(QueueIndex) -> bool,
+    ) -> (QueueIndex, Assignment) {
+        let own = QueueIndex::of(tag as usize);
         if !self.guests.is_empty()
             && let Some(guest) = self.guests.get_mut(&tag)
         {
             guest.packets += 1;
             return (guest.queue, Assignment::Known);
         }
-        // The own queue first, then the others of the set in turn.
-        let ways = || (0..WAYS).map(|way| set + (own + way) % WAYS);
+        let ways = || own.of_its_set();
         if let Some(queue) = ways().find(|queue| owner(*queue) == Some(tag)) {
             return (queue, Assignment::Known);
         }
@@ -170,12 +199,13 @@ mod tests {
 
     impl Table {
         fn assign(&mut self, tag: u64, is_free: impl Fn(usize) -> bool) -> (usize, Assignment) {
+            let is_free = |queue: QueueIndex| is_free(usize::from(queue.0));
             let owner = |queue| self.owners.get(queue).copied().flatten();
             let (queue, found) = self.flows.assign(tag, owner, is_free);
             if found == Assignment::Free {
                 *self.owners.get_mut(queue) = Some(tag);
             }
-            (queue, found)
+            (usize::from(queue.0), found)
         }
     }
 
@@ -208,7 +238,7 @@ mod tests {
     #[test]
     fn each_queue_has_its_value_also_when_the_used_sets_become_many() {
         let mut values = BySet::<usize>::default();
-        let queue = |step: usize| step * 407 % QUEUES;
+        let queue = |step: usize| QueueIndex::of(step * 407);
         for step in 0..QUEUES {
             assert_eq!(values.get(queue(step)).copied().unwrap_or(0), 0);
             *values.get_mut(queue(step)) = step + 1;

@@ -5,6 +5,16 @@
 //! old     the others, by the round in which they come next: a turn gives quantum / (bulk flows of the host)
 //! ```
 //!
+//! ```text
+//! state of a queue   in the list        `listed`  `bulk`
+//! unused             -                  no        no       free for any flow of its set
+//! new                new                yes       no       first packet, until it has sent a quantum or is empty
+//! old                old                yes       no       empty for a round after it was new
+//! bulk               old                yes       yes      counts at its hosts
+//! ```
+//!
+//! In each listed state a queue may have guests: flows whose set is full, which share it.
+//!
 //! If a turn gives less than a packet, the flow skips the rounds that pay for the packet. Their number is
 //! computed after the packet was sent, from its host's bulk flows at that time, so that a packet costs O(log
 //! n) whatever the quantum.
@@ -12,7 +22,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::hosts::{Hosts, Identity, Isolation};
-use super::set_associative::{Assignment, BySet, FlowTable, QUEUES};
+use super::set_associative::{Assignment, BySet, FlowTable, QueueIndex};
 use crate::control::Aim;
 use crate::control::cobalt::{CobaltLaw, Steps};
 use crate::discipline::{Context, DropReason};
@@ -36,31 +46,43 @@ pub(super) struct Terms {
     pub ingress: bool,
 }
 
+/// A queue among those of all tins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TinQueue {
+    /// Index of its tin.
+    pub tin: u8,
+    pub queue: QueueIndex,
+}
+
+/// Number of a queue in the order of first uses. A subscriber uses few, which the index of the fattest keeps in one
+/// cache line.
+#[derive(Clone, Copy, Debug)]
+struct UseNumber(u32);
+
 /// Packets queued in all tins.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     pub packets: u64,
     pub bytes: Bytes,
-    /// By number of the queue.
+    /// By use number.
     fattest: Fattest,
-    /// Places of the queues that have been used so far, in the order of their first use: a queue's index here is its
-    /// number. A subscriber has few, which the index of the fattest keeps in one cache line.
-    used: Vec<u32>,
+    /// By use number.
+    used: Vec<TinQueue>,
 }
 
 impl Backlog {
-    /// Updates the length of a queue, which is the one at this place.
-    fn update(&mut self, queue: &mut Queue, place: usize) {
-        let number = *queue.number.get_or_insert_with(|| {
-            self.used.push(place as u32);
-            self.used.len() as u32 - 1
+    /// Updates the length of a queue, given with its index.
+    fn update(&mut self, queue: &mut Queue, index: TinQueue) {
+        let number = *queue.use_number.get_or_insert_with(|| {
+            self.used.push(index);
+            UseNumber(self.used.len() as u32 - 1)
         });
-        self.fattest.update(number as usize, queue.packets.len(), queue.packets.bytes().0);
+        self.fattest.update(number.0 as usize, queue.packets.len(), queue.packets.bytes().0);
     }
 
-    /// Returns the place of the fattest queue; `None` if all are empty.
-    pub(super) fn fattest(&self) -> Option<usize> {
-        self.fattest.find().map(|number| self.used[number] as usize)
+    /// Returns the fattest queue; `None` if all are empty.
+    pub(super) fn fattest(&self) -> Option<TinQueue> {
+        self.fattest.find().map(|number| self.used[number])
     }
 }
 
@@ -73,8 +95,8 @@ struct Queue {
     owner: Option<u64>,
     /// Bytes left in its turn, in units of 1 / `BYTE`.
     deficit: i64,
-    /// Its number in the [`Backlog`], from its first packet on.
-    number: Option<u32>,
+    /// From its first packet on.
+    use_number: Option<UseNumber>,
     source: u32,
     destination: u32,
     listed: bool,
@@ -111,13 +133,12 @@ pub(super) struct Tin {
     pub deficit: i64,
     pub packets: u64,
     pub bytes: Bytes,
-    /// Place of its first queue among all tins'.
-    first: usize,
+    index: u8,
     queues: BySet<Queue>,
     flow_table: FlowTable,
     hosts: Hosts,
-    new: VecDeque<u32>,
-    old: BTreeMap<(u64, u64), u32>,
+    new: VecDeque<QueueIndex>,
+    old: BTreeMap<(u64, u64), QueueIndex>,
     round: u64,
     serial: u64,
 }
@@ -130,7 +151,7 @@ pub(super) struct TinOutput {
 }
 
 impl Tin {
-    pub(super) fn new(number: usize, aim: Aim, quantum: u64) -> Self {
+    pub(super) fn new(index: u8, aim: Aim, quantum: u64) -> Self {
         Self {
             aim,
             quantum,
@@ -138,7 +159,7 @@ impl Tin {
             deficit: 0,
             packets: 0,
             bytes: Bytes::ZERO,
-            first: number * QUEUES,
+            index,
             queues: BySet::default(),
             flow_table: FlowTable::default(),
             hosts: Hosts::default(),
@@ -152,8 +173,8 @@ impl Tin {
     pub(super) fn push(&mut self, packet: Packet, identity: &Identity, terms: &Terms, backlog: &mut Backlog) {
         let owner = |queue| self.queues.get(queue).and_then(|queue| queue.owner);
         let is_free = |queue| self.queues.get(queue).is_none_or(|queue| !queue.listed);
-        let (slot, found) = self.flow_table.assign(identity.tag, owner, is_free);
-        let queue = self.queues.get_mut(slot);
+        let (index, found) = self.flow_table.assign(identity.tag, owner, is_free);
+        let queue = self.queues.get_mut(index);
         if found == Assignment::Free {
             queue.owner = Some(identity.tag);
             // The control state of the previous flow does not apply to this one.
@@ -164,15 +185,15 @@ impl Tin {
         backlog.packets += 1;
         backlog.bytes += packet.bytes();
         queue.packets.push(packet);
-        backlog.update(queue, self.first + slot);
+        backlog.update(queue, TinQueue { tin: self.index, queue: index });
         if !queue.listed {
             queue.listed = true;
             let (source, destination) =
                 (self.hosts.acquire(identity.source), self.hosts.acquire(identity.destination));
             (queue.source, queue.destination) = (source, destination);
             let turn = self.turn(source, destination, terms);
-            self.queues.get_mut(slot).deficit = turn;
-            self.new.push_back(slot as u32);
+            self.queues.get_mut(index).deficit = turn;
+            self.new.push_back(index);
         }
     }
 
@@ -182,31 +203,31 @@ impl Tin {
         (self.quantum.cast_signed() * BYTE / i64::from(load)).max(1)
     }
 
-    /// Lists a queue for the round in which it has paid for what it sent.
-    fn sit_out(&mut self, slot: u32, terms: &Terms) {
-        let queue = self.queues.get_mut(slot as usize);
+    /// Lists a queue for the round in which its deficit is positive again.
+    fn sit_out(&mut self, index: QueueIndex, terms: &Terms) {
+        let queue = self.queues.get_mut(index);
         let (source, destination) = (queue.source, queue.destination);
         if !queue.bulk && !queue.packets.is_empty() {
             queue.bulk = true;
             self.hosts.begin_bulk(source, destination);
         }
         let turn = self.turn(source, destination, terms);
-        let queue = self.queues.get_mut(slot as usize);
+        let queue = self.queues.get_mut(index);
         let rounds = -queue.deficit / turn + 1;
         queue.deficit += rounds * turn;
-        self.list_old(slot, rounds.cast_unsigned());
+        self.list_old(index, rounds.cast_unsigned());
     }
 
-    fn list_old(&mut self, slot: u32, rounds: u64) {
+    fn list_old(&mut self, index: QueueIndex, rounds: u64) {
         if self.old.is_empty() {
             self.round = 0;
         }
-        self.old.insert((self.round + rounds, self.serial), slot);
+        self.old.insert((self.round + rounds, self.serial), index);
         self.serial += 1;
     }
 
-    fn delist(&mut self, slot: u32) {
-        let queue = self.queues.get_mut(slot as usize);
+    fn delist(&mut self, index: QueueIndex) {
+        let queue = self.queues.get_mut(index);
         queue.listed = false;
         if queue.bulk {
             queue.bulk = false;
@@ -226,30 +247,30 @@ impl Tin {
     ) -> TinOutput {
         let mut dropped = Bytes::ZERO;
         loop {
-            let (slot, is_new) = match (self.new.front(), self.old.first_key_value()) {
-                (Some(slot), _) => (*slot, true),
-                (None, Some(((round, _), slot))) => {
+            let (index, is_new) = match (self.new.front(), self.old.first_key_value()) {
+                (Some(index), _) => (*index, true),
+                (None, Some(((round, _), index))) => {
                     self.round = *round;
-                    (*slot, false)
+                    (*index, false)
                 }
                 (None, None) => return TinOutput { packet: None, dropped },
             };
-            if self.queues.get_mut(slot as usize).deficit <= 0 {
+            if self.queues.get_mut(index).deficit <= 0 {
                 self.unlist(is_new);
-                self.sit_out(slot, terms);
+                self.sit_out(index, terms);
                 continue;
             }
-            match self.take(slot as usize, terms, backlog, cx) {
+            match self.take(index, terms, backlog, cx) {
                 HeadPacket::Packet(packet) => {
                     let length = terms.compensation.on_link(packet.bytes());
-                    self.queues.get_mut(slot as usize).charge(length);
+                    self.queues.get_mut(index).charge(length);
                     return TinOutput { packet: Some(packet), dropped };
                 }
                 HeadPacket::Dropped(length) => {
                     dropped += length;
                     if terms.ingress {
                         // It has used the link.
-                        self.queues.get_mut(slot as usize).charge(length);
+                        self.queues.get_mut(index).charge(length);
                         return TinOutput { packet: None, dropped };
                     }
                 }
@@ -258,9 +279,9 @@ impl Tin {
                     // A new flow that emptied is an old one for a round, or it would overtake all others
                     // each time it sends a packet.
                     if is_new && !self.old.is_empty() {
-                        self.list_old(slot, 1);
+                        self.list_old(index, 1);
                     } else {
-                        self.delist(slot);
+                        self.delist(index);
                     }
                 }
             }
@@ -279,13 +300,13 @@ impl Tin {
     /// Takes the oldest packet of a queue and applies the control law.
     fn take(
         &mut self,
-        slot: usize,
+        index: QueueIndex,
         terms: &Terms,
         backlog: &mut Backlog,
         cx: &mut Context<'_>,
     ) -> HeadPacket {
-        let popped = self.pop(slot, terms, backlog, cx);
-        let (aim, queue) = (self.aim, self.queues.get_mut(slot));
+        let popped = self.pop(index, terms, backlog, cx);
+        let (aim, queue) = (self.aim, self.queues.get_mut(index));
         let Some(mut packet) = popped else {
             queue.law.empty(&aim, terms.steps, cx.now);
             return HeadPacket::Nothing;
@@ -304,18 +325,18 @@ impl Tin {
     /// Takes the oldest packet of a queue; its turn is not charged.
     fn pop(
         &mut self,
-        slot: usize,
+        index: QueueIndex,
         terms: &Terms,
         backlog: &mut Backlog,
         cx: &mut Context<'_>,
     ) -> Option<Packet> {
-        let queue = self.queues.get_mut(slot);
+        let queue = self.queues.get_mut(index);
         let packet = queue.packets.pop()?;
         self.packets -= 1;
         self.bytes -= packet.bytes();
         backlog.packets -= 1;
         backlog.bytes -= packet.bytes();
-        backlog.update(queue, self.first + slot);
+        backlog.update(queue, TinQueue { tin: self.index, queue: index });
         if self.flow_table.has_guests() {
             self.flow_table.packet_left(Identity::of(&packet, terms.isolation, terms.salt, cx).tag);
         }
@@ -325,23 +346,23 @@ impl Tin {
     /// Takes the oldest packet of a queue to make room: the limit is reached.
     pub(super) fn evict(
         &mut self,
-        slot: usize,
+        index: QueueIndex,
         terms: &Terms,
         backlog: &mut Backlog,
         cx: &mut Context<'_>,
     ) -> Option<Packet> {
-        let packet = self.pop(slot, terms, backlog, cx)?;
-        self.queues.get_mut(slot).law.full(&self.aim, terms.steps, cx.now);
+        let packet = self.pop(index, terms, backlog, cx)?;
+        self.queues.get_mut(index).law.full(&self.aim, terms.steps, cx.now);
         Some(packet)
     }
 
     /// Removes all packets, in the order of queues.
     pub(super) fn flush(&mut self, out: &mut Vec<Packet>, backlog: &mut Backlog) {
-        for slot in self.new.drain(..).chain(core::mem::take(&mut self.old).into_values()) {
-            let queue = self.queues.get_mut(slot as usize);
+        for index in self.new.drain(..).chain(core::mem::take(&mut self.old).into_values()) {
+            let queue = self.queues.get_mut(index);
             queue.packets.flush(out);
             (queue.listed, queue.bulk) = (false, false);
-            backlog.update(queue, self.first + slot as usize);
+            backlog.update(queue, TinQueue { tin: self.index, queue: index });
         }
         self.hosts = Hosts::default();
         self.flow_table.clear();
