@@ -10,6 +10,7 @@
 #   make mutants whether the tests notice changed code in the disciplines (cargo-mutants, hours)
 #   make web     the page that reports are made of
 #   make docs    the generated reference pages
+#   make renew   everything that is pinned or generated, written anew, and a list of what changed (minutes)
 #   make python-test  the Python package: its tests, examples, tutorial and types (part of make test)
 #   make wheel   the Python package as a wheel, in target/wheels
 #   make wasm-check  the pure crates compile for the browser (rustup target add wasm32-unknown-unknown)
@@ -21,7 +22,7 @@ ACCEPTED ?= 100000
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
-.PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web docs types tools build fast clean
+.PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web docs types renew tools build fast clean
 .DEFAULT_GOAL := demo
 
 demo: web
@@ -128,6 +129,14 @@ docs: build
 
 types:
 	LOCKGATE_RENEW=1 $(CARGO) test --locked -p lockgate-session --test typescript
+
+# Read each difference before it is committed: it says what behaves otherwise than before.
+RENEWED = crates/engine/tests/compliance/fingerprints.txt crates/traffic/tests/captures crates/cli/tests/pinned web/src/generated docs/reference
+renew: docs types
+	LOCKGATE_RENEW=1 $(CARGO) test --locked -p lockgate-engine --test compliance fingerprints
+	LOCKGATE_RENEW=1 $(CARGO) test --locked -p lockgate-traffic --test captures the_files
+	LOCKGATE_RENEW=1 $(CARGO) test --locked -p lockgate-cli --test outcomes
+	@git status --short -- $(RENEWED); git --no-pager diff --stat -- $(RENEWED)
 
 tools: target/tools/bin/schemathesis
 

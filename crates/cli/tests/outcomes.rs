@@ -2,11 +2,7 @@
 //!
 //! `pinned/scenarios.toml` has, of each scenario and two seeds, the exit code, each expectation's verdict, and hashes of
 //! `summary.json` and `events.ndjson`; `pinned/papers.toml` has each claim's verdict of `lockgate reproduce --quick`.
-//! After a change that is meant to alter them, write both again and explain the difference in the commit:
-//!
-//! ```text
-//! LOCKGATE_PIN=1 cargo test -p lockgate-cli --test outcomes
-//! ```
+//! After a change that is meant to alter them, `make renew` writes both again; explain the difference in the commit.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -104,13 +100,13 @@ fn run(scenario: &str, seed: u64, out: &Path) -> Outcome {
     }
 }
 
-/// Compares `found` with the pinned file, or writes the file if `LOCKGATE_PIN` is set.
+/// Compares `found` with the pinned file, or writes the file if `LOCKGATE_RENEW` is set.
 fn compare<T>(file: &str, head: &str, found: &BTreeMap<String, BTreeMap<String, T>>)
 where
     T: Serialize + for<'de> Deserialize<'de> + PartialEq + std::fmt::Debug,
 {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pinned").join(file);
-    if std::env::var_os("LOCKGATE_PIN").is_some() {
+    if std::env::var_os("LOCKGATE_RENEW").is_some() {
         let text = toml::to_string(found).expect("TOML");
         fs::create_dir_all(path.parent().expect("a folder")).expect("made");
         return fs::write(path, format!("{head}\n\n{text}")).expect("written");

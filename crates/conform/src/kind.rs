@@ -1,66 +1,51 @@
 //! Kinds of disciplines by name: their declarations, and construction of nodes.
 
-use lockgate_engine::discipline::{Arity, Child, Context, Discipline};
-use lockgate_engine::disciplines::{self, KINDS, Visitor};
+use core::ops::Deref;
+
+use lockgate_engine::discipline::{Child, Context, Discipline};
+use lockgate_engine::disciplines::{self, Visitor};
 use lockgate_engine::node::Node;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Declarations of a kind that oracles use.
+/// A kind of the registry, with its examples as values. Its facts are fields of its own ([`About`]).
+///
+/// [`About`]: lockgate_engine::discipline::About
 #[derive(Clone, Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a declaration of its own")]
 pub struct Kind {
-    /// Name.
-    pub name: &'static str,
-    /// Number of children.
-    pub children: Arity,
-    /// True if it always sends while it holds a packet.
-    pub work_conserving: bool,
-    /// True if it may reorder a flow.
-    pub reorders: bool,
-    /// True if it may drop before it is full.
-    pub drops_early: bool,
-    /// True if it decides itself which child a packet goes to.
-    pub classifies: bool,
+    kind: disciplines::Kind,
     /// Parameters of the discipline itself, as an example to start from.
     pub example: Value,
     /// Example of a child's share.
     pub share: Value,
 }
 
+impl Deref for Kind {
+    type Target = disciplines::Kind;
+    fn deref(&self) -> &disciplines::Kind {
+        &self.kind
+    }
+}
+
 impl Kind {
     /// Returns the kind called `name`, if there is one.
     pub fn named(name: &str) -> Option<Self> {
-        disciplines::visit(name, Declared)
+        disciplines::Kind::named(name).map(Self::of)
     }
 
     /// Returns every kind of the list.
     pub fn all() -> Vec<Self> {
-        KINDS.iter().filter_map(|name| Self::named(name)).collect()
+        disciplines::ALL.iter().copied().map(Self::of).collect()
+    }
+
+    fn of(kind: disciplines::Kind) -> Self {
+        let parsed = |text: &str| toml::from_str(text).unwrap_or_else(|_| json!({}));
+        Self { kind, example: parsed(kind.example), share: parsed(kind.share_example) }
     }
 
     /// Returns true if its name is one of these.
     pub fn is(&self, names: &[&str]) -> bool {
         names.contains(&self.name)
-    }
-}
-
-struct Declared;
-
-impl Visitor for Declared {
-    type Output = Kind;
-    fn visit<D: Discipline>(self) -> Kind {
-        let parsed = |text: &str| toml::from_str(text).unwrap_or_else(|_| json!({}));
-        Kind {
-            name: D::KIND,
-            children: D::CHILDREN,
-            work_conserving: D::WORK_CONSERVING,
-            reorders: D::REORDERS,
-            drops_early: D::DROPS_EARLY,
-            classifies: D::CLASSIFIES,
-            example: parsed(D::EXAMPLE),
-            share: parsed(D::SHARE_EXAMPLE),
-        }
     }
 }
 

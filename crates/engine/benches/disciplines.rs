@@ -144,31 +144,31 @@ impl Visitor for Build {
         }
         match shape {
             Shape::Limited if !gives_rates::<D>() => Err("gives its classes no rates".to_owned()),
-            Shape::Flat(count) if D::CLASSIFIES && count > 8 => {
+            Shape::Flat(count) if D::ABOUT.classifies && count > 8 => {
                 Err("two children are all it takes".to_owned())
             }
-            Shape::Flat(_) if D::CLASSIFIES => Ok(node::<D>("root", leaves("root", 2), shape)),
+            Shape::Flat(_) if D::ABOUT.classifies => Ok(node::<D>("root", leaves("root", 2), shape)),
             Shape::Flat(count) => Ok(node::<D>("root", leaves("root", count), shape)),
-            Shape::Nested if D::CLASSIFIES => Err("two children are all it takes".to_owned()),
+            Shape::Nested if D::ABOUT.classifies => Err("two children are all it takes".to_owned()),
             Shape::Nested | Shape::Limited => Ok(nested::<D>("root", LEVELS, SHORTEST, shape)),
         }
     }
 }
 
 fn takes_several<D: Discipline>() -> bool {
-    matches!(D::CHILDREN, Arity::Many | Arity::Classes)
+    matches!(D::ABOUT.children, Arity::Many | Arity::Classes)
 }
 
 /// Returns whether a class's share has a rate, above which the class waits or borrows.
 fn gives_rates<D: Discipline>() -> bool {
-    matches!(D::KIND, "htb" | "cbq")
+    matches!(D::ABOUT.name, "htb" | "cbq")
 }
 
 fn shared<D: Discipline>(children: Vec<Node>, shape: Shape) -> Vec<Child<D::Share>> {
-    let mut says: Value = toml::from_str(D::SHARE_EXAMPLE).expect("the example is TOML");
+    let mut says: Value = toml::from_str(D::ABOUT.share_example).expect("the example is TOML");
     if gives_rates::<D>() && shape != Shape::Limited {
         says["rate"] = json!(FAR);
-        if D::KIND == "htb" {
+        if D::ABOUT.name == "htb" {
             // Turns of a packet or two, as elsewhere.
             (says["ceil"], says["quantum"]) = (json!(FAR), json!("1514B"));
         }
@@ -178,9 +178,9 @@ fn shared<D: Discipline>(children: Vec<Node>, shape: Shape) -> Vec<Child<D::Shar
 
 fn node<D: Discipline>(name: &str, children: Vec<Node>, shape: Shape) -> Node {
     let children = shared::<D>(children, shape);
-    let mut config = parameters(D::KIND, D::EXAMPLE, shape);
+    let mut config = parameters(D::ABOUT.name, D::ABOUT.example, shape);
     if !children.is_empty()
-        && matches!(D::CHILDREN, Arity::Optional)
+        && matches!(D::ABOUT.children, Arity::Optional)
         && let Some(config) = config.as_object_mut()
     {
         config.remove("limit");
@@ -212,7 +212,7 @@ fn nested<D: Discipline>(name: &str, levels: u32, from: u32, shape: Shape) -> No
         vec![Rule { length: Some(first..=first + step - 1), ..Rule::default() }]
     });
     // Below the top, a hierarchy of classes has inner classes; others are nested in themselves.
-    let node = if levels < LEVELS && matches!(D::CHILDREN, Arity::Classes) {
+    let node = if levels < LEVELS && matches!(D::ABOUT.children, Arity::Classes) {
         Node::class(name, shared::<D>(children, shape)).expect("valid parameters")
     } else {
         node::<D>(name, children, shape)

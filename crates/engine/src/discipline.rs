@@ -23,31 +23,8 @@ use crate::units::{Bytes, Instant, Limit};
 
 /// A queueing discipline: decides which waiting packet leaves next, and which must be dropped.
 pub trait Discipline: Sized + Send + 'static {
-    /// Name in scenario files, as `tc` spells it.
-    const KIND: &'static str;
-    /// Summary in one line.
-    const SUMMARY: &'static str;
-    /// Source of the algorithm.
-    const SOURCE: &'static str;
-    /// Provable guarantees, each a sentence naming its theorem. Checked by tests.
-    const GUARANTEES: &'static [&'static str];
-    /// Number of children it takes.
-    const CHILDREN: Arity = Arity::None;
-    /// True if it returns a packet whenever it holds one and its children return theirs.
-    const WORK_CONSERVING: bool = true;
-    /// True if it may let a packet overtake an earlier one of the same flow.
-    const REORDERS: bool = false;
-    /// True if it may drop before it is full, as active queue management does.
-    const DROPS_EARLY: bool = false;
-    /// True if [`next_timer`](Self::next_timer) is ever `Some`.
-    const TIMED: bool = false;
-    /// True if it chooses the child of a packet itself, whatever the children's rules say.
-    const CLASSIFIES: bool = false;
-    /// Example parameters in TOML, as a user would start from; empty if the defaults will do. Valid with
-    /// and without the children it may have, and with room for many Ethernet frames.
-    const EXAMPLE: &'static str = "";
-    /// Example share of a child in TOML; empty if it has no parameters.
-    const SHARE_EXAMPLE: &'static str = "";
+    /// Facts about it, by which lists, checks and tests go.
+    const ABOUT: About;
 
     /// Parameters with their defaults; their doc comments are the reference manual.
     type Config: DeserializeOwned + Serialize + JsonSchema + Clone + Send;
@@ -119,6 +96,67 @@ pub trait Discipline: Sized + Send + 'static {
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         let _ = emit;
     }
+}
+
+/// Facts about a discipline. Those that it does not state are [`About::DEFAULT`]'s: a leaf that is work conserving.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct About {
+    /// Name in scenario files, as `tc` spells it.
+    pub name: &'static str,
+    /// Summary in one line.
+    pub summary: &'static str,
+    /// Source of the algorithm.
+    pub source: &'static str,
+    /// Provable guarantees, each a sentence naming its theorem. Checked by tests.
+    pub guarantees: &'static [&'static str],
+    /// Number of children it takes.
+    pub children: Arity,
+    /// True if it returns a packet whenever it holds one and its children return theirs.
+    pub work_conserving: bool,
+    /// True if it may let a packet overtake an earlier one of the same flow.
+    pub reorders: bool,
+    /// True if it may drop before it is full, as active queue management does.
+    pub drops_early: bool,
+    /// True if [`Discipline::next_timer`] is ever `Some`.
+    pub timed: bool,
+    /// True if it chooses the child of a packet itself, whatever the children's rules say.
+    pub classifies: bool,
+    /// True if it draws random numbers.
+    pub draws: bool,
+    /// True if a rule has a time of its own that no parameter states: a table in microseconds, a weight per second.
+    pub has_own_times: bool,
+    /// True if the order of its children counts: as priority, as position in a round, or at equal tags.
+    pub orders_children: bool,
+    /// True if a child takes part in the shares while it is idle: its rate is reserved.
+    pub reserves_for_idle: bool,
+    /// Example parameters in TOML, as a user would start from; empty if the defaults will do. Valid with and without
+    /// the children it may have, and with room for many Ethernet frames.
+    pub example: &'static str,
+    /// Example share of a child in TOML; empty if it has no parameters.
+    pub share_example: &'static str,
+}
+
+impl About {
+    /// Facts about a work-conserving leaf. A discipline states at least name, summary, source and guarantees.
+    pub const DEFAULT: Self = Self {
+        name: "",
+        summary: "",
+        source: "",
+        guarantees: &[],
+        children: Arity::None,
+        work_conserving: true,
+        reorders: false,
+        drops_early: false,
+        timed: false,
+        classifies: false,
+        draws: false,
+        has_own_times: false,
+        orders_children: false,
+        reserves_for_idle: false,
+        example: "",
+        share_example: "",
+    };
 }
 
 /// Length of a full Ethernet frame: the smallest burst that makes sense.

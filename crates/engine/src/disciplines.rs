@@ -1,44 +1,14 @@
 //! Registry of the disciplines.
 //!
-//! To add one: write `disciplines/<kind>.rs`, declare the module below, and enter it with its family in the
-//! registry (`disciplines!`). Scenario building, the JSON schema, `lockgate list`, the reference pages and
-//! the compliance suite all follow from the registry.
+//! To add one: write `disciplines/<kind>.rs`, and enter it with its family in the registry (`disciplines!`), which
+//! declares its module. Scenario building, the JSON schema, `lockgate list`, the reference pages, the oracles and the
+//! compliance suite all follow from the registry.
 
-pub mod bandwidth_shaper;
-pub mod cake;
-pub mod cbq;
-pub mod choke;
-pub mod cobalt;
-pub mod codel;
-pub mod drr;
-pub mod dualpi2;
-pub mod edf;
-pub mod ets;
-pub mod ffs;
-pub mod fifo;
-pub mod fq_codel;
-pub mod fq_pie;
-pub mod hfsc;
-pub mod htb;
-pub mod lis;
-pub mod lisb;
-pub mod nfs;
-pub mod pie;
-pub mod prio;
-pub mod qfq;
-pub mod red;
-pub mod rr;
-pub mod run2c;
-pub mod scfq;
-pub mod sfq;
-pub mod sis;
-pub mod stfq;
-pub mod tbf;
-pub mod wf2q_plus;
-pub mod wfq_altq;
-pub mod wrr;
+use core::ops::Deref;
 
-use crate::discipline::Discipline;
+use schemars::{Schema, schema_for};
+
+use crate::discipline::{About, Discipline};
 
 /// Operation that is generic over a discipline's type: turns the name of a kind in a file into a type.
 pub trait Visitor {
@@ -83,27 +53,53 @@ impl Family {
     }
 }
 
+/// A discipline by its name, without its type: its facts, and the schemas of its parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// Facts, which are also fields of the kind itself.
+    pub about: About,
+    /// Its family.
+    pub family: Family,
+    /// JSON schema of its parameters.
+    pub config: fn() -> Schema,
+    /// JSON schema of the parameters of a child.
+    pub share: fn() -> Schema,
+}
+
+impl Kind {
+    /// Returns the kind of a discipline.
+    pub const fn of<D: Discipline>(family: Family) -> Self {
+        Self { about: D::ABOUT, family, config: || schema_for!(D::Config), share: || schema_for!(D::Share) }
+    }
+
+    /// Returns the kind of this name in the registry.
+    pub fn named(name: &str) -> Option<Self> {
+        ALL.iter().find(|kind| kind.name == name).copied()
+    }
+}
+
+impl Deref for Kind {
+    type Target = About;
+    fn deref(&self) -> &About {
+        &self.about
+    }
+}
+
 macro_rules! disciplines {
     ($($module:ident :: $discipline:ident in $family:ident),* $(,)?) => {
+        $(pub mod $module;)*
         $(pub use $module::$discipline;)*
 
         /// All kinds, in the order of the registry.
-        pub const KINDS: &[&str] = &[$(<$discipline as Discipline>::KIND),*];
+        pub const ALL: &[Kind] = &[$(Kind::of::<$discipline>(Family::$family)),*];
 
-        /// Returns the family of `kind`, or `None` for an unknown kind.
-        pub fn family(kind: &str) -> Option<Family> {
-            $(
-                if kind == <$discipline as Discipline>::KIND {
-                    return Some(Family::$family);
-                }
-            )*
-            None
-        }
+        /// Names of all kinds, in the order of the registry.
+        pub const KINDS: &[&str] = &[$(<$discipline as Discipline>::ABOUT.name),*];
 
         /// Calls `visitor` with the type of `kind`, or returns `None` for an unknown kind.
         pub fn visit<V: Visitor>(kind: &str, visitor: V) -> Option<V::Output> {
             $(
-                if kind == <$discipline as Discipline>::KIND {
+                if kind == <$discipline as Discipline>::ABOUT.name {
                     return Some(visitor.visit::<$discipline>());
                 }
             )*
@@ -146,16 +142,4 @@ disciplines! {
     cake::Cake in Aqm,
     htb::Htb in Hierarchy,
     hfsc::Hfsc in Hierarchy,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_module_has_an_entry_in_the_registry() {
-        let modules =
-            include_str!("disciplines.rs").lines().filter(|line| line.starts_with("pub mod ")).count();
-        assert_eq!(modules, KINDS.len());
-    }
 }

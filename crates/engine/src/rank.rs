@@ -11,7 +11,9 @@ use core::marker::PhantomData;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
+use crate::discipline::{
+    About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit,
+};
 use crate::packet::{Header, Packet};
 use crate::queue::Overflow;
 use crate::queue::ranked::RankedQueue;
@@ -19,16 +21,8 @@ use crate::units::{Limit, Packets};
 
 /// Order of packets.
 pub trait Rank: Send + 'static {
-    /// Name of the discipline in scenario files.
-    const KIND: &'static str;
-    /// Summary in one line.
-    const SUMMARY: &'static str;
-    /// Source of the definition.
-    const SOURCE: &'static str;
-    /// Guarantees beyond work conservation.
-    const GUARANTEES: &'static [&'static str];
-    /// True if it may reorder packets of one flow.
-    const REORDERS: bool;
+    /// Facts about the discipline.
+    const ABOUT: About;
     /// Returns the rank of an arriving packet; the smallest is served first.
     fn rank(packet: &Header) -> u64;
 }
@@ -58,12 +52,7 @@ pub struct Ranked<R> {
 }
 
 impl<R: Rank> Discipline for Ranked<R> {
-    const KIND: &'static str = R::KIND;
-    const SUMMARY: &'static str = R::SUMMARY;
-    const SOURCE: &'static str = R::SOURCE;
-    const GUARANTEES: &'static [&'static str] = R::GUARANTEES;
-    const REORDERS: bool = R::REORDERS;
-    const EXAMPLE: &'static str = "limit = \"1000p\"\noverflow = \"push-out\"\n";
+    const ABOUT: About = About { example: "limit = \"1000p\"\noverflow = \"push-out\"\n", ..R::ABOUT };
     type Config = Config;
     type Share = NoShare;
 

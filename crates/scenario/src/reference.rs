@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use lockgate_engine::discipline::{Arity, Discipline};
-use lockgate_engine::disciplines::{self, Family, KINDS, Visitor};
+use lockgate_engine::discipline::Arity;
+use lockgate_engine::disciplines::{self, KINDS, Kind};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
@@ -73,43 +73,42 @@ pub fn reference(kind: &str) -> Option<Reference> {
 /// Returns the discipline called `kind` as [`reference`](fn@reference) does, without a copy.
 pub fn cached(kind: &str) -> Option<&'static Reference> {
     // Built once: a reference costs a JSON schema, and the knobs of a large network need one for each queue.
-    static KNOWN: LazyLock<BTreeMap<&str, Reference>> = LazyLock::new(|| {
-        let all = KINDS.iter().filter_map(|kind| disciplines::visit(kind, Describe));
-        all.map(|reference| (reference.kind, reference)).collect()
-    });
+    static KNOWN: LazyLock<BTreeMap<&str, Reference>> =
+        LazyLock::new(|| disciplines::ALL.iter().map(|kind| (kind.name, Reference::of(kind))).collect());
     KNOWN.get(kind)
 }
 
-struct Describe;
-
-impl Visitor for Describe {
-    type Output = Reference;
-    fn visit<D: Discipline>(self) -> Reference {
-        Reference {
-            kind: D::KIND,
-            family: disciplines::family(D::KIND).map_or("", Family::name),
-            summary: D::SUMMARY,
-            source: D::SOURCE,
-            guarantees: D::GUARANTEES,
-            children: match D::CHILDREN {
+impl Reference {
+    fn of(kind: &Kind) -> Self {
+        Self {
+            kind: kind.name,
+            family: kind.family.name(),
+            summary: kind.summary,
+            source: kind.source,
+            guarantees: kind.guarantees,
+            children: match kind.children {
                 Arity::None => "none",
                 Arity::Optional => "none or one",
                 Arity::Many => "at least one",
                 Arity::Classes => "at least one, inner classes (`kind = \"class\"`) among them",
             },
-            work_conserving: D::WORK_CONSERVING,
-            reorders: D::REORDERS,
-            parameters: parameters::<D::Config>(),
-            shares: parameters::<D::Share>(),
-            example: D::EXAMPLE,
-            share_example: D::SHARE_EXAMPLE,
+            work_conserving: kind.work_conserving,
+            reorders: kind.reorders,
+            parameters: described(&(kind.config)().to_value()),
+            shares: described(&(kind.share)().to_value()),
+            example: kind.example,
+            share_example: kind.share_example,
         }
     }
 }
 
 /// Returns the parameters of a table type.
 pub fn parameters<T: JsonSchema>() -> Vec<Parameter> {
-    let schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
+    described(&SchemaGenerator::default().into_root_schema_for::<T>().to_value())
+}
+
+/// Returns the parameters that a schema describes.
+fn described(schema: &Value) -> Vec<Parameter> {
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema["properties"].as_object().into_iter().flatten();

@@ -188,7 +188,12 @@ struct Alternative<'a> {
 impl Visitor for Alternative<'_> {
     type Output = Value;
     fn visit<D: Discipline>(self) -> Value {
-        alternative::<D::Config>(self.generator, self.shares, (D::KIND, D::SUMMARY), D::CHILDREN)
+        alternative::<D::Config>(
+            self.generator,
+            self.shares,
+            (D::ABOUT.name, D::ABOUT.summary),
+            D::ABOUT.children,
+        )
     }
 }
 

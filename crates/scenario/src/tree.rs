@@ -206,7 +206,7 @@ fn passes_all(kind: &str) -> bool {
     impl Visitor for IsWorkConserving {
         type Output = bool;
         fn visit<D: Discipline>(self) -> bool {
-            D::WORK_CONSERVING
+            D::ABOUT.work_conserving
         }
     }
     disciplines::visit(kind, IsWorkConserving).unwrap_or(false)

@@ -1,7 +1,7 @@
 //! Small generated captures: their generator, a check that the files are its output, and that they are read
 //! correctly.
 //!
-//! `LOCKGATE_WRITE_CAPTURES=1 cargo test -p lockgate-traffic --test captures` writes the files anew.
+//! `make renew` writes the files anew.
 
 use std::path::{Path, PathBuf};
 
@@ -168,7 +168,7 @@ fn path(name: &str) -> PathBuf {
 fn the_files_are_what_is_generated() {
     let mut all = 0;
     for (name, bytes) in files() {
-        if std::env::var_os("LOCKGATE_WRITE_CAPTURES").is_some() {
+        if std::env::var_os("LOCKGATE_RENEW").is_some() {
             std::fs::write(path(name), &bytes).expect("written");
         }
         let kept = std::fs::read(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -16,10 +16,8 @@ impl Oracle for IdleChild {
     const TRIALS: u32 = 3;
 
     fn applies(kind: &Kind) -> bool {
-        // Not for kinds that classify packets themselves, which depend on the number of their children, nor
-        // for WF2Q+ and QFQ, which reserve a rate for each child, idle or not, so that it affects their
-        // virtual time.
-        kind.children.needs_children() && !kind.classifies && !kind.is(&["wf2q+", "qfq"])
+        // A kind that classifies packets itself depends on the number of its children.
+        kind.children.needs_children() && !kind.classifies && !kind.reserves_for_idle
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {

@@ -16,9 +16,7 @@ impl Oracle for RenamedFlows {
     const TRIALS: u32 = 3;
 
     fn applies(kind: &Kind) -> bool {
-        // Not for kinds in which the order of children is their priority (prio, ets), their place in a
-        // round (rr, htb), or breaks ties of equal tags or deadlines.
-        !kind.is(&["prio", "ets", "rr", "stfq", "scfq", "edf", "htb", "hfsc"])
+        !kind.orders_children
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {

@@ -56,10 +56,7 @@ impl Oracle for ScaledTime {
     const TRIALS: u32 = 3;
 
     fn applies(kind: &Kind) -> bool {
-        // Not for kinds with fixed units of time: RED's idle table is in microseconds, also in CHOKe; the
-        // weights of PIE and DualPI2 are per second; Click's shaper counts by the second; the quanta of
-        // cake follow from its rate.
-        !kind.is(&["red", "choke", "pie", "fq_pie", "dualpi2", "bandwidth-shaper", "cake"])
+        !kind.has_own_times
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {

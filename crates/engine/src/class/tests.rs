@@ -1,7 +1,7 @@
 use super::*;
 use crate::classify::{Classifier, NoHeaders, Rule};
 use crate::context::Drops;
-use crate::discipline::{Arity, Discipline, DropReason, NoShare};
+use crate::discipline::{About, Arity, Discipline, DropReason, NoShare};
 use crate::disciplines::codel::Codel;
 use crate::disciplines::fifo::Fifo;
 use crate::packet::{FlowId, Header};
@@ -16,11 +16,14 @@ struct Last {
 }
 
 impl Discipline for Last {
-    const KIND: &'static str = "last";
-    const SUMMARY: &'static str = "the last leaf first";
-    const SOURCE: &'static str = "here";
-    const GUARANTEES: &'static [&'static str] = &[];
-    const CHILDREN: Arity = Arity::Classes;
+    const ABOUT: About = About {
+        name: "last",
+        summary: "the last leaf first",
+        source: "here",
+        guarantees: &[],
+        children: Arity::Classes,
+        ..About::DEFAULT
+    };
     type Config = NoShare;
     type Share = NoShare;
 
@@ -196,11 +199,14 @@ struct Loop(Classes);
 struct Recursion(Vec<Node>);
 
 impl Discipline for Loop {
-    const KIND: &'static str = "loop";
-    const SUMMARY: &'static str = "the last leaf first";
-    const SOURCE: &'static str = "here";
-    const GUARANTEES: &'static [&'static str] = &[];
-    const CHILDREN: Arity = Arity::Classes;
+    const ABOUT: About = About {
+        name: "loop",
+        summary: "the last leaf first",
+        source: "here",
+        guarantees: &[],
+        children: Arity::Classes,
+        ..About::DEFAULT
+    };
     type Config = NoShare;
     type Share = NoShare;
 
@@ -229,11 +235,14 @@ impl Discipline for Loop {
 }
 
 impl Discipline for Recursion {
-    const KIND: &'static str = "recursion";
-    const SUMMARY: &'static str = "the last child first";
-    const SOURCE: &'static str = "here";
-    const GUARANTEES: &'static [&'static str] = &[];
-    const CHILDREN: Arity = Arity::Many;
+    const ABOUT: About = About {
+        name: "recursion",
+        summary: "the last child first",
+        source: "here",
+        guarantees: &[],
+        children: Arity::Many,
+        ..About::DEFAULT
+    };
     type Config = NoShare;
     type Share = NoShare;
 

@@ -53,7 +53,7 @@ impl Node {
         config: D::Config,
         children: Vec<Child<D::Share>>,
     ) -> Result<Self, Invalid> {
-        Ok(Self::wrap(name, D::KIND, D::TIMED, Contents::of(D::new(config, children)?)))
+        Ok(Self::wrap(name, D::ABOUT.name, D::ABOUT.timed, Contents::of(D::new(config, children)?)))
     }
 
     /// Changes the parameters of the discipline and the shares of its children.
@@ -67,7 +67,8 @@ impl Node {
         cx: &mut Context<'_>,
     ) -> Result<(), Invalid> {
         let kind = self.kind();
-        self.change(cx, |discipline: &mut D, cx| discipline.reconfigure(config, shares, cx))
-            .unwrap_or_else(|| Err(Invalid::new("kind", format!("is `{kind}` here, not `{}`", D::KIND))))
+        self.change(cx, |discipline: &mut D, cx| discipline.reconfigure(config, shares, cx)).unwrap_or_else(
+            || Err(Invalid::new("kind", format!("is `{kind}` here, not `{}`", D::ABOUT.name))),
+        )
     }
 }

@@ -17,7 +17,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{
+use crate::discipline::{About, 
     Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit,
 };
 use crate::node::Node;
@@ -114,17 +114,20 @@ pub struct BandwidthShaper {
 }
 
 impl Discipline for BandwidthShaper {
-    const KIND: &'static str = "bandwidth-shaper";
-    const SUMMARY: &'static str =
-        "Click's shaper: a rate by the second; idle, it saves up to two seconds of it";
-    const SOURCE: &'static str = "Click, element BandwidthShaper and its GapRate";
-    const GUARANTEES: &'static [&'static str] = &[
-        "envelope: at most 2s * rate + rate * t + one packet leave in any interval t, and no smaller burst holds",
-        "a saturated shaper delivers at least rate * t - one packet",
-    ];
-    const CHILDREN: Arity = Arity::Optional;
-    const WORK_CONSERVING: bool = false;
-    const EXAMPLE: &'static str = "rate = \"10mbit\"\n";
+    const ABOUT: About = About {
+        name: "bandwidth-shaper",
+        summary: "Click's shaper: a rate by the second; idle, it saves up to two seconds of it",
+        source: "Click, element BandwidthShaper and its GapRate",
+        guarantees: &[
+            "envelope: at most 2s * rate + rate * t + one packet leave in any interval t, and no smaller burst holds",
+            "a saturated shaper delivers at least rate * t - one packet",
+        ],
+        children: Arity::Optional,
+        work_conserving: false,
+        example: "rate = \"10mbit\"\n",
+        has_own_times: true,
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = NoShare;
 

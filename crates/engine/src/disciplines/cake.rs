@@ -38,7 +38,9 @@ pub use self::hosts::Isolation;
 use self::tin::{Backlog, Terms, Tin, TinQueue};
 use crate::control::Aim;
 use crate::control::cobalt::Steps;
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare};
+use crate::discipline::{
+    About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare,
+};
 use crate::framing::{Compensation, Framing};
 use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Instant, Overhead, Probability, Rate};
@@ -223,22 +225,26 @@ pub struct Cake {
 }
 
 impl Discipline for Cake {
-    const KIND: &'static str = "cake";
-    const SUMMARY: &'static str =
-        "common applications kept enhanced: shaper, tins by code point, fair flows and hosts, cobalt";
-    const SOURCE: &'static str = "Høiland-Jørgensen, Täht, Morton, Piece of CAKE, LANMAN 2018; tc-cake(8)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "envelope: a busy period of length t sends at most bandwidth * t and one packet, as the link behind counts",
-        "a saturated shaper delivers bandwidth * t less one packet",
-        "backlogged tins have their parts of the link to within two packets, best effort the rest",
-        "fairness between backlogged flows of one host: |S_i - S_j| <= 2 Q + L_i + L_j in any interval",
-        "under dual and triple isolation, backlogged hosts share the link equally, whatever their numbers of flows",
-        "a flow that sends less than a quantum a round waits for those before it and one packet",
-        "packets of a flow that carry one code point keep their order",
-    ];
-    const WORK_CONSERVING: bool = false;
-    const DROPS_EARLY: bool = true;
-    const EXAMPLE: &'static str = "bandwidth = \"50mbit\"\ndiffserv = \"diffserv3\"\nrtt = \"100ms\"\n";
+    const ABOUT: About = About {
+        name: "cake",
+        summary: "common applications kept enhanced: shaper, tins by code point, fair flows and hosts, cobalt",
+        source: "Høiland-Jørgensen, Täht, Morton, Piece of CAKE, LANMAN 2018; tc-cake(8)",
+        guarantees: &[
+            "envelope: a busy period of length t sends at most bandwidth * t and one packet, as the link behind counts",
+            "a saturated shaper delivers bandwidth * t less one packet",
+            "backlogged tins have their parts of the link to within two packets, best effort the rest",
+            "fairness between backlogged flows of one host: |S_i - S_j| <= 2 Q + L_i + L_j in any interval",
+            "under dual and triple isolation, backlogged hosts share the link equally, whatever their numbers of flows",
+            "a flow that sends less than a quantum a round waits for those before it and one packet",
+            "packets of a flow that carry one code point keep their order",
+        ],
+        work_conserving: false,
+        drops_early: true,
+        example: "bandwidth = \"50mbit\"\ndiffserv = \"diffserv3\"\nrtt = \"100ms\"\n",
+        has_own_times: true,
+        draws: true,
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = NoShare;
 

@@ -45,7 +45,7 @@ mod linux;
 pub use config::{Config, Flavour, Overlimit, RoundRobin, Share};
 
 use crate::class::Classes;
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant};
@@ -150,22 +150,23 @@ enum Turn {
 }
 
 impl Discipline for Cbq {
-    const KIND: &'static str = "cbq";
-    const SUMMARY: &'static str =
-        "class based queueing: link sharing in a hierarchy, regulated by the idle time of each class";
-    const SOURCE: &'static str =
-        "Floyd and Jacobson, IEEE/ACM ToN 3(4), 1995; tc-cbq(8); Linux 2.4 and 5.10; altq_rmclass.c of ALTQ";
-    const GUARANTEES: &'static [&'static str] = &[
-        "a class gets its rate where it asks for it and its band is not starved (flavours `linux`, `altq`)",
-        "a bounded class gets no more than its rate in the long run, but for what its action at the limit forgives",
-        "backlogged classes of one priority under their limits share in proportion to their weights",
-        "flavour `linux-2.2` gives every class more than its rate where a device ring takes two packets or more",
-    ];
-    const CHILDREN: Arity = Arity::Classes;
-    const WORK_CONSERVING: bool = false;
-    const DROPS_EARLY: bool = true;
-    const EXAMPLE: &'static str = "flavour = \"linux\"\nbandwidth = \"1gbit\"\navpkt = \"1000B\"\n";
-    const SHARE_EXAMPLE: &'static str = "rate = \"100mbit\"\nbounded = false\n";
+    const ABOUT: About = About {
+        name: "cbq",
+        summary: "class based queueing: link sharing in a hierarchy, regulated by the idle time of each class",
+        source: "Floyd and Jacobson, IEEE/ACM ToN 3(4), 1995; tc-cbq(8); Linux 2.4 and 5.10; altq_rmclass.c of ALTQ",
+        guarantees: &[
+            "a class gets its rate where it asks for it and its band is not starved (flavours `linux`, `altq`)",
+            "a bounded class gets no more than its rate in the long run, but for what its action at the limit forgives",
+            "backlogged classes of one priority under their limits share in proportion to their weights",
+            "flavour `linux-2.2` gives every class more than its rate where a device ring takes two packets or more",
+        ],
+        children: Arity::Classes,
+        work_conserving: false,
+        drops_early: true,
+        example: "flavour = \"linux\"\nbandwidth = \"1gbit\"\navpkt = \"1000B\"\n",
+        share_example: "rate = \"100mbit\"\nbounded = false\n",
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = Share;
 

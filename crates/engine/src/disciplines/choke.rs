@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::red::average::Average;
 use crate::control::red::{Flavour, Gap, weight};
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
+use crate::discipline::{About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
 use crate::packet::{Header, Packet};
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Limit, Packets, Probability, Rate};
@@ -146,18 +146,21 @@ pub struct Choke {
 }
 
 impl Discipline for Choke {
-    const KIND: &'static str = "choke";
-    const SUMMARY: &'static str =
-        "random early detection that drops an arriving packet with a random one of its own flow";
-    const SOURCE: &'static str = "Pan, Prabhakar and Psounis, CHOKe, INFOCOM 2000; Tang, Wang and Low, Transactions on Networking 12 (2004); tc-choke(8)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "an unresponsive flow among many others gets a / (e^a + a) of the link, never more than 1 / (1 + e) = 26.9 %, and ever less the more it offers (Tang, Wang and Low)",
-        "above `min` an arriving packet meets each of those that wait with the same probability, and both go where they are of one flow",
-        "packets that never meet their own flow are dropped as by random early detection: the average after n arrivals to a backlog q is q (1 - (1-w)^n), gaps are uniform on 1..1/p",
-    ];
-    const DROPS_EARLY: bool = true;
-    const EXAMPLE: &'static str =
-        "limit = \"400p\"\nmin = \"30p\"\nmax = \"90p\"\navpkt = \"1000B\"\nprobability = \"2%\"\n";
+    const ABOUT: About = About {
+        name: "choke",
+        summary: "random early detection that drops an arriving packet with a random one of its own flow",
+        source: "Pan, Prabhakar and Psounis, CHOKe, INFOCOM 2000; Tang, Wang and Low, Transactions on Networking 12 (2004); tc-choke(8)",
+        guarantees: &[
+            "an unresponsive flow among many others gets a / (e^a + a) of the link, never more than 1 / (1 + e) = 26.9 %, and ever less the more it offers (Tang, Wang and Low)",
+            "above `min` an arriving packet meets each of those that wait with the same probability, and both go where they are of one flow",
+            "packets that never meet their own flow are dropped as by random early detection: the average after n arrivals to a backlog q is q (1 - (1-w)^n), gaps are uniform on 1..1/p",
+        ],
+        drops_early: true,
+        example: "limit = \"400p\"\nmin = \"30p\"\nmax = \"90p\"\navpkt = \"1000B\"\nprobability = \"2%\"\n",
+        has_own_times: true,
+        draws: true,
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = NoShare;
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Aim;
 use crate::control::cobalt::{CobaltLaw, Steps};
-use crate::discipline::{
+use crate::discipline::{About, 
     Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
 };
 use crate::packet::Packet;
@@ -79,18 +79,20 @@ pub struct Cobalt {
 }
 
 impl Discipline for Cobalt {
-    const KIND: &'static str = "cobalt";
-    const SUMMARY: &'static str =
-        "controlled delay with an ebbing count, and a drop probability for senders that do not react";
-    const SOURCE: &'static str =
-        "Palmei et al., Design and Evaluation of COBALT Queue Discipline, LANMAN 2019; tc-cake(8)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "the first drop of a spell comes after an interval above the target, the next after interval/sqrt(2), interval/sqrt(3), ...",
-        "under a constant overload of senders that do not react, the queue is hardly ever full",
-        "the last packet is never dropped",
-    ];
-    const DROPS_EARLY: bool = true;
-    const EXAMPLE: &'static str = "limit = \"1000p\"\ntarget = \"5ms\"\ninterval = \"100ms\"\n";
+    const ABOUT: About = About {
+        name: "cobalt",
+        summary: "controlled delay with an ebbing count, and a drop probability for senders that do not react",
+        source: "Palmei et al., Design and Evaluation of COBALT Queue Discipline, LANMAN 2019; tc-cake(8)",
+        guarantees: &[
+            "the first drop of a spell comes after an interval above the target, the next after interval/sqrt(2), interval/sqrt(3), ...",
+            "under a constant overload of senders that do not react, the queue is hardly ever full",
+            "the last packet is never dropped",
+        ],
+        drops_early: true,
+        example: "limit = \"1000p\"\ntarget = \"5ms\"\ninterval = \"100ms\"\n",
+        draws: true,
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = NoShare;
 

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Aim, ControlLaw, HeadQueue};
-use crate::discipline::{
+use crate::discipline::{About, 
     Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
 };
 use crate::packet::Packet;
@@ -78,17 +78,19 @@ impl HeadQueue for PacketQueue {
 }
 
 impl Discipline for Codel {
-    const KIND: &'static str = "codel";
-    const SUMMARY: &'static str =
-        "controlled delay: drops at the head while the waiting stays above a target";
-    const SOURCE: &'static str = "RFC 8289; tc-codel(8)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "no drop before the waiting was above the target for a whole interval (RFC 8289)",
-        "the n-th drop of a spell is followed by the next after interval/sqrt(n), to the picosecond",
-        "a spell that begins within 16 intervals of the last goes on from what it had learnt (RFC 8289)",
-    ];
-    const DROPS_EARLY: bool = true;
-    const EXAMPLE: &'static str = "limit = \"1000p\"\ntarget = \"5ms\"\ninterval = \"100ms\"\n";
+    const ABOUT: About = About {
+        name: "codel",
+        summary: "controlled delay: drops at the head while the waiting stays above a target",
+        source: "RFC 8289; tc-codel(8)",
+        guarantees: &[
+            "no drop before the waiting was above the target for a whole interval (RFC 8289)",
+            "the n-th drop of a spell is followed by the next after interval/sqrt(n), to the picosecond",
+            "a spell that begins within 16 intervals of the last goes on from what it had learnt (RFC 8289)",
+        ],
+        drops_early: true,
+        example: "limit = \"1000p\"\ntarget = \"5ms\"\ninterval = \"100ms\"\n",
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = NoShare;
 

@@ -10,7 +10,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{
+use crate::discipline::{About, 
     Arity, Child, Context, Dequeue, Discipline, FULL_FRAME, Invalid, PortConditions, SMALL_QUANTUM,
 };
 use crate::node::Node;
@@ -53,15 +53,18 @@ fn check(shares: &[Share]) -> Result<(), Invalid> {
 }
 
 impl Discipline for Drr {
-    const KIND: &'static str = "drr";
-    const SUMMARY: &'static str = "deficit round robin: each child may send its quantum of bytes a round";
-    const SOURCE: &'static str = "Shreedhar and Varghese, SIGCOMM 1995; tc-drr(8)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "fairness between backlogged children: |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j",
-        "latency of a child: (3F - 2Q_i)/C with F the sum of quanta (Stiliadis and Varma)",
-    ];
-    const CHILDREN: Arity = Arity::Many;
-    const SHARE_EXAMPLE: &'static str = "quantum = \"1514B\"\n";
+    const ABOUT: About = About {
+        name: "drr",
+        summary: "deficit round robin: each child may send its quantum of bytes a round",
+        source: "Shreedhar and Varghese, SIGCOMM 1995; tc-drr(8)",
+        guarantees: &[
+            "fairness between backlogged children: |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j",
+            "latency of a child: (3F - 2Q_i)/C with F the sum of quanta (Stiliadis and Varma)",
+        ],
+        children: Arity::Many,
+        share_example: "quantum = \"1514B\"\n",
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = Share;
 

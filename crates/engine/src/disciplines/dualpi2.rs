@@ -23,7 +23,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
+use crate::discipline::{About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Instant, Limit, PICOS_PER_SECOND, Packets, Probability, Threshold};
@@ -251,21 +251,25 @@ pub struct DualPi2 {
 }
 
 impl Discipline for DualPi2 {
-    const KIND: &'static str = "dualpi2";
-    const SUMMARY: &'static str =
-        "two coupled queues: a short one that marks for L4S senders, a usual one for the others";
-    const SOURCE: &'static str = "RFC 9332 with its appendix A; tc-dualpi2(8)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "each update of the base probability follows RFC 9332, appendix A.1, on the waiting of the heads",
-        "the classic probability is the square of the coupled one over k: p_C = (p_CL / k)^2",
-        "in any n packets of a queue the number of hits is n p to within one",
-        "a packet of the L queue that waits longer than the step is marked",
-        "while both queues wait, the classic queue gets its protection of the bytes to within a packet of each",
-        "packets of a flow that carry one ECN codepoint keep their order (a mark on the way puts them in the L queue)",
-    ];
-    const REORDERS: bool = true;
-    const DROPS_EARLY: bool = true;
-    const EXAMPLE: &'static str = "limit = \"10000p\"\ntarget = \"15ms\"\nstep_thresh = \"1ms\"\n";
+    const ABOUT: About = About {
+        name: "dualpi2",
+        summary: "two coupled queues: a short one that marks for L4S senders, a usual one for the others",
+        source: "RFC 9332 with its appendix A; tc-dualpi2(8)",
+        guarantees: &[
+            "each update of the base probability follows RFC 9332, appendix A.1, on the waiting of the heads",
+            "the classic probability is the square of the coupled one over k: p_C = (p_CL / k)^2",
+            "in any n packets of a queue the number of hits is n p to within one",
+            "a packet of the L queue that waits longer than the step is marked",
+            "while both queues wait, the classic queue gets its protection of the bytes to within a packet of each",
+            "packets of a flow that carry one ECN codepoint keep their order (a mark on the way puts them in the L queue)",
+        ],
+        reorders: true,
+        drops_early: true,
+        example: "limit = \"10000p\"\ntarget = \"15ms\"\nstep_thresh = \"1ms\"\n",
+        has_own_times: true,
+        draws: true,
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = NoShare;
 

@@ -17,7 +17,7 @@ use std::collections::{BTreeSet, VecDeque};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::units::{Duration, Instant};
@@ -96,16 +96,19 @@ impl Class {
 }
 
 impl Discipline for Edf {
-    const KIND: &'static str = "edf";
-    const SUMMARY: &'static str = "earliest deadline first, by a deadline for each child";
-    const SOURCE: &'static str =
-        "Liu and Layland, JACM 20 (1973); for links: Georgiadis, Guerin and Parekh, INFOCOM 1994";
-    const GUARANTEES: &'static [&'static str] = &[
-        "no packet ends later than its deadline + L_max/C if the children's envelopes a_i fit: sum of a_i(t - d_i) <= C t for all t",
-        "no packet ends later than its deadline if they fit with one longest packet more",
-    ];
-    const CHILDREN: Arity = Arity::Many;
-    const SHARE_EXAMPLE: &'static str = "deadline = \"20ms\"\n";
+    const ABOUT: About = About {
+        name: "edf",
+        summary: "earliest deadline first, by a deadline for each child",
+        source: "Liu and Layland, JACM 20 (1973); for links: Georgiadis, Guerin and Parekh, INFOCOM 1994",
+        guarantees: &[
+            "no packet ends later than its deadline + L_max/C if the children's envelopes a_i fit: sum of a_i(t - d_i) <= C t for all t",
+            "no packet ends later than its deadline if they fit with one longest packet more",
+        ],
+        children: Arity::Many,
+        share_example: "deadline = \"20ms\"\n",
+        orders_children: true,
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = Share;
 

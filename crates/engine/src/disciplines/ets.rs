@@ -24,7 +24,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{
+use crate::discipline::{About, 
     Arity, Child, Context, Dequeue, Discipline, FULL_FRAME, Invalid, PortConditions, SMALL_QUANTUM,
 };
 use crate::node::Node;
@@ -116,16 +116,20 @@ pub struct Ets {
 }
 
 impl Discipline for Ets {
-    const KIND: &'static str = "ets";
-    const SUMMARY: &'static str = "strict bands first, then bands that share the rest by deficit round robin";
-    const SOURCE: &'static str = "IEEE 802.1Q, enhanced transmission selection; tc-ets(8)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "a strict band waits for the bands before it and for one packet of those behind (non-preemptive priority)",
-        "fairness between backlogged bands that share, whatever the strict ones do: |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j",
-        "beside strict bands held to (sigma, rho) the bands that share are served at least (C - rho) t - sigma - L in any time t in which they wait; alone, each has the latency (3F - 2Q_i)/C of deficit round robin",
-    ];
-    const CHILDREN: Arity = Arity::Many;
-    const EXAMPLE: &'static str = "strict = 1\n";
+    const ABOUT: About = About {
+        name: "ets",
+        summary: "strict bands first, then bands that share the rest by deficit round robin",
+        source: "IEEE 802.1Q, enhanced transmission selection; tc-ets(8)",
+        guarantees: &[
+            "a strict band waits for the bands before it and for one packet of those behind (non-preemptive priority)",
+            "fairness between backlogged bands that share, whatever the strict ones do: |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j",
+            "beside strict bands held to (sigma, rho) the bands that share are served at least (C - rho) t - sigma - L in any time t in which they wait; alone, each has the latency (3F - 2Q_i)/C of deficit round robin",
+        ],
+        children: Arity::Many,
+        example: "strict = 1\n",
+        orders_children: true,
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = Share;
 

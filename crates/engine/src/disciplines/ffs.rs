@@ -2,6 +2,7 @@
 //!
 //! Rank: minus the hops done. All packets of one distance tie, and ties are served in arrival order.
 
+use crate::discipline::About;
 use crate::packet::Header;
 use crate::rank::{Rank, Ranked};
 
@@ -12,12 +13,14 @@ pub type Ffs = Ranked<FarthestFromSource>;
 pub struct FarthestFromSource;
 
 impl Rank for FarthestFromSource {
-    const KIND: &'static str = "ffs";
-    const SUMMARY: &'static str = "farthest from its source first, by the hops it has done";
-    const SOURCE: &'static str = "Andrews et al., Universal-stability results for greedy contention-resolution protocols, JACM 48 (2001)";
-    const GUARANTEES: &'static [&'static str] =
-        &["conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals"];
-    const REORDERS: bool = false;
+    const ABOUT: About = About {
+        name: "ffs",
+        summary: "farthest from its source first, by the hops it has done",
+        source: "Andrews et al., Universal-stability results for greedy contention-resolution protocols, JACM 48 (2001)",
+        guarantees: &["conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals"],
+        reorders: false,
+        ..About::DEFAULT
+    };
 
     fn rank(packet: &Header) -> u64 {
         u64::from(u8::MAX - packet.hops)

@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Child, Context, Dequeue, Discipline, Invalid, NoShare, check_limit};
+use crate::discipline::{About, Child, Context, Dequeue, Discipline, Invalid, NoShare, check_limit};
 use crate::packet::Packet;
 pub use crate::queue::Overflow;
 pub use crate::queue::fifo::Fifo;
@@ -42,15 +42,18 @@ impl Config {
 }
 
 impl Discipline for Fifo {
-    const KIND: &'static str = "fifo";
-    const SUMMARY: &'static str = "first in, first out";
-    const SOURCE: &'static str = "tc-bfifo(8), tc-pfifo(8); Alizadeh et al., SIGCOMM 2010 (`mark`)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "work conserving: the busy periods of any work-conserving discipline on the same arrivals",
-        "mean delay of M/M/1, M/D/1 and M/G/1 (Pollaczek-Khinchine); loss of M/M/1/K",
-        "least variance of delay among disciplines blind to size",
-    ];
-    const EXAMPLE: &'static str = "limit = \"1000p\"\noverflow = \"tail\"\n";
+    const ABOUT: About = About {
+        name: "fifo",
+        summary: "first in, first out",
+        source: "tc-bfifo(8), tc-pfifo(8); Alizadeh et al., SIGCOMM 2010 (`mark`)",
+        guarantees: &[
+            "work conserving: the busy periods of any work-conserving discipline on the same arrivals",
+            "mean delay of M/M/1, M/D/1 and M/G/1 (Pollaczek-Khinchine); loss of M/M/1/K",
+            "least variance of delay among disciplines blind to size",
+        ],
+        example: "limit = \"1000p\"\noverflow = \"tail\"\n",
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = NoShare;
 

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Aim, ControlLaw, HeadQueue};
-use crate::discipline::{
+use crate::discipline::{About, 
     Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
 };
 use crate::packet::Packet;
@@ -110,17 +110,20 @@ impl HeadQueue for Waiting<'_> {
 }
 
 impl Discipline for FqCodel {
-    const KIND: &'static str = "fq_codel";
-    const SUMMARY: &'static str =
-        "flow queueing with controlled delay: a queue, a turn and a codel for every flow";
-    const SOURCE: &'static str = "RFC 8290; tc-fq_codel(8)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "fairness between backlogged flows: |S_i - S_j| <= Q + L_i + L_j in any interval (deficit round robin)",
-        "a flow that sends less than a quantum a round waits for those before it and one packet (RFC 8290)",
-        "when full, the flow that loses holds more than 64/65 of the largest backlog of a flow",
-    ];
-    const DROPS_EARLY: bool = true;
-    const EXAMPLE: &'static str = "limit = \"10240p\"\nflows = 1024\nquantum = \"1514B\"\n";
+    const ABOUT: About = About {
+        name: "fq_codel",
+        summary: "flow queueing with controlled delay: a queue, a turn and a codel for every flow",
+        source: "RFC 8290; tc-fq_codel(8)",
+        guarantees: &[
+            "fairness between backlogged flows: |S_i - S_j| <= Q + L_i + L_j in any interval (deficit round robin)",
+            "a flow that sends less than a quantum a round waits for those before it and one packet (RFC 8290)",
+            "when full, the flow that loses holds more than 64/65 of the largest backlog of a flow",
+        ],
+        drops_early: true,
+        example: "limit = \"10240p\"\nflows = 1024\nquantum = \"1514B\"\n",
+        draws: true,
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = NoShare;
 

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::pie::{Aim, ControlLaw, Flavour};
-use crate::discipline::{
+use crate::discipline::{About, 
     Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
 };
 use crate::packet::Packet;
@@ -120,18 +120,22 @@ pub struct FqPie {
 }
 
 impl Discipline for FqPie {
-    const KIND: &'static str = "fq_pie";
-    const SUMMARY: &'static str = "flow queueing with pie: a queue, a turn and a controller for every flow";
-    const SOURCE: &'static str = "RFC 8033; RFC 8290, section 4, for the turns; tc-fq_pie(8)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "fairness between backlogged flows: |S_i - S_j| <= Q + L_i + L_j in any interval (deficit round robin)",
-        "a flow that sends less than a quantum a round waits for those before it and one packet (RFC 8290)",
-        "a flow alone is treated packet for packet as by `pie`",
-        "each flow is judged by its own waits: those above their share wait for the target in the mean and lose the rest, those below lose nothing",
-    ];
-    const DROPS_EARLY: bool = true;
-    const EXAMPLE: &'static str =
-        "limit = \"10240p\"\nflows = 1024\nquantum = \"1514B\"\ntarget = \"15ms\"\ntupdate = \"15ms\"\n";
+    const ABOUT: About = About {
+        name: "fq_pie",
+        summary: "flow queueing with pie: a queue, a turn and a controller for every flow",
+        source: "RFC 8033; RFC 8290, section 4, for the turns; tc-fq_pie(8)",
+        guarantees: &[
+            "fairness between backlogged flows: |S_i - S_j| <= Q + L_i + L_j in any interval (deficit round robin)",
+            "a flow that sends less than a quantum a round waits for those before it and one packet (RFC 8290)",
+            "a flow alone is treated packet for packet as by `pie`",
+            "each flow is judged by its own waits: those above their share wait for the target in the mean and lose the rest, those below lose nothing",
+        ],
+        drops_early: true,
+        example: "limit = \"10240p\"\nflows = 1024\nquantum = \"1514B\"\ntarget = \"15ms\"\ntupdate = \"15ms\"\n",
+        has_own_times: true,
+        draws: true,
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = NoShare;
 

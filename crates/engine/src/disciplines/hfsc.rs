@@ -31,7 +31,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::class::Classes;
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare, PortConditions};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare, PortConditions};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant};
@@ -123,18 +123,21 @@ pub struct Hfsc {
 }
 
 impl Discipline for Hfsc {
-    const KIND: &'static str = "hfsc";
-    const SUMMARY: &'static str =
-        "hierarchical fair service curves: guarantees of delay apart from shares of the link";
-    const SOURCE: &'static str = "Stoica, Zhang and Ng, SIGCOMM 1997 and ToN 8 (2000); tc-hfsc(7)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "every packet ends by the deadline of its leaf's rt curve + L_max/C, where the rt curves sum to no more than the link",
-        "siblings that always send share in proportion to ls: |W_i/r_i - W_j/r_j| <= L/r_i + L/r_j at every level",
-        "a class without rt below it sends at most its ul curve and one packet from the start of its backlog",
-    ];
-    const CHILDREN: Arity = Arity::Classes;
-    const WORK_CONSERVING: bool = false;
-    const SHARE_EXAMPLE: &'static str = "ls = \"10mbit\"\n";
+    const ABOUT: About = About {
+        name: "hfsc",
+        summary: "hierarchical fair service curves: guarantees of delay apart from shares of the link",
+        source: "Stoica, Zhang and Ng, SIGCOMM 1997 and ToN 8 (2000); tc-hfsc(7)",
+        guarantees: &[
+            "every packet ends by the deadline of its leaf's rt curve + L_max/C, where the rt curves sum to no more than the link",
+            "siblings that always send share in proportion to ls: |W_i/r_i - W_j/r_j| <= L/r_i + L/r_j at every level",
+            "a class without rt below it sends at most its ul curve and one packet from the start of its backlog",
+        ],
+        children: Arity::Classes,
+        work_conserving: false,
+        share_example: "ls = \"10mbit\"\n",
+        orders_children: true,
+        ..About::DEFAULT
+    };
     type Config = NoShare;
     type Share = Share;
 

@@ -28,7 +28,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::class::Classes;
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid, PortConditions};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid, PortConditions};
 use crate::framing::Framing;
 use crate::node::Node;
 use crate::packet::Packet;
@@ -167,20 +167,22 @@ pub struct Htb {
 }
 
 impl Discipline for Htb {
-    const KIND: &'static str = "htb";
-    const SUMMARY: &'static str = "hierarchical token bucket: guaranteed rates, borrowing up to a ceiling";
-    const SOURCE: &'static str =
-        "Devera, HTB manual and theory (luxik.cdi.cz/~devik/qos/htb), 2002; tc-htb(8)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "no leaf sends more than cburst + one packet + ceil * t in any interval t",
-        "a backlogged leaf gets its rate whatever the others do, where the rates below a class sum to no more than its own",
-        "what is left over goes to those that borrow, to the nearest lender's first, by prio and in proportion to quantum",
-    ];
-    const CHILDREN: Arity = Arity::Classes;
-    const WORK_CONSERVING: bool = false;
-    const EXAMPLE: &'static str = "r2q = 10\n";
-    const SHARE_EXAMPLE: &'static str =
-        "rate = \"100mbit\"\nceil = \"1gbit\"\nburst = \"15kB\"\ncburst = \"15kB\"\n";
+    const ABOUT: About = About {
+        name: "htb",
+        summary: "hierarchical token bucket: guaranteed rates, borrowing up to a ceiling",
+        source: "Devera, HTB manual and theory (luxik.cdi.cz/~devik/qos/htb), 2002; tc-htb(8)",
+        guarantees: &[
+            "no leaf sends more than cburst + one packet + ceil * t in any interval t",
+            "a backlogged leaf gets its rate whatever the others do, where the rates below a class sum to no more than its own",
+            "what is left over goes to those that borrow, to the nearest lender's first, by prio and in proportion to quantum",
+        ],
+        children: Arity::Classes,
+        work_conserving: false,
+        example: "r2q = 10\n",
+        share_example: "rate = \"100mbit\"\nceil = \"1gbit\"\nburst = \"15kB\"\ncburst = \"15kB\"\n",
+        orders_children: true,
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = Share;
 

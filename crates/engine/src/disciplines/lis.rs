@@ -3,6 +3,7 @@
 //! Rank: the injection time, as the source stamped it. Needs clocks that agree: an offset between two
 //! sources is an advantage for one of them.
 
+use crate::discipline::About;
 use crate::packet::Header;
 use crate::rank::{Rank, Ranked};
 
@@ -13,14 +14,17 @@ pub type Lis = Ranked<LongestInSystem>;
 pub struct LongestInSystem;
 
 impl Rank for LongestInSystem {
-    const KIND: &'static str = "lis";
-    const SUMMARY: &'static str = "longest in system first, by the time stamp of the source";
-    const SOURCE: &'static str = "Andrews et al., Universal-stability results for greedy contention-resolution protocols, JACM 48 (2001)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
-        "universally stable in the adversarial queueing model",
-    ];
-    const REORDERS: bool = false;
+    const ABOUT: About = About {
+        name: "lis",
+        summary: "longest in system first, by the time stamp of the source",
+        source: "Andrews et al., Universal-stability results for greedy contention-resolution protocols, JACM 48 (2001)",
+        guarantees: &[
+            "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
+            "universally stable in the adversarial queueing model",
+        ],
+        reorders: false,
+        ..About::DEFAULT
+    };
 
     fn rank(packet: &Header) -> u64 {
         packet.stamp.as_picos()

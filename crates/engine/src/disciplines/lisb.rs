@@ -3,6 +3,7 @@
 //! Rank: the arrival here minus the waiting carried in from earlier queues. It orders as LIS does
 //! without needing clocks that agree: each router adds up its own waiting only.
 
+use crate::discipline::About;
 use crate::packet::Header;
 use crate::rank::{Rank, Ranked};
 
@@ -13,12 +14,14 @@ pub type Lisb = Ranked<LongestInBuffers>;
 pub struct LongestInBuffers;
 
 impl Rank for LongestInBuffers {
-    const KIND: &'static str = "lisb";
-    const SUMMARY: &'static str = "longest waiting in the queues of its path first";
-    const SOURCE: &'static str = "the CAQT policies compared on a Linux 2.6.7 kernel; see papers/caqt";
-    const GUARANTEES: &'static [&'static str] =
-        &["conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals"];
-    const REORDERS: bool = true;
+    const ABOUT: About = About {
+        name: "lisb",
+        summary: "longest waiting in the queues of its path first",
+        source: "the CAQT policies compared on a Linux 2.6.7 kernel; see papers/caqt",
+        guarantees: &["conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals"],
+        reorders: true,
+        ..About::DEFAULT
+    };
 
     fn rank(packet: &Header) -> u64 {
         // The difference has 65 bits: waiting may be longer than the clock has run. Shifted up so that it

@@ -2,6 +2,7 @@
 //!
 //! Rank: the hops done. All packets of one distance tie, and ties are served in arrival order.
 
+use crate::discipline::About;
 use crate::packet::Header;
 use crate::rank::{Rank, Ranked};
 
@@ -12,14 +13,17 @@ pub type Nfs = Ranked<NearestFromSource>;
 pub struct NearestFromSource;
 
 impl Rank for NearestFromSource {
-    const KIND: &'static str = "nfs";
-    const SUMMARY: &'static str = "nearest to its source first, by the hops it has done";
-    const SOURCE: &'static str = "Andrews et al., Universal-stability results for greedy contention-resolution protocols, JACM 48 (2001)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
-        "universally stable in the adversarial queueing model (there called nearest to source)",
-    ];
-    const REORDERS: bool = false;
+    const ABOUT: About = About {
+        name: "nfs",
+        summary: "nearest to its source first, by the hops it has done",
+        source: "Andrews et al., Universal-stability results for greedy contention-resolution protocols, JACM 48 (2001)",
+        guarantees: &[
+            "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
+            "universally stable in the adversarial queueing model (there called nearest to source)",
+        ],
+        reorders: false,
+        ..About::DEFAULT
+    };
 
     fn rank(packet: &Header) -> u64 {
         u64::from(packet.hops)

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::control::pie::Flavour;
 use crate::control::pie::{Aim, ControlLaw};
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
+use crate::discipline::{About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Limit, Packets};
@@ -90,17 +90,21 @@ pub struct Pie {
 }
 
 impl Discipline for Pie {
-    const KIND: &'static str = "pie";
-    const SUMMARY: &'static str =
-        "proportional integral controller: drops so that the waiting comes to a target";
-    const SOURCE: &'static str = "RFC 8033; tc-pie(8)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "each update follows RFC 8033, section 4.2, on the measured delays",
-        "under a constant overload of senders that do not react, the mean waiting is the target",
-        "a burst shorter than the allowance after quiet times loses nothing",
-    ];
-    const DROPS_EARLY: bool = true;
-    const EXAMPLE: &'static str = "limit = \"1000p\"\ntarget = \"15ms\"\ntupdate = \"15ms\"\n";
+    const ABOUT: About = About {
+        name: "pie",
+        summary: "proportional integral controller: drops so that the waiting comes to a target",
+        source: "RFC 8033; tc-pie(8)",
+        guarantees: &[
+            "each update follows RFC 8033, section 4.2, on the measured delays",
+            "under a constant overload of senders that do not react, the mean waiting is the target",
+            "a burst shorter than the allowance after quiet times loses nothing",
+        ],
+        drops_early: true,
+        example: "limit = \"1000p\"\ntarget = \"15ms\"\ntupdate = \"15ms\"\n",
+        has_own_times: true,
+        draws: true,
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = NoShare;
 

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::control::red::Flavour;
 use crate::control::red::average::{self, Average};
 use crate::control::red::{Gap, weight};
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
+use crate::discipline::{About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Instant, Limit, Probability, Rate};
@@ -159,19 +159,21 @@ enum Verdict {
 }
 
 impl Discipline for Red {
-    const KIND: &'static str = "red";
-    const SUMMARY: &'static str =
-        "random early detection: drops with a probability that grows with the average backlog";
-    const SOURCE: &'static str =
-        "Floyd and Jacobson, Transactions on Networking 1 (1993); tc-red(8); Click's element RED";
-    const GUARANTEES: &'static [&'static str] = &[
-        "average after n arrivals to a constant backlog q: q (1 - (1-w)^n)",
-        "at a constant average, gaps between drops are uniform on 1..1/p: a share 2p/(1+p) is dropped",
-        "after idle time for m packets, (1-w)^m of the average is left (paper); the table's shift (linux)",
-    ];
-    const DROPS_EARLY: bool = true;
-    const EXAMPLE: &'static str =
-        "limit = \"400kB\"\nmin = \"30kB\"\nmax = \"90kB\"\navpkt = \"1000B\"\nprobability = \"2%\"\n";
+    const ABOUT: About = About {
+        name: "red",
+        summary: "random early detection: drops with a probability that grows with the average backlog",
+        source: "Floyd and Jacobson, Transactions on Networking 1 (1993); tc-red(8); Click's element RED",
+        guarantees: &[
+            "average after n arrivals to a constant backlog q: q (1 - (1-w)^n)",
+            "at a constant average, gaps between drops are uniform on 1..1/p: a share 2p/(1+p) is dropped",
+            "after idle time for m packets, (1-w)^m of the average is left (paper); the table's shift (linux)",
+        ],
+        drops_early: true,
+        example: "limit = \"400kB\"\nmin = \"30kB\"\nmax = \"90kB\"\navpkt = \"1000B\"\nprobability = \"2%\"\n",
+        has_own_times: true,
+        draws: true,
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = NoShare;
 

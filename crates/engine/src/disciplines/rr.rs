@@ -12,7 +12,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::queue::bitmap::Bitmap;
@@ -33,14 +33,18 @@ pub struct Rr {
 }
 
 impl Discipline for Rr {
-    const KIND: &'static str = "rr";
-    const SUMMARY: &'static str = "round robin by packets: one packet from the next child that has one";
-    const SOURCE: &'static str = "Click, element RoundRobinSched";
-    const GUARANTEES: &'static [&'static str] = &[
-        "fairness between backlogged children, in packets: |N_i - N_j| <= 1",
-        "a child that wakes waits for at most one packet of every other child",
-    ];
-    const CHILDREN: Arity = Arity::Many;
+    const ABOUT: About = About {
+        name: "rr",
+        summary: "round robin by packets: one packet from the next child that has one",
+        source: "Click, element RoundRobinSched",
+        guarantees: &[
+            "fairness between backlogged children, in packets: |N_i - N_j| <= 1",
+            "a child that wakes waits for at most one packet of every other child",
+        ],
+        children: Arity::Many,
+        orders_children: true,
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = NoShare;
 

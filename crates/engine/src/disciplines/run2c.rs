@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare};
 use crate::node::Node;
 use crate::packet::{FlowId, Header, Packet};
 use crate::units::Bytes;
@@ -106,17 +106,20 @@ pub struct Run2c {
 }
 
 impl Discipline for Run2c {
-    const KIND: &'static str = "run2c";
-    const SUMMARY: &'static str = "two classes by age: a flow's first bytes go before all later ones";
-    const SOURCE: &'static str = "Avrachenkov, Ayesta, Brown and Nyberg, Differentiation between short and long TCP flows, INFOCOM 2004";
-    const GUARANTEES: &'static [&'static str] = &[
-        "a short packet waits as if there were no long ones, but for one packet under way (without `turns`)",
-        "by sequence, a flow is short for its first 15360 to 16383 bytes and for 2^14 of each 2^22 after",
-    ];
-    const CHILDREN: Arity = Arity::Many;
-    const REORDERS: bool = true;
-    const CLASSIFIES: bool = true;
-    const EXAMPLE: &'static str = "by = \"sequence\"\nthreshold = \"16384B\"\n";
+    const ABOUT: About = About {
+        name: "run2c",
+        summary: "two classes by age: a flow's first bytes go before all later ones",
+        source: "Avrachenkov, Ayesta, Brown and Nyberg, Differentiation between short and long TCP flows, INFOCOM 2004",
+        guarantees: &[
+            "a short packet waits as if there were no long ones, but for one packet under way (without `turns`)",
+            "by sequence, a flow is short for its first 15360 to 16383 bytes and for 2^14 of each 2^22 after",
+        ],
+        children: Arity::Many,
+        reorders: true,
+        classifies: true,
+        example: "by = \"sequence\"\nthreshold = \"16384B\"\n",
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = NoShare;
 

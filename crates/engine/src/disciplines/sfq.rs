@@ -18,7 +18,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{
+use crate::discipline::{About, 
     Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, PortConditions,
     SMALL_QUANTUM, check_limit,
 };
@@ -109,14 +109,18 @@ struct Queue {
 }
 
 impl Discipline for Sfq {
-    const KIND: &'static str = "sfq";
-    const SUMMARY: &'static str = "stochastic fairness queueing: hashed flows take turns";
-    const SOURCE: &'static str = "McKenney, Stochastic fairness queueing, INFOCOM 1990; tc-sfq(8)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "fairness between backlogged flows in queues of their own: |S_i - S_j| <= quantum + L_i + L_j",
-        "a flow within its share of the buffer loses nothing: the longest queue pays, or one within 1/64 of it beyond 127 packets",
-    ];
-    const EXAMPLE: &'static str = "limit = \"1000p\"\nquantum = \"1514B\"\nperturb = \"0s\"\ndivisor = 1024\ndepth = 127\nflows = 127\n";
+    const ABOUT: About = About {
+        name: "sfq",
+        summary: "stochastic fairness queueing: hashed flows take turns",
+        source: "McKenney, Stochastic fairness queueing, INFOCOM 1990; tc-sfq(8)",
+        guarantees: &[
+            "fairness between backlogged flows in queues of their own: |S_i - S_j| <= quantum + L_i + L_j",
+            "a flow within its share of the buffer loses nothing: the longest queue pays, or one within 1/64 of it beyond 127 packets",
+        ],
+        example: "limit = \"1000p\"\nquantum = \"1514B\"\nperturb = \"0s\"\ndivisor = 1024\ndepth = 127\nflows = 127\n",
+        draws: true,
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = NoShare;
 

@@ -3,6 +3,7 @@
 //! Rank: minus the injection time, as the source stamped it. With push-out, old packets are dropped and the
 //! delays of the rest are short: judge it by loss as well as by delay.
 
+use crate::discipline::About;
 use crate::packet::Header;
 use crate::rank::{Rank, Ranked};
 
@@ -13,14 +14,17 @@ pub type Sis = Ranked<ShortestInSystem>;
 pub struct ShortestInSystem;
 
 impl Rank for ShortestInSystem {
-    const KIND: &'static str = "sis";
-    const SUMMARY: &'static str = "shortest in system first, by the time stamp of the source";
-    const SOURCE: &'static str = "Andrews et al., Universal-stability results for greedy contention-resolution protocols, JACM 48 (2001)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
-        "universally stable in the adversarial queueing model",
-    ];
-    const REORDERS: bool = true;
+    const ABOUT: About = About {
+        name: "sis",
+        summary: "shortest in system first, by the time stamp of the source",
+        source: "Andrews et al., Universal-stability results for greedy contention-resolution protocols, JACM 48 (2001)",
+        guarantees: &[
+            "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
+            "universally stable in the adversarial queueing model",
+        ],
+        reorders: true,
+        ..About::DEFAULT
+    };
 
     fn rank(packet: &Header) -> u64 {
         u64::MAX - packet.stamp.as_picos()

@@ -8,7 +8,7 @@
 //! Lengths are not needed in advance: a child chooses its packet at the last moment. Also fair on a link
 //! whose rate varies, since virtual time is that of the packet in service. O(log n).
 
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid};
 use crate::fair::{Tag, TagHeap, TaggedChildren};
 use crate::node::Node;
 use crate::packet::Packet;
@@ -25,15 +25,19 @@ pub struct Stfq {
 }
 
 impl Discipline for Stfq {
-    const KIND: &'static str = "stfq";
-    const SUMMARY: &'static str = "start-time fair queueing: the smallest virtual start is served first";
-    const SOURCE: &'static str = "Goyal, Vin and Cheng, Start-time fair queueing, SIGCOMM 1996";
-    const GUARANTEES: &'static [&'static str] = &[
-        "fairness between backlogged children: |S_f/w_f - S_m/w_m| <= L_f/w_f + L_m/w_m",
-        "a packet is sent by EAT + sum of the other children's L_m/C + L/C, with EAT its arrival at a server of its own rate",
-    ];
-    const CHILDREN: Arity = Arity::Many;
-    const SHARE_EXAMPLE: &'static str = "weight = 1\n";
+    const ABOUT: About = About {
+        name: "stfq",
+        summary: "start-time fair queueing: the smallest virtual start is served first",
+        source: "Goyal, Vin and Cheng, Start-time fair queueing, SIGCOMM 1996",
+        guarantees: &[
+            "fairness between backlogged children: |S_f/w_f - S_m/w_m| <= L_f/w_f + L_m/w_m",
+            "a packet is sent by EAT + sum of the other children's L_m/C + L/C, with EAT its arrival at a server of its own rate",
+        ],
+        children: Arity::Many,
+        share_example: "weight = 1\n",
+        orders_children: true,
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = Share;
 

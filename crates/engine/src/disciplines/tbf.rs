@@ -13,7 +13,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{
+use crate::discipline::{About, 
     Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, PortConditions,
     check_limit,
 };
@@ -163,16 +163,19 @@ impl Config {
 }
 
 impl Discipline for Tbf {
-    const KIND: &'static str = "tbf";
-    const SUMMARY: &'static str = "token bucket filter: shapes to a rate with a burst";
-    const SOURCE: &'static str = "tc-tbf(8); RFC 2697 and RFC 2698 for the buckets";
-    const GUARANTEES: &'static [&'static str] = &[
-        "envelope: at most burst + rate * t bytes leave in any interval t",
-        "a saturated shaper delivers at least rate * t - burst - one packet",
-    ];
-    const CHILDREN: Arity = Arity::Optional;
-    const WORK_CONSERVING: bool = false;
-    const EXAMPLE: &'static str = "rate = \"10mbit\"\nburst = \"10kB\"\n";
+    const ABOUT: About = About {
+        name: "tbf",
+        summary: "token bucket filter: shapes to a rate with a burst",
+        source: "tc-tbf(8); RFC 2697 and RFC 2698 for the buckets",
+        guarantees: &[
+            "envelope: at most burst + rate * t bytes leave in any interval t",
+            "a saturated shaper delivers at least rate * t - burst - one packet",
+        ],
+        children: Arity::Optional,
+        work_conserving: false,
+        example: "rate = \"10mbit\"\nburst = \"10kB\"\n",
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = NoShare;
 

@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid, check_limit};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid, check_limit};
 use crate::fair::check_weights;
 use crate::node::{Node, Tally};
 use crate::packet::{FlowId, Packet};
@@ -93,17 +93,19 @@ impl Class {
 }
 
 impl Discipline for WfqAltq {
-    const KIND: &'static str = "wfq-altq";
-    const SUMMARY: &'static str =
-        "the fair queueing of ALTQ: quotas by weight, one buffer, oldest dropped first";
-    const SOURCE: &'static str = "altq_wfq.c of ALTQ (KAME, 1997)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "fairness between backlogged children: |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j with Q = 512 w/100",
-        "what waits never exceeds the limit, and a child below its share of it by weight loses nothing",
-    ];
-    const CHILDREN: Arity = Arity::Many;
-    const EXAMPLE: &'static str = "limit = \"1MB\"\nweighted_drop = true\n";
-    const SHARE_EXAMPLE: &'static str = "weight = 100\n";
+    const ABOUT: About = About {
+        name: "wfq-altq",
+        summary: "the fair queueing of ALTQ: quotas by weight, one buffer, oldest dropped first",
+        source: "altq_wfq.c of ALTQ (KAME, 1997)",
+        guarantees: &[
+            "fairness between backlogged children: |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j with Q = 512 w/100",
+            "what waits never exceeds the limit, and a child below its share of it by weight loses nothing",
+        ],
+        children: Arity::Many,
+        example: "limit = \"1MB\"\nweighted_drop = true\n",
+        share_example: "weight = 100\n",
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = Share;
 

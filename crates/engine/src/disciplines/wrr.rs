@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use schemars::JsonSchema;
 
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid};
 use crate::fair::check_weights;
 use crate::node::Node;
 use crate::packet::Packet;
@@ -51,15 +51,18 @@ struct Class {
 }
 
 impl Discipline for Wrr {
-    const KIND: &'static str = "wrr";
-    const SUMMARY: &'static str = "weighted round robin: each child may send its weight in packets a round";
-    const SOURCE: &'static str = "Katevenis, Sidiropoulos and Courcoubetis, Weighted round-robin cell multiplexing, JSAC 9 (1991), without their spreading of a turn";
-    const GUARANTEES: &'static [&'static str] = &[
-        "fairness between backlogged children, in packets: |N_i/w_i - N_j/w_j| <= 1",
-        "a child that wakes waits for at most one turn of every other child",
-    ];
-    const CHILDREN: Arity = Arity::Many;
-    const SHARE_EXAMPLE: &'static str = "weight = 1\n";
+    const ABOUT: About = About {
+        name: "wrr",
+        summary: "weighted round robin: each child may send its weight in packets a round",
+        source: "Katevenis, Sidiropoulos and Courcoubetis, Weighted round-robin cell multiplexing, JSAC 9 (1991), without their spreading of a turn",
+        guarantees: &[
+            "fairness between backlogged children, in packets: |N_i/w_i - N_j/w_j| <= 1",
+            "a child that wakes waits for at most one turn of every other child",
+        ],
+        children: Arity::Many,
+        share_example: "weight = 1\n",
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = Share;
 

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use lockgate_engine::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
+use lockgate_engine::discipline::{About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
 use lockgate_engine::packet::Packet;
 use lockgate_engine::units::{Duration, Instant};
 use schemars::JsonSchema;
@@ -68,12 +68,15 @@ fn chance(of: u32, cx: &mut Context<'_>) -> bool {
 }
 
 impl Discipline for Fickle {
-    const KIND: &'static str = "fickle";
-    const SUMMARY: &'static str = "a hostile leaf for tests";
-    const SOURCE: &'static str = "the scheduler CVEs of 2023 to 2026";
-    const GUARANTEES: &'static [&'static str] = &["keeps the order of a flow"];
-    const WORK_CONSERVING: bool = false;
-    const TIMED: bool = true;
+    const ABOUT: About = About {
+        name: "fickle",
+        summary: "a hostile leaf for tests",
+        source: "the scheduler CVEs of 2023 to 2026",
+        guarantees: &["keeps the order of a flow"],
+        work_conserving: false,
+        timed: true,
+        ..About::DEFAULT
+    };
     type Config = Config;
     type Share = NoShare;
 

@@ -1,10 +1,11 @@
 //! Kinds of disciplines by name: their declarations, and nodes of them from parameters as text.
 
+use core::ops::Deref;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use lockgate_engine::class;
-use lockgate_engine::discipline::{Arity, Child, Context, Discipline, Invalid};
+use lockgate_engine::discipline::{Child, Context, Discipline, Invalid};
 use lockgate_engine::disciplines::{self, KINDS, Visitor};
 use lockgate_engine::node::Node;
 use serde::de::DeserializeOwned;
@@ -12,26 +13,24 @@ use serde_json::Value;
 
 use super::fickle::Fickle;
 
-/// Declarations of a kind.
-#[allow(clippy::struct_excessive_bools, reason = "each is a declaration of its own")]
+/// A kind of the registry or of the tests, with its examples and schemas as values. Its facts are fields of its own.
 pub struct Kind {
-    pub name: &'static str,
-    pub summary: &'static str,
-    pub source: &'static str,
-    pub guarantees: &'static [&'static str],
-    pub children: Arity,
-    pub work_conserving: bool,
-    pub reorders: bool,
-    pub drops_early: bool,
-    pub classifies: bool,
-    /// `EXAMPLE`, and its text.
+    kind: disciplines::Kind,
+    /// `example`, and its text.
     pub example: Value,
     pub example_text: &'static str,
-    /// `SHARE_EXAMPLE`.
+    /// `share_example`.
     pub share: Value,
     /// JSON schemas of `Config` and `Share`.
     pub config_schema: Value,
     pub share_schema: Value,
+}
+
+impl Deref for Kind {
+    type Target = disciplines::Kind;
+    fn deref(&self) -> &disciplines::Kind {
+        &self.kind
+    }
 }
 
 /// Reason of a refusal of parameters: by the reader, or by the discipline.
@@ -48,7 +47,7 @@ pub fn is_class(kind: &str) -> bool {
 
 /// Applies a visitor to the discipline called `name`, of the registry or of the tests.
 fn visit<V: Visitor>(name: &str, visitor: V) -> V::Output {
-    if name == Fickle::KIND {
+    if name == Fickle::ABOUT.name {
         return visitor.visit::<Fickle>();
     }
     disciplines::visit(name, visitor).unwrap_or_else(|| panic!("no kind `{name}`"))
@@ -58,36 +57,24 @@ fn visit<V: Visitor>(name: &str, visitor: V) -> V::Output {
 pub fn kind(name: &str) -> &'static Kind {
     static ALL: OnceLock<BTreeMap<&'static str, Kind>> = OnceLock::new();
     let all = ALL.get_or_init(|| {
-        KINDS.iter().copied().chain([Fickle::KIND]).map(|name| (name, declared(name))).collect()
+        let kinds = disciplines::ALL
+            .iter()
+            .copied()
+            .chain([disciplines::Kind::of::<Fickle>(disciplines::Family::Fifo)]);
+        kinds.map(|kind| (kind.name, declared(kind))).collect()
     });
     all.get(name).unwrap_or_else(|| panic!("no kind `{name}`"))
 }
 
-fn declared(name: &str) -> Kind {
-    struct Declared;
-    impl Visitor for Declared {
-        type Output = Kind;
-        fn visit<D: Discipline>(self) -> Kind {
-            let schema = |schema: schemars::Schema| schema.to_value();
-            Kind {
-                name: D::KIND,
-                summary: D::SUMMARY,
-                source: D::SOURCE,
-                guarantees: D::GUARANTEES,
-                children: D::CHILDREN,
-                work_conserving: D::WORK_CONSERVING,
-                reorders: D::REORDERS,
-                drops_early: D::DROPS_EARLY,
-                classifies: D::CLASSIFIES,
-                example: toml::from_str(D::EXAMPLE).expect("the example is TOML"),
-                example_text: D::EXAMPLE,
-                share: toml::from_str(D::SHARE_EXAMPLE).expect("the example of a share is TOML"),
-                config_schema: schema(schemars::schema_for!(D::Config)),
-                share_schema: schema(schemars::schema_for!(D::Share)),
-            }
-        }
+fn declared(kind: disciplines::Kind) -> Kind {
+    Kind {
+        kind,
+        example: toml::from_str(kind.example).expect("the example is TOML"),
+        example_text: kind.example,
+        share: toml::from_str(kind.share_example).expect("the example of a share is TOML"),
+        config_schema: (kind.config)().to_value(),
+        share_schema: (kind.share)().to_value(),
     }
-    visit(name, Declared)
 }
 
 /// Returns the declarations of all kinds of the registry.

@@ -336,7 +336,7 @@ impl Account {
     pub(crate) fn tell_fickle(&mut self, config: &fickle::Config) {
         let config = serde_json::to_value(config).expect("a config");
         let places: Vec<_> =
-            self.topology.places().into_iter().filter(|place| place.kind == Fickle::KIND).collect();
+            self.topology.places().into_iter().filter(|place| place.kind == Fickle::ABOUT.name).collect();
         let names: Vec<_> = places.iter().map(|place| place.place.clone()).collect();
         for name in names {
             self.reconfigure(&name, &config, &[]).expect("a hostile leaf takes any temper");

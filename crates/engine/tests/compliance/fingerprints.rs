@@ -4,8 +4,7 @@
 //! they leave out: refusals and doubts of parameters, gauges, and rarely used parameters. A run offers bursts
 //! and silences, changes parameters under load, and hashes departures, drops, marks and gauges.
 //!
-//! A change on purpose: `LOCKGATE_FINGERPRINTS=write cargo test -p lockgate-engine --test compliance
-//! fingerprints`, and the commit says why.
+//! A change on purpose: `make renew`, and the commit says why.
 
 use std::fmt::Write as _;
 
@@ -193,14 +192,14 @@ fn lines(kind: &Kind) -> String {
 #[test]
 fn every_parameter_does_what_it_did() {
     let found: String = kind::kinds().into_iter().map(lines).collect();
-    if std::env::var("LOCKGATE_FINGERPRINTS").as_deref() == Ok("write") {
+    if std::env::var_os("LOCKGATE_RENEW").is_some() {
         std::fs::write(FILE, &found).expect("the file can be written");
         return;
     }
     let changed: Vec<_> = found.lines().filter(|line| !KEPT.lines().any(|kept| kept == *line)).collect();
     assert!(
         changed.is_empty() && found.lines().count() == KEPT.lines().count(),
-        "behaviour changed (`LOCKGATE_FINGERPRINTS=write` if on purpose):\n{}",
+        "behaviour changed (`make renew` if on purpose):\n{}",
         changed.join("\n")
     );
 }

@@ -32,7 +32,7 @@ fn parents() -> impl Iterator<Item = &'static Kind> {
 }
 
 fn tree(grandparent: &str, parent: &str) -> Account {
-    Account::plain(&Topology::stack(grandparent, parent, Fickle::KIND), 7)
+    Account::plain(&Topology::stack(grandparent, parent, Fickle::ABOUT.name), 7)
 }
 
 /// Runs `test` on every pair of parents over hostile leaves.
@@ -111,7 +111,7 @@ fn cve_2025_37890_38001_and_37913_to_37915_activating_what_is_active() {
         is_as_new(account);
     });
     // The loop of 38001 needed a slow shaper on top.
-    let mut slow = Topology::stack("tbf", "drr", Fickle::KIND);
+    let mut slow = Topology::stack("tbf", "drr", Fickle::ABOUT.name);
     slow.config = json!({ "rate": "1kbit", "burst": "1514B" });
     let mut account = Account::plain(&slow, 7);
     account.tell_fickle(&Config::TAME);
@@ -137,7 +137,7 @@ fn cve_2025_37798_a_child_that_empties_itself_in_dequeue() {
 
 #[test]
 fn a_child_that_emptied_itself_starts_anew_in_a_round_robin() {
-    let leaves = ["leaf/0", "leaf/1"].map(|name| Topology::leaf(name, Fickle::KIND));
+    let leaves = ["leaf/0", "leaf/1"].map(|name| Topology::leaf(name, Fickle::ABOUT.name));
     let mut account = Account::plain(&Topology::over("root", "drr", leaves.into()), 7);
     account.tell_fickle(&Config::TAME);
     for flow in [0, 0, 1, 1] {
@@ -161,7 +161,7 @@ fn a_child_that_emptied_itself_starts_anew_in_a_round_robin() {
 fn cve_2025_38468_one_class_whose_only_packet_is_dropped_when_it_is_its_turn() {
     for parent in parents() {
         let mut account = Account::plain(
-            &Topology::over("root", parent.name, vec![Topology::leaf("leaf", Fickle::KIND)]),
+            &Topology::over("root", parent.name, vec![Topology::leaf("leaf", Fickle::ABOUT.name)]),
             7,
         );
         account.tell_fickle(&EATS);

@@ -91,7 +91,7 @@ impl Topology {
                 .iter()
                 .filter(|kind| matches!(kind.children, Arity::None | Arity::Optional))
                 .map(|kind| kind.name)
-                .chain([Fickle::KIND])
+                .chain([Fickle::ABOUT.name])
         };
         let mut all: Vec<_> = kinds.iter().map(|kind| Self::alone(kind.name)).collect();
         for grandparent in kinds.iter().filter(takes) {
@@ -199,7 +199,7 @@ impl Topology {
 
     /// Returns whether it has the hostile leaf.
     pub(crate) fn is_hostile(&self) -> bool {
-        self.places().iter().any(|place| place.kind == Fickle::KIND)
+        self.places().iter().any(|place| place.kind == Fickle::ABOUT.name)
     }
 
     /// Formats its kinds, as `drr > prio > (fifo, fifo)`.

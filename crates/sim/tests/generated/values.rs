@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use lockgate_engine::discipline::{Arity, Discipline};
-use lockgate_engine::disciplines::{self, KINDS, Visitor};
+use lockgate_engine::discipline::Arity;
+use lockgate_engine::disciplines;
 use lockgate_engine::random::Random;
 use serde_json::{Value, json};
 
@@ -42,25 +42,18 @@ pub(crate) fn once_in(of: u32, random: &mut Random) -> bool {
 
 /// Every kind of the list.
 pub(crate) fn kinds() -> Vec<Kind> {
-    KINDS.iter().map(|kind| disciplines::visit(kind, Declared).expect("a kind of the list")).collect()
-}
-
-struct Declared;
-
-impl Visitor for Declared {
-    type Output = Kind;
-
-    fn visit<D: Discipline>(self) -> Kind {
-        let read = |text: &str| toml::from_str(text).expect("the example is TOML");
-        Kind {
-            name: D::KIND,
-            children: D::CHILDREN,
-            config: parameters(&schemars::schema_for!(D::Config).to_value()),
-            share: parameters(&schemars::schema_for!(D::Share).to_value()),
-            example: read(D::EXAMPLE),
-            share_example: read(D::SHARE_EXAMPLE),
-        }
-    }
+    let read = |text: &str| toml::from_str(text).expect("the example is TOML");
+    let kinds = disciplines::ALL.iter();
+    kinds
+        .map(|kind| Kind {
+            name: kind.name,
+            children: kind.children,
+            config: parameters(&(kind.config)().to_value()),
+            share: parameters(&(kind.share)().to_value()),
+            example: read(kind.example),
+            share_example: read(kind.share_example),
+        })
+        .collect()
 }
 
 fn parameters(schema: &Value) -> Vec<Parameter> {

@@ -235,10 +235,10 @@ impl Visitor for Describe<'_> {
     type Output = Kind;
     fn visit<D: Discipline>(self) -> Kind {
         Kind {
-            name: D::KIND,
-            owner: D::KIND,
-            arity: D::CHILDREN,
-            classifies: D::CLASSIFIES,
+            name: D::ABOUT.name,
+            owner: D::ABOUT.name,
+            arity: D::ABOUT.children,
+            classifies: D::ABOUT.classifies,
             config: self.0.of::<D::Config>(),
             share: self.0.of::<D::Share>(),
         }
@@ -251,7 +251,7 @@ fn kinds_that(is_so: fn(Arity) -> bool) -> impl Iterator<Item = &'static str> {
     impl Visitor for ArityOf {
         type Output = Arity;
         fn visit<D: Discipline>(self) -> Arity {
-            D::CHILDREN
+            D::ABOUT.children
         }
     }
     KINDS.iter().copied().filter(move |kind| disciplines::visit(kind, ArityOf).is_some_and(is_so))
