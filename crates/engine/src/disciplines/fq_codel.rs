@@ -246,7 +246,7 @@ mod tests {
     use super::*;
     use crate::classify::NoHeaders;
     use crate::context::Drops;
-    use crate::packet::Header;
+    use crate::packet::{FlowId, Header};
     use crate::random::{Random, Seed};
     use crate::units::Instant;
 
