@@ -1,4 +1,5 @@
-//! Digest of a run in about twelve lines: a line for each flow or group, the longest wait, each expectation.
+//! Digest of a run in about twelve lines: a line for each flow or group, what each change
+//! did, the longest wait, each expectation.
 
 mod expectations;
 mod flows;
@@ -26,6 +27,11 @@ pub(crate) fn show(summary: &Summary, runs: &Runs, directory: Option<&Path>) {
 fn lines(summary: &Summary, runs: &Runs, directory: Option<&Path>, surface: &Surface) -> Vec<String> {
     let mut lines = head(summary, runs, surface);
     lines.extend(flows::lines(summary, runs.recordings.first(), surface));
+    // The verdict's first findings are those of the changes, one between two phases.
+    let changes = summary.phases.len().saturating_sub(1);
+    for sentence in summary.verdict().findings.iter().take(changes) {
+        lines.extend(surface.wrapped(&visible(sentence), "  "));
+    }
     lines.extend(surface.wrapped(&verdict::main_finding(summary), "  "));
     lines.extend(programs(runs, surface));
     lines.extend(expectations::lines(summary, surface));

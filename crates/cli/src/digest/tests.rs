@@ -75,6 +75,20 @@ fn the_missed_are_first_and_return_flows_are_left_out() {
     );
 }
 
+/// What a change did is said before the longest wait: before and after it.
+#[test]
+fn a_change_is_told_before_and_after() {
+    let settings = [
+        "port.home:server.queue.fair.kind=fq_codel",
+        "port.home:server.root=buffer",
+        "port.home:server.alternatives=[\"fair\"]",
+        "change=[{ at = \"6s\", set = { \"port.home:server.root\" = \"fair\" } }]",
+    ];
+    let lines = digest(None, &settings);
+    let wait = lines.iter().position(|line| line.starts_with("Longest wait")).expect("a wait");
+    assert!(lines[wait - 1].contains(" → ") && lines[wait - 1].contains("call"), "{lines:#?}");
+}
+
 #[test]
 fn of_many_flows_the_worst_are_shown() {
     let flows: Vec<String> = (0..14)
