@@ -14,7 +14,8 @@
 #   make python-test  the Python package: its tests, examples, tutorial and types (part of make test)
 #   make wheel   the Python package as a wheel, in target/wheels
 #   make wasm-check  the pure crates compile for the browser (rustup target add wasm32-unknown-unknown)
-#   make types   the TypeScript types of the pages, from the Rust ones
+#   make types   the TypeScript types of the pages and the metrics of the Python package, from Rust
+#   make hooks   git checks each commit message (tests/commit-msg.sh)
 #   make tools   schemathesis, for a test that is skipped without it (90 MB; promtool comes with Prometheus)
 
 SECONDS ?= 300
@@ -22,7 +23,7 @@ ACCEPTED ?= 100000
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
-.PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web docs types renew tools build fast clean
+.PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web docs types renew hooks tools build fast clean
 .DEFAULT_GOAL := demo
 
 demo: web
@@ -129,6 +130,11 @@ docs: build
 
 types:
 	LOCKGATE_RENEW=1 $(CARGO) test --locked -p lockgate-session --test typescript
+	LOCKGATE_RENEW=1 $(CARGO) test --locked -p lockgate-measure --test python
+
+# A copy: the check of one branch must not change with another that is checked out.
+hooks:
+	install -m 755 tests/commit-msg.sh "$$(git rev-parse --git-path hooks)/commit-msg"
 
 # Read each difference before it is committed: it says what behaves otherwise than before.
 RENEWED = crates/engine/tests/compliance/fingerprints.txt crates/traffic/tests/captures crates/cli/tests/pinned web/src/generated docs/reference

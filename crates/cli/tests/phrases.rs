@@ -55,6 +55,38 @@ fn contains_words(line: &str, phrase: &str) -> bool {
     })
 }
 
+/// `tests/commit-msg.sh`, which `make hooks` installs: subject, body, columns and phrases.
+#[test]
+fn commit_messages_are_checked() {
+    let check = |message: &str| {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        fs::write(file.path(), message).expect("written");
+        let mut command = std::process::Command::new("sh");
+        command.arg(repository().join("tests/commit-msg.sh")).arg(file.path()).env_remove("LOCKGATE_BODY");
+        let answer = command.output().expect("sh runs");
+        (answer.status.success(), String::from_utf8_lossy(&answer.stderr).into_owned())
+    };
+    let phrase = ["no", "body"].concat();
+    let long = format!("engine: cache the leaf\n\n{}\n", "a word ".repeat(12));
+    for (message, expected) in [
+        ("engine: cache the chosen leaf per class\n\nTwo loads fewer.\n", ""),
+        ("sim, tcp: draw once\n\nWhy.\n# a comment of git, of any length", ""),
+        ("Merge branch 'main'", ""),
+        ("Cache the leaf\n\nWhy.\n", "begins with a part"),
+        ("engine: cache the leaf\n", "there is no body"),
+        ("engine: cache the leaf\n\nCo-authored-by: A <a@b>\n", "there is no body"),
+        ("engine: cache the leaf\nwhy\n", "the second line"),
+        ("engine: cache the leaf.\n\nWhy.\n", "a full stop"),
+        (&format!("engine: {}\n\nWhy.\n", "cache ".repeat(12)), "longer than 72"),
+        (&long, "longer than 80"),
+        (&format!("engine: ask {phrase}\n\nWhy.\n"), "another word"),
+    ] {
+        let (is_accepted, why) = check(message);
+        assert_eq!(is_accepted, expected.is_empty(), "{message}: {why}");
+        assert!(why.contains(expected), "{message}: {why}");
+    }
+}
+
 #[test]
 fn phrases_are_whole_words() {
     for line in ["its ear", "by its ear.", "its earlier ear, its ear", "`its ear`"] {
