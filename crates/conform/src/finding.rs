@@ -80,7 +80,7 @@ impl Measurement {
     pub fn bound(what: &'static str, unit: &'static str, sharp_from: f64) -> Self {
         let mut worst = Self::new(what, unit, Against::Bound { sharp_from });
         worst.require(sharp_from > 0.0 && sharp_from <= 1.0, || {
-            format!("a bound must be tried: {sharp_from} is no share of it that traffic can reach")
+            format!("a bound must be tried: {sharp_from} is not a share of it that traffic can reach")
         });
         worst
     }

@@ -280,7 +280,7 @@ impl Reference {
     /// Reads a file of reference runs.
     ///
     /// # Errors
-    /// Fails if the text is no such file. A run that cannot be read is listed with the reason instead.
+    /// Fails if the text is not such a file. A run that cannot be read is listed with the reason instead.
     pub fn read(text: &str) -> Result<Self, String> {
         let document: Value =
             serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;

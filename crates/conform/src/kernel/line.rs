@@ -65,7 +65,7 @@ pub(super) enum Tolerance {
 /// Scatter that a value has at least, as a number of packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scatter {
-    /// That of the simulated runs alone.
+    /// Scatter of the simulated runs alone.
     Runs,
     /// A share of this number of packets.
     ShareOf(f64),

@@ -150,10 +150,7 @@ impl Config {
             return Err(Invalid::new("memlimit", "holds nothing: it is at least the bytes of a packet"));
         }
         if self.ack_filter {
-            return Err(Invalid::new(
-                "ack_filter",
-                "is not there: leave it out, acknowledgements are not thinned",
-            ));
+            return Err(Invalid::new("ack_filter", "is not supported: leave it out"));
         }
         self.compensation().map(|_| ())
     }

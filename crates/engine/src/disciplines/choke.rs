@@ -46,7 +46,7 @@ pub struct Config {
     pub max: Option<Limit>,
     /// Typical length of a packet.
     pub avpkt: Bytes,
-    /// How many packets may come at once before the average follows; from it the weight is computed.
+    /// Burst in packets that the average ignores; sets the averaging weight.
     /// Without it, `(2 min + max) / 3`, in packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
@@ -54,8 +54,8 @@ pub struct Config {
     pub probability: Probability,
     /// Rate of the link, by which idle time becomes packets that could have been sent.
     pub bandwidth: Rate,
-    /// Marks packets of senders that understand it, instead of dropping them; but not those that met one of
-    /// their flow.
+    /// Marks packets of senders that understand it, instead of dropping them, except packets that matched
+    /// their own flow, which are dropped.
     pub ecn: bool,
 }
 

@@ -33,7 +33,7 @@ pub struct Config {
     pub target: Duration,
     /// How long the waiting may be above the target before the first drop; about the longest round trip.
     pub interval: Duration,
-    /// A backlog of this or less is never too much.
+    /// No drops at or below this backlog.
     pub mtu: Bytes,
     /// Marks packets of senders that understand it, where `CoDel` would drop. BLUE always drops.
     pub ecn: bool,

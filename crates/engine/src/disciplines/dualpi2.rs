@@ -32,7 +32,7 @@ use crate::units::{Bytes, Duration, Instant, Limit, PICOS_PER_SECOND, Packets, P
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Overload {
-    /// Both queues drop with `p'^2`, whatever a sender understands: the waiting stays short.
+    /// Both queues drop with `p'^2`, ECN-capable packets too: the delay stays bounded.
     #[default]
     DropOnOverload,
     /// The probability stops where every packet of the L queue is marked: the queues grow to their limit.
@@ -87,7 +87,7 @@ pub struct Config {
     pub ect: Ect,
     /// Share of the link's bytes that the classic queue is sure of while both wait. `0%` is strict priority.
     pub classic_protection: Probability,
-    /// The longest round trip to be stable for, from `300us`: what the three below follow from.
+    /// Largest round trip of a stable loop, from `300us`; the defaults of the next three derive from it.
     pub max_rtt: Duration,
     /// The waiting in the classic queue to steer for; best the usual round trip.
     pub target: Duration,

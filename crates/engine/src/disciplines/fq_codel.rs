@@ -39,7 +39,7 @@ pub struct Config {
     pub target: Duration,
     /// How long the waiting may be above the target before the first drop; about the longest round trip.
     pub interval: Duration,
-    /// A backlog of this or less in all queues together is never too much.
+    /// No drops at or below this backlog of all queues together.
     pub mtu: Bytes,
     /// Marks packets of senders that understand it, instead of dropping them.
     pub ecn: bool,

@@ -58,9 +58,8 @@ pub struct Config {
     pub ecn: bool,
     /// Small packets are dropped less often, in proportion to their length.
     pub bytemode: bool,
-    /// Takes for the waiting what a flow's backlog needs to leave at the flow's departure rate, which is
-    /// measured over 16384 bytes wherever so many of it wait, instead of the waiting of its packet that
-    /// left last.
+    /// Estimates a flow's delay as its backlog / its departure rate instead of its last packet's sojourn time.
+    /// The rate is measured over 16384 bytes whenever as many of the flow wait.
     pub dq_rate_estimator: bool,
     /// How long a burst of a flow is let through after quiet times.
     pub max_burst: Duration,

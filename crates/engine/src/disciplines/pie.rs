@@ -45,8 +45,8 @@ pub struct Config {
     pub ecn: bool,
     /// Small packets are dropped less often, in proportion to their length.
     pub bytemode: bool,
-    /// Takes for the waiting what the backlog needs to leave at the departure rate, which is measured over
-    /// 16384 bytes wherever so many wait, instead of the waiting of the packet that left last.
+    /// Estimates the delay as backlog / departure rate instead of the last packet's sojourn time. The rate is
+    /// measured over 16384 bytes whenever as many wait.
     pub dq_rate_estimator: bool,
 }
 

@@ -87,7 +87,7 @@ fn check(shares: &[Share]) -> Result<(), Invalid> {
     for (child, share) in shares.iter().enumerate() {
         let why = match (share.guard_rate, share.guard_burst) {
             (Some(rate), _) if rate.is_zero() => {
-                ("guard_rate", "of zero is no priority at all: put the child behind the others")
+                ("guard_rate", "must not be zero: order the child behind the others")
             }
             (Some(_), None) => ("guard_rate", "needs `guard_burst`, the depth of its bucket, such as `3kB`"),
             (None, Some(_)) => ("guard_burst", "is the depth of the `guard_rate` bucket, and there is none"),

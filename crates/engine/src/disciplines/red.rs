@@ -47,7 +47,7 @@ pub struct Config {
     pub max: Bytes,
     /// Typical length of a packet.
     pub avpkt: Bytes,
-    /// How many packets may come at once before the average follows; from it the weight is computed.
+    /// Burst in packets that the average ignores; sets the averaging weight.
     /// Without it, `(2 min + max) / (3 avpkt)`. The weight of `click` is always 1/16.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
