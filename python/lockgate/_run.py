@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from . import _lockgate
 from ._errors import refuse_pickle
-from ._results import Expectation, FlowResults, Interval, Named, PortResults
+from ._results import Expectation, FlowResults, GroupResults, Interval, Named, PortResults
 from ._scenario import Scenario
 from ._table import Table
 
@@ -45,12 +46,36 @@ class Run:
     @property
     def flows(self) -> Named[FlowResults]:
         """Results of each flow: `run.flows["call"].owd.p99` is in seconds."""
-        return Named("flow", self.summary["flows"], FlowResults)
+        return Named(
+            "flow",
+            self.summary["flows"],
+            lambda name, document: FlowResults(document, self._measure("flow", name)),
+        )
+
+    @property
+    def groups(self) -> Named[GroupResults]:
+        """Results of each group of flows: `run.groups["web"].fct.p99` is in seconds."""
+        return Named(
+            "group of flows",
+            self.summary.get("groups", {}),
+            lambda name, document: GroupResults(document, self._measure("group", name)),
+        )
 
     @property
     def ports(self) -> Named[PortResults]:
         """Results of each port: `run.ports["router:modem"].queues["cake"].sojourn.p99` is in seconds."""
-        return Named("port", self.summary["ports"], PortResults)
+        return Named(
+            "port",
+            self.summary["ports"],
+            lambda name, document: PortResults(
+                document,
+                self._measure("port", name),
+                lambda queue: self._inner.measured("queue", [name, queue]),
+            ),
+        )
+
+    def _measure(self, about: str, name: str) -> Callable[[], Mapping[str, Any]]:
+        return lambda: self._inner.measured(about, [name])
 
     @property
     def holds(self) -> bool:

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use lockgate::results::{ResultsDirectory, RunResults};
 use lockgate::{Options, Recording, Runs, Seed, Summary, verdict};
-use lockgate_measure::metric::Address;
+use lockgate_measure::metric::{Address, Metric, Observed, Statistic, Subject};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::error;
 use crate::interrupt::interruptible;
@@ -158,6 +159,40 @@ impl Run {
         let address = Address::parse(address).map_err(|error| error::metric(&error))?;
         let others = self.summary.repetitions.iter().map(|summary| summary.value(&address));
         Ok(std::iter::once(self.summary.value(&address)).chain(others).collect())
+    }
+
+    /// Returns every metric that a flow, group, port or queue of the first run can have, by name: a number, `None`
+    /// without observations, or the statistics of a distribution by name. `names` are the name of the flow,
+    /// group or port, or those of the port and of the queue.
+    fn measured<'py>(
+        &self,
+        py: Python<'py>,
+        about: &str,
+        names: Vec<String>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let subject = match (about, names.as_slice()) {
+            ("flow", [flow]) => Subject::Flow(flow.clone()),
+            ("group", [group]) => Subject::Group(group.clone()),
+            ("port", [port]) => Subject::Port(port.clone()),
+            ("queue", [port, queue]) => Subject::Queue(port.clone(), queue.clone()),
+            _ => return Err(error::run(format_args!("nothing is called {about} {names:?}"))),
+        };
+        let metrics = PyDict::new(py);
+        for metric in Metric::of(subject.kind()) {
+            match self.summary.observed(&subject, metric) {
+                None => {}
+                Some(Observed::Value(value)) => metrics.set_item(metric.name, value)?,
+                Some(Observed::Distribution(distribution)) => {
+                    let statistics = PyDict::new(py);
+                    statistics.set_item("count", distribution.count)?;
+                    for (statistic, name) in Statistic::ALL {
+                        statistics.set_item(name, distribution.get(statistic))?;
+                    }
+                    metrics.set_item(metric.name, statistics)?;
+                }
+            }
+        }
+        Ok(metrics)
     }
 
     /// Returns the packets of a run; `None` if it did not keep them.

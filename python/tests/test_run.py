@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -100,3 +101,36 @@ def test_a_run_that_needs_too_much_memory_is_refused(line_file: Path) -> None:
     small = lg.read(line_file, memory=1)
     with pytest.raises(lg.RunError, match="memory"):
         small.run()
+
+
+def test_every_metric_is_a_property(line: lg.Scenario) -> None:
+    run = line.run(seed=1)
+    flow, port = run.flows["one"], run.ports["a:b"]
+    queue = next(iter(port.queues.values()))
+    for subject, of in ((flow, "flow.one"), (port, "port.a:b"), (queue, f"port.a:b.queue.{next(iter(port.queues))}")):
+        for name, value in subject.metrics.items():
+            assert getattr(subject, name) == value, name
+            if isinstance(value, lg.Distribution):
+                assert run.summary["metrics"][f"{of}.{name}.p99"] == value.p99, name
+            else:
+                assert run.summary["metrics"][f"{of}.{name}"] == value, name
+    assert flow.sent_packets > 0 and isinstance(flow.sent_packets, int)
+    # It is not over TCP, and answers nothing.
+    assert flow.cwnd_mean is None and flow.rtt == lg.Distribution()
+    assert not run.groups
+
+
+def test_the_properties_are_those_of_the_list() -> None:
+    text = subprocess.run(
+        [sys.executable, "-m", "lockgate", "list", "metrics", "--json"], check=True, capture_output=True
+    ).stdout
+    classes = {
+        "flow": lg.FlowResults,
+        "group": lg.GroupResults,
+        "port": lg.PortResults,
+        "queue": lg.QueueResults,
+    }
+    for metric in json.loads(text):
+        if metric["about"] in classes:
+            assert isinstance(getattr(classes[metric["about"]], metric["name"]), property), metric["name"]
+            assert metric["better"] in ("lower", "higher", None)

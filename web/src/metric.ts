@@ -1,27 +1,27 @@
 /** Unit of a metric's address, so that an expectation is shown in ms instead of bare seconds. */
-import type { Definition } from "./report";
+import { METRICS } from "./generated/metrics";
 
-const BY_NAME: [pattern: RegExp, unit: string][] = [
-  [/(^|_)(owd|ipdv|pdv|iat|fct|sojourn|queueing|serialisation|propagation|jitter|delay)(_|$)/, "s"],
-  [/(^|_)(throughput|goodput|rate)(_|$)/, "bit/s"],
-  [/(^|_)(loss|utilisation|ratio|reordered)(_|$)/, "ratio"],
-  [/(^|_)bytes(_|$)/, "B"],
-];
+/** Returns the unit of an address such as `flow.voice.owd.p99`; of an unknown metric, none. */
+export function unitOf(path: string): string {
+  const segments = path.replace(/"(?:[^"\\]|\\.)*"/g, "x").split(".");
+  const [about, index] = subjectOf(segments);
+  const name = segments[index];
+  const find = (kind: string): string | undefined =>
+    METRICS.find(([known, of]) => known === name && of === kind)?.[2];
+  // A group has the metrics of its members, too.
+  return find(about) ?? (about === "group" ? find("flow") : undefined) ?? "";
+}
 
-/**
- * Returns the unit of an address such as `flow.voice.owd.p99`: that of the last matching definition,
- * otherwise by its words.
- */
-export function unitOf(path: string, definitions: readonly Definition[]): string {
-  const segments = path
-    .replace(/"[^"]*"/g, "x")
-    .split(".")
-    .reverse();
-  for (const segment of segments) {
-    const defined = definitions.find((definition) => definition.name === segment);
-    if (defined) return defined.unit;
-    const known = BY_NAME.find(([pattern]) => pattern.test(segment));
-    if (known) return known[1];
+/** Returns the kind of the subject of an address, and the index of the segment that names the metric. */
+function subjectOf(segments: readonly string[]): [about: string, index: number] {
+  switch (segments[0]) {
+    case "flow":
+      return ["flow", 2];
+    case "group":
+      return ["group", segments[2] === "bin" ? 4 : 2];
+    case "port":
+      return segments[2] === "queue" ? ["queue", 4] : ["port", 2];
+    default:
+      return ["run", 0];
   }
-  return "";
 }

@@ -56,6 +56,10 @@ export interface Variants {
   seeds: number;
   metrics: VariantMetric[];
   fronts: Front[];
+  /** Cells of the table, a row a variant, as the terminal and notebooks have them. */
+  cells: string[][];
+  /** Meaning of the marks in the cells. */
+  note: string;
 }
 
 const indices = (value: unknown): number[] => numbers(value).filter((item) => item !== null);
@@ -116,7 +120,10 @@ export function readVariants(value: unknown): Variants | null {
   const fronts = list(raw["fronts"])
     .map(front)
     .filter(({ x, y }) => metrics[x] && metrics[y]);
-  return { variables, variants, seeds: list(raw["seeds"]).length, metrics, fronts };
+  const table = record<wire.Comparison>(raw["table"]);
+  const cells = list(table["rows"]).map(texts);
+  const seeds = list(raw["seeds"]).length;
+  return { variables, variants, seeds, metrics, fronts, cells, note: text(table["note"]) };
 }
 
 /** Returns an address as axes show it, without the kind of its subject, which the rest implies. */

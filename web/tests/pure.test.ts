@@ -87,15 +87,18 @@ describe("format", () => {
     expect(slug("../..")).toBe("figure");
   });
 
-  it("finds the unit of an address, by definition or by its words", () => {
-    expect(unitOf("flow.voice.owd.p99", [])).toBe("s");
-    expect(unitOf("port.home->server.queue.rate.sojourn.p95", [])).toBe("s");
-    expect(unitOf("flow.rate.loss", [])).toBe("ratio");
-    expect(unitOf("flow.x.throughput", [])).toBe("bit/s");
-    expect(unitOf("jain_index", [])).toBe("");
-    expect(
-      unitOf("flow.x.thing.p50", [{ name: "thing", about: "flow", text: "", source: "", unit: "B" }]),
-    ).toBe("B");
+  it("finds the unit of an address by its metric, whatever its subject is called", () => {
+    expect(unitOf("flow.voice.owd.p99")).toBe("s");
+    expect(unitOf("port.home->server.queue.rate.sojourn.p95")).toBe("s");
+    expect(unitOf("flow.rate.loss")).toBe("ratio");
+    expect(unitOf('flow."owd.rate".throughput')).toBe("bit/s");
+    expect(unitOf("group.web.fct.mean")).toBe("s");
+    expect(unitOf("group.call.loss.worst")).toBe("ratio");
+    expect(unitOf("group.web.bin.2.slowdown.p99")).toBe("");
+    expect(unitOf("flow.a.cwnd_mean")).toBe("B");
+    expect(unitOf("port.a:b.utilisation")).toBe("ratio");
+    expect(unitOf("jain_index")).toBe("");
+    expect(unitOf("flow.x.thing.p50")).toBe("");
   });
 });
 

@@ -6,8 +6,8 @@ use lockgate_measure::summary::Summary;
 
 use crate::{Plan, Row};
 
-/// Returns the values of the metrics at `addresses` in a run's summary. For a pattern or a group without a
-/// statistic over its members, the worst member's.
+/// Returns the values of the metrics at `addresses` in a run's summary. For a pattern without a
+/// statistic over its members, the worst member's, and none if nothing was observed of one.
 ///
 /// # Errors
 /// If an address is malformed.

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use lockgate::{Recording, Summary};
-use lockgate_measure::metric::{Address, METRICS, MemberStatistic, Statistic, Subject, SubjectKind};
-use lockgate_measure::summary::FlowTable;
+use lockgate_measure::metric::{Address, Better, METRICS, MemberStatistic, Statistic, Subject, SubjectKind};
+use lockgate_measure::summary::{Bound, Expected, FlowTable};
 
 /// Scenarios with groups, trees, changes of trees, calls, pages, echoes and files.
 const SCENARIOS: [(&str, &[&str]); 6] = [
@@ -68,10 +68,10 @@ fn ends(subject: &str) -> Vec<String> {
         SubjectKind::Port => subject.starts_with("port.") && !subject.contains(".queue."),
         SubjectKind::Queue => subject.contains(".queue."),
     };
-    for metric in METRICS.iter().filter(|metric| is_about(metric.about)) {
-        let of_distribution = Statistic::ALL.into_iter().filter(|_| metric.distribution);
+    for metric in METRICS.iter().filter(|metric| is_about(metric.about())) {
+        let of_distribution = Statistic::ALL.into_iter().filter(|_| metric.is_distribution());
         let first = of_distribution.map(|(_, name)| format!(".{name}"));
-        for first in first.chain((!metric.distribution).then(String::new)) {
+        for first in first.chain((!metric.is_distribution()).then(String::new)) {
             let seconds = over.iter().map(String::as_str).chain([""]);
             ends.extend(seconds.map(|second| format!("{}{first}{second}", metric.name)));
         }
@@ -133,6 +133,65 @@ fn every_address_that_an_expectation_accepts_is_in_the_written_metrics() {
         let bytes = serde_json::to_string_pretty(&written).expect("a document").len();
         assert!(bytes < 1_500_000, "{name}: {bytes} bytes");
     }
+}
+
+/// The value at a pattern without a statistic is what an expectation on each member compares: the worst one, and
+/// none if nothing was observed of one that can have the metric.
+#[test]
+fn a_pattern_has_the_value_of_the_member_that_decides() {
+    let (mut nothing_observed, mut observed) = (0, 0);
+    for (name, settings) in [SCENARIOS[0], SCENARIOS[4]] {
+        let (_, mut summary) = run(name, settings);
+        for subject in subjects(&summary).iter().filter(|subject| subject.contains('*')) {
+            for end in ends(subject) {
+                let path = format!("{subject}{end}");
+                let Ok(address) = Address::parse(&path) else { continue };
+                if address.member_statistic.is_some() || summary.values(&address).is_empty() {
+                    continue;
+                }
+                let bound = match address.metric.better {
+                    Some(Better::Higher) => Bound::AtLeast(0.0),
+                    _ => Bound::AtMost(0.0),
+                };
+                let expected = Expected { that: path.clone(), bounds: vec![bound], ..Expected::default() };
+                summary.expect(&expected).expect("a metric");
+                let judged = summary.expect.pop().expect("one");
+                assert_eq!(judged.value, summary.value(&address), "{name}: {path}");
+                let lacks = summary.values(&address).iter().any(|(_, value)| value.is_none());
+                assert_eq!(judged.value.is_none(), lacks, "{name}: {path}");
+                *(if lacks { &mut nothing_observed } else { &mut observed }) += 1;
+            }
+        }
+    }
+    assert!(nothing_observed > 10 && observed > 100, "{nothing_observed} {observed}");
+}
+
+/// Of several runs, an expectation counts the members of the one in which the fewest keep it.
+#[test]
+fn members_are_counted_in_the_worst_run() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/isp.toml");
+    let settings = ["node.sub.count=60", "record.detail=groups", "duration=2s"];
+    let scenario = lockgate::read(file, &settings).expect("a scenario");
+    let seeds: Vec<lockgate::Seed> = (1..=3).map(lockgate::Seed).collect();
+    let runs = lockgate::run(&scenario, &lockgate::Options { seeds, ..lockgate::Options::default() });
+    let mut summary = lockgate::summarise(&scenario, &runs.expect("runs").recordings).expect("a summary");
+    let address = Address::parse("flow.video/*.owd.p99").expect("an address");
+    let delays = |run: &Summary| -> Vec<f64> {
+        run.values(&address).into_iter().filter_map(|(_, value)| value).collect()
+    };
+    let mut first = delays(&summary);
+    first.sort_by(f64::total_cmp);
+    let bound = first[first.len() / 2];
+    let held: Vec<u64> = std::iter::once(&summary)
+        .chain(&summary.repetitions)
+        .map(|run| delays(run).iter().filter(|delay| **delay <= bound).count() as u64)
+        .collect();
+    let fewest = *held.iter().min().expect("runs");
+    let bounds = vec![Bound::AtMost(bound)];
+    summary.expect(&Expected { that: address.to_string(), bounds, ..Expected::default() }).expect("a metric");
+    let members = summary.expect.last().and_then(|expect| expect.members).expect("several");
+    assert_eq!(members.held, fewest, "{held:?}");
+    assert!(held.iter().any(|one| *one != fewest), "the runs differ: {held:?}");
 }
 
 /// What the command's tables show as the worst is in the file, flow by flow and queue by queue.

@@ -1,11 +1,11 @@
 //! Prints the metrics of flows, and holds a value against a bound.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
-use lockgate_measure::metric::{METRICS, Names, SubjectKind, check_path};
+use lockgate_measure::metric::{Metric, Names, SubjectKind, check_path};
 use lockgate_measure::summary::Bound;
 
 fn main() {
-    for metric in METRICS.iter().filter(|metric| metric.about == SubjectKind::Flow) {
+    for metric in Metric::of(SubjectKind::Flow) {
         println!("{} [{}]: {}", metric.name, metric.unit.symbol(), metric.definition);
     }
     let flows = ["voice".to_owned()];

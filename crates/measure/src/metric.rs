@@ -7,20 +7,32 @@
 //! group.call.owd.p99.worst      flow.call/*.loss      flow.loaded.rtt.p95 - flow.idle.rtt.p50
 //! ```
 //!
-//! Documentation, the report's definitions, expectations and intervals derive from [`METRICS`].
+//! Everything that names metrics derives from [`METRICS`]: addresses, the summary, expectations, comparisons, the
+//! reference page, the pages and the Python package.
 
 mod address;
+mod flows;
+mod groups;
 mod members;
+mod ports;
 mod quantity;
+mod read;
+mod series;
 mod statistic;
 
 pub use address::{Address, MetricError, Names, Subject, check_path};
 pub use members::{MemberStatistic, is_pattern, matches, more_is_better};
 pub use quantity::Quantity;
+pub use read::{Form, Observed, Of, Read, Reading};
+pub use series::{Fold, Rows, Series, SeriesOf, Values};
 pub use statistic::Statistic;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use self::flows::FLOWS;
+use self::groups::GROUPS;
+use self::ports::PORTS;
 
 /// The unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -79,21 +91,84 @@ pub enum SubjectKind {
     Queue,
 }
 
-/// A metric: one name, one definition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+/// A metric: its definition and how it is read. One entry in a list is all of it: addresses, summary, statistics
+/// over members, observations of claims, comparisons, pages, Python properties and the reference page derive
+/// from it.
+#[derive(Clone, Copy, Debug)]
 pub struct Metric {
     /// Name in addresses.
     pub name: &'static str,
-    /// Kind of object that it describes.
-    pub about: SubjectKind,
-    /// Definition.
-    pub definition: &'static str,
-    /// Source of the definition; empty if it needs none.
-    pub source: &'static str,
     /// Unit.
     pub unit: Unit,
-    /// True if it is a distribution, addressed by one of its statistics ([`Statistic`]).
-    pub distribution: bool,
+    /// Direction in which it improves; `None` if neither is better.
+    pub better: Option<Better>,
+    /// Source of the definition; empty if it needs none.
+    pub source: &'static str,
+    /// Definition.
+    pub definition: &'static str,
+    /// Function that reads it from the results of its subject. Its type gives the subject's kind.
+    pub read: Read,
+    /// Series over time of the same quantity.
+    pub series: &'static [Series],
+    /// Recorded values of the distribution; `None` if only statistics are available.
+    pub values: Option<Values>,
+    /// Statistics over the members of a group in the summary; `None`: none.
+    pub over_members: Option<OverMembers>,
+}
+
+/// Place of a metric among the statistics over the members of a group.
+#[derive(Clone, Copy, Debug)]
+pub struct OverMembers {
+    /// Rank among the metrics: the first that has values orders the members.
+    pub rank: u8,
+    /// Statistics of the distribution of each member; empty for a single value.
+    pub statistics: &'static [Statistic],
+}
+
+impl Metric {
+    /// Returns the kind of object that it describes.
+    pub fn about(&self) -> SubjectKind {
+        self.read.about()
+    }
+
+    /// Returns true if it is a distribution, addressed by one of its statistics ([`Statistic`]).
+    pub fn is_distribution(&self) -> bool {
+        self.read.form() == Form::Distribution
+    }
+
+    /// Returns the metric of this name of such an object.
+    pub fn named(about: SubjectKind, name: &str) -> Option<&'static Self> {
+        METRICS.iter().find(|metric| metric.about() == about && metric.name == name)
+    }
+
+    /// Returns the metrics of an object of this kind, in the order of the list.
+    pub fn of(about: SubjectKind) -> impl Iterator<Item = &'static Self> {
+        METRICS.iter().filter(move |metric| metric.about() == about)
+    }
+}
+
+/// Two metrics are equal if their names and objects are: a name means one thing of an object.
+impl PartialEq for Metric {
+    fn eq(&self, other: &Self) -> bool {
+        (self.name, self.about()) == (other.name, other.about())
+    }
+}
+
+impl Eq for Metric {}
+
+impl Serialize for Metric {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+        let mut fields = serializer.serialize_struct("Metric", 7)?;
+        fields.serialize_field("name", self.name)?;
+        fields.serialize_field("about", &self.about())?;
+        fields.serialize_field("definition", self.definition)?;
+        fields.serialize_field("source", self.source)?;
+        fields.serialize_field("unit", &self.unit)?;
+        fields.serialize_field("better", &self.better)?;
+        fields.serialize_field("distribution", &self.is_distribution())?;
+        fields.end()
+    }
 }
 
 /// Direction in which a metric improves.
@@ -107,309 +182,26 @@ pub enum Better {
     Higher,
 }
 
-impl Metric {
-    /// Returns the direction in which the metric improves; `None` if neither is better.
-    pub fn better(&self) -> Option<Better> {
-        match self.name {
-            "owd"
-            | "queueing"
-            | "serialisation"
-            | "ipdv"
-            | "pdv"
-            | "jitter_rfc3550"
-            | "iat"
-            | "loss"
-            | "reordered"
-            | "fct"
-            | "slowdown"
-            | "rtt"
-            | "rtt_loss"
-            | "answer_gap"
-            | "page_load"
-            | "retransmissions"
-            | "timeouts"
-            | "rtt_mean"
-            | "lost_packets"
-            | "sojourn"
-            | "scheduling_mean"
-            | "dropped_packets"
-            | "backlog_packets"
-            | "peak_backlog_packets" => Some(Better::Lower),
-            "throughput" | "goodput" | "jain_index" | "completed" | "r_factor" | "mos"
-            | "received_packets" | "received_bytes" | "utilisation" => Some(Better::Higher),
-            _ => None,
-        }
+/// Every metric: those of the run and of groups, of flows, of ports and of queues.
+pub static METRICS: &[Metric] = &joined();
+
+const COUNT: usize = GROUPS.len() + FLOWS.len() + PORTS.len();
+
+const fn joined() -> [Metric; COUNT] {
+    let mut all = [GROUPS[0]; COUNT];
+    let mut index = 0;
+    while index < all.len() {
+        all[index] = if index < GROUPS.len() {
+            GROUPS[index]
+        } else if index < GROUPS.len() + FLOWS.len() {
+            FLOWS[index - GROUPS.len()]
+        } else {
+            PORTS[index - GROUPS.len() - FLOWS.len()]
+        };
+        index += 1;
     }
+    all
 }
-
-const fn value(
-    name: &'static str,
-    about: SubjectKind,
-    unit: Unit,
-    source: &'static str,
-    definition: &'static str,
-) -> Metric {
-    Metric { name, about, definition, source, unit, distribution: false }
-}
-
-const fn delay(
-    name: &'static str,
-    about: SubjectKind,
-    source: &'static str,
-    definition: &'static str,
-) -> Metric {
-    Metric { name, about, definition, source, unit: Unit::Seconds, distribution: true }
-}
-
-use SubjectKind::{Flow, Group, Port, Queue, Run};
-use Unit::{BitsPerSecond, Bytes, Number, Packets, Ratio, Seconds};
-
-/// Source of the reference completion times.
-const PROCESSOR_SHARING: &str = "Kleinrock 1967";
-const PS_FCT: &str = "flow completion time under processor sharing: if at every moment the files at the slowest link on its \
-     way (of equally slow ones, that of the most files) shared the rate that link has at the start (or \
-     `record.sharing_rate`) equally, as a fluid, headers of full segments counted, bulk transfers taking their share, \
-     nothing else on the link, without round trips";
-const SLOWDOWN: &str = "flow completion time over the one under processor sharing";
-
-/// Every metric.
-pub const METRICS: &[Metric] = &[
-    value(
-        "jain_index",
-        Run,
-        Number,
-        "Jain, Chiu and Hawe 1984",
-        "how evenly all flows share throughput: (sum x)^2 / (n sum x^2), from 1/n to 1; of flows that want the same, so \
-         of a group, it says more",
-    ),
-    delay(
-        "owd",
-        Flow,
-        "RFC 7679",
-        "one-way delay: from when the source sends a packet to when its last bit arrives; lost packets are not in it",
-    ),
-    delay("queueing", Flow, "RFC 7679", "the part of the one-way delay spent waiting in queues"),
-    delay(
-        "serialisation",
-        Flow,
-        "RFC 7679",
-        "the part of the one-way delay spent being put on links and served by routers",
-    ),
-    value("propagation", Flow, Seconds, "RFC 7679", "the part of the one-way delay spent propagating, mean"),
-    delay(
-        "ipdv",
-        Flow,
-        "RFC 3393",
-        "delay variation, magnitude: difference of the one-way delays of two packets sent one after the other and \
-         received one after the other; a pair broken by loss or reordering is undefined and left out",
-    ),
-    value("ipdv_signed_mean", Flow, Seconds, "RFC 3393", "mean delay variation with its sign"),
-    delay("pdv", Flow, "RFC 5481", "delay above the smallest one-way delay of the flow"),
-    value(
-        "jitter_rfc3550",
-        Flow,
-        Seconds,
-        "RFC 3550 section 6.4.1",
-        "interarrival jitter after the last packet received: the difference of transit times, smoothed by 1/16",
-    ),
-    delay("iat", Flow, "", "inter-arrival time: between the last bits of two packets at the receiver"),
-    value(
-        "throughput",
-        Flow,
-        BitsPerSecond,
-        "",
-        "frame bits received during the window, whenever they were sent, a second",
-    ),
-    value(
-        "goodput",
-        Flow,
-        BitsPerSecond,
-        "RFC 2647 section 3.17",
-        "payload bits that arrived during the window a second: without headers, each byte when it arrives first, in \
-         order or not; so never more than the throughput",
-    ),
-    value("loss", Flow, Ratio, "RFC 7680", "packets lost of those sent in the window"),
-    value(
-        "reordered",
-        Flow,
-        Ratio,
-        "RFC 4737 section 4.1",
-        "packets received after one that was sent later, of all received",
-    ),
-    value("fct", Flow, Seconds, "", "flow completion time: from its start until all it had was delivered"),
-    value("file_bytes", Flow, Bytes, "", "size of the file it carries, without headers"),
-    value("ps_fct", Flow, Seconds, PROCESSOR_SHARING, PS_FCT),
-    value("slowdown", Flow, Number, PROCESSOR_SHARING, SLOWDOWN),
-    value(
-        "jain_index",
-        Group,
-        Number,
-        "Jain, Chiu and Hawe 1984",
-        "how evenly the flows of the group share throughput: (sum x)^2 / (n sum x^2), from 1/n to 1",
-    ),
-    value(
-        "files",
-        Group,
-        Number,
-        "",
-        "files of the group, or of the class of sizes, that start in the window",
-    ),
-    value("completed", Group, Number, "", "those of them that were delivered whole"),
-    value("mean_bytes", Group, Bytes, "", "their mean size, without headers"),
-    delay(
-        "fct",
-        Group,
-        "",
-        "their flow completion times: from the start of each until all of it was delivered",
-    ),
-    delay("ps_fct", Group, PROCESSOR_SHARING, PS_FCT),
-    Metric {
-        name: "slowdown",
-        about: Group,
-        definition: SLOWDOWN,
-        source: PROCESSOR_SHARING,
-        unit: Number,
-        distribution: true,
-    },
-    delay(
-        "rtt",
-        Flow,
-        "RFC 2681",
-        "round-trip time of an echo: from when a request is sent until its answer is there; what is not answered is not \
-         in it",
-    ),
-    value(
-        "rtt_loss",
-        Flow,
-        Ratio,
-        "RFC 6673",
-        "requests of an echo that were lost, or whose answers were, of those sent in the window",
-    ),
-    delay("answer_gap", Flow, "", "time between two answers of an echo"),
-    delay(
-        "page_load",
-        Flow,
-        "",
-        "from the first request of a page until its last object is there, requests sent in the window",
-    ),
-    value(
-        "r_factor",
-        Flow,
-        Number,
-        "ITU-T G.107",
-        "rating of a call by the E-model, from 0 to 93.2: from the delay between mouth and ear and from what is lost or late, \
-         at the fixed playout delay that is best",
-    ),
-    value("mos", Flow, Number, "ITU-T G.107 annex B", "mean opinion score of that rating, from 1 to 4.5"),
-    value("retransmissions", Flow, Packets, "RFC 5681", "segments the TCP sender sent again in the window"),
-    value(
-        "timeouts",
-        Flow,
-        Number,
-        "RFC 6298",
-        "times the TCP sender's retransmission timer expired in the window",
-    ),
-    value(
-        "cwnd_mean",
-        Flow,
-        Bytes,
-        "RFC 5681",
-        "mean congestion window of the samples in the window, payload",
-    ),
-    value(
-        "cwnd_min",
-        Flow,
-        Bytes,
-        "RFC 5681",
-        "smallest congestion window of the samples in the window, payload",
-    ),
-    value(
-        "cwnd_max",
-        Flow,
-        Bytes,
-        "RFC 5681",
-        "largest congestion window of the samples in the window, payload",
-    ),
-    value("rtt_mean", Flow, Seconds, "RFC 6298", "mean of the TCP sender's smoothed round-trip time"),
-    value("sent_packets", Flow, Packets, "", "packets the source sent in the window"),
-    value("sent_bytes", Flow, Bytes, "", "frame bytes the source sent in the window"),
-    value("received_packets", Flow, Packets, "", "packets received of those sent in the window"),
-    value("received_bytes", Flow, Bytes, "", "frame bytes received of those sent in the window"),
-    value("lost_packets", Flow, Packets, "RFC 7680", "packets lost of those sent in the window"),
-    value(
-        "inside_packets",
-        Flow,
-        Packets,
-        "",
-        "packets sent in the window that were in the network at the end",
-    ),
-    value(
-        "utilisation",
-        Port,
-        Ratio,
-        "RFC 5136 section 2.3",
-        "bits sent, the link's overhead included, of those it could send in the window",
-    ),
-    value("rate", Port, BitsPerSecond, "", "rate of the link at the start of the run"),
-    value(
-        "requests_met",
-        Port,
-        Ratio,
-        "",
-        "of the device ring's requests for a packet in the window, those that the scheduler answered with one",
-    ),
-    value(
-        "requests_contended",
-        Port,
-        Ratio,
-        "",
-        "of the packets the device ring got from the scheduler in the window, those for which two or more of the \
-         root's queues had one waiting: how often there was anything to decide",
-    ),
-    delay(
-        "sojourn",
-        Queue,
-        "RFC 8289",
-        "from a packet's arrival at the port until its transmission begins, by the queue it was in; a packet that a \
-         replaced tree handed over is not in it, because it waited in another queue before",
-    ),
-    value(
-        "scheduling_mean",
-        Queue,
-        Seconds,
-        "",
-        "mean time from a packet's arrival at the port until the scheduler gave it to the device ring, where there is \
-         one",
-    ),
-    value(
-        "enqueued_packets",
-        Queue,
-        Packets,
-        "",
-        "packets offered to the queue in the window, dropped ones among them",
-    ),
-    value("offered_bytes", Queue, Bytes, "", "frame bytes offered to the queue in the window"),
-    value("sent_packets", Queue, Packets, "", "packets that left the queue by its front in the window"),
-    value("sent_bytes", Queue, Bytes, "", "frame bytes that left the queue by its front in the window"),
-    value(
-        "throughput",
-        Queue,
-        BitsPerSecond,
-        "",
-        "frame bits that left the queue by its front in the window a second of the time that the queue was in the \
-         port's tree",
-    ),
-    value("dropped_packets", Queue, Packets, "", "packets dropped in the window, here or below"),
-    value(
-        "marked_packets",
-        Queue,
-        Packets,
-        "RFC 3168",
-        "packets marked with congestion experienced in the window, here or below",
-    ),
-    value("backlog_packets", Queue, Packets, "", "packets waiting at the end of the run"),
-    value("peak_backlog_packets", Queue, Packets, "", "the most packets that waited at once in the window"),
-];
 
 #[cfg(test)]
 mod tests {
@@ -418,10 +210,7 @@ mod tests {
     #[test]
     fn a_name_means_one_thing_of_one_subject() {
         for (index, metric) in METRICS.iter().enumerate() {
-            let twin = METRICS[..index]
-                .iter()
-                .find(|other| (other.name, other.about) == (metric.name, metric.about));
-            assert_eq!(twin, None, "{}", metric.name);
+            assert!(!METRICS[..index].contains(metric), "{}", metric.name);
             assert!(!metric.definition.ends_with('.') && !metric.definition.is_empty(), "{}", metric.name);
         }
     }

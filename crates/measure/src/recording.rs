@@ -73,7 +73,7 @@ pub struct Setup {
     pub warmup: Duration,
     /// Interval of the series; zero for [`series::default_interval`].
     pub interval: Duration,
-    /// Amount of what is recorded of the members of groups.
+    /// Recording detail of group members.
     pub detail: Detail,
     /// Flows, in the scenario's order: a flow's index is its [`FlowId`].
     pub flows: Vec<FlowSetup>,
@@ -103,7 +103,7 @@ pub struct Recording {
     pub warmup: Instant,
     /// Interval of the series.
     pub interval: Duration,
-    /// Amount of what is recorded of the members of groups.
+    /// Recording detail of group members.
     pub detail: Detail,
     /// Records of flows, indexed by [`FlowId`].
     pub flows: Vec<FlowRecord>,

@@ -151,7 +151,7 @@ pub struct Definition {
 pub fn definitions() -> Vec<Definition> {
     let definition = |metric: &crate::metric::Metric| Definition {
         name: metric.name,
-        about: metric.about,
+        about: metric.about(),
         text: metric.definition,
         source: metric.source,
         unit: metric.unit.symbol(),
@@ -160,7 +160,7 @@ pub fn definitions() -> Vec<Definition> {
 }
 
 /// A table.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Comparison {
     /// Title.

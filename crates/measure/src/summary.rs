@@ -10,6 +10,7 @@ mod files;
 mod fold;
 mod phases;
 mod requests;
+mod totals;
 mod value;
 mod worst;
 
@@ -19,6 +20,7 @@ pub use files::{BinSummary, FileSummary, FilesSummary, GroupSummary};
 pub use fold::MembersSummary;
 pub use phases::PhaseSummary;
 pub use requests::{EchoSummary, PagesSummary};
+pub use totals::GroupTotals;
 pub use worst::{FlowTable, WORST, sort_worst_first};
 
 use indexmap::IndexMap;
@@ -51,7 +53,7 @@ pub struct Summary {
     pub duration_s: f64,
     /// Time at the start that statistics leave out, in seconds.
     pub warmup_s: f64,
-    /// Amount of what was recorded of the members of groups; absent for `all`.
+    /// Recording detail of group members; absent for `all`.
     #[serde(default, skip_serializing_if = "is_all")]
     pub detail: Detail,
     /// Each flow, by name, in the scenario's order.

@@ -7,7 +7,7 @@
 use pulp::Arch;
 
 /// Work that is compiled for each width of vectors. `call`, and what it calls in its loops, must be
-/// `#[inline(always)]`: a function of its own is compiled for every processor. So a closure would not do.
+/// `#[inline(always)]`: a function that is not inlined loses the wide vectors, and closures may not be inlined.
 pub(crate) use pulp::NullaryFnOnce as Work;
 
 /// Does the work with the widest vectors of this processor.

@@ -1,10 +1,11 @@
 //! TypeScript declarations for the pages: `web/src/generated/lockgate.ts` is generated from the serialised
-//! types, and is up to date. `make types` renews it.
+//! types, `metrics.ts` from the list of metrics, and both are up to date. `make types` renews them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use lockgate_measure::metric::METRICS;
 use lockgate_measure::monitor::Sample;
 use lockgate_measure::report::ReportData;
 use lockgate_session::{Done, Refused, Status};
@@ -85,14 +86,33 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// Returns the list of metrics as the pages have it.
+fn metrics() -> String {
+    let mut text = format!("{HEAD}\n/** Every metric: its name, the kind of its subject, its unit. */\n");
+    text += "export const METRICS: readonly (readonly [name: string, about: string, unit: string])[] = [\n";
+    for metric in METRICS {
+        let about = serde_json::to_value(metric.about()).expect("a word");
+        text += &format!("  [\"{}\", {about}, \"{}\"],\n", metric.name, metric.unit.symbol());
+    }
+    text + "];\n"
+}
+
 #[test]
 fn the_types_of_the_pages_are_up_to_date() {
-    let file = repository().join("web/src/generated/lockgate.ts");
-    let generated = generated();
+    is_up_to_date("web/src/generated/lockgate.ts", &generated());
+}
+
+#[test]
+fn the_metrics_of_the_pages_are_up_to_date() {
+    is_up_to_date("web/src/generated/metrics.ts", &metrics());
+}
+
+fn is_up_to_date(name: &str, generated: &str) {
+    let file = repository().join(name);
     if env::var_os("LOCKGATE_RENEW").is_some() {
         fs::create_dir_all(file.parent().expect("a folder")).expect("made");
-        fs::write(&file, &generated).expect("written");
+        fs::write(&file, generated).expect("written");
     }
     let kept = fs::read_to_string(&file).unwrap_or_default();
-    assert!(kept == generated, "web/src/generated/lockgate.ts is out of date: run `make types`");
+    assert!(kept == generated, "{name} is out of date: run `make types`");
 }

@@ -188,8 +188,8 @@ between?: [number, number] | null,
 /** Worst grade of a line under load that the bounds permit, by Waveform's scale of bufferbloat; absent if
  * they are not given as a grade. */
 grade?: Grade | null,
-/** Flows or queues that satisfy the bounds, in the first run, if the address stands for several; absent
- * for one. `value` is then that of the member that decides. */
+/** Flows or queues that satisfy the bounds, if the address stands for several; absent for one. Of several
+ * runs, those of the run in which the smallest share does. `value` is that of the member that decides. */
 members?: MembersHeld | null,
 /** Value of the metric; of several runs, their mean; `null` if one of them observed nothing. */
 value: number | null,
@@ -1077,7 +1077,9 @@ seeds: Array<number>,
 /** Metrics. */
 metrics: Array<VariantMetric>,
 /** Fronts of pairs of metrics that have a better direction. */
-fronts: Array<Front>, };
+fronts: Array<Front>,
+/** Table of the variants, as the terminal and notebooks have it. */
+table: Comparison, };
 
 /** Verdict on a difference. */
 export type Verdict = "differs" | "not-seen" | "same" | "unknown";

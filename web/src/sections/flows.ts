@@ -261,7 +261,7 @@ function intervals(report: Report): HTMLElement[] {
   );
   if (rows.length === 0) return [];
   const inUnit = (value: Cell, row: number): string =>
-    typeof value === "number" ? quantity(value, unitOf(String(rows[row]?.[0]), report.definitions)) : NONE;
+    typeof value === "number" ? quantity(value, unitOf(String(rows[row]?.[0]))) : NONE;
   return [
     h("h3", {}, "Over repetitions"),
     makeTable({

@@ -95,7 +95,7 @@ export function expectTable(report: Report): HTMLElement | null {
     .sort((a, b) => a.index - b.index);
   if (entries.length === 0) return null;
   const several = report.runs.filter((run) => run.summary.expect.length > 0).length > 1;
-  const unit = (expect: Expect): string => unitOf(expect.that, report.definitions);
+  const unit = (expect: Expect): string => unitOf(expect.that);
   const bound = (expect: Expect): string => {
     const formatted = (values: readonly number[]): string =>
       values.map((value) => quantity(value, unit(expect))).join(" and ");

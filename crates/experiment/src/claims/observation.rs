@@ -10,38 +10,29 @@
 use lockgate_engine::port_name;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::histogram::Histogram;
-use lockgate_measure::metric::{self, Subject, check_path};
+use lockgate_measure::metric::{self, Fold, Metric, Rows, Series, Subject, SubjectKind, Values, check_path};
 use lockgate_measure::recording::{FlowRecord, PortRecord, Recording};
 use lockgate_measure::summary::Summary;
 
 use super::expression::{Clause, Observation};
 
-/// Series of a flow.
-const OF_FLOWS: [&str; 11] = [
-    "throughput",
-    "offered",
-    "lost_packets",
-    "owd_p50",
-    "owd_max",
-    "cwnd",
-    "in_flight",
-    "retransmissions",
-    "timeouts",
-    "first_received",
-    "longest_silence",
-];
-/// Series of a queue.
-const OF_QUEUES: [&str; 6] = [
-    "throughput",
-    "offered",
-    "dropped_packets",
-    "backlog_packets",
-    "peak_backlog_packets",
-    "scheduling_mean",
-];
+/// Observations of a flow that are made from its series.
+const OF_ARRIVALS: [&str; 2] = ["first_received", "longest_silence"];
 
-/// Distributions of a flow and, last, of a queue.
-const OF_DISTRIBUTIONS: [&str; 7] = ["iat", "owd", "queueing", "ipdv", "rtt", "answer_gap", "sojourn"];
+/// Returns the series of an object of this kind, by the names that formulas use.
+fn series(about: SubjectKind) -> impl Iterator<Item = &'static Series> {
+    Metric::of(about).flat_map(|metric| metric.series)
+}
+
+/// Returns the distributions with recorded values of an object of this kind.
+fn distributions(about: SubjectKind) -> impl Iterator<Item = (&'static str, Values)> {
+    Metric::of(about).filter_map(|metric| Some((metric.name, metric.values?)))
+}
+
+/// Returns names as a list for readers.
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
 
 /// Names in a run.
 pub(crate) struct Names {
@@ -71,7 +62,7 @@ impl Names {
 
     fn check_one(&self, path: &str, clause: Clause) -> Result<(), String> {
         let (subject, name) = split(path)?;
-        if clause == Clause::Whole && !matches!(name, "first_received" | "longest_silence") {
+        if clause == Clause::Whole && !OF_ARRIVALS.contains(&name) {
             let names = metric::Names { flows: &self.flows, ports: &self.ports };
             return check_path(path, &names).map(drop).map_err(|error| error.to_string());
         }
@@ -85,27 +76,28 @@ impl Names {
         if !known {
             return Err(format!("`{path}`: the scenario has nothing of this name"));
         }
-        let columns: &[&str] = match subject {
-            Subject::Flow(_) => &OF_FLOWS,
-            Subject::Queue(..) => &OF_QUEUES,
-            _ => &[],
+        let about = subject.kind();
+        let arrivals = OF_ARRIVALS.into_iter().filter(|_| about == SubjectKind::Flow);
+        let (columns, shares) = match clause {
+            Clause::During(..) => (series(about).map(|one| one.name).chain(arrivals).collect(), Vec::new()),
+            Clause::Within(..) => (Vec::new(), distributions(about).map(|(name, _)| name).collect()),
+            Clause::Whole => return Ok(()),
         };
-        match clause {
-            Clause::During(..) if columns.contains(&name) => Ok(()),
-            Clause::During(..) => Err(format!("`{path}`: there are series of {}", columns.join(", "))),
-            Clause::Within(..) if OF_DISTRIBUTIONS.contains(&name) => Ok(()),
-            Clause::Within(..) => {
-                Err(format!("`{path}`: there are shares of {}", OF_DISTRIBUTIONS.join(", ")))
-            }
-            Clause::Whole => Ok(()),
+        let (known, what): (Vec<&str>, _) =
+            if shares.is_empty() { (columns, "series") } else { (shares, "shares") };
+        if known.contains(&name) {
+            return Ok(());
         }
+        Err(format!("`{path}`: there are {what} of {}", list(known.into_iter())))
     }
 }
 
 /// Splits an address into its subject and the rest.
 fn split(path: &str) -> Result<(Subject, &str), String> {
     let wrong = || {
-        format!("`{path}` is no address: it is written `flow.NAME.metric` or `port.A:B.queue.NAME.metric`")
+        format!(
+            "`{path}` is not an address: it is written `flow.NAME.metric` or `port.A:B.queue.NAME.metric`"
+        )
     };
     let rest = |prefix: &str| path.strip_prefix(prefix);
     if let Some(rest) = rest("flow.") {
@@ -155,7 +147,7 @@ pub(crate) fn observe(observation: &Observation, recording: &Recording, summary:
 
 fn whole(path: &str, recording: &Recording, summary: &Summary) -> Option<f64> {
     let (_, name) = split(path).ok()?;
-    if matches!(name, "first_received" | "longest_silence") {
+    if OF_ARRIVALS.contains(&name) {
         return during(path, recording, recording.warmup, Instant::ZERO + recording.duration);
     }
     summary.metric(path).ok()
@@ -169,79 +161,19 @@ fn port<'a>(recording: &'a Recording, name: &str) -> Option<&'a PortRecord> {
     recording.ports.iter().find(|port| port.setup.name == name)
 }
 
-/// Reduction of a series' rows to one value.
-#[derive(Clone, Copy)]
-enum Fold {
-    /// Sum of the intervals' amounts, per second.
-    Rate,
-    Sum,
-    Mean,
-    Max,
-    /// Growth of a counter.
-    Growth,
-}
-
-/// Series: end of each interval, its value (NaN if there was none), and the reduction.
-struct Column {
-    ends: Vec<Instant>,
-    values: Vec<f64>,
-    fold: Fold,
-}
-
-fn seconds(times: &[Option<Duration>]) -> Vec<f64> {
-    times.iter().map(|time| time.map_or(f64::NAN, Duration::as_secs_f64)).collect()
-}
-
-fn column(path: &str, recording: &Recording) -> Option<Column> {
+/// Returns a series and its rows; `None` if the run has none at `path`.
+fn column(path: &str, recording: &Recording) -> Option<(Rows, Fold)> {
     let (subject, name) = split(path).ok()?;
-    let bits = |bytes: &[u64]| bytes.iter().map(|bytes| *bytes as f64 * 8.0).collect();
-    let counts = |counts: &[u64]| counts.iter().map(|count| *count as f64).collect();
-    match subject {
-        Subject::Flow(of) => {
-            let flow = flow(recording, &of)?;
-            let series = flow.series();
-            let (values, fold) = match name {
-                "throughput" => (bits(&series.received_bytes), Fold::Rate),
-                "offered" => (bits(&series.offered_bytes), Fold::Rate),
-                "lost_packets" => (counts(&series.lost_packets), Fold::Sum),
-                "owd_p50" => (seconds(&series.owd_p50), Fold::Mean),
-                "owd_max" => (seconds(&series.owd_max), Fold::Max),
-                _ => return of_tcp(flow, name),
-            };
-            Some(Column { ends: series.end.clone(), values, fold })
-        }
+    let series = series(subject.kind()).find(|one| one.name == name)?;
+    let rows = match subject {
+        Subject::Flow(of) => series.of_flow(flow(recording, &of)?)?,
         Subject::Queue(of, queue) => {
             let port = port(recording, &of)?;
-            let series = &port.places().iter().find(|place| place.name == queue)?.series;
-            let packets = |tallies: &[lockgate_engine::node::Tally]| {
-                tallies.iter().map(|tally| tally.packets as f64).collect::<Vec<f64>>()
-            };
-            let (values, fold) = match name {
-                "throughput" => (bits(&series.sent_bytes), Fold::Rate),
-                "offered" => (bits(&series.offered_bytes), Fold::Rate),
-                "dropped_packets" => (counts(&series.dropped_packets), Fold::Sum),
-                "backlog_packets" => (packets(&series.backlog), Fold::Mean),
-                "peak_backlog_packets" => (packets(&series.peak), Fold::Max),
-                "scheduling_mean" => (seconds(&series.scheduling), Fold::Mean),
-                _ => return None,
-            };
-            Some(Column { ends: port.ends().to_vec(), values, fold })
+            series.of_queue(port, port.places().iter().find(|place| place.name == queue)?)?
         }
-        _ => None,
-    }
-}
-
-fn of_tcp(flow: &FlowRecord, name: &str) -> Option<Column> {
-    let tcp = flow.tcp.as_deref()?;
-    let values = |get: fn(&lockgate_measure::recording::TcpSample) -> f64| tcp.samples().map(get).collect();
-    let (values, fold) = match name {
-        "cwnd" => (values(|sample| sample.cwnd.0 as f64), Fold::Mean),
-        "in_flight" => (values(|sample| sample.in_flight.0 as f64), Fold::Mean),
-        "retransmissions" => (values(|sample| sample.retransmissions as f64), Fold::Growth),
-        "timeouts" => (values(|sample| sample.timeouts as f64), Fold::Growth),
         _ => return None,
     };
-    Some(Column { ends: tcp.end.clone(), values, fold })
+    Some((rows, series.fold))
 }
 
 /// Reduces the intervals that end between two times.
@@ -250,11 +182,11 @@ fn during(path: &str, recording: &Recording, from: Instant, to: Instant) -> Opti
     if let (Subject::Flow(of), "first_received" | "longest_silence") = (&subject, name) {
         return arrivals(flow(recording, of)?, from, to, name == "first_received");
     }
-    let column = column(path, recording)?;
+    let (column, fold) = column(path, recording)?;
     let rows = column.ends.iter().zip(&column.values).filter(|(end, _)| **end > from && **end <= to);
     let values = || rows.clone().map(|(_, value)| *value).filter(|value| !value.is_nan());
     let count = values().count();
-    let value = match column.fold {
+    let value = match fold {
         Fold::Rate => values().sum::<f64>() / to.since(from).as_secs_f64(),
         Fold::Sum => values().sum(),
         Fold::Mean => values().sum::<f64>() / count as f64,
@@ -287,24 +219,13 @@ fn arrivals(flow: &FlowRecord, from: Instant, to: Instant, first: bool) -> Optio
 /// Returns the distribution at `path`, such as `flow.call.owd`; `None` if the run has none.
 fn histogram(path: &str, recording: &Recording) -> Option<Histogram> {
     let (subject, name) = split(path).ok()?;
-    match subject {
-        Subject::Flow(of) => {
-            let flow = flow(recording, &of)?;
-            let delays = flow.delays();
-            match name {
-                "iat" => Some(delays.iat.clone()),
-                "owd" => Some(delays.owd.clone()),
-                "queueing" => Some(delays.queueing.clone()),
-                "ipdv" => Some(delays.ipdv.clone()),
-                "rtt" => flow.requests.as_ref().map(|requests| requests.times.clone()),
-                "answer_gap" => flow.requests.as_ref().map(|requests| requests.gaps.clone()),
-                _ => None,
-            }
-        }
-        Subject::Queue(of, queue) if name == "sojourn" => {
+    let (_, values) = distributions(subject.kind()).find(|(known, _)| *known == name)?;
+    match (values, subject) {
+        (Values::Flow(read), Subject::Flow(of)) => read(flow(recording, &of)?).cloned(),
+        (Values::Queue(read), Subject::Queue(of, queue)) => {
             let port = port(recording, &of)?;
             let place = port.places().iter().position(|place| place.name == queue)?;
-            Some(port.sojourn(u32::try_from(place).ok()?))
+            Some(read(port, u32::try_from(place).ok()?))
         }
         _ => None,
     }
@@ -359,7 +280,7 @@ pub(crate) fn curve(observation: &Observation, curve: Curve, recording: &Recordi
 }
 
 fn over_time(path: &str, clause: Clause, recording: &Recording) -> Option<Vec<(f64, f64)>> {
-    let column = column(path, recording)?;
+    let (column, fold) = column(path, recording)?;
     let mut before = Instant::ZERO;
     let mut points = Vec::with_capacity(column.values.len());
     for (end, value) in column.ends.iter().zip(&column.values) {
@@ -368,7 +289,7 @@ fn over_time(path: &str, clause: Clause, recording: &Recording) -> Option<Vec<(f
             Clause::During(from, to) => *end > Instant::ZERO + from && *end <= Instant::ZERO + to,
             Clause::Whole | Clause::Within(..) => true,
         };
-        let value = if matches!(column.fold, Fold::Rate) { value / width } else { *value };
+        let value = if fold == Fold::Rate { value / width } else { *value };
         if seen && value.is_finite() {
             points.push((end.as_secs_f64(), value));
         }

@@ -5,7 +5,7 @@ use core::fmt;
 use lockgate_engine::port_name;
 
 use super::quantity::{MINUS, Quantity};
-use super::{METRICS, MemberStatistic, Metric, Statistic, SubjectKind, Unit, is_pattern, matches};
+use super::{MemberStatistic, Metric, Statistic, SubjectKind, Unit, is_pattern, matches};
 use crate::group::group_of;
 
 /// The object that an address refers to.
@@ -34,7 +34,8 @@ impl Subject {
         }
     }
 
-    fn kind(&self) -> SubjectKind {
+    /// Returns the kind of object.
+    pub fn kind(&self) -> SubjectKind {
         match self {
             Self::Run => SubjectKind::Run,
             Self::Flow(_) => SubjectKind::Flow,
@@ -126,8 +127,8 @@ impl Address {
             // Metrics of the members, unless the group itself has one of this name.
             ["group", group, rest @ ..]
                 if rest.first().is_some_and(|name| {
-                    metric_of(SubjectKind::Group, name).is_none()
-                        && metric_of(SubjectKind::Flow, name).is_some()
+                    Metric::named(SubjectKind::Group, name).is_none()
+                        && Metric::named(SubjectKind::Flow, name).is_some()
                 }) =>
             {
                 (Subject::Flow(format!("{group}/*")), rest)
@@ -143,13 +144,15 @@ impl Address {
         let [name, rest @ ..] = rest else {
             return Err(unknown(path, format!("it ends before a metric: {}", allowed(about)), None));
         };
-        let Some(metric) = METRICS.iter().find(|metric| metric.about == about && metric.name == *name) else {
-            let known = METRICS.iter().filter(|metric| metric.about == about).map(|metric| metric.name);
+        let Some(metric) = Metric::named(about, name) else {
+            let known = Metric::of(about).map(|metric| metric.name);
             let best = nearest(name, known);
             return Err(unknown(path, format!("`{name}` is not one of {}", allowed(about)), best));
         };
         let (rest, over) = match rest.split_last() {
-            Some((last, rest)) if subject.is_many() && rest.len() == usize::from(metric.distribution) => {
+            Some((last, rest))
+                if subject.is_many() && rest.len() == usize::from(metric.is_distribution()) =>
+            {
                 let over = MemberStatistic::parse(last);
                 let why =
                     || format!("`{last}` is not a statistic over several: {}", MemberStatistic::names());
@@ -177,13 +180,9 @@ impl Address {
     }
 }
 
-fn metric_of(about: SubjectKind, name: &str) -> Option<&'static Metric> {
-    METRICS.iter().find(|metric| metric.about == about && metric.name == name)
-}
-
 fn statistic(path: &str, metric: &Metric, rest: &[&str]) -> Result<Option<Statistic>, MetricError> {
     let names = || Statistic::ALL.iter().map(|(_, name)| *name);
-    match (metric.distribution, rest) {
+    match (metric.is_distribution(), rest) {
         (false, []) => Ok(None),
         (false, [extra, ..]) => {
             Err(unknown(path, format!("`{}` is one value, without `{extra}`", metric.name), None))
@@ -255,7 +254,7 @@ impl fmt::Display for Address {
             Subject::Run => {}
             Subject::Flow(flow) => {
                 match flow.strip_suffix("/*").filter(|_| self.member_statistic.is_some()) {
-                    Some(group) if metric_of(SubjectKind::Group, self.metric.name).is_none() => {
+                    Some(group) if Metric::named(SubjectKind::Group, self.metric.name).is_none() => {
                         write!(f, "group.{}.", Segment(group))?;
                     }
                     _ => write!(f, "flow.{}.", Segment(flow))?,
@@ -307,8 +306,7 @@ fn segments(path: &str) -> Result<Vec<String>, String> {
 }
 
 fn allowed(about: SubjectKind) -> String {
-    let names: Vec<&str> =
-        METRICS.iter().filter(|metric| metric.about == about).map(|metric| metric.name).collect();
+    let names: Vec<&str> = Metric::of(about).map(|metric| metric.name).collect();
     match about {
         SubjectKind::Run => {
             format!(

@@ -82,7 +82,7 @@ impl MemberStatistic {
 /// Returns true if more of a metric is better. If neither more nor less is, the largest value counts as the
 /// worst.
 pub fn more_is_better(metric: &Metric) -> bool {
-    metric.better() == Some(Better::Higher)
+    metric.better == Some(Better::Higher)
 }
 
 /// Returns true if a name of an address stands for several: `call/*` or `*`.

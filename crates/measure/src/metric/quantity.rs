@@ -53,7 +53,7 @@ impl Quantity {
 
     /// Returns the better direction, if one is.
     pub fn better(&self) -> Option<Better> {
-        self.of.metric.better()
+        self.of.metric.better
     }
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::group::group_of;
 use crate::histogram::{Histogram, Moments};
 
-/// Amount of what is recorded of the members of groups.
+/// Recording detail of group members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]

@@ -50,7 +50,7 @@ pub struct PortRecord {
     /// Number of sojourn times of zero in queue 0, the root of the first tree. Here and not in `sojourns`, so that a
     /// packet that finds an idle link touches one cache line less.
     root_zeros: u64,
-    /// Amount of what is recorded of queues that are members of groups.
+    /// Recording detail of queues that are members of groups.
     detail: Detail,
     /// True if the port itself is one of a group of nodes, and recorded briefly.
     is_brief: bool,

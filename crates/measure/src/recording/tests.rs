@@ -145,7 +145,7 @@ fn what_is_not_accounted_for_is_named() {
     // Right number of packets, wrong bytes.
     recording.flow(FlowId(0)).on_inside(ms(20), Bytes(99));
     assert_eq!(recording.balance().expect_err("a byte vanished").unit, "bytes");
-    // Sent after the warm-up, lost as if before it: whole run right, window wrong.
+    // Sent after the warm-up, lost as if before it: the totals balance, the window does not.
     let mut recording = super::tests::recording(100);
     let flow = recording.flow(FlowId(0));
     flow.on_sent(ms(150), Bytes(100));

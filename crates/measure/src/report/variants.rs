@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::Comparison;
+
 use crate::comparison::{MetricComparison, Verdict, front};
 use crate::metric::{Address, Better};
 
@@ -22,6 +24,8 @@ pub struct Variants {
     pub metrics: Vec<VariantMetric>,
     /// Fronts of pairs of metrics that have a better direction.
     pub fronts: Vec<Front>,
+    /// Table of the variants, as the terminal and notebooks have it.
+    pub table: Comparison,
 }
 
 /// A variable of a comparison.
@@ -114,7 +118,7 @@ impl VariantMetric {
         Self {
             path: path.to_owned(),
             unit: metric.map_or("", |metric| metric.unit.symbol()).to_owned(),
-            better: metric.and_then(crate::metric::Metric::better),
+            better: metric.and_then(|metric| metric.better),
             best: compared.best,
             reference: compared.reference,
             variants: compared.intervals.iter().zip(&compared.differences).map(of).collect(),
@@ -150,7 +154,7 @@ mod tests {
     fn a_front_is_of_metrics_with_a_direction() {
         let metric = |path: &str, values: &[f64]| {
             let values: Vec<Vec<Option<f64>>> = values.iter().map(|value| vec![Some(*value); 2]).collect();
-            let better = Address::parse(path).expect("an address").metric.better();
+            let better = Address::parse(path).expect("an address").metric.better;
             VariantMetric::new(path, &MetricComparison::new(&values, better, Reference::Best))
         };
         // The third variant is beaten by the second in both.

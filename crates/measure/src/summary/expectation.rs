@@ -126,6 +126,14 @@ pub struct MembersHeld {
     pub wanted_ratio: f64,
 }
 
+impl MembersHeld {
+    /// Compares by the share that satisfies the bounds.
+    fn by_share(&self, other: &Self) -> core::cmp::Ordering {
+        let share = |one: &Self| one.held as f64 / one.of.max(1) as f64;
+        share(self).total_cmp(&share(other))
+    }
+}
+
 /// An expectation with its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -160,8 +168,8 @@ pub struct Expectation {
     /// they are not given as a grade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
-    /// Flows or queues that satisfy the bounds, in the first run, if the address stands for several; absent
-    /// for one. `value` is then that of the member that decides.
+    /// Flows or queues that satisfy the bounds, if the address stands for several; absent for one. Of several
+    /// runs, those of the run in which the smallest share does. `value` is that of the member that decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub members: Option<MembersHeld>,
     /// Value of the metric; of several runs, their mean; `null` if one of them observed nothing.
@@ -297,7 +305,8 @@ impl Summary {
         let decided: Vec<_> = runs().map(of_run).collect();
         let values = decided.iter().map(|(value, _)| *value).collect();
         let mut expectation = Expectation::judge(expected, values);
-        expectation.members = decided.first().and_then(|(_, members)| *members);
+        expectation.members =
+            decided.iter().filter_map(|(_, members)| *members).min_by(MembersHeld::by_share);
         self.expect.push(expectation);
     }
 }

@@ -75,6 +75,13 @@ pub struct FilesSummary {
     pub slowdown: Distribution,
 }
 
+impl FilesSummary {
+    /// Returns itself if there are files: without any there are no times and sizes.
+    pub(crate) fn any(&self) -> Option<&Self> {
+        (self.files > 0).then_some(self)
+    }
+}
+
 /// Returns the completion time of each flow's file under processor sharing, in seconds, by flow; `None` for
 /// flows without a file that ends. All files at a port share the rate that its link has at the start.
 pub(crate) fn shared_times(recording: &Recording) -> Vec<Option<f64>> {

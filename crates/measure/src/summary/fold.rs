@@ -3,33 +3,28 @@
 //! A run whose members are recorded briefly has too many of them to be read one by one. Its report and its
 //! written summary have statistics of every group, but only the flows and queues of the worst members.
 
-use std::collections::BTreeSet;
-
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Summary;
-use super::worst::{WORST, sort_worst_first};
-use crate::metric::{Address, MemberStatistic, Statistic, more_is_better};
+use super::worst::sort_worst_first;
+use crate::metric::{Address, MemberStatistic, Metric, Statistic, SubjectKind, more_is_better};
 use crate::recording::Detail;
 
-/// Addresses, below a flow, of the metrics that are summarised over the members of a group; the first that
-/// has values orders the members.
-const METRICS: [&str; 12] = [
-    "owd.p99",
-    "owd.max",
-    "owd.p50",
-    "owd.mean",
-    "queueing.p99",
-    "loss",
-    "throughput",
-    "goodput",
-    "r_factor",
-    "mos",
-    "fct",
-    "retransmissions",
-];
+/// Returns the addresses, below a flow, of the values that are summarised over the members of a group; the
+/// first that has values orders the members.
+fn paths() -> impl Iterator<Item = String> {
+    let mut ranked: Vec<(u8, &Metric, &[Statistic])> = Metric::of(SubjectKind::Flow)
+        .filter_map(|metric| metric.over_members.map(|over| (over.rank, metric, over.statistics)))
+        .collect();
+    ranked.sort_by_key(|(rank, ..)| *rank);
+    ranked.into_iter().flat_map(|(_, metric, statistics)| {
+        let plain = statistics.is_empty().then(|| metric.name.to_owned());
+        let named = statistics.iter().map(|statistic| format!("{}.{}", metric.name, statistic.name()));
+        plain.into_iter().chain(named)
+    })
+}
 
 /// Statistics of a metric over the members of a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,8 +48,7 @@ impl Summary {
     /// Returns statistics over the members of a group, by the metric's address below a flow (`owd.p99`), for
     /// the metrics that have values.
     pub fn over_members(&self, group: &str) -> IndexMap<String, MembersSummary> {
-        let of = |path: &&str| Some(((*path).to_owned(), self.over_metric(group, path)?));
-        METRICS.iter().filter_map(of).collect()
+        paths().filter_map(|path| Some((path.clone(), self.over_metric(group, &path)?))).collect()
     }
 
     fn over_metric(&self, group: &str, path: &str) -> Option<MembersSummary> {
@@ -81,7 +75,7 @@ impl Summary {
     /// Returns the members of a group, worst first, with the value that orders them: the first of a few
     /// metrics that has values.
     pub fn worst_members(&self, group: &str) -> Vec<(&str, f64)> {
-        for path in METRICS {
+        for path in paths() {
             let Ok(address) = Address::parse(&format!("flow.\"{group}/*\".{path}")) else { continue };
             let values = self.values(&address);
             let sign = if more_is_better(address.metric) { -1.0 } else { 1.0 };
@@ -97,54 +91,36 @@ impl Summary {
         Vec::new()
     }
 
-    /// Returns the summary as the report shows it: with statistics over the members of each group, and the
-    /// worst members only, if the run recorded members briefly.
+    /// Returns the summary as the report and the file have it: if the run recorded members briefly, with
+    /// statistics over the members of each group, and without the flows and queues of members that are neither
+    /// among the worst of a table nor named by an expectation.
     #[must_use]
     pub fn folded(&self) -> Self {
-        let worst: BTreeSet<&str> = self
-            .groups
-            .keys()
-            .flat_map(|group| self.worst_members(group).into_iter().take(WORST).map(|(name, _)| name))
-            .collect();
-        let is_kept = |port: &str, queue: &str, kept: &BTreeSet<(&str, &str)>| {
-            !self.detail.is_brief_port(port) && kept.contains(&(port, queue))
-        };
-        Self { verdict: Some(self.verdict()), ..self.keep(&worst, is_kept) }
-    }
-
-    /// Returns the summary as it is written: folded, with all that the tables show as the worst and all that
-    /// an expectation names, and each value under its address in `metrics`.
-    #[must_use]
-    pub fn written(&self) -> Self {
-        let mut written = self.keep(&self.kept_flows(), |port, queue, kept| kept.contains(&(port, queue)));
-        written.metrics = self.metrics_of(&written);
-        written.verdict = Some(self.verdict());
-        written
-    }
-
-    /// Returns the summary with statistics over the members of each group, and without the members that are
-    /// not in `flows` or not `is_kept`, if the run recorded members briefly.
-    fn keep(
-        &self,
-        flows: &BTreeSet<&str>,
-        is_kept: impl Fn(&str, &str, &BTreeSet<(&str, &str)>) -> bool,
-    ) -> Self {
-        let mut kept = self.clone();
+        let mut kept = Self { verdict: Some(self.verdict()), ..self.clone() };
         if self.detail == Detail::All {
             return kept;
         }
         for (name, group) in &mut kept.groups {
             group.members = Some(self.over_members(name));
         }
+        let (flows, queues) = (self.kept_flows(), self.kept_queues());
         kept.flows.retain(|name, _| !self.detail.is_brief(name) || flows.contains(name.as_str()));
-        let queues = self.kept_queues();
         kept.ports.retain(|port, results| {
             let is_brief_port = self.detail.is_brief_port(port);
             results.queues.retain(|queue, _| {
-                (!is_brief_port && !self.detail.is_brief(queue)) || is_kept(port, queue, &queues)
+                let is_brief = is_brief_port || self.detail.is_brief(queue);
+                !is_brief || queues.contains(&(port.as_str(), queue.as_str()))
             });
             !is_brief_port || !results.queues.is_empty()
         });
         kept
+    }
+
+    /// Returns the summary as it is written: folded, with each value under its address in `metrics`.
+    #[must_use]
+    pub fn written(&self) -> Self {
+        let mut written = self.folded();
+        written.metrics = self.metrics_of(&written);
+        written
     }
 }

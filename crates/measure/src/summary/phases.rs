@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::build::voice_of;
 use super::{Distribution, EchoSummary, FlowSummary, PagesSummary, Summary, ratio};
 use crate::group::group_of;
-use crate::metric::{Address, METRICS, MemberStatistic, Statistic, Subject, SubjectKind};
+use crate::metric::{Address, MemberStatistic, Metric, Statistic, Subject, SubjectKind};
 use crate::recording::{EventKind, FlowPhase, FlowRecord, Recording, RequestKind, RequestPhase};
 
 /// Results of a part of the window, between two changes.
@@ -68,9 +68,7 @@ impl Summary {
             let is_stream =
                 flow.is_some_and(|flow| flow.tcp.is_some() && flow.pages.is_none() && flow.echo.is_none());
             let metric = if is_stream { "goodput" } else { "owd" };
-            let Some(metric) =
-                METRICS.iter().find(|one| one.about == SubjectKind::Flow && one.name == metric)
-            else {
+            let Some(metric) = Metric::named(SubjectKind::Flow, metric) else {
                 continue;
             };
             let over = if is_stream { MemberStatistic::Sum } else { MemberStatistic::Worst };

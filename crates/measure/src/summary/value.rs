@@ -2,20 +2,14 @@
 
 use indexmap::{IndexMap, IndexSet};
 
-use super::{Distribution, FilesSummary, FlowSummary, GroupSummary, PortSummary, QueueSummary, Summary};
+use super::{Distribution, FlowSummary, QueueSummary, Summary};
 use crate::group::group_of;
 use crate::metric::{
-    Address, METRICS, MemberStatistic, Metric, MetricError, Names, Quantity, Statistic, Subject, SubjectKind,
-    check_path, matches,
+    Address, MemberStatistic, Metric, MetricError, Names, Observed, Quantity, Read, Statistic, Subject,
+    SubjectKind, check_path, matches,
 };
 
-/// A single value or a distribution.
-enum Found<'a> {
-    Value(Option<f64>),
-    Distribution(&'a Distribution),
-}
-
-impl Found<'_> {
+impl Observed<'_> {
     /// Returns the value, or the statistic of the distribution; `None` if nothing was observed.
     fn get(&self, statistic: Option<Statistic>) -> Option<f64> {
         match (self, statistic) {
@@ -34,18 +28,31 @@ enum Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    fn find(self, metric: &str) -> Option<Found<'a>> {
-        match self {
-            Self::Flow(flow) => flow.find(metric),
-            Self::Queue(queue) => queue.find(metric),
+    /// Returns a metric; `None` if the flow or queue cannot have it.
+    fn observed(self, metric: &Metric) -> Option<Observed<'a>> {
+        match (self, metric.read) {
+            (Self::Flow(flow), Read::Flow(of)) => of.read(flow),
+            (Self::Queue(queue), Read::Queue(of)) => of.read(queue),
+            _ => None,
         }
     }
 }
 
+/// Returns the statistic over the members' values that were observed; without a statistic the worst of all, of
+/// which one without a value is the worst.
+fn over_members(metric: &Metric, over: Option<MemberStatistic>, values: &[Option<f64>]) -> Option<f64> {
+    if over.is_none() && values.iter().any(Option::is_none) {
+        return None;
+    }
+    let mut observed: Vec<f64> = values.iter().flatten().copied().collect();
+    observed.sort_unstable_by(f64::total_cmp);
+    over.unwrap_or(MemberStatistic::Worst).of(metric, &observed)
+}
+
 /// Returns the statistics of a metric: one without a name, or those of its distribution.
 fn statistics(metric: &Metric) -> impl Iterator<Item = Option<Statistic>> {
-    let of_distribution = Statistic::ALL.into_iter().filter(|_| metric.distribution);
-    (!metric.distribution).then_some(None).into_iter().chain(of_distribution.map(|(one, _)| Some(one)))
+    let of_distribution = Statistic::ALL.into_iter().filter(|_| metric.is_distribution());
+    (!metric.is_distribution()).then_some(None).into_iter().chain(of_distribution.map(|(one, _)| Some(one)))
 }
 
 impl Summary {
@@ -72,29 +79,34 @@ impl Summary {
         }
     }
 
-    /// Returns the value at an address, of several flows or queues without a statistic the worst; `None` if
-    /// nothing was observed, and if there is no such flow, group, port or queue.
+    /// Returns the value at an address; `None` if nothing was observed, and if there is no such flow, group,
+    /// port or queue. Of several flows or queues it is the statistic over those that have a value; without a
+    /// statistic, the worst of all, which is `None` if nothing was observed of one: as in an expectation on
+    /// each of them, such a member is the worst.
     pub fn value(&self, address: &Address) -> Option<f64> {
         if address.is_many() {
-            let mut values: Vec<f64> =
-                self.values(address).into_iter().filter_map(|(_, value)| value).collect();
-            values.sort_unstable_by(f64::total_cmp);
-            return address.member_statistic.unwrap_or(MemberStatistic::Worst).of(address.metric, &values);
+            let values: Vec<Option<f64>> = self.values(address).into_iter().map(|(_, value)| value).collect();
+            return over_members(address.metric, address.member_statistic, &values);
         }
-        self.find(&address.subject, address.metric.name)?.get(address.statistic)
+        self.observed(&address.subject, address.metric)?.get(address.statistic)
     }
 
-    /// Returns a metric of a subject; `None` if it has no such metric.
-    fn find(&self, subject: &Subject, metric: &str) -> Option<Found<'_>> {
-        match subject {
-            Subject::Run => Some(Found::Value(self.jain_index)),
-            Subject::Flow(flow) => self.flows.get(flow)?.find(metric),
-            Subject::Group(group) => self.groups.get(group)?.find(metric),
-            Subject::Bin(group, number) => {
-                self.groups.get(group)?.bins.iter().find(|bin| bin.number == *number)?.files.find(metric)
+    /// Returns a metric of a single subject; `None` if it cannot have it, or there is no such subject.
+    pub fn observed(&self, subject: &Subject, metric: &Metric) -> Option<Observed<'_>> {
+        match (metric.read, subject) {
+            (Read::Run(of), Subject::Run) => of.read(self),
+            (Read::Flow(of), Subject::Flow(flow)) => of.read(self.flows.get(flow)?),
+            (Read::Group(of), Subject::Group(group)) => of.read(self.groups.get(group)?),
+            (Read::Files(of), Subject::Group(group)) => of.read(&self.groups.get(group)?.all),
+            (Read::Files(of), Subject::Bin(group, number)) => {
+                let bins = &self.groups.get(group)?.bins;
+                of.read(&bins.iter().find(|bin| bin.number == *number)?.files)
             }
-            Subject::Port(port) => self.ports.get(port)?.find(metric),
-            Subject::Queue(port, queue) => self.ports.get(port)?.queues.get(queue)?.find(metric),
+            (Read::Port(of), Subject::Port(port)) => of.read(self.ports.get(port)?),
+            (Read::Queue(of), Subject::Queue(port, queue)) => {
+                of.read(self.ports.get(port)?.queues.get(queue)?)
+            }
+            _ => None,
         }
     }
 
@@ -114,11 +126,14 @@ impl Summary {
         }
     }
 
-    /// Returns the value of each flow or queue that the subject of an address stands for, by its name, in
-    /// order; `None` for one of which nothing was observed.
+    /// Returns the value of each flow or queue that the subject of an address stands for and that can have
+    /// the metric, by its name, in order; `None` for one of which nothing was observed.
     pub fn values(&self, address: &Address) -> Vec<(&str, Option<f64>)> {
-        let value = |member: Member<'_>| member.find(address.metric.name)?.get(address.statistic);
-        self.members(&address.subject).into_iter().map(|(name, member)| (name, value(member))).collect()
+        let value = |member: Member<'_>| {
+            member.observed(address.metric).map(|observed| observed.get(address.statistic))
+        };
+        let members = self.members(&address.subject).into_iter();
+        members.filter_map(|(name, member)| Some((name, value(member)?))).collect()
     }
 
     /// Returns the address of every value of a single flow, group, port or queue, and of the run, observed or
@@ -130,8 +145,8 @@ impl Summary {
             if !wanted(&subject) {
                 return;
             }
-            for metric in METRICS.iter().filter(|metric| metric.about == about) {
-                if self.find(&subject, metric.name).is_none() {
+            for metric in Metric::of(about) {
+                if self.observed(&subject, metric).is_none() {
                     continue;
                 }
                 let address = |statistic| Address {
@@ -210,18 +225,19 @@ impl Summary {
         if members.len() < 2 {
             return;
         }
-        for metric in METRICS.iter().filter(|metric| metric.about == about) {
-            let found: Vec<Found<'_>> =
-                members.iter().filter_map(|(_, member)| member.find(metric.name)).collect();
+        for metric in Metric::of(about) {
+            let found: Vec<Observed<'_>> =
+                members.iter().filter_map(|(_, member)| member.observed(metric)).collect();
             for statistic in statistics(metric) {
-                let mut values: Vec<f64> = found.iter().filter_map(|found| found.get(statistic)).collect();
-                values.sort_unstable_by(f64::total_cmp);
+                let values: Vec<Option<f64>> = found.iter().map(|found| found.get(statistic)).collect();
+                if values.iter().all(Option::is_none) {
+                    continue;
+                }
                 let of_each = core::iter::once(None).chain(MemberStatistic::all().map(Some));
                 for member_statistic in of_each {
-                    let over = member_statistic.unwrap_or(MemberStatistic::Worst);
-                    let Some(value) = over.of(metric, &values) else { continue };
+                    let value = over_members(metric, member_statistic, &values);
                     let address = Address { subject: subject.clone(), metric, statistic, member_statistic };
-                    metrics.insert(address.to_string(), Some(value));
+                    metrics.insert(address.to_string(), value);
                 }
             }
         }
@@ -251,114 +267,6 @@ impl Distribution {
             Statistic::P99 => self.p99,
             Statistic::P999 => self.p999,
             Statistic::Max => self.max,
-        }
-    }
-}
-
-#[allow(clippy::unnecessary_wraps, reason = "reads the same for counts and for what may be missing")]
-fn number(count: u64) -> Option<Found<'static>> {
-    Some(Found::Value(Some(count as f64)))
-}
-
-impl FlowSummary {
-    /// Returns a metric; `None` if the flow cannot have it.
-    fn find(&self, metric: &str) -> Option<Found<'_>> {
-        let value = |value: Option<f64>| Some(Found::Value(value));
-        let (file, voice, tcp) = (self.file.as_ref(), self.voice.as_ref(), self.tcp.as_ref());
-        match metric {
-            "owd" => Some(Found::Distribution(&self.owd_s)),
-            "queueing" => Some(Found::Distribution(&self.queueing_s)),
-            "serialisation" => Some(Found::Distribution(&self.serialisation_s)),
-            "propagation" => value(self.propagation_s),
-            "ipdv" => Some(Found::Distribution(&self.ipdv_s)),
-            "ipdv_signed_mean" => value(self.ipdv_signed_mean_s),
-            "pdv" => Some(Found::Distribution(&self.pdv_s)),
-            "jitter_rfc3550" => value(self.jitter_rfc3550_s),
-            "iat" => Some(Found::Distribution(&self.iat_s)),
-            "throughput" => value(self.throughput_bps),
-            "goodput" => value(self.goodput_bps),
-            "loss" => value(self.loss_ratio),
-            "reordered" => value(self.reordered_ratio),
-            "fct" if tcp.is_some() || self.fct_s.is_some() => value(self.fct_s),
-            "file_bytes" => value(Some(file?.bytes as f64)),
-            "ps_fct" => value(file?.ps_fct_s),
-            "slowdown" => value(file?.slowdown),
-            "rtt" => Some(Found::Distribution(&self.echo.as_ref()?.rtt_s)),
-            "rtt_loss" => value(self.echo.as_ref()?.rtt_loss_ratio),
-            "answer_gap" => Some(Found::Distribution(&self.echo.as_ref()?.answer_gap_s)),
-            "page_load" => Some(Found::Distribution(&self.pages.as_ref()?.load_s)),
-            "r_factor" => value(voice?.r_factor),
-            "mos" => value(voice?.mos),
-            "retransmissions" => number(tcp?.retransmissions),
-            "timeouts" => number(tcp?.timeouts),
-            "cwnd_mean" => value(tcp?.cwnd_mean_bytes),
-            "cwnd_min" => value(tcp?.cwnd_min_bytes),
-            "cwnd_max" => value(tcp?.cwnd_max_bytes),
-            "rtt_mean" => value(tcp?.rtt_mean_s),
-            "sent_packets" => number(self.sent_packets),
-            "sent_bytes" => number(self.sent_bytes),
-            "received_packets" => number(self.received_packets),
-            "received_bytes" => number(self.received_bytes),
-            "lost_packets" => number(self.lost_packets),
-            "inside_packets" => number(self.inside_packets),
-            _ => None,
-        }
-    }
-}
-
-impl GroupSummary {
-    fn find(&self, metric: &str) -> Option<Found<'_>> {
-        match metric {
-            "jain_index" => Some(Found::Value(self.jain_index)),
-            of_files => self.all.find(of_files),
-        }
-    }
-}
-
-impl FilesSummary {
-    /// Returns a metric; `None` for times and sizes if there are no files.
-    fn find(&self, metric: &str) -> Option<Found<'_>> {
-        match metric {
-            "files" => number(self.files),
-            "completed" => number(self.completed),
-            _ if self.files == 0 => None,
-            "mean_bytes" => Some(Found::Value(self.mean_bytes)),
-            "fct" => Some(Found::Distribution(&self.fct_s)),
-            "ps_fct" => Some(Found::Distribution(&self.ps_fct_s)),
-            "slowdown" => Some(Found::Distribution(&self.slowdown)),
-            _ => None,
-        }
-    }
-}
-
-impl PortSummary {
-    fn find(&self, metric: &str) -> Option<Found<'_>> {
-        match metric {
-            "utilisation" => Some(Found::Value(self.utilisation)),
-            "rate" => Some(Found::Value(Some(self.rate_bps))),
-            // Without a device ring there are no requests.
-            "requests_met" => Some(Found::Value(Some(self.requests_met_ratio?))),
-            "requests_contended" => Some(Found::Value(Some(self.requests_contended_ratio?))),
-            _ => None,
-        }
-    }
-}
-
-impl QueueSummary {
-    fn find(&self, metric: &str) -> Option<Found<'_>> {
-        match metric {
-            "sojourn" => Some(Found::Distribution(&self.sojourn_s)),
-            "scheduling_mean" => Some(Found::Value(Some(self.scheduling_mean_s?))),
-            "enqueued_packets" => number(self.enqueued_packets),
-            "offered_bytes" => number(self.offered_bytes),
-            "sent_packets" => number(self.sent_packets),
-            "sent_bytes" => number(self.sent_bytes),
-            "throughput" => Some(Found::Value(self.throughput_bps)),
-            "dropped_packets" => number(self.dropped_packets),
-            "marked_packets" => number(self.marked_packets),
-            "backlog_packets" => number(self.backlog_packets),
-            "peak_backlog_packets" => number(self.peak_backlog_packets),
-            _ => None,
         }
     }
 }

@@ -78,7 +78,7 @@ fn sentence(before: &PhaseSummary, after: &PhaseSummary) -> String {
 /// Returns the metrics that both phases have a value of, and of which more or less is better.
 fn pairs<'a>(before: &'a PhaseSummary, after: &PhaseSummary) -> Vec<Pair<'a>> {
     let pair = |(path, value): (&'a String, &Option<f64>)| {
-        let better = Address::parse(path).ok()?.metric.better()?;
+        let better = Address::parse(path).ok()?.metric.better?;
         let (before, after) = ((*value)?, after.values.get(path).copied().flatten()?);
         let gain = match better {
             Better::Lower => before / after,

@@ -1,0 +1,79 @@
+"""Values of metrics by name, which the properties of results read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+#: Part of `summary.json`.
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Statistics of a distribution; `None` if nothing was observed. Times are in seconds.
+
+    Quantiles are by nearest rank, with a relative error of at most 2^-10; the rest is exact.
+
+    Attributes:
+        count: Number of values.
+        min: Smallest value.
+        mean: Arithmetic mean.
+        std: Standard deviation.
+        p50: Median.
+        p90: 90th percentile.
+        p95: 95th percentile.
+        p99: 99th percentile.
+        p999: 99.9th percentile.
+        max: Largest value.
+    """
+
+    count: int = 0
+    min: float | None = None
+    mean: float | None = None
+    std: float | None = None
+    p50: float | None = None
+    p90: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    p999: float | None = None
+    max: float | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Results of a part of a run: every metric is a property, in its base unit.
+
+    A value is `None`, and a distribution empty, if nothing was observed, or if the part cannot have the metric:
+    a call has no congestion window.
+
+    Attributes:
+        document: All of it, as in `summary.json`.
+    """
+
+    document: Document
+    _measure: Callable[[], Mapping[str, Any]] = field(repr=False, compare=False)
+
+    @cached_property
+    def _metrics(self) -> Mapping[str, Any]:
+        return self._measure()
+
+    @cached_property
+    def metrics(self) -> dict[str, float | Distribution | None]:
+        """Every metric that it can have, by name."""
+        return {
+            name: Distribution(**value) if isinstance(value, dict) else value
+            for name, value in self._metrics.items()
+        }
+
+    def _count(self, name: str) -> int:
+        return int(self._metrics[name])
+
+    def _value(self, name: str) -> float | None:
+        value = self._metrics.get(name)
+        return None if value is None else float(value)
+
+    def _distribution(self, name: str) -> Distribution:
+        return Distribution(**self._metrics.get(name, {}))
