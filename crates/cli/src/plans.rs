@@ -2,7 +2,6 @@
 //! options.
 
 pub(crate) mod outputs;
-pub(crate) mod tuned;
 mod values;
 
 use std::path::Path;
@@ -81,4 +80,21 @@ pub(crate) fn progress(tasks: usize, quiet: bool) -> ProgressBar {
     let style = indicatif::ProgressStyle::with_template("{bar:32} {pos}/{len} runs  {per_sec}  ETA {eta}");
     bar.set_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()));
     bar
+}
+
+/// Checks that this number of runs at the same time stays within the limit on memory.
+///
+/// # Errors
+/// If they exceed it. The error says how many runs fit, or that not even one does.
+pub(crate) fn check_memory(one: u64, jobs: Option<usize>, runs: usize, limit: u64) -> Result<(), Failure> {
+    lockgate::memory::check_together(one, jobs, runs, limit).map_err(|error| {
+        let help = match error.fits {
+            0 => format!("allow more (`--memory {}GiB`), or make it smaller", error.needed.div_ceil(1 << 30)),
+            fits => format!(
+                "make fewer at the same time (`--jobs {fits}`), or allow more (`--memory {}GiB`)",
+                error.needed.div_ceil(1 << 30)
+            ),
+        };
+        Failure::usage(error, help)
+    })
 }

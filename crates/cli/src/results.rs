@@ -2,6 +2,7 @@
 
 use lockgate_measure::report::ReportData;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::exit::Failure;
 use crate::output;
@@ -33,6 +34,24 @@ pub(crate) fn write(
 ) -> Result<std::path::PathBuf, Failure> {
     results.command = command_line();
     Ok(lockgate::results::write(directory, &results)?)
+}
+
+/// Moves the directory of several runs to its place, with a manifest of these seeds. Returns the page's path.
+pub(crate) fn finish(
+    directory: ResultsDirectory,
+    title: &str,
+    scenario: &str,
+    seeds: &[u64],
+) -> Result<std::path::PathBuf, Failure> {
+    let manifest = json!({
+        "lockgate": env!("CARGO_PKG_VERSION"),
+        "title": title,
+        "command": command_line(),
+        "scenario_sha256": hash(scenario),
+        "seeds": seeds,
+        "finished": now(),
+    });
+    Ok(directory.finish(&manifest)?.join("report.html"))
 }
 
 /// Returns indented JSON with a line end.

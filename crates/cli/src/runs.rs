@@ -95,7 +95,7 @@ pub(crate) fn memory_limit(given: Option<&str>) -> Result<u64, Failure> {
     match text.parse::<Bytes>() {
         Ok(Bytes(limit)) if limit > 0 => Ok(limit),
         _ => Err(Failure::usage(
-            format!("`--memory {text}` is no amount of memory"),
+            format!("`--memory {text}` is not an amount of memory"),
             "write it with its unit, such as `--memory 8GiB`",
         )),
     }
@@ -162,7 +162,7 @@ pub(crate) fn live(scenario: &Scenario, seeds: &[Seed], quiet: bool) -> Result<R
 /// Reads a time with its unit, such as that of `--for`.
 pub(crate) fn time(text: &str) -> Result<lockgate::units::Duration, Failure> {
     text.parse()
-        .map_err(|_| Failure::usage(format!("`{text}` is no time"), "write one such as `30s` or `10min`"))
+        .map_err(|_| Failure::usage(format!("`{text}` is not a time"), "write one such as `30s` or `10min`"))
 }
 
 #[cfg(test)]

@@ -3,10 +3,9 @@
 //! A table of too many rows shows the worst ones, which are also in `summary.json`, and the number of all.
 
 use lockgate::{Runs, figures, verdict};
-use lockgate_measure::group::group_of;
 use lockgate_measure::recording::{Detail, Mode};
 use lockgate_measure::report::files::sizes;
-use lockgate_measure::summary::{Expectation, FlowSummary, FlowTable, Summary, WORST, sort_worst_first};
+use lockgate_measure::summary::{Expectation, FlowTable, Summary, WORST, sort_worst_first};
 
 use crate::output::say;
 use crate::terminal::{self, Cell, Column, Grid};
@@ -140,25 +139,18 @@ fn groups(summary: &Summary) {
     }
     let mut rows = Rows::of(summary);
     for (name, group) in &summary.groups {
-        let members = || {
-            let flows = summary.flows.iter().filter(|(flow, _)| group_of(flow) == Some(name));
-            flows.map(|(_, flow)| flow)
-        };
-        let sum = |count: fn(&FlowSummary) -> u64| members().map(count).sum::<u64>();
-        let (sent, lost) = (sum(|flow| flow.sent_packets), sum(|flow| flow.lost_packets));
-        let worst = |time: fn(&FlowSummary) -> Option<f64>| members().filter_map(time).reduce(f64::max);
-        let lost_ratio = (sent > 0).then(|| lost as f64 / sent as f64);
+        let totals = summary.group_totals(name);
         rows.add(
-            worst(|flow| flow.owd_s.p99),
+            totals.worst_owd_p99_s,
             vec![
                 name.clone(),
-                members().count().to_string(),
-                sent.to_string(),
-                sum(|flow| flow.received_packets).to_string(),
-                figures::ratio(lost_ratio),
-                figures::rate(members().map(|flow| flow.throughput_bps).sum()),
-                figures::seconds(worst(|flow| flow.owd_s.p99)),
-                figures::seconds(worst(|flow| flow.queueing_s.p99)),
+                totals.flows.to_string(),
+                totals.sent_packets.to_string(),
+                totals.received_packets.to_string(),
+                figures::ratio(totals.loss_ratio),
+                figures::rate(totals.throughput_bps),
+                figures::seconds(totals.worst_owd_p99_s),
+                figures::seconds(totals.worst_queueing_p99_s),
                 figures::quantity(group.jain_index, ""),
             ],
         );

@@ -10,6 +10,7 @@ use std::time::Duration as WallTime;
 
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lockgate_measure::report::{self, Comparison};
 use lockgate_scenario::diagnostic::{Problem, Problems};
 
 pub(crate) use self::grid::{Cell, Column, Grid};
@@ -95,6 +96,19 @@ pub(crate) fn print(grid: &Grid) {
             say!("{}", surface.paint(Look::Faint, &line));
         }
     }
+}
+
+/// Prints a table that the library made of texts.
+pub(crate) fn comparison(table: &Comparison) {
+    let text = |cell: &report::Cell| match cell {
+        report::Cell::Text(text) => text.clone(),
+        report::Cell::Number(number) => number.to_string(),
+        report::Cell::Quantity(one) => lockgate::figures::quantity(Some(one.value), one.unit.symbol()),
+        report::Cell::Empty => "-".to_owned(),
+    };
+    let header: Vec<&str> = table.columns.iter().map(String::as_str).collect();
+    let rows: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(text).collect()).collect();
+    self::table(&header, &rows);
 }
 
 /// Prints a sentence, in lines that fit the terminal.

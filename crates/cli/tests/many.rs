@@ -28,6 +28,8 @@ fn lockgate(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_lockgate"))
         .args(arguments)
         .current_dir(folder)
+        // Tables with all of their columns.
+        .env("COLUMNS", "200")
         .output()
         .expect("lockgate runs")
 }
@@ -73,7 +75,7 @@ fn wrong_variations_and_metrics_are_refused_before_the_first_run() {
         (&["--show", "flow.two.owd.p99"], "there is no flow `two`"),
         (&["--show", "flow.one.owd.p98"], "did you mean"),
         (&["--base", "3"], "there are 2"),
-        (&["--seeds", "x"], "no seeds"),
+        (&["--seeds", "x"], "are not seeds"),
         (&["--seeds", "1,2,1"], "seed 1 is named twice"),
         (&["--vary", "port.a:b.root=fifo,fifo,fifo"], "`fifo` is there twice"),
         (&["--csv", "out", "--json", "./out"], "--csv and --json name the same file"),
@@ -286,6 +288,17 @@ fn a_comparison_writes_a_report_of_all_variants_and_replaces_no_other_file() {
     assert_eq!(variants["variables"][1]["numbers"], serde_json::json!([0.001, 0.005]));
     assert_eq!(variants["metrics"][0]["variants"][3]["seeds"].as_array().map(Vec::len), Some(3));
     assert_eq!(variants["fronts"][0]["x"], 0);
+    // The page's table is the terminal's.
+    let words_of = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = stdout(&made).lines().map(words_of).collect();
+    let table = &variants["table"];
+    let rows = table["rows"].as_array().expect("rows");
+    for row in rows.iter().chain([&table["columns"]]) {
+        let cells: Vec<&str> =
+            row.as_array().expect("cells").iter().filter_map(|cell| cell.as_str()).collect();
+        assert!(lines.contains(&words_of(&cells.join(" "))), "{row}: {lines:?}");
+    }
+    assert!(rows.len() == 4 && lines.contains(&words_of(table["note"].as_str().expect("a note"))), "{table}");
     let runs = report["runs"].as_array().expect("runs");
     let labels: Vec<&str> = runs.iter().filter_map(|run| run["label"].as_str()).collect();
     assert_eq!(labels, ["1mbit 1ms", "1mbit 5ms", "1200kbit 1ms", "1200kbit 5ms"]);
@@ -331,7 +344,7 @@ fn a_search_finds_a_point_that_keeps_the_constraint_on_unseen_seeds() {
     assert!(shown.contains("the winner, #") && shown.contains("--set 'link.line.rate="), "{shown}");
     for (wrong, expected) in [
         (&["--validate", "2..3"][..], "seed 2"),
-        (&["--goal", "flow.one.loss"], "no goal"),
+        (&["--goal", "flow.one.loss"], "is not a goal"),
         (&["--subject-to", "flow.one.loss <= 1mbit"], "`1mbit` in bit/s"),
         (&["--json", "line.toml"], "a file of yours"),
     ] {
@@ -380,6 +393,59 @@ fn a_baseline_shows_what_changed() {
     assert!(String::from_utf8_lossy(&other.stderr).contains("--seeds 1,2,3,4,5"));
 }
 
+/// A file that the baseline does not have, under this name, is not compared, and neither is one that was not tested.
+#[test]
+fn a_baseline_without_the_file_says_so() {
+    let folder = folder();
+    let test = |file: &str, more: &[&str]| {
+        lockgate(folder.path(), &[&["test", file, "--seeds", "1..2"], more].concat())
+    };
+    assert!(test("line.toml", &["--write-baseline", "main.json"]).status.success());
+    let other = test("./line.toml", &["--baseline", "main.json"]);
+    let said = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert!(other.status.success(), "{said}");
+    assert!(said.contains("the baseline has no values of `./line.toml`: it has `line.toml`"), "{said}");
+    assert!(said.contains("`line.toml` is in the baseline, and was not tested"), "{said}");
+    let json = test("./line.toml", &["--baseline", "main.json", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!(json["warnings"].as_array().map(Vec::len), Some(2), "{json}");
+    let same = test("line.toml", &["--baseline", "main.json"]);
+    assert!(same.stderr.is_empty(), "{}", String::from_utf8_lossy(&same.stderr));
+}
+
+/// One seed of three has no echo answered: the means are of the others, and a sentence says so.
+#[test]
+fn seeds_without_a_value_are_named() {
+    let folder = folder();
+    let text = "title = \"rare\"\nduration = \"1s\"\nnode = { a = {}, b = {} }\n\
+                link.line = { between = [\"a\", \"b\"], rate = \"1mbit\" }\n\
+                flow.one = { from = \"a\", to = \"b\", transport = \"udp\", size = \"500B\", \
+                gap = { distribution = \"exponential\", mean = \"700ms\" } }\n";
+    fs::write(folder.path().join("rare.toml"), text).expect("written");
+    let arguments = ["compare", "rare.toml", "--vary", "link.line.delay=1ms,2ms", "--seeds", "1..20"];
+    let shown = lockgate(folder.path(), &[&arguments[..], &["--show", "flow.one.owd.mean"]].concat());
+    let shown = stdout(&shown);
+    assert!(shown.contains("flow.one.owd.mean: without a value are "), "{shown}");
+    assert!(shown.contains(" of 20 seeds"), "{shown}");
+}
+
+/// The runs of a store whose scenario was changed are not made again in vain.
+#[test]
+fn a_store_with_another_scenario_is_refused_before_its_runs() {
+    let folder = folder();
+    let sweep = |more: &[&str]| lockgate(folder.path(), &[&["sweep", "--into", "kept"], more].concat());
+    let made = sweep(&["line.toml", "--vary", "link.line.rate=1mbit,2mbit", "--seeds", "1..2"]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let scenario = folder.path().join("kept/scenario.toml");
+    let text = fs::read_to_string(&scenario).expect("a scenario").replace("5ms", "6ms");
+    fs::write(&scenario, text).expect("written");
+    let parts = || fs::read_dir(folder.path().join("kept/parts")).expect("parts").count();
+    let resumed = sweep(&["--resume"]);
+    let said = String::from_utf8_lossy(&resumed.stderr).into_owned();
+    assert!(!resumed.status.success() && said.contains("4 of its finished runs"), "{said}");
+    assert_eq!(parts(), 4, "no run is made");
+}
+
 /// Two seeds cannot show what ten do: the number of seeds that would is said, once for many.
 #[test]
 fn differences_that_few_seeds_cannot_show_are_told_with_the_seeds_that_would() {
@@ -421,7 +487,7 @@ fn a_baseline_that_is_a_pipe_is_refused_at_once() {
     assert!(Command::new("mkfifo").arg(&pipe).status().is_ok_and(|made| made.success()));
     let refused = lockgate(folder.path(), &["test", "line.toml", "--baseline", "pipe"]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("no regular file"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("not a regular file"));
 }
 
 /// A range of whole numbers stands for every value in it where the scenario takes fractions.

@@ -282,7 +282,7 @@ fn what_is_wrong_with_a_paper_is_said_before_anything_runs() {
             "there is no run `x1000`",
         ),
         (CLAIMS.replace("flow.one.owd in", "flow.on.owd in"), "nothing of this name"),
-        (CLAIMS.replace("/ 1000\"\nunit", "/ 1000)\"\nunit"), "is no formula"),
+        (CLAIMS.replace("/ 1000\"\nunit", "/ 1000)\"\nunit"), "is not a formula"),
         (CLAIMS.replace("link.line.rate", "link.lime.rate"), "did you mean `line`"),
         (
             CLAIMS.replace(

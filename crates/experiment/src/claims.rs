@@ -19,6 +19,7 @@ mod sensitivity;
 mod substitutes;
 mod tally;
 mod verdict;
+pub mod words;
 
 use std::collections::BTreeSet;
 

@@ -16,7 +16,7 @@ pub enum Error {
     #[error(transparent)]
     Vary(#[from] VaryError),
     /// There is no store in a storage.
-    #[error("`{address}` is no store: it has no plan.json")]
+    #[error("`{address}` is not a store: it has no plan.json")]
     NoStore {
         /// Path or address of the storage.
         address: String,

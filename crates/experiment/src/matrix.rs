@@ -97,7 +97,7 @@ pub(crate) fn fill(text: &str, variables: &Variables) -> Result<String, String> 
         let value = variables.get(name).ok_or_else(|| {
             let known: Vec<&str> = variables.keys().map(String::as_str).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            format!("`${name}` in `{text}` is no variable; there are {known}")
+            format!("`${name}` in `{text}` is not a variable; there are {known}")
         })?;
         filled.push_str(value);
         rest = after;

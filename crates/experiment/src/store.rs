@@ -92,9 +92,9 @@ pub struct FailedTask {
 pub struct Status {
     /// Tasks of the plan.
     pub tasks: usize,
-    /// Those with a part.
+    /// Tasks with a part.
     pub finished: usize,
-    /// Those that failed and are not finished.
+    /// Tasks that failed and are not finished.
     pub failed: usize,
     /// Parts of no task of the plan: of another version, or of another plan.
     pub foreign: usize,
@@ -257,6 +257,21 @@ impl Store {
         self.write(&failure_name(task), format!("{text}\n").as_bytes())
     }
 
+    /// Checks that every finished run is one of these tasks. Otherwise the plan or the scenario of the store was
+    /// changed since, and their table cannot be written.
+    ///
+    /// # Errors
+    /// If one is not.
+    pub fn check_parts(&self, tasks: &[Task]) -> Result<(), Error> {
+        match self.status(tasks)?.foreign {
+            0 => Ok(()),
+            foreign => Err(self.wrong(&format!(
+                "{foreign} of its finished runs are of another version or plan than plan.json and scenario.toml; \
+                 runs.parquet stays as it is"
+            ))),
+        }
+    }
+
     /// Writes `runs.parquet`: a row for each finished task, in the order of the plan's tasks, with the
     /// variables, the seed and the metrics by their addresses. Returns its path or address, and the number of rows.
     ///
@@ -264,12 +279,7 @@ impl Store {
     /// If a part is damaged or of no task of the plan, or the file cannot be written.
     pub fn collect(&self, plan: &Plan) -> Result<(String, usize), Error> {
         let (variants, all) = (plan.variants()?, plan.tasks()?);
-        let foreign = self.status(&all)?.foreign;
-        if foreign > 0 {
-            return Err(self.wrong(&format!(
-                "{foreign} of its finished runs are of another version or plan than plan.json; runs.parquet stays as it is"
-            )));
-        }
+        self.check_parts(&all)?;
         let (tasks, rows): (Vec<&Task>, Vec<Row>) = self.rows(plan, &all)?.into_iter().unzip();
         let variable = |(index, vary): (usize, &Vary)| {
             let values = tasks.iter().map(|task| Some(variants[task.variant].values[index].clone()));

@@ -5,12 +5,13 @@
 //! ```
 //!
 //! All points are run with the same seeds (common random numbers), so that random load is the same for all.
-//! The caller then runs the best points with more seeds ([`Search::confirmed`]), and judges the best of those
-//! on seeds that nothing was chosen by. The optimiser is that of the crate `optimizer` (decision 104); this
+//! Then [`judge`] runs the best points with more seeds, and compares the best of those on seeds that nothing was
+//! chosen by. The optimiser is that of the crate `optimizer` (decision 104); this
 //! module passes results to it and decides when the search ends.
 
 mod found;
 mod goal;
+mod judge;
 mod knee;
 mod largest;
 mod optimiser;
@@ -21,6 +22,7 @@ mod space;
 
 pub use self::found::{Request, Search, Stop, Tried};
 pub use self::goal::{Constraint, Goal};
+pub use self::judge::{JudgedFinalists, judge};
 pub use self::knee::knee;
 pub use self::largest::{Largest, largest};
 pub use self::search::search;

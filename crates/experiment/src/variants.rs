@@ -2,7 +2,7 @@
 
 use lockgate_measure::comparison::MetricComparison;
 use lockgate_measure::metric::{Address, Subject};
-use lockgate_measure::report::{Shown, Variable, VariantData, VariantMetric, Variants, fronts};
+use lockgate_measure::report::{Comparison, Shown, Variable, VariantData, VariantMetric, Variants, fronts};
 use lockgate_scenario::{Vary, vary};
 
 use crate::{Plan, Variant};
@@ -10,8 +10,8 @@ use crate::{Plan, Variant};
 /// Limit on the flows that a report shows of each variant.
 const MOST_FLOWS: usize = 4;
 
-/// Returns the variants of a plan for a report. `columns` are the indices of the variations that tables show;
-/// `metrics` are compared in the order of the plan's.
+/// Returns the variants of a plan for a report, without their table. `columns` are the indices of the variations
+/// that tables show; `metrics` are compared in the order of the plan's.
 pub fn report_variants(
     plan: &Plan,
     variants: &[Variant],
@@ -35,6 +35,7 @@ pub fn report_variants(
         seeds: plan.seeds.clone(),
         variables,
         metrics,
+        table: Comparison::default(),
     }
 }
 

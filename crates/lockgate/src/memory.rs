@@ -38,6 +38,50 @@ pub fn of_run(scenario: &Scenario) -> u64 {
     Estimate::of(scenario).of_runs(1, 1)
 }
 
+/// Runs at the same time that would exceed the limit on memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooMuchTogether {
+    /// Number of runs at the same time.
+    pub together: u64,
+    /// Estimate of the bytes that they take; of a single run, if not even one fits.
+    pub needed: u64,
+    /// Limit in bytes.
+    pub limit: u64,
+    /// Number of runs that fit.
+    pub fits: u64,
+}
+
+impl std::fmt::Display for TooMuchTogether {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (needed, limit) = (crate::figures::memory(self.needed), crate::figures::memory(self.limit));
+        if self.fits == 0 {
+            return write!(f, "a run takes about {needed}, and the limit is {limit}");
+        }
+        write!(f, "{} runs at the same time take about {needed}, and the limit is {limit}", self.together)
+    }
+}
+
+/// Checks that `runs` runs of `one` bytes each, `threads` at the same time, by default one a processor, stay within
+/// a limit in bytes.
+///
+/// # Errors
+/// If they exceed it.
+pub fn check_together(
+    one: u64,
+    threads: Option<usize>,
+    runs: usize,
+    limit: u64,
+) -> Result<(), TooMuchTogether> {
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    let together = threads.unwrap_or_else(processors).min(runs).max(1) as u64;
+    let needed = one.saturating_mul(together);
+    if needed <= limit {
+        return Ok(());
+    }
+    let fits = limit / one.max(1);
+    Err(TooMuchTogether { together, needed: if fits == 0 { one } else { needed }, limit, fits })
+}
+
 /// Returns the resident bytes of this process; `None` if the system does not tell.
 fn resident() -> Option<u64> {
     let pages: u64 =

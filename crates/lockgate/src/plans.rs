@@ -1,16 +1,23 @@
 //! Plans: many runs of a scenario under its variations, checked before the first one and made on any thread.
 //!
 //! ```text
-//! Source (text, files) + Request -> Planned { plan } -> tasks -> Planned::run -> rows -> compare
+//! Source (text, files) + Request -> Planned { plan } -> tasks -> Planned::run -> rows -> Compared
 //!                                        '-> Sweep { store } -> make: the row, or the failure, is kept
+//! Source (text, files) + TuneRequest -> Tuning -> make -> Tuned: points, judgement, recommended settings
+//! files, seeds -> test::Tested -> verdicts, JUnit, the differences from a baseline
 //! ```
 //!
 //! The command and the Python package both make their runs here, so their stores have the same bytes.
 
+mod compared;
+mod curves;
 mod error;
 mod metrics;
 mod source;
 mod sweep;
+pub mod test;
+mod tuned;
+mod tuning;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,10 +26,14 @@ use std::sync::Arc;
 use lockgate_experiment::{Plan, Row, Task};
 use lockgate_scenario::{Scenario, Vary};
 
+pub use self::compared::Compared;
+pub use self::curves::Curves;
 pub use self::error::PlanError;
 pub use self::metrics::Wanted;
 pub use self::source::{SharedFiles, Source};
 pub use self::sweep::{Sweep, repeat};
+pub use self::tuned::{NO_WINNER, Tuned};
+pub use self::tuning::{Stopped, TuneOptions, TuneRequest, Tuning};
 use crate::files::Beside;
 
 /// Limit on the seeds of a plan, and of the runs of one scenario.

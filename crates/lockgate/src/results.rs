@@ -5,6 +5,7 @@
 
 mod directory;
 mod error;
+mod form;
 mod saved_file;
 
 use std::fmt::Write;
@@ -21,6 +22,7 @@ use sha2::{Digest, Sha256};
 
 pub use self::directory::{ResultsDirectory, remove_unfinished};
 pub use self::error::{SavedFileError, WriteError};
+pub use self::form::Form;
 pub use self::saved_file::SavedFile;
 use crate::io_error::words;
 use crate::{Runs, Seed};

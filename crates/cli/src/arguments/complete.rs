@@ -100,7 +100,7 @@ fn metrics(scenario: &Scenario, _: &Path, current: &str) -> Vec<String> {
     let mut addresses = Vec::new();
     let mut add = |subject: String, about: SubjectKind| {
         if subject.starts_with(current) || current.starts_with(&subject) {
-            let metrics = METRICS.iter().filter(|metric| metric.about == about);
+            let metrics = METRICS.iter().filter(|metric| metric.about() == about);
             addresses.extend(metrics.flat_map(statistics).map(|metric| format!("{subject}{metric}")));
         }
     };
@@ -128,7 +128,7 @@ fn metrics(scenario: &Scenario, _: &Path, current: &str) -> Vec<String> {
 
 /// Returns the ends of a metric's addresses: `owd.p99`, or `loss`.
 fn statistics(metric: &Metric) -> Vec<String> {
-    if metric.distribution {
+    if metric.is_distribution() {
         Statistic::ALL.iter().map(|(_, statistic)| format!("{}.{statistic}", metric.name)).collect()
     } else {
         vec![metric.name.to_owned()]

@@ -99,7 +99,7 @@ fn show(document: &Comparison) {
         remarks(run).for_each(|line| say!("{line}"));
     }
     say!(
-        "\nOurs is the mean of the simulated runs; behind ± is the standard deviation of one, and in brackets the difference in \
+        "\nOurs is the mean of the simulated runs; ± is the standard deviation of one run, in brackets the difference in \
          standard errors (se). A quantity differs if it is more than 2.58 se beyond its tolerance."
     );
     say!("{}", sentence(document));

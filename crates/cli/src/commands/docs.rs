@@ -142,9 +142,12 @@ fn metrics() -> String {
     let mut page = format!("{HEAD}# Metrics\n\nEach has one definition.\n\n");
     page += "| metric | of a | unit | definition | source |\n| --- | --- | --- | --- | --- |\n";
     for metric in METRICS {
-        let about = format!("{:?}", metric.about).to_lowercase();
-        let name =
-            if metric.distribution { format!("{}.STATISTIC", metric.name) } else { metric.name.to_owned() };
+        let about = format!("{:?}", metric.about()).to_lowercase();
+        let name = if metric.is_distribution() {
+            format!("{}.STATISTIC", metric.name)
+        } else {
+            metric.name.to_owned()
+        };
         let cells = [&name, &about, metric.unit.symbol(), metric.definition, metric.source].map(cell);
         let _ = writeln!(page, "| {} |", cells.join(" | "));
     }
@@ -154,7 +157,9 @@ fn metrics() -> String {
         "\nSTATISTIC is one of {statistics}.\n\n\
          A name that stands for several flows or queues (`flow.*`, `flow.call/*`, `group.call`) is followed by the \
          metric and a statistic over them, one of {}: `group.call.owd.p99.worst`, `group.backup.goodput.sum`. Worst \
-         is the largest delay or loss, the smallest throughput or rating.\n",
+         is the largest delay or loss, the smallest throughput or rating. The statistic is over those that have a \
+         value. Without one the address is of each of them: the worst, and no value if nothing was observed of one that \
+         can have the metric.\n",
         MemberStatistic::names()
     );
     page

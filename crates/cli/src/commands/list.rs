@@ -129,8 +129,8 @@ fn metrics() {
     let rows: Vec<Vec<String>> = METRICS
         .iter()
         .map(|metric| {
-            let about = format!("{:?}", metric.about).to_lowercase();
-            let statistic = if metric.distribution { ".mean .p99 ..." } else { "" };
+            let about = format!("{:?}", metric.about()).to_lowercase();
+            let statistic = if metric.is_distribution() { ".mean .p99 ..." } else { "" };
             vec![
                 format!("{}{statistic}", metric.name),
                 about,

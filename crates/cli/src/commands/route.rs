@@ -35,7 +35,7 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     let lasting = arguments.lasting.as_deref().map(crate::runs::time).transpose()?;
     let every = crate::runs::time(&arguments.every)?;
     if !(SHORTEST_INTERVAL..=LONGEST).contains(&every) {
-        let wrong = format!("`--every {}` is no interval of samples", arguments.every);
+        let wrong = format!("`--every {}` is not an interval of samples", arguments.every);
         return Err(Failure::usage(wrong, "it is from 10ms to 2s"));
     }
     let gather = crate::runs::time(&arguments.gather)?;

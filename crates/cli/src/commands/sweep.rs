@@ -13,7 +13,7 @@ use crate::OpenStorage;
 use crate::arguments;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
-use crate::plans::tuned::check_memory;
+use crate::plans::check_memory;
 use crate::{interrupt, plans, runs};
 
 pub(crate) fn sweep(arguments: &arguments::Sweep, addresses: &OpenStorage<'_>) -> Result<Exit, Failure> {
@@ -84,6 +84,7 @@ fn open(arguments: &arguments::Sweep, addresses: &OpenStorage<'_>) -> Result<Swe
     };
     if !arguments.status && !arguments.collect {
         sweep.check_version()?;
+        sweep.check_parts()?;
     }
     sweep.check_files()?;
     Ok(sweep)

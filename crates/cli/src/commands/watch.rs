@@ -260,7 +260,7 @@ fn interval(text: &str) -> Result<Duration, Failure> {
         .ok()
         .filter(|every| (SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(every))
         .ok_or_else(|| {
-            Failure::usage(format!("`--every {text}` is no interval of samples"), "it is from 10ms to 5s")
+            Failure::usage(format!("`--every {text}` is not an interval of samples"), "it is from 10ms to 5s")
         })
 }
 

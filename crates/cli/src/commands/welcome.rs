@@ -1,4 +1,4 @@
-//! Bare `lockgate`: what it is, and a line for each of the commands to begin with.
+//! Bare `lockgate`: its purpose, and a line for each of the first commands.
 
 use crate::exit::Exit;
 use crate::output::say;

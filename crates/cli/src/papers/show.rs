@@ -1,46 +1,14 @@
-//! Reproductions in the terminal, and the sentences that the report shares.
+//! Reproductions in the terminal.
 
 use std::time::Duration;
 
 use lockgate::figures;
-use lockgate_experiment::claims::{JudgedClaim, Live, Reproduction, Tallies, Tally, number};
+use lockgate_experiment::claims::words::{bound, claims, on_packets, remarks, sentences, whose};
+use lockgate_experiment::claims::{JudgedClaim, Reproduction, Tallies, Tally, number};
 use lockgate_measure::report::Cell;
 
 use crate::output::say;
 use crate::terminal;
-
-/// Returns the claims of the paper, or Lockgate's own.
-pub(super) fn claims(reproduction: &Reproduction, own: bool) -> Vec<&JudgedClaim> {
-    reproduction.claims.iter().filter(|judged| judged.claim.own == own).collect()
-}
-
-/// Returns the name of a set of claims.
-pub(super) const fn whose(own: bool) -> &'static str {
-    if own { "Lockgate's own claims" } else { "the paper's claims" }
-}
-
-/// Returns a tally in words.
-fn sentence(whose: &str, tally: Tally) -> String {
-    let mut parts = vec![format!("{} of {} hold", tally.hold, tally.claims)];
-    for (count, words) in [
-        (tally.hold_fitted, "hold with a parameter that was fitted to them"),
-        (tally.do_not_hold, "do not hold"),
-        (tally.not_decidable, "cannot be decided from the paper's text"),
-    ] {
-        if count > 0 {
-            parts.push(format!("{count} {words}"));
-        }
-    }
-    format!("{whose}: {}", parts.join(", "))
-}
-
-/// Returns the tallies in words: of the paper's claims and, if there are any, of Lockgate's own.
-pub(super) fn sentences(reproduction: &Reproduction) -> Vec<String> {
-    let Tallies { paper, own } = Tallies::of(&reproduction.claims);
-    let all = [(false, paper), (true, own)].into_iter();
-    let some = all.filter(|(_, tally)| tally.claims > 0);
-    some.map(|(is_own, tally)| sentence(whose(is_own), tally)).collect()
-}
 
 /// Prints the tallies of all papers.
 pub(crate) fn overview(all: &[Reproduction]) {
@@ -61,15 +29,6 @@ pub(crate) fn overview(all: &[Reproduction]) {
         };
         terminal::table(&header, &tallies.iter().map(row).collect::<Vec<_>>());
     }
-}
-
-/// Returns the criterion of a claim, with the expected values if they are few.
-pub(super) fn bound(judged: &JudgedClaim) -> String {
-    let claim = &judged.claim;
-    if claim.expected.len() > 1 && claim.expected.len() <= 6 {
-        return format!("{}{}", judged.expected(), claim.bound().replace("each as given", ""));
-    }
-    claim.bound()
 }
 
 /// Prints a reproduction.
@@ -139,45 +98,6 @@ pub(crate) fn cost(reproduction: &Reproduction, took: Duration, report: &std::pa
         took.as_secs_f64(),
         report.display()
     );
-}
-
-/// Returns a sentence on the results on real packets.
-pub(super) fn on_packets(reproduction: &Reproduction, live: &Live) -> String {
-    let of = |own: bool| {
-        let claims = claims(reproduction, own);
-        let agree = |wanted: Option<bool>| claims.iter().filter(|judged| judged.agree() == wanted).count();
-        (!claims.is_empty()).then(|| {
-            format!(
-                "{}: {} as in the simulation, {} otherwise, {} not decided",
-                whose(own),
-                agree(Some(true)),
-                agree(Some(false)),
-                agree(None)
-            )
-        })
-    };
-    let words = [false, true].into_iter().filter_map(of).collect::<Vec<_>>().join("; ");
-    if live.outside.is_empty() {
-        return format!("live, {words}");
-    }
-    let (outside, made) = (live.outside.len(), live.scales.len());
-    format!(
-        "live, {words}; {outside} of {made} runs outside the fidelity limits: values of such runs are marked `!`"
-    )
-}
-
-/// Returns the remarks on a claim.
-pub(super) fn remarks(judged: &JudgedClaim) -> Vec<String> {
-    let claim = &judged.claim;
-    let mut remarks = Vec::new();
-    if !claim.note.is_empty() {
-        remarks.push(claim.note.clone());
-    }
-    remarks.extend(claim.undecidable.iter().map(|why| format!("not decidable: {why}")));
-    if judged.agree() == Some(false) {
-        remarks.extend(claim.live_differs.iter().map(|difference| format!("live: {}", difference.words())));
-    }
-    remarks
 }
 
 fn text(cell: &Cell) -> String {

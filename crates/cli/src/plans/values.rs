@@ -26,7 +26,7 @@ pub(crate) fn seeds(text: &str) -> Result<Vec<u64>, Failure> {
     let texts = Values::parse(text).and_then(|values| values.texts());
     let wrong = || {
         Failure::usage(
-            format!("`--seeds {text}` are no seeds"),
+            format!("`--seeds {text}` are not seeds"),
             "write `--seeds 1..10`, or a list: `--seeds 1,2,5`",
         )
     };

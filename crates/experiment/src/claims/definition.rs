@@ -30,7 +30,7 @@ impl Definition {
     /// name.
     ///
     /// # Errors
-    /// If a name or a setting contains a variable that does not exist, or the variable `seed` is no number.
+    /// If a name or a setting contains a variable that does not exist, or the variable `seed` is not a number.
     pub(crate) fn all(runs: &Runs, quick: bool) -> Result<Vec<Self>, String> {
         combinations(&runs.each, &runs.rows)
             .iter()
@@ -74,6 +74,6 @@ mod tests {
         let expected = [("1/5", 4), ("1/6", 5), ("2/5", 4), ("2/6", 5)];
         assert_eq!(names(text), Ok(expected.map(|(name, offset)| (name.to_owned(), offset)).to_vec()));
         assert!(names(&text.replace("5, 6", "\"many\"")).is_err_and(|why| why.contains("whole number")));
-        assert!(names(&text.replace("\"$a/", "\"$b/")).is_err_and(|why| why.contains("is no variable")));
+        assert!(names(&text.replace("\"$a/", "\"$b/")).is_err_and(|why| why.contains("is not a variable")));
     }
 }

@@ -154,7 +154,7 @@ impl Expression {
             "" => Ok(expression),
             rest => Err(format!("`{rest}` is left over")),
         });
-        expression.map_err(|why| format!("`{text}` is no formula: {why}"))
+        expression.map_err(|why| format!("`{text}` is not a formula: {why}"))
     }
 
     /// Calls `visit` with each observation in the formula.
@@ -289,7 +289,7 @@ impl<'a> Parser<'a> {
         let names = Function::ALL.map(|(_, name)| name).join(", ");
         let function = Function::ALL.iter().find(|(_, name)| *name == word);
         let Some((function, _)) = function else {
-            return Err(format!("`{word}` is no number, no `[run: metric]` and none of {names}"));
+            return Err(format!("`{word}` is not a number, no `[run: metric]` and none of {names}"));
         };
         if !self.take('(') {
             return Err(format!("`{word}` needs `(` after it"));
@@ -329,7 +329,7 @@ pub(crate) fn observations(text: &str) -> Result<Vec<Observation>, String> {
 }
 
 fn range(text: &str) -> Result<(Duration, Duration), String> {
-    let wrong = || format!("`{}` is no range: it is written `10s..20s`", text.trim());
+    let wrong = || format!("`{}` is not a range: it is written `10s..20s`", text.trim());
     let (from, to) = text.split_once("..").ok_or_else(wrong)?;
     let read = |text: &str| text.trim().parse::<Duration>().map_err(|_| wrong());
     let (from, to) = (read(from)?, read(to)?);
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn what_is_no_formula_is_said() {
         for (text, expected) in [
-            ("1 +", "is no number"),
+            ("1 +", "is not a number"),
             ("(1", "`)` is missing"),
             ("[a x]", "names no run"),
             ("[a: x", "`]` is missing"),
@@ -386,7 +386,7 @@ mod tests {
             ("1 2", "left over"),
             ("[a: x @ 5s]", "written `10s..20s`"),
             ("[a: x @ 5s..4s]", "written `10s..20s`"),
-            ("", "is no number"),
+            ("", "is not a number"),
         ] {
             let why = Expression::parse(text).expect_err(text);
             assert!(why.contains(expected), "{text}: {why}");

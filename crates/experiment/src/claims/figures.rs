@@ -107,7 +107,9 @@ fn read_observation(
 ) -> Result<Vec<super::expression::Observation>, String> {
     let text = fill(text, variables)?;
     let inside = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-    observations(inside.ok_or_else(|| format!("`{text}` is no observation: it is written `[run: metric]`"))?)
+    observations(
+        inside.ok_or_else(|| format!("`{text}` is not an observation: it is written `[run: metric]`"))?,
+    )
 }
 
 impl Figure {

@@ -84,13 +84,13 @@ pub enum LiveEvent<'a> {
     },
     /// A run starts.
     Started {
-        /// Its number, from 1.
+        /// Number of the run, from 1.
         number: usize,
         /// Number of all runs.
         runs: usize,
-        /// Its name.
+        /// Name of the run.
         name: &'a str,
-        /// Its length in ms, if it is repeated.
+        /// Length of the run in ms, if it is repeated.
         again_ms: Option<u64>,
     },
     /// A run advanced by these ms.

@@ -33,7 +33,7 @@ impl Goal {
     pub fn parse(text: &str) -> Result<Self, Error> {
         let wrong = || {
             Error::Tune(format!(
-                "`{text}` is no goal: write `min ADDRESS` or `max ADDRESS`, such as `min flow.call.owd.p99`"
+                "`{text}` is not a goal: write `min ADDRESS` or `max ADDRESS`, such as `min flow.call.owd.p99`"
             ))
         };
         let (word, path) = text.trim().split_once(char::is_whitespace).ok_or_else(wrong)?;
@@ -66,13 +66,13 @@ impl Constraint {
         };
         let Some((path, value, is_at_least)) = signs.iter().find_map(split) else {
             return Err(Error::Tune(format!(
-                "`{text}` is no constraint: write `ADDRESS >= VALUE`, such as `group.backup.goodput.sum >= 8mbit`"
+                "`{text}` is not a constraint: write `ADDRESS >= VALUE`, such as `group.backup.goodput.sum >= 8mbit`"
             )));
         };
         let address = Address::parse(path).map_err(|error| Error::Tune(format!("`{text}`: {error}")))?;
         let unit = address.metric.unit;
         let number = vary::number(value)
-            .ok_or_else(|| Error::Tune(format!("`{text}`: `{value}` is no number with a unit")))?;
+            .ok_or_else(|| Error::Tune(format!("`{text}`: `{value}` is not a number with a unit")))?;
         let bound = match (unit, vary::unit(value)) {
             (_, "") => number,
             (Unit::Ratio, "%") => number / 100.0,

@@ -35,6 +35,23 @@ pub enum PlanError {
     /// More seeds than [`MOST_SEEDS`](super::MOST_SEEDS).
     #[error("there are more than {} seeds", super::MOST_SEEDS)]
     TooManySeeds,
+    /// A seed of the judgement is one of the search.
+    #[error("seed {0} is of the search and of the judgement")]
+    SeedSeen(u64),
+    /// A search has no seeds, or its judgement has none.
+    #[error("there are no seeds")]
+    NoSeeds,
+    /// A search may make too few runs.
+    #[error("{runs} runs are fewer than five points of {seeds} seeds")]
+    TooFewRuns {
+        /// Limit on the runs.
+        runs: usize,
+        /// Number of seeds of a point.
+        seeds: usize,
+    },
+    /// A search has no goal.
+    #[error("there is no goal")]
+    NoGoal,
     /// There are no variations.
     #[error("nothing varies: no variations are given, and the scenario has no [[vary]]")]
     NothingVaries,
@@ -85,6 +102,10 @@ impl PlanError {
             Self::VariantTwice(_) => "name each value once".to_owned(),
             Self::SeedTwice(_) => "name each seed once".to_owned(),
             Self::TooManySeeds => "name fewer".to_owned(),
+            Self::SeedSeen(_) => "judge on seeds that the search has not seen".to_owned(),
+            Self::NoSeeds => "name one or more".to_owned(),
+            Self::TooFewRuns { .. } => "allow more runs, or name fewer seeds".to_owned(),
+            Self::NoGoal => "name one such as `min flow.call.owd.p99`".to_owned(),
             Self::NothingVaries => {
                 "name a path and its values, such as `link.wan.rate` and `1mbit,2mbit`".to_owned()
             }

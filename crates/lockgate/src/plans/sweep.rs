@@ -77,6 +77,15 @@ impl Sweep {
         self.source.load(&self.plan.files).map(drop)
     }
 
+    /// Checks that the finished runs are those of the plan and the scenario that the store has now, so that no run
+    /// is made whose table cannot be written.
+    ///
+    /// # Errors
+    /// If one is not, or the store cannot be read.
+    pub fn check_parts(&self) -> Result<(), Error> {
+        self.store.check_parts(&self.tasks)
+    }
+
     /// Returns the tasks that are not finished, failed ones included, of part `part.0` (from 1) of `part.1`:
     /// those whose index modulo `part.1` is `part.0 - 1`.
     ///

@@ -1,80 +1,45 @@
-//! Files of a search: `report.html` with the points, the front and the judgement, and the numbers.
-
-use std::path::PathBuf;
+//! Parts of a search's report: sentences, tables and figures.
 
 use lockgate_experiment::tune::{Goal, Tried};
 use lockgate_measure::metric::Address;
-use lockgate_measure::report::{Axis, Cell, Comparison, Figure, FigureKind, FigureSeries, Origin, page};
+use lockgate_measure::report::{Axis, Comparison, Figure, FigureKind, FigureSeries, Origin};
 use lockgate_scenario::vary;
-use serde_json::json;
 
-use super::{NO_WINNER, Outcome, TextTable};
-use crate::exit::Failure;
-use crate::results::{self, ResultsDirectory};
+use super::{NO_WINNER, Tuned};
 
-/// Writes the files of a search and moves the directory to its place. Returns the page's path.
-pub(super) fn write(out: ResultsDirectory, outcome: &Outcome<'_>) -> Result<PathBuf, Failure> {
-    let tuned = outcome.tuned;
-    let mut report = results::report_head(&tuned.base.title, tuned.text());
-    report.verdict = verdict(outcome);
-    report.figures = figures(outcome);
-    let of = outcome.unseen.len();
-    report.comparisons = vec![
-        table(
-            &format!("The best points, judged on {of} seeds that the search has not seen"),
-            outcome.finalists(),
-            &format!("Mean ± half the width of the 95 % interval. {}.", outcome.marks()),
-        ),
-        table(
-            "Points in the order in which they were tried",
-            outcome.points(),
-            "Means over the seeds of the search. * best of the search, or its front; - a constraint is not kept.",
-        ),
-    ];
-    report.topology = results::topology(&tuned.base);
-    out.write("scenario.toml", tuned.text())?;
-    out.write("search.json", results::json(&outcome.json())?)?;
-    out.write("report.html", page(results::TEMPLATE, &report))?;
-    let manifest = json!({
-        "lockgate": env!("CARGO_PKG_VERSION"),
-        "title": tuned.base.title,
-        "command": results::command_line(),
-        "scenario_sha256": results::hash(tuned.text()),
-        "seeds": outcome.seeds,
-        "finished": results::now(),
-    });
-    Ok(out.finish(&manifest)?.join("report.html"))
-}
-
-/// Returns the sentences at the top: the winner, or the knee and the front, and how the search ended.
-fn verdict(outcome: &Outcome<'_>) -> Vec<String> {
-    let mut lines = Vec::new();
-    let recommended = outcome.recommended();
-    if recommended.is_empty() {
-        lines.push(NO_WINNER.to_owned());
+impl Tuned<'_> {
+    /// Returns the sentences at the top: the winner, or the knee and the front, and how the search ended. `file`
+    /// is the scenario's path in commands.
+    pub fn sentences(&self, file: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        let recommended = self.recommended();
+        if recommended.is_empty() {
+            lines.push(NO_WINNER.to_owned());
+        }
+        for (role, index) in recommended {
+            let settings = self.found.tried[index].point.settings.join(", ");
+            lines.push(format!("{role}, point #{}: {settings}.", index + 1));
+            lines.push(self.command(file, index));
+        }
+        lines.push(format!("{}; stopped: {}.", self.size(), self.stop()));
+        lines.extend(self.without_values());
+        lines
     }
-    for (role, index) in recommended {
-        let settings = outcome.found.tried[index].point.settings.join(", ");
-        lines.push(format!("{role}, point #{}: {settings}.", index + 1));
-        lines.push(outcome.command(index));
-    }
-    lines.push(format!("{}; stopped: {}.", outcome.size(), outcome.stop()));
-    lines
-}
 
-fn table(title: &str, (columns, rows): TextTable, note: &str) -> Comparison {
-    let cells = |row: Vec<String>| row.into_iter().map(Cell::Text).collect();
-    Comparison {
-        title: title.to_owned(),
-        columns,
-        rows: rows.into_iter().map(cells).collect(),
-        note: note.to_owned(),
+    /// Returns the tables: the finalists, then all points.
+    pub fn tables(&self) -> Vec<Comparison> {
+        vec![self.finalists(), self.points()]
+    }
+
+    /// Returns the figures: the first goal point by point, against the other metrics, and against each variable.
+    pub fn figures(&self) -> Vec<Figure> {
+        figures(self)
     }
 }
 
 /// Returns the figures: the first goal point by point, against the other metrics, and against each variable.
-fn figures(outcome: &Outcome<'_>) -> Vec<Figure> {
-    let tuned = outcome.tuned;
+fn figures(outcome: &Tuned<'_>) -> Vec<Figure> {
+    let tuned = outcome.tuning;
     let mut figures = vec![progress(outcome)];
     for (index, path) in tuned.metrics.iter().enumerate().skip(1) {
         let caption = "Each point of the search: means over its seeds. The front: no other point is better in all goals.";
@@ -103,8 +68,8 @@ fn axis(path: &str) -> Axis {
 }
 
 /// Returns the first goal of each point, and the best until then.
-fn progress(outcome: &Outcome<'_>) -> Figure {
-    let goal = &outcome.tuned.goals[0];
+fn progress(outcome: &Tuned<'_>) -> Figure {
+    let goal = &outcome.tuning.goals[0];
     let x = Axis { label: "point".to_owned(), ..Axis::default() };
     let number = |tried: &Tried| {
         let index = outcome.found.tried.iter().position(|one| std::ptr::eq(one, tried));
@@ -135,19 +100,19 @@ const FRONT: &str = "front";
 
 /// Returns a figure of the first goal's metric over `x` of each point.
 fn scatter(
-    outcome: &Outcome<'_>,
+    outcome: &Tuned<'_>,
     id: &str,
     x: Axis,
     caption: &str,
     value: impl Fn(&Tried) -> Option<f64>,
 ) -> Figure {
-    let front = outcome.found.front(&outcome.tuned.goals);
+    let front = outcome.found.front(&outcome.tuning.goals);
     let all = || outcome.found.tried.iter().enumerate();
     let of = |name, is_in: &dyn Fn(usize, &Tried) -> bool| {
         let points = all().filter(|(index, tried)| is_in(*index, tried));
         series(name, points.filter_map(|(_, tried)| Some((value(tried)?, tried.means[0]?))).collect())
     };
-    let y = axis(&outcome.tuned.metrics[0]);
+    let y = axis(&outcome.tuning.metrics[0]);
     Figure {
         id: id.to_owned(),
         title: format!("{} over {}", y.label, x.label),

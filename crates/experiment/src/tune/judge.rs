@@ -5,16 +5,11 @@
 //! search with few seeds -> candidates -> more seeds -> finalists, in an order -> unseen seeds -> winner, or knee
 //! ```
 
-use lockgate::figures;
-use lockgate_experiment::Row;
-use lockgate_experiment::tune::{Point, Request, Search, knee};
 use lockgate_measure::comparison::{MetricComparison, Reference, front};
+use lockgate_measure::figures;
 
-use crate::arguments::Tune;
-use crate::exit::Failure;
-use crate::output::tell;
-use crate::plans;
-use crate::plans::tuned::Tuned;
+use super::{Point, Request, Search, knee};
+use crate::{Error, Row};
 
 /// Best points of a search that are run with more seeds.
 const CANDIDATES: usize = 8;
@@ -26,48 +21,45 @@ const FINALISTS: usize = 4;
 const MOST_FRONT: usize = 8;
 
 /// Points judged on unseen seeds.
-pub(super) struct JudgedFinalists {
+#[derive(Clone, Debug)]
+pub struct JudgedFinalists {
     /// Index of each finalist in the search; `None` for the scenario as it is, which is the last.
-    pub(super) finalists: Vec<Option<usize>>,
+    pub finalists: Vec<Option<usize>>,
     /// Comparison of each metric: with the winner or, without one, with the scenario as it is.
-    pub(super) metrics: Vec<MetricComparison>,
+    pub metrics: Vec<MetricComparison>,
     /// Index of the winner of one goal among the finalists; `None` if none of them keeps every constraint.
-    pub(super) winner: Option<usize>,
+    pub winner: Option<usize>,
     /// Indices of the front of several goals among the finalists.
-    pub(super) front: Vec<usize>,
+    pub front: Vec<usize>,
     /// Index of the front's knee among the finalists.
-    pub(super) knee: Option<usize>,
+    pub knee: Option<usize>,
     /// Number of points that were run with more seeds.
-    pub(super) candidates: usize,
-    /// Those seeds.
-    pub(super) more: Vec<u64>,
+    pub candidates: usize,
+    /// Seeds that the candidates were run with in addition.
+    pub more: Vec<u64>,
 }
 
+/// Rows of each point; `None` if the caller stopped.
+type Rows = Option<Vec<Vec<Row>>>;
+
 /// Runs the best points with more seeds, and the best of those, and the scenario as it is, with the unseen
-/// seeds. Returns `None` if it was interrupted.
-pub(super) fn judge(
-    tuned: &Tuned,
+/// seeds. `run` makes the runs of some points with some seeds, and returns the rows of each point. Returns
+/// `None` if the caller stopped.
+///
+/// # Errors
+/// Those of `run`.
+pub fn judge(
     request: &Request<'_>,
     found: &Search,
-    (seeds, unseen): (&[u64], &[u64]),
-    arguments: &Tune,
-) -> Result<Option<JudgedFinalists>, Failure> {
-    let run = |points: &[Point], seeds: &[u64]| {
-        if seeds.is_empty() {
-            return Ok(Some(vec![Vec::new(); points.len()]));
-        }
-        let bar = plans::progress(points.len() * seeds.len(), arguments.quiet);
-        let rows = tuned.run(points, seeds, arguments.limits.jobs, &|| bar.inc(1));
-        bar.finish_and_clear();
-        if matches!(rows, Ok(None)) {
-            tell!("stopped while the best points were judged; nothing is kept of a search");
-        }
-        rows
-    };
+    seeds: &[u64],
+    unseen: &[u64],
+    mut run: impl FnMut(&[Point], &[u64]) -> Result<Rows, Error>,
+) -> Result<Option<JudgedFinalists>, Error> {
     let candidates = best(found, request, CANDIDATES);
     let more = more_seeds(seeds, unseen);
     let points: Vec<Point> = candidates.iter().map(|index| found.tried[*index].point.clone()).collect();
-    let Some(rows) = run(&points, &more)? else { return Ok(None) };
+    let rows = if more.is_empty() { Some(vec![Vec::new(); points.len()]) } else { run(&points, &more)? };
+    let Some(rows) = rows else { return Ok(None) };
     let confirmed = found.confirmed(request, &candidates, rows);
     // The best first, so that the winner is the first that keeps every constraint.
     let mut finalists =
@@ -89,30 +81,29 @@ pub(super) fn judge(
         candidates: candidates.len(),
         more,
     };
-    Ok(Some(judged.compared(tuned, &rows)))
+    Ok(Some(judged.compared(request, &rows)))
 }
 
 impl JudgedFinalists {
     /// Finds the winner or the front by the rows of the unseen seeds, and compares the others with it.
-    fn compared(mut self, tuned: &Tuned, rows: &[Vec<Row>]) -> Self {
+    fn compared(mut self, request: &Request<'_>, rows: &[Vec<Row>]) -> Self {
         let last = rows.len() - 1;
+        let metrics = request.goals.len() + request.constraints.len();
         let values = |metric: usize| -> Vec<Vec<Option<f64>>> {
             rows.iter().map(|rows| rows.iter().map(|row| row[metric]).collect()).collect()
         };
-        let means: Vec<Vec<Option<f64>>> = rows[..last]
-            .iter()
-            .map(|rows| (0..tuned.metrics.len()).map(|at| mean(rows, at)).collect())
-            .collect();
-        let goals = tuned.goals.len();
+        let means: Vec<Vec<Option<f64>>> =
+            rows[..last].iter().map(|rows| (0..metrics).map(|at| mean(rows, at)).collect()).collect();
+        let goals = request.goals.len();
         let holds = |means: &[Option<f64>]| {
-            let mut bounded = tuned.constraints.iter().zip(&means[goals..]);
+            let mut bounded = request.constraints.iter().zip(&means[goals..]);
             bounded.all(|(one, mean)| mean.is_some_and(|mean| one.violation(mean) <= 0.0))
         };
         let costs: Vec<Option<Vec<f64>>> = means
             .iter()
             .map(|means| {
                 let costs =
-                    tuned.goals.iter().zip(means).map(|(goal, mean)| mean.map(|mean| goal.cost(mean)));
+                    request.goals.iter().zip(means).map(|(goal, mean)| mean.map(|mean| goal.cost(mean)));
                 costs.collect::<Option<Vec<f64>>>().filter(|_| holds(means))
             })
             .collect();
@@ -130,21 +121,21 @@ impl JudgedFinalists {
             self.knee = knee(&on).map(|at| self.front[at]);
             Reference::Given(last)
         };
-        let better = |metric: usize| tuned.goals.get(metric).map(|goal| goal.better);
+        let better = |metric: usize| request.goals.get(metric).map(|goal| goal.better);
         let compared = |metric| MetricComparison::new(&values(metric), better(metric), reference);
-        self.metrics = (0..tuned.metrics.len()).map(compared).collect();
+        self.metrics = (0..metrics).map(compared).collect();
         self
     }
 
     /// Returns the points to use, as indices among the finalists: the winner, or the knee and the rest of the
     /// front.
-    pub(super) fn recommended(&self) -> Vec<usize> {
+    pub fn recommended(&self) -> Vec<usize> {
         let rest = self.front.iter().copied().filter(|index| Some(*index) != self.knee);
         self.winner.into_iter().chain(self.knee).chain(rest).collect()
     }
 
     /// Returns the runs that the candidates have in addition: `the best 8 with 8 more seeds (3..10)`.
-    pub(super) fn confirmation(&self) -> Option<String> {
+    pub fn confirmation(&self) -> Option<String> {
         let (first, last) = (self.more.first()?, self.more.last()?);
         let (points, seeds) = (self.candidates, self.more.len());
         let plural = figures::plural(seeds as f64);

@@ -1,0 +1,175 @@
+//! Reproductions in words: tallies, criteria, remarks, and the tables of a report.
+
+use lockgate_measure::report::{Cell, Comparison};
+
+use super::{JudgedClaim, Live, Reproduction, Tallies, Tally};
+
+/// Returns the claims of the paper, or Lockgate's own.
+pub fn claims(reproduction: &Reproduction, own: bool) -> Vec<&JudgedClaim> {
+    reproduction.claims.iter().filter(|judged| judged.claim.own == own).collect()
+}
+
+/// Returns the name of a set of claims.
+pub const fn whose(own: bool) -> &'static str {
+    if own { "Lockgate's own claims" } else { "the paper's claims" }
+}
+
+/// Returns a tally in words.
+fn sentence(whose: &str, tally: Tally) -> String {
+    let mut parts = vec![format!("{} of {} hold", tally.hold, tally.claims)];
+    for (count, words) in [
+        (tally.hold_fitted, "hold with a parameter that was fitted to them"),
+        (tally.do_not_hold, "do not hold"),
+        (tally.not_decidable, "cannot be decided from the paper's text"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{count} {words}"));
+        }
+    }
+    format!("{whose}: {}", parts.join(", "))
+}
+
+/// Returns the tallies in words: of the paper's claims and, if there are any, of Lockgate's own.
+pub fn sentences(reproduction: &Reproduction) -> Vec<String> {
+    let Tallies { paper, own } = Tallies::of(&reproduction.claims);
+    let all = [(false, paper), (true, own)].into_iter();
+    let some = all.filter(|(_, tally)| tally.claims > 0);
+    some.map(|(is_own, tally)| sentence(whose(is_own), tally)).collect()
+}
+
+/// Returns the criterion of a claim, with the expected values if they are few.
+pub fn bound(judged: &JudgedClaim) -> String {
+    let claim = &judged.claim;
+    if claim.expected.len() > 1 && claim.expected.len() <= 6 {
+        return format!("{}{}", judged.expected(), claim.bound().replace("each as given", ""));
+    }
+    claim.bound()
+}
+
+/// Returns a sentence on the results on real packets.
+pub fn on_packets(reproduction: &Reproduction, live: &Live) -> String {
+    let of = |own: bool| {
+        let claims = claims(reproduction, own);
+        let agree = |wanted: Option<bool>| claims.iter().filter(|judged| judged.agree() == wanted).count();
+        (!claims.is_empty()).then(|| {
+            format!(
+                "{}: {} as in the simulation, {} otherwise, {} not decided",
+                whose(own),
+                agree(Some(true)),
+                agree(Some(false)),
+                agree(None)
+            )
+        })
+    };
+    let words = [false, true].into_iter().filter_map(of).collect::<Vec<_>>().join("; ");
+    if live.outside.is_empty() {
+        return format!("live, {words}");
+    }
+    let (outside, made) = (live.outside.len(), live.scales.len());
+    format!(
+        "live, {words}; {outside} of {made} runs outside the fidelity limits: values of such runs are marked `!`"
+    )
+}
+
+/// Returns the remarks on a claim.
+pub fn remarks(judged: &JudgedClaim) -> Vec<String> {
+    let claim = &judged.claim;
+    let mut remarks = Vec::new();
+    if !claim.note.is_empty() {
+        remarks.push(claim.note.clone());
+    }
+    remarks.extend(claim.undecidable.iter().map(|why| format!("not decidable: {why}")));
+    if judged.agree() == Some(false) {
+        remarks.extend(claim.live_differs.iter().map(|difference| format!("live: {}", difference.words())));
+    }
+    remarks
+}
+
+/// Returns the tables of a report: the paper's claims, Lockgate's own, runs on real packets, and remarks.
+pub fn tables(reproduction: &Reproduction) -> Vec<Comparison> {
+    let mut tables: Vec<Comparison> =
+        [false, true].into_iter().filter_map(|own| table(reproduction, own)).collect();
+    tables.extend(reproduction.live.as_ref().map(live_runs));
+    tables.extend(ours(reproduction));
+    tables
+}
+
+/// Returns the table of the paper's claims, or of Lockgate's own; `None` if there are none.
+fn table(reproduction: &Reproduction, own: bool) -> Option<Comparison> {
+    let is_live = reproduction.live.is_some();
+    let cells = |judged: &JudgedClaim| {
+        let claim = &judged.claim;
+        let mut cells = vec![
+            claim.place.clone(),
+            claim.text.clone(),
+            claim.paper.clone(),
+            claim.decide.clone(),
+            bound(judged),
+            judged.shown(),
+        ];
+        cells.extend(is_live.then(|| judged.shown_live()));
+        cells.push(judged.words());
+        cells.into_iter().map(Cell::Text).collect()
+    };
+    let rows: Vec<Vec<Cell>> = claims(reproduction, own).into_iter().map(cells).collect();
+    let mut columns = vec!["where", "claim", "the paper", "decided by", "bound", "simulation"];
+    columns.extend(is_live.then_some("live"));
+    columns.push("verdict");
+    let note = if own {
+        "Causes, checks against other models, and derivations that the paper does not make."
+    } else {
+        reproduction.paper.as_str()
+    };
+    (!rows.is_empty()).then(|| Comparison {
+        title: whose(own).to_owned(),
+        columns: columns.into_iter().map(str::to_owned).collect(),
+        rows,
+        note: note.to_owned(),
+    })
+}
+
+/// Returns the table of runs on real packets, with the reasons why others were not made.
+fn live_runs(live: &Live) -> Comparison {
+    let text = |text: &str| Cell::Text(text.to_owned());
+    let made = live.scales.iter().map(|(run, scale)| {
+        let limits = live.outside.get(run).map_or_else(|| "within".to_owned(), |why| why.join("; "));
+        vec![text(run), Cell::Number(scale.times()), Cell::Text(limits)]
+    });
+    let not = live
+        .not
+        .iter()
+        .map(|(run, why)| vec![text(run), Cell::Empty, Cell::Text(format!("not made: {why}"))]);
+    Comparison {
+        title: "Runs on real packets".to_owned(),
+        columns: ["run", "times faster", "fidelity limits"].map(str::to_owned).to_vec(),
+        rows: made.chain(not).collect(),
+        note: "A run that is faster has its rates multiplied and its times divided by that; its values are told in the paper's \
+               time."
+            .to_owned(),
+    }
+}
+
+/// Returns the table of parameters that we chose for the claims, with remarks.
+fn ours(reproduction: &Reproduction) -> Option<Comparison> {
+    let mut rows = Vec::new();
+    for judged in &reproduction.claims {
+        let claim = &judged.claim;
+        let mut words = remarks(judged);
+        if !claim.ours.is_empty() {
+            words.push(format!("ours, because the paper is silent: {}", claim.ours.join("; ")));
+        }
+        if !claim.fitted.is_empty() {
+            words.push(format!("fitted: {}", claim.fitted.join(", ")));
+        }
+        if !claim.chosen.is_empty() {
+            words.push(format!("the bound is ours: {}", claim.chosen));
+        }
+        rows.extend(words.into_iter().map(|words| vec![Cell::Text(claim.text.clone()), Cell::Text(words)]));
+    }
+    (!rows.is_empty()).then(|| Comparison {
+        title: "Remarks".to_owned(),
+        columns: ["claim", "remark"].map(str::to_owned).to_vec(),
+        rows,
+        note: String::new(),
+    })
+}

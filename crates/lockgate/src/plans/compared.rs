@@ -1,0 +1,284 @@
+//! Comparison of a plan's variants in words: the table of the terminal, of notebooks and of the page; sentences;
+//! CSV and JSON.
+
+use std::fmt::Write;
+
+use lockgate_experiment::{Plan, Row, Variant, compare};
+use lockgate_measure::comparison::{Difference, MetricComparison, Verdict};
+use lockgate_measure::report::{Cell, Comparison};
+use serde_json::json;
+
+use super::columns;
+use crate::figures;
+use crate::verdict::{self, difference};
+
+/// Limit on the differences that have a sentence each.
+const SHOWN: usize = 4;
+/// Times as many seeds as were run up to which a number of seeds is recommended.
+const MOST_MORE: u64 = 20;
+
+/// A comparison with its plan and rows.
+#[derive(Debug)]
+pub struct Compared<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// Title of the scenario.
+    pub title: &'a str,
+    /// Variants of the plan.
+    pub variants: &'a [Variant],
+    /// Row of each task, in the order of the tasks.
+    pub rows: &'a [Row],
+    /// Comparison of each metric of the plan.
+    pub metrics: Vec<MetricComparison>,
+    columns: Vec<(usize, String)>,
+}
+
+impl<'a> Compared<'a> {
+    /// Compares the variants with that of index `base`, by default with the best.
+    pub fn new(
+        plan: &'a Plan,
+        title: &'a str,
+        variants: &'a [Variant],
+        rows: &'a [Row],
+        base: Option<usize>,
+    ) -> Self {
+        Self { plan, title, variants, rows, metrics: compare(plan, rows, base), columns: columns(plan) }
+    }
+
+    /// Returns the columns of the variations: the index of one, and its name.
+    pub fn columns(&self) -> &[(usize, String)] {
+        &self.columns
+    }
+
+    /// Returns the size: `3 variants x 10 seeds, mean ± 95 %`.
+    pub fn size(&self) -> String {
+        let (variants, seeds) = (self.variants.len(), self.plan.seeds.len());
+        format!("{variants} variants x {seeds} seed{}, mean ± 95 %", figures::plural(seeds as f64))
+    }
+
+    /// Returns the table, a row a variant; the note explains the marks.
+    pub fn table(&self) -> Comparison {
+        let mut heads = vec!["#".to_owned()];
+        heads.extend(self.columns.iter().map(|(_, name)| name.clone()));
+        heads.extend(self.plan.metrics.iter().cloned());
+        let row = |(index, variant): (usize, &Variant)| {
+            let mut cells = vec![(index + 1).to_string()];
+            cells.extend(self.columns.iter().map(|(column, _)| variant.values[*column].clone()));
+            cells.extend((0..self.plan.metrics.len()).map(|metric| self.cell(metric, index)));
+            cells.into_iter().map(Cell::Text).collect()
+        };
+        Comparison {
+            title: self.title.to_owned(),
+            columns: heads,
+            rows: self.variants.iter().enumerate().map(row).collect(),
+            note: self.marks().to_owned(),
+        }
+    }
+
+    /// Returns the meaning of the marks.
+    fn marks(&self) -> &'static str {
+        let has_base =
+            self.metrics.iter().any(|metric| metric.reference.is_some() && metric.reference != metric.best);
+        if has_base {
+            "* best   b base   = no difference from the base seen   ? too few values to tell"
+        } else {
+            "* best   = no difference from it seen   ? too few values to tell"
+        }
+    }
+
+    /// Returns the sentences on all metrics.
+    pub fn sentences(&self) -> Vec<String> {
+        let plan = self.plan;
+        let mut lines: Vec<String> =
+            (0..plan.metrics.len()).flat_map(|metric| self.verdicts(metric)).collect();
+        lines.extend(self.unseen());
+        lines.extend(self.without_values());
+        let mut intervals = self.metrics.iter().flat_map(|metric| metric.intervals.iter().flatten());
+        if plan.seeds.len() > 1 && intervals.all(|one| one.half_width.is_none()) {
+            lines.push("every seed gives the same values: nothing in this scenario is random".to_owned());
+        }
+        lines
+    }
+
+    /// Returns the sentences on runs that have no value of a metric: means and differences are of the rest.
+    fn without_values(&self) -> Vec<String> {
+        let seeds = self.plan.seeds.len().max(1);
+        let lacking = |metric: usize| -> Vec<(usize, usize)> {
+            let lacks = |rows: &[Row]| rows.iter().filter(|row| row[metric].is_none()).count();
+            let all = self.rows.chunks(seeds).map(lacks).enumerate();
+            all.filter(|(_, lacks)| (1..seeds).contains(lacks)).collect()
+        };
+        let sentence = |(metric, path): (usize, &String)| {
+            let lacking = lacking(metric);
+            let texts: Vec<String> = lacking
+                .iter()
+                .take(SHOWN)
+                .map(|(variant, lacks)| format!("{lacks} of {}", self.name(*variant)))
+                .collect();
+            let more = match lacking.len().saturating_sub(SHOWN) {
+                0 => String::new(),
+                more => format!(" and of {more} more variants"),
+            };
+            (!lacking.is_empty())
+                .then(|| format!("{path}: without a value are {} of {seeds} seeds{more}", texts.join(", ")))
+        };
+        self.plan.metrics.iter().enumerate().filter_map(sentence).collect()
+    }
+
+    /// Returns a variant's mean of a metric, marked.
+    fn cell(&self, metric: usize, variant: usize) -> String {
+        let (path, compared) = (&self.plan.metrics[metric], &self.metrics[metric]);
+        let Some(interval) = &compared.intervals[variant] else { return "-".to_owned() };
+        let mark = match compared.differences[variant].map(|difference| difference.verdict) {
+            _ if compared.best == Some(variant) => " *",
+            _ if compared.reference == Some(variant) => " b",
+            Some(Verdict::NotSeen | Verdict::Same) => " =",
+            Some(Verdict::Unknown) => " ?",
+            _ => "  ",
+        };
+        format!("{}{mark}", verdict::interval(path, interval.mean, interval.half_width))
+    }
+
+    /// Returns all differences that were tested: the metric, the variant and the difference.
+    fn tested(&self) -> impl Iterator<Item = (usize, usize, &Difference)> {
+        self.metrics.iter().enumerate().flat_map(|(metric, compared)| {
+            compared.differences.iter().enumerate().filter_map(move |(variant, one)| {
+                let one = one.as_ref()?;
+                matches!(one.verdict, Verdict::Differs | Verdict::NotSeen).then_some((metric, variant, one))
+            })
+        })
+    }
+
+    /// Returns the sentences on the differences that are not seen, with the seeds that would show them: one
+    /// each, or one for all if they are many.
+    fn unseen(&self) -> Vec<String> {
+        let seeds = self.plan.seeds.len();
+        let unseen: Vec<_> = self.tested().filter(|(.., one)| one.verdict == Verdict::NotSeen).collect();
+        let near = |one: &Difference| one.seeds_needed.filter(|needed| *needed <= MOST_MORE * seeds as u64);
+        if unseen.len() <= SHOWN {
+            let plural = figures::plural(seeds as f64);
+            let sentence = |(metric, variant, one): &(usize, usize, &Difference)| {
+                let (path, name) = (&self.plan.metrics[*metric], self.name(*variant));
+                let difference = difference(path, one);
+                match near(one) {
+                    Some(needed) => format!(
+                        "{path}: {seeds} seed{plural} cannot show that {name} differs ({difference}); about {needed} would"
+                    ),
+                    None => format!("{path}: no difference of {name} seen ({difference})"),
+                }
+            };
+            return unseen.iter().map(sentence).collect();
+        }
+        let (all, many) = (self.tested().count(), unseen.len());
+        let mut needed: Vec<u64> = unseen.iter().filter_map(|(.., one)| near(one)).collect();
+        needed.sort_unstable();
+        let more = needed.get(needed.len() / 2).map(|median| {
+            let would = needed.iter().filter(|needed| *needed <= median).count();
+            format!("; about {median} would show {would} of these, if they are as large as they seem")
+        });
+        vec![format!("{seeds} seeds cannot show {many} of {all} differences (=){}", more.unwrap_or_default())]
+    }
+
+    /// Returns the sentences on a metric: its best variant, the differences from the reference that are seen,
+    /// and the variants with the same values.
+    fn verdicts(&self, metric: usize) -> Vec<String> {
+        let (path, compared) = (&self.plan.metrics[metric], &self.metrics[metric]);
+        let Some(reference) = compared.reference else {
+            return vec![format!("{path}: no variant has a value")];
+        };
+        let role = if compared.best == Some(reference) { "best" } else { "base" };
+        let all = || {
+            compared
+                .differences
+                .iter()
+                .enumerate()
+                .filter_map(|(index, one)| one.as_ref().map(|one| (index, one)))
+        };
+        let same = all().filter(|(_, one)| one.verdict == Verdict::Same);
+        let same: Vec<String> =
+            same.map(|(index, _)| format!("  {}: the same values", self.name(index))).collect();
+        let real: Vec<(usize, &Difference)> =
+            all().filter(|(_, one)| one.verdict == Verdict::Differs).collect();
+        let unknown = all().filter(|(_, one)| one.verdict == Verdict::Unknown).count();
+        let mut line = format!("{path}: {role} is {}", self.name(reference));
+        match real.as_slice() {
+            [] => {}
+            few if few.len() <= SHOWN => {
+                let texts: Vec<String> = few
+                    .iter()
+                    .map(|(index, one)| format!("{} {}", self.name(*index), difference(path, one)))
+                    .collect();
+                let _ = write!(line, "; real differences: {}", texts.join(", "));
+            }
+            many => {
+                let _ = write!(line, "; {} others really differ", many.len());
+            }
+        }
+        if unknown > 0 {
+            let _ = write!(line, "; of {unknown} too few values to tell");
+        }
+        std::iter::once(line).chain(same).collect()
+    }
+
+    /// Returns the values of a variant, and its number.
+    fn name(&self, variant: usize) -> String {
+        let values: Vec<&str> =
+            self.columns.iter().map(|(column, _)| self.variants[variant].values[*column].as_str()).collect();
+        format!("{} (#{})", values.join(" "), variant + 1)
+    }
+
+    /// Returns a row for each run: the variables, the seed, and every metric by its address in its base unit.
+    pub fn csv(&self) -> String {
+        let plan = self.plan;
+        let line =
+            |cells: Vec<String>| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n";
+        let mut header: Vec<String> = plan.vary.iter().map(|vary| vary.name.clone()).collect();
+        header.push("seed".to_owned());
+        header.extend(plan.metrics.iter().cloned());
+        let mut text = line(header);
+        for (index, row) in self.rows.iter().enumerate() {
+            let mut cells = self.variants[index / plan.seeds.len()].values.clone();
+            cells.push(plan.seeds[index % plan.seeds.len()].to_string());
+            cells.extend(row.iter().map(|value| value.map_or_else(String::new, |value| value.to_string())));
+            text += &line(cells);
+        }
+        text
+    }
+
+    /// Returns the document of `--json`.
+    pub fn json(&self) -> serde_json::Value {
+        let plan = self.plan;
+        let names: Vec<&str> = plan.vary.iter().map(|vary| vary.name.as_str()).collect();
+        let variants: Vec<_> = self
+            .variants
+            .iter()
+            .map(|variant| {
+                names.iter().copied().zip(&variant.values).collect::<std::collections::BTreeMap<_, _>>()
+            })
+            .collect();
+        let metrics: Vec<_> = plan
+            .metrics
+            .iter()
+            .zip(&self.metrics)
+            .map(|(path, compared)| json!({ "that": path, "comparison": compared }))
+            .collect();
+        json!({
+            "schema": 1,
+            "lockgate": plan.engine,
+            "title": self.title,
+            "vary": names,
+            "seeds": plan.seeds,
+            "variants": variants,
+            "metrics": metrics,
+        })
+    }
+}
+
+/// Quotes a cell of CSV if it must be (RFC 4180).
+fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_owned()
+    }
+}

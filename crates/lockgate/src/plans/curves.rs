@@ -1,0 +1,67 @@
+//! Report of a comparison: the sentences, every variant in each figure, the table.
+
+use std::sync::{Mutex, PoisonError};
+
+use lockgate_experiment::{Task, report_variants, shown};
+use lockgate_measure::recording::Recording;
+use lockgate_measure::report::{ReportData, Run, Shown, VariantRun};
+
+use super::{Compared, Planned};
+
+/// Limit on the variants of which a page shows curves.
+const MOST_CURVES: usize = 24;
+
+/// Curves of the variants, collected while the runs are made, in any order.
+#[derive(Debug)]
+pub struct Curves {
+    shown: Shown,
+    first_seed: u64,
+    variants: Vec<Mutex<VariantRun>>,
+}
+
+impl Curves {
+    /// Creates the curves of a plan.
+    pub fn new(planned: &Planned, variants: usize) -> Self {
+        let flows: Vec<String> = planned.base.flows.iter().map(|flow| flow.name.clone()).collect();
+        Self {
+            shown: shown(&planned.plan, &flows),
+            first_seed: planned.plan.seeds.first().copied().unwrap_or_default(),
+            variants: (0..variants.min(MOST_CURVES)).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    /// Adds the run of a task.
+    pub fn add(&self, task: &Task, recording: &Recording) {
+        let Some(variant) = self.variants.get(task.variant) else { return };
+        let mut variant = variant.lock().unwrap_or_else(PoisonError::into_inner);
+        variant.add("", recording, &self.shown, task.seed == self.first_seed);
+    }
+
+    /// Returns a run for each variant, labelled in their order.
+    fn finish(self, labels: impl Iterator<Item = String>) -> Vec<Run> {
+        let run = |(variant, label): (Mutex<VariantRun>, String)| {
+            let run = variant.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
+            Some(Run { label, ..run })
+        };
+        self.variants.into_iter().zip(labels).filter_map(run).collect()
+    }
+}
+
+impl Compared<'_> {
+    /// Adds the comparison to a report: its sentences, the curves of the variants and the table.
+    pub fn add_to(&self, report: &mut ReportData, curves: Curves) {
+        let (columns, names): (Vec<usize>, Vec<String>) = self.columns().iter().cloned().unzip();
+        let mut variants = report_variants(self.plan, self.variants, &columns, &self.metrics);
+        variants.table = self.table();
+        for (variable, name) in variants.variables.iter_mut().zip(names) {
+            variable.name = name;
+        }
+        // The page itself marks the variants without a significant difference, in its table.
+        report.verdict = self.sentences().into_iter().filter(|line| !line.starts_with(' ')).collect();
+        report.runs = curves.finish(variants.variants.iter().map(|variant| variant.label.clone()));
+        if report.runs.len() < variants.variants.len() {
+            report.verdict.push(format!("Curves are those of the first {} variants.", report.runs.len()));
+        }
+        report.variants = Some(variants);
+    }
+}

@@ -1,0 +1,282 @@
+//! Outcome of a search in words: the points, the judgement, the recommended settings; tables of the terminal, of
+//! notebooks and of the page.
+
+mod page;
+
+use lockgate_experiment::tune::{Goal, JudgedFinalists, Request, Search, Stop, Tried, judge, search};
+use lockgate_measure::comparison::{Difference, MetricComparison, Verdict};
+use lockgate_measure::intervals::Interval;
+use lockgate_measure::metric::Better;
+use lockgate_measure::report::{Cell, Comparison};
+use serde_json::json;
+
+use super::{PlanError, Stopped, TuneOptions, TuneRequest, Tuning};
+use crate::figures;
+use crate::verdict::{self, quantity};
+
+/// A search with its judgement.
+#[derive(Debug)]
+pub struct Tuned<'a> {
+    /// The search as it was requested.
+    pub tuning: &'a Tuning,
+    /// Points that were tried.
+    pub found: Search,
+    /// Best points on unseen seeds.
+    pub judged: JudgedFinalists,
+}
+
+/// Sentence of a search without a winner.
+pub const NO_WINNER: &str = "no point has a value of each goal and keeps every constraint on the unseen seeds: make runs longer, widen the ranges, \
+     or allow more --runs";
+
+impl<'a> Tuned<'a> {
+    /// Makes a search, and judges the best points. Returns the reason if the caller stopped.
+    ///
+    /// # Errors
+    /// If a scenario cannot be read, or a run fails.
+    pub fn make(tuning: &'a Tuning, options: &TuneOptions<'_>) -> Result<Result<Self, Stopped>, PlanError> {
+        let TuneRequest { seeds, unseen, runs, patience, seed, .. } = &tuning.request;
+        let request = Request {
+            space: &tuning.space,
+            goals: &tuning.goals,
+            constraints: &tuning.constraints,
+            seeds: seeds.len(),
+            runs: *runs,
+            patience: *patience,
+            seed: *seed,
+        };
+        (options.begins)(*runs);
+        let found: Search = search(&request, |point| {
+            let rows = tuning.run(std::slice::from_ref(point), seeds, options)?;
+            Ok(rows.map(|rows| rows.into_iter().flatten().collect()))
+        })?;
+        let stopped = |was_judging| Stopped { points: found.tried.len(), was_judging };
+        if found.stop == Stop::Interrupted {
+            return Ok(Err(stopped(false)));
+        }
+        let judged: Option<JudgedFinalists> = judge(&request, &found, seeds, unseen, |points, seeds| {
+            (options.begins)(points.len() * seeds.len());
+            tuning.run(points, seeds, options)
+        })?;
+        match judged {
+            Some(judged) => Ok(Ok(Self { tuning, found, judged })),
+            None => Ok(Err(stopped(true))),
+        }
+    }
+}
+
+impl Tuned<'_> {
+    /// Returns the meaning of the marks of the finalists' table.
+    pub fn marks(&self) -> String {
+        let tests = "paired by seed, Holm's method";
+        if self.tuning.goals.len() > 1 {
+            format!(
+                "* front   k its knee   = no difference from the file as it is seen   + better   - worse ({tests})"
+            )
+        } else if self.judged.winner.is_some() {
+            format!("* winner   = no difference from it seen   + better   - worse ({tests})")
+        } else {
+            format!("= no difference from the file as it is seen   + better   - worse ({tests})")
+        }
+    }
+
+    /// Returns the points to use, each with its role: the winner of one goal, the knee and the rest of the
+    /// front of several.
+    pub fn recommended(&self) -> Vec<(&'static str, usize)> {
+        let role = |finalist: usize| match finalist {
+            _ if self.judged.winner == Some(finalist) => "the winner",
+            _ if self.judged.knee == Some(finalist) => {
+                "the knee of the front: from here, a step along it costs a larger factor than it gains"
+            }
+            _ => "on the front",
+        };
+        let all = self.judged.recommended().into_iter();
+        all.filter_map(|finalist| Some((role(finalist), self.judged.finalists[finalist]?))).collect()
+    }
+
+    /// Returns the number of points, seeds and runs.
+    pub fn size(&self) -> String {
+        let (points, seeds) = (self.found.tried.len(), self.tuning.request.seeds.len());
+        let runs = points * seeds;
+        let confirmation =
+            self.judged.confirmation().map(|text| format!(", then {text}")).unwrap_or_default();
+        format!("{points} points x {seeds} seed{} = {runs} runs{confirmation}", figures::plural(seeds as f64))
+    }
+
+    /// Returns the index of a finalist among the points.
+    fn point(&self, finalist: Option<usize>) -> Option<usize> {
+        finalist.and_then(|finalist| self.judged.finalists[finalist])
+    }
+
+    /// Returns the command that runs a point of the scenario in `file`.
+    pub fn command(&self, file: &str, point: usize) -> String {
+        format!("lockgate run {file} {}", self.tuning.options(&self.found.tried[point].point))
+    }
+
+    /// Returns the points in the order in which they were tried.
+    pub fn points(&self) -> Comparison {
+        let front = self.found.front(&self.tuning.goals);
+        let mut header = vec!["#".to_owned()];
+        header.extend(self.tuning.space.names().map(str::to_owned));
+        header.extend(self.tuning.metrics.iter().cloned());
+        header.push(String::new());
+        let row = |(index, tried): (usize, &Tried)| {
+            let mut cells = vec![(index + 1).to_string()];
+            cells.extend(tried.point.values.iter().cloned());
+            cells.extend(
+                self.tuning.metrics.iter().zip(&tried.means).map(|(path, mean)| quantity(path, *mean)),
+            );
+            let mark = match tried.is_feasible() {
+                _ if front.contains(&index) => "*",
+                true => "",
+                false => "-",
+            };
+            cells.push(mark.to_owned());
+            cells
+        };
+        let note = if self.tuning.goals.len() > 1 {
+            "* best of the search: the front   - a constraint is not kept"
+        } else {
+            "* best of the search   - a constraint is not kept"
+        };
+        table(
+            "points in the order in which they were tried",
+            header,
+            self.found.tried.iter().enumerate().map(row),
+            note,
+        )
+    }
+
+    /// Returns the reason of the end.
+    pub fn stop(&self) -> String {
+        let last = self.found.last_progress + 1;
+        let why = match self.found.stop {
+            Stop::Runs | Stop::Interrupted => "the runs that --runs allows are made".to_owned(),
+            Stop::NoProgress(points) => format!("{points} points in succession were no better (--patience)"),
+            Stop::Converged => {
+                "only points are proposed that were tried or are as good as the best".to_owned()
+            }
+        };
+        format!("{why}; the last improvement was point {last} of {}", self.found.tried.len())
+    }
+
+    /// Returns the finalists on the unseen seeds: each metric with its interval, and the differences from the
+    /// winner.
+    pub fn finalists(&self) -> Comparison {
+        let name = |finalist: &Option<usize>| match finalist {
+            Some(index) => format!("#{} {}", index + 1, self.found.tried[*index].point.values.join(" ")),
+            None => "the file as it is".to_owned(),
+        };
+        let role = |at: usize| match at {
+            _ if self.judged.knee == Some(at) => " *k",
+            _ if self.judged.front.contains(&at) => " *",
+            _ => "",
+        };
+        let mut header = vec!["point".to_owned()];
+        header.extend(self.tuning.metrics.iter().cloned());
+        let row = |(at, finalist): (usize, &Option<usize>)| {
+            let mut cells = vec![name(finalist) + role(at)];
+            cells.extend(
+                self.tuning.metrics.iter().enumerate().map(|(metric, path)| self.cell(metric, path, at)),
+            );
+            cells
+        };
+        let unseen = self.tuning.request.unseen.len();
+        let title = format!(
+            "on {unseen} seed{} that the search has not seen, mean ± 95 %",
+            figures::plural(unseen as f64)
+        );
+        table(&title, header, self.judged.finalists.iter().enumerate().map(row), &self.marks())
+    }
+
+    fn cell(&self, metric: usize, path: &str, at: usize) -> String {
+        let compared = &self.judged.metrics[metric];
+        let Some(interval) = &compared.intervals[at] else { return "-".to_owned() };
+        let goal = self.tuning.goals.get(metric);
+        let mark = match &compared.differences[at] {
+            _ if self.judged.winner == Some(at) => " *",
+            Some(one) => sign(one, goal),
+            None => "",
+        };
+        format!("{}{mark}", verdict::interval(path, interval.mean, interval.half_width))
+    }
+
+    /// Returns the document of `--json`.
+    pub fn json(&self) -> serde_json::Value {
+        let tuned = self.tuning;
+        let point = |tried: &Tried| {
+            json!({
+                "values": tried.point.values,
+                "settings": tried.point.settings,
+                "means": tried.means,
+                "feasible": tried.is_feasible(),
+            })
+        };
+        json!({
+            "schema": 1,
+            "lockgate": super::ENGINE,
+            "title": tuned.base.title,
+            "vary": tuned.space.names().collect::<Vec<_>>(),
+            "metrics": tuned.metrics,
+            "goals": tuned.goals.len(),
+            "seeds": tuned.request.seeds,
+            "unseen": tuned.request.unseen,
+            "tried": self.found.tried.iter().map(point).collect::<Vec<_>>(),
+            "front": self.found.front(&tuned.goals),
+            "stopped": self.stop(),
+            "finalists": self.judged.finalists,
+            "judged": self.judged.metrics,
+            "confirmed": self.judged.more,
+            "winner": self.point(self.judged.winner),
+            "judged_front": self.judged.front.iter().map(|index| self.judged.finalists[*index]).collect::<Vec<_>>(),
+            "knee": self.point(self.judged.knee),
+        })
+    }
+}
+
+impl Tuned<'_> {
+    /// Returns the sentences on metrics that some runs of the judgement have no value of. A point without a value
+    /// of a goal on one seed has no mean, and cannot win.
+    pub fn without_values(&self) -> Vec<String> {
+        let unseen = self.tuning.request.unseen.len();
+        let sentence = |(path, compared): (&String, &MetricComparison)| {
+            let seen = |one: &Option<Interval>| one.as_ref().map_or(0, |one| one.n as usize);
+            let lacking: Vec<String> = compared
+                .intervals
+                .iter()
+                .zip(&self.judged.finalists)
+                .filter(|(one, _)| seen(one) < unseen)
+                .map(|(one, finalist)| {
+                    let name =
+                        finalist.map_or("the file as it is".to_owned(), |index| format!("#{}", index + 1));
+                    format!("{} of {name}", unseen - seen(one))
+                })
+                .collect();
+            (!lacking.is_empty())
+                .then(|| format!("{path}: without a value are {} of {unseen} seeds", lacking.join(", ")))
+        };
+        self.tuning.metrics.iter().zip(&self.judged.metrics).filter_map(sentence).collect()
+    }
+}
+
+/// Returns a table of texts.
+fn table(
+    title: &str,
+    columns: Vec<String>,
+    rows: impl Iterator<Item = Vec<String>>,
+    note: &str,
+) -> Comparison {
+    let rows = rows.map(|row| row.into_iter().map(Cell::Text).collect()).collect();
+    Comparison { title: title.to_owned(), columns, rows, note: note.to_owned() }
+}
+
+/// Returns the mark of a difference from the reference; of a constraint's metric, nothing.
+fn sign(one: &Difference, goal: Option<&Goal>) -> &'static str {
+    let Some(goal) = goal else { return "" };
+    match one.verdict {
+        Verdict::NotSeen | Verdict::Same => " =",
+        Verdict::Unknown => " ?",
+        Verdict::Differs if (one.mean < 0.0) == (goal.better == Better::Lower) => " +",
+        Verdict::Differs => " -",
+    }
+}
