@@ -30,11 +30,21 @@ from ._plan import Comparison, Difference, Failed, MetricComparison, Plan, Statu
 
 # Not in `__all__`: `from lockgate import *` must not replace the built-in one.
 from ._plan import open as open
-from ._results import Distribution, Expectation, FlowResults, Interval, PortResults, QueueResults
+from ._results import (
+    Distribution,
+    Expectation,
+    FlowResults,
+    GroupResults,
+    Interval,
+    PortResults,
+    QueueResults,
+)
 from ._run import Run
 from ._scenario import Link, Scenario, demo, parse, read
 from ._simulation import Observation, Simulation
 from ._table import Table
+from ._test import Tested, Tests, test
+from ._tune import Point, Recommendation, Tuned, tune
 from ._units import B, bit, gbit, kB, kbit, mbit, ms, packets, percent, s, us
 
 __all__ = [
@@ -47,6 +57,7 @@ __all__ = [
     "Expectation",
     "Failed",
     "FlowResults",
+    "GroupResults",
     "Interval",
     "Link",
     "MetricComparison",
@@ -54,9 +65,11 @@ __all__ = [
     "Observation",
     "Plan",
     "PlanError",
+    "Point",
     "PortResults",
     "Problem",
     "QueueResults",
+    "Recommendation",
     "Run",
     "RunError",
     "Scenario",
@@ -65,6 +78,9 @@ __all__ = [
     "Status",
     "StoreError",
     "Table",
+    "Tested",
+    "Tests",
+    "Tuned",
     "VersionError",
     "__version__",
     "bit",
@@ -81,5 +97,7 @@ __all__ = [
     "read",
     "s",
     "sweep",
+    "test",
+    "tune",
     "us",
 ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _lockgate
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ._run import Run
     from ._scenario import Scenario
     from ._table import Table
+    from ._test import Tests
+    from ._tune import Tuned
 
 #: Rows of a table that a notebook shows.
 MOST_ROWS = 10
@@ -121,15 +123,36 @@ def figure(lines: list[tuple[str, list[tuple[float, float]]]], end: float) -> st
     return f"{''.join(parts)}</svg>{legend}"
 
 
+def texts_page(texts: Mapping[str, Any], head: str, after: Iterable[str] = ()) -> str:
+    """Returns a table that the library made, with its head, its note and the lines after it."""
+    notes = "<br>".join(escape(line) for line in (texts["note"], *after) if line)
+    return f"<div>{head}</div>{table(texts['columns'], texts['rows'])}<small>{notes}</small>"
+
+
 def comparison_page(comparison: Comparison) -> str:
     """Returns the table of a comparison, as the command prints it."""
-    header, *rows = comparison.rows()
-    plan = comparison.plan
-    failed = plan.status.failed
-    note = "* best &nbsp; = no difference from it seen &nbsp; ? too few values to tell"
-    lost = f"<br>{failed} runs failed: see <code>plan.failed</code>" if failed else ""
-    head = f"<b>{escape(plan.title)}</b>, {len(rows)} variants x {len(plan.seeds)} seeds, mean ± 95 %"
-    return f"<div>{head}</div>{table(header, rows)}<small>{note}{lost}</small>"
+    failed = comparison.plan.status.failed
+    lost = [f"{failed} runs failed: see plan.failed"] if failed else []
+    document = comparison._document
+    head = f"<b>{escape(comparison.plan.title)}</b>, {escape(document['size'])}"
+    return texts_page(document["table"], head, [*document["sentences"], *lost])
+
+
+def tuned_page(tuned: Tuned) -> str:
+    """Returns the judgement and the points of a search, as the command prints them."""
+    document = tuned._document
+    head = f"<b>{escape(tuned._scenario.title)}</b>, {escape(document['size'])}"
+    finalists, points = document["finalists"], document["points"]
+    judged = texts_page(finalists, f"{head}<br>{escape(finalists['title'])}", document["sentences"])
+    return f"{judged}<details><summary>{escape(points['title'])}</summary>{texts_page(points, '')}</details>"
+
+
+def tests_page(tests: Tests) -> str:
+    """Returns the lines of a test, and the differences from its baseline."""
+    document = tests._document
+    lines = "".join(f"<div>{escape(line)}</div>" for line in document["lines"])
+    table = document["differences"]
+    return lines if table is None else lines + texts_page(table, escape(table["title"]), document["gaps"])
 
 
 def table_page(shown: Table) -> str:

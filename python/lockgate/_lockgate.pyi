@@ -1,7 +1,7 @@
 """Types of the extension module, which is written in Rust. Users import `lockgate`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import final
+from typing import Any, final
 
 from ._storage import Remote
 
@@ -82,6 +82,27 @@ class Scenario:
     def to_toml(self) -> str: ...
     def save(self, path: str) -> None: ...
 
+def tune(
+    scenario: Scenario,
+    vary: Sequence[tuple[list[str], str | list[str], str | None]],
+    goals: Sequence[str],
+    constraints: Sequence[str],
+    runs: int,
+    seeds: Iterable[int],
+    unseen: Iterable[int],
+    patience: int | None,
+    seed: int,
+    threads: int | None,
+    progress: Callable[[int], object] | None,
+) -> str: ...
+def test(
+    scenarios: Sequence[tuple[str, Scenario | None, str]],
+    seeds: Iterable[int],
+    baseline: str | None,
+    threads: int | None,
+    progress: Callable[[int], object] | None,
+) -> str: ...
+
 @final
 class Run:
     @property
@@ -99,6 +120,7 @@ class Run:
     def summary(self) -> str: ...
     def metric(self, address: str) -> float: ...
     def values(self, address: str) -> list[float | None]: ...
+    def measured(self, about: str, names: Sequence[str]) -> dict[str, Any]: ...
     def packets(self, run: int) -> Table | None: ...
     def series(self, address: str, run: int) -> Table: ...
     def save(self, directory: str, command: str = "") -> str: ...

@@ -16,7 +16,7 @@ from ._errors import refuse_pickle
 from ._results import Interval
 from ._scenario import MEMORY, Scenario
 from ._storage import Remote, is_address
-from ._table import Table
+from ._table import Table, as_text
 from ._toml import Value
 
 #: Values by path: a list, or a range such as `"1ms..20ms log 5"`. A tuple of paths all get the same value.
@@ -244,8 +244,8 @@ class Comparison:
     from it is seen, `?` too few values to tell, and no mark a real difference.
     """
 
-    def __init__(self, plan: Plan, documents: list[dict[str, Any]]) -> None:
-        self._plan, self._documents = plan, documents
+    def __init__(self, plan: Plan, document: dict[str, Any]) -> None:
+        self._plan, self._document = plan, document
 
     @property
     def plan(self) -> Plan:
@@ -268,29 +268,26 @@ class Comparison:
                     for one in document["differences"]
                 ],
             )
-            for address, document in zip(self._plan.metrics, self._documents, strict=True)
+            for address, document in zip(self._plan.metrics, self._document["metrics"], strict=True)
         ]
 
     def table(self) -> Table:
         """Returns a row for each run: variables, seed, and metrics by their addresses in base units."""
         return self._plan.table()
 
+    @property
+    def sentences(self) -> list[str]:
+        """Sentences below the table: the best of each metric, the real differences, seeds without a value."""
+        return list(self._document["sentences"])
+
     def rows(self) -> list[list[str]]:
         """Returns the cells of the printed table, the header first."""
-        header = ["#", *self._plan.variables, *self._plan.metrics]
-        rows = [header]
-        for index, values in enumerate(self._plan.variants):
-            cells = [_cell(metric, index) for metric in self.metrics]
-            rows.append([str(index + 1), *values.values(), *cells])
-        return rows
+        table = self._document["table"]
+        return [table["columns"], *table["rows"]]
 
     def __str__(self) -> str:
-        rows = self.rows()
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        head = f"{len(rows) - 1} variants x {len(self._plan.seeds)} seeds, mean ± 95 %"
-        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-        foot = "* best   = no difference from it seen   ? too few values to tell"
-        return "\n".join([self._plan.title, head, "", *(line.rstrip() for line in lines), "", foot])
+        table = self._document["table"]
+        return "\n".join([table["title"], self._document["size"], "", as_text(table), "", table["note"]])
 
     def __repr__(self) -> str:
         return str(self)
@@ -299,18 +296,6 @@ class Comparison:
         from ._html import comparison_page
 
         return comparison_page(self)
-
-
-def _cell(metric: MetricComparison, variant: int) -> str:
-    """Returns a variant's mean of a metric, marked."""
-    interval, difference = metric.intervals[variant], metric.differences[variant]
-    if interval is None:
-        return "-"
-    text = _lockgate.interval(metric.metric, interval.mean, interval.half_width)
-    if metric.best == variant:
-        return f"{text} *"
-    marks = {"not-seen": "=", "same": "=", "unknown": "?", "differs": " "}
-    return f"{text} {marks[difference.verdict] if difference else ' '}"
 
 
 def _variations(vary: Vary, group: str | None) -> list[tuple[list[str], str | list[str], str | None]]:

@@ -7,6 +7,14 @@ from typing import Any
 from . import _lockgate
 
 
+def as_text(table: dict[str, Any]) -> str:
+    """Returns a table of texts in columns, as the command prints it."""
+    rows: list[list[str]] = [table["columns"], *table["rows"]]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
+
+
 class Table:
     """Named columns of equal length, in Arrow's memory layout.
 

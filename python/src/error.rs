@@ -127,6 +127,10 @@ pub(crate) fn experiment(error: lockgate_experiment::Error) -> PyErr {
             let help = of.help();
             exceptions::PlanError::new_err(with_help(of, help))
         }
+        Error::Tune(_) => exceptions::PlanError::new_err(with_help(
+            error,
+            "`lockgate tune --help` has examples of ranges, goals and constraints",
+        )),
         Error::Plan(_) => exceptions::PlanError::new_err(with_help(error, "vary less, or name fewer seeds")),
         other => exceptions::RunError::new_err(other.to_string()),
     }

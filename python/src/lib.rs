@@ -3,6 +3,7 @@
 //! ```text
 //! Scenario -> simulate -> Run -> summary (JSON), packets and series (Table: Arrow by the PyCapsule interface)
 //!          '-> Simulation: step, set, observe, finish -> Run
+//!          '-> tune, test -> JSON documents with their tables
 //!          '-> Plan: run on threads; or task by task, run_batch on workers, keep
 //! ```
 //!
@@ -23,6 +24,8 @@ mod series;
 mod simulation;
 mod storage;
 mod table;
+mod test;
+mod tune;
 mod worker;
 
 use pyo3::prelude::*;
@@ -45,6 +48,10 @@ mod _lockgate {
     use crate::simulation::Simulation;
     #[pymodule_export]
     use crate::table::Table;
+    #[pymodule_export]
+    use crate::test::test;
+    #[pymodule_export]
+    use crate::tune::tune;
     #[pymodule_export]
     use crate::worker::run_batch;
 

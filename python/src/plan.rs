@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::{ArrayRef, UInt64Array};
-use lockgate::plans::{self, ENGINE, Planned, Request, Source, Sweep, on_threads};
+use lockgate::plans::{self, Compared, ENGINE, Planned, Request, Source, Sweep, on_threads};
 use lockgate_experiment::store::FailedTask;
 use lockgate_experiment::{Row, Task, Variant, run_tasks};
 use lockgate_scenario::Vary;
 use lockgate_scenario::vary::Values;
 use pyo3::prelude::*;
+use serde_json::json;
 
 use crate::arrays::{real, text};
 use crate::error;
@@ -59,16 +60,16 @@ impl Memory {
 
 /// Paths, values (a list, or a range as text), and the group that advances together.
 #[derive(FromPyObject)]
-struct Variation(Vec<String>, VariedValues, Option<String>);
+pub(crate) struct Variation(pub(crate) Vec<String>, pub(crate) VariedValues, Option<String>);
 
 #[derive(FromPyObject)]
-enum VariedValues {
+pub(crate) enum VariedValues {
     Range(String),
     List(Vec<String>),
 }
 
 impl Variation {
-    fn into_vary(self) -> PyResult<Vary> {
+    pub(crate) fn into_vary(self) -> PyResult<Vary> {
         let values = match self.1 {
             VariedValues::Range(text) => Values::parse(&text).map_err(|error| error::plan(error.into()))?,
             VariedValues::List(values) => Values::List(values),
@@ -248,7 +249,10 @@ impl Plan {
     /// Checks that this version and these files can make the plan's runs.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| match &self.kept {
-            Kept::Store(sweep) => sweep.check_version().and_then(|()| sweep.check_files()),
+            Kept::Store(sweep) => sweep
+                .check_version()
+                .and_then(|()| sweep.check_parts().map_err(Into::into))
+                .and_then(|()| sweep.check_files()),
             Kept::Memory(_) => Ok(()),
         })
         .map_err(error::plan)
@@ -392,7 +396,7 @@ impl Plan {
         })
     }
 
-    /// Compares the variants: one comparison for each metric, as JSON. The others are compared with the variant
+    /// Compares the variants, as JSON: the comparison of each metric, the table and its sentences. The others are compared with the variant
     /// `base`, counted from 0, by default with the best. Failed and missing runs have no values.
     #[pyo3(signature = (base = None))]
     fn compare(&self, py: Python<'_>, base: Option<usize>) -> PyResult<String> {
@@ -402,8 +406,14 @@ impl Plan {
             for (index, row) in self.rows()? {
                 all[index] = row;
             }
-            let comparisons = lockgate_experiment::compare(plan, &all, base);
-            serde_json::to_string(&comparisons).map_err(error::run)
+            let compared = Compared::new(plan, &self.title, &self.variants, &all, base);
+            let document = json!({
+                "metrics": compared.metrics,
+                "size": compared.size(),
+                "table": compared.table(),
+                "sentences": compared.sentences(),
+            });
+            serde_json::to_string(&document).map_err(error::run)
         })
     }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -58,7 +59,16 @@ def test_variants_are_compared_as_by_the_command(line_file: Path, command: list[
     assert ours.differences[0].mean == theirs["differences"][0]["mean"] and ours.differences[1] is None
     text = str(comparison)
     assert "2 variants x 10 seeds" in text and "± " in text and text.count("*") == 2
-    assert "<table>" in comparison._repr_html_()
+    # One table: the command's terminal, here, and in a notebook.
+    terminal = [*command, "compare", line_file, *vary[:-2], "--quiet"]
+    wide = {**os.environ, "COLUMNS": "200"}
+    printed = subprocess.run(terminal, check=True, capture_output=True, text=True, env=wide).stdout
+    lines = [" ".join(line.split()) for line in printed.splitlines()]
+    html = comparison._repr_html_()
+    for row in comparison.rows():
+        assert " ".join(" ".join(row).split()) in lines
+        assert all(f">{cell}<" in html for cell in row)
+    assert all(sentence in lines for sentence in comparison.sentences)
     same = lg.compare(lg.read(line_file), {"link.line.delay": ["0s", "0ms"]}, base=1, seeds=[1, 2])
     difference = same.metrics[0].differences[0]
     assert difference is not None and difference.verdict == "same"
@@ -146,3 +156,53 @@ def test_progress_is_told(line: lg.Scenario) -> None:
     plan = lg.sweep(line, RATES, seeds=range(20))
     plan.run(progress=lambda ended, all: told.append((ended, all)))
     assert plan.status == lg.Status(40, 40, 0) and all(one == 40 for _, one in told)
+
+
+def test_a_search_is_that_of_the_command(line_file: Path, command: list[str]) -> None:
+    goal, ranges = "min flow.one.owd.p99", "500kbit..2mbit"
+    options = ["--vary", f"link.line.rate={ranges}", "--goal", goal, "--runs", "10", "--seeds", "1..2"]
+    answer = [*command, "tune", line_file, *options, "--validate", "11..13", "--json", "-", "--quiet"]
+    theirs = json.loads(subprocess.run(answer, check=True, capture_output=True).stdout)
+    told: list[tuple[int, int]] = []
+    tuned = lg.tune(
+        lg.read(line_file),
+        {"link.line.rate": ranges},
+        goals=goal,
+        runs=10,
+        seeds=[1, 2],
+        validate=[11, 12, 13],
+        progress=lambda ended, of: told.append((ended, of)),
+    )
+    assert tuned.document == theirs
+    assert len(tuned.points) == len(theirs["tried"]) == 5 and tuned.metrics == ["flow.one.owd.p99"]
+    best = tuned.recommended[0]
+    assert best.role == "the winner" and best.command.startswith(f"lockgate run {line_file} --set 'link.line.rate=")
+    assert tuned.best is not None and tuned.best.settings == tuned.points[best.point].settings
+    assert "<table>" in tuned._repr_html_() and "paired by seed" in str(tuned)
+    with pytest.raises(lg.PlanError, match="of the search and of the judgement"):
+        lg.tune(lg.read(line_file), {"link.line.rate": ranges}, goals=goal, seeds=[1], validate=[1])
+    with pytest.raises(lg.PlanError, match="is not a goal"):
+        lg.tune(lg.read(line_file), {"link.line.rate": ranges}, goals="flow.one.owd.p99")
+    impossible = lg.tune(
+        lg.read(line_file), {"link.line.rate": ranges}, goals=goal, subject_to="flow.one.owd.p99 <= 1us", runs=10
+    )
+    assert impossible.recommended == [] and impossible.best is None
+
+
+def test_expectations_are_tested_as_by_the_command(line_file: Path, command: list[str], tmp_path: Path) -> None:
+    answer = [*command, "test", line_file, "missing.toml", "--seeds", "1..3", "--json"]
+    theirs = json.loads(subprocess.run(answer, capture_output=True).stdout)
+    tests = lg.test([line_file, "missing.toml"], seeds=[1, 2, 3])
+    ours = tests.results
+    assert tests.document["files"][0] == theirs["files"][0]
+    assert [one.holds for one in ours] == [True, False] and not tests.holds
+    assert ours[0].expect[0].that == "flow.one.owd.p99" and len(ours[0].expect[0].values) == 3
+    assert ours[1].error is not None and "missing.toml" in ours[1].error
+    assert '<testsuite name="' in tests.junit and "1 of 1 expectations hold" in str(tests)
+    file = lg.test(line_file, seeds=[1, 2, 3]).save_baseline(tmp_path / "main.json")
+    faster = lg.read(line_file).set("link.line.rate", "2mbit")
+    changed = lg.test(faster, seeds=[1, 2, 3], baseline=file)
+    assert "flow.one.owd.p99" in str(changed) and "<table>" in changed._repr_html_()
+    assert changed.document["files"][0]["changes"][0]["difference"]["mean"] < 0 and not changed.warnings
+    with pytest.raises(lg.RunError, match="of the seeds"):
+        lg.test(faster, seeds=[1], baseline=file)
