@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// [`About`]: lockgate_engine::discipline::About
 #[derive(Clone, Debug)]
 pub struct Kind {
-    kind: disciplines::Kind,
+    facts: disciplines::Kind,
     /// Parameters of the discipline itself, as an example to start from.
     pub example: Value,
     /// Example of a child's share.
@@ -23,7 +23,7 @@ pub struct Kind {
 impl Deref for Kind {
     type Target = disciplines::Kind;
     fn deref(&self) -> &disciplines::Kind {
-        &self.kind
+        &self.facts
     }
 }
 
@@ -40,7 +40,7 @@ impl Kind {
 
     fn of(kind: disciplines::Kind) -> Self {
         let parsed = |text: &str| toml::from_str(text).unwrap_or_else(|_| json!({}));
-        Self { kind, example: parsed(kind.example), share: parsed(kind.share_example) }
+        Self { facts: kind, example: parsed(kind.example), share: parsed(kind.share_example) }
     }
 
     /// Returns true if its name is one of these.

@@ -2,6 +2,7 @@
 //! types, `metrics.ts` from the list of metrics, and both are up to date. `make types` renews them.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -92,7 +93,7 @@ fn metrics() -> String {
     text += "export const METRICS: readonly (readonly [name: string, about: string, unit: string])[] = [\n";
     for metric in METRICS {
         let about = serde_json::to_value(metric.about()).expect("a word");
-        text += &format!("  [\"{}\", {about}, \"{}\"],\n", metric.name, metric.unit.symbol());
+        let _ = writeln!(text, "  [\"{}\", {about}, \"{}\"],", metric.name, metric.unit.symbol());
     }
     text + "];\n"
 }

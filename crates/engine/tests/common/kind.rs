@@ -15,7 +15,7 @@ use super::fickle::Fickle;
 
 /// A kind of the registry or of the tests, with its examples and schemas as values. Its facts are fields of its own.
 pub struct Kind {
-    kind: disciplines::Kind,
+    facts: disciplines::Kind,
     /// `example`, and its text.
     pub example: Value,
     pub example_text: &'static str,
@@ -29,7 +29,7 @@ pub struct Kind {
 impl Deref for Kind {
     type Target = disciplines::Kind;
     fn deref(&self) -> &disciplines::Kind {
-        &self.kind
+        &self.facts
     }
 }
 
@@ -68,7 +68,7 @@ pub fn kind(name: &str) -> &'static Kind {
 
 fn declared(kind: disciplines::Kind) -> Kind {
     Kind {
-        kind,
+        facts: kind,
         example: toml::from_str(kind.example).expect("the example is TOML"),
         example_text: kind.example,
         share: toml::from_str(kind.share_example).expect("the example of a share is TOML"),
