@@ -73,7 +73,7 @@ value_s: Array<number>,
 /** Fraction of all values per second of width. */
 density: Array<number>, };
 
-/** Amount of what is recorded of the members of groups. */
+/** Recording detail of group members. */
 export type Detail = "all" | "groups" | "totals";
 
 /** Statistics of a distribution; all `null` if nothing was observed. Quantiles are by nearest rank, with a
@@ -912,7 +912,7 @@ runs: number,
 duration_s: number,
 /** Time at the start that statistics leave out, in seconds. */
 warmup_s: number,
-/** Amount of what was recorded of the members of groups; absent for `all`. */
+/** Recording detail of group members; absent for `all`. */
 detail?: Detail,
 /** Each flow, by name, in the scenario's order. */
 flows: { [key in string]: FlowSummary },
