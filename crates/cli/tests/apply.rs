@@ -214,7 +214,7 @@ fn the_guide_shows_valid_policies() {
     let guide = include_str!("../../../docs/guides/router.md");
     let policies: Vec<&str> =
         guide.split("```toml\n").skip(1).filter_map(|part| part.split("```").next()).collect();
-    assert_eq!(policies.len(), 4);
+    assert_eq!(policies.len(), 5);
     let policies: Vec<_> = policies
         .into_iter()
         .map(|text| lockgate_scenario::read_policy(text, "guide.toml").expect("a policy"))
@@ -225,6 +225,6 @@ fn the_guide_shows_valid_policies() {
     // The guide's conditions name the queues of its first policy.
     for condition in guide.split("--revert-if '").skip(1).filter_map(|part| part.split('\'').next()) {
         let condition = lockgate_scenario::condition::Condition::parse(condition).expect(condition);
-        condition.check(&policies[0].ports).expect("a queue of the policy");
+        condition.check(policies[0].trees()).expect("a queue of the policy");
     }
 }

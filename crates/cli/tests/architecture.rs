@@ -14,7 +14,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("tcp", &["engine", "traffic", "scenario"]),
     ("network", &["engine", "traffic", "scenario", "tcp", "measure"]),
     ("session", &["engine", "scenario", "measure"]),
-    ("sim", &["engine", "traffic", "scenario", "measure", "network"]),
+    ("sim", &["engine", "traffic", "scenario", "tcp", "measure", "network"]),
     ("tc", &["engine", "traffic", "scenario"]),
     ("conform", &["engine", "traffic", "scenario", "measure", "sim", "tc"]),
     ("dataplane", &["engine"]),

@@ -229,7 +229,7 @@ fn a_page_outlives_its_run() {
     let mut said = BufReader::new(child.stderr.take().expect("stderr")).lines().map_while(Result::ok);
     let page =
         said.find_map(|line| line.strip_prefix("page: http://").map(str::to_owned)).expect("its address");
-    let end = said.find(|line| line.starts_with("ended")).expect("it says so");
+    let end = said.find(|line| line.starts_with("ended; the page")).expect("it says so");
     assert_eq!(end, format!("ended; the page stays until Ctrl-C; results in {}", out.display()));
     assert!(out.join("summary.json").is_file() && out.join("report.html").is_file());
     let manifest = fs::read_to_string(out.join("manifest.json")).expect("a manifest");

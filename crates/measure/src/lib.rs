@@ -39,8 +39,7 @@ pub mod sharing;
 pub mod summary;
 pub mod twin;
 mod vectors;
-pub mod verdict;
 pub mod warmup;
 
 pub use recording::Recording;
-pub use summary::{Summary, summarise};
+pub use summary::{Summary, summarise, verdict};

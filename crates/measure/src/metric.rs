@@ -14,14 +14,16 @@ mod address;
 mod flows;
 mod groups;
 mod members;
+mod names;
 mod ports;
 mod quantity;
 mod read;
 mod series;
 mod statistic;
 
-pub use address::{Address, MetricError, Names, Subject, check_path};
+pub use address::{Address, MetricError, Subject};
 pub use members::{MemberStatistic, is_pattern, matches, more_is_better};
+pub use names::{Names, check_path};
 pub use quantity::Quantity;
 pub use read::{Form, Observed, Of, Read, Reading};
 pub use series::{Fold, Rows, Series, SeriesOf, Values};

@@ -12,6 +12,8 @@ mod phases;
 mod requests;
 mod totals;
 mod value;
+pub mod verdict;
+mod voice;
 mod worst;
 
 pub use build::summarise;
@@ -78,9 +80,10 @@ pub struct Summary {
     /// Parts of the window between the changes of the (first) run; absent if nothing changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseSummary>,
-    /// What holds and how tightly, where packets waited, what each change did. Filled in the written document.
+    /// Sentences on what holds and how tightly, where packets waited, what each change did. Filled in the written
+    /// document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<crate::verdict::RunVerdict>,
+    pub verdict: Option<verdict::RunVerdict>,
     /// Work done by the simulator or driver.
     pub engine: EngineSummary,
     /// Timing accuracy of a live run, by name (`timer_lateness_p99_s`); absent for a simulation.
@@ -92,6 +95,35 @@ pub struct Summary {
     #[serde(skip)]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub repetitions: Vec<Self>,
+}
+
+impl Summary {
+    /// Returns the summary of nothing.
+    pub(super) fn empty() -> Self {
+        Self {
+            schema: SCHEMA,
+            title: String::new(),
+            mode: Mode::Sim,
+            seed: 0,
+            runs: 0,
+            duration_s: 0.0,
+            warmup_s: 0.0,
+            detail: Detail::All,
+            flows: IndexMap::new(),
+            groups: IndexMap::new(),
+            ports: IndexMap::new(),
+            jain_index: None,
+            metrics: IndexMap::new(),
+            intervals: IndexMap::new(),
+            expect: Vec::new(),
+            phases: Vec::new(),
+            verdict: None,
+            engine: EngineSummary::default(),
+            fidelity: IndexMap::new(),
+            warnings: Vec::new(),
+            repetitions: Vec::new(),
+        }
+    }
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]

@@ -27,7 +27,7 @@ use lockgate_measure::monitor::{QueueSample, Sample};
 use lockgate_measure::summary::Bound;
 
 use crate::nearest::nearest;
-use crate::policy::PolicyPort;
+use crate::tree::QueueTree;
 
 /// Longest condition, in bytes.
 const LONGEST: usize = 1024;
@@ -187,18 +187,21 @@ impl Condition {
         self.lasting
     }
 
-    /// Checks that the ports of a policy have the port and the queue.
+    /// Checks that the ports of a policy, given by name and queues, have the port and the queue.
     ///
     /// # Errors
     /// Returns the name that is unknown, and the nearest one.
-    pub fn check(&self, policy: &[PolicyPort]) -> Result<(), ConditionError> {
-        let ports = || policy.iter().map(|port| &*port.name);
+    pub fn check<'a>(
+        &self,
+        policy: impl Iterator<Item = (&'a str, &'a QueueTree)> + Clone,
+    ) -> Result<(), ConditionError> {
+        let ports = || policy.clone().map(|(port, _)| port);
         if let Some(port) = self.port.as_deref().filter(|port| ports().all(|known| known != *port)) {
             return Err(no_such("port", port, &ports().collect::<Vec<_>>()));
         }
         let mut names: Vec<&str> = Vec::new();
-        for port in policy.iter().filter(|port| self.is_at(&port.name)) {
-            names.extend(port.tree.queues().iter().map(|queue| &*queue.name));
+        for (_, tree) in policy.filter(|(port, _)| self.is_at(port)) {
+            names.extend(tree.queues().iter().map(|queue| &*queue.name));
         }
         if names.iter().any(|name| self.is_of(name)) {
             return Ok(());

@@ -44,7 +44,7 @@ use crate::check::Checker;
 use crate::condition::Condition;
 use crate::diagnostic::{Problem, Problems, Source};
 use crate::files::Files;
-use crate::reader::{MEMORY, longest_text, parsed};
+use crate::toml_text::{MEMORY, longest_text, parsed};
 use crate::tree::QueueTree;
 
 /// Position of a router between its networks.
@@ -267,6 +267,11 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// Returns the name and the queues of each port.
+    pub fn trees(&self) -> impl Iterator<Item = (&str, &QueueTree)> + Clone {
+        self.ports.iter().map(|port| (&*port.name, &*port.tree))
+    }
+
     /// Returns the first difference from `running`, in words, that only a restart of a router can make;
     /// `None` if it can change from `running` to this policy while it runs.
     pub fn needs_restart(&self, running: &Self) -> Option<String> {

@@ -1,6 +1,5 @@
 //! Reads a scenario: the text with its overrides is parsed, checked and resolved into the model.
 
-use toml::Spanned;
 use toml::de::DeTable;
 
 use crate::check::{self, Checker};
@@ -9,7 +8,7 @@ use crate::files::Files;
 use crate::inclusion::{inclusions, merged};
 use crate::model::Scenario;
 use crate::path::{self, Override};
-use crate::syntax;
+use crate::toml_text::{MEMORY, longest_text, parsed};
 
 /// Inputs of reading a scenario, besides its text.
 #[derive(Clone, Copy)]
@@ -22,43 +21,12 @@ pub struct Reader<'a> {
     pub memory: u64,
 }
 
-/// Default limit on the memory, in bytes, of a scenario and its run: 2 GiB.
-pub const MEMORY: u64 = 2 << 30;
-
 /// Reads a scenario called `name` (as its file) from `text`.
 ///
 /// # Errors
 /// Every problem of the text at once, each with its position and its fix.
 pub fn read(text: &str, name: &str, files: &dyn Files, overrides: &[Override]) -> Result<Scenario, Problems> {
     Reader { files, overrides, memory: MEMORY }.read(text, name)
-}
-
-/// Memory that a text takes while it is read, in multiples of its length.
-const READING: u64 = 64;
-
-/// Length in bytes up to which a text is always read: the later estimate of what it describes is more exact.
-const ALWAYS_READ: u64 = 4 << 20;
-
-/// Limit on the TOML syntax errors shown: later ones follow from the first.
-const MOST_SYNTAX: usize = 10;
-
-/// Returns the longest text, in bytes, that is read within `memory` bytes.
-pub const fn longest_text(memory: u64) -> u64 {
-    let bounded = memory / READING;
-    if bounded > ALWAYS_READ { bounded } else { ALWAYS_READ }
-}
-
-/// Parses TOML with positions.
-///
-/// # Errors
-/// Returns the first syntax errors.
-pub(crate) fn parsed<'t>(text: &'t str, source: &Source) -> Result<Spanned<DeTable<'t>>, Problems> {
-    let (root, errors) = DeTable::parse_recoverable(text);
-    if errors.is_empty() {
-        return Ok(root);
-    }
-    let problems = errors.iter().take(MOST_SYNTAX).map(|error| syntax::problem(error, text)).collect();
-    Err(Problems::new(source, problems))
 }
 
 impl Reader<'_> {

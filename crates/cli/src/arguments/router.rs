@@ -50,9 +50,9 @@ backlog.bytes, sent.rate, drops (a second) or loss; <, <=, > or >=; a value with
   lockgate status --json | jq .trial
   lockgate status --json | jq '.sample.ports[].queues[] | {name, sent_bps, dropped_packets}'
 
-A queue hurts where packets waited 100 ms or more (99th percentile), or 5 % of them were dropped, in the last interval.
-The log says so after ten seconds. --watch shows the running router as `lockgate route --watch` does; leaving the view
-leaves the router as it is.")]
+A queue hurts where packets waited 100 ms or more (99th percentile), or 5 % of them were dropped, \
+in the last interval. The log says so after ten seconds. --watch shows the running router as `lockgate route --watch` \
+does; leaving the view leaves the router as it is.")]
     Status(Status),
     /// Writes the frames that leave the queues of a running router: for Wireshark, with the delay or the reason of the drop
     #[command(after_help = "Examples:
@@ -60,9 +60,9 @@ leaves the router as it is.")]
   lockgate capture wan --where 'class.voice and waited > 20ms' --out late.pcapng
   lockgate capture 'lan:wan' --where 'class.plan/C0007 and dropped' -c 100 | tcpdump -n -r -
 
-A filter has terms joined by `and`: class.QUEUE or class.GROUP/*, dropped, sent, reason REASON, waited > TIME, waited < TIME.
-Each frame has its first 256 bytes, and a comment with its queue, its time in the port and the reason of a drop. A sent frame
-has the time at which it left the queues. There is one capture at a time.")]
+A filter has terms joined by `and`: class.QUEUE or class.GROUP/*, dropped, sent, reason REASON, waited > TIME, \
+waited < TIME. Each frame has its first 256 bytes, and a comment with its queue, its time in the port and the reason of \
+a drop. A sent frame has the time at which it left the queues. There is one capture at a time.")]
     Capture(Capture),
 }
 

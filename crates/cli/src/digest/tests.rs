@@ -75,7 +75,7 @@ fn the_missed_are_first_and_return_flows_are_left_out() {
     );
 }
 
-/// What a change did is said before the longest wait: before and after it.
+/// The effect of a change is said before the longest wait: values before and after it.
 #[test]
 fn a_change_is_told_before_and_after() {
     let settings = [

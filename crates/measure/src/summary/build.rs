@@ -5,22 +5,21 @@ use lockgate_engine::node::{Counters, Tally};
 use lockgate_engine::units::Instant;
 
 use super::{
-    Distribution, EngineSummary, FileSummary, FlowSummary, PICOS, PortSummary, QueueSummary, SCHEMA, Summary,
+    Distribution, EngineSummary, FileSummary, FlowSummary, PICOS, PortSummary, QueueSummary, Summary,
     TcpLimits, TcpSummary, VoiceSummary, files, finite, phases, ratio, requests,
 };
-use crate::emodel::{self, Codec};
+use crate::emodel::Codec;
 use crate::fairness::jain;
-use crate::histogram::Histogram;
 use crate::intervals::Interval;
 use crate::recording::{
-    Brief, Detail, FlowRecord, Mode, PlaceRecord, PortRecord, Recording, TcpLimit, TcpRecord, Window,
+    Brief, FlowRecord, Mode, PlaceRecord, PortRecord, Recording, TcpLimit, TcpRecord, Window,
 };
 use crate::warmup;
 
 /// Summarises a run: `recordings` is the run, followed by its repetitions, which are used for the
 /// confidence intervals. Without any recording the summary is empty.
 pub fn summarise(recordings: &[Recording]) -> Summary {
-    let Some(first) = recordings.first() else { return empty() };
+    let Some(first) = recordings.first() else { return Summary::empty() };
     let mut summary = summarise_one(first);
     if recordings.len() > 1 {
         let addresses = summary.addresses(|subject| !summary.is_brief(subject));
@@ -48,32 +47,6 @@ pub fn summarise(recordings: &[Recording]) -> Summary {
 /// Returns true if two runs gave the same results.
 fn is_same(run: &Summary, other: &Summary) -> bool {
     (&run.flows, &run.ports, run.engine) == (&other.flows, &other.ports, other.engine)
-}
-
-pub(super) fn empty() -> Summary {
-    Summary {
-        schema: SCHEMA,
-        title: String::new(),
-        mode: Mode::Sim,
-        seed: 0,
-        runs: 0,
-        duration_s: 0.0,
-        warmup_s: 0.0,
-        detail: Detail::All,
-        flows: IndexMap::new(),
-        groups: IndexMap::new(),
-        ports: IndexMap::new(),
-        jain_index: None,
-        metrics: IndexMap::new(),
-        intervals: IndexMap::new(),
-        expect: Vec::new(),
-        phases: Vec::new(),
-        verdict: None,
-        engine: EngineSummary::default(),
-        fidelity: IndexMap::new(),
-        warnings: Vec::new(),
-        repetitions: Vec::new(),
-    }
 }
 
 fn summarise_one(recording: &Recording) -> Summary {
@@ -126,7 +99,7 @@ fn summarise_one(recording: &Recording) -> Summary {
             .collect(),
         warnings,
         phases: phases::phases(recording),
-        ..empty()
+        ..Summary::empty()
     };
     summary.add_flows_to_phases();
     summary
@@ -179,20 +152,8 @@ fn flow(record: &FlowRecord, window: f64) -> FlowSummary {
 
 fn voice(codec: &Codec, record: &FlowRecord, lost: u64) -> VoiceSummary {
     match record.brief() {
-        Some(brief) => voice_of(codec, &brief.owd, lost),
-        None => voice_of(codec, &record.delays().owd, lost),
-    }
-}
-
-/// Returns the speech quality of packets with these delays, of which so many more were lost.
-pub(super) fn voice_of<const SUB: usize>(codec: &Codec, owd: &Histogram<SUB>, lost: u64) -> VoiceSummary {
-    let best = emodel::best(codec, owd, lost);
-    VoiceSummary {
-        codec: codec.name.to_owned(),
-        r_factor: best.map(|(rating, ..)| rating),
-        mos: best.map(|(rating, ..)| emodel::opinion(rating)),
-        delay_s: best.map(|(_, delay, _)| delay),
-        loss_ratio: best.map(|(.., loss)| loss),
+        Some(brief) => VoiceSummary::of(codec, &brief.owd, lost),
+        None => VoiceSummary::of(codec, &record.delays().owd, lost),
     }
 }
 

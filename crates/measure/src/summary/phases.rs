@@ -5,8 +5,7 @@ use lockgate_engine::units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::build::voice_of;
-use super::{Distribution, EchoSummary, FlowSummary, PagesSummary, Summary, ratio};
+use super::{Distribution, EchoSummary, FlowSummary, PagesSummary, Summary, VoiceSummary, ratio};
 use crate::group::group_of;
 use crate::metric::{Address, MemberStatistic, Metric, Statistic, Subject, SubjectKind};
 use crate::recording::{EventKind, FlowPhase, FlowRecord, Recording, RequestKind, RequestPhase};
@@ -41,7 +40,7 @@ impl Summary {
     /// Adds the value at an address to those of each phase, if any phase has one: only flows are recorded by phase,
     /// and not all of their metrics.
     pub(super) fn add_to_phases(&mut self, address: &Address) {
-        let mut of_flows = super::build::empty();
+        let mut of_flows = Summary::empty();
         let mut values = Vec::new();
         for phase in &mut self.phases {
             core::mem::swap(&mut of_flows.flows, &mut phase.flows);
@@ -112,7 +111,7 @@ pub(super) fn phases(recording: &Recording) -> Vec<PhaseSummary> {
             event.kind == EventKind::Change && number > 0 && event.at >= start && event.at < until
         });
         for event in changes {
-            summary.changes.push(crate::verdict::change(&event.path, &event.value));
+            summary.changes.push(super::verdict::change(&event.path, &event.value));
             summary.moved_packets += event.moved_packets.unwrap_or(0);
             summary.forced_out_packets += event.forced_out_packets;
         }
@@ -171,7 +170,7 @@ fn flow(
             rtt_loss_ratio: None,
             answer_gap_s: Distribution::default(),
         }),
-        voice: record.setup.codec.map(|codec| voice_of(codec, &phase.owd, phase.lost_packets)),
+        voice: record.setup.codec.map(|codec| VoiceSummary::of(codec, &phase.owd, phase.lost_packets)),
         ..FlowSummary::default()
     }
 }

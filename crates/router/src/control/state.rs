@@ -483,7 +483,7 @@ fn misfit(misfit: Misfit) -> Refusal {
 
 fn read_condition(text: &str, policy: &Policy) -> Result<Condition, Refusal> {
     let condition = Condition::parse(text).and_then(|condition| {
-        condition.check(&policy.ports)?;
+        condition.check(policy.trees())?;
         Ok(condition)
     });
     condition

@@ -62,7 +62,9 @@ impl Checker<'_> {
     fn alert(&mut self, place: TableLocation<'_, '_>, ports: Option<&[PolicyPort]>) -> Option<Alert> {
         let table: AlertTable = self.whole(place)?;
         let condition = Condition::parse(&table.when).and_then(|condition| {
-            ports.map_or(Ok(()), |ports| condition.check(ports))?;
+            ports.map_or(Ok(()), |ports| {
+                condition.check(ports.iter().map(|port| (&*port.name, &*port.tree)))
+            })?;
             Ok(condition)
         });
         let condition = match condition {

@@ -93,7 +93,7 @@ fn names_are_those_of_the_policy() {
         "house.toml",
     )
     .expect("a policy");
-    let check = |text: &str| Condition::parse(text).expect(text).check(&policy.ports);
+    let check = |text: &str| Condition::parse(text).expect(text).check(policy.trees());
     assert_eq!(check("class.voice.drops > 1p"), Ok(()));
     assert_eq!(check("port.lan:wan.queue.top.drops > 1p"), Ok(()));
     assert!(check("class.plan/*.drops > 1p").is_err());

@@ -161,7 +161,7 @@ fn column(name: &str) -> String {
     lower.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
 }
 
-/// What the values of a column are.
+/// Type of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     Text,

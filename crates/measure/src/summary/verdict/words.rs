@@ -6,9 +6,9 @@ use crate::summary::Summary;
 /// Subject and quantity of an address, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
-    /// What it is of: `call`, `fair at router:client`; empty for the whole run.
+    /// Subject: `call`, `fair at router:client`; empty for the whole run.
     pub subject: String,
-    /// What is measured: `delay p99`, `goodput sum`.
+    /// Measured quantity: `delay p99`, `goodput sum`.
     pub quantity: String,
 }
 

@@ -24,9 +24,9 @@ pub struct PhaseTable {
 pub struct PhaseRow {
     /// Address of the metric.
     pub that: String,
-    /// What it is of.
+    /// Subject of the metric.
     pub subject: String,
-    /// What is measured.
+    /// Measured quantity.
     pub quantity: String,
     /// Value in each phase, with its unit.
     pub values: Vec<String>,

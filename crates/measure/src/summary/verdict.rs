@@ -62,9 +62,9 @@ pub struct RunVerdict {
 pub struct JudgedRow {
     /// Address of the metric.
     pub that: String,
-    /// What it is of, such as `call`; empty for the whole run, and if the scenario names the expectation.
+    /// Subject, such as `call`; empty for the whole run, and if the scenario names the expectation.
     pub subject: String,
-    /// What is measured, such as `delay p99`; the expectation's name if the scenario gives one.
+    /// Measured quantity, such as `delay p99`; the expectation's name if the scenario gives one.
     pub quantity: String,
     /// Measured value with its unit; of several flows or queues, how many keep the bounds.
     pub value: String,
