@@ -158,10 +158,20 @@ def tune(
     >>> len(tuned.points), tuned.recommended[0].role
     (5, 'the winner')
     """
-    texts = [[one] if isinstance(one, str) else list(one) for one in (goals, subject_to)]
+    goals, subject_to = (([one] if isinstance(one, str) else list(one)) for one in (goals, subject_to))
     tell = _progress(progress, runs)
     answer = _lockgate.tune(
-        scenario._inner, _variations(vary or {}, None), *texts, runs, seeds, validate, patience, seed, threads, tell
+        scenario._inner,
+        _variations(vary or {}, None),
+        goals,
+        subject_to,
+        runs,
+        seeds,
+        validate,
+        patience,
+        seed,
+        threads,
+        tell,
     )
     if progress is True:
         print(file=sys.stderr)

@@ -60,7 +60,7 @@ def test_variants_are_compared_as_by_the_command(line_file: Path, command: list[
     text = str(comparison)
     assert "2 variants x 10 seeds" in text and "± " in text and text.count("*") == 2
     # One table: the command's terminal, here, and in a notebook.
-    terminal = [*command, "compare", line_file, *vary[:-2], "--quiet"]
+    terminal = [*command, "compare", str(line_file), *vary[:-2], "--quiet"]
     wide = {**os.environ, "COLUMNS": "200"}
     printed = subprocess.run(terminal, check=True, capture_output=True, text=True, env=wide).stdout
     lines = [" ".join(line.split()) for line in printed.splitlines()]
@@ -161,7 +161,7 @@ def test_progress_is_told(line: lg.Scenario) -> None:
 def test_a_search_is_that_of_the_command(line_file: Path, command: list[str]) -> None:
     goal, ranges = "min flow.one.owd.p99", "500kbit..2mbit"
     options = ["--vary", f"link.line.rate={ranges}", "--goal", goal, "--runs", "10", "--seeds", "1..2"]
-    answer = [*command, "tune", line_file, *options, "--validate", "11..13", "--json", "-", "--quiet"]
+    answer = [*command, "tune", str(line_file), *options, "--validate", "11..13", "--json", "-", "--quiet"]
     theirs = json.loads(subprocess.run(answer, check=True, capture_output=True).stdout)
     told: list[tuple[int, int]] = []
     tuned = lg.tune(
@@ -190,7 +190,7 @@ def test_a_search_is_that_of_the_command(line_file: Path, command: list[str]) ->
 
 
 def test_expectations_are_tested_as_by_the_command(line_file: Path, command: list[str], tmp_path: Path) -> None:
-    answer = [*command, "test", line_file, "missing.toml", "--seeds", "1..3", "--json"]
+    answer = [*command, "test", str(line_file), "missing.toml", "--seeds", "1..3", "--json"]
     theirs = json.loads(subprocess.run(answer, capture_output=True).stdout)
     tests = lg.test([line_file, "missing.toml"], seeds=[1, 2, 3])
     ours = tests.results

@@ -176,8 +176,9 @@ function check(tables: readonly Shown[], summary: Summary): Record<string, numbe
           compare(table, column, row, value, baseOf(key));
         } else if (table.name === "queues") {
           const port = cells[place("Port")] || (Object.keys(summary.ports)[0] as string);
-          const queue = summary.ports[port]?.queues[name];
-          expect(queue, `${port} ${name}`).toBeDefined();
+          const own = cells[place("Queue")] ?? "";
+          const queue = summary.ports[port]?.queues[own];
+          expect(queue, `${port} ${own}`).toBeDefined();
           if (title === "Kind") expect(cells[column]).toBe(queue?.kind);
           else if (title.startsWith("– "))
             compare(table, column, row, queue?.drops_by[title.slice(2)] ?? 0, "");
@@ -186,7 +187,7 @@ function check(tables: readonly Shown[], summary: Summary): Record<string, numbe
             const [address, key] = QUEUE[isBytes ? "Sent B" : title] ?? [];
             if (address === undefined || key === undefined) throw new Error(`queues have no metric ${title}`);
             const value = at(queue, key);
-            expect(summary.metrics?.[`port.${port}.queue.${name}.${address}`] ?? value ?? null).toBe(
+            expect(summary.metrics?.[`port.${port}.queue.${own}.${address}`] ?? value ?? null).toBe(
               value ?? null,
             );
             compare(table, column, row, value, baseOf(key));

@@ -95,7 +95,7 @@ fn frames(mode: &str, from: usize) -> Vec<Vec<u8>> {
 /// Returns a datagram from one host to the other, in a frame for the router.
 fn datagram(from: usize, number: usize) -> Vec<u8> {
     let length = [60, 61, 128, 594, 1_400, 1_514][number % 6];
-    let mut frame = vec![2, 0, 0, 0, from as u8, 1, 2, 0, 0, 0, from as u8, 2, 8, 0, 0x45, 0];
+    let mut frame = vec![2, 0x4c, 0, 0, from as u8, 1, 2, 0x4c, 0, 0, from as u8, 2, 8, 0, 0x45, 0];
     frame.extend((length as u16 - 14).to_be_bytes());
     frame.extend((number as u16).to_be_bytes());
     frame.extend([0x40, 0, 64, 17, 0, 0]);

@@ -66,7 +66,8 @@ impl Network {
                 network.router.inside(|| {
                     let end = |name, last, namespace| VethEnd {
                         name,
-                        address: [2, 0, 0, 0, side as u8, last],
+                        // Not an address of the captures: a bridge's ports take the frames for their own.
+                        address: [2, 0x4c, 0, 0, side as u8, last],
                         mtu,
                         namespace,
                     };
