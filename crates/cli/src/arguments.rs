@@ -45,6 +45,11 @@ pub(crate) enum Command {
     /// Runs a 60-second demo: a second of buffer, and its cure; simulated and on real packets
     #[command(after_help = "Examples:\n  lockgate demo --out /tmp/demo\n  lockgate demo --sim")]
     Demo(Demo),
+    /// Writes a commented scenario to start from; without a name, lists them
+    #[command(
+        after_help = "Examples:\n  lockgate new\n  lockgate new home\n  lockgate new l4s --to mine.toml"
+    )]
+    New(New),
     /// Runs a scenario and leaves a report
     #[command(after_help = "Examples:
   lockgate run scenarios/voice-beside-bulk.toml
@@ -195,6 +200,16 @@ pub(crate) struct Demo {
     pub(crate) sim: bool,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct New {
+    /// Subject
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(crate::commands::new::names()))]
+    pub(crate) name: Option<String>,
+    /// File to write, which must not exist; `-` is standard output [default: NAME.toml]
+    #[arg(long, value_name = "FILE", requires = "name")]
+    pub(crate) to: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

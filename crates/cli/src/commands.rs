@@ -15,6 +15,7 @@ mod ending;
 mod largest;
 pub(crate) mod list;
 mod man;
+pub(crate) mod new;
 mod receive;
 mod reproduce;
 mod rollback;
@@ -41,6 +42,7 @@ pub(crate) fn dispatch(arguments: &Arguments, storage: &OpenStorage<'_>) -> Resu
     match &arguments.command {
         None => Ok(welcome::welcome()),
         Some(Command::Demo(demo)) => demo::demo(demo),
+        Some(Command::New(new)) => new::new(new),
         Some(Command::Run(run)) => run::run(run),
         Some(Command::Watch(watch)) => watch::watch(watch),
         Some(Command::Set(set)) => set::set(set),

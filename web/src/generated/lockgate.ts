@@ -418,9 +418,9 @@ values: Array<number | null>, };
 export type JudgedRow = {
 /** Address of the metric. */
 that: string,
-/** What it is of, such as `call`; empty for the whole run, and if the scenario names the expectation. */
+/** Subject, such as `call`; empty for the whole run, and if the scenario names the expectation. */
 subject: string,
-/** What is measured, such as `delay p99`; the expectation's name if the scenario gives one. */
+/** Measured quantity, such as `delay p99`; the expectation's name if the scenario gives one. */
 quantity: string,
 /** Measured value with its unit; of several flows or queues, how many keep the bounds. */
 value: string,
@@ -525,9 +525,9 @@ load_s: Distribution, };
 export type PhaseRow = {
 /** Address of the metric. */
 that: string,
-/** What it is of. */
+/** Subject of the metric. */
 subject: string,
-/** What is measured. */
+/** Measured quantity. */
 quantity: string,
 /** Value in each phase, with its unit. */
 values: Array<string>,
@@ -933,7 +933,8 @@ intervals: { [key in string]: Interval },
 expect: Array<Expectation>,
 /** Parts of the window between the changes of the (first) run; absent if nothing changed. */
 phases?: Array<PhaseSummary>,
-/** What holds and how tightly, where packets waited, what each change did. Filled in the written document. */
+/** Sentences on what holds and how tightly, where packets waited, what each change did. Filled in the written
+ * document. */
 verdict?: RunVerdict | null,
 /** Work done by the simulator or driver. */
 engine: EngineSummary,

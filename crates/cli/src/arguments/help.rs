@@ -12,7 +12,7 @@ use crate::terminal::text::wrapped;
 
 /// The commands by what they are for. A command in none of them is shown in the last one.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("One run", &["demo", "run", "watch", "set", "check"]),
+    ("One run", &["demo", "new", "run", "watch", "set", "check"]),
     ("Many runs", &["compare", "tune", "sweep", "test"]),
     ("A router on real interfaces", &["route", "apply", "confirm", "rollback", "status", "capture"]),
     ("Traffic between hosts", &["send", "receive"]),
