@@ -205,7 +205,7 @@ pub(crate) struct Demo {
 #[derive(Debug, Args)]
 pub(crate) struct New {
     /// Subject
-    #[arg(value_parser = clap::builder::PossibleValuesParser::new(crate::commands::new::names()))]
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(crate::starts::names()))]
     pub(crate) name: Option<String>,
     /// File to write, which must not exist; `-` is standard output [default: NAME.toml]
     #[arg(long, value_name = "FILE", requires = "name")]

@@ -15,7 +15,7 @@ mod ending;
 mod largest;
 pub(crate) mod list;
 mod man;
-pub(crate) mod new;
+mod new;
 mod receive;
 mod reproduce;
 mod rollback;

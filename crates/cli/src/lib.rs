@@ -17,6 +17,7 @@ mod plans;
 mod results;
 mod routers;
 mod runs;
+mod starts;
 mod tables;
 mod terminal;
 
