@@ -34,10 +34,14 @@ pub(crate) fn capture(arguments: &Capture) -> Result<Exit, Failure> {
     };
     // After the router has agreed, so that no empty file is left.
     let output: Box<dyn Write> = match &arguments.out {
-        Some(path) => Box::new(File::create_new(path).map_err(|why| {
-            let shown = path.display();
-            Failure::usage(format!("cannot create `{shown}`: {why}"), "name a new file with --out")
-        })?),
+        Some(path) => match File::create_new(path) {
+            Ok(file) => Box::new(file),
+            Err(why) => {
+                end(&mut connection);
+                let problem = format!("cannot create `{}`: {why}", path.display());
+                return Err(Failure::usage(problem, "name a new file with --out"));
+            }
+        },
         None => Box::new(io::stdout()),
     };
     interrupt::listen();
@@ -49,7 +53,7 @@ pub(crate) fn capture(arguments: &Capture) -> Result<Exit, Failure> {
     let (mut captured, mut lost) = (0, 0);
     let is_enough = |captured: u64| arguments.count.is_some_and(|most| captured >= most);
     while !is_enough(captured) {
-        let Answer::Captured { frames, missed } = connection.ask(&Request::Captured {})? else {
+        let Answer::Captured { frames, missed } = connection.ask(&Request::Captured { end: false })? else {
             return Err(routers::misplaced());
         };
         lost = missed;
@@ -67,11 +71,17 @@ pub(crate) fn capture(arguments: &Capture) -> Result<Exit, Failure> {
             thread::sleep(POLL_INTERVAL);
         }
     }
+    end(&mut connection);
     file.flush().map_err(|why| failed(&why))?;
     interrupt::on_ended();
     let missed = if lost > 0 { format!(", {lost} more were missed") } else { String::new() };
     tell!("{} captured{missed}", count(captured, "frame"));
     Ok(Exit::Ok)
+}
+
+/// Ends the capture, so that the next one need not wait until this one is unread for long.
+fn end(connection: &mut Connection) {
+    let _ = connection.ask(&Request::Captured { end: true });
 }
 
 /// Writes a frame, with its queue, its delay and the reason of a drop as the comment.

@@ -42,8 +42,8 @@ pub enum Request {
     },
     /// Returns the state.
     Status {},
-    /// Captures frames of a port; [`Request::Captured`] returns them. Ends with the connection, with the next capture,
-    /// or five seconds after it was last read.
+    /// Captures frames of a port; [`Request::Captured`] returns them and ends it. Ends also five seconds after it was
+    /// last read.
     Capture {
         /// Port.
         port: String,
@@ -51,7 +51,11 @@ pub enum Request {
         filter: String,
     },
     /// Returns the frames captured since the last such request.
-    Captured {},
+    Captured {
+        /// True if the capture ends with this answer.
+        #[serde(default)]
+        end: bool,
+    },
     /// Returns the newest sample of ports and queues.
     Sample {
         /// Number of the sample that the asker has: only a later one is returned. Absent: any.

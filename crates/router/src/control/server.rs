@@ -307,7 +307,7 @@ impl<E: Engine> Serving<E> {
                     self.captures.start(self.control.engine(), &port, &filter, self.started.0.elapsed());
                 return Some(begun.unwrap_or_else(Answer::Refused));
             }
-            Request::Captured {} => return Some(self.captures.read(self.now())),
+            Request::Captured { end } => return Some(self.captures.read(self.now(), end)),
             Request::Apply { origin, policy, confirm_within_ms, revert_if, dry_run } => {
                 let (ticket, by) = (sent.ticket, sent.by.to_owned());
                 let confirm_within = confirm_within_ms.map(Duration::from_millis);

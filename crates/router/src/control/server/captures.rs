@@ -54,8 +54,8 @@ impl Captures {
         Ok(Answer::Capturing {})
     }
 
-    /// Returns the frames since the last call.
-    pub(super) fn read(&mut self, now: Duration) -> Answer {
+    /// Returns the frames since the last call, and ends the capture if `end` is true.
+    pub(super) fn read(&mut self, now: Duration, end: bool) -> Answer {
         let Some(reading) = &mut self.0 else {
             return Answer::Refused(Refusal::usage(
                 "no capture goes on",
@@ -64,7 +64,11 @@ impl Captures {
         };
         reading.read_at = now;
         let frames = reading.reader.read(MOST).iter().map(frame).collect();
-        Answer::Captured { frames, missed: reading.reader.missed() }
+        let missed = reading.reader.missed();
+        if end {
+            self.0 = None;
+        }
+        Answer::Captured { frames, missed }
     }
 
     /// Ends a capture whose reader has gone.
