@@ -291,7 +291,7 @@ fn hosts_share_an_upload_before_masquerading() {
     };
     warm_up(&network);
     // 2 Mbit/s are 240 datagrams a second, of some 3000 sent: half of them each, although one host sends twice as many.
-    let cake = "rate = \"2mbit\"\nqueue.cake = { kind = \"cake\" }\n";
+    let cake = "rate = \"2mbit\"\nqueue.cake = { kind = \"cake\", isolation = \"dual-srchost\" }\n";
     let (router, _) = network.start(&policy("lan:in", cake));
     let [many, one] = shares(&network);
     router.stop().expect("drained");

@@ -378,6 +378,7 @@ fn shares_and_parameters_of_the_same_name_are_kept_apart() {
         &["queue.x = { kind = \"fifo\", share = {} }"],
         &[(1, 40, "no parent to share", "leave `share` out")],
     );
+    queues(&["queue.x = { knd = \"fifo\" }"], &[(1, 25, "has no key `knd`", "`kind`")]);
 }
 
 #[test]

@@ -633,6 +633,6 @@ mod tests {
                 flavour.is_some_and(|flavour| flavour.takes.split(" | ").any(|one| one == "linux"));
             assert_eq!(has_flavour(language.kind), has_linux, "{}", language.name);
         }
-        assert_eq!(names(&reference("fifo").expect("listed").parameters), ["limit", "overflow"]);
+        assert_eq!(names(&reference("fifo").expect("listed").parameters), ["limit", "mark", "overflow"]);
     }
 }

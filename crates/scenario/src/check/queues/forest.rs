@@ -27,9 +27,13 @@ impl Checker<'_> {
         let mut named_by: BTreeMap<usize, (usize, Span)> = BTreeMap::new();
         let mut written = Vec::with_capacity(entries.len());
         for index in 0..entries.len() {
+            let noted = self.problems.len();
             let Some(table) =
                 read_valid_table::<QueueTable>(entries[index].place(), &keys, &mut self.problems)
             else {
+                if self.problems.len() == noted {
+                    self.note_misspelt_kind(entries[index].place());
+                }
                 complete = false;
                 continue;
             };
@@ -71,6 +75,15 @@ impl Checker<'_> {
             }
         }
         complete
+    }
+
+    /// Notes that the key `kind` is misspelt: without its kind, no other check knows the keys of a queue.
+    fn note_misspelt_kind(&mut self, place: TableLocation<'_, '_>) {
+        let mut keys = place.table.keys();
+        let misspelt = keys.find(|key| nearest(key.get_ref(), ["kind"]).is_some());
+        let (span, name) = misspelt.map_or((place.header.clone(), ""), |key| (key.span(), key.get_ref()));
+        let problem = Problem::new(span, format!("{} has no key `{}`", place.what, shorten(name)));
+        self.note(problem.help("did you mean `kind`?"));
     }
 
     /// Returns the properties of `kind`. Those of an inner class depend on its owner: see
