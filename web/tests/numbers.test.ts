@@ -174,7 +174,7 @@ function check(tables: readonly Shown[], summary: Summary): Record<string, numbe
           expect(summary.flows[name], name).toBeDefined();
           expect(summary.metrics?.[`flow.${name}.${address}`] ?? value ?? null).toBe(value ?? null);
           compare(table, column, row, value, baseOf(key));
-        } else if (table.name === "queues") {
+        } else if (table.name === "queues" || table.name === "idle-queues") {
           const port = cells[place("Port")] || (Object.keys(summary.ports)[0] as string);
           const own = cells[place("Queue")] ?? "";
           const queue = summary.ports[port]?.queues[own];

@@ -460,7 +460,11 @@ describe.skipIf(executable === undefined)("the page", () => {
     await heading.press("Enter");
     expect(await page.locator("#flows tbody th").first().textContent()).toBe("voice");
     await page.locator("#figure-time .entry", { hasText: "web" }).first().press("Enter");
-    expect(await page.locator("#figure-owd-cdf button.entry").allTextContents()).toEqual(["web"]);
+    // Drawn again when it is near the screen.
+    await page.locator("#figure-owd-cdf").scrollIntoViewIfNeeded();
+    await expect
+      .poll(() => page.locator("#figure-owd-cdf button.entry").allTextContents(), { timeout: 20_000 })
+      .toEqual(["web"]);
     expect(complaints).toEqual([]);
     await page.context().close();
   });
