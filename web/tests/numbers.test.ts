@@ -368,11 +368,15 @@ describe.skipIf(executable === undefined || lockgate === undefined)("numbers of 
     }
     expect(links.length).toBeGreaterThanOrEqual(2);
     // Figures of one of several seeds say of which.
-    const captions = await page
-      .locator("figure:not(#figure-topology, .empty) > figcaption")
-      .allTextContents();
-    const says = captions.filter((caption) => caption.includes(`Seed ${summary.seed}, the first of 3.`));
-    expect(says).toHaveLength(summary.runs === 3 ? captions.length : 0);
+    const captions = page.locator("figure:not(#figure-topology, .empty) > figcaption:visible");
+    // A figure is drawn when it comes near the screen.
+    for (const caption of await captions.all()) await caption.scrollIntoViewIfNeeded();
+    const silent = async (): Promise<number> => {
+      const texts = await captions.allTextContents();
+      const says = texts.filter((text) => text.includes(`Seed ${summary.seed}, the first of 3.`)).length;
+      return summary.runs === 3 ? texts.length - says : says;
+    };
+    await expect.poll(silent, { timeout: 20_000 }).toBe(0);
     const head = await page.locator("header.title").textContent();
     expect(head?.includes(`3 seeds: expectations are on all of them`)).toBe(summary.runs === 3);
     await page.close();

@@ -170,7 +170,8 @@ export function queuesTable(report: Report): HTMLElement {
 
 function tableOf(report: Report, rows: readonly Row[], name = "queues"): HTMLElement {
   const several = report.runs.length > 1;
-  const ports = new Set(rows.map((row) => row.port)).size > 1;
+  // Of the whole report: a table of one port's queues says of which port.
+  const ports = new Set(rowsOf(report).map((row) => row.port)).size > 1;
   const by = (row: Row): Record<string, number> => {
     const drawn = row.queue?.dropsBy ?? {};
     return Object.keys(drawn).length > 0 ? drawn : (row.summary?.dropsBy ?? {});
