@@ -20,7 +20,10 @@ export function answering(report: Report): Summary | null {
 /** Returns the line below the title: length, warm-up and seeds. */
 export function facts({ durationS, warmupS, runs, seed }: Summary, live: boolean): string {
   const left = (warmupS ?? 0) > 0 ? `, first ${significant(warmupS)} s left out` : "";
-  const seeds = runs > 1 ? `${runs} seeds from ${seed}` : `seed ${seed}`;
+  const seeds =
+    runs > 1
+      ? `${runs} seeds from ${seed}: expectations are on all of them, curves and tables of the first`
+      : `seed ${seed}`;
   return `${significant(durationS)} s ${live ? "live" : "simulated"}${left}, ${seeds}`;
 }
 

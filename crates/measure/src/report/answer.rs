@@ -64,7 +64,10 @@ fn facts(data: &ReportData) -> String {
     };
     let seeds = match summary.runs {
         0 | 1 => format!("seed {}", summary.seed),
-        runs => format!("{runs} seeds from {}", summary.seed),
+        runs => format!(
+            "{runs} seeds from {}: expectations are on all of them, curves and tables of the first",
+            summary.seed
+        ),
     };
     format!("{} s {how}{warmup}, {seeds}", seconds(summary.duration_s))
 }
