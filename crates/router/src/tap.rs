@@ -1,6 +1,6 @@
 //! Tap of a port: copies of the frames that leave its queues, for a capture.
 //!
-//! The forwarder copies at most [`SNAP`] bytes of each frame that the filter has into a bounded channel. It never
+//! The forwarder copies at most `SNAP` bytes of each frame that the filter has into a bounded channel. It never
 //! waits: if the channel is full, the frame is counted as missed.
 
 use std::sync::Arc;

@@ -76,7 +76,7 @@ impl Half {
         }))
     }
 
-    /// Advances the half as far as it may be advanced alone, or for [`MOST_PAUSES`].
+    /// Advances the half as far as it may be advanced alone, or for `MOST_PAUSES`.
     pub fn advance(&mut self) {
         self.accept();
         for _ in 0..MOST_PAUSES {

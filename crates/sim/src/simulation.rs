@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Changes, samplings, the target of a step and the end are outside the event queue: the first of them is the limit up
-//! to which the [event loop](crate::event_loop) is advanced. A run in a thousand steps handles the same events in the
+//! to which the event loop (`event_loop.rs`) is advanced. A run in a thousand steps handles the same events in the
 //! same order as a run in one.
 
 use std::borrow::Cow;
@@ -173,8 +173,8 @@ impl<'a> Simulation<'a> {
     }
 
     /// The same as [`step_until`](Self::step_until) with a callback that may stop the step. It is called with
-    /// the current time at every sampling (some six hundred times a run) and every [`EVENTS_BETWEEN_STOPS`]
-    /// events, however little simulated time they take.
+    /// the current time at every sampling (some six hundred times a run) and every
+    /// [`EVENTS_BETWEEN_STOPS`](crate::EVENTS_BETWEEN_STOPS) events, however little simulated time they take.
     ///
     /// # Errors
     /// Those of [`step_until`](Self::step_until).

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Names of kinds and parameters are those of `tc` in scenarios too; the import translates the rest: units,
-//! defaults of Linux, classes, and filters. Everything that a scenario cannot express is a [`Problem`](crate::Problem) with
+//! defaults of Linux, classes, and filters. Everything that a scenario cannot express is a [`Problem`] with
 //! its position. Settings without effect in a scenario are listed, with reasons, in [`Port::left_out`].
 
 mod classification;

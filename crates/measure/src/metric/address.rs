@@ -99,7 +99,7 @@ impl MetricError {
 }
 
 impl Address {
-    /// Parses an address. [`check_path`] also checks the names.
+    /// Parses an address. [`check_path`](super::check_path) also checks the names.
     ///
     /// # Errors
     /// Returns [`MetricError::Unknown`], with the nearest metric or statistic.
