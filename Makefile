@@ -134,7 +134,7 @@ types:
 
 # A copy: the check of one branch must not change with another that is checked out.
 hooks:
-	install -m 755 tests/commit-msg.sh "$$(git rev-parse --git-path hooks)/commit-msg"
+	install -D -m 755 tests/commit-msg.sh "$$(git rev-parse --git-path hooks)/commit-msg"
 
 # Read each difference before it is committed: it says what behaves otherwise than before.
 RENEWED = crates/engine/tests/compliance/fingerprints.txt crates/traffic/tests/captures crates/cli/tests/pinned web/src/generated docs/reference
