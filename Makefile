@@ -26,6 +26,9 @@ LOCKGATE = target/release/lockgate
 .PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web docs types renew hooks tools build fast clean
 .DEFAULT_GOAL := demo
 
+# Shown by `lockgate --version`; empty outside a clone. Not for tests, which would be compiled anew after each commit.
+demo build fast: export LOCKGATE_COMMIT = $(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null)
+
 demo: web
 	$(CARGO) build --profile demo --locked -p lockgate-cli
 	target/demo/lockgate demo

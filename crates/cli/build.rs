@@ -1,10 +1,11 @@
-//! Embeds the files of the papers.
+//! Embeds the files of the papers, and the name of the target.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 fn main() {
     papers();
+    println!("cargo::rustc-env=LOCKGATE_TARGET={}", std::env::var("TARGET").expect("cargo sets it"));
     println!("cargo::rerun-if-changed=build.rs");
 }
 

@@ -21,7 +21,8 @@ pub(crate) use tc::{TcCheck, TcCommand, TcExport, TcImport};
 #[derive(Debug, Parser)]
 #[command(
     name = "lockgate",
-    version,
+    version = crate::version::NUMBER,
+    long_version = crate::version::long(),
     about = "A laboratory and a router for packet scheduling: simulated, on real packets between namespaces of this machine, \
              and on its interfaces",
     after_help = "Exit codes:

@@ -20,6 +20,7 @@ mod runs;
 mod starts;
 mod tables;
 mod terminal;
+mod version;
 
 use std::ffi::OsString;
 use std::sync::Arc;

@@ -44,7 +44,7 @@ pub(crate) fn finish(
     seeds: &[u64],
 ) -> Result<std::path::PathBuf, Failure> {
     let manifest = json!({
-        "lockgate": env!("CARGO_PKG_VERSION"),
+        "lockgate": crate::version::NUMBER,
         "title": title,
         "command": command_line(),
         "scenario_sha256": hash(scenario),

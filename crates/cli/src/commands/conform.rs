@@ -159,7 +159,7 @@ fn report(document: &Conformance) -> ReportData {
 fn write(out: ResultsDirectory, document: &str, report: &ReportData) -> Result<String, Failure> {
     out.write("conformance.json", document)?;
     let manifest = serde_json::json!({
-        "lockgate": env!("CARGO_PKG_VERSION"),
+        "lockgate": crate::version::NUMBER,
         "command": results::command_line(),
         "finished": results::now(),
     });

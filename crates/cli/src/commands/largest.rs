@@ -175,7 +175,7 @@ impl Question<'_> {
         };
         json!({
             "schema": 1,
-            "lockgate": env!("CARGO_PKG_VERSION"),
+            "lockgate": crate::version::NUMBER,
             "largest": self.path,
             "while": self.condition,
             "metric": self.constraint.path,

@@ -143,7 +143,7 @@ fn one(folder: &Folder, out: ResultsDirectory, arguments: &Reproduce) -> Result<
     }
     out.write("claims.json", results::json(&document(&reproduction, arguments))?)?;
     let manifest = serde_json::json!({
-        "lockgate": env!("CARGO_PKG_VERSION"),
+        "lockgate": crate::version::NUMBER,
         "command": command(folder, arguments),
         "finished": results::now(),
         "scenario_sha256": results::hash(&reproduction.text),
