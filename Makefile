@@ -15,6 +15,8 @@
 #   make wheel   the Python package as a wheel, in target/wheels
 #   make wasm-check  the pure crates compile for the browser (rustup target add wasm32-unknown-unknown)
 #   make types   the TypeScript types of the pages and the metrics of the Python package, from Rust
+#   make release archives, packages, wheel, bills of materials and checksums in target/release-files (packaging/README.md)
+#   make site    all documents, schemas and reports as pages, in target/site (cargo install --locked mdbook)
 #   make hooks   git checks each commit message (tests/commit-msg.sh)
 #   make tools   schemathesis, for a test that is skipped without it (90 MB; promtool comes with Prometheus)
 
@@ -23,7 +25,7 @@ ACCEPTED ?= 100000
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
-.PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web docs types renew hooks tools build fast clean
+.PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web docs types renew hooks tools release site build fast clean
 .DEFAULT_GOAL := demo
 
 # Shown by `lockgate --version`; empty outside a clone. Not for tests, which would be compiled anew after each commit.
@@ -130,6 +132,14 @@ mutants:
 
 docs: build
 	$(LOCKGATE) docs --out docs/reference
+
+release:
+	packaging/release.sh
+
+# Links and fragments are checked on what mdBook made.
+site: build
+	python3 docs/site/make.py $(LOCKGATE)
+	cd web && npx --yes linkinator@7 ../target/site --recurse --silent --check-fragments --skip '^https?://(?!localhost)'
 
 types:
 	LOCKGATE_RENEW=1 $(CARGO) test --locked -p lockgate-session --test typescript

@@ -186,9 +186,9 @@ Exit code 3 if an expectation is missed, 1 if a file cannot be run. --baseline s
 calls `lockgate` for each completion: load it anew when a shell starts."
     )]
     Completions(Completions),
-    /// Prints the manual page
-    #[command(after_help = "Example:\n  lockgate man > lockgate.1")]
-    Man,
+    /// Prints the manual page, or writes a page for each command
+    #[command(after_help = "Examples:\n  lockgate man > lockgate.1\n  lockgate man --out ~/.local/share/man/man1")]
+    Man(Man),
     /// Writes the reference pages of the documentation
     #[command(hide = true)]
     Docs(Docs),
@@ -526,6 +526,13 @@ pub(crate) struct Completions {
     /// Shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Directory for one page a command: lockgate.1, lockgate-run.1, ...
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

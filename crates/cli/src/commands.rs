@@ -69,7 +69,7 @@ pub(crate) fn dispatch(arguments: &Arguments, storage: &OpenStorage<'_>) -> Resu
         Some(Command::Receive(receive)) => receive::receive(receive),
         Some(Command::Schema(schema)) => schema::schema(schema),
         Some(Command::Completions(completions)) => completions::completions(completions),
-        Some(Command::Man) => man::man(),
+        Some(Command::Man(man)) => man::man(man),
         Some(Command::Docs(docs)) => docs::docs(docs),
     }
 }

@@ -108,6 +108,28 @@ fn schemas_manual_and_completions_are_printed() {
     }
     let manual = lockgate(&["man"]);
     assert!(manual.status.success() && manual.stdout.len() > 500);
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().to_str().expect("UTF-8");
+    // The second time replaces the pages of the first.
+    for _ in 0..2 {
+        let pages = lockgate(&["man", "--out", path]);
+        assert!(pages.status.success(), "{}", String::from_utf8_lossy(&pages.stderr));
+    }
+    for (page, words) in [
+        ("lockgate.1", "Exit codes"),
+        ("lockgate-run.1", "lockgate run"),
+        ("lockgate-tc-import.1", "lockgate tc import"),
+    ] {
+        let text = fs::read_to_string(folder.path().join(page)).expect(page);
+        assert!(text.replace('\\', "").contains(words), "{page}: {text}");
+    }
+    fs::write(folder.path().join("lockgate.1"), "mine").expect("written");
+    assert!(!lockgate(&["man", "--out", path]).status.success());
+    let short = lockgate(&["-V"]);
+    assert_eq!(short.stdout, format!("lockgate {}\n", env!("CARGO_PKG_VERSION")).as_bytes());
+    let long = String::from_utf8(lockgate(&["--version"]).stdout).expect("UTF-8");
+    let keys: Vec<&str> = long.lines().map(|line| line.split_once(' ').map_or(line, |(key, _)| key)).collect();
+    assert_eq!(keys, ["lockgate", "commit", "target", "features"], "{long}");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = lockgate(&["completions", shell]);
         // It calls the command back.
