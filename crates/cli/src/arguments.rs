@@ -187,7 +187,9 @@ calls `lockgate` for each completion: load it anew when a shell starts."
     )]
     Completions(Completions),
     /// Prints the manual page, or writes a page for each command
-    #[command(after_help = "Examples:\n  lockgate man > lockgate.1\n  lockgate man --out ~/.local/share/man/man1")]
+    #[command(
+        after_help = "Examples:\n  lockgate man > lockgate.1\n  lockgate man --out ~/.local/share/man/man1"
+    )]
     Man(Man),
     /// Writes the reference pages of the documentation
     #[command(hide = true)]

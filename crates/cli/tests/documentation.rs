@@ -128,7 +128,8 @@ fn schemas_manual_and_completions_are_printed() {
     let short = lockgate(&["-V"]);
     assert_eq!(short.stdout, format!("lockgate {}\n", env!("CARGO_PKG_VERSION")).as_bytes());
     let long = String::from_utf8(lockgate(&["--version"]).stdout).expect("UTF-8");
-    let keys: Vec<&str> = long.lines().map(|line| line.split_once(' ').map_or(line, |(key, _)| key)).collect();
+    let keys: Vec<&str> =
+        long.lines().map(|line| line.split_once(' ').map_or(line, |(key, _)| key)).collect();
     assert_eq!(keys, ["lockgate", "commit", "target", "features"], "{long}");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = lockgate(&["completions", shell]);
@@ -139,6 +140,39 @@ fn schemas_manual_and_completions_are_printed() {
             "{shell}: {text}"
         );
     }
+}
+
+/// Each `console` block, its commands of the shell left out: `cat` shows a file that is made here.
+#[test]
+fn the_commands_of_coming_from_are_run() {
+    let page = fs::read_to_string(repository().join("docs/guides/coming-from.md")).expect("the guide");
+    let directory = tempfile::tempdir().expect("a directory");
+    let bufferbloat = directory.path().join("bufferbloat.toml");
+    fs::copy(repository().join("scenarios/bufferbloat.toml"), bufferbloat).expect("copied");
+    let mut count = 0;
+    for block in page.split("```console\n").skip(1).filter_map(|part| part.split("```").next()) {
+        for step in block.split("$ ").skip(1) {
+            let (command, output) = step.split_once('\n').expect("a line");
+            if let Some(file) = command.strip_prefix("cat ") {
+                fs::write(directory.path().join(file), output).expect("written");
+                continue;
+            }
+            let (line, file) =
+                command.split_once(" > ").map_or((command, None), |(line, file)| (line, Some(file)));
+            let words = line.strip_prefix("lockgate ").expect(line).replace('\'', "");
+            let mut lockgate = Command::new(env!("CARGO_BIN_EXE_lockgate"));
+            let ran =
+                lockgate.args(words.split_whitespace()).current_dir(directory.path()).output().expect("runs");
+            // An expectation that a part of a run misses is no failure of the command.
+            let errors = String::from_utf8_lossy(&ran.stderr);
+            assert!(matches!(ran.status.code(), Some(0 | 3)), "{command}: {errors}");
+            if let Some(file) = file {
+                fs::write(directory.path().join(file), &ran.stdout).expect("written");
+            }
+            count += 1;
+        }
+    }
+    assert!(count >= 10, "{count}");
 }
 
 /// All pages below a folder, the reader's way in excepted.
