@@ -67,6 +67,7 @@ complete zsh zsh/vendor-completions/_lockgate
 complete fish fish/vendor_completions.d/lockgate.fish
 mkdir -p "$doc/examples"
 cp README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$doc"
+cat LICENSE-MIT <(printf '\nor, at your option:\n\n') LICENSE-APACHE > "$doc/copyright"
 cp -r docs/guides docs/concepts docs/reference docs/images docs/glossary.md docs/troubleshooting.md "$doc"
 cp -r scenarios "$doc/examples/scenarios"
 cargo about generate --locked --manifest-path crates/cli/Cargo.toml --config packaging/about.toml packaging/about.hbs > "$doc/THIRD-PARTY-LICENSES.html"
@@ -91,7 +92,7 @@ for format in deb rpm ipk; do
         aarch64-ipk) arch=aarch64_generic ;;
         *) arch=$machine ;;
     esac
-    ARCH=$arch VERSION=$version STAGE=$stage DATE=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ) \
+    ARCH=$arch VERSION=$version STAGE=$stage \
         nfpm package --config packaging/nfpm.yaml --packager "$format" --target "$files" >/dev/null
 done
 make -s wheel

@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
 # Installs a package of Debian in a fresh root, uses it, purges it, and compares the root with that before.
 #
-#   sudo packaging/try-deb.sh target/release-files/lockgate_*.deb [SUITE]     suite of Debian: stable
+#   sudo packaging/try-deb.sh target/release-files/lockgate_*.deb [SUITE]     suite of Debian: bookworm
 #
 # Needs debootstrap. The root is kept as /var/cache/lockgate-root, without the package, for the next time.
 set -euo pipefail
 package=$(realpath "$1")
-suite=${2:-stable}
+suite=${2:-bookworm}
 root=/var/cache/lockgate-root
 if ! [ -x "$root/usr/bin/man" ]; then
     mirror=$(sed -nE 's#^(URIs:|deb) +([a-z]+://[^ ]+/debian)/?( .*)?$#\2#p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -1)
-    debootstrap --variant=minbase --include=systemd,man-db,bash-completion,iproute2,util-linux "$suite" "$root" "${mirror:-http://deb.debian.org/debian}" >/dev/null
+    debootstrap --variant=minbase --include=systemd,man-db,bash-completion,iproute2,procps,util-linux "$suite" "$root" "${mirror:-http://deb.debian.org/debian}" >/dev/null
 fi
-inside() { unshare --mount --pid --net --fork sh -c 'mount -t proc proc "$0/proc" && mount -t tmpfs tmpfs "$0/run" && exec chroot "$0" "$@"' "$root" "$@"; }
+# The root is that of its mount namespace, because the kernel makes no user namespace below a mere chroot.
+inside() {
+    unshare --mount --pid --net --fork sh -c 'mount --bind "$0" "$0" && cd "$0" && mount -t proc proc proc && mount -t tmpfs tmpfs run &&
+        pivot_root . mnt && cd / && umount --lazy /mnt && exec "$@"' "$root" "$@"
+}
 # Every file with mode, owner, and contents; not what apt and dpkg write about themselves.
 snapshot() {
     (cd "$root" && find . -xdev \( -path ./proc -o -path ./run -o -path ./tmp -o -path ./var/cache -o -path ./var/log -o -path './var/lib/dpkg' \) -prune \

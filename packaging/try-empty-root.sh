@@ -32,8 +32,8 @@ try 0 demo --sim --out /tmp/demo
 try 3 run /work/voice.toml --out /tmp/run
 try 0 check /work/voice.toml
 try 0 compare /work/voice.toml --vary port.home:server.root=priority,one-queue --seeds 1..2 --set duration=10s --out /tmp/compare
-try 0 tune /work/voice.toml --vary link.wan.rate=8mbit..12mbit --goal "min flow.voice.owd.p99" --runs 6 --set duration=10s --out /tmp/tune
+try 0 tune /work/voice.toml --vary link.wan.rate=8mbit..12mbit --goal "min flow.voice.owd.p99" --runs 10 --set duration=10s --out /tmp/tune
 try 0 new home
 try 0 list
 try 0 conform tbf
-try 2 route /work/house.toml --dry-run
+try 0 route /work/house.toml --dry-run
