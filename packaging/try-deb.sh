@@ -22,6 +22,7 @@ snapshot() {
     (cd "$root" && find . -xdev \( -path ./proc -o -path ./run -o -path ./tmp -o -path ./var/cache -o -path ./var/log -o -path './var/lib/dpkg' \) -prune \
         -o \( -type f -printf '%M %u %g %p ' -exec sha256sum {} \; \) -o -printf '%M %u %g %p %l\n' | sort)
 }
+inside dpkg --purge lockgate >/dev/null 2>&1 || true # left by a trial that failed
 before=$(mktemp); after=$(mktemp)
 trap 'rm -f "$before" "$after"' EXIT
 snapshot > "$before"
