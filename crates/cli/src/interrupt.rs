@@ -9,8 +9,8 @@ use crate::exit::Exit;
 use crate::output::tell;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
-/// True if SIGHUP asks to reload, and whether it has.
-static RELOADS: AtomicBool = AtomicBool::new(false);
+/// True if the process is a router: SIGHUP asks it to reload. Whether it has.
+static IS_ROUTER: AtomicBool = AtomicBool::new(false);
 static RELOAD: AtomicBool = AtomicBool::new(false);
 /// Wakes a thread in [`wait`].
 static SIGNALLED: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
@@ -31,7 +31,7 @@ pub(crate) fn listen() {
     let serve = move || {
         for signal in signals.forever() {
             match signal {
-                SIGHUP if RELOADS.load(Ordering::SeqCst) => RELOAD.store(true, Ordering::SeqCst),
+                SIGHUP if IS_ROUTER.load(Ordering::SeqCst) => RELOAD.store(true, Ordering::SeqCst),
                 SIGHUP => request(),
                 _ => on_key(),
             }
@@ -63,7 +63,14 @@ fn on_key() {
         return;
     }
     if PRESSED.fetch_add(1, Ordering::SeqCst) == 0 {
-        tell!("\nstopping early; press Ctrl-C again to abort without results");
+        tell!(
+            "\n{}",
+            if IS_ROUTER.load(Ordering::SeqCst) {
+                "ending: the queues are drained, then the kernel has the interfaces; press Ctrl-C again to end at once"
+            } else {
+                "stopping early; press Ctrl-C again to abort without results"
+            }
+        );
     } else {
         lockgate::results::remove_unfinished();
         std::process::exit(Exit::Interrupted as i32);
@@ -75,9 +82,9 @@ fn request() {
     REQUESTED.store(true, Ordering::SeqCst);
 }
 
-/// Lets SIGHUP ask to reload, instead of ending the run.
-pub(crate) fn reload_on_hang_up() {
-    RELOADS.store(true, Ordering::SeqCst);
+/// Says that the process is a router: SIGHUP asks it to reload, instead of ending it.
+pub(crate) fn serve_router() {
+    IS_ROUTER.store(true, Ordering::SeqCst);
 }
 
 /// True once for each request to reload.

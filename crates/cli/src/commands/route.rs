@@ -57,7 +57,7 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
         say!("{}", Plan::of(&policy).map_err(Failure::router)?.to_string().trim_end());
         return Ok(Exit::Ok);
     }
-    interrupt::reload_on_hang_up();
+    interrupt::serve_router();
     interrupt::listen();
     // Where it is refused, pages may have to be fetched again when a frame arrives.
     lock_memory();
