@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! cargo bench -p lockgate-cli --bench bridge [-- TIMES [BYTES]]
+//! cargo bench -p lockgate-cli --bench bridge -- tcp [TIMES]
 //! ```
 //!
 //! A program sends frames on the first processor, 32 a call, to each class in turn: first as fast as it can,
@@ -13,9 +14,12 @@
 //! frames.
 //!
 //! `LOCKGATE_BENCH=short` measures a quarter as long. The arguments are the number of repetitions (2), and
-//! the only frame length to measure. `LOCKGATE` names another build of the command.
+//! the only frame length to measure. With `tcp`, connections of the kernel's TCP take the place of the flood
+//! (`connections.rs`). `LOCKGATE` names another build of the command.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
+#[cfg(target_os = "linux")]
+mod connections;
 #[cfg(target_os = "linux")]
 #[path = "../../../live/benches/shared/ends.rs"]
 mod ends;
@@ -51,6 +55,10 @@ fn main() {
             ends::send(systems::HOST_END, &flood, file);
         }
         ["count", millis, file] => ends::count(systems::HOST_END, number(millis), file),
+        ["receive", millis, file] => connections::receive(number(millis), file),
+        ["connect", millis] => connections::send(number(millis)),
+        ["tcp"] => measure_tcp(2),
+        ["tcp", times] => measure_tcp(number(times)),
         [] => measure(2, None),
         [times] if times.parse::<u64>().is_ok() => measure(number(times), None),
         [times, length] => measure(number(times), Some(number(length) as usize)),
@@ -61,6 +69,24 @@ fn main() {
 #[cfg(target_os = "linux")]
 fn number(text: &str) -> u64 {
     text.parse().expect("a number")
+}
+
+#[cfg(target_os = "linux")]
+fn measure_tcp(times: u64) {
+    let millis = if std::env::var_os("LOCKGATE_BENCH").is_some() { 4_000 } else { 10_000 };
+    println!(
+        "| 49 connections | Mbit/s | least of its plan | ping, p50 and p99 in ms | sender, % of a processor | receiver | router | \
+         kernel's threads | all |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    );
+    for _ in 0..times {
+        for way in connections::Way::ALL {
+            println!(
+                "{}",
+                connections::run(way, millis).unwrap_or_else(|reason| format!("| skipped: {reason} |"))
+            );
+        }
+    }
 }
 
 /// Offered rate of the paced measurements, in frames a second.

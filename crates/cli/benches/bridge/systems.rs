@@ -62,7 +62,7 @@ pub(crate) fn run(system: System, load: &Load) -> Result<String, String> {
 }
 
 /// Three namespaces in a row (sender, bridge, sink), deleted when the processes that hold them end.
-struct Network {
+pub(crate) struct Network {
     source: Child,
     bridge: Child,
     sink: Child,
@@ -75,7 +75,7 @@ impl Drop for Network {
 }
 
 impl Network {
-    fn new() -> Result<Self, String> {
+    pub(crate) fn new() -> Result<Self, String> {
         let network = Self { source: holder()?, bridge: holder()?, sink: holder()? };
         let (source, bridge, sink) = (network.source.id(), network.bridge.id(), network.sink.id());
         let inside = format!("nsenter -t {bridge} -n ip link");
@@ -91,6 +91,11 @@ impl Network {
         Ok(network)
     }
 
+    /// Returns the processes in the namespaces of the sender, the bridge and the sink.
+    pub(crate) fn places(&self) -> [u32; 3] {
+        [self.source.id(), self.bridge.id(), self.sink.id()]
+    }
+
     fn measure(&self, system: System, load: &Load, folder: &Path) -> Result<String, String> {
         let router = match system {
             System::Bridge => None,
@@ -100,7 +105,7 @@ impl Network {
                 sh(&format!("nsenter -t {} -n tc -batch {}", self.bridge.id(), file.display()))?;
                 None
             }
-            System::Lockgate(attach) => Some(Route::start(self, attach, load, folder)?),
+            System::Lockgate(attach) => Some(route(self, attach, load, folder)?),
         };
         let router_time = || router.as_ref().map_or(0, Route::processor_time);
         let (sent, counted) = (folder.join("sent"), folder.join("counted"));
@@ -170,7 +175,7 @@ fn tc(classes: u16) -> String {
 }
 
 /// Returns the processor time of the kernel's threads that handle frames, in nanoseconds.
-fn kernel_threads() -> u64 {
+pub(crate) fn kernel_threads() -> u64 {
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let named = all.filter(|one| {
         std::fs::read_to_string(one.path().join("comm")).is_ok_and(|name| name.starts_with("ksoftirqd/"))
@@ -179,29 +184,25 @@ fn kernel_threads() -> u64 {
 }
 
 /// Reads the time on a processor from a file `schedstat`, in nanoseconds.
-fn scheduled(file: &Path) -> u64 {
+pub(crate) fn scheduled(file: &Path) -> u64 {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.split_whitespace().next().and_then(|time| time.parse().ok()).unwrap_or_default()
 }
 
 /// A running `lockgate route`.
-struct Route {
+pub(crate) struct Route {
     child: Child,
 }
 
 impl Route {
-    /// Starts the router in the bridge's namespace, and waits until it answers.
-    fn start(network: &Network, attach: &str, load: &Load, folder: &Path) -> Result<Self, String> {
-        let write = |name: &str, text: String| {
-            std::fs::write(folder.join(name), text).map_err(|error| error.to_string())
-        };
-        let mut table = "Circuit ID,IPv4,Download Min Mbps,Download Max Mbps\n".to_owned();
-        for class in 0..load.classes {
-            let [third, last] = class.to_be_bytes();
-            let _ = writeln!(table, "s{class},10.64.{third}.{last},1,10000");
-        }
-        write("plans.csv", table)?;
-        write("policy.toml", policy(attach))?;
+    /// Starts the router of `policy.toml` in the bridge's namespace, on a processor if one is given, and waits until it
+    /// answers.
+    pub(crate) fn start(
+        network: &Network,
+        processor: Option<u32>,
+        options: &[&str],
+        folder: &Path,
+    ) -> Result<Self, String> {
         let lockgate = std::env::var_os("LOCKGATE").map(PathBuf::from);
         let lockgate = lockgate.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_lockgate")));
         let inside = |program: &str| {
@@ -210,10 +211,12 @@ impl Route {
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             command
         };
+        let processors = processor.map_or("0-1023".to_owned(), |processor| processor.to_string());
         let child = inside("taskset")
-            .args(["-c", if load.is_shared { "0" } else { "1" }])
+            .args(["-c", &processors])
             .arg(&lockgate)
             .args(["route", "policy.toml", "--state", "state", "--fresh"])
+            .args(options)
             .spawn()
             .map_err(|error| error.to_string())?;
         let mut route = Self { child };
@@ -230,7 +233,7 @@ impl Route {
     }
 
     /// Returns the processor time of its threads, in nanoseconds.
-    fn processor_time(&self) -> u64 {
+    pub(crate) fn processor_time(&self) -> u64 {
         let tasks =
             std::fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
         tasks.map(|task| scheduled(&task.path().join("schedstat"))).sum()
@@ -242,6 +245,20 @@ impl Drop for Route {
         let _ = sh(&format!("kill -TERM {}", self.child.id()));
         let _ = self.child.wait();
     }
+}
+
+/// Starts the router of a flood.
+fn route(network: &Network, attach: &str, load: &Load, folder: &Path) -> Result<Route, String> {
+    let write =
+        |name: &str, text: String| std::fs::write(folder.join(name), text).map_err(|error| error.to_string());
+    let mut table = "Circuit ID,IPv4,Download Min Mbps,Download Max Mbps\n".to_owned();
+    for class in 0..load.classes {
+        let [third, last] = class.to_be_bytes();
+        let _ = writeln!(table, "s{class},10.64.{third}.{last},1,10000");
+    }
+    write("plans.csv", table)?;
+    write("policy.toml", policy(attach))?;
+    Route::start(network, Some(u32::from(!load.is_shared)), &[], folder)
 }
 
 /// Returns the policy of a bridge with a class for each subscriber of the table, none of them at its limit.
