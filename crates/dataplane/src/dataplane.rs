@@ -31,6 +31,15 @@ pub enum Stopped {
     Down,
 }
 
+/// Frames that were received and could not be kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// They are longer than a slot.
+    pub too_long: u64,
+    /// No slot was free.
+    pub no_slot: u64,
+}
+
 /// Result of transmitting some frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
@@ -55,7 +64,7 @@ pub trait Dataplane {
     /// [`now`](Self::now).
     fn next_arrival(&mut self, interface: usize) -> Option<Instant>;
 
-    /// Passes the next frame, if any, to `take`, and removes it.
+    /// Passes the next frame, if any, to `take`, and removes it. Of a super-frame, passes the segments.
     fn take_frame(&mut self, interface: usize, take: &mut dyn FnMut(&[u8]));
 
     /// Transmits frames by an interface, in order, until the kernel refuses one. Some that were taken may wait
@@ -82,21 +91,20 @@ pub trait Dataplane {
         self.lost()
     }
 
-    /// Receives up to [`BATCH`] frames into `slab`, in order of arrival over all interfaces, and replaces the
+    /// Receives up to [`BATCH`] frames into `slab`, and the segments of the last one beyond, in order of arrival over all interfaces, and replaces the
     /// contents of `batch` by them. Stops if the slab is full: the rest stays in the receive rings. Returns
-    /// how many frames were dropped because they are longer than a slot.
-    fn receive(&mut self, slab: &mut FrameSlab, batch: &mut Vec<Arrival>) -> u64 {
-        let mut dropped = 0;
+    /// the frames that were dropped.
+    fn receive(&mut self, slab: &mut FrameSlab, batch: &mut Vec<Arrival>) -> Dropped {
+        let mut dropped = Dropped::default();
         batch.clear();
         while batch.len() < BATCH && slab.free() > 0 {
             let arrivals = (0..self.interface_count()).filter_map(|it| Some((self.next_arrival(it)?, it)));
             let Some((at, interface)) = arrivals.min() else { break };
-            let mut slot = None;
-            self.take_frame(interface, &mut |frame| slot = slab.insert(frame));
-            match slot {
+            self.take_frame(interface, &mut |frame| match slab.insert(frame) {
                 Some(slot) => batch.push(Arrival { interface, at, slot }),
-                None => dropped += 1,
-            }
+                None if frame.len() > slab.longest() => dropped.too_long += 1,
+                None => dropped.no_slot += 1,
+            });
         }
         dropped
     }

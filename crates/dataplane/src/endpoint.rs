@@ -22,6 +22,12 @@ pub enum Traffic<'a> {
     Both,
     /// Arriving frames, at the end of a veth pair. None is sent.
     Received,
+    /// Arriving frames, at the end of a veth pair that lets super-frames pass, by packet sockets: their segments are
+    /// frames.
+    SuperFrames {
+        /// True if frames are sent too.
+        sends: bool,
+    },
     /// Sent frames. Arrivals are left to the kernel.
     Sent,
     /// Frames that arrive by the sockets of this redirection of the same interface. None is sent.
@@ -34,7 +40,7 @@ impl Traffic<'_> {
     /// Returns the number of sockets that receive frames.
     pub(crate) fn receivers(self) -> usize {
         match self {
-            Self::Both | Self::Received => 1,
+            Self::Both | Self::Received | Self::SuperFrames { .. } => 1,
             Self::Sent | Self::SentBy(_) => 0,
             Self::Redirected(redirection) => redirection.queues() as usize,
         }

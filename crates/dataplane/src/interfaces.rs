@@ -69,6 +69,8 @@ pub struct Options<'a> {
     pub spin: Duration,
     /// Sleep in which frames gather while many arrive; zero: each arrival ends a sleep.
     pub gather: Duration,
+    /// True if endpoints that only send join successive segments of a connection to super-frames.
+    pub joins: bool,
 }
 
 impl Default for Options<'_> {
@@ -80,6 +82,7 @@ impl Default for Options<'_> {
             warm_up: None,
             spin: SPIN,
             gather: Duration::ZERO,
+            joins: false,
         }
     }
 }
@@ -106,8 +109,7 @@ pub struct Interfaces {
 /// reason. `sender_refusal` is set if the kernel refuses `AF_XDP` to a socket that only sends.
 fn open_sockets(
     endpoints: &[Endpoint<'_>],
-    longest: usize,
-    choice: SocketChoice,
+    Options { longest, sockets: choice, joins, .. }: Options<'_>,
     sender_refusal: &mut Option<Refusal>,
 ) -> Result<(Vec<FrameSocket>, Option<PacketSocketReason>), Refusal> {
     let receivers = endpoints.iter().map(|endpoint| endpoint.traffic.receivers()).sum();
@@ -116,7 +118,11 @@ fn open_sockets(
         let open = |endpoint: &Endpoint<'_>| match endpoint.traffic {
             Traffic::Sent => {
                 let choice = if af_xdp { choice } else { SocketChoice::Packet };
-                open_sender(endpoint.location(), longest, choice, sender_refusal)
+                let sender = open_sender(endpoint.location(), longest, choice, sender_refusal)?;
+                if joins { sender.joining(endpoint.location()) } else { Ok(sender) }
+            }
+            Traffic::SuperFrames { sends } => {
+                FrameSocket::open_super_frames(endpoint.location(), longest, receivers, sends)
             }
             Traffic::SentBy(redirection) => FrameSocket::sender_of(redirection),
             Traffic::Redirected(redirection) => FrameSocket::receiver_of(redirection),
@@ -130,7 +136,9 @@ fn open_sockets(
         };
         endpoints.iter().map(open).collect()
     };
-    let is_cheaper = endpoints.iter().any(|endpoint| matches!(endpoint.traffic, Traffic::Received));
+    let is_cheaper =
+        |endpoint: &Endpoint<'_>| matches!(endpoint.traffic, Traffic::Received | Traffic::SuperFrames { .. });
+    let is_cheaper = endpoints.iter().any(is_cheaper);
     let reason = match choice {
         SocketChoice::Packet => PacketSocketReason::Chosen,
         SocketChoice::AfXdp => return Ok((open_all(true)?, None)),
@@ -191,8 +199,7 @@ impl Interfaces {
         });
         let all: Vec<Endpoint<'_>> = near.chain(endpoints.iter().copied()).collect();
         let mut sender_refusal = None;
-        let (mut sockets, packet_sockets) =
-            open_sockets(&all, options.longest, options.sockets, &mut sender_refusal)?;
+        let (mut sockets, packet_sockets) = open_sockets(&all, options, &mut sender_refusal)?;
         let length = options.longest.min(WARM_UP_BYTES);
         let warm_up = options.warm_up.map(|pair| WarmUp::new(sockets.remove(0), pair.far, length));
         Ok(Self {

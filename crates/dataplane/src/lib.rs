@@ -60,6 +60,8 @@ pub mod redirection;
 #[cfg(target_os = "linux")]
 pub mod socket;
 #[cfg(target_os = "linux")]
+mod super_frame;
+#[cfg(target_os = "linux")]
 pub mod tcp;
 #[cfg(target_os = "linux")]
 mod warm_up;

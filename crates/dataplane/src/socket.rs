@@ -2,6 +2,7 @@
 
 pub(crate) mod af_xdp;
 mod checked_sender;
+mod joined_sender;
 mod packet;
 mod packet_sender;
 mod xdp_program;
@@ -15,6 +16,7 @@ use crate::xdp_redirection::XdpRedirection;
 
 use af_xdp::{Receivers, Sender};
 use checked_sender::CheckedSender;
+use joined_sender::JoinedSender;
 use packet::PacketSocket;
 use packet_sender::PacketSender;
 pub(crate) use xdp_program::XdpProgram;
@@ -63,6 +65,10 @@ pub(crate) enum FrameSocket {
     PacketSender(PacketSender),
     /// Sends only.
     AfXdpSender(Box<CheckedSender>),
+    /// The first, but that successive segments of a connection are sent as super-frames.
+    Joining(Box<(FrameSocket, JoinedSender)>),
+    /// Receives by the first, which may receive super-frames, and sends by the second.
+    Halves(Box<(PacketSocket, FrameSocket)>),
 }
 
 impl FrameSocket {
@@ -100,7 +106,27 @@ impl FrameSocket {
         longest: usize,
         sockets: usize,
     ) -> Result<Self, Refusal> {
-        PacketSocket::open(location, longest, sockets).map(Self::Packet)
+        PacketSocket::open(location, longest, sockets, false).map(Self::Packet)
+    }
+
+    /// Opens a packet socket that may receive super-frames, and if `sends`, others to send by.
+    pub(crate) fn open_super_frames(
+        location: Location<'_>,
+        longest: usize,
+        sockets: usize,
+        sends: bool,
+    ) -> Result<Self, Refusal> {
+        let receiver = PacketSocket::open(location, longest, sockets, true)?;
+        if !sends {
+            return Ok(Self::Packet(receiver));
+        }
+        let sender = Self::open_packet_sender(location)?.joining(location)?;
+        Ok(Self::Halves(Box::new((receiver, sender))))
+    }
+
+    /// Returns this socket of an interface, joining what it sends to super-frames.
+    pub(crate) fn joining(self, location: Location<'_>) -> Result<Self, Refusal> {
+        Ok(Self::Joining(Box::new((self, JoinedSender::open(location)?))))
     }
 
     /// Opens a packet socket that only sends, by an interface.
@@ -116,7 +142,10 @@ impl FrameSocket {
             }
             Self::AfXdp(halves) => halves.0.next(),
             Self::Receiver(receivers) => receivers.next(),
-            Self::PacketSender(_) | Self::AfXdpSender(_) => None,
+            Self::Halves(halves) => {
+                return halves.0.next().map(|(seconds, nanos)| ArrivalTime::Wall(seconds, nanos));
+            }
+            Self::PacketSender(_) | Self::AfXdpSender(_) | Self::Joining(_) => None,
         };
         nanos.map(|nanos| match nanos {
             0 => ArrivalTime::Unknown,
@@ -124,13 +153,14 @@ impl FrameSocket {
         })
     }
 
-    /// Passes the next frame, if any, to `take` and frees its slot.
+    /// Passes the next frame, if any, to `take`, or the segments of a super-frame, and frees its slot.
     pub(crate) fn take(&mut self, take: &mut dyn FnMut(&[u8])) {
         match self {
             Self::Packet(socket) => socket.take(take),
             Self::AfXdp(halves) => halves.0.take(take),
             Self::Receiver(receivers) => receivers.take(take),
-            Self::PacketSender(_) | Self::AfXdpSender(_) => {}
+            Self::Halves(halves) => halves.0.take(take),
+            Self::PacketSender(_) | Self::AfXdpSender(_) | Self::Joining(_) => {}
         }
     }
 
@@ -142,6 +172,8 @@ impl FrameSocket {
             Self::Receiver(receivers) => Err(receivers.gone()),
             Self::PacketSender(sender) => sender.send(frames),
             Self::AfXdpSender(sender) => sender.send(frames),
+            Self::Joining(both) => both.1.send(&mut both.0, frames),
+            Self::Halves(halves) => halves.1.send(frames),
         }
     }
 
@@ -152,6 +184,8 @@ impl FrameSocket {
         match self {
             Self::AfXdp(halves) => halves.1.flush(),
             Self::AfXdpSender(sender) => sender.flush(),
+            Self::Joining(both) => both.0.flush(),
+            Self::Halves(halves) => halves.1.flush(),
             Self::Packet(_) | Self::Receiver(_) | Self::PacketSender(_) => Ok(false),
         }
     }
@@ -164,6 +198,8 @@ impl FrameSocket {
             Self::Receiver(receivers) => receivers.gone(),
             Self::PacketSender(sender) => sender.gone(),
             Self::AfXdpSender(sender) => sender.gone(),
+            Self::Joining(both) => both.0.gone(),
+            Self::Halves(halves) => halves.0.sender.gone(),
         }
     }
 
@@ -176,6 +212,8 @@ impl FrameSocket {
             Self::Receiver(receivers) => receivers.overruns(),
             Self::PacketSender(_) => 0,
             Self::AfXdpSender(sender) => sender.lost(),
+            Self::Joining(both) => both.0.lost(),
+            Self::Halves(halves) => halves.0.overruns() + halves.1.lost(),
         }
     }
 
@@ -184,6 +222,8 @@ impl FrameSocket {
         match self {
             Self::AfXdp(halves) => halves.0.overruns() + halves.1.dropped(),
             Self::AfXdpSender(sender) => sender.dropped(),
+            Self::Joining(both) => both.0.dropped(),
+            Self::Halves(halves) => halves.0.overruns() + halves.1.dropped(),
             Self::Packet(_) | Self::Receiver(_) | Self::PacketSender(_) => self.lost(),
         }
     }
@@ -195,6 +235,8 @@ impl FrameSocket {
             Self::AfXdp(halves) => halves.0.descriptors().collect(),
             Self::Receiver(receivers) => receivers.descriptors().collect(),
             Self::PacketSender(sender) => vec![sender.as_fd()],
+            Self::Joining(both) => both.0.descriptors(),
+            Self::Halves(halves) => vec![halves.0.as_fd()],
             // Its socket is that of a receiver, which may belong to another thread.
             Self::AfXdpSender(_) => Vec::new(),
         }

@@ -37,14 +37,16 @@ use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
 use lockgate_dataplane::redirection::{HostFrames, Redirection};
 use lockgate_dataplane::xdp_redirection::XdpRedirection;
 use lockgate_scenario::Policy;
-use lockgate_scenario::policy::{Attach, Direction, HostFrames as HostPolicy, Mode, OnFault, PolicyPort};
+use lockgate_scenario::policy::{
+    Attach, Direction, FrameIo, HostFrames as HostPolicy, Mode, OnFault, PolicyPort,
+};
 
 use crate::control::Bypass;
 use crate::failure::Failure;
 use crate::shell::word;
 use crate::tally::{SharedLosses, Tally};
 pub(crate) use pairs::PairFault;
-use pairs::{Pairs, another_router, near_name};
+use pairs::{Pairs, Wanted, another_router, near_name};
 pub use plan::Plan;
 use preflight::Preflight;
 
@@ -99,6 +101,8 @@ struct Tap {
     direction: Direction,
     /// True if it is the second of its interface.
     is_second: bool,
+    /// True if it takes super-frames whole.
+    has_super_frames: bool,
 }
 
 /// Returns the taps of a policy: one for each port, in the order of the interfaces.
@@ -107,7 +111,15 @@ fn taps(policy: &Policy) -> Vec<Tap> {
     for port in &policy.ports {
         let (interface, direction) = (port.from, port.direction);
         let is_second = policy.mode == Mode::Both && direction == Direction::Incoming;
-        taps.push(Tap { interface, direction, is_second });
+        // Packet sockets keep the order of what one processor sends, and programs move between processors (decision
+        // 122). What arrives is the kernel's on one processor for each flow.
+        let has_super_frames = policy.attach == Attach::Tcx
+            && match policy.io {
+                Some(FrameIo::AfXdp) => false,
+                Some(FrameIo::Packet) => true,
+                None => direction != Direction::Outgoing,
+            };
+        taps.push(Tap { interface, direction, is_second, has_super_frames });
     }
     taps.sort_by_key(|tap| (tap.interface, tap.is_second));
     taps
@@ -303,8 +315,12 @@ impl Attachment {
         let sockets = found.preflights.iter().map(|preflight| preflight.queues as usize).sum();
         let has_pairs = !is_in_driver || policy.mode == Mode::Ingress;
         let taps = taps(policy);
-        let tapped: Vec<_> = taps.iter().map(|tap| (&found.links[tap.interface], tap.is_second)).collect();
-        let pairs = has_pairs.then(|| Pairs::make(&tapped)).transpose()?;
+        let wanted = taps.iter().map(|tap| Wanted {
+            link: &found.links[tap.interface],
+            is_second: tap.is_second,
+            has_super_frames: tap.has_super_frames,
+        });
+        let pairs = has_pairs.then(|| Pairs::make(wanted)).transpose()?;
         let leases = taps.iter().map(|_| Lease::new().map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
         let in_driver = found.links.iter().zip(&found.preflights).zip(&leases);
         let in_driver = in_driver.map(|((link, preflight), lease)| {
@@ -390,10 +406,15 @@ impl Attachment {
             Some(Endpoint { name: &pairs.all[index].far, namespace: Some(&pairs.namespace), traffic })
         };
         let of = |index: usize| match self.in_driver.get(index) {
-            None if self.mode == Mode::Bridge => {
-                [far(index, Traffic::Received), Some(own(index, Traffic::Sent))]
+            None => {
+                let Tap { direction, has_super_frames, .. } = self.taps[index];
+                let traffic = match direction {
+                    _ if has_super_frames => Traffic::SuperFrames { sends: direction == Direction::Incoming },
+                    Direction::Across => Traffic::Received,
+                    Direction::Outgoing | Direction::Incoming => Traffic::Both,
+                };
+                [far(index, traffic), Some(own(index, Traffic::Sent))]
             }
-            None => [far(index, Traffic::Both), Some(own(index, Traffic::Sent))],
             Some(redirection) => {
                 let goes = far(index, Traffic::Sent).unwrap_or(own(index, Traffic::SentBy(redirection)));
                 [Some(own(index, Traffic::Redirected(redirection))), Some(goes)]

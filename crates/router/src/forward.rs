@@ -5,6 +5,9 @@
 //!              orders of the control                                                    '-> wait
 //! ```
 //!
+//! Frames that leave at one time are ordered by flow, so that segments of a connection are sent as one super-frame
+//! (decision 146); the order within each flow stays.
+//!
 //! One thread runs a forwarder. Invariant: only [`Dataplane::wait`] blocks, for at most 100 ms, so the
 //! leases are renewed in time. Each received frame is sent, queued, or counted as dropped.
 
@@ -185,7 +188,9 @@ impl<D: Dataplane> Forwarder<D> {
 
     /// Receives a batch of frames into their ports. Returns the number of frames.
     fn receive(&mut self, batch: &mut Vec<Arrival>) -> usize {
-        self.losses.too_long += self.dataplane.receive(&mut self.frames.slab, batch);
+        let dropped = self.dataplane.receive(&mut self.frames.slab, batch);
+        self.losses.too_long += dropped.too_long;
+        self.losses.no_slot += dropped.no_slot;
         for &Arrival { interface, at, slot } in batch.iter() {
             self.tallies.on_receive(interface);
             match self.port_of[interface] {
@@ -210,8 +215,7 @@ impl<D: Dataplane> Forwarder<D> {
                 if self.dataplane.next_arrival(interface).is_none() {
                     break;
                 }
-                self.dataplane.take_frame(interface, &mut |_| {});
-                count += 1;
+                self.dataplane.take_frame(interface, &mut |_| count += 1);
             }
         }
         count
@@ -241,9 +245,10 @@ impl<D: Dataplane> Forwarder<D> {
         let mut done = 0;
         let mut is_full = false;
         while done < outgoing.len() && !is_full {
-            let waiting = &outgoing[done..];
             let mut frames: [&[u8]; BATCH] = [&[]; BATCH];
-            let count = waiting.len().min(BATCH);
+            let count = (outgoing.len() - done).min(BATCH);
+            let waiting = &mut outgoing[done..done + count];
+            self.frames.gather_flows(waiting);
             for (frame, slot) in frames.iter_mut().zip(waiting) {
                 *frame = self.frames.slab.bytes(*slot);
             }

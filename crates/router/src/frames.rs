@@ -4,6 +4,7 @@ use core::hash::BuildHasher;
 use core::net::{IpAddr, Ipv4Addr};
 use std::hash::RandomState;
 
+use lockgate_dataplane::dataplane::BATCH;
 use lockgate_dataplane::slab::FrameSlab;
 use lockgate_engine::classify::{Fields, Headers, PROTOCOL_OTHER};
 use lockgate_engine::packet::{FlowId, Packet};
@@ -18,7 +19,11 @@ struct FrameMetadata {
     ip_offset: u16,
     /// DSCP and ECN bits that it arrived with.
     traffic_class: u8,
+    flow: FlowId,
 }
+
+/// Flow of a frame without an IP packet.
+const NO_FLOW: FlowId = FlowId(0);
 
 /// Fields of a frame without an IP packet.
 const OTHER: Fields = Fields {
@@ -42,32 +47,55 @@ pub(crate) struct Frames {
 impl Frames {
     /// Creates a slab of `count` slots for frames of up to `longest` bytes.
     pub(crate) fn new(count: u32, longest: usize) -> Self {
-        let metadata = FrameMetadata { fields: OTHER, ip_offset: 0, traffic_class: 0 };
+        let metadata = FrameMetadata { fields: OTHER, ip_offset: 0, traffic_class: 0, flow: NO_FLOW };
         let flows = RandomState::new();
         Self { slab: FrameSlab::new(count, longest), metadata: vec![metadata; count as usize], flows }
     }
 
-    /// Reads the frame in `slot`, for the queues. Returns its IP header, if it has one.
-    pub(crate) fn read(&mut self, slot: u64) -> Option<IpHeader> {
+    /// Reads the frame in `slot`, for the queues. Returns its flow, and its IP header, if it has one.
+    pub(crate) fn read(&mut self, slot: u64) -> (FlowId, Option<IpHeader>) {
         let header = IpHeader::read(self.slab.bytes(slot));
+        let flow = header.map_or(NO_FLOW, |header| self.flow_of(&header.fields));
         self.metadata[slot as usize] = match &header {
             Some(header) => FrameMetadata {
                 fields: header.fields,
                 ip_offset: header.offset,
                 traffic_class: header.traffic_class,
+                flow,
             },
-            None => FrameMetadata { fields: OTHER, ip_offset: 0, traffic_class: 0 },
+            None => FrameMetadata { fields: OTHER, ip_offset: 0, traffic_class: 0, flow },
         };
-        header
+        (flow, header)
     }
 
     /// Returns the flow of a packet: a hash of its protocol, addresses and ports, by which disciplines with a
     /// queue for each flow classify.
-    pub(crate) fn flow_of(&self, fields: &Fields) -> FlowId {
+    fn flow_of(&self, fields: &Fields) -> FlowId {
         let Fields { protocol, source, destination, source_port, destination_port, flow_label } = *fields;
         let hash =
             self.flows.hash_one((protocol, source, destination, source_port, destination_port, flow_label));
         FlowId(hash as u32)
+    }
+
+    /// Puts the frames of each flow, a batch at most, one after the other, in their order, at the place of its first
+    /// one.
+    pub(crate) fn gather_flows(&self, slots: &mut [u64]) {
+        let mut all = [NO_FLOW; BATCH];
+        let (count, mut from) = (slots.len().min(BATCH), 0);
+        let flows = &mut all[..count];
+        for (flow, slot) in flows.iter_mut().zip(&*slots) {
+            *flow = self.metadata[*slot as usize].flow;
+        }
+        while from + 2 < count {
+            let own = flows[from];
+            let mut end = from + 1;
+            while let Some(next) = flows[end..].iter().position(|flow| *flow == own) {
+                slots[end..=end + next].rotate_right(1);
+                flows[end..=end + next].rotate_right(1);
+                end += 1;
+            }
+            from = end;
+        }
     }
 
     /// Writes the mark that a queue set on `packet` into its frame.
@@ -82,5 +110,28 @@ impl Frames {
 impl Headers for Frames {
     fn fields(&self, packet: &Packet) -> Option<Fields> {
         self.metadata.get(packet.payload as usize).map(|metadata| metadata.fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_are_gathered_in_their_order() {
+        let mut frames = Frames::new(64, 100);
+        // By slot: the flow of a frame.
+        let flows = [7, 3, 7, 0, 3, 7, 9, 0, 3, 7];
+        for (slot, flow) in flows.iter().enumerate() {
+            frames.metadata[slot].flow = FlowId(*flow);
+        }
+        let mut slots: Vec<u64> = (0..10).collect();
+        frames.gather_flows(&mut slots);
+        assert_eq!(slots, [0, 2, 5, 9, 1, 4, 8, 3, 7, 6]);
+        for few in [&mut [][..], &mut [3], &mut [1, 0]] {
+            let before = few.to_vec();
+            frames.gather_flows(few);
+            assert_eq!(few, before);
+        }
     }
 }

@@ -5,7 +5,7 @@ use lockgate_engine::discipline::{DropReason, Invalid};
 use lockgate_engine::framing::Compensation;
 use lockgate_engine::node::Node;
 use lockgate_engine::pacing::Pacing;
-use lockgate_engine::packet::{FlowId, Header, Packet, Pool};
+use lockgate_engine::packet::{Header, Packet, Pool};
 use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Instant, Rate};
@@ -124,7 +124,7 @@ impl RouterPort {
     pub(crate) fn take(&mut self, slot: u64, at: Instant, frames: &mut Frames, pool: &mut Pool) {
         let now = at.max(self.latest);
         let length = frames.slab.bytes(slot).len() as u32;
-        let ip = frames.read(slot);
+        let (flow, ip) = frames.read(slot);
         if ip.is_none() && self.bypasses_queues(now, Bytes(u64::from(length))) {
             self.outgoing.push(slot);
             return;
@@ -132,7 +132,7 @@ impl RouterPort {
         self.latest = now;
         self.sequence = self.sequence.wrapping_add(1);
         let header = Header {
-            flow: ip.map_or(FlowId::default(), |ip| frames.flow_of(&ip.fields)),
+            flow,
             payload: slot,
             sent: now,
             stamp: now,

@@ -333,6 +333,7 @@ impl Opening<'_> {
             sockets,
             spin: options.spin,
             gather: options.gather,
+            joins: !attachment.is_in_driver() && policy.io != Some(FrameIo::AfXdp),
             ..InterfaceOptions::default()
         };
         let interfaces = Interfaces::open_endpoints(&opened, options, clock)?;

@@ -34,12 +34,15 @@ pub struct RemoteNamespace {
 }
 
 impl RemoteNamespace {
-    /// Creates a namespace with an `AF_XDP` socket and a packet socket for each of `interfaces` interfaces.
+    /// Creates a namespace with an `AF_XDP` socket and three packet sockets for each of `interfaces` interfaces.
     ///
     /// # Errors
     /// If the kernel permits neither a network namespace (`CAP_SYS_ADMIN`) nor a user namespace.
     pub fn new(interfaces: usize) -> Result<Self, Refusal> {
-        let kinds = (0..interfaces).flat_map(|_| [SocketKind::AfXdp, SocketKind::Packet]);
+        let kinds = (0..interfaces).flat_map(|_| {
+            // To receive by, and to send single frames and super-frames by.
+            [SocketKind::AfXdp, SocketKind::Packet, SocketKind::Packet, SocketKind::Packet]
+        });
         let mut unused: Vec<_> = kinds.map(|kind| (kind, Err(Errno::BADF))).collect();
         let opened = in_new_namespace(|| {
             for (kind, socket) in &mut unused {

@@ -57,11 +57,15 @@ impl Messages {
 impl PacketSender {
     /// Opens a socket that only sends, by an interface.
     pub(super) fn open(location: Location<'_>) -> Result<Self, Refusal> {
-        let sender = Self::unbound(location)?;
+        Self::unbound(location)?.bound(location)
+    }
+
+    /// Binds the socket to its interface.
+    pub(super) fn bound(self, location: Location<'_>) -> Result<Self, Refusal> {
         let nothing = 0;
-        bind(&sender.socket, location.index()?, nothing)
+        bind(&self.socket, location.index()?, nothing)
             .map_err(|error| Refusal::new("bind a packet socket", error))?;
-        Ok(sender)
+        Ok(self)
     }
 
     /// Opens a socket that is not bound to the interface yet.

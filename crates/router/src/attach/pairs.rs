@@ -1,8 +1,8 @@
 //! Veth pairs of a router: frames arrive whole at their far ends, or return to the kernel through them.
 //!
 //! For the interface with index N the pair is `lgN ~ rxN`; the far ends are in a namespace without a name. In
-//! mode `both` the arrivals of an interface have a pair of their own, `lgNi ~ rxNi`. All offloads of a pair are
-//! off.
+//! mode `both` the arrivals of an interface have a pair of their own, `lgNi ~ rxNi`. Of a pair's offloads those are on
+//! that let super-frames of TCP pass, if the router receives them; all others are off.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -22,6 +22,32 @@ const MOST_MTU: u32 = 65_535;
 const VLAN_OFFLOADS: [&str; 4] =
     ["tx-vlan-hw-insert", "rx-vlan-hw-parse", "tx-vlan-stag-hw-insert", "rx-vlan-stag-hw-parse"];
 
+/// Offloads of what a router does not receive as super-frames, and of what changes frames, so that the kernel divides
+/// and completes them.
+const NOT_RECEIVED: [&str; 21] = [
+    "rx-gro",
+    "rx-gro-list",
+    "rx-udp-gro-forwarding",
+    "rx-lro",
+    "tx-scatter-gather-fraglist",
+    "tx-gso-robust",
+    "tx-gso-partial",
+    "tx-gso-list",
+    "tx-tcp-ecn-segmentation",
+    "tx-tcp-accecn-segmentation",
+    "tx-tcp-mangleid-segmentation",
+    "tx-gre-segmentation",
+    "tx-gre-csum-segmentation",
+    "tx-ipxip4-segmentation",
+    "tx-ipxip6-segmentation",
+    "tx-udp_tnl-segmentation",
+    "tx-udp_tnl-csum-segmentation",
+    "tx-tunnel-remcsum-segmentation",
+    "tx-sctp-segmentation",
+    "tx-udp-segmentation",
+    "tx-checksum-sctp",
+];
+
 /// Pair of an interface.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
@@ -33,6 +59,16 @@ pub(super) struct Pair {
     pub(super) index: u32,
     /// MTU of both ends.
     mtu: u32,
+}
+
+/// A pair to make.
+pub(super) struct Wanted<'a> {
+    /// Interface that it is for.
+    pub(super) link: &'a Link,
+    /// True if it is the second of the interface.
+    pub(super) is_second: bool,
+    /// True if super-frames of TCP pass.
+    pub(super) has_super_frames: bool,
 }
 
 /// Near end that frames cannot pass, changed from outside, such as by a network manager.
@@ -66,23 +102,23 @@ fn suffix(is_second: bool) -> &'static str {
 }
 
 impl Pairs {
-    /// Makes a pair for each link, the second one of it where the flag is true.
+    /// Makes the pairs.
     ///
     /// # Errors
     /// If the kernel refuses, or a pair exists already: then another router runs.
-    pub(super) fn make(links: &[(&Link, bool)]) -> Result<Self, Failure> {
+    pub(super) fn make<'a>(wanted: impl ExactSizeIterator<Item = Wanted<'a>>) -> Result<Self, Failure> {
         let mut made = Self {
             all: Vec::new(),
-            namespace: RemoteNamespace::new(links.len())?,
+            namespace: RemoteNamespace::new(wanted.len())?,
             netlink: Mutex::new(Netlink::open()?),
         };
-        for (link, is_second) in links {
-            made.add(link, *is_second)?;
+        for pair in wanted {
+            made.add(&pair)?;
         }
         Ok(made)
     }
 
-    fn add(&mut self, link: &Link, is_second: bool) -> Result<(), Failure> {
+    fn add(&mut self, &Wanted { link, is_second, has_super_frames }: &Wanted<'_>) -> Result<(), Failure> {
         let Self { all, namespace, netlink } = self;
         let netlink = netlink.get_mut().unwrap_or_else(PoisonError::into_inner);
         let (near, far) = (near_name(link, is_second), format!("rx{}{}", link.index, suffix(is_second)));
@@ -102,8 +138,8 @@ impl Pairs {
         // The far end first: a veth has a carrier as soon as its peer is up too, and the kernel gives an interface
         // its queue when it comes up with a carrier. One that gets the carrier later waits for a thread of the kernel;
         // until then every frame sent to it is dropped and counted nowhere.
-        prepare_end(&mut namespace.netlink(), &far)?;
-        Ok(prepare_end(netlink, &near)?)
+        prepare_end(&mut namespace.netlink(), &far, has_super_frames)?;
+        Ok(prepare_end(netlink, &near, has_super_frames)?)
     }
 
     /// Returns the fault of the first near end that frames cannot pass, among `links`, those of its
@@ -146,9 +182,13 @@ impl Drop for Pairs {
     }
 }
 
-/// Brings up an end of a pair, with all offloads off.
-fn prepare_end(netlink: &mut Netlink, name: &str) -> Result<(), Refusal> {
-    switch_off_offloads(netlink, name)?;
+/// Brings up an end of a pair, without its offloads.
+fn prepare_end(netlink: &mut Netlink, name: &str, has_super_frames: bool) -> Result<(), Refusal> {
+    if has_super_frames {
+        switch_off_features(netlink, name, &NOT_RECEIVED)?;
+    } else {
+        switch_off_offloads(netlink, name)?;
+    }
     switch_off_features(netlink, name, &VLAN_OFFLOADS)?;
     netlink.set_up(name)
 }
