@@ -116,14 +116,16 @@ pub fn prometheus_run(sample: Option<&Sample>, status: &Status, changes: usize, 
     for (name, kind, help, value) in single {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
     }
-    if let Some(router) = sample.and_then(|sample| sample.router.as_ref()) {
-        self::router(&mut text, router);
+    if let Some((sample, router)) = sample.and_then(|sample| Some((sample, sample.router.as_ref()?))) {
+        // What makes a router unfaithful are the faults that its log calls alarms.
+        let faults = sample.fidelity.as_ref().map_or(0, |fidelity| fidelity.unfaithful.len());
+        self::router(&mut text, router, faults);
     }
     text
 }
 
-/// Appends the condition of a router.
-fn router(text: &mut String, router: &RouterSample) {
+/// Appends the condition of a router with this number of faults.
+fn router(text: &mut String, router: &RouterSample, faults: usize) {
     let mut metric = |name: &str, kind: &str, help: &str, values: &[(String, f64)]| {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
         for (labels, value) in values {
@@ -165,6 +167,12 @@ fn router(text: &mut String, router: &RouterSample) {
     );
     let is_open = bit(!router.bypass.is_empty());
     metric("lockgate_router_bypass", "gauge", "Whether frames pass by the router now.", &one(is_open));
+    metric(
+        "lockgate_router_faults",
+        "gauge",
+        "Faults that go on, as the log names them.",
+        &one(faults as f64),
+    );
 }
 
 fn sojourn(text: &mut String, ports: &[PortSample]) {
@@ -224,6 +232,8 @@ pub fn tc(sample: Option<&Sample>) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use lockgate_measure::monitor::FidelitySample;
+
     use super::*;
 
     /// Policy of customers with these names, as a sample.
@@ -268,7 +278,9 @@ mod tests {
             bypassed_frames: 5,
             bypass: "it stands still".to_owned(),
         };
-        let shown = Sample { router: Some(router), ..Sample::default() };
+        let unfaithful = vec!["frames passed around the router".to_owned()];
+        let fidelity = Some(FidelitySample { unfaithful, ..FidelitySample::default() });
+        let shown = Sample { router: Some(router), fidelity, ..Sample::default() };
         let text = prometheus_run(Some(&shown), &Status::default(), 0, 0);
         for line in [
             r#"lockgate_router_info{mode="both"} 1"#,
@@ -278,6 +290,7 @@ mod tests {
             r#"lockgate_router_lost_frames_total{cause="ring"} 17"#,
             "lockgate_router_bypassed_frames_total 5",
             "lockgate_router_bypass 1",
+            "lockgate_router_faults 1",
         ] {
             assert!(text.lines().any(|known| known == line), "`{line}` in {text}");
         }
