@@ -8,6 +8,7 @@
 #   make bench   how fast the simulator is, beside a bare event loop, and what every discipline costs
 #   make fuzz    each parser against noise (SECONDS=300 each), then 100 000 drawn scenarios that are accepted (ACCEPTED)
 #   make mutants whether the tests notice changed code in the disciplines (cargo-mutants, hours)
+#   make format  every Rust file as rustfmt writes it, which make lint checks
 #   make web     the page that reports are made of
 #   make docs    the generated reference pages
 #   make renew   everything that is pinned or generated, written anew, and a list of what changed (minutes)
@@ -25,7 +26,7 @@ ACCEPTED ?= 100000
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
-.PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web docs types renew hooks tools release site build fast clean
+.PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web docs types renew format hooks tools release site build fast clean
 .DEFAULT_GOAL := demo
 
 # Shown by `lockgate --version`; empty outside a clone. Not for tests, which would be compiled anew after each commit.
@@ -96,9 +97,14 @@ target/wheel/bin/maturin:
 forget-skips:
 	@mkdir -p target && rm -f target/skipped.txt
 
+# By name: cargo fmt does not follow modules that a macro declares, such as those of the disciplines.
+RUSTFMT = git ls-files -z '*.rs' | xargs -0 rustfmt --edition 2024
+format:
+	$(RUSTFMT)
+
 lint: web
 	cd web && npm run check
-	$(CARGO) fmt --all --check
+	$(RUSTFMT) --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps --locked
 	@$(MAKE) --no-print-directory wasm-check

@@ -16,7 +16,10 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = Stamp::read(&frame[ip.payload..]);
         if let Some(reply) = echo(&frame, &ip) {
             let ParsedFrame::Ip(back) = ParsedFrame::in_frame(&reply) else { panic!("a reply is IP") };
-            assert_eq!((back.fields.source, back.fields.destination), (ip.fields.destination, ip.fields.source));
+            assert_eq!(
+                (back.fields.source, back.fields.destination),
+                (ip.fields.destination, ip.fields.source)
+            );
         }
     }
     let _ = has(&frame, [2; 6]);
@@ -39,7 +42,9 @@ fuzz_target!(|bytes: &[u8]| {
             let _ = option.stamp(&mut frame, [10, 0, 0, 1].into(), millis);
         }
         option.set_waited(&mut frame, Duration::from_secs(1));
-        let ParsedFrame::Ip(after) = ParsedFrame::in_frame(&frame) else { panic!("an option is changed in place") };
+        let ParsedFrame::Ip(after) = ParsedFrame::in_frame(&frame) else {
+            panic!("an option is changed in place")
+        };
         assert_eq!((after.fields, after.payload), (ip.fields, ip.payload));
     }
     set_traffic_class(&mut frame, 0xff);

@@ -23,7 +23,10 @@ fuzz_target!(|bytes: &[u8]| {
         let mut frame = bytes.to_vec();
         set_traffic_class(&mut frame, ip.offset, class);
         let differ = (0..bytes.len()).filter(|at| frame[*at] != bytes[*at]);
-        assert!(differ.into_iter().all(|at| at >= offset && CHANGED.contains(&(at - offset))), "only the mark changes");
+        assert!(
+            differ.into_iter().all(|at| at >= offset && CHANGED.contains(&(at - offset))),
+            "only the mark changes"
+        );
         let marked = IpHeader::read(&frame).expect("a marked packet is one still");
         assert_eq!(marked, IpHeader { traffic_class: class, ..ip });
     }

@@ -15,7 +15,8 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = lint::check(&read(text, &[], "eth0"), &Machine::default());
     for is_lenient in [false, true] {
         let options = Options::default();
-        let request = Request { text, origin: "", definitions: &[], options: &options, rate: None, is_lenient };
+        let request =
+            Request { text, origin: "", definitions: &[], options: &options, rate: None, is_lenient };
         let _ = convert(&request);
     }
 });

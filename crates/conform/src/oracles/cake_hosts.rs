@@ -38,7 +38,8 @@ impl Oracle for CakeHosts {
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
         let mut worst = Measurement::bound("difference of two hosts' service", "B", 0.3);
         let mut quarter = Measurement::tolerance("share of a host off a quarter", "");
-        let mut control = Measurement::tolerance("share of a host off its part of the flows, with `flows`", "");
+        let mut control =
+            Measurement::tolerance("share of a host off its part of the flows, with `flows`", "");
         for trial in trials.each() {
             let modes = [
                 ("dual-srchost", true),

@@ -25,7 +25,8 @@ impl Oracle for CakeVoice {
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
         let mut within = Measurement::bound("wait of voice at 10 % and 24 % of the link", "us", 0.8);
-        let mut beyond = Measurement::tolerance("share of voice that offers 40 %, off what the parts give", "");
+        let mut beyond =
+            Measurement::tolerance("share of voice that offers 40 %, off what the parts give", "");
         for trial in trials.each() {
             for percent in [10_u64, 24, 40] {
                 let mut random = trials.random("cake-voice", trial);

@@ -56,7 +56,8 @@ impl Oracle for CakeWays {
             let direct = n - 1024.0 * (1.0 - libm::pow(1.0 - 1.0 / 1024.0, n));
             let count = f64::from(trials.count);
             let mean = found / count;
-            let (mut off, mut share) = (Measurement::tolerance(what, "flows"), Measurement::tolerance(gain, ""));
+            let (mut off, mut share) =
+                (Measurement::tolerance(what, "flows"), Measurement::tolerance(gain, ""));
             // Four standard deviations of a count with about this mean, slightly overdispersed.
             let slack = 4.0 * libm::sqrt(expected.max(0.05) * 3.0 / count);
             off.require_real((mean - expected).abs(), slack);

@@ -27,7 +27,13 @@ fn index(traffic: &Traffic, child: usize) -> i128 {
 
 /// Checks, from any time in a busy period of `child` to the end of one of its packets, a deficit of at most
 /// `bound / W`.
-pub(super) fn hold_child(traffic: &Traffic, sent: &[Sent], child: usize, bound: i128, worst: &mut Measurement) {
+pub(super) fn hold_child(
+    traffic: &Traffic,
+    sent: &[Sent],
+    child: usize,
+    bound: i128,
+    worst: &mut Measurement,
+) {
     let (mut highest, mut busy_until, mut behind) = (0, None, 0);
     for own in sent.iter().filter(|sent| traffic.offers[sent.offer].child == child) {
         let arrived = traffic.offers[own.offer].at;

@@ -90,7 +90,8 @@ impl Oracle for RedGaps {
             ("click", 20.0, "chi-square of the gaps, click", "off the share dropped, click"),
         ];
         let hold = |(flavour, range, square, fraction)| {
-            let (mut square, mut fraction) = (Measurement::tolerance(square, ""), Measurement::tolerance(fraction, ""));
+            let (mut square, mut fraction) =
+                (Measurement::tolerance(square, ""), Measurement::tolerance(fraction, ""));
             match gaps(kind.name, flavour) {
                 Ok((gaps, drops)) => {
                     let mean: f64 = (1..40).map(|gap| gap as f64 * share(gap, range)).sum();

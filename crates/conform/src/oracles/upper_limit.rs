@@ -62,7 +62,11 @@ impl<'a> Book<'a> {
                     // The intersection of an old curve and a new one is rounded up to a picosecond each
                     // time.
                     let rounding = self.begins[class].len() as u128 * u128::from(limit.m1);
-                    worst.require_at_most(over, (u128::from(LARGEST) * BYTE + rounding).cast_signed(), BYTE as u64);
+                    worst.require_at_most(
+                        over,
+                        (u128::from(LARGEST) * BYTE + rounding).cast_signed(),
+                        BYTE as u64,
+                    );
                 }
             }
         }

@@ -17,8 +17,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, 
-    Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit,
+use crate::discipline::{
+    About, Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit,
 };
 use crate::node::Node;
 use crate::packet::Packet;

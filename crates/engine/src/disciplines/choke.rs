@@ -25,7 +25,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::red::average::Average;
 use crate::control::red::{Flavour, Gap, weight};
-use crate::discipline::{About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
+use crate::discipline::{
+    About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit,
+};
 use crate::packet::{Header, Packet};
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Limit, Packets, Probability, Rate};

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Aim;
 use crate::control::cobalt::{CobaltLaw, Steps};
-use crate::discipline::{About, 
-    Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
+use crate::discipline::{
+    About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
 };
 use crate::packet::Packet;
 use crate::queue::PacketQueue;

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Aim, ControlLaw, HeadQueue};
-use crate::discipline::{About, 
-    Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
+use crate::discipline::{
+    About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
 };
 use crate::packet::Packet;
 use crate::queue::PacketQueue;

@@ -23,7 +23,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
+use crate::discipline::{
+    About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit,
+};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Instant, Limit, PICOS_PER_SECOND, Packets, Probability, Threshold};

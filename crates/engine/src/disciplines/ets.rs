@@ -24,8 +24,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, 
-    Arity, Child, Context, Dequeue, Discipline, FULL_FRAME, Invalid, PortConditions, SMALL_QUANTUM,
+use crate::discipline::{
+    About, Arity, Child, Context, Dequeue, Discipline, FULL_FRAME, Invalid, PortConditions, SMALL_QUANTUM,
 };
 use crate::node::Node;
 use crate::packet::{Header, Packet};

@@ -17,7 +17,9 @@ impl Rank for FarthestFromSource {
         name: "ffs",
         summary: "farthest from its source first, by the hops it has done",
         source: "Andrews et al., Universal-stability results for greedy contention-resolution protocols, JACM 48 (2001)",
-        guarantees: &["conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals"],
+        guarantees: &[
+            "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
+        ],
         reorders: false,
         ..About::DEFAULT
     };

@@ -31,7 +31,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::class::Classes;
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare, PortConditions};
+use crate::discipline::{
+    About, Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare, PortConditions,
+};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant};

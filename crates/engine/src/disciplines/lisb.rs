@@ -18,7 +18,9 @@ impl Rank for LongestInBuffers {
         name: "lisb",
         summary: "longest waiting in the queues of its path first",
         source: "the CAQT policies compared on a Linux 2.6.7 kernel; see papers/caqt",
-        guarantees: &["conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals"],
+        guarantees: &[
+            "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
+        ],
         reorders: true,
         ..About::DEFAULT
     };

@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::control::pie::Flavour;
 use crate::control::pie::{Aim, ControlLaw};
-use crate::discipline::{About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
+use crate::discipline::{
+    About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit,
+};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Limit, Packets};

@@ -28,7 +28,9 @@ use serde::{Deserialize, Serialize};
 pub use crate::control::red::Flavour;
 use crate::control::red::average::{self, Average};
 use crate::control::red::{Gap, weight};
-use crate::discipline::{About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
+use crate::discipline::{
+    About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit,
+};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Instant, Limit, Probability, Rate};

@@ -18,8 +18,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, 
-    Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, PortConditions,
+use crate::discipline::{
+    About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, PortConditions,
     SMALL_QUANTUM, check_limit,
 };
 use crate::packet::{FlowId, Packet};

@@ -13,9 +13,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, 
-    Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, PortConditions,
-    check_limit,
+use crate::discipline::{
+    About, Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare,
+    PortConditions, check_limit,
 };
 use crate::framing::{Compensation, Framing};
 use crate::node::{Node, Peek};

@@ -25,7 +25,9 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid, check_limit};
+use crate::discipline::{
+    About, Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid, check_limit,
+};
 use crate::fair::check_weights;
 use crate::node::{Node, Tally};
 use crate::packet::{FlowId, Packet};

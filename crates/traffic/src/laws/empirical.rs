@@ -47,7 +47,10 @@ impl Curve {
             }
             let point = read_point::<Q>(line).map_err(|why| format!("has in line {} {why}", index + 1))?;
             if points.last().is_some_and(|last| point.0 < last.0 || point.1 < last.1) {
-                return Err(format!("has in line {} a value or a share under the one before: both rise", index + 1));
+                return Err(format!(
+                    "has in line {} a value or a share under the one before: both rise",
+                    index + 1
+                ));
             }
             points.push(point);
             if points.len() > MOST_POINTS {
@@ -70,7 +73,11 @@ impl Curve {
         let Some(&(low, below)) = next.checked_sub(1).and_then(|previous| self.points.get(previous)) else {
             return high;
         };
-        if above > below { low + (high - low) * ((share - below) / (above - below)).clamp(0.0, 1.0) } else { high }
+        if above > below {
+            low + (high - low) * ((share - below) / (above - below)).clamp(0.0, 1.0)
+        } else {
+            high
+        }
     }
 
     /// Returns the mean of x^order, order 1 or 2.
@@ -79,11 +86,8 @@ impl Curve {
         let first = self.points.first().map_or(0.0, |(value, share)| power(*value) * share);
         let pieces = self.points.windows(2).map(|pair| {
             let ((low, below), (high, above)) = (pair[0], pair[1]);
-            let mean = if order == 1 {
-                0.5 * (low + high)
-            } else {
-                (low * low + low * high + high * high) / 3.0
-            };
+            let mean =
+                if order == 1 { 0.5 * (low + high) } else { (low * low + low * high + high * high) / 3.0 };
             mean * (above - below)
         });
         first + pieces.sum::<f64>()
@@ -105,7 +109,8 @@ fn read_point<Q: Quantity>(line: &str) -> Result<(f64, f64), String> {
     let Some((value, share)) = line.rsplit_once(char::is_whitespace) else {
         return Err(format!("`{line}`: a line is a value and a share, such as `{} 0.8`", Q::EXAMPLE));
     };
-    let value: Q = value.parse().map_err(|error: lockgate_engine::units::text::Malformed| error.to_string())?;
+    let value: Q =
+        value.parse().map_err(|error: lockgate_engine::units::text::Malformed| error.to_string())?;
     let (number, unit) = share.strip_suffix('%').map_or((share, 1.0), |percent| (percent, 100.0));
     match number.parse::<f64>().map(|number| number / unit) {
         Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok((value.to_grains(), fraction)),
@@ -126,12 +131,20 @@ enum Shape {
 
 impl Distribution for Empirical {
     const NAME: &'static str = "empirical";
-    const SUMMARY: &'static str = "as it was measured: values with their weights, or a curve read from a file";
-    const SOURCE: &'static str = "discrete distribution; from a file, inverse transform of the curve, straight between its points";
+    const SUMMARY: &'static str =
+        "as it was measured: values with their weights, or a curve read from a file";
+    const SOURCE: &'static str =
+        "discrete distribution; from a file, inverse transform of the curve, straight between its points";
     const PARAMETERS: &'static [Parameter] = &[
         Parameter::one_of(Field::Values, "The values that are drawn."),
-        Parameter::one_of(Field::File, "A file of two columns: a value with its unit and the share of draws at or below it, rising to 1."),
-        Parameter::optional(Field::Weights, "How often each of `values` is drawn relative to the others; equally often where left out."),
+        Parameter::one_of(
+            Field::File,
+            "A file of two columns: a value with its unit and the share of draws at or below it, rising to 1.",
+        ),
+        Parameter::optional(
+            Field::Weights,
+            "How often each of `values` is drawn relative to the others; equally often where left out.",
+        ),
     ];
 
     fn new(given: &Given) -> Result<Self, Invalid> {
@@ -201,7 +214,11 @@ fn discrete(given: &Given) -> Result<Curve, Invalid> {
     let equal = || vec![1.0; given.values.len()];
     let weights = given.weights.clone().unwrap_or_else(equal);
     if weights.len() != given.values.len() {
-        let why = format!("has {} entries and `values` has {}: give one a value", weights.len(), given.values.len());
+        let why = format!(
+            "has {} entries and `values` has {}: give one a value",
+            weights.len(),
+            given.values.len()
+        );
         return Err(Invalid::new("weights", why));
     }
     if let Some(weight) = weights.iter().find(|weight| !(0.0..=1e15).contains(*weight)) {
@@ -211,7 +228,8 @@ fn discrete(given: &Given) -> Result<Curve, Invalid> {
     if total <= 0.0 {
         return Err(Invalid::new("weights", "are all zero: at least one must be above zero"));
     }
-    let mut pairs: Vec<(f64, f64)> = given.values.iter().copied().zip(weights).filter(|pair| pair.1 > 0.0).collect();
+    let mut pairs: Vec<(f64, f64)> =
+        given.values.iter().copied().zip(weights).filter(|pair| pair.1 > 0.0).collect();
     pairs.sort_by(|one, other| one.0.total_cmp(&other.0));
     let mut sum = 0.0;
     let mut points: Vec<(f64, f64)> = Vec::with_capacity(pairs.len());

@@ -20,8 +20,10 @@ pub struct Exponential {
 impl Distribution for Exponential {
     const NAME: &'static str = "exponential";
     const SUMMARY: &'static str = "memoryless: the gaps of a Poisson process";
-    const SOURCE: &'static str = "the M (Markovian) of Kendall's notation; drawn by ziggurat (Marsaglia and Tsang 2000)";
-    const PARAMETERS: &'static [Parameter] = &[Parameter::required(Field::Mean, "The mean, and the standard deviation.")];
+    const SOURCE: &'static str =
+        "the M (Markovian) of Kendall's notation; drawn by ziggurat (Marsaglia and Tsang 2000)";
+    const PARAMETERS: &'static [Parameter] =
+        &[Parameter::required(Field::Mean, "The mean, and the standard deviation.")];
 
     fn new(given: &Given) -> Result<Self, Invalid> {
         let mean = Given::positive(Field::Mean, given.mean)?.unwrap_or_default();

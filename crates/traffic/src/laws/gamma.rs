@@ -27,9 +27,13 @@ pub struct Gamma {
 impl Distribution for Gamma {
     const NAME: &'static str = "gamma";
     const SUMMARY: &'static str = "a sum of exponential values, for any real number of them";
-    const SOURCE: &'static str = "gamma (Erlang for whole shapes) distribution; drawn as in Marsaglia and Tsang (2000)";
+    const SOURCE: &'static str =
+        "gamma (Erlang for whole shapes) distribution; drawn as in Marsaglia and Tsang (2000)";
     const PARAMETERS: &'static [Parameter] = &[
-        Parameter::required(Field::Shape, "1 is exponential, k is Erlang-k; the variation is 1 / sqrt(shape)."),
+        Parameter::required(
+            Field::Shape,
+            "1 is exponential, k is Erlang-k; the variation is 1 / sqrt(shape).",
+        ),
         Parameter::one_of(Field::Mean, "The mean."),
         Parameter::one_of(Field::Scale, "The mean of each of the values summed."),
     ];

@@ -26,7 +26,8 @@ pub struct Normal {
 impl Distribution for Normal {
     const NAME: &'static str = "normal";
     const SUMMARY: &'static str = "the bell curve, cut off at zero";
-    const SOURCE: &'static str = "normal distribution truncated at zero; drawn by ziggurat (Marsaglia and Tsang 2000)";
+    const SOURCE: &'static str =
+        "normal distribution truncated at zero; drawn by ziggurat (Marsaglia and Tsang 2000)";
     const PARAMETERS: &'static [Parameter] = &[
         Parameter::required(Field::Mean, "The mean before the cut: where the curve has its top."),
         Parameter::required(Field::Std, "The standard deviation before the cut."),

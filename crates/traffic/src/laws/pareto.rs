@@ -28,15 +28,22 @@ impl Distribution for Pareto {
     const SUMMARY: &'static str = "heavy-tailed: a few draws carry most of the sum";
     const SOURCE: &'static str = "Pareto type I; with `max` the bounded (truncated) Pareto distribution";
     const PARAMETERS: &'static [Parameter] = &[
-        Parameter::required(Field::Shape, "Tail index: the smaller, the heavier the tail; 1.2 to 2 for traffic."),
+        Parameter::required(
+            Field::Shape,
+            "Tail index: the smaller, the heavier the tail; 1.2 to 2 for traffic.",
+        ),
         Parameter::one_of(Field::Mean, "The mean; without `max` the shape must then be above 1."),
         Parameter::one_of(Field::Scale, "The least value."),
-        Parameter::optional(Field::Max, "Cuts the tail off: nothing above it is drawn, and the mean stays as given."),
+        Parameter::optional(
+            Field::Max,
+            "Cuts the tail off: nothing above it is drawn, and the mean stays as given.",
+        ),
     ];
 
     fn new(given: &Given) -> Result<Self, Invalid> {
         let shape = given.positive_shape()?;
-        let (mean, scale) = (Given::positive(Field::Mean, given.mean)?, Given::positive(Field::Scale, given.scale)?);
+        let (mean, scale) =
+            (Given::positive(Field::Mean, given.mean)?, Given::positive(Field::Scale, given.scale)?);
         let scale = match (mean, scale, given.max) {
             (_, Some(scale), Some(max)) if max <= scale => {
                 return Err(Invalid::new("max", "must be above `scale`, the least value"));
@@ -46,11 +53,16 @@ impl Distribution for Pareto {
                 return Err(Invalid::new("max", "must be above `mean`"));
             }
             (Some(mean), None, Some(max)) => scale_of_bounded(mean, shape, max).ok_or_else(|| {
-                Invalid::new("mean", "is too far below `max` for this shape: give a greater shape or a smaller `max`")
+                Invalid::new(
+                    "mean",
+                    "is too far below `max` for this shape: give a greater shape or a smaller `max`",
+                )
             })?,
             (Some(mean), None, None) if shape > 1.0 => mean * (shape - 1.0) / shape,
             _ => {
-                let why = format!("of `{shape}` has an infinite mean: take one above 1, give `scale` instead of `mean`, or bound it by `max`");
+                let why = format!(
+                    "of `{shape}` has an infinite mean: take one above 1, give `scale` instead of `mean`, or bound it by `max`"
+                );
                 return Err(Invalid::new("shape", why));
             }
         };

@@ -20,7 +20,8 @@ pub struct Weibull {
 
 impl Distribution for Weibull {
     const NAME: &'static str = "weibull";
-    const SUMMARY: &'static str = "a stretched exponential: a shape below 1 lengthens the tail, above 1 shortens it";
+    const SUMMARY: &'static str =
+        "a stretched exponential: a shape below 1 lengthens the tail, above 1 shortens it";
     const SOURCE: &'static str = "Weibull distribution: an exponential draw to the power 1 / shape";
     const PARAMETERS: &'static [Parameter] = &[
         Parameter::required(Field::Shape, "1 is exponential, 2 is Rayleigh, below 1 is long-tailed."),
