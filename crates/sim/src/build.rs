@@ -6,7 +6,7 @@ use lockgate_engine::random::Seed;
 use lockgate_engine::units::Instant;
 use lockgate_measure::recording::Mode;
 use lockgate_network::{Failure, Hops, NetworkCore, NextHop, build_routers, build_sources, flow_setups};
-use lockgate_scenario::model::Scenario;
+use lockgate_scenario::model::{Scenario, Transport};
 
 use crate::cut::Cut;
 use crate::echoes::Echoes;
@@ -16,7 +16,10 @@ use crate::tcp_hosts::TcpHosts;
 
 pub(crate) fn build(scenario: &Scenario, seed: Seed) -> Result<Network, Failure> {
     let (routers, router_of) = build_routers(scenario);
-    let sources = build_sources(scenario, seed)?;
+    // Flows over TCP and answers are sent by hosts: their sources would only take memory.
+    let mut sources = build_sources(scenario, seed)?;
+    sources.retain(|source| scenario.flows[source.flow.0 as usize].transport == Transport::Udp);
+    sources.shrink_to_fit();
     let slots = Slots::of(scenario);
     let mut events = Events::new(slots.count(), scenario.end());
     for (index, source) in sources.iter().enumerate() {

@@ -9,6 +9,7 @@ use lockgate_measure::recording::Recording;
 use lockgate_network::{Arrival, Failure, Hop, Hops, NetworkCore, NextHop, Renewal, Runtime, Source};
 use lockgate_scenario::Scenario;
 use lockgate_scenario::change::Prepared;
+use lockgate_scenario::model::Transport;
 
 use crate::echoes::Echoes;
 use crate::events::Events;
@@ -49,7 +50,7 @@ impl Slots {
         Self {
             links: scenario.ports.len(),
             routers: scenario.nodes.iter().filter(|node| node.service.is_some()).count(),
-            sources: scenario.flows.len(),
+            sources: scenario.flows.iter().filter(|flow| flow.transport == Transport::Udp).count(),
             hosts: TcpHosts::count(scenario),
         }
     }
@@ -137,6 +138,7 @@ impl Runtime for Schedule {
 /// State of a simulated network.
 pub(crate) struct Network {
     pub(crate) core: NetworkCore<Schedule>,
+    /// Sources of the flows of datagrams, in the order of their flows.
     pub(crate) sources: Vec<Source>,
     pub(crate) echoes: Echoes,
     /// Next hops at each node, after its router, if any.
@@ -353,9 +355,12 @@ impl Network {
                 self.send_from(end, now);
                 continue;
             }
-            let source = &mut self.sources[flow];
+            let Ok(index) = self.sources.binary_search_by_key(&flow, |source| source.flow.0 as usize) else {
+                continue;
+            };
+            let source = &mut self.sources[index];
             source.renew(arrivals, at, stop);
-            let slot = self.core.runtime.slots.source(flow);
+            let slot = self.core.runtime.slots.source(index);
             self.core.runtime.events.set(slot, source.next());
         }
         Ok(())
