@@ -47,9 +47,6 @@ pub struct PortRecord {
     special_until: Instant,
     /// Sojourn times in ps, by index of the queue that transmitted.
     sojourns: Vec<Sojourns>,
-    /// Number of sojourn times of zero in queue 0, the root of the first tree. Here and not in `sojourns`, so that a
-    /// packet that finds an idle link touches one cache line less.
-    root_zeros: u64,
     /// Recording detail of queues that are members of groups.
     detail: Detail,
     /// True if the port itself is one of a group of nodes, and recorded briefly.
@@ -124,7 +121,6 @@ impl PortRecord {
             transmitted: Count::default(),
             transmitted_early: Count::default(),
             sojourns: Vec::new(),
-            root_zeros: 0,
             drops: Vec::new(),
             places: Vec::new(),
             ends: Vec::new(),
@@ -150,7 +146,6 @@ impl PortRecord {
     #[inline(always)]
     fn note_sojourn(&mut self, node: u32, sojourn: Duration) {
         match self.sojourns.get_mut(node as usize) {
-            Some(_) if sojourn.is_zero() && node == 0 => self.root_zeros += 1,
             Some(sojourns) => sojourns.note(sojourn),
             None => self.on_transmit_first(node, sojourn),
         }
@@ -210,11 +205,7 @@ impl PortRecord {
             let is_member = self.is_member.get(place).copied().unwrap_or(self.is_brief);
             sojourns.push(Sojourns::new(is_member, self.detail));
         }
-        if sojourn.is_zero() && node == 0 {
-            self.root_zeros += 1;
-        } else {
-            sojourns[node as usize].note(sojourn);
-        }
+        sojourns[node as usize].note(sojourn);
     }
 
     /// Starts to count sojourn times and drops by interval as well.
@@ -502,14 +493,10 @@ impl PortRecord {
     /// without those that a replaced tree handed over: only sums and extremes if one of these queues has no
     /// distribution.
     pub fn sojourn(&self, place: u32) -> Histogram {
-        let zeros = |node: usize| if node == 0 { self.root_zeros } else { 0 };
-        let used = || {
-            let all = self.within(&self.sojourns, place).map(|(node, own)| (own, zeros(node)));
-            all.filter(|(own, zeros)| *zeros > 0 || !own.is_empty())
-        };
-        let is_sum = used().any(|(own, _)| own.is_sum());
+        let used = || self.within(&self.sojourns, place).map(|(_, own)| own).filter(|own| !own.is_empty());
+        let is_sum = used().any(Sojourns::is_sum);
         let mut all = Histogram::default();
-        used().for_each(|(own, zeros)| own.add_to(&mut all, is_sum, zeros));
+        used().for_each(|own| own.add_to(&mut all, is_sum));
         all
     }
 

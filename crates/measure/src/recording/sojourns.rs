@@ -54,7 +54,7 @@ impl PartialEq for Pending {
 #[derive(Clone, Debug, PartialEq)]
 #[repr(C, align(64))]
 pub(super) struct Sojourns {
-    /// Number of values of zero: those of packets that found an idle link. Those of a port's root are in its record.
+    /// Number of values of zero: those of packets that found an idle link.
     zeros: u64,
     /// Values above zero; a full batch is counted at once.
     pending: Pending,
@@ -98,8 +98,8 @@ impl Sojourns {
         }
     }
 
-    /// Adds all values to `all`, and `zeros` more of zero, or only their sums and extremes.
-    pub(super) fn add_to(&self, all: &mut Histogram, is_sum: bool, zeros: u64) {
+    /// Adds all values to `all`, or only their sums and extremes.
+    pub(super) fn add_to(&self, all: &mut Histogram, is_sum: bool) {
         if is_sum {
             all.merge_sums(&self.counted);
         } else {
@@ -108,9 +108,8 @@ impl Sojourns {
         if self.pending.count > 0 {
             Self::count(all, self.pending.values(), is_sum);
         }
-        let zeros = self.zeros + zeros;
-        for first in (0..zeros).step_by(BATCH) {
-            let batch = (zeros - first).min(BATCH as u64);
+        for first in (0..self.zeros).step_by(BATCH) {
+            let batch = (self.zeros - first).min(BATCH as u64);
             Self::count(all, &[0; BATCH][..batch as usize], is_sum);
         }
     }
@@ -136,7 +135,7 @@ mod tests {
             sojourns.note(Duration::from_picos(if value % 4 == 0 { 0 } else { value * 1_000_003 }));
         }
         let mut all = Histogram::default();
-        sojourns.add_to(&mut all, with_sums || sojourns.is_sum(), 0);
+        sojourns.add_to(&mut all, with_sums || sojourns.is_sum());
         all
     }
 
