@@ -187,19 +187,34 @@ pub enum Better {
 /// Every metric: those of the run and of groups, of flows, of ports and of queues.
 pub static METRICS: &[Metric] = &joined();
 
-const COUNT: usize = GROUPS.len() + FLOWS.len() + PORTS.len();
+const LISTS: [&[Metric]; 4] = [&GROUPS, &FLOWS, &PORTS, &ADDED];
+
+const COUNT: usize = GROUPS.len() + FLOWS.len() + PORTS.len() + ADDED.len();
+
+/// A metric that only the tests of this crate have: one entry, as any other.
+#[cfg(test)]
+const ADDED: [Metric; 1] = [Metric {
+    name: "added_by_a_test",
+    unit: Unit::Packets,
+    better: Some(Better::Higher),
+    source: "",
+    definition: "packets received, by another name",
+    read: Read::Flow(Of::Count(|flow| flow.received_packets)),
+    series: &[],
+    values: None,
+    over_members: Some(OverMembers { rank: u8::MAX, statistics: &[] }),
+}];
+#[cfg(not(test))]
+const ADDED: [Metric; 0] = [];
 
 const fn joined() -> [Metric; COUNT] {
     let mut all = [GROUPS[0]; COUNT];
-    let mut index = 0;
-    while index < all.len() {
-        all[index] = if index < GROUPS.len() {
-            GROUPS[index]
-        } else if index < GROUPS.len() + FLOWS.len() {
-            FLOWS[index - GROUPS.len()]
-        } else {
-            PORTS[index - GROUPS.len() - FLOWS.len()]
-        };
+    let (mut list, mut from, mut index) = (0, 0, 0);
+    while index < COUNT {
+        while index - from == LISTS[list].len() {
+            (list, from) = (list + 1, index);
+        }
+        all[index] = LISTS[list][index - from];
         index += 1;
     }
     all
@@ -215,5 +230,43 @@ mod tests {
             assert!(!METRICS[..index].contains(metric), "{}", metric.name);
             assert!(!metric.definition.ends_with('.') && !metric.definition.is_empty(), "{}", metric.name);
         }
+    }
+
+    /// The entry `ADDED` is in a list and named nowhere else.
+    #[test]
+    fn an_entry_in_a_list_is_a_metric_at_every_door() {
+        let mut recording = crate::example::run(1, 950);
+        for (flow, name) in recording.flows.iter_mut().zip(["call/1", "call/2"]) {
+            flow.setup.name = name.to_owned();
+        }
+        let summary = crate::summarise(&[recording]);
+        let received = ["call/1", "call/2"].map(|flow| summary.flows[flow].received_packets as f64);
+        assert!(received[0] > received[1], "{received:?}");
+        let [most, least] = received.map(Some);
+        let path = "flow.\"call/1\".added_by_a_test";
+
+        let flows = ["call/1", "call/2"].map(str::to_owned);
+        let names = Names { flows: &flows, ports: &[] };
+        assert_eq!(check_path(path, &names), Ok(Unit::Packets), "addresses");
+        let misspelt = check_path("flow.*.added_by_test", &names).expect_err("no such metric");
+        assert!(misspelt.help().contains("`added_by_a_test`"), "{}", misspelt.help());
+        assert_eq!(summary.metric(path).ok(), most, "expectations");
+        let of_group = "flow.\"call/*\".added_by_a_test";
+        let written = summary.written().metrics;
+        let value =
+            |path: &str| *written.get(path).unwrap_or_else(|| panic!("no `{path}` in {:?}", written.keys()));
+        assert_eq!(value(&Address::parse(path).expect("an address").to_string()), most, "summary.json");
+        for (statistic, expected) in [(".worst", least), (".best", most)] {
+            let Ok(address) = Address::parse(&format!("{of_group}{statistic}")) else { continue };
+            assert_eq!(value(&address.to_string()), expected, "more is better: {statistic}");
+        }
+        let over = &summary.over_members("call")["added_by_a_test"];
+        assert_eq!((Some(over.worst), over.worst_member.as_str()), (least, "call/2"), "groups in the report");
+        let definitions = crate::report::definitions();
+        assert!(definitions.iter().any(|definition| definition.name == "added_by_a_test"), "pages");
+        assert!(
+            serde_json::to_string(METRICS).expect("text").contains("added_by_a_test"),
+            "lockgate list metrics"
+        );
     }
 }
