@@ -135,7 +135,7 @@ fn of_tcp(tcp: &TcpRecord) -> Columns {
     let bytes = |bytes: Bytes| bytes.0;
     let samples: Vec<_> = tcp.samples().collect();
     vec![
-        time(&tcp.end),
+        time(&tcp.ends()),
         counts("cwnd_bytes", samples.iter().map(|sample| bytes(sample.cwnd))),
         counts("in_flight_bytes", samples.iter().map(|sample| bytes(sample.in_flight))),
         column("rtt_s", real(samples.iter().map(|sample| sample.rtt.map(Duration::as_secs_f64)))),

@@ -149,8 +149,8 @@ fn comment(row: &PacketRow, recording: &Recording) -> String {
 fn headers(row: &PacketRow, setup: Option<&FlowSetup>) -> Vec<u8> {
     let kept = SNAP.min(row.length as usize);
     let mut frame = Vec::with_capacity(2 * SNAP);
-    match setup.and_then(|setup| Some((setup.fields?, setup.traffic_class))) {
-        Some((fields, traffic_class)) => write_headers(&mut frame, row, &fields, traffic_class),
+    match setup.and_then(|setup| Some((setup.fields.as_deref()?, setup.traffic_class))) {
+        Some((fields, traffic_class)) => write_headers(&mut frame, row, fields, traffic_class),
         // No addresses: an Ethernet frame of the type reserved for local experiments.
         None => frame.extend(ethernet(row, EtherType(0x88B5)).to_bytes()),
     }

@@ -49,7 +49,7 @@ fn setup(seed: u64) -> Setup {
         flows: vec![
             FlowSetup {
                 name: "voice".into(),
-                fields: Some(fields),
+                fields: Some(Box::new(fields)),
                 traffic_class: 0xB8,
                 ..FlowSetup::default()
             },

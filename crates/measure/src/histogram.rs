@@ -17,6 +17,7 @@ mod octave;
 
 use octave::{Octave, Spare};
 
+use crate::lazy::{Empty, Lazy};
 use crate::vectors::{Work, vectorised};
 
 /// Limit up to which a histogram stores the values themselves.
@@ -36,13 +37,30 @@ pub struct Histogram<const SUB: usize = 512> {
     max: u64,
     sum: u128,
     squares: u128,
+    /// Values or counts of buckets; none under `record_sums`.
+    store: Lazy<Store<SUB>>,
+}
+
+/// Values of a histogram, or their counts.
+#[derive(Clone, Debug)]
+struct Store<const SUB: usize> {
     /// The values themselves, in order of arrival, up to [`EXACT`] of them; empty beyond.
     few: Vec<u64>,
-    /// Counts by octave: none before the first is needed, then 64. All `None` while `few` is in use, so that
-    /// the hot path needs one check.
+    /// Counts by octave, of those from `first_octave` to the last that is used: delays differ by few octaves. Empty
+    /// while `few` is in use, so that the hot path needs one check.
     octaves: Vec<Option<Box<Octave<SUB>>>>,
-    /// Octaves freed by [`clear`](Self::clear), for reuse.
+    first_octave: usize,
+    /// Octaves freed by [`clear`](Histogram::clear), for reuse.
     spare: Spare<SUB>,
+}
+
+impl<const SUB: usize> Empty for Store<SUB> {
+    const EMPTY: &'static Self =
+        &Self { few: Vec::new(), octaves: Vec::new(), first_octave: 0, spare: Spare::NONE };
+}
+
+impl<const SUB: usize> Empty for Histogram<SUB> {
+    const EMPTY: &'static Self = &Self::new();
 }
 
 impl<const SUB: usize> Default for Histogram<SUB> {
@@ -54,16 +72,8 @@ impl<const SUB: usize> Default for Histogram<SUB> {
 /// Octaves without counts are equal to absent ones.
 impl<const SUB: usize> PartialEq for Histogram<SUB> {
     fn eq(&self, other: &Self) -> bool {
-        let used = |histogram: &'_ Self| -> Vec<usize> {
-            let octaves = histogram.octaves.iter().enumerate();
-            octaves.filter(|(_, counts)| counts.is_some()).map(|(octave, _)| octave).collect()
-        };
         let sums = |one: &Self| (one.count, one.min, one.max, one.sum, one.squares);
-        let own = used(self);
-        sums(self) == sums(other)
-            && self.few == other.few
-            && own == used(other)
-            && own.into_iter().all(|octave| self.octaves[octave] == other.octaves[octave])
+        sums(self) == sums(other) && self.store.few == other.store.few && self.counted().eq(other.counted())
     }
 }
 
@@ -80,17 +90,8 @@ impl<const SUB: usize> Histogram<SUB> {
     pub const RELATIVE_ERROR: f64 = 0.5 / SUB as f64;
 
     /// Creates an empty histogram.
-    pub fn new() -> Self {
-        Self {
-            count: 0,
-            min: u64::MAX,
-            max: 0,
-            sum: 0,
-            squares: 0,
-            few: Vec::new(),
-            octaves: Vec::new(),
-            spare: Spare::NONE,
-        }
+    pub const fn new() -> Self {
+        Self { count: 0, min: u64::MAX, max: 0, sum: 0, squares: 0, store: Lazy::new() }
     }
 
     /// Returns the octave and the bucket of a value. The octave does not depend on the bucket: its counts
@@ -101,6 +102,19 @@ impl<const SUB: usize> Histogram<SUB> {
         let octave = top + 1 - Self::BITS;
         let bucket = value >> octave.saturating_sub(1);
         ((octave & 63) as usize, bucket as usize & (SUB - 1))
+    }
+
+    /// Returns the counts of an octave, if it is used.
+    #[inline(always)]
+    fn octave_mut(&mut self, octave: usize) -> Option<&mut Octave<SUB>> {
+        let store = self.store.get_mut()?;
+        store.octaves.get_mut(octave.wrapping_sub(store.first_octave))?.as_deref_mut()
+    }
+
+    /// Returns the octaves that are used, with their counts.
+    fn counted(&self) -> impl Iterator<Item = (usize, &Octave<SUB>)> {
+        let Store { octaves, first_octave, .. } = &*self.store;
+        (*first_octave..).zip(octaves).filter_map(|(octave, counts)| Some((octave, counts.as_deref()?)))
     }
 
     /// Returns the middle of a bucket, rounded down.
@@ -142,9 +156,9 @@ impl<const SUB: usize> Histogram<SUB> {
         self.max = self.max.max(moments.max);
         self.sum = self.sum.wrapping_add(moments.sum);
         self.squares = self.squares.saturating_add(moments.squares);
-        if self.few.len() as u64 == self.count {
-            if self.few.len() + values.len() <= EXACT {
-                self.few.extend_from_slice(values);
+        if self.store.few.len() as u64 == self.count {
+            if self.store.few.len() + values.len() <= EXACT {
+                self.store.few.extend_from_slice(values);
                 self.count += values.len() as u64;
                 return;
             }
@@ -166,7 +180,7 @@ impl<const SUB: usize> Histogram<SUB> {
         if octave != Self::place(moments.max).0 {
             return false;
         }
-        let Some(Some(counts)) = self.octaves.get_mut(octave) else { return false };
+        let Some(counts) = self.octave_mut(octave) else { return false };
         let shift = octave.saturating_sub(1);
         for &value in values {
             counts.count((value >> shift) as usize & (SUB - 1));
@@ -179,9 +193,9 @@ impl<const SUB: usize> Histogram<SUB> {
     fn distribute(&mut self, values: &[u64]) {
         for &value in values {
             let (octave, bucket) = Self::place(value);
-            match self.octaves.get_mut(octave) {
-                Some(Some(counts)) => counts.count(bucket),
-                _ => self.open(value),
+            match self.octave_mut(octave) {
+                Some(counts) => counts.count(bucket),
+                None => self.open(value),
             }
         }
     }
@@ -196,9 +210,9 @@ impl<const SUB: usize> Histogram<SUB> {
     #[inline]
     fn increment(&mut self, value: u64) {
         let (octave, bucket) = Self::place(value);
-        match self.octaves.get_mut(octave) {
-            Some(Some(counts)) => counts.count(bucket),
-            _ => self.increment_first(value),
+        match self.octave_mut(octave) {
+            Some(counts) => counts.count(bucket),
+            None => self.increment_first(value),
         }
     }
 
@@ -206,8 +220,8 @@ impl<const SUB: usize> Histogram<SUB> {
     #[cold]
     #[inline(never)]
     fn increment_first(&mut self, value: u64) {
-        if self.few.len() as u64 + 1 == self.count && self.few.len() < EXACT {
-            self.few.push(value);
+        if self.store.few.len() as u64 + 1 == self.count && self.store.few.len() < EXACT {
+            self.store.few.push(value);
             return;
         }
         self.spread();
@@ -217,10 +231,8 @@ impl<const SUB: usize> Histogram<SUB> {
     /// Moves the stored values into buckets.
     #[inline(never)]
     fn spread(&mut self) {
-        let mut few = core::mem::take(&mut self.few);
+        let few = core::mem::take(&mut self.store.few);
         self.distribute(&few);
-        few.clear();
-        self.few = few;
     }
 
     fn add(&mut self, value: u64, times: u64) {
@@ -228,16 +240,27 @@ impl<const SUB: usize> Histogram<SUB> {
             return;
         }
         let (octave, bucket) = Self::place(value);
-        self.open_octaves();
-        let spare = &mut self.spare;
-        self.octaves[octave].get_or_insert_with(|| spare.take().unwrap_or_default()).add(bucket, times);
+        match self.octave_mut(octave) {
+            Some(counts) => counts.add(bucket, times),
+            None => self.open_octave(octave).add(bucket, times),
+        }
     }
 
-    /// Makes room for the octaves.
-    fn open_octaves(&mut self) {
-        if self.octaves.is_empty() {
-            self.octaves.resize_with(64, || None);
+    /// Returns the counts of an octave, which is used from now on.
+    fn open_octave(&mut self, octave: usize) -> &mut Octave<SUB> {
+        let Store { octaves, first_octave, spare, .. } = &mut *self.store;
+        if octaves.is_empty() {
+            *first_octave = octave;
         }
+        for _ in octave..*first_octave {
+            octaves.insert(0, None);
+        }
+        *first_octave = octave.min(*first_octave);
+        let index = octave - *first_octave;
+        if index >= octaves.len() {
+            octaves.resize_with(index + 1, || None);
+        }
+        octaves[index].get_or_insert_with(|| spare.take().unwrap_or_default())
     }
 
     /// Counts values in the sums and extremes only: afterwards there are no quantiles.
@@ -260,31 +283,27 @@ impl<const SUB: usize> Histogram<SUB> {
 
     /// Returns true if its values are in buckets, or stored themselves.
     pub(crate) fn has_quantiles(&self) -> bool {
-        !self.few.is_empty() || self.octaves.iter().any(Option::is_some)
+        !self.store.few.is_empty() || self.counted().next().is_some()
     }
 
     /// Adds everything that `other` counted: the result is as if all values had been recorded here.
     pub fn merge(&mut self, other: &Self) {
-        let kept = self.few.len() as u64 == self.count && other.few.len() as u64 == other.count;
+        let kept = self.store.few.len() as u64 == self.count && other.store.few.len() as u64 == other.count;
         self.count += other.count;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
         self.sum = self.sum.wrapping_add(other.sum);
         self.squares = self.squares.saturating_add(other.squares);
         if kept && self.count <= EXACT as u64 {
-            self.few.extend_from_slice(&other.few);
+            self.store.few.extend_from_slice(&other.store.few);
             return;
         }
         self.spread();
-        if !other.octaves.is_empty() {
-            self.open_octaves();
-        }
-        for &value in &other.few {
+        for &value in &other.store.few {
             self.add(value, 1);
         }
-        for (own, more) in self.octaves.iter_mut().zip(&other.octaves) {
-            let Some(more) = more else { continue };
-            let own = own.get_or_insert_with(|| self.spare.take().unwrap_or_default());
+        for (octave, more) in other.counted() {
+            let own = self.open_octave(octave);
             for bucket in 0..SUB {
                 own.add(bucket, more.get(bucket));
             }
@@ -293,12 +312,13 @@ impl<const SUB: usize> Histogram<SUB> {
 
     /// Removes all values but keeps the memory: similar values then allocate nothing.
     pub fn clear(&mut self) {
-        // While the values themselves are stored, no octave is allocated.
-        if self.few.len() as u64 != self.count {
-            let Self { octaves, spare, .. } = self;
-            octaves.iter_mut().filter_map(Option::take).for_each(|counts| spare.keep(counts));
+        if let Some(Store { few, octaves, spare, .. }) = self.store.get_mut() {
+            // While the values themselves are stored, no octave is allocated.
+            if few.len() as u64 != self.count {
+                octaves.iter_mut().filter_map(Option::take).for_each(|counts| spare.keep(counts));
+            }
+            few.clear();
         }
-        self.few.clear();
         (self.count, self.min, self.max, self.sum, self.squares) = (0, u64::MAX, 0, 0, 0);
     }
 
@@ -357,14 +377,13 @@ impl<const SUB: usize> Histogram<SUB> {
     /// Returns the middle (clamped to the smallest and the largest value) and the count of each non-empty
     /// bucket, ascending.
     pub fn buckets(&self) -> Vec<(u64, u64)> {
-        if !self.few.is_empty() {
-            let mut values = self.few.clone();
+        if !self.store.few.is_empty() {
+            let mut values = self.store.few.clone();
             values.sort_unstable();
             return values.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u64)).collect();
         }
         let mut buckets = Vec::new();
-        for (octave, counts) in self.octaves.iter().enumerate() {
-            let Some(counts) = counts else { continue };
+        for (octave, counts) in self.counted() {
             for (bucket, count) in (0..SUB).map(|bucket| (bucket, counts.get(bucket))) {
                 if count > 0 {
                     buckets.push((Self::middle(octave, bucket).clamp(self.min, self.max), count));
@@ -395,19 +414,18 @@ impl<const SUB: usize> Histogram<SUB> {
         if self.count == 0 {
             return None;
         }
-        self.few.sort_unstable();
+        self.store.few.sort_unstable();
         Some(wanted.map(|q| match nearest_rank(q, self.count) {
             ..=1 => self.min,
             rank if rank >= self.count => self.max,
-            rank => self.few.get(rank as usize - 1).copied().unwrap_or_else(|| self.in_bucket(rank)),
+            rank => self.store.few.get(rank as usize - 1).copied().unwrap_or_else(|| self.in_bucket(rank)),
         }))
     }
 
     /// Returns the middle of the bucket that contains the value of this rank.
     fn in_bucket(&self, rank: u64) -> u64 {
         let mut below = 0;
-        for (octave, counts) in self.octaves.iter().enumerate() {
-            let Some(counts) = counts else { continue };
+        for (octave, counts) in self.counted() {
             for bucket in 0..SUB {
                 below += counts.get(bucket);
                 if below >= rank {

@@ -22,6 +22,7 @@
 
 pub mod bufferbloat;
 pub mod comparison;
+mod delta_rows;
 pub mod emodel;
 #[cfg(any(test, feature = "example"))]
 pub mod example;
@@ -30,6 +31,7 @@ pub mod figures;
 pub mod group;
 pub mod histogram;
 pub mod intervals;
+pub mod lazy;
 pub mod metric;
 pub mod monitor;
 pub mod recording;

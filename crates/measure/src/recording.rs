@@ -337,7 +337,7 @@ impl Recording {
 
     /// Returns the addresses of a flow's packets, for captures.
     pub fn fields(&self, flow: FlowId) -> Option<Fields> {
-        self.flows.get(flow.0 as usize).and_then(|flow| flow.setup.fields)
+        self.flows.get(flow.0 as usize).and_then(|flow| flow.setup.fields.as_deref().copied())
     }
 }
 

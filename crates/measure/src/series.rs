@@ -3,6 +3,8 @@
 use lockgate_engine::node::Tally;
 use lockgate_engine::units::{Duration, Instant};
 
+use crate::lazy::Empty;
+
 /// Series of one flow. All columns have the same length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowSeries {
@@ -21,6 +23,18 @@ pub struct FlowSeries {
     pub owd_p99: Vec<Option<Duration>>,
     /// Largest one-way delay, exact.
     pub owd_max: Vec<Option<Duration>>,
+}
+
+impl Empty for FlowSeries {
+    const EMPTY: &'static Self = &Self {
+        end: Vec::new(),
+        offered_bytes: Vec::new(),
+        received_bytes: Vec::new(),
+        lost_packets: Vec::new(),
+        owd_p50: Vec::new(),
+        owd_p99: Vec::new(),
+        owd_max: Vec::new(),
+    };
 }
 
 impl FlowSeries {

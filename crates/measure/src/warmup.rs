@@ -55,7 +55,7 @@ pub fn warnings(recording: &Recording) -> Vec<String> {
     if recording.events.iter().any(|event| event.kind == EventKind::Change) {
         return Vec::new();
     }
-    let ends = |flow: &&FlowRecord| flow.file.is_some_and(|file| file.bytes.is_some());
+    let ends = |flow: &&FlowRecord| flow.file.as_ref().is_some_and(|file| file.bytes.is_some());
     let files: BTreeSet<&str> = recording.flows.iter().filter(ends).map(|flow| &*flow.setup.name).collect();
     // The reverse direction of a file's connection, and its control connection, end with it.
     let of_file = |flow: &&FlowRecord| {

@@ -60,7 +60,7 @@ pub(crate) fn record_files(
         let flow = &scenario.flows[place];
         let charged = bytes.map_or(Bytes::ZERO, |bytes| charged(scenario, port, flow, mss, bytes));
         if let Some(record) = recording.flows.get_mut(place) {
-            record.file = Some(FileRecord { start, bytes, charged, port: port as u32 });
+            record.file = Some(Box::new(FileRecord { start, bytes, charged, port: port as u32 }));
         }
     }
     Ok(())

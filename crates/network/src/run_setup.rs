@@ -1,6 +1,7 @@
 //! Setup of flows and ports: the facts known before a run.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Duration;
@@ -23,10 +24,15 @@ pub(crate) fn run_setup(scenario: &Scenario, mode: Mode, seed: Seed, flows: Vec<
         detail: scenario.detail(),
         flows,
         ports: port_setups(scenario),
-        keep_packets: scenario.record.packets || scenario.record.capture,
+        keep_packets: keeps_packets(scenario),
         file_bins: file_bins(&scenario.record),
         sharing_rate: scenario.record.sharing_rate,
     }
+}
+
+/// Returns whether a row is kept of each packet at each port.
+fn keeps_packets(scenario: &Scenario) -> bool {
+    scenario.record.packets || scenario.record.capture
 }
 
 /// Returns the setup of each flow.
@@ -40,15 +46,16 @@ pub fn flow_setups(scenario: &Scenario, propagation: &[Duration]) -> Vec<FlowSet
             _ => None,
         })
         .collect();
+    let nodes: Vec<Arc<str>> = scenario.nodes.iter().map(|node| node.name.as_str().into()).collect();
     let setup = |(index, (flow, propagation)): (usize, (&Flow, &Duration))| FlowSetup {
         name: flow.name.clone(),
-        from: scenario.nodes[flow.from].name.clone(),
-        to: scenario.nodes[flow.to].name.clone(),
+        from: nodes[flow.from].clone(),
+        to: nodes[flow.to].clone(),
         propagation: *propagation,
-        fields: Some(flow.fields),
+        fields: keeps_packets(scenario).then(|| Box::new(flow.fields)),
         traffic_class: flow.traffic_class,
         is_return: matches!(flow.transport, Transport::TcpReturn { .. } | Transport::UdpReturn { .. }),
-        congestion: sender_of(scenario, flow).map(|tcp| tcp.congestion.name().to_owned()),
+        congestion: sender_of(scenario, flow).map(|tcp| tcp.congestion.name()),
         request_kind: request_kind(flow, answers.get(&index).copied()),
         codec: flow.voice.and_then(|codec| emodel::codec(codec.name())),
         ..FlowSetup::default()

@@ -1,6 +1,6 @@
 //! A flow's traffic together with the files it names.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use lockgate_traffic::{Arrivals, Invalid, LoadedFiles, TrafficConfig};
 
@@ -18,7 +18,8 @@ pub struct Traffic {
 impl Traffic {
     /// Returns traffic without packets, for a file transfer: its packets follow from its transport.
     pub fn nothing() -> Self {
-        Self { config: Arc::new(TrafficConfig::default()), files: LoadedFiles::none() }
+        static NOTHING: LazyLock<Arc<TrafficConfig>> = LazyLock::new(Arc::default);
+        Self { config: NOTHING.clone(), files: LoadedFiles::none() }
     }
 
     /// Returns the packets that the flow called `flow` offers in the run with `seed`.

@@ -114,8 +114,8 @@ pub(super) fn bits(flow: &FlowRecord, bytes: fn(&FlowSeries) -> &Vec<u64>) -> Op
 /// Returns the samples of a flow's TCP sender.
 pub(super) fn tcp(flow: &FlowRecord, value: fn(&TcpSample) -> u64) -> Option<Rows> {
     let tcp = flow.tcp.as_deref()?;
-    let values = tcp.samples().map(|sample| value(sample) as f64).collect();
-    Some(Rows { ends: tcp.end.clone(), values })
+    let values = tcp.samples().map(|sample| value(&sample) as f64).collect();
+    Some(Rows { ends: tcp.ends(), values })
 }
 
 pub(super) fn rates(bytes: &[u64]) -> Vec<f64> {

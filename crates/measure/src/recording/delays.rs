@@ -3,24 +3,25 @@
 use lockgate_engine::units::Duration;
 
 use crate::histogram::Histogram;
+use crate::lazy::Lazy;
 
 /// Distributions over a flow's packets, in picoseconds; packets sent during the warm-up are excluded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delays {
     /// One-way delay (RFC 7679).
-    pub owd: Histogram,
+    pub owd: Lazy<Histogram>,
     /// Part of the one-way delay spent waiting in queues.
-    pub queueing: Histogram,
+    pub queueing: Lazy<Histogram>,
     /// Part of the one-way delay spent in transmission on links and in service at routers.
-    pub serialisation: Histogram,
+    pub serialisation: Lazy<Histogram>,
     /// Part of the one-way delay spent in propagation: the sum, in ps.
     pub propagation_sum: u128,
     /// Magnitude of the delay variation between packets sent and received in succession (RFC 3393).
-    pub ipdv: Histogram,
+    pub ipdv: Lazy<Histogram>,
     /// Sum of the signed delay variation, in ps.
     pub ipdv_signed_sum: i128,
     /// Time between arrivals at the receiver.
-    pub iat: Histogram,
+    pub iat: Lazy<Histogram>,
     /// Packets that arrived after one that was sent later (RFC 4737 section 3).
     pub reordered: u64,
     /// Sixteen times the interarrival jitter (RFC 3550 section A.8), in ps.

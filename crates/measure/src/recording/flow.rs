@@ -5,6 +5,7 @@
 //! step.
 
 use core::fmt;
+use std::sync::Arc;
 
 use lockgate_engine::classify::Fields;
 use lockgate_engine::discipline::DropReason;
@@ -15,6 +16,7 @@ use super::phases::{FlowPhase, phase_at};
 use super::{Brief, Delays, Detail, FileRecord, Imbalance, RequestKind, Requests, TcpRecord, Totals, Window};
 use crate::emodel::Codec;
 use crate::histogram::{BATCH, Coarse, Moments};
+use crate::lazy::Lazy;
 use crate::series::FlowSeries;
 use crate::vectors::{Work, vectorised};
 
@@ -26,22 +28,22 @@ pub const UDP_HEADER_BYTES: u32 = 14 + 20 + 8;
 pub struct FlowSetup {
     /// Name in the scenario.
     pub name: String,
-    /// Node at which it starts.
-    pub from: String,
+    /// Node at which it starts; the flows of a node share its name.
+    pub from: Arc<str>,
     /// Node at which it ends.
-    pub to: String,
+    pub to: Arc<str>,
     /// Propagation delay along its route at the start of the run.
     pub propagation: Duration,
     /// Header bytes of each of its frames; goodput leaves them out.
     pub header_bytes: u32,
-    /// Addresses, for captures, if any.
-    pub fields: Option<Fields>,
+    /// Addresses, for captures, if any. Set if rows of packets are kept.
+    pub fields: Option<Box<Fields>>,
     /// DSCP and ECN bits, for captures.
     pub traffic_class: u8,
     /// True if it is the reverse direction of a connection; comparisons of flows leave it out.
     pub is_return: bool,
     /// Name of its sender's congestion control, if any.
-    pub congestion: Option<String>,
+    pub congestion: Option<&'static str>,
     /// Kind of its requests; `None` if it only sends.
     pub request_kind: Option<RequestKind>,
     /// Codec, if the flow is one direction of a call.
@@ -52,8 +54,8 @@ impl Default for FlowSetup {
     fn default() -> Self {
         Self {
             name: String::new(),
-            from: String::new(),
-            to: String::new(),
+            from: Arc::default(),
+            to: Arc::default(),
             propagation: Duration::ZERO,
             header_bytes: UDP_HEADER_BYTES,
             fields: None,
@@ -143,6 +145,9 @@ impl fmt::Display for Loss {
     }
 }
 
+/// Packets that a member of a group buffers.
+const FEW: usize = 5;
+
 /// A received packet whose delays are not in the histograms yet: half a cache line; times in ps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pending {
@@ -159,35 +164,59 @@ impl Pending {
     }
 }
 
-/// Buffered packets, fewer than a batch. Allocated with the first.
+/// Buffered packets, fewer than a batch, with their number. Allocated with the first.
 #[derive(Clone, Debug, Default)]
-struct Batch {
-    packets: Option<Box<[Pending; BATCH]>>,
-    count: u8,
+enum Batch {
+    #[default]
+    Empty,
+    /// Those of a member of a group.
+    Few(u8, Box<[Pending; FEW]>),
+    Many(u8, Box<[Pending; BATCH]>),
 }
 
 impl Batch {
-    /// Appends a packet. Returns true if the batch is full; it must be cleared then.
+    /// Appends a packet; `is_member` if the flow is one of a group. Returns true if the batch is full; it must be
+    /// cleared then.
     #[inline(always)]
-    fn push(&mut self, packet: Pending) -> bool {
-        let place = usize::from(self.count) % BATCH;
-        self.count = place as u8 + 1;
-        match &mut self.packets {
-            Some(packets) => packets[place] = packet,
-            None => self.push_first(packet),
+    fn push(&mut self, packet: Pending, is_member: impl FnOnce() -> bool) -> bool {
+        let (count, packets) = match self {
+            Self::Empty => {
+                self.push_first(packet, is_member());
+                return false;
+            }
+            Self::Few(count, packets) => (count, &mut packets[..]),
+            Self::Many(count, packets) => (count, &mut packets[..]),
+        };
+        if let Some(slot) = packets.get_mut(usize::from(*count)) {
+            *slot = packet;
         }
-        place + 1 == BATCH
+        *count += 1;
+        usize::from(*count) == packets.len()
     }
 
     #[cold]
     #[inline(never)]
-    fn push_first(&mut self, packet: Pending) {
-        self.packets = Some(Box::new([packet; BATCH]));
+    fn push_first(&mut self, packet: Pending, is_member: bool) {
+        *self = if is_member {
+            Self::Few(1, Box::new([packet; FEW]))
+        } else {
+            Self::Many(1, Box::new([packet; BATCH]))
+        };
     }
 
     #[inline]
     fn all(&self) -> &[Pending] {
-        self.packets.as_ref().map_or(&[], |packets| &packets[..usize::from(self.count)])
+        match self {
+            Self::Empty => &[],
+            Self::Few(count, packets) => &packets[..usize::from(*count)],
+            Self::Many(count, packets) => &packets[..usize::from(*count)],
+        }
+    }
+
+    fn clear(&mut self) {
+        if let Self::Few(count, _) | Self::Many(count, _) = self {
+            *count = 0;
+        }
     }
 }
 
@@ -195,6 +224,14 @@ impl PartialEq for Batch {
     fn eq(&self, other: &Self) -> bool {
         self.all() == other.all()
     }
+}
+
+/// Totals at the last sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sampled {
+    sent_bytes: u64,
+    received_bytes: u64,
+    lost_packets: u64,
 }
 
 /// Observations of one flow. The fields that each packet touches come first, in one cache line.
@@ -209,35 +246,34 @@ pub struct FlowRecord {
     propagation: Duration,
     pending: Batch,
     /// Number of buffered packets that are already in `interval`.
-    seen: usize,
+    seen: u8,
+    /// Number of intervals closed.
+    rows: u32,
     payload_bytes: Option<u64>,
     lost: Tally,
     inside: Tally,
     /// Packets sent before the end of the warm-up.
-    early: Totals,
+    early: Lazy<Totals>,
     /// Packets received before the end of the warm-up.
     received_early: Tally,
     delays: Delays,
     /// Observations instead of distributions and series, if it is recorded briefly.
     brief: Option<Box<Brief>>,
-    interval: Coarse,
+    interval: Lazy<Coarse>,
     /// One-way delays in ps since the last observation, while an observer is attached.
     watched: Option<Box<Coarse>>,
-    /// Totals at the last sample.
-    sampled: Totals,
-    /// Number of intervals closed.
-    rows: usize,
-    lost_by: [u64; Loss::ALL.len()],
+    sampled: Sampled,
+    lost_by: Lazy<[u64; Loss::ALL.len()]>,
     completed: Option<Duration>,
     /// Parts of the window between changes; none if nothing changed in it.
-    phases: Vec<FlowPhase>,
-    series: FlowSeries,
+    phases: Lazy<Vec<FlowPhase>>,
+    series: Lazy<FlowSeries>,
     /// TCP sender, if any.
     pub tcp: Option<Box<TcpRecord>>,
     /// Requests, if it makes any.
     pub requests: Option<Box<Requests>>,
     /// File or bulk transfer that it carries, if any.
-    pub file: Option<FileRecord>,
+    pub file: Option<Box<FileRecord>>,
     /// Properties known before the run.
     pub setup: FlowSetup,
 }
@@ -256,25 +292,25 @@ impl FlowRecord {
             received: Count::default(),
             lost: Tally::default(),
             inside: Tally::default(),
-            early: Totals::default(),
+            early: Lazy::default(),
             received_early: Tally::default(),
             pending: Batch::default(),
             seen: 0,
             propagation: Duration::ZERO,
             delays: Delays::default(),
             brief: detail.is_brief(&setup.name).then(|| Box::new(Brief::new(detail))),
-            interval: Coarse::default(),
+            interval: Lazy::default(),
             watched: None,
-            sampled: Totals::default(),
+            sampled: Sampled::default(),
             rows: 0,
-            lost_by: [0; Loss::ALL.len()],
+            lost_by: Lazy::default(),
             payload_bytes: None,
             completed: None,
-            phases: Vec::new(),
-            series: FlowSeries::default(),
+            phases: Lazy::default(),
+            series: Lazy::default(),
             requests: setup.request_kind.map(|kind| Box::new(Requests::new(kind, warmup))),
             file: None,
-            tcp: setup.congestion.as_ref().map(|name| Box::new(TcpRecord::new(name, warmup))),
+            tcp: setup.congestion.map(|name| Box::new(TcpRecord::new(name, warmup))),
             setup,
         }
     }
@@ -300,12 +336,15 @@ impl FlowRecord {
             self.flush();
             self.propagation = packet.propagation;
         }
-        let is_full = self.pending.push(Pending {
-            now: packet.now.as_picos(),
-            sent: packet.sent.as_picos(),
-            waited: packet.waited.as_picos(),
-            sequence: packet.sequence,
-        });
+        let is_full = self.pending.push(
+            Pending {
+                now: packet.now.as_picos(),
+                sent: packet.sent.as_picos(),
+                waited: packet.waited.as_picos(),
+                sequence: packet.sequence,
+            },
+            || self.brief.is_some(),
+        );
         if is_full {
             self.flush();
         }
@@ -336,7 +375,7 @@ impl FlowRecord {
             count(&mut self.early.lost, bytes);
         } else {
             self.lost_by[why.index()] += 1;
-            if let Some(phase) = phase_at(&mut self.phases, sent) {
+            if let Some(phase) = self.phases.get_mut().and_then(|phases| phase_at(phases, sent)) {
                 phase.lost_packets += 1;
             }
         }
@@ -405,31 +444,32 @@ impl FlowRecord {
         vectorised(Flush(self));
     }
 
+    /// Counts the buffered packets, at most `MOST`.
     #[inline(always)]
-    fn count_packets(&mut self) {
-        let count = usize::from(self.pending.count).min(BATCH);
+    fn count_packets<const MOST: usize>(&mut self) {
+        let count = self.pending.all().len().min(MOST);
         if count == 0 {
             return;
         }
-        let (mut now, mut owd, mut waited, mut sequence) = ([0; BATCH], [0; BATCH], [0; BATCH], [0; BATCH]);
-        for (place, packet) in self.pending.all().iter().enumerate().take(BATCH) {
+        let (mut now, mut owd, mut waited, mut sequence) = ([0; MOST], [0; MOST], [0; MOST], [0; MOST]);
+        for (place, packet) in self.pending.all().iter().enumerate().take(MOST) {
             (now[place], owd[place]) = (packet.now, packet.owd());
             (waited[place], sequence[place]) = (packet.waited, packet.sequence);
         }
         let (now, owd) = (&now[..count], &owd[..count]);
         let (waited, sequence) = (&waited[..count], &sequence[..count]);
         let propagation = self.propagation.as_picos();
-        let mut rest = [0; BATCH];
+        let mut rest = [0; MOST];
         let rest = &mut rest[..count];
         let delays = &mut self.delays;
         delays.propagation_sum = delays.propagation_sum.wrapping_add(u128::from(propagation) * count as u128);
-        let unseen = &owd[self.seen..];
+        let unseen = &owd[usize::from(self.seen)..];
         if !self.phases.is_empty() {
             count_by_phase(&mut self.phases, &now[..count], owd, &waited[..count]);
         }
         let moments = Moments::of(owd);
         let latest = if self.seen == 0 { moments } else { Moments::of(unseen) };
-        self.pending.count = 0;
+        self.pending.clear();
         self.seen = 0;
         if let Some(brief) = &mut self.brief {
             brief.record(owd, waited, &moments);
@@ -444,7 +484,7 @@ impl FlowRecord {
         see(&mut self.interval, &mut self.watched, unseen, &latest);
         delays.queueing.record_all(waited);
         delays.serialisation.record_all(rest);
-        let mut gaps = [0; BATCH];
+        let mut gaps = [0; MOST];
         let gaps = &mut gaps[..count];
         let mut before = delays.last.map_or(now[0], |last| last.now);
         for (gap, &now) in gaps.iter_mut().zip(now) {
@@ -459,7 +499,7 @@ impl FlowRecord {
     /// Adds to `interval` the buffered packets that are not in it yet. The distributions of the whole run
     /// wait until their batch is full: a flow of few packets per interval would have small batches.
     fn show(&mut self) {
-        let unseen = &self.pending.all()[self.seen..];
+        let unseen = &self.pending.all()[usize::from(self.seen)..];
         if unseen.is_empty() {
             return;
         }
@@ -473,23 +513,27 @@ impl FlowRecord {
             Some(brief) => see_brief(brief, &mut self.watched, owd, &moments),
             None => see(&mut self.interval, &mut self.watched, owd, &moments),
         }
-        self.seen = usize::from(self.pending.count);
+        self.seen = self.pending.all().len() as u8;
     }
 
     /// Closes the sampling intervals that ended since the last call; `ends` are the ends of all intervals so
     /// far. Everything since the last call belongs to the last interval.
     pub(super) fn sample(&mut self, ends: &[Instant]) {
-        let Some((now, idle)) = ends.get(self.rows..).and_then(<[_]>::split_last) else { return };
-        self.rows = ends.len();
+        let Some((now, idle)) = ends.get(self.rows as usize..).and_then(<[_]>::split_last) else { return };
+        self.rows = ends.len() as u32;
         match &mut self.brief {
             Some(brief) => brief.idle(idle.len()),
             None => self.series.idle(idle),
         }
         self.show();
-        let whole = self.totals(Window::WholeRun);
+        let whole = Sampled {
+            sent_bytes: self.sent.tally().bytes.0,
+            received_bytes: self.received.tally().bytes.0,
+            lost_packets: self.lost.packets,
+        };
+        let before = core::mem::replace(&mut self.sampled, whole);
         if let Some(brief) = &mut self.brief {
-            brief.sample(whole.received.bytes.0 - self.sampled.received.bytes.0);
-            self.sampled = whole;
+            brief.sample(whole.received_bytes - before.received_bytes);
             return;
         }
         let series = &mut self.series;
@@ -498,14 +542,13 @@ impl FlowRecord {
             .quantiles_in_place([0.5, 0.99])
             .map_or([None; 2], |pair| pair.map(|value| Some(Duration::from_picos(value))));
         series.end.push(*now);
-        series.offered_bytes.push(whole.sent.bytes.0 - self.sampled.sent.bytes.0);
-        series.received_bytes.push(whole.received.bytes.0 - self.sampled.received.bytes.0);
-        series.lost_packets.push(whole.lost.packets - self.sampled.lost.packets);
+        series.offered_bytes.push(whole.sent_bytes - before.sent_bytes);
+        series.received_bytes.push(whole.received_bytes - before.received_bytes);
+        series.lost_packets.push(whole.lost_packets - before.lost_packets);
         series.owd_p50.push(p50);
         series.owd_p99.push(p99);
         series.owd_max.push(self.interval.max().map(Duration::from_picos));
         self.interval.clear();
-        self.sampled = whole;
     }
 
     /// Starts to collect one-way delays for observations as well.
@@ -530,7 +573,7 @@ impl FlowRecord {
 
     /// Returns true if all packets are in the distributions.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.pending.count == 0
+        self.pending.all().is_empty()
     }
 
     /// Checks that its packets and bytes are accounted for.
@@ -588,7 +631,7 @@ impl FlowRecord {
 
     /// Returns the packets lost after the warm-up, by reason, if any.
     pub fn lost_by(&self) -> impl Iterator<Item = (Loss, u64)> + '_ {
-        Loss::ALL.into_iter().zip(self.lost_by).filter(|(_, packets)| *packets > 0)
+        Loss::ALL.into_iter().zip(*self.lost_by).filter(|(_, packets)| *packets > 0)
     }
 
     /// Returns the time from its start until it had delivered everything; `None` if it did not end.
@@ -625,7 +668,10 @@ impl Work for Flush<'_> {
 
     #[inline(always)]
     fn call(self) {
-        self.0.count_packets();
+        match self.0.pending {
+            Batch::Few(..) => self.0.count_packets::<FEW>(),
+            _ => self.0.count_packets::<BATCH>(),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use lockgate_engine::node::Tally;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
 use crate::histogram::Histogram;
+use crate::lazy::Lazy;
 
 /// Largest number of phases; later changes are part of the last.
 pub const MOST_PHASES: usize = 8;
@@ -17,9 +18,9 @@ pub struct FlowPhase {
     /// Start: the end of the warm-up, or a change.
     pub start: Instant,
     /// One-way delays in ps of the packets sent in it.
-    pub owd: Histogram,
+    pub owd: Lazy<Histogram>,
     /// Parts of them spent waiting in queues.
-    pub queueing: Histogram,
+    pub queueing: Lazy<Histogram>,
     /// Packets sent in it that were lost.
     pub lost_packets: u64,
     /// Packets that the source had sent by its start, since the start of the run.

@@ -335,11 +335,11 @@ fn equal_samples_of_a_sender_are_stored_once_and_returned_each_time() {
     record.repeat(&ends[..4]);
     record.push(ends[4], sample(2));
     record.repeat(&ends);
-    assert_eq!(record.end, ends);
+    assert_eq!(record.ends(), ends);
     assert_eq!(record.samples().map(|sample| sample.cwnd.0).collect::<Vec<_>>(), [1, 1, 1, 1, 2, 2]);
     assert_eq!(record.window().map(|sample| sample.cwnd.0).collect::<Vec<_>>(), [1, 1, 2, 2]);
-    assert_eq!(record.last(), Some(&sample(2)));
+    assert_eq!(record.last(), Some(sample(2)));
     let mut empty = TcpRecord::new("reno", ms(20));
     empty.repeat(&ends);
-    assert_eq!((empty.samples().count(), empty.end.len()), (0, 0));
+    assert_eq!((empty.samples().count(), empty.ends().len()), (0, 0));
 }

@@ -3,6 +3,9 @@
 use core::fmt;
 
 use lockgate_engine::node::Tally;
+use lockgate_engine::units::Bytes;
+
+use crate::lazy::Empty;
 
 /// Packets of a flow, by their fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,6 +18,13 @@ pub struct Totals {
     pub lost: Tally,
     /// Still in the network at the end.
     pub inside: Tally,
+}
+
+impl Empty for Totals {
+    const EMPTY: &'static Self = {
+        let none = Tally { packets: 0, bytes: Bytes::ZERO };
+        &Self { sent: none, received: none, lost: none, inside: none }
+    };
 }
 
 impl Totals {

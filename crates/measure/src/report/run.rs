@@ -295,8 +295,8 @@ fn tcp_data(record: &TcpRecord) -> TcpSeriesData {
     let totals = samples.clone().map(|sample| sample.retransmissions);
     let before = core::iter::once(0).chain(totals.clone());
     TcpSeriesData {
-        congestion: record.congestion.clone(),
-        time_s: times(&record.end),
+        congestion: record.congestion.to_owned(),
+        time_s: times(&record.ends()),
         cwnd_bytes: samples.clone().map(|sample| sample.cwnd.0).collect(),
         ssthresh_bytes: samples.clone().map(|sample| sample.ssthresh.map(|bytes| bytes.0)).collect(),
         in_flight_bytes: samples.clone().map(|sample| sample.in_flight.0).collect(),

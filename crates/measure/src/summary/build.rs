@@ -166,7 +166,7 @@ fn tcp(record: &TcpRecord) -> TcpSummary {
         .map(lockgate_engine::units::Duration::as_secs_f64)
         .collect();
     TcpSummary {
-        congestion: record.congestion.clone(),
+        congestion: record.congestion.to_owned(),
         retransmissions: record.counted(|sample| sample.retransmissions),
         timeouts: record.counted(|sample| sample.timeouts),
         recoveries: record.counted(|sample| sample.recoveries),

@@ -88,7 +88,7 @@ pub(crate) fn shared_times(recording: &Recording) -> Vec<Option<f64>> {
     let mut times = vec![None; recording.flows.len()];
     let mut by_port: BTreeMap<u32, Vec<(usize, Job)>> = BTreeMap::new();
     for (flow, record) in recording.flows.iter().enumerate() {
-        let Some(file) = record.file else { continue };
+        let Some(file) = record.file.as_deref() else { continue };
         let bytes = file.bytes.map(|_| file.charged.0 as f64);
         by_port.entry(file.port).or_default().push((flow, Job { start: file.start.as_secs_f64(), bytes }));
     }
@@ -105,7 +105,7 @@ pub(crate) fn shared_times(recording: &Recording) -> Vec<Option<f64>> {
 
 /// Returns the file of a flow, if it carries one that ends.
 pub(super) fn file(record: &FlowRecord, shared: Option<f64>) -> Option<FileSummary> {
-    let file = record.file?;
+    let file = record.file.as_deref()?;
     let taken = record.completed().map(lockgate_engine::units::Duration::as_secs_f64);
     let slowdown = taken.zip(shared.filter(|shared| *shared > 0.0)).map(|(taken, shared)| taken / shared);
     Some(FileSummary { start_s: file.start.as_secs_f64(), bytes: file.bytes?.0, ps_fct_s: shared, slowdown })
@@ -170,7 +170,7 @@ pub(super) fn groups(
         let Some(group) = group_of(&record.setup.name) else { continue };
         let shares = &mut gathered.entry(group).or_default().0;
         shares.extend(flows.get(&record.setup.name).and_then(|flow| flow.throughput_bps));
-        let (Some(summary), Some(file)) = (summary, record.file) else { continue };
+        let (Some(summary), Some(file)) = (summary, record.file.as_deref()) else { continue };
         let Some(size) = file.bytes.filter(|_| file.start >= recording.warmup) else { continue };
         let fct = record.completed().map(lockgate_engine::units::Duration::as_secs_f64);
         let (_, all, bins) = gathered.entry(group).or_default();

@@ -68,7 +68,7 @@ start = "1s"
     );
     assert_near("the file is there after", completed(&recording, "file"), 16.0 * 0.05, 1e-4);
     let control = flow(&recording, "file/control");
-    assert_eq!((control.setup.from.as_str(), control.setup.to.as_str()), ("b", "a"));
+    assert_eq!((&*control.setup.from, &*control.setup.to), ("b", "a"));
 }
 
 /// Three files of a list over a slow link: 100 kB, 50 kB and, a second later, 1 MB. Their frames share 1 Mbit/s.

@@ -119,7 +119,7 @@ fn acks_of_kernel(run: &Value) -> f64 {
 
 fn samples(recording: &Recording, flow: usize) -> Vec<(f64, TcpSample)> {
     let tcp = recording.flows[flow].tcp.as_ref().expect("a TCP flow");
-    tcp.end.iter().map(|end| end.as_secs_f64()).zip(tcp.samples().copied()).collect()
+    tcp.ends().iter().map(|end| end.as_secs_f64()).zip(tcp.samples()).collect()
 }
 
 fn of_ours(recording: &Recording, flows: usize) -> Figures {
