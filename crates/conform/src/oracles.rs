@@ -23,6 +23,7 @@ oracles! {
     envelope::Envelope,
     delivery::Delivery,
     by_the_second::ByTheSecond,
+    meter_colours::MeterColours,
     changes::Changes,
     byte_rounds::ByteRounds,
     packet_rounds::PacketRounds,

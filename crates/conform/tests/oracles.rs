@@ -53,6 +53,7 @@ tests! {
     envelope "envelope",
     delivery "delivery",
     by_the_second "by-the-second",
+    meter_colours "meter-colours",
     changes "changes",
     byte_rounds "byte-rounds",
     packet_rounds "packet-rounds",

@@ -113,6 +113,7 @@ disciplines! {
     prio::Prio in Priority,
     tbf::Tbf in Shaper,
     bandwidth_shaper::BandwidthShaper in Shaper,
+    policer::Policer in Shaper,
     drr::Drr in Fair,
     ets::Ets in Priority,
     wrr::Wrr in Fair,

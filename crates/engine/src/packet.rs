@@ -135,6 +135,11 @@ impl Header {
         self.traffic_class &= ECN_CE;
     }
 
+    /// Sets the code point, and leaves the ECN bits.
+    pub(crate) fn set_dscp(&mut self, code: u8) {
+        self.traffic_class = code << 2 | self.traffic_class & ECN_CE;
+    }
+
     pub(crate) fn mark(&mut self) {
         self.traffic_class |= ECN_CE;
     }
