@@ -333,21 +333,23 @@ pub(crate) struct Dscp(pub(crate) u8);
 
 impl TextValue for Dscp {
     const NAME: &'static str = "Dscp";
-    const ABOUT: &'static str = "A differentiated services code point: `EF`, `AF11` to `AF43`, `CS0` to `CS7`, `LE`, `VA`, `DF`, or its number.";
+    const ABOUT: &'static str = "A differentiated services code point: `EF`, `AF11` to `AF43`, `CS0` to `CS7`, `LE`, `VA`, `NQB`, `DF`, or its number.";
     const WHAT: &'static str = "a DSCP";
     const EXAMPLE: &'static str = "EF";
     const TYPES: &'static [&'static str] = TEXT_OR_NUMBER;
     fn from_text(text: &str) -> Result<Self, String> {
-        let why = || "it is `EF`, `AF11` to `AF43`, `CS0` to `CS7`, `LE`, `VA`, `DF`, or 0 to 63".to_owned();
+        let why =
+            || "it is `EF`, `AF11` to `AF43`, `CS0` to `CS7`, `LE`, `VA`, `NQB`, `DF`, or 0 to 63".to_owned();
         let upper = text.to_ascii_uppercase();
         let digits = |from: usize| -> Vec<u8> {
             upper.bytes().skip(from).map(|byte| byte.wrapping_sub(b'0')).collect()
         };
         match (upper.as_str(), digits(2).as_slice()) {
-            // RFC 3246, RFC 8622, RFC 5865, RFC 2474.
+            // RFC 3246, RFC 8622, RFC 5865, RFC 9956, RFC 2474.
             ("EF", _) => Ok(Self(46)),
             ("LE", _) => Ok(Self(1)),
             ("VA" | "VOICE-ADMIT", _) => Ok(Self(44)),
+            ("NQB", _) => Ok(Self(45)),
             ("DF" | "BE", _) => Ok(Self(0)),
             // RFC 2474 section 4.2.2: class selectors; RFC 2597 section 6: 8 * class + 2 * drop precedence.
             (name, &[class @ 0..=7]) if name.starts_with("CS") => Ok(Self(8 * class)),
@@ -554,7 +556,9 @@ mod tests {
 
     #[test]
     fn code_points_have_their_names() {
-        for (text, code) in [("EF", 46), ("af41", 34), ("AF13", 14), ("CS6", 48), ("LE", 1), ("63", 63)] {
+        for (text, code) in
+            [("EF", 46), ("af41", 34), ("AF13", 14), ("CS6", 48), ("LE", 1), ("NQB", 45), ("63", 63)]
+        {
             assert_eq!(Dscp::from_text(text), Ok(Dscp(code)), "{text}");
         }
         for text in ["AF44", "AF51", "CS8", "64", "", "AF1", "EFG"] {
