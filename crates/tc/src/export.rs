@@ -8,6 +8,7 @@
 //! A setting that the kernel cannot have is a [comment](Exported::refused) at its place, never left out in silence.
 
 mod filters;
+mod meters;
 mod settings;
 
 use core::fmt::Write as _;
@@ -18,7 +19,7 @@ use lockgate_scenario::{QueueTree, Scenario};
 
 use crate::handle::Handle;
 use crate::language::Kind;
-use crate::syntax::Stab;
+use crate::syntax::{Police, Stab};
 
 /// Device that the commands are for.
 #[derive(Clone, Copy, Debug)]
@@ -98,10 +99,16 @@ pub fn export(tree: &QueueTree, scenario: Option<&Scenario>, marks: &Marks, devi
         exported: Exported::default(),
         kinds: BTreeSet::new(),
         filters: Vec::new(),
+        r2q: settings::R2Q,
+        meters: BTreeMap::new(),
     };
     if let Some(root) = tree.queues().first() {
-        writer.ingress();
-        writer.qdisc(root, None, stab);
+        if root.kind == "policer" {
+            writer.metered_arrivals(root);
+        } else {
+            writer.ingress();
+            writer.qdisc(root, None, stab);
+        }
     }
     let filters = core::mem::take(&mut writer.filters);
     writer.exported.lines.extend(filters);
@@ -125,6 +132,10 @@ struct Writer<'a> {
     is_framed: bool,
     /// Commands of filters, after all classes.
     filters: Vec<String>,
+    /// `r2q` of the `htb` whose classes are written.
+    r2q: u64,
+    /// Meters of classes, which stand on the filters that lead to them.
+    meters: BTreeMap<Handle, Police>,
 }
 
 /// Returns the number in a name such as `class-1-1a`, which the import gives.
@@ -197,6 +208,9 @@ impl<'a> Writer<'a> {
         if let Some(shaped) = self.direct(queue) {
             return self.qdisc(shaped, parent, stab);
         }
+        if let ("policer", Some(class)) = (queue.kind, parent) {
+            return self.metered(queue, class);
+        }
         let Some(kind) = kind_of(queue) else {
             return self.refuse(format!("queue `{}`: Linux has no discipline `{}`", queue.name, queue.kind));
         };
@@ -239,8 +253,11 @@ impl<'a> Writer<'a> {
         self.line(format!("tc qdisc add dev {} {place} handle {handle} {table}{kind}{words}", self.name));
         if kind.has_explicit_classes() {
             let ids = self.class_ids(queue, handle);
+            let r2q = core::mem::replace(&mut self.r2q, settings::r2q(queue));
             self.classes(queue, handle, kind, &ids);
+            self.r2q = r2q;
             self.filters_of(queue, handle, kind, &ids);
+            self.check_meters(handle);
         } else if matches!(kind, Kind::Prio | Kind::Ets) {
             let ids: BTreeMap<&str, Handle> = children
                 .iter()
@@ -249,7 +266,7 @@ impl<'a> Writer<'a> {
                 .collect();
             for child in &children {
                 let id = ids[&*child.name];
-                let (share, refused) = settings::of_class(child, kind, self.is_framed);
+                let (share, refused) = settings::of_class(child, kind, self.is_framed, self.r2q);
                 for why in refused {
                     self.refuse(why);
                 }
@@ -263,6 +280,7 @@ impl<'a> Writer<'a> {
                 self.qdisc(child, Some(id), None);
             }
             self.filters_of(queue, handle, kind, &ids);
+            self.check_meters(handle);
         } else if let Some(child) = children.first() {
             self.qdisc(child, Some(Handle { minor: 1, ..handle }), None);
         }
@@ -378,7 +396,7 @@ impl<'a> Writer<'a> {
     fn classes(&mut self, queue: &Queue, parent: Handle, kind: Kind, ids: &BTreeMap<&'a str, Handle>) {
         for child in self.children(queue) {
             let id = ids[&*child.name];
-            let (words, refused) = settings::of_class(child, kind, self.is_framed);
+            let (words, refused) = settings::of_class(child, kind, self.is_framed, self.r2q);
             for why in refused {
                 self.refuse(why);
             }

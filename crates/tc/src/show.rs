@@ -362,7 +362,9 @@ fn filter_parts<'a>(words: &[Located<&'a str>]) -> FilterParts<'a> {
             "divisor" => (parts.divisor, length) = (value, 2),
             "link" => (parts.link, length) = (value, 2),
             "flowid" | "classid" | "*flowid" => {
-                (parts.class, length) = (value.filter(|class| *class != "???"), 2);
+                // A filter without a class is printed as `terminal flowid not_in_hw`, formerly as `flowid ???`.
+                parts.class = value.filter(|class| class.contains(':'));
+                length = if parts.class.is_some() || value == Some("???") { 2 } else { 1 };
             }
             _ => {}
         }

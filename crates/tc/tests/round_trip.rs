@@ -44,6 +44,13 @@ const MATCHES: &[&str] = &[
     "flower ip_proto udp src_ip 198.51.100.0/24",
 ];
 
+/// Meters of filters that one filter can say.
+const METERS: &[&str] = &[
+    " police rate 2mbit burst 20k drop",
+    " police rate 1mbit burst 10k mtu 1600 conform-exceed continue",
+    " police rate 1mbit burst 10k peakrate 2mbit mtu 3k drop",
+];
+
 struct Maker {
     random: Random,
     text: String,
@@ -127,12 +134,16 @@ impl Maker {
                     "filter add dev eth0 parent {own:x}: protocol all prio 900 u32 match u32 0 0 at 0 flowid {id}"
                 );
             }
-            for _ in 0..(1 + self.random.below(2)).saturating_sub(u32::from(is_rest)) {
+            let filters = (1 + self.random.below(2)).saturating_sub(u32::from(is_rest));
+            for _ in 0..filters {
                 let rank = 1 + self.random.below(30);
                 let matched = self.pick(MATCHES);
+                // A class has one meter, so it is on its only filter.
+                let is_metered = filters == 1 && !is_rest && self.random.below(5) == 0;
+                let meter = if is_metered { self.pick(METERS) } else { "" };
                 let _ = writeln!(
                     self.text,
-                    "filter add dev eth0 parent {own:x}: protocol ip prio {rank} {matched} flowid {id}"
+                    "filter add dev eth0 parent {own:x}: protocol ip prio {rank} {matched}{meter} flowid {id}"
                 );
             }
         }
@@ -276,4 +287,66 @@ fn every_port_of_the_shipped_scenarios_is_exported_or_refused_by_name() {
         }
     }
     assert!(exported_ports > 0 && refused_ports > 0, "{exported_ports} exported, {refused_ports} refused");
+}
+
+#[test]
+fn a_meter_of_what_arrives_is_exported_as_police() {
+    let commands = "qdisc add dev eth0 handle ffff: ingress
+filter add dev eth0 parent ffff: protocol all prio 50 u32 match u32 0 0 at 0 police rate 15mbit burst 10k drop flowid :1
+";
+    let (_, first) = scenario(commands);
+    let of = |scenario: &Scenario, ifb: Option<&'static str>| {
+        let port = scenario.ports.iter().find(|port| port.name == "there:here").expect("a port");
+        export(&port.tree, Some(scenario), &Marks::new(), &Device { name: "eth0", ifb })
+    };
+    let written = of(&first, Some("ifb0"));
+    assert_eq!(written.refused, Vec::<String>::new());
+    assert!(written.script().contains("police rate 15mbit burst 10240"), "{}", written.script());
+    let (_, again) = scenario(&written.script());
+    assert_eq!(of(&again, Some("ifb0")).script(), written.script());
+    // What leaves passes no filter before its discipline.
+    let refused = of(&first, None).refused;
+    assert!(refused.len() == 1 && refused[0].contains("a class of `htb`"), "{refused:?}");
+}
+
+#[test]
+fn a_meter_of_several_filters_is_refused() {
+    let text = "duration = \"1s\"
+node = { a = {}, b = {} }
+link.l = { between = [\"a\", \"b\"], rate = \"10mbit\" }
+[port.\"a:b\"]
+root = \"top\"
+queue.top = { kind = \"prio\", children = [\"metered\", \"rest\"] }
+queue.metered = { kind = \"policer\", rate = \"1mbit\", burst = \"10kB\", match = [{ destination_port = 5060 }, { destination_port = 5061 }] }
+queue.rest = { kind = \"fifo\" }
+[flow.f]
+from = \"a\"
+to = \"b\"
+size = \"100B\"
+gap = \"10ms\"
+";
+    let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+    let read = |text: &str| match lockgate_scenario::read(text, "text", &files, &[]) {
+        Ok(scenario) => scenario,
+        Err(problems) => {
+            panic!("{:?}", problems.iter().map(lockgate_scenario::Problem::message).collect::<Vec<_>>())
+        }
+    };
+    let exported = |text: &str| {
+        let scenario = read(text);
+        let port = scenario.ports.iter().find(|port| port.name == "a:b").expect("a port");
+        export(&port.tree, Some(&scenario), &Marks::new(), &Device { name: "eth0", ifb: None })
+    };
+    let refused = exported(text).refused;
+    assert!(refused.len() == 1 && refused[0].contains("2 filters lead to it"), "{refused:?}");
+    // A mark in three colours is more than `police` can do.
+    let one = text.replace(", { destination_port = 5061 }", "");
+    let whole = exported(&one);
+    assert!(
+        whole.refused.is_empty() && whole.script().contains("police rate 1mbit burst 10000"),
+        "{}",
+        whole.script()
+    );
+    let refused = exported(&one.replace("burst = ", "green_dscp = 10, burst = ")).refused;
+    assert!(refused.len() == 1 && refused[0].contains("two colours"), "{refused:?}");
 }

@@ -56,7 +56,7 @@ impl<'a> Writer<'a> {
                 continue;
             }
             if is_everything(&condition.rule) && condition.mark.is_none() {
-                if has_default {
+                if has_default && !self.meters.contains_key(&class) {
                     // What comes after it gets no packets.
                     break;
                 }
@@ -89,8 +89,9 @@ impl<'a> Writer<'a> {
         } else {
             ("ip", "flowid")
         };
+        let meter = self.meters.get(&class).map_or_else(String::new, |meter| format!(" {meter}"));
         let line = format!(
-            "tc filter add dev {} parent {parent} protocol {protocol} prio {number} {words} {target} {class}",
+            "tc filter add dev {} parent {parent} protocol {protocol} prio {number} {words}{meter} {target} {class}",
             self.name
         );
         self.filters.push(line);

@@ -94,17 +94,44 @@ pub(super) fn of_qdisc(queue: &Queue, kind: Kind, children: usize, is_framed: bo
     (words, refused)
 }
 
-/// Returns the words of a class.
-pub(super) fn of_class(queue: &Queue, kind: Kind, is_framed: bool) -> Words {
+/// Returns the words of a class; `r2q` is that of its `htb`.
+pub(super) fn of_class(queue: &Queue, kind: Kind, is_framed: bool, r2q: u64) -> Words {
+    let mut given = queue.share.clone();
+    if kind == Kind::Htb {
+        add_derived(&mut given, queue.is_class(), r2q);
+    }
     let parameters = cached(kind.name()).map_or(&[][..], |reference| &reference.shares);
     written(
         queue,
         kind,
-        &queue.share,
+        &given,
         parameters,
         kind.language().class.unwrap_or_default(),
         if is_framed { &FRAMING } else { &[] },
     )
+}
+
+/// Default `r2q` of `htb`.
+pub(super) const R2Q: u64 = 10;
+
+/// Least and largest quantum that the kernel derives from a rate, in bytes.
+const QUANTA: [u64; 2] = [1000, 200_000];
+
+/// Returns the `r2q` of an `htb`.
+pub(super) fn r2q(queue: &Queue) -> u64 {
+    let given = queue.config.get("r2q").and_then(toml::Value::as_integer);
+    given.and_then(|given| u64::try_from(given).ok()).filter(|given| *given > 0).unwrap_or(R2Q)
+}
+
+/// Adds what the kernel derives from the rate of a class of `htb`.
+fn add_derived(given: &mut toml::Table, is_class: bool, r2q: u64) {
+    let Some(text) = given.get("rate").and_then(toml::Value::as_str).map(str::to_owned) else { return };
+    let Ok(rate) = text.parse::<Rate>() else { return };
+    given.entry("ceil").or_insert(toml::Value::String(text));
+    if !is_class {
+        let quantum = (rate.as_bits() / 8 / r2q).clamp(QUANTA[0], QUANTA[1]);
+        given.entry("quantum").or_insert(toml::Value::String(format!("{quantum}B")));
+    }
 }
 
 /// Returns the words of all parameters.
