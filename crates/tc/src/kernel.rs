@@ -1,0 +1,29 @@
+//! The kernel's own queues, as netlink reports them: attributes become counters, counters become samples.
+//!
+//! ```text
+//! attributes --KernelQueue::read--> KernelQueue --Tree::of--> Tree --Looks::look, close--> Sample of the live view
+//! ```
+//!
+//! Pure: bytes and times are arguments. The formats are those of the kernel's `pkt_sched.h`, `gen_stats.h` and
+//! `rtnetlink.h`. Structures grow at their ends from version to version: missing fields are 0, unknown ones are ignored.
+
+mod attributes;
+mod cake;
+mod layout;
+mod looks;
+mod own;
+mod queue;
+mod reasons;
+mod statistics;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use attributes::Malformed;
+pub use cake::{CakeStatistics, CakeTin};
+pub use looks::Looks;
+pub use own::{FqCodelFlow, FqCodelQueue, HtbStatistics, OwnStatistics};
+pub use queue::{HtbRates, KernelQueue};
+pub use reasons::Reason;
+pub use statistics::{QueueCounts, Statistics};
+pub use tree::{Branch, Tree};
