@@ -2,6 +2,7 @@
 //! neighbours.
 
 mod observation;
+mod traffic;
 
 use core::net::IpAddr;
 use std::ffi::CString;
@@ -32,6 +33,7 @@ use crate::bpf::XDP_DRIVER_MODE;
 use crate::error::Refusal;
 use crate::namespace::{Namespace, SocketKind};
 pub use observation::{FrameCounts, RootDiscipline};
+pub use traffic::TrafficObject;
 
 /// Attachment of an XDP program to an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -345,14 +347,8 @@ impl Netlink {
         self.exchange(message, flags, &mut |_| {}).map_err(|error| Refusal::new(what, error))
     }
 
-    /// Sends a request, passes the objects of the answer to `take`, and blocks until the answer has ended or
-    /// is acknowledged.
-    fn exchange(
-        &mut self,
-        message: RouteNetlinkMessage,
-        flags: u16,
-        take: &mut dyn FnMut(RouteNetlinkMessage),
-    ) -> io::Result<()> {
+    /// Sends a request.
+    fn request(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         self.sequence += 1;
         let mut request = NetlinkMessage::from(message);
         let acknowledged = if flags & NLM_F_DUMP == NLM_F_DUMP { 0 } else { NLM_F_ACK };
@@ -361,7 +357,18 @@ impl Netlink {
         request.finalize();
         let mut bytes = vec![0; request.buffer_len()];
         request.serialize(&mut bytes);
-        self.socket.send(&bytes, 0)?;
+        self.socket.send(&bytes, 0).map(drop)
+    }
+
+    /// Sends a request, passes the objects of the answer to `take`, and blocks until the answer has ended or
+    /// is acknowledged.
+    fn exchange(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+        take: &mut dyn FnMut(RouteNetlinkMessage),
+    ) -> io::Result<()> {
+        self.request(message, flags)?;
         loop {
             let (answer, _) = self.socket.recv_from_full()?;
             let mut rest = answer.as_slice();

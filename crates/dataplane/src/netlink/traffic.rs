@@ -1,0 +1,131 @@
+//! Dumps of the kernel's traffic control: queueing disciplines and classes as the kernel wrote them, undecoded, because
+//! ten thousand of them are read many times a second.
+
+use std::io;
+
+use netlink_packet_core::{NLM_F_DUMP, NetlinkBuffer};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::tc::TcMessage;
+
+use super::Netlink;
+use crate::error::Refusal;
+
+/// Types of messages (`linux/netlink.h`).
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+
+/// Bytes of `struct tcmsg`.
+const HEADER: usize = 20;
+
+/// Bytes for which the kernel is asked at a time: it fills at most 32 KiB.
+const BUFFER: usize = 64 << 10;
+
+/// Queueing discipline or class, as the kernel wrote it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrafficObject<'a> {
+    /// Index of the interface.
+    pub interface: u32,
+    /// Handle.
+    pub handle: u32,
+    /// Handle of the parent.
+    pub parent: u32,
+    /// Of a class: handle of the discipline in it.
+    pub info: u32,
+    /// Attributes.
+    pub attributes: &'a [u8],
+}
+
+impl<'a> TrafficObject<'a> {
+    /// Reads the payload of a message; `None` if it is too short.
+    fn read(payload: &'a [u8]) -> Option<Self> {
+        let word = |at: usize| payload.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+        Some(Self {
+            interface: word(4)?,
+            handle: word(8)?,
+            parent: word(12)?,
+            info: word(16)?,
+            attributes: payload.get(HEADER..)?,
+        })
+    }
+}
+
+impl Netlink {
+    /// Passes the queueing disciplines of all interfaces to `take`.
+    ///
+    /// # Errors
+    /// If the kernel refuses, for example because it has no traffic control.
+    pub fn dump_disciplines(&mut self, take: &mut dyn FnMut(TrafficObject<'_>)) -> Result<(), Refusal> {
+        self.dump(RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default()), take)
+            .map_err(|error| Refusal::new("list the queueing disciplines", error))
+    }
+
+    /// Passes the classes of an interface to `take`.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn dump_classes(
+        &mut self,
+        interface: u32,
+        take: &mut dyn FnMut(TrafficObject<'_>),
+    ) -> Result<(), Refusal> {
+        let message = TcMessage::with_index(i32::try_from(interface).unwrap_or(i32::MAX));
+        self.dump(RouteNetlinkMessage::GetTrafficClass(message), take)
+            .map_err(|error| Refusal::new("list the classes", error))
+    }
+
+    fn dump(
+        &mut self,
+        message: RouteNetlinkMessage,
+        take: &mut dyn FnMut(TrafficObject<'_>),
+    ) -> io::Result<()> {
+        self.request(message, NLM_F_DUMP)?;
+        let mut answer: Vec<u8> = Vec::with_capacity(BUFFER);
+        loop {
+            answer.clear();
+            self.socket.recv(&mut answer, 0)?;
+            let mut rest = answer.as_slice();
+            while let Ok(message) = NetlinkBuffer::new_checked(rest) {
+                let length = message.length() as usize;
+                rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+                if message.sequence_number() != self.sequence {
+                    continue;
+                }
+                match message.message_type() {
+                    // Both begin with an error number, which is 0 for none, else negative.
+                    ERROR | DONE => {
+                        let number = message.payload().first_chunk().map_or(0, |it| i32::from_ne_bytes(*it));
+                        return if number == 0 {
+                            Ok(())
+                        } else {
+                            Err(io::Error::from_raw_os_error(number.wrapping_neg()))
+                        };
+                    }
+                    _ => {
+                        if let Some(object) = TrafficObject::read(message.payload()) {
+                            take(object);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_has_a_discipline() {
+        let mut netlink = Netlink::open().expect("a socket");
+        let mut found = Vec::new();
+        let dumped =
+            netlink.dump_disciplines(&mut |object| found.push((object.interface, object.attributes.len())));
+        // A kernel without traffic control refuses.
+        if dumped.is_ok() {
+            assert!(found.iter().any(|(interface, length)| *interface == 1 && *length > 0), "{found:?}");
+        }
+        // The socket is at the end of the answer, and takes the next request.
+        assert_eq!(netlink.index_of("lo").expect("loopback"), 1);
+    }
+}
