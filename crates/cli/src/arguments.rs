@@ -5,6 +5,7 @@ mod help;
 mod many;
 mod router;
 mod tc;
+mod top;
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ pub(crate) use self::help::parse;
 pub(crate) use self::many::{Compare, Sweep, Test, Tune, Variations};
 pub(crate) use router::{Apply, Capture, Confirm, Rollback, Route, RouterCommand, RouterName, Status};
 pub(crate) use tc::{TcCheck, TcCommand, TcExport, TcImport};
+pub(crate) use top::Top;
 
 /// A laboratory for packet scheduling.
 #[derive(Debug, Parser)]
@@ -161,6 +163,18 @@ Exit code 3 if an expectation is missed, 1 if a file cannot be run. --baseline s
     /// Commands of a running router.
     #[command(flatten)]
     Router(RouterCommand),
+    /// Shows the kernel's own queues: rates, backlogs, drops, and what each discipline counts
+    #[command(after_help = "Examples:
+  lockgate top eth0
+  lockgate top eth0 --every 10ms
+  lockgate top --all --web
+  lockgate top eth0 --once
+  lockgate top eth0 --once --json | jq '.devices[].queues[] | {handle, sent_bytes, dropped}'
+
+Counters are read by netlink, without privileges; each look holds the kernel's lock of interfaces. The head says what a \
+look costs, and looks are spaced so that they take 2 % of the time at most. Names are the handles of `tc`: `1:` is a \
+discipline, `1:10` a class. Delay is the mean backlog over the rate (Little's law), or what `cake`, `codel` and `pie` report.")]
+    Top(Top),
     /// Reads commands of Linux's `tc` as scenarios, and checks them
     #[command(subcommand)]
     Tc(TcCommand),

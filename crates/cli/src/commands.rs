@@ -28,6 +28,7 @@ mod status;
 mod sweep;
 mod tc;
 mod test;
+mod top;
 mod tune;
 mod twin;
 mod watch;
@@ -65,6 +66,7 @@ pub(crate) fn dispatch(arguments: &Arguments, storage: &OpenStorage<'_>) -> Resu
         Some(Command::Router(RouterCommand::Status(status))) => status::status(status),
         Some(Command::Router(RouterCommand::Capture(capture))) => capture::capture(capture),
         Some(Command::Tc(command)) => tc::tc(command),
+        Some(Command::Top(arguments)) => top::top(arguments),
         Some(Command::Send(send)) => send::send(send),
         Some(Command::Receive(receive)) => receive::receive(receive),
         Some(Command::Schema(schema)) => schema::schema(schema),

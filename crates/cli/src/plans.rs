@@ -1,6 +1,7 @@
 //! Plans of the command line: variations, seeds and metrics; progress; and errors in the words of its
 //! options.
 
+pub(crate) mod kernel;
 pub(crate) mod outputs;
 mod values;
 

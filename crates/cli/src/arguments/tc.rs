@@ -10,6 +10,7 @@ pub(crate) enum TcCommand {
     #[command(after_help = "Examples:
   lockgate tc import shaper.sh > shaper.toml && lockgate run shaper.toml
   { tc -d qdisc show; tc -d class show dev eth0; tc -d filter show dev eth0; } | lockgate tc import - --dev eth0
+  lockgate tc import --from eth0
   lockgate tc import /etc/config/sqm
   lockgate tc import setup.sh --define IF=eth0 --define UP=40000 --rate 50mbit
   lockgate tc import setup.sh --lenient
@@ -40,8 +41,11 @@ Exit code 2 if the kernel would refuse a command or do something else than it sa
 #[derive(Debug, Args)]
 pub(crate) struct TcImport {
     /// Script, batch file, output of `tc -d ... show`, or /etc/config/sqm; `-` for standard input
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "from")]
+    pub(crate) file: Option<PathBuf>,
+    /// Interface of this host, whose queues `tc` prints; with the intermediate devices that it redirects to
+    #[arg(long, value_name = "INTERFACE", conflicts_with = "file")]
+    pub(crate) from: Option<String>,
     /// Device, if the commands set up several that are not of one line
     #[arg(long, value_name = "NAME")]
     pub(crate) dev: Option<String>,

@@ -1,6 +1,7 @@
 //! `lockgate compare`: variants of a scenario beside each other, over the same seeds.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use lockgate::plans::{Compared, Curves, Planned, on_threads};
 use lockgate_experiment::{Row, Task, row, run_tasks};
@@ -17,6 +18,9 @@ use crate::{interrupt, runs, terminal};
 
 /// Limit on the variants: each is a row of the table.
 const MOST_VARIANTS: usize = 10_000;
+
+/// Most variants that are offered as commands of `tc`.
+const MOST_OFFERS: usize = 3;
 
 pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
@@ -40,10 +44,12 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     interrupt::listen();
     let Some(rows) = make(&planned, arguments, curves.as_ref())? else { return Ok(Exit::Interrupted) };
     let compared = Compared::new(&planned.plan, &planned.title, &variants, &rows, base);
+    let offers = offers(file, &planned, &compared)?;
     // Printed first, so that a file that cannot be written does not suppress the table.
     let is_document = json.as_ref().is_some_and(OutputFile::is_stdout);
     if !is_document {
         show(&compared);
+        offers.iter().for_each(|line| say!("{line}"));
     }
     if let Some(csv) = &csv {
         csv.write(&compared.csv())?;
@@ -52,7 +58,7 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         json.write(&results::json(&compared.json())?)?;
     }
     if let (Some(out), Some(curves)) = (out, curves) {
-        let page = write(out, &planned, &compared, curves)?;
+        let page = write(out, &planned, &compared, curves, offers)?;
         if !is_document {
             say!("report: {}", page.display());
         }
@@ -101,6 +107,18 @@ fn base(number: Option<usize>, variants: usize) -> Result<Option<usize>, Failure
     }
 }
 
+/// Returns how the kernel is set up like the best variant of each metric.
+fn offers(file: &Path, planned: &Planned, compared: &Compared<'_>) -> Result<Vec<String>, Failure> {
+    let tasks = planned.plan.tasks()?;
+    let best: BTreeSet<usize> = compared.metrics.iter().filter_map(|metric| metric.best).collect();
+    let offer = |variant: usize| {
+        let task = tasks.iter().find(|task| task.variant == variant)?;
+        let offer = plans::kernel::offer(file, &compared.variants[variant].settings, &task.settings)?;
+        Some(format!("#{} {offer}", variant + 1))
+    };
+    Ok(best.into_iter().take(MOST_OFFERS).filter_map(offer).collect())
+}
+
 /// Prints the table, a row a variant, and a line for each metric.
 fn show(compared: &Compared<'_>) {
     terminal::heading(compared.title);
@@ -119,10 +137,12 @@ fn write(
     planned: &Planned,
     compared: &Compared<'_>,
     curves: Curves,
+    offers: Vec<String>,
 ) -> Result<PathBuf, Failure> {
     let plan = compared.plan;
     let mut report = results::report_head(compared.title, &plan.text);
     compared.add_to(&mut report, curves);
+    report.verdict.extend(offers);
     report.topology = results::topology(&planned.base);
     out.write("scenario.toml", &plan.text)?;
     out.write("comparison.json", results::json(&compared.json())?)?;

@@ -1,5 +1,7 @@
 //! `lockgate tc`: commands of Linux's `tc` as scenarios, and their faults.
 
+mod live;
+
 use std::io::Read as _;
 use std::path::Path;
 
@@ -61,7 +63,13 @@ fn report(name: &str, text: &str, problems: &Problems) {
 }
 
 fn import(arguments: &TcImport) -> Result<Exit, Failure> {
-    let (name, text) = text_of(&arguments.file)?;
+    let (name, text) = match (&arguments.from, &arguments.file) {
+        (Some(interface), _) => (format!("the queues of {interface}"), live::shown(interface)?),
+        (None, Some(file)) => text_of(file)?,
+        (None, None) => {
+            return Err(Failure::usage("nothing to import", "name a file, or an interface with --from"));
+        }
+    };
     let kernel = arguments.kernel.kernel.as_deref().map(str::parse::<Version>).transpose();
     let kernel = kernel.map_err(|why| Failure::usage(why, "write `--kernel 6.1`"))?;
     let rate = arguments.rate.as_deref().map(str::parse::<Rate>).transpose();

@@ -126,7 +126,15 @@ fn show(tuned: &Tuned<'_>, file: &str) {
     for (role, index) in recommended {
         say!("{role}, #{}:", index + 1);
         say!("  {}", tuned.command(file, index));
+        offer(tuned, file, index).into_iter().for_each(|line| say!("  {line}"));
     }
+}
+
+/// Returns how the kernel is set up like a point.
+fn offer(tuned: &Tuned<'_>, file: &str, point: usize) -> Option<String> {
+    let varied = &tuned.found.tried[point].point.settings;
+    let settings: Vec<String> = tuned.tuning.request.settings.iter().chain(varied).cloned().collect();
+    plans::kernel::offer(Path::new(file), varied, &settings)
 }
 
 /// Writes the files of a search and moves the directory to its place. Returns the page's path.
@@ -134,6 +142,8 @@ fn write(out: ResultsDirectory, tuned: &Tuned<'_>, file: &str) -> Result<PathBuf
     let tuning = tuned.tuning;
     let mut report = results::report_head(&tuning.base.title, tuning.text());
     report.verdict = tuned.sentences(file);
+    let recommended = tuned.recommended();
+    report.verdict.extend(recommended.iter().filter_map(|(_, index)| offer(tuned, file, *index)));
     report.figures = tuned.figures();
     report.comparisons = tuned.tables();
     report.topology = results::topology(&tuning.base);

@@ -89,6 +89,7 @@ fn heading(screen: &Screen, width: usize) -> Line<'_> {
     };
     let pace = match status.pace {
         _ if status.mode == "route" => condition(screen.sample.as_ref().and_then(|now| now.router.as_ref())),
+        _ if status.mode == "kernel" => "kernel".to_owned(),
         _ if status.mode == "live" => faithful(screen.sample.as_ref().and_then(|now| now.fidelity.as_ref())),
         pace if pace > 0.0 => format!("pace {pace}x"),
         _ => "pace free".to_owned(),

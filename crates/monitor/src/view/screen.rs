@@ -54,8 +54,13 @@ pub(crate) struct Screen {
 pub(crate) struct Point {
     /// Mean backlog, in packets.
     pub(crate) packets: f64,
-    /// 99th percentile of the time in the port, in seconds, if packets left.
+    /// 99th percentile of the time in the port, in seconds, if packets left; the mean if there are no percentiles.
     pub(crate) delay: Option<f64>,
+}
+
+/// Returns the delay of a queue that is shown: the 99th percentile, or the mean if no packet was timed.
+fn delay(queue: &QueueSample) -> Option<f64> {
+    queue.sojourn_p99_s.or(queue.sojourn_mean_s)
 }
 
 /// Text being typed below the picture.
@@ -112,7 +117,7 @@ impl Screen {
         for port in &sample.ports {
             for queue in &port.queues {
                 let values = self.history.entry((port.index, queue.place)).or_default();
-                values.push_back(Point { packets: queue.mean_packets, delay: queue.sojourn_p99_s });
+                values.push_back(Point { packets: queue.mean_packets, delay: delay(queue) });
                 if values.len() > HISTORY {
                     values.pop_front();
                 }
@@ -134,7 +139,7 @@ impl Screen {
             *delay *= DECAY;
         }
         for port in &sample.ports {
-            let now = port.queues.iter().filter_map(|queue| queue.sojourn_p99_s).fold(0.0, f64::max);
+            let now = port.queues.iter().filter_map(delay).fold(0.0, f64::max);
             match self.order.iter_mut().find(|(index, _)| *index == port.index) {
                 Some((_, delay)) => *delay = delay.max(now),
                 None => self.order.push((port.index, now)),
@@ -248,7 +253,9 @@ impl Screen {
             }
             KeyCode::Char('r') => return self.swap_root(),
             KeyCode::Char(' ') => self.frozen = !self.frozen,
-            KeyCode::Char('h') if self.status.mode != "live" => return KeyRequest::Hold(!self.status.held),
+            KeyCode::Char('h') if !["live", "kernel"].contains(&self.status.mode) => {
+                return KeyRequest::Hold(!self.status.held);
+            }
             KeyCode::Char('[') => return self.interval(false),
             KeyCode::Char(']') => return self.interval(true),
             _ => {}

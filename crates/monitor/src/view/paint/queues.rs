@@ -32,6 +32,20 @@ const COLUMNS: [Column; 11] = [
     Column::number("dropped", 8, 7),
 ];
 
+/// Columns of the kernel's queues: it times no packets, and counts refusals by a rate.
+const KERNEL: [Column; 10] = [
+    Column::text("kind", 14, 4),
+    Column::number("now", 6, 0),
+    Column::text(BAR, BAR_WIDTH[0], 0),
+    Column::number("mean", 8, 8),
+    Column::number("in", 8, 5),
+    Column::number("out", 8, 3),
+    Column::number("delay", 7, 0),
+    Column::number("drop", 6, 0),
+    Column::number("marked", 6, 9),
+    Column::number("dropped", 8, 7),
+];
+
 /// Returns the lines, the titles first.
 pub(super) fn lines(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
     let all = screen.lines();
@@ -39,7 +53,8 @@ pub(super) fn lines(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
     let named: Vec<String> = all.iter().map(name).collect();
     let longest = named.iter().map(|name| Span::raw(name).width()).max().unwrap_or(0);
     // The sign of the selected line.
-    let table = Table::new(&COLUMNS, longest.min(LONGEST), width.saturating_sub(2));
+    let columns: &[Column] = if screen.status.mode == "kernel" { &KERNEL } else { &COLUMNS };
+    let table = Table::new(columns, longest.min(LONGEST), width.saturating_sub(2));
     let extra = table.spare.min(BAR_WIDTH[1] - BAR_WIDTH[0]);
     let mut lines = vec![Line::styled(format!("  {}", table.header("queue", extra, BAR)), bold())];
     let most = all.iter().map(|line| line.queue.peak_packets).max().unwrap_or(1);
@@ -78,6 +93,7 @@ fn cell(queue: &QueueSample, title: &str) -> String {
         "out" => short_rate(queue.sent_bps),
         "p50" => seconds(queue.sojourn_p50_s),
         "p99" => seconds(queue.sojourn_p99_s),
+        "delay" => seconds(queue.sojourn_mean_s),
         "drop" => queue.dropped_packets.to_string(),
         "marked" => queue.marked_packets.to_string(),
         "dropped" => queue.total.dropped_packets.to_string(),

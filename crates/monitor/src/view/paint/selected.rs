@@ -62,7 +62,12 @@ pub(super) fn draw(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
         frame,
         right,
         screen,
-        &Curve { title: "delay p99", value: &delay, least: LEAST_DELAY, scale: &scale },
+        &Curve {
+            title: if screen.status.mode == "kernel" { "mean delay" } else { "delay p99" },
+            value: &delay,
+            least: LEAST_DELAY,
+            scale: &scale,
+        },
         history,
     );
     draw_knobs(screen, frame, knobs);

@@ -1,0 +1,89 @@
+//! What `tc` prints of the queues of an interface, and of the intermediate devices to which it redirects.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use crate::exit::Failure;
+
+/// Most devices that are followed.
+const MOST: usize = 16;
+
+/// Runs `tc` and returns what it prints.
+fn tc(arguments: &[&str]) -> Result<String, Failure> {
+    let output = Command::new("tc").args(arguments).output().map_err(|error| Failure::Missing {
+        message: format!("cannot run `tc`: {error}"),
+        help: "install iproute2, or give a script instead of `--from`".to_owned(),
+    })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(Failure::run(
+            format!("`tc {}`: {}", arguments.join(" "), said.trim()),
+            "name an interface of this host",
+        ));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Returns a line with the words before `at` blanks, the device, and the rest.
+fn with_device(line: &str, words: usize, device: &str) -> String {
+    match line.match_indices(' ').nth(words - 1) {
+        Some((at, _)) => format!("{} dev {device}{}", &line[..at], &line[at..]),
+        None => line.to_owned(),
+    }
+}
+
+/// Returns the disciplines, classes and filters of an interface as text.
+pub(super) fn shown(interface: &str) -> Result<String, Failure> {
+    let mut waiting = vec![interface.to_owned()];
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    let mut text = String::new();
+    while let Some(device) = waiting.pop() {
+        if !known.insert(device.clone()) || known.len() > MOST {
+            continue;
+        }
+        let mut parents: Vec<String> = Vec::new();
+        for what in ["qdisc", "class"] {
+            for line in tc(&["-d", what, "show", "dev", &device])?.lines() {
+                let is_object = line.starts_with(what);
+                if let ("qdisc", true, Some(handle)) = (what, is_object, line.split(' ').nth(2)) {
+                    parents.push(handle.to_owned());
+                }
+                text += &if is_object { with_device(line, 3, &device) } else { line.to_owned() };
+                text.push('\n');
+            }
+        }
+        for parent in parents.iter().filter(|parent| *parent != "0:") {
+            // Disciplines without filters refuse.
+            let Ok(filters) = tc(&["-d", "filter", "show", "dev", &device, "parent", parent]) else {
+                continue;
+            };
+            for line in filters.lines() {
+                let is_object = line.starts_with("filter ");
+                let rest = line.strip_prefix("filter ").unwrap_or(line);
+                text += &if is_object {
+                    format!("filter dev {device} parent {parent} {rest}")
+                } else {
+                    line.to_owned()
+                };
+                text.push('\n');
+                let target = rest.split_once("to device ").map(|(_, target)| target);
+                waiting.extend(target.and_then(|target| target.split([')', ' ']).next()).map(str::to_owned));
+            }
+        }
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_stand_where_tc_prints_them() {
+        assert_eq!(
+            with_device("qdisc htb 1: root refcnt 2", 3, "eth0"),
+            "qdisc htb 1: dev eth0 root refcnt 2"
+        );
+        assert_eq!(with_device("class htb 1:1", 3, "eth0"), "class htb 1:1");
+    }
+}

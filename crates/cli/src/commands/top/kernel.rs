@@ -1,0 +1,116 @@
+//! Looks at the kernel's queues: dumps of netlink as trees, with what they cost.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use lockgate_dataplane::netlink::{Netlink, TrafficObject};
+use lockgate_tc::kernel::{KernelQueue, Tree};
+
+use crate::exit::Failure;
+
+/// Disciplines with classes that are not flows. The class of a `tbf` is a formality.
+const CLASSFUL: [&str; 8] = ["htb", "hfsc", "drr", "qfq", "ets", "prio", "cbq", "mqprio"];
+
+/// Disciplines whose classes are flows.
+const BY_FLOW: [&str; 4] = ["fq_codel", "sfq", "cake", "fq_pie"];
+
+/// Number of looks after which interfaces are listed anew.
+const LISTED: u32 = 64;
+
+/// The kernel's queues.
+pub(super) struct Kernel {
+    netlink: Netlink,
+    device: Option<String>,
+    is_all: bool,
+    has_flows: bool,
+    names: BTreeMap<u32, String>,
+    looks: u32,
+}
+
+/// What a look found.
+pub(super) struct Look {
+    /// Trees of the devices, in the order of their indices.
+    pub(super) trees: Vec<Tree>,
+    /// Time that the dumps took. The kernel holds its lock of interfaces for most of it.
+    pub(super) cost: Duration,
+}
+
+impl Kernel {
+    /// Opens the kernel's interface for an interface, or for all.
+    pub(super) fn open(device: Option<&str>, is_all: bool, has_flows: bool) -> Result<Self, Failure> {
+        let netlink = Netlink::open().map_err(missing)?;
+        let (names, looks) = (BTreeMap::new(), 0);
+        let mut kernel = Self { netlink, device: device.map(str::to_owned), is_all, has_flows, names, looks };
+        kernel.list()?;
+        Ok(kernel)
+    }
+
+    /// Lists the interfaces.
+    fn list(&mut self) -> Result<(), Failure> {
+        let links = self.netlink.links().map_err(missing)?;
+        let known = links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
+        let is_wanted = |name: &String| self.device.as_ref().is_none_or(|device| device == name);
+        let named = links.iter().map(|link| (link.index, link.name.clone()));
+        self.names = named.filter(|(_, name)| is_wanted(name)).collect();
+        match &self.device {
+            Some(device) if self.names.is_empty() => {
+                Err(Failure::usage(format!("there is no interface `{device}`"), format!("there are {known}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Looks at the queues.
+    pub(super) fn look(&mut self) -> Result<Look, Failure> {
+        if self.looks.is_multiple_of(LISTED) && self.looks > 0 {
+            self.list()?;
+        }
+        self.looks = self.looks.wrapping_add(1);
+        let start = Instant::now();
+        let mut found: BTreeMap<u32, Vec<KernelQueue>> = BTreeMap::new();
+        let names = &self.names;
+        let read = |object: TrafficObject<'_>, is_class: bool| {
+            let handles = (object.handle, object.parent);
+            // What is malformed hides nothing else.
+            KernelQueue::read(object.interface, handles, is_class, object.attributes).ok()
+        };
+        let dumped = self.netlink.dump_disciplines(&mut |object| {
+            if names.contains_key(&object.interface)
+                && let Some(queue) = read(object, false)
+            {
+                found.entry(object.interface).or_default().push(queue);
+            }
+        });
+        dumped.map_err(missing)?;
+        if !self.is_all && self.device.is_none() {
+            found.retain(|_, queues| queues.iter().any(|queue| queue.handle != 0));
+        }
+        for (interface, queues) in &mut found {
+            let has = |kinds: &[&str]| queues.iter().any(|queue| kinds.contains(&queue.kind.as_str()));
+            if !has(&CLASSFUL) && !(self.has_flows && has(&BY_FLOW)) {
+                continue;
+            }
+            let flows = self.has_flows;
+            let dumped = self.netlink.dump_classes(*interface, &mut |object| {
+                let queue = read(object, true).filter(|queue| {
+                    CLASSFUL.contains(&queue.kind.as_str()) || flows && BY_FLOW.contains(&queue.kind.as_str())
+                });
+                queues.extend(queue);
+            });
+            dumped.map_err(missing)?;
+        }
+        let cost = start.elapsed();
+        let tree = |(interface, queues): (u32, Vec<KernelQueue>)| {
+            Some(Tree::of(interface, self.names.get(&interface)?, queues))
+        };
+        Ok(Look { trees: found.into_iter().filter_map(tree).collect(), cost })
+    }
+}
+
+/// Returns the failure of a refusal of the kernel.
+fn missing(refusal: impl std::fmt::Display) -> Failure {
+    Failure::Missing {
+        message: refusal.to_string(),
+        help: "the kernel's traffic control is read by netlink, without privileges".to_owned(),
+    }
+}

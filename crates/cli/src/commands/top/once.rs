@@ -1,0 +1,141 @@
+//! `lockgate top --once`: two looks, as a table or a document.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lockgate::figures;
+use lockgate_measure::monitor::QueueSample;
+use lockgate_tc::kernel::{Branch, HtbStatistics, Looks, OwnStatistics, Tree};
+use serde_json::{Value, json};
+
+use super::kernel::Kernel;
+use crate::arguments::Top;
+use crate::exit::{Exit, Failure};
+use crate::output::{say, tell};
+use crate::results;
+use crate::terminal::{self, Column, Grid};
+
+/// Time between the two looks.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Version of the document.
+const SCHEMA: u32 = 1;
+
+pub(super) fn once(mut kernel: Kernel, arguments: &Top) -> Result<Exit, Failure> {
+    let interval = arguments.every.as_deref().map_or(Ok(INTERVAL), super::interval)?;
+    let start = Instant::now();
+    let mut looks = Looks::default();
+    let first = kernel.look()?;
+    first.trees.iter().for_each(|tree| looks.look(tree));
+    let begin_s = start.elapsed().as_secs_f64();
+    looks.close(&first.trees, begin_s);
+    thread::sleep(interval);
+    let last = kernel.look()?;
+    last.trees.iter().for_each(|tree| looks.look(tree));
+    let sample = looks.close(&last.trees, start.elapsed().as_secs_f64());
+    let rates: Vec<Vec<QueueSample>> = sample
+        .ports
+        .into_iter()
+        .map(|port| port.queues.into_iter().filter(|queue| queue.kind != "tin").collect())
+        .collect();
+    if arguments.json {
+        let devices: Vec<Value> = last
+            .trees
+            .iter()
+            .zip(&rates)
+            .map(|(tree, rates)| device(tree, rates))
+            .collect::<Result<_, _>>()?;
+        let document = json!({
+            "schema": SCHEMA,
+            "interval_s": sample.interval_s,
+            "dump_s": last.cost.as_secs_f64(),
+            "devices": devices,
+        });
+        results::print_json(&document)?;
+    } else {
+        print(&last.trees, &rates);
+        let queues: usize = last.trees.iter().map(|tree| tree.queues.len()).sum();
+        tell!(
+            "{}; a look took {}",
+            figures::count(queues as u64, "queue"),
+            figures::seconds(Some(last.cost.as_secs_f64()))
+        );
+    }
+    Ok(Exit::Ok)
+}
+
+/// Returns the reason why a queue's packets wait.
+fn reason(tree: &Tree, index: usize, rates: &[QueueSample]) -> Option<String> {
+    let sent: Vec<f64> = rates.iter().map(|rate| rate.sent_bps).collect();
+    tree.reason(index, &sent).map(|reason| reason.to_string())
+}
+
+fn device(tree: &Tree, rates: &[QueueSample]) -> Result<Value, Failure> {
+    let mut document = serde_json::to_value(tree).map_err(|error| Failure::fault(&error))?;
+    let queues = document.get_mut("queues").and_then(Value::as_array_mut);
+    for (index, (queue, rate)) in queues.into_iter().flatten().zip(rates).enumerate() {
+        let Some(queue) = queue.as_object_mut() else { continue };
+        queue.insert("sent_bps".to_owned(), json!(rate.sent_bps));
+        let gauges: serde_json::Map<String, Value> =
+            rate.gauges.iter().map(|(name, value)| (name.clone().into_owned(), json!(value))).collect();
+        queue.insert("figures".to_owned(), Value::Object(gauges));
+        if let Some(why) = reason(tree, index, rates) {
+            queue.insert("why".to_owned(), json!(why));
+        }
+    }
+    Ok(document)
+}
+
+fn print(trees: &[Tree], rates: &[Vec<QueueSample>]) {
+    if trees.is_empty() {
+        say!("no interface has queues that somebody set up; `--all` shows the kernel's own choice");
+        return;
+    }
+    let mut grid = Grid::new(vec![
+        Column::name("queue"),
+        Column::name("kind").rank(7),
+        Column::number("now"),
+        Column::number("packets"),
+        Column::number("backlog"),
+        Column::number("dropped"),
+        Column::number("overlimits").rank(5),
+        Column::number("lends/s").rank(4),
+        Column::number("borrows/s").rank(4),
+        Column::number("delay").rank(6),
+        Column::name("why").rank(3),
+    ]);
+    for (tree, rates) in trees.iter().zip(rates) {
+        for (index, (branch, rate)) in tree.queues.iter().zip(rates).enumerate() {
+            let why = reason(tree, index, rates).unwrap_or_default();
+            grid.row(row(tree, branch, rate, why).iter().map(terminal::Cell::from));
+        }
+    }
+    terminal::print(&grid);
+}
+
+fn row(tree: &Tree, Branch { queue, depth, .. }: &Branch, rate: &QueueSample, why: String) -> Vec<String> {
+    let name = if *depth == 0 {
+        format!("{} {}", tree.device, queue.name())
+    } else {
+        format!("{}{}", "  ".repeat(*depth), queue.name())
+    };
+    let counts = &queue.statistics.queue;
+    let gauge = |name: &str| {
+        let found = rate.gauges.iter().find(|(gauge, _)| gauge == name);
+        found.map_or_else(String::new, |(_, value)| format!("{value:.0}"))
+    };
+    let is_htb = matches!(queue.statistics.own, OwnStatistics::Htb(HtbStatistics { .. }));
+    vec![
+        name,
+        rate.kind.clone().into_owned(),
+        figures::rate(Some(rate.sent_bps)),
+        rate.total.sent_packets.to_string(),
+        format!("{}p", counts.backlog_packets),
+        rate.total.dropped_packets.to_string(),
+        counts.overlimits.to_string(),
+        if is_htb { gauge("lends_per_s") } else { String::new() },
+        if is_htb { gauge("borrows_per_s") } else { String::new() },
+        rate.sojourn_mean_s.map_or_else(String::new, |delay| figures::seconds(Some(delay))),
+        why,
+    ]
+}

@@ -1,0 +1,201 @@
+//! `lockgate top`, and `tc` in a namespace of its own: what the kernel shows is what was exported, and what is counted
+//! is what `tc -s` prints. Needs namespaces, `ip` and `tc`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
+use skipped::skipped;
+
+const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
+
+/// Two ends of a cable, one of which is `v0`, and an address that nobody has.
+const CABLE: &str = "
+ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up
+ip addr add 10.0.0.1/24 dev v0 && ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev v0
+";
+
+/// Runs a script of the shell in a network namespace that vanishes with it; `None` if this host has none, or its
+/// kernel not the disciplines.
+fn inside(directory: &Path, script: &str) -> Option<String> {
+    let possible = format!(
+        "set -e\n{CABLE}\ntc qdisc add dev v0 root handle 1: htb\ntc qdisc add dev v1 root tbf rate 1mbit burst 5k latency 1s"
+    );
+    let run = |script: &str| {
+        let mut command = Command::new("unshare");
+        command
+            .args(["-rn", "bash", "-c", script])
+            .current_dir(directory)
+            .env("LOCKGATE", LOCKGATE)
+            .output()
+            .ok()
+    };
+    if !run(&possible).is_some_and(|output| output.status.success()) {
+        skipped("needs `unshare -rn`, `ip`, `tc`, HTB and TBF");
+        return None;
+    }
+    let output = run(&format!("set -e\n{CABLE}\n{script}")).expect("it ran before");
+    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{script}\n{said}\n{errors}");
+    Some(said.into_owned())
+}
+
+const SHAPER: &str = "
+tc qdisc add dev v0 root handle 1: htb default 20
+tc class add dev v0 parent 1: classid 1:1 htb rate 2mbit ceil 2mbit
+tc class add dev v0 parent 1:1 classid 1:10 htb rate 400kbit ceil 500kbit prio 0
+tc class add dev v0 parent 1:1 classid 1:20 htb rate 1mbit ceil 2mbit prio 1
+tc qdisc add dev v0 parent 1:10 handle 10: pfifo limit 5
+tc qdisc add dev v0 parent 1:20 handle 20: tbf rate 1500kbit burst 3kb latency 2s
+tc filter add dev v0 parent 1: protocol ip prio 1 u32 match ip dport 5060 0xffff flowid 1:10
+";
+
+/// Returns the counters that `tc -s` prints, by handle: bytes, packets, dropped, overlimits, and packets that wait.
+fn counters(text: &str) -> BTreeMap<String, Vec<u64>> {
+    let mut found = BTreeMap::new();
+    let mut handle = String::new();
+    let numbers = |line: &str| -> Vec<u64> {
+        line.split(|letter: char| !letter.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
+    };
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["qdisc" | "class", _, name, ..] => handle = (*name).to_owned(),
+            ["Sent", ..] => {
+                let numbers = numbers(line);
+                found.insert(handle.clone(), numbers[..4].to_vec());
+            }
+            ["backlog", _, packets, ..] => {
+                found.get_mut(&handle).expect("counters").extend(numbers(packets));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn counters_are_those_of_tc() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let script = format!(
+        "{SHAPER}
+        for n in $(seq 300); do echo {text} > /dev/udp/10.0.0.2/5060; echo {text} > /dev/udp/10.0.0.2/9; done
+        sleep 3
+        $LOCKGATE top v0 --once --json --every 100ms 2>/dev/null
+        echo =====; tc -s qdisc show dev v0; tc -s class show dev v0
+        echo =====; $LOCKGATE top v0 --once --every 50ms 2>/dev/null",
+        text = "x".repeat(400)
+    );
+    let Some(said) = inside(directory.path(), &script) else { return };
+    let parts: Vec<&str> = said.split("=====\n").collect();
+    let top: Value = serde_json::from_str(parts[0]).expect("JSON of top");
+    let queues = top["devices"][0]["queues"].as_array().expect("queues");
+    let mut shown = BTreeMap::new();
+    for queue in queues {
+        let names = ["sent_bytes", "sent_packets", "dropped", "overlimits", "backlog_packets"];
+        let values = names.map(|name| queue[name].as_u64().expect("a counter")).to_vec();
+        shown.insert(queue["handle"].as_str().expect("a handle").to_owned(), values);
+    }
+    assert_eq!(shown, counters(parts[1]));
+    assert!(shown["1:"][1] > 100 && shown["10:"][2] > 0, "packets passed, and some were dropped: {shown:?}");
+    let class = queues.iter().find(|queue| queue["handle"] == "1:10").expect("the class");
+    assert_eq!(
+        (class["htb"]["rate_bps"].as_u64(), class["htb"]["ceil_bps"].as_u64()),
+        (Some(400_000), Some(500_000))
+    );
+    assert!(class["own"]["lends"].as_u64().expect("lends") > 0, "{class}");
+    for part in ["v0 1:", "    1:10", "      10:", "htb class"] {
+        assert!(parts[2].contains(part), "{part}: {}", parts[2]);
+    }
+}
+
+/// Policies that a kernel with HTB, TBF, FIFO, u32, ingress and mirred has.
+const POLICIES: [&str; 4] = [
+    "qdisc add dev v0 root handle 1: htb default 30 r2q 10
+class add dev v0 parent 1: classid 1:1 htb rate 20mbit ceil 20mbit
+class add dev v0 parent 1:1 classid 1:10 htb rate 1mbit ceil 2mbit prio 0
+class add dev v0 parent 1:1 classid 1:20 htb rate 5mbit ceil 20mbit prio 1 quantum 3000
+class add dev v0 parent 1:1 classid 1:30 htb rate 14mbit ceil 20mbit prio 2
+qdisc add dev v0 parent 1:10 handle 10: pfifo limit 50
+qdisc add dev v0 parent 1:20 handle 20: bfifo limit 60000
+qdisc add dev v0 parent 1:30 handle 30: tbf rate 3mbit burst 10kb latency 50ms
+filter add dev v0 parent 1: protocol ip prio 1 u32 match ip protocol 17 0xff match ip dport 5060 0xffff flowid 1:10
+filter add dev v0 parent 1: protocol ip prio 2 u32 match ip tos 0xb8 0xfc flowid 1:10
+filter add dev v0 parent 1: protocol ip prio 3 u32 match ip dst 203.0.113.0/24 flowid 1:20
+",
+    "qdisc add dev v0 root handle 1: htb default 20
+class add dev v0 parent 1: classid 1:1 htb rate 100mbit
+class add dev v0 parent 1:1 classid 1:2 htb rate 60mbit ceil 100mbit
+class add dev v0 parent 1:1 classid 1:20 htb rate 40mbit ceil 100mbit burst 15k cburst 15k
+class add dev v0 parent 1:2 classid 1:10 htb rate 20mbit ceil 60mbit
+class add dev v0 parent 1:2 classid 1:11 htb rate 40mbit ceil 60mbit
+qdisc add dev v0 parent 1:10 handle 10: htb default 2
+class add dev v0 parent 10: classid 10:1 htb rate 1mbit ceil 2mbit
+class add dev v0 parent 10: classid 10:2 htb rate 3mbit ceil 5mbit
+filter add dev v0 parent 10: protocol ip prio 1 u32 match ip sport 4096 0xf000 flowid 10:1
+filter add dev v0 parent 1: protocol ip prio 1 u32 match ip src 198.51.100.0/24 flowid 1:10
+filter add dev v0 parent 1: protocol ip prio 2 u32 match ip src 192.0.2.0/24 match ip protocol 6 0xff flowid 1:11
+",
+    "qdisc add dev v0 root handle 1: tbf rate 8mbit burst 20kb latency 40ms peakrate 12mbit mtu 1600\n",
+    "qdisc add dev v0 root handle 1: htb
+class add dev v0 parent 1: classid 1:10 htb rate 1mbit ceil 1mbit
+class add dev v0 parent 1: classid 1:11 htb rate 2mbit ceil 2mbit
+filter add dev v0 parent 1: protocol ip prio 1 u32 match ip dst 10.0.0.7/32 flowid 1:10
+filter add dev v0 parent 1: protocol ip prio 2 u32 match ip dst 10.0.0.8/32 flowid 1:11
+",
+];
+
+/// Sizes that the kernel keeps as times of 64 ns, and `tc` prints rounded.
+const ROUNDED: [&str; 3] = ["burst", "cburst", "mtu"];
+
+/// Requires that two scripts are the same, rounded sizes within a percent.
+fn assert_same(ours: &str, shown: &str) {
+    let (ours_lines, shown_lines): (Vec<&str>, Vec<&str>) = (ours.lines().collect(), shown.lines().collect());
+    assert_eq!(ours_lines.len(), shown_lines.len(), "{ours}\n{shown}");
+    for (one, other) in ours_lines.iter().zip(&shown_lines) {
+        let (one_words, other_words): (Vec<&str>, Vec<&str>) =
+            (one.split(' ').collect(), other.split(' ').collect());
+        assert_eq!(one_words.len(), other_words.len(), "{one}\n{other}");
+        for (index, (one_word, other_word)) in one_words.iter().zip(&other_words).enumerate() {
+            let is_rounded = index > 0 && ROUNDED.contains(&one_words[index - 1]);
+            let numbers = (one_word.parse::<f64>(), other_word.parse::<f64>());
+            let is_near = matches!(numbers, (Ok(a), Ok(b)) if is_rounded && (a - b).abs() <= 1.0 + a / 100.0);
+            assert!(is_near || one_word == other_word, "{one_word}, shown {other_word}\n{one}\n{other}");
+        }
+    }
+}
+
+/// Exports a policy, applies it in a namespace, and imports what the kernel shows: the same commands.
+fn round(policy: &str, arrives: bool) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path();
+    std::fs::write(at.join("policy.tc"), policy).expect("written");
+    let (options, port) = if arrives { (" --ifb ifb0", "there:here") } else { ("", "here:there") };
+    let script = format!(
+        "$LOCKGATE tc import policy.tc > first.toml
+        $LOCKGATE tc export first.toml --port here:there --dev v0{options} > first.sh
+        sh -e first.sh 2> warnings.txt
+        $LOCKGATE tc import --from v0 > again.toml
+        $LOCKGATE tc export again.toml --port {port} --dev v0{options} > again.sh"
+    );
+    if inside(at, &script).is_none() {
+        return;
+    }
+    let read = |name: &str| std::fs::read_to_string(at.join(name)).expect("a script");
+    assert_same(&read("first.sh"), &read("again.sh"));
+}
+
+#[test]
+fn what_is_exported_is_what_the_kernel_shows() {
+    POLICIES.iter().for_each(|policy| round(policy, false));
+}
+
+#[test]
+fn what_arrives_is_redirected_as_exported() {
+    POLICIES[..2].iter().for_each(|policy| round(policy, true));
+}
