@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let mut looks = Looks::default();
     for at_s in [1.0, 2.0] {
-        looks.look(&tree);
+        looks.look(1, tree.queues.iter().map(|branch| &branch.queue));
         looks.close(core::slice::from_ref(&tree), at_s);
     }
 });

@@ -100,3 +100,41 @@ fn findings_are_printed_for_people_and_programs() {
     fs::write(at.join("b.sh"), "tc qdisc add dev eth0 root htb rate 1mbit\n").expect("written");
     assert_eq!(lockgate(at, &["tc", "check", "b.sh"]).status.code(), Some(2));
 }
+
+/// A call beside two backups, with queues that Linux has, and one that it has not.
+const HOME: &str = r#"duration = "3s"
+node.home = {}
+node.server = {}
+link.line = { between = ["home", "server"], rate = "5mbit", delay = "8ms" }
+[port."home:server"]
+root = "buffer"
+queue.buffer = { kind = "fifo", limit = "60kB" }
+queue.fair = { kind = "fq_codel" }
+queue.oldest = { kind = "lis" }
+[flow]
+call = { from = "home", to = "server", profile = "g711" }
+backup = { from = "home", to = "server", transport = "tcp", bytes = "unlimited", count = 2 }
+"#;
+
+#[test]
+fn the_best_variant_is_offered_as_tc() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path();
+    fs::write(at.join("home.toml"), HOME).expect("written");
+    let compare = |vary: &str| {
+        let arguments =
+            ["compare", "home.toml", "--vary", vary, "--seeds", "1", "--show", "flow.call.owd.p99"];
+        text(&lockgate(at, &arguments).stdout)
+    };
+    let said = compare("port.home:server.root=buffer,fair");
+    let offer = said.lines().find_map(|line| line.split_once("the same as `tc`: lockgate ")).expect(&said).1;
+    // The command as it stands exports that variant.
+    let words: Vec<&str> = offer.split(' ').map(|word| word.trim_matches('\'')).collect();
+    let exported = lockgate(at, &words);
+    assert!(exported.status.success(), "{offer}: {}", text(&exported.stderr));
+    assert!(text(&exported.stdout).contains("root handle 1: fq_codel"), "{}", text(&exported.stdout));
+    let said = compare("port.home:server.root=oldest");
+    assert!(said.contains("not with `tc`: queue `oldest`: Linux has no discipline `lis`"), "{said}");
+    // Variants that do not differ in queues have no command.
+    assert!(!compare("link.line.delay=8ms,9ms").contains("`tc`"));
+}

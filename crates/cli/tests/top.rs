@@ -65,7 +65,7 @@ fn counters(text: &str) -> BTreeMap<String, Vec<u64>> {
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
-            ["qdisc" | "class", _, name, ..] => handle = (*name).to_owned(),
+            ["qdisc" | "class", _, name, ..] => (*name).clone_into(&mut handle),
             ["Sent", ..] => {
                 let numbers = numbers(line);
                 found.insert(handle.clone(), numbers[..4].to_vec());
@@ -192,10 +192,14 @@ fn round(policy: &str, arrives: bool) {
 
 #[test]
 fn what_is_exported_is_what_the_kernel_shows() {
-    POLICIES.iter().for_each(|policy| round(policy, false));
+    for policy in POLICIES {
+        round(policy, false);
+    }
 }
 
 #[test]
 fn what_arrives_is_redirected_as_exported() {
-    POLICIES[..2].iter().for_each(|policy| round(policy, true));
+    for policy in &POLICIES[..2] {
+        round(policy, true);
+    }
 }

@@ -15,8 +15,6 @@ mod own;
 mod queue;
 mod reasons;
 mod statistics;
-#[cfg(test)]
-mod tests;
 mod tree;
 
 pub use attributes::Malformed;
@@ -27,3 +25,6 @@ pub use queue::{HtbRates, KernelQueue};
 pub use reasons::Reason;
 pub use statistics::{QueueCounts, Statistics};
 pub use tree::{Branch, Tree};
+
+#[cfg(test)]
+mod tests;

@@ -49,7 +49,9 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let is_document = json.as_ref().is_some_and(OutputFile::is_stdout);
     if !is_document {
         show(&compared);
-        offers.iter().for_each(|line| say!("{line}"));
+        for line in &offers {
+            say!("{line}");
+        }
     }
     if let Some(csv) = &csv {
         csv.write(&compared.csv())?;

@@ -126,7 +126,9 @@ fn show(tuned: &Tuned<'_>, file: &str) {
     for (role, index) in recommended {
         say!("{role}, #{}:", index + 1);
         say!("  {}", tuned.command(file, index));
-        offer(tuned, file, index).into_iter().for_each(|line| say!("  {line}"));
+        if let Some(line) = offer(tuned, file, index) {
+            say!("  {line}");
+        }
     }
 }
 

@@ -96,7 +96,7 @@ impl<'a> Writer<'a> {
         let is_plain = self.children(root).iter().all(|child| child.kind == "fifo");
         match police(root) {
             Ok(_) if !is_plain => {
-                self.refuse(format!("queue `{}`: what arrives is not queued behind its meter", root.name))
+                self.refuse(format!("queue `{}`: what arrives is not queued behind its meter", root.name));
             }
             Ok(police) => {
                 self.line(format!("tc qdisc add dev {dev} handle ffff: ingress"));

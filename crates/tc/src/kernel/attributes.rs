@@ -12,7 +12,7 @@ const HEAD: usize = 4;
 pub struct Malformed(pub(crate) &'static str);
 
 /// Iterator over attributes: type and value. Ends at the first attribute that does not fit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Attributes<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Attributes<'a> {

@@ -40,7 +40,7 @@ macro_rules! layout {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
         $visible struct $name { $($(#[$doc])* pub $field: $type),* }
 
-        #[allow(dead_code, unused_assignments, reason = "not every structure is written, or shown")]
+        #[allow(dead_code, unused_assignments, clippy::trivially_copy_pass_by_ref, reason = "not every structure is written, or shown")]
         impl $name {
             /// Bytes of the structure.
             pub(crate) const LENGTH: usize = 0 $(+ <$type as $crate::kernel::layout::Field>::LENGTH)*;

@@ -4,7 +4,7 @@
 //! over rate, except for disciplines that report a delay of their own.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use lockgate_measure::monitor::{PortSample, QueueSample, QueueTotal, Sample};
 
@@ -87,7 +87,7 @@ impl State {
 /// Collects looks at trees, and makes samples of them.
 #[derive(Debug, Default)]
 pub struct Looks {
-    states: HashMap<Key, State>,
+    states: BTreeMap<Key, State>,
     places: u32,
     number: u64,
     closed_s: f64,
@@ -99,10 +99,10 @@ fn key(interface: u32, queue: &KernelQueue, tin: u8) -> Key {
 }
 
 impl Looks {
-    /// Adds a look at a tree.
-    pub fn look(&mut self, tree: &Tree) {
-        for Branch { queue, .. } in &tree.queues {
-            let state = Self::state(&mut self.states, &mut self.places, key(tree.interface, queue, 0));
+    /// Adds a look at the queues of a device.
+    pub fn look<'a>(&mut self, interface: u32, queues: impl IntoIterator<Item = &'a KernelQueue>) {
+        for queue in queues {
+            let state = Self::state(&mut self.states, &mut self.places, key(interface, queue, 0));
             let now = Counters::of(queue);
             // A discipline that was set up anew counts from 0.
             let is_new = state.looks == 0 && state.seen == 0 || now.bytes < state.now.bytes;
@@ -114,7 +114,7 @@ impl Looks {
             state.look(waits.backlog_packets.into(), waits.backlog_bytes.into());
             if let OwnStatistics::Cake(cake) = &queue.statistics.own {
                 for (index, tin) in cake.tins.iter().enumerate() {
-                    let key = key(tree.interface, queue, index as u8 + 1);
+                    let key = key(interface, queue, index as u8 + 1);
                     let state = Self::state(&mut self.states, &mut self.places, key);
                     let now = Counters {
                         bytes: tin.sent_bytes,
@@ -134,7 +134,7 @@ impl Looks {
         }
     }
 
-    fn state<'a>(states: &'a mut HashMap<Key, State>, places: &mut u32, key: Key) -> &'a mut State {
+    fn state<'a>(states: &'a mut BTreeMap<Key, State>, places: &mut u32, key: Key) -> &'a mut State {
         states.entry(key).or_insert_with(|| {
             *places += 1;
             State { place: *places - 1, ..State::default() }
@@ -307,11 +307,15 @@ mod tests {
         Tree::of(3, "eth0", vec![class])
     }
 
+    fn look(looks: &mut Looks, tree: &Tree) {
+        looks.look(tree.interface, tree.queues.iter().map(|branch| &branch.queue));
+    }
+
     #[test]
     fn differences_are_those_of_the_interval_also_beyond_32_bits() {
         let mut looks = Looks::default();
         let first = queue(1_000_000, u32::MAX - 1, 10, 0);
-        looks.look(&first);
+        look(&mut looks, &first);
         let sample = looks.close(&[first], 1.0);
         let of = &sample.ports[0].queues[0];
         // What was counted before the first look is no rate.
@@ -319,9 +323,9 @@ mod tests {
             (of.sent_bps, of.dropped_packets, of.total.dropped_packets),
             (0.0, 0, u64::from(u32::MAX - 1))
         );
-        looks.look(&queue(1_125_000, 0, 60, 4));
+        look(&mut looks, &queue(1_125_000, 0, 60, 4));
         let last = queue(1_250_000, 1, 110, 2);
-        looks.look(&last);
+        look(&mut looks, &last);
         let sample = looks.close(&[last], 3.0);
         let of = &sample.ports[0].queues[0];
         assert_eq!((of.sent_bps, of.sent_packets, of.dropped_packets), (1_000_000.0, 250, 3));
@@ -332,7 +336,7 @@ mod tests {
         assert!(of.gauges.contains(&(Cow::Borrowed("lends_per_s"), 50.0)), "{:?}", of.gauges);
         // Set up anew: no rate from what was counted before.
         let fresh = queue(5_000, 0, 1, 0);
-        looks.look(&fresh);
+        look(&mut looks, &fresh);
         let sample = looks.close(&[fresh], 4.0);
         assert_eq!((sample.ports[0].queues[0].sent_bps, sample.ports[0].queues[0].dropped_packets), (0.0, 0));
     }
@@ -353,7 +357,7 @@ mod tests {
         cake.statistics.own = OwnStatistics::Cake(Box::new(statistics));
         let tree = Tree::of(3, "eth0", vec![cake]);
         let mut looks = Looks::default();
-        looks.look(&tree);
+        look(&mut looks, &tree);
         let sample = looks.close(&[tree], 1.0);
         let names: Vec<_> = sample.ports[0].queues.iter().map(|queue| queue.name.as_str()).collect();
         assert_eq!(names, ["8001:", "8001: bulk", "8001: best effort", "8001: voice"]);

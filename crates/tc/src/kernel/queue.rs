@@ -114,6 +114,7 @@ pub struct KernelQueue {
     pub statistics: Statistics,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn handle<S: Serializer>(handle: &u32, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&text(*handle))
 }

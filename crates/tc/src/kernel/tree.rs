@@ -1,6 +1,6 @@
 //! The disciplines and classes of a device as a tree.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -38,8 +38,8 @@ pub struct Tree {
 impl Tree {
     /// Joins the disciplines and classes of a device. Those whose parent is not there stand at the root.
     pub fn of(interface: u32, device: &str, queues: Vec<KernelQueue>) -> Self {
-        let mut disciplines: HashMap<u32, usize> = HashMap::new();
-        let mut classes: HashMap<u32, usize> = HashMap::new();
+        let mut disciplines: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut classes: BTreeMap<u32, usize> = BTreeMap::new();
         for (index, queue) in queues.iter().enumerate() {
             if queue.is_class {
                 classes.insert(queue.handle, index);
@@ -63,7 +63,7 @@ impl Tree {
             };
             found.filter(|found| *found != index)
         };
-        let mut below: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
+        let mut below: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
         for index in 0..queues.len() {
             below.entry(above(index)).or_default().push(index);
         }
@@ -74,7 +74,7 @@ impl Tree {
             });
         }
         let mut order: Vec<(usize, Option<usize>, usize)> = Vec::with_capacity(queues.len());
-        let mut known: HashSet<usize> = HashSet::new();
+        let mut known: BTreeSet<usize> = BTreeSet::new();
         // Those above which a circle stands are reached from no root: they become roots.
         let roots = below.get(&None).cloned().unwrap_or_default().into_iter().chain(0..queues.len());
         for root in roots {

@@ -1,6 +1,7 @@
 //! What `tc` prints of the queues of an interface, and of the intermediate devices to which it redirects.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::process::Command;
 
 use crate::exit::Failure;
@@ -60,11 +61,11 @@ pub(super) fn shown(interface: &str) -> Result<String, Failure> {
             for line in filters.lines() {
                 let is_object = line.starts_with("filter ");
                 let rest = line.strip_prefix("filter ").unwrap_or(line);
-                text += &if is_object {
-                    format!("filter dev {device} parent {parent} {rest}")
+                if is_object {
+                    let _ = write!(text, "filter dev {device} parent {parent} {rest}");
                 } else {
-                    line.to_owned()
-                };
+                    text += line;
+                }
                 text.push('\n');
                 let target = rest.split_once("to device ").map(|(_, target)| target);
                 waiting.extend(target.and_then(|target| target.split([')', ' ']).next()).map(str::to_owned));

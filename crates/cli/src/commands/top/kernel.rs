@@ -1,10 +1,11 @@
 //! Looks at the kernel's queues: dumps of netlink as trees, with what they cost.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lockgate_dataplane::netlink::{Netlink, TrafficObject};
-use lockgate_tc::kernel::{KernelQueue, Tree};
+use lockgate_live::clock::thread_cpu_time;
+use lockgate_tc::kernel::{KernelQueue, Looks, Tree};
 
 use crate::exit::Failure;
 
@@ -29,9 +30,9 @@ pub(super) struct Kernel {
 
 /// What a look found.
 pub(super) struct Look {
-    /// Trees of the devices, in the order of their indices.
-    pub(super) trees: Vec<Tree>,
-    /// Time that the dumps took. The kernel holds its lock of interfaces for most of it.
+    /// Disciplines and classes by the index of their interface.
+    pub(super) queues: BTreeMap<u32, Vec<KernelQueue>>,
+    /// Processor time that the dumps took. The kernel holds its lock of interfaces for most of it.
     pub(super) cost: Duration,
 }
 
@@ -66,7 +67,7 @@ impl Kernel {
             self.list()?;
         }
         self.looks = self.looks.wrapping_add(1);
-        let start = Instant::now();
+        let start = thread_cpu_time();
         let mut found: BTreeMap<u32, Vec<KernelQueue>> = BTreeMap::new();
         let names = &self.names;
         let read = |object: TrafficObject<'_>, is_class: bool| {
@@ -87,7 +88,8 @@ impl Kernel {
         }
         for (interface, queues) in &mut found {
             let has = |kinds: &[&str]| queues.iter().any(|queue| kinds.contains(&queue.kind.as_str()));
-            if !has(&CLASSFUL) && !(self.has_flows && has(&BY_FLOW)) {
+            let has_classes = has(&CLASSFUL) || self.has_flows && has(&BY_FLOW);
+            if !has_classes {
                 continue;
             }
             let flows = self.has_flows;
@@ -99,11 +101,23 @@ impl Kernel {
             });
             dumped.map_err(missing)?;
         }
-        let cost = start.elapsed();
+        let cost = Duration::from_nanos((thread_cpu_time().as_picos() - start.as_picos()) / 1000);
+        Ok(Look { queues: found, cost })
+    }
+
+    /// Returns the trees of a look, in the order of the interfaces.
+    pub(super) fn trees(&self, look: Look) -> Vec<Tree> {
         let tree = |(interface, queues): (u32, Vec<KernelQueue>)| {
             Some(Tree::of(interface, self.names.get(&interface)?, queues))
         };
-        Ok(Look { trees: found.into_iter().filter_map(tree).collect(), cost })
+        look.queues.into_iter().filter_map(tree).collect()
+    }
+}
+
+impl Look {
+    /// Adds the look to those of an interval.
+    pub(super) fn add_to(&self, looks: &mut Looks) {
+        self.queues.iter().for_each(|(interface, queues)| looks.look(*interface, queues));
     }
 }
 

@@ -26,60 +26,57 @@ pub(super) fn once(mut kernel: Kernel, arguments: &Top) -> Result<Exit, Failure>
     let start = Instant::now();
     let mut looks = Looks::default();
     let first = kernel.look()?;
-    first.trees.iter().for_each(|tree| looks.look(tree));
-    let begin_s = start.elapsed().as_secs_f64();
-    looks.close(&first.trees, begin_s);
+    first.add_to(&mut looks);
+    looks.close(&kernel.trees(first), start.elapsed().as_secs_f64());
     thread::sleep(interval);
     let last = kernel.look()?;
-    last.trees.iter().for_each(|tree| looks.look(tree));
-    let sample = looks.close(&last.trees, start.elapsed().as_secs_f64());
+    last.add_to(&mut looks);
+    let cost_s = last.cost.as_secs_f64();
+    let trees = kernel.trees(last);
+    let sample = looks.close(&trees, start.elapsed().as_secs_f64());
     let rates: Vec<Vec<QueueSample>> = sample
         .ports
         .into_iter()
         .map(|port| port.queues.into_iter().filter(|queue| queue.kind != "tin").collect())
         .collect();
     if arguments.json {
-        let devices: Vec<Value> = last
-            .trees
-            .iter()
-            .zip(&rates)
-            .map(|(tree, rates)| device(tree, rates))
-            .collect::<Result<_, _>>()?;
+        let devices: Vec<Value> =
+            trees.iter().zip(&rates).map(|(tree, rates)| device(tree, rates)).collect::<Result<_, _>>()?;
         let document = json!({
             "schema": SCHEMA,
             "interval_s": sample.interval_s,
-            "dump_s": last.cost.as_secs_f64(),
+            "look_s": cost_s,
             "devices": devices,
         });
         results::print_json(&document)?;
     } else {
-        print(&last.trees, &rates);
-        let queues: usize = last.trees.iter().map(|tree| tree.queues.len()).sum();
+        print(&trees, &rates);
+        let queues: usize = trees.iter().map(|tree| tree.queues.len()).sum();
         tell!(
-            "{}; a look took {}",
+            "{}; a look took {} of a processor",
             figures::count(queues as u64, "queue"),
-            figures::seconds(Some(last.cost.as_secs_f64()))
+            figures::seconds(Some(cost_s))
         );
     }
     Ok(Exit::Ok)
 }
 
-/// Returns the reason why a queue's packets wait.
-fn reason(tree: &Tree, index: usize, rates: &[QueueSample]) -> Option<String> {
+/// Returns for each queue the reason why its packets wait.
+fn reasons(tree: &Tree, rates: &[QueueSample]) -> Vec<Option<String>> {
     let sent: Vec<f64> = rates.iter().map(|rate| rate.sent_bps).collect();
-    tree.reason(index, &sent).map(|reason| reason.to_string())
+    (0..tree.queues.len()).map(|index| Some(tree.reason(index, &sent)?.to_string())).collect()
 }
 
 fn device(tree: &Tree, rates: &[QueueSample]) -> Result<Value, Failure> {
     let mut document = serde_json::to_value(tree).map_err(|error| Failure::fault(&error))?;
     let queues = document.get_mut("queues").and_then(Value::as_array_mut);
-    for (index, (queue, rate)) in queues.into_iter().flatten().zip(rates).enumerate() {
+    for ((queue, rate), why) in queues.into_iter().flatten().zip(rates).zip(reasons(tree, rates)) {
         let Some(queue) = queue.as_object_mut() else { continue };
         queue.insert("sent_bps".to_owned(), json!(rate.sent_bps));
         let gauges: serde_json::Map<String, Value> =
             rate.gauges.iter().map(|(name, value)| (name.clone().into_owned(), json!(value))).collect();
         queue.insert("figures".to_owned(), Value::Object(gauges));
-        if let Some(why) = reason(tree, index, rates) {
+        if let Some(why) = why {
             queue.insert("why".to_owned(), json!(why));
         }
     }
@@ -105,9 +102,8 @@ fn print(trees: &[Tree], rates: &[Vec<QueueSample>]) {
         Column::name("why").rank(3),
     ]);
     for (tree, rates) in trees.iter().zip(rates) {
-        for (index, (branch, rate)) in tree.queues.iter().zip(rates).enumerate() {
-            let why = reason(tree, index, rates).unwrap_or_default();
-            grid.row(row(tree, branch, rate, why).iter().map(terminal::Cell::from));
+        for ((branch, rate), why) in tree.queues.iter().zip(rates).zip(reasons(tree, rates)) {
+            grid.row(row(tree, branch, rate, why.unwrap_or_default()).iter().map(terminal::Cell::from));
         }
     }
     terminal::print(&grid);

@@ -25,8 +25,8 @@ const SCREEN: Duration = Duration::from_millis(100);
 /// Longest interval between looks.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Multiple of its cost that passes between looks: a look takes at most 2 % of the time, and the kernel's lock of
-/// interfaces is held no longer.
+/// Multiple of its cost that passes between looks: they take at most 2 % of a processor, and hold the kernel's lock of
+/// interfaces no longer.
 const SPARING: u32 = 50;
 
 /// Share of the old mean cost in a new one, of four.
@@ -108,15 +108,15 @@ impl Watcher {
             } else {
                 (self.cost * INERTIA + look.cost) / (INERTIA + 1)
             };
-            look.trees.iter().for_each(|tree| self.looks.look(tree));
+            look.add_to(&mut self.looks);
             let now = Instant::now();
-            if published.is_none_or(|published| now - published >= PUBLISHED) {
-                self.publish(&look.trees, false);
-                published = Some(now);
-            }
             if now - sampled >= self.least || sampled == start {
-                let sample = self.looks.close(&look.trees, (now - start).as_secs_f64());
-                self.channels.send(sample);
+                let trees = self.kernel.trees(look);
+                if published.is_none_or(|published| now - published >= PUBLISHED) {
+                    self.publish(&trees, false);
+                    published = Some(now);
+                }
+                self.channels.send(self.looks.close(&trees, (now - start).as_secs_f64()));
                 sampled = now;
             }
             // A look that came late does not make the next ones come faster.
@@ -163,7 +163,7 @@ impl Watcher {
             String::new()
         };
         let title = format!(
-            "kernel's queues; a look takes {} ({share:.1} % of the time){sparing}",
+            "kernel's queues; a look takes {} ({share:.1} % of a processor){sparing}",
             figures::seconds(Some(self.cost.as_secs_f64()))
         );
         let port = |tree: &Tree| PortStatus {
