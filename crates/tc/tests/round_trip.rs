@@ -139,7 +139,9 @@ impl Maker {
                 let rank = 1 + self.random.below(30);
                 let matched = self.pick(MATCHES);
                 // A class has one meter, so it is on its only filter.
-                let is_metered = filters == 1 && !is_rest && self.random.below(5) == 0;
+                // A range of ports takes several filters, each of which would have a meter of its own.
+                let is_one = filters == 1 && !is_rest && !matched.contains("8000-8999");
+                let is_metered = is_one && self.random.below(5) == 0;
                 let meter = if is_metered { self.pick(METERS) } else { "" };
                 let _ = writeln!(
                     self.text,
