@@ -32,7 +32,7 @@ const NONE: u32 = u32::MAX;
 
 /// One unacknowledged segment: 64 bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Sent {
+pub(crate) struct SentSegment {
     pub(crate) start: u64,
     pub(crate) end: u64,
     /// Time of the last transmission.
@@ -48,7 +48,7 @@ pub(crate) struct Sent {
     state: u8,
 }
 
-impl Sent {
+impl SentSegment {
     fn has(&self, bits: u8) -> bool {
         self.state & bits != 0
     }
@@ -96,7 +96,7 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    fn take(&mut self, entry: &Sent) {
+    fn take(&mut self, entry: &SentSegment) {
         //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
         // An echoed timestamp from before the repetition: it was the original that arrived.
         let original = entry.has(REPEATED) && self.echoed > Instant::ZERO && self.echoed < entry.at;
@@ -117,7 +117,7 @@ impl Delivery {
 /// Scoreboard of a sender.
 #[derive(Debug)]
 pub(crate) struct Scoreboard {
-    ring: VecDeque<Sent>,
+    ring: VecDeque<SentSegment>,
     /// Number of the ring's first entry.
     base: u32,
     /// First and last entry of the list by time of transmission.
@@ -185,12 +185,12 @@ impl Scoreboard {
         self.waiting
     }
 
-    pub(crate) fn front(&self) -> Option<&Sent> {
+    pub(crate) fn front(&self) -> Option<&SentSegment> {
         self.ring.front()
     }
 
     #[inline]
-    fn at(&mut self, number: u32) -> &mut Sent {
+    fn at(&mut self, number: u32) -> &mut SentSegment {
         let place = number.wrapping_sub(self.base) as usize;
         &mut self.ring[place]
     }
@@ -230,7 +230,7 @@ impl Scoreboard {
     /// Adds a new segment.
     pub(crate) fn push(&mut self, start: u64, end: u64, marks: u8, now: Instant, snapshot: Snapshot) {
         let number = self.base.wrapping_add(self.len());
-        let mut sent = Sent {
+        let mut sent = SentSegment {
             start,
             end,
             at: now,
@@ -258,7 +258,7 @@ impl Scoreboard {
         }
         let from = self.waiting_from.wrapping_sub(self.base) as usize;
         let from = if from <= self.ring.len() { from } else { 0 };
-        let waits = |entry: &Sent| entry.has(LOST) && !entry.has(AGAIN);
+        let waits = |entry: &SentSegment| entry.has(LOST) && !entry.has(AGAIN);
         let place = from + self.ring.iter().skip(from).position(waits)?;
         let number = self.base.wrapping_add(place as u32);
         self.waiting_from = number.wrapping_add(1);
@@ -500,8 +500,9 @@ mod tests {
     }
 
     fn recount(board: &Scoreboard) -> (u32, u32, u32, u32) {
-        let count =
-            |test: &dyn Fn(&Sent) -> bool| board.ring.iter().filter(|entry| test(entry)).count() as u32;
+        let count = |test: &dyn Fn(&SentSegment) -> bool| {
+            board.ring.iter().filter(|entry| test(entry)).count() as u32
+        };
         (
             count(&|entry| entry.has(SACKED)),
             count(&|entry| entry.has(LOST)),
