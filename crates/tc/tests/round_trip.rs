@@ -198,6 +198,7 @@ fn port(text: &str) -> &str {
 fn random_trees_are_the_same_after_export_and_import() {
     // LOCKGATE_TREES=10000 tries more.
     let count: u64 = std::env::var("LOCKGATE_TREES").ok().and_then(|count| count.parse().ok()).unwrap_or(150);
+    let mut unmetered = 0;
     for number in 0..count {
         let mut maker =
             Maker { random: Random::stream(Seed(number), "trees"), text: String::new(), major: 1 };
@@ -209,6 +210,12 @@ fn random_trees_are_the_same_after_export_and_import() {
         }
         let (text, first) = scenario(&maker.text);
         let written = exported(&first, &marks(&text, "here:there"));
+        // A rule that is written as several filters cannot have a meter: it is refused by name.
+        let is_metered = |why: &String| why.contains("each would have a meter of its own");
+        if !written.refused.is_empty() && written.refused.iter().all(is_metered) {
+            unmetered += 1;
+            continue;
+        }
         assert!(written.refused.is_empty(), "{number}: {:?}\n{}", written.refused, maker.text);
         let (again_text, again) = scenario(&written.script());
         // What was written out is not shortened again: the second time around nothing changes.
@@ -241,6 +248,7 @@ fn random_trees_are_the_same_after_export_and_import() {
             }
         }
     }
+    assert!(unmetered * 20 <= count, "{unmetered} of {count} trees have meters that are refused");
 }
 
 /// Files beside a scenario.
