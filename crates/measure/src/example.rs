@@ -21,7 +21,7 @@ use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Packets, Rate};
 
-use crate::recording::{Event, FlowSetup, Loss, PacketRow, PortSetup, Received, Recording, Setup};
+use crate::recording::{Event, FlowSetup, Loss, PacketRow, Part, PortSetup, Received, Recording, Setup};
 
 /// Length of every packet, in bytes.
 pub const LENGTH: u64 = 100;
@@ -82,7 +82,15 @@ fn port() -> Port {
 /// # Panics
 /// If the run is not as it was computed: the port refuses its queues, or keeps no packets.
 pub fn run(seed: u64, last: u64) -> Recording {
-    let mut recording = Recording::new(setup(seed));
+    run_in_parts(seed, last, Vec::new())
+}
+
+/// Returns the same run, of which these parts are observed by themselves.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_in_parts(seed: u64, last: u64, parts: Vec<Part>) -> Recording {
+    let mut recording = Recording::new(Setup { parts, ..setup(seed) });
     let mut port = port();
     let mut link_free = Instant::ZERO;
     // Offers at these times, polls whenever the link becomes free, and samples in between.

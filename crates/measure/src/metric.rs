@@ -5,12 +5,14 @@
 //! flow."a.b".throughput   jain_index
 //! group.backup.fct.mean   group.backup.bin.1.slowdown.p99
 //! group.call.owd.p99.worst      flow.call/*.loss      flow.loaded.rtt.p95 - flow.idle.rtt.p50
+//! flow.call.owd.p99 @ 10s..20s
 //! ```
 //!
 //! Everything that names metrics derives from [`METRICS`]: addresses, the summary, expectations, comparisons, the
 //! reference page, the pages and the Python package.
 
 mod address;
+mod during;
 mod flows;
 mod groups;
 mod members;
@@ -22,6 +24,7 @@ mod series;
 mod statistic;
 
 pub use address::{Address, MetricError, Subject};
+pub use during::During;
 pub use members::{MemberStatistic, is_pattern, matches, more_is_better};
 pub use names::{Names, check_path};
 pub use quantity::Quantity;
@@ -116,6 +119,8 @@ pub struct Metric {
     pub values: Option<Values>,
     /// Statistics over the members of a group in the summary; `None`: none.
     pub over_members: Option<OverMembers>,
+    /// True if a part of a run has it, as the whole run does. A file completes once, whenever it began.
+    pub parts: bool,
 }
 
 /// Place of a metric among the statistics over the members of a group.
@@ -203,6 +208,7 @@ const ADDED: [Metric; 1] = [Metric {
     series: &[],
     values: None,
     over_members: Some(OverMembers { rank: u8::MAX, statistics: &[] }),
+    parts: true,
 }];
 #[cfg(not(test))]
 const ADDED: [Metric; 0] = [];

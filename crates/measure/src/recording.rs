@@ -17,8 +17,10 @@ mod delays;
 mod file;
 mod flow;
 mod packets;
+mod parts;
 mod phases;
 mod port;
+mod port_part;
 mod requests;
 mod sojourns;
 mod tcp;
@@ -30,12 +32,15 @@ pub use delays::Delays;
 pub use file::{FileBin, FileBins, FileRecord};
 pub use flow::{FlowRecord, FlowSetup, Loss, Received, UDP_HEADER_BYTES};
 pub use packets::{PacketColumns, PacketRow, Packets};
+pub use parts::Part;
 pub use phases::{FlowPhase, MOST_PHASES, RequestPhase};
 pub use port::{Line, PlaceRecord, PortRecord, PortSetup};
 pub use requests::{RequestKind, Requests};
 pub use tcp::{TcpLimit, TcpRecord, TcpSample};
 pub use totals::{Imbalance, Totals, Window};
 pub use watch::{QueueFigures, SOJOURN_CLASSES};
+
+use std::collections::BTreeSet;
 
 use lockgate_engine::classify::Fields;
 use lockgate_engine::packet::FlowId;
@@ -86,6 +91,8 @@ pub struct Setup {
     /// Rate that files at any port are assumed to share, for comparison; `None`: the rate of their slowest
     /// link.
     pub sharing_rate: Option<Rate>,
+    /// Parts of the run that are observed by themselves, for expectations.
+    pub parts: Vec<Part>,
 }
 
 /// Observations of a run.
@@ -126,6 +133,8 @@ pub struct Recording {
     pub warnings: Vec<String>,
     /// Starts of the parts of the window between changes, the end of the warm-up first; none if nothing changed.
     phases: Vec<Instant>,
+    /// Parts of the run that are observed by themselves.
+    parts: Vec<Part>,
     /// Ends of all sampling intervals so far.
     samplings: Vec<Instant>,
     /// By flow: true if its record may have changed since the last sampling.
@@ -207,6 +216,29 @@ impl Recording {
         let detail = setup.detail;
         let warmup = Instant::ZERO + setup.warmup;
         let changed = vec![true; setup.flows.len()];
+        let mut flows: Vec<FlowRecord> =
+            setup.flows.into_iter().map(|flow| FlowRecord::new(flow, warmup, detail)).collect();
+        let mut ports: Vec<PortRecord> =
+            setup.ports.into_iter().map(|port| PortRecord::new(port, warmup, detail)).collect();
+        for part in &setup.parts {
+            // The loss of an echo is that of its answers too.
+            let answers: BTreeSet<usize> = flows
+                .iter()
+                .filter(|flow| part.has_flow(&flow.setup.name))
+                .filter_map(|flow| match flow.setup.request_kind {
+                    Some(RequestKind::DatagramEcho { answers }) => Some(answers),
+                    _ => None,
+                })
+                .collect();
+            for (place, flow) in flows.iter_mut().enumerate() {
+                if part.has_flow(&flow.setup.name) || answers.contains(&place) {
+                    flow.add_part(part.during, detail);
+                }
+            }
+            for port in ports.iter_mut().filter(|port| part.has_port(&port.setup.name)) {
+                port.add_part(part.during);
+            }
+        }
         Self {
             title: setup.title,
             mode: setup.mode,
@@ -215,8 +247,8 @@ impl Recording {
             warmup,
             interval,
             detail,
-            flows: setup.flows.into_iter().map(|flow| FlowRecord::new(flow, warmup, detail)).collect(),
-            ports: setup.ports.into_iter().map(|port| PortRecord::new(port, warmup, detail)).collect(),
+            flows,
+            ports,
             file_bins: setup.file_bins,
             sharing_rate: setup.sharing_rate,
             packets: setup.keep_packets.then(Packets::default),
@@ -225,6 +257,7 @@ impl Recording {
             fidelity: Vec::new(),
             warnings: Vec::new(),
             phases: Vec::new(),
+            parts: setup.parts,
             samplings: Vec::new(),
             changed,
         }
@@ -247,8 +280,8 @@ impl Recording {
         (&mut self.flows, &self.samplings)
     }
 
-    /// Returns the time of the next sample after `now`: at every whole interval, at the end of the warm-up
-    /// and at the end of the run. Returns `None` from the end on.
+    /// Returns the time of the next sample after `now`: at every whole interval, at the end of the warm-up, at both ends
+    /// of observed parts, and at the end of the run. Returns `None` from the end on.
     pub fn next_sample(&self, now: Instant) -> Option<Instant> {
         let end = Instant::ZERO + self.duration;
         if now >= end {
@@ -259,6 +292,8 @@ impl Recording {
         if self.warmup > now {
             next = next.min(self.warmup);
         }
+        let bounds = self.parts.iter().flat_map(|part| [part.during.from, part.during.to]);
+        next = bounds.filter(|bound| *bound > now).fold(next, Instant::min);
         Some(next)
     }
 

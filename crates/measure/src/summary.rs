@@ -31,6 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 use crate::intervals::Interval;
+use crate::metric::During;
 use crate::recording::{Detail, Mode};
 
 /// Version of the document's format; it increases if readers must change.
@@ -91,6 +92,10 @@ pub struct Summary {
     pub fidelity: IndexMap<String, f64>,
     /// Warnings about the validity of the run.
     pub warnings: Vec<String>,
+    /// Results of the parts of the run that expectations name, with the flows and ports that they name.
+    #[serde(skip)]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub(crate) parts: Vec<(During, Self)>,
     /// Summaries of the repetitions, for values that `intervals` does not have.
     #[serde(skip)]
     #[cfg_attr(feature = "typescript", ts(skip))]
@@ -121,6 +126,7 @@ impl Summary {
             engine: EngineSummary::default(),
             fidelity: IndexMap::new(),
             warnings: Vec::new(),
+            parts: Vec::new(),
             repetitions: Vec::new(),
         }
     }

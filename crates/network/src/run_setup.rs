@@ -6,7 +6,8 @@ use std::sync::Arc;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Duration;
 use lockgate_measure::emodel;
-use lockgate_measure::recording::{FlowSetup, Mode, PortSetup, RequestKind, Setup};
+use lockgate_measure::metric::Quantity;
+use lockgate_measure::recording::{FlowSetup, Mode, Part, PortSetup, RequestKind, Setup};
 use lockgate_scenario::model::{Flow, PortModel, Scenario, Transport};
 use lockgate_scenario::{Application, TcpModel};
 
@@ -27,12 +28,27 @@ pub(crate) fn run_setup(scenario: &Scenario, mode: Mode, seed: Seed, flows: Vec<
         keep_packets: keeps_packets(scenario),
         file_bins: file_bins(&scenario.record),
         sharing_rate: scenario.record.sharing_rate,
+        parts: observed_parts(scenario),
     }
 }
 
 /// Returns whether a row is kept of each packet at each port.
 fn keeps_packets(scenario: &Scenario) -> bool {
     scenario.record.packets || scenario.record.capture
+}
+
+/// Returns the parts of the run that expectations name, each with the subjects that they name in it.
+fn observed_parts(scenario: &Scenario) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let quantities = scenario.expects.iter().filter_map(|expect| Quantity::parse(&expect.that).ok());
+    for address in quantities.flat_map(|quantity| quantity.addresses().cloned().collect::<Vec<_>>()) {
+        let Some(during) = address.during else { continue };
+        match parts.iter_mut().find(|part| part.during == during) {
+            Some(part) => part.subjects.push(address.subject),
+            None => parts.push(Part { during, subjects: vec![address.subject] }),
+        }
+    }
+    parts
 }
 
 /// Returns the setup of each flow.

@@ -456,7 +456,7 @@ pub(crate) struct ChangeTable {
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExpectTable {
     /// Address of the metric, such as `flow.voice.owd.p99`, or the difference of two:
-    /// `flow.loaded.rtt.p95 - flow.idle.rtt.p50`.
+    /// `flow.loaded.rtt.p95 - flow.idle.rtt.p50`. `@ 10s..20s` behind an address takes that part of the run.
     pub(crate) that: String,
     /// Name of the expectation in reports, such as `the call stays clear`.
     #[serde(default)]

@@ -29,6 +29,7 @@ pub(super) fn of(path: &str) -> String {
     let mut parts = vec![subject, word.unwrap_or_else(|| name.replace('_', " "))];
     parts.extend(address.statistic.map(|statistic| statistic.name().to_owned()));
     parts.extend(address.member_statistic.map(|over| over.name().to_owned()));
+    parts.extend(address.during.map(|during| format!("@ {during}")));
     parts.retain(|part| !part.is_empty());
     parts.join(" ")
 }

@@ -4,7 +4,9 @@ use core::fmt;
 
 use lockgate_engine::port_name;
 
-use super::{MemberStatistic, Metric, Statistic, SubjectKind, Unit, is_pattern};
+use super::during::AT;
+use super::{During, MemberStatistic, Metric, Statistic, SubjectKind, Unit, is_pattern, matches};
+use crate::group::group_of;
 
 /// The object that an address refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +34,21 @@ impl Subject {
         }
     }
 
+    /// Returns true if its value is computed from this flow.
+    pub(crate) fn has_flow(&self, name: &str) -> bool {
+        match self {
+            Self::Run => true,
+            Self::Flow(pattern) => matches(pattern, name),
+            Self::Group(group) | Self::Bin(group, _) => group_of(name) == Some(group),
+            Self::Port(_) | Self::Queue(..) => false,
+        }
+    }
+
+    /// Returns true if its value is computed from this port.
+    pub(crate) fn has_port(&self, name: &str) -> bool {
+        matches!(self, Self::Port(port) | Self::Queue(port, _) if port == name)
+    }
+
     /// Returns the kind of object.
     pub fn kind(&self) -> SubjectKind {
         match self {
@@ -56,6 +73,8 @@ pub struct Address {
     /// Statistic over several flows or queues, if the name of the subject stands for them and the address
     /// gives one.
     pub member_statistic: Option<MemberStatistic>,
+    /// Part of the run; `None`: all of it after the warm-up.
+    pub during: Option<During>,
 }
 
 /// The error of an address without a value.
@@ -104,6 +123,23 @@ impl Address {
     /// # Errors
     /// Returns [`MetricError::Unknown`], with the nearest metric or statistic.
     pub fn parse(path: &str) -> Result<Self, MetricError> {
+        // Names of ports may have the sign, but no space before it.
+        let Some((of, part)) =
+            path.rsplit_once(AT).filter(|(of, part)| part.contains("..") || of.ends_with(' '))
+        else {
+            return Self::parse_whole(path);
+        };
+        let during = During::parse(path, part)?;
+        let address = Self::parse_whole(of.trim_end())?;
+        if !address.metric.parts {
+            let why = format!("`{}` is of the whole run: a part of it has none", address.metric.name);
+            return Err(unknown(path, why, Some(of.trim_end().to_owned())));
+        }
+        Ok(Self { during: Some(during), ..address })
+    }
+
+    /// Parses an address of the whole run.
+    fn parse_whole(path: &str) -> Result<Self, MetricError> {
         let segments = segments(path).map_err(|why| unknown(path, why, None))?;
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         let (subject, rest) = match segments.as_slice() {
@@ -155,7 +191,23 @@ impl Address {
             return Err(unknown(path, why, Some(format!("{path}.worst"))));
         }
         let statistic = statistic(path, metric, rest)?;
-        Ok(Self { subject, metric, statistic, member_statistic: over })
+        Ok(Self { subject, metric, statistic, member_statistic: over, during: None })
+    }
+
+    /// Returns the address of the same value of one of the flows or queues that it stands for.
+    pub(crate) fn of_member(&self, name: &str) -> Option<Self> {
+        let subject = match &self.subject {
+            Subject::Flow(_) => Subject::Flow(name.to_owned()),
+            Subject::Queue(port, _) => Subject::Queue(port.clone(), name.to_owned()),
+            _ => return None,
+        };
+        Some(Self { subject, member_statistic: None, ..self.clone() })
+    }
+
+    /// Returns the address of the same value of the whole run.
+    #[must_use]
+    pub fn of_whole_run(&self) -> Self {
+        Self { during: None, ..self.clone() }
     }
 
     /// Returns true if it is of several flows or queues.
@@ -210,7 +262,8 @@ impl fmt::Display for Address {
         }
         f.write_str(self.metric.name)?;
         self.statistic.map_or(Ok(()), |statistic| write!(f, ".{}", statistic.name()))?;
-        self.member_statistic.map_or(Ok(()), |over| write!(f, ".{}", over.name()))
+        self.member_statistic.map_or(Ok(()), |over| write!(f, ".{}", over.name()))?;
+        self.during.map_or(Ok(()), |during| write!(f, " {AT} {during}"))
     }
 }
 
@@ -305,6 +358,45 @@ mod tests {
         ] {
             assert_eq!(check(path), Ok(unit), "{path}");
             assert_eq!(Address::parse(path).expect("an address").to_string(), path);
+        }
+    }
+
+    #[test]
+    fn a_part_of_the_run_is_behind_its_address() {
+        for (path, printed) in [
+            ("flow.voice.owd.p99 @ 10s..20s", "flow.voice.owd.p99 @ 10s..20s"),
+            ("flow.voice.owd.p99@10s..20s", "flow.voice.owd.p99 @ 10s..20s"),
+            ("flow.web/*.loss.worst @ 0.5s .. 1500ms", "group.web.loss.worst @ 500ms..1.5s"),
+            ("port.\"home:server\".utilisation @ 1s..2s", "port.home:server.utilisation @ 1s..2s"),
+            ("jain_index @ 1s..2s", "jain_index @ 1s..2s"),
+        ] {
+            assert!(check(path).is_ok(), "{path}: {:?}", check(path));
+            assert_eq!(Address::parse(path).expect("an address").to_string(), printed);
+        }
+        let help = |path: &str| check(path).expect_err(path).help();
+        for (path, expected) in [
+            ("flow.voce.owd.p99 @ 10s..20s", "did you mean `voice`?"),
+            ("flow.voice.owd.p9 @ 10s..20s", "did you mean `p90`?"),
+            ("flow.voice.thruput @ 10s..20s", "did you mean `throughput`?"),
+            (
+                "flow.voice.loss @ 20s..10s",
+                "`20s..10s` ends before it begins: a part of the run is written `10s..20s`",
+            ),
+            (
+                "flow.voice.loss @ 10..20",
+                "`10..20` is not two times: a part of the run is written `10s..20s`",
+            ),
+            ("flow.voice.loss @ 10s", "`10s` is not two times: a part of the run is written `10s..20s`"),
+            (
+                "flow.voice.fct @ 1s..2s",
+                "`fct` is of the whole run: a part of it has none; did you mean `flow.voice.fct`?",
+            ),
+            (
+                "group.web.completed @ 1s..2s",
+                "`completed` is of the whole run: a part of it has none; did you mean `group.web.completed`?",
+            ),
+        ] {
+            assert!(help(path).ends_with(expected), "{path}: {}", help(path));
         }
     }
 

@@ -23,6 +23,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         ],
         values: Some(Values::Flow(|flow| Some(&flow.delays().owd))),
         over_members: Some(OverMembers { rank: 0, statistics: &[P99, Max, P50, Mean] }),
+        parts: true,
     },
     Metric {
         name: "queueing",
@@ -34,6 +35,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: Some(Values::Flow(|flow| Some(&flow.delays().queueing))),
         over_members: Some(OverMembers { rank: 1, statistics: &[P99] }),
+        parts: true,
     },
     Metric {
         name: "serialisation",
@@ -45,6 +47,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: Some(Values::Flow(|flow| Some(&flow.delays().serialisation))),
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "propagation",
@@ -56,6 +59,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "ipdv",
@@ -69,6 +73,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: Some(Values::Flow(|flow| Some(&flow.delays().ipdv))),
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "ipdv_signed_mean",
@@ -80,6 +85,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "pdv",
@@ -91,6 +97,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "jitter_rfc3550",
@@ -103,6 +110,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "iat",
@@ -114,6 +122,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: Some(Values::Flow(|flow| Some(&flow.delays().iat))),
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "throughput",
@@ -125,6 +134,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[Series::flow("throughput", Fold::Rate, |flow| bits(flow, |series| &series.received_bytes))],
         values: None,
         over_members: Some(OverMembers { rank: 3, statistics: &[] }),
+        parts: true,
     },
     Metric {
         name: "goodput",
@@ -137,6 +147,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: Some(OverMembers { rank: 4, statistics: &[] }),
+        parts: true,
     },
     Metric {
         name: "loss",
@@ -148,6 +159,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: Some(OverMembers { rank: 2, statistics: &[] }),
+        parts: true,
     },
     Metric {
         name: "reordered",
@@ -159,6 +171,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "fct",
@@ -172,6 +185,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: Some(OverMembers { rank: 7, statistics: &[] }),
+        parts: false,
     },
     Metric {
         name: "file_bytes",
@@ -183,6 +197,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: false,
     },
     Metric {
         name: "ps_fct",
@@ -194,6 +209,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: false,
     },
     Metric {
         name: "slowdown",
@@ -205,6 +221,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: false,
     },
     Metric {
         name: "rtt",
@@ -217,6 +234,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: Some(Values::Flow(|flow| Some(&flow.requests.as_ref()?.times))),
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "rtt_loss",
@@ -228,6 +246,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "answer_gap",
@@ -239,6 +258,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: Some(Values::Flow(|flow| Some(&flow.requests.as_ref()?.gaps))),
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "page_load",
@@ -251,6 +271,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "r_factor",
@@ -263,6 +284,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: Some(OverMembers { rank: 5, statistics: &[] }),
+        parts: true,
     },
     Metric {
         name: "mos",
@@ -274,6 +296,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: Some(OverMembers { rank: 6, statistics: &[] }),
+        parts: true,
     },
     Metric {
         name: "retransmissions",
@@ -287,6 +310,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         })],
         values: None,
         over_members: Some(OverMembers { rank: 8, statistics: &[] }),
+        parts: true,
     },
     Metric {
         name: "timeouts",
@@ -298,6 +322,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[Series::flow("timeouts", Fold::Growth, |flow| tcp(flow, |sample| sample.timeouts))],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "cwnd_mean",
@@ -312,6 +337,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         ],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "cwnd_min",
@@ -323,6 +349,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "cwnd_max",
@@ -334,6 +361,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "rtt_mean",
@@ -345,6 +373,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "sent_packets",
@@ -356,6 +385,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "sent_bytes",
@@ -367,6 +397,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[Series::flow("offered", Fold::Rate, |flow| bits(flow, |series| &series.offered_bytes))],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "received_packets",
@@ -378,6 +409,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "received_bytes",
@@ -389,6 +421,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "lost_packets",
@@ -402,6 +435,7 @@ pub(super) const FLOWS: [Metric; 35] = [
         })],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "inside_packets",
@@ -413,5 +447,6 @@ pub(super) const FLOWS: [Metric; 35] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
 ];

@@ -25,6 +25,7 @@ pub(super) const GROUPS: [Metric; 8] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "jain_index",
@@ -37,6 +38,7 @@ pub(super) const GROUPS: [Metric; 8] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "files",
@@ -48,6 +50,7 @@ pub(super) const GROUPS: [Metric; 8] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: false,
     },
     Metric {
         name: "completed",
@@ -59,6 +62,7 @@ pub(super) const GROUPS: [Metric; 8] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: false,
     },
     Metric {
         name: "mean_bytes",
@@ -70,6 +74,7 @@ pub(super) const GROUPS: [Metric; 8] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: false,
     },
     Metric {
         name: "fct",
@@ -81,6 +86,7 @@ pub(super) const GROUPS: [Metric; 8] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: false,
     },
     Metric {
         name: "ps_fct",
@@ -92,6 +98,7 @@ pub(super) const GROUPS: [Metric; 8] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: false,
     },
     Metric {
         name: "slowdown",
@@ -103,5 +110,6 @@ pub(super) const GROUPS: [Metric; 8] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: false,
     },
 ];

@@ -18,6 +18,7 @@ pub(super) const PORTS: [Metric; 15] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "rate",
@@ -29,6 +30,7 @@ pub(super) const PORTS: [Metric; 15] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: false,
     },
     Metric {
         name: "requests_met",
@@ -41,6 +43,7 @@ pub(super) const PORTS: [Metric; 15] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "requests_contended",
@@ -54,6 +57,7 @@ pub(super) const PORTS: [Metric; 15] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "sojourn",
@@ -67,6 +71,7 @@ pub(super) const PORTS: [Metric; 15] = [
         series: &[],
         values: Some(Values::Queue(PortRecord::sojourn)),
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "scheduling_mean",
@@ -79,6 +84,7 @@ pub(super) const PORTS: [Metric; 15] = [
         series: &[Series::queue("scheduling_mean", Fold::Mean, |series| seconds(&series.scheduling))],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "enqueued_packets",
@@ -90,6 +96,7 @@ pub(super) const PORTS: [Metric; 15] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "offered_bytes",
@@ -101,6 +108,7 @@ pub(super) const PORTS: [Metric; 15] = [
         series: &[Series::queue("offered", Fold::Rate, |series| rates(&series.offered_bytes))],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "sent_packets",
@@ -112,6 +120,7 @@ pub(super) const PORTS: [Metric; 15] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "sent_bytes",
@@ -123,6 +132,7 @@ pub(super) const PORTS: [Metric; 15] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "throughput",
@@ -135,6 +145,7 @@ pub(super) const PORTS: [Metric; 15] = [
         series: &[Series::queue("throughput", Fold::Rate, |series| rates(&series.sent_bytes))],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "dropped_packets",
@@ -146,6 +157,7 @@ pub(super) const PORTS: [Metric; 15] = [
         series: &[Series::queue("dropped_packets", Fold::Sum, |series| counts(&series.dropped_packets))],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "marked_packets",
@@ -157,6 +169,7 @@ pub(super) const PORTS: [Metric; 15] = [
         series: &[],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "backlog_packets",
@@ -168,6 +181,7 @@ pub(super) const PORTS: [Metric; 15] = [
         series: &[Series::queue("backlog_packets", Fold::Mean, |series| packets(&series.backlog))],
         values: None,
         over_members: None,
+        parts: true,
     },
     Metric {
         name: "peak_backlog_packets",
@@ -179,5 +193,6 @@ pub(super) const PORTS: [Metric; 15] = [
         series: &[Series::queue("peak_backlog_packets", Fold::Max, |series| packets(&series.peak))],
         values: None,
         over_members: None,
+        parts: true,
     },
 ];

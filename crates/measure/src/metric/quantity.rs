@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! flow.call.owd.p99      flow.loaded.rtt.p95 - flow.idle.rtt.p50
+//! flow.call.owd.p99 @ 20s..30s - flow.call.owd.p99 @ 10s..20s
 //! ```
 
 use core::fmt;
@@ -46,6 +47,11 @@ impl Quantity {
         Ok(Self { of, less: Some(less) })
     }
 
+    /// Returns its one or two metrics.
+    pub fn addresses(&self) -> impl Iterator<Item = &Address> {
+        core::iter::once(&self.of).chain(&self.less)
+    }
+
     /// Returns the unit of its metrics.
     pub fn unit(&self) -> Unit {
         self.of.unit()
@@ -77,7 +83,13 @@ mod tests {
         assert_eq!(check_path(text, &names), Ok(Unit::Seconds));
         assert_eq!(Quantity::parse(text).expect("a difference").to_string(), text);
         assert_eq!(Quantity::parse("flow.idle.loss").expect("an address").to_string(), "flow.idle.loss");
+        let parts = "flow.idle.owd.p99 @ 2s..3s - flow.idle.owd.p99 @ 1s..2s";
+        assert_eq!(check_path(parts, &names), Ok(Unit::Seconds));
+        let read = Quantity::parse(parts).expect("a difference");
+        assert_eq!(read.to_string(), parts);
+        assert!(read.addresses().all(|address| address.during.is_some()));
         let why = |text: &str| check_path(text, &names).expect_err(text).help();
+        assert!(why("flow.idle.loss @ 2s..3s - flow.idel.loss @ 1s..2s").ends_with("did you mean `idle`?"));
         assert!(why("flow.loaded.rtt.p95 - flow.idel.rtt.p50").ends_with("did you mean `idle`?"));
         assert!(why("flow.loadde.rtt.p95 - flow.idle.rtt.p50").ends_with("did you mean `loaded`?"));
         assert!(why("flow.loaded.rtt.p95 - flow.idle.loss").contains("`s` and `ratio`"));

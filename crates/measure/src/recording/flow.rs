@@ -12,11 +12,13 @@ use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Tally};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
+use super::parts::FlowPart;
 use super::phases::{FlowPhase, phase_at};
 use super::{Brief, Delays, Detail, FileRecord, Imbalance, RequestKind, Requests, TcpRecord, Totals, Window};
 use crate::emodel::Codec;
 use crate::histogram::{BATCH, Coarse, Moments};
 use crate::lazy::Lazy;
+use crate::metric::During;
 use crate::series::FlowSeries;
 use crate::vectors::{Work, vectorised};
 
@@ -241,7 +243,8 @@ pub struct FlowRecord {
     /// All packets.
     sent: Count,
     received: Count,
-    warmup: Instant,
+    /// Time before which a packet takes the cold path: the end of the warm-up, or of the last of `parts`.
+    special_until: Instant,
     /// Propagation delay, the same for all buffered packets.
     propagation: Duration,
     pending: Batch,
@@ -252,10 +255,15 @@ pub struct FlowRecord {
     payload_bytes: Option<u64>,
     lost: Tally,
     inside: Tally,
+    warmup: Instant,
     /// Packets sent before the end of the warm-up.
     early: Lazy<Totals>,
     /// Packets received before the end of the warm-up.
     received_early: Tally,
+    /// Packets received after the end, if the record is of a part of the run.
+    received_late: Tally,
+    /// Parts of the run, each with a record of its own.
+    parts: Vec<FlowPart>,
     delays: Delays,
     /// Observations instead of distributions and series, if it is recorded briefly.
     brief: Option<Box<Brief>>,
@@ -287,7 +295,10 @@ fn count(tally: &mut Tally, bytes: Bytes) {
 impl FlowRecord {
     pub(super) fn new(setup: FlowSetup, warmup: Instant, detail: Detail) -> Self {
         Self {
+            special_until: warmup,
             warmup,
+            received_late: Tally::default(),
+            parts: Vec::new(),
             sent: Count::default(),
             received: Count::default(),
             lost: Tally::default(),
@@ -319,8 +330,19 @@ impl FlowRecord {
     #[inline(always)]
     pub fn on_sent(&mut self, now: Instant, bytes: Bytes) {
         self.sent.add(bytes);
+        if now < self.special_until {
+            self.on_sent_special(now, bytes);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn on_sent_special(&mut self, now: Instant, bytes: Bytes) {
         if now < self.warmup {
             count(&mut self.early.sent, bytes);
+        }
+        for part in &mut self.parts {
+            part.on_sent(now, bytes);
         }
     }
 
@@ -328,8 +350,7 @@ impl FlowRecord {
     #[inline(always)]
     pub fn on_received(&mut self, packet: &Received) {
         self.received.add(packet.bytes);
-        if packet.sent < self.warmup {
-            self.on_received_early(packet.now, packet.sent, packet.bytes);
+        if packet.sent < self.special_until && self.is_received_early(packet) {
             return;
         }
         if packet.propagation != self.propagation {
@@ -350,8 +371,20 @@ impl FlowRecord {
         }
     }
 
+    /// Records a packet that was sent in the warm-up or in a part of the run. Returns true if that is all.
     #[cold]
     #[inline(never)]
+    fn is_received_early(&mut self, packet: &Received) -> bool {
+        for part in &mut self.parts {
+            part.on_received(packet);
+        }
+        let is_early = packet.sent < self.warmup;
+        if is_early {
+            self.on_received_early(packet.now, packet.sent, packet.bytes);
+        }
+        is_early
+    }
+
     fn on_received_early(&mut self, now: Instant, sent: Instant, bytes: Bytes) {
         count(&mut self.early.received, bytes);
         if now < self.warmup {
@@ -371,6 +404,9 @@ impl FlowRecord {
     #[inline(never)]
     pub fn on_lost(&mut self, sent: Instant, bytes: Bytes, why: Loss) {
         count(&mut self.lost, bytes);
+        for part in &mut self.parts {
+            part.on_lost(sent, bytes, why);
+        }
         if sent < self.warmup {
             count(&mut self.early.lost, bytes);
         } else {
@@ -384,6 +420,9 @@ impl FlowRecord {
     /// Records a packet that is still in the network at the end of the run.
     pub fn on_inside(&mut self, sent: Instant, bytes: Bytes) {
         count(&mut self.inside, bytes);
+        for part in &mut self.parts {
+            part.on_inside(sent, bytes);
+        }
         if sent < self.warmup {
             count(&mut self.early.inside, bytes);
         }
@@ -392,6 +431,9 @@ impl FlowRecord {
     /// Records bytes of payload that arrived at `now`, each once. Drivers of reliable transports call it;
     /// goodput is then computed from it instead of from header sizes.
     pub fn on_payload(&mut self, now: Instant, bytes: Bytes) {
+        for part in &mut self.parts {
+            part.on_payload(now, bytes);
+        }
         let counted = if now < self.warmup { 0 } else { bytes.0 };
         self.payload_bytes = Some(self.payload_bytes.unwrap_or(0) + counted);
     }
@@ -442,6 +484,9 @@ impl FlowRecord {
     #[inline(never)]
     pub(super) fn flush(&mut self) {
         vectorised(Flush(self));
+        for part in &mut self.parts {
+            part.record.flush();
+        }
     }
 
     /// Counts the buffered packets, at most `MOST`.
@@ -585,6 +630,32 @@ impl FlowRecord {
         self.totals(Window::AfterWarmup).balance(&self.setup.name, Window::AfterWarmup)
     }
 
+    /// Observes a part of the run as well; called before the run.
+    pub(super) fn add_part(&mut self, during: During, detail: Detail) {
+        self.special_until = self.special_until.max(during.to);
+        self.parts.push(FlowPart { during, record: Self::new(self.setup.clone(), during.from, detail) });
+        if let Some(requests) = &mut self.requests {
+            requests.add_part(during);
+        }
+    }
+
+    /// Counts a packet as received after the end of the part that it was sent in.
+    pub(super) fn on_received_late(&mut self, bytes: Bytes) {
+        count(&mut self.received_late, bytes);
+    }
+
+    /// Returns its record of a part of the run; an empty one if the part is not observed.
+    pub(super) fn of_part(&self, during: During, detail: Detail) -> Self {
+        let Some(part) = self.parts.iter().find(|part| part.during == during) else {
+            return Self::new(self.setup.clone(), during.from, detail);
+        };
+        Self {
+            tcp: self.tcp.as_deref().map(|tcp| Box::new(tcp.of_part(during))),
+            requests: self.requests.as_deref().and_then(|requests| requests.of_part(during)).map(Box::new),
+            ..part.record.clone()
+        }
+    }
+
     /// Returns its packets by their fate.
     pub fn totals(&self, window: Window) -> Totals {
         let whole = Totals {
@@ -601,8 +672,11 @@ impl FlowRecord {
 
     /// Returns the packets received during the window, whenever sent: the basis of throughput.
     pub fn received_in_window(&self) -> Tally {
-        let (all, early) = (self.received.tally(), self.received_early);
-        Tally { packets: all.packets - early.packets, bytes: all.bytes.saturating_sub(early.bytes) }
+        let (all, early, late) = (self.received.tally(), self.received_early, self.received_late);
+        Tally {
+            packets: all.packets - early.packets - late.packets,
+            bytes: all.bytes.saturating_sub(early.bytes).saturating_sub(late.bytes),
+        }
     }
 
     /// Returns the bytes of payload that arrived during the window. In live runs the time at which an

@@ -6,9 +6,11 @@ use lockgate_engine::port::{Port, Requests, Retired, RingInput};
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
 use super::Detail;
+use super::port_part::PortPart;
 use super::sojourns::Sojourns;
 use super::watch::{QueueFigures, Watch};
 use crate::histogram::Histogram;
+use crate::metric::During;
 use crate::series::PlaceSeries;
 
 /// Properties of a port known before the run.
@@ -72,6 +74,8 @@ pub struct PortRecord {
     /// Outcome of the device ring's requests: at the last sample, and at the last one not later than the
     /// end of the warm-up.
     requests: [Requests; 2],
+    /// Parts of the run, each with a record of its own.
+    parts: Vec<PortPart>,
     /// Additional counters, while an observer is attached.
     watch: Option<Box<Watch>>,
     /// Properties known before the run.
@@ -97,10 +101,12 @@ pub struct PlaceRecord {
     pub handed_before: RingInput,
     /// Largest backlog during the window.
     pub peak: Tally,
+    /// Largest backlog since a part of the run last began or ended.
+    pub(super) recent_peak: Tally,
     /// Time since which it has been in the port's tree; `None` if it no longer is.
-    since: Option<Instant>,
+    pub(super) since: Option<Instant>,
     /// Time in the window during which it was in earlier trees of the port.
-    lifetime: Duration,
+    pub(super) lifetime: Duration,
     /// True if it has no series, as a member of a group.
     pub is_brief: bool,
     /// Series; one row for each of [`PortRecord::ends`], unless it is recorded briefly.
@@ -127,6 +133,7 @@ impl PortRecord {
             rates: vec![(Instant::ZERO, setup.rate)],
             line: [Line::default(); 2],
             requests: [Requests::default(); 2],
+            parts: Vec::new(),
             watch: None,
             setup,
         }
@@ -138,7 +145,7 @@ impl PortRecord {
     pub fn on_transmit(&mut self, node: u32, sojourn: Duration, bytes: Bytes, now: Instant) {
         self.transmitted.add(bytes);
         if now < self.special_until {
-            return self.on_transmit_special(node, sojourn, now);
+            return self.on_transmit_special(node, sojourn, bytes, now);
         }
         self.note_sojourn(node, sojourn);
     }
@@ -156,13 +163,19 @@ impl PortRecord {
     /// it.
     #[cold]
     #[inline(never)]
-    fn on_transmit_special(&mut self, node: u32, sojourn: Duration, now: Instant) {
+    fn on_transmit_special(&mut self, node: u32, sojourn: Duration, bytes: Bytes, now: Instant) {
         let is_early = now < self.warmup;
         if is_early {
             self.transmitted_early = self.transmitted;
         }
         let since = self.places.get(node as usize).and_then(|place| place.since);
         let was_moved = since.is_some_and(|since| now.since(since) < sojourn);
+        for part in self.parts.iter_mut().filter(|part| part.during.contains(now)) {
+            part.record.transmitted.add(bytes);
+            if !was_moved {
+                part.record.note_sojourn(node, sojourn);
+            }
+        }
         if !is_early && !was_moved {
             self.note_sojourn(node, sojourn);
         } else if let Some(watch) = &mut self.watch {
@@ -184,6 +197,9 @@ impl PortRecord {
             let since = place.since.filter(|_| index < known);
             if !is_present {
                 place.lifetime = place.lifetime_until(now, self.warmup);
+                for part in &mut self.parts {
+                    part.on_removed(index, place.since, now);
+                }
             }
             place.since = is_present.then(|| since.unwrap_or(now));
         }
@@ -263,6 +279,9 @@ impl PortRecord {
         if now < self.warmup {
             return;
         }
+        for part in self.parts.iter_mut().filter(|part| part.during.contains(now)) {
+            part.record.on_drop(node, reason, now);
+        }
         let place = node as usize;
         if place >= self.drops.len() {
             self.drops.resize(place + 1, Default::default());
@@ -287,7 +306,54 @@ impl PortRecord {
     /// no series, and its counters are read at the end of the warm-up and of the run.
     #[inline]
     pub fn rests(&self, now: Instant) -> bool {
-        self.is_brief && now > self.warmup
+        self.is_brief && now > self.warmup && !self.bounds_part(now)
+    }
+
+    /// Returns true if a part of the run begins or ends at a sample at `now`.
+    fn bounds_part(&self, now: Instant) -> bool {
+        self.parts.iter().any(|part| part.is_bound(now))
+    }
+
+    /// Observes a part of the run as well; called before the run.
+    pub(super) fn add_part(&mut self, during: During) {
+        self.special_until = self.special_until.max(during.to);
+        let record = Self::new(self.setup.clone(), during.from, self.detail);
+        self.parts.push(PortPart::new(during, record));
+    }
+
+    /// Returns its record of a part of the run; an empty one if the part is not observed.
+    pub(super) fn of_part(&self, during: During) -> Self {
+        let part = self.parts.iter().find(|part| part.during == during);
+        part.map_or_else(
+            || Self::new(self.setup.clone(), during.from, self.detail),
+            |part| Self { rates: self.rates.clone(), ..part.record.clone() },
+        )
+    }
+
+    /// Begins and ends parts of the run at `now`, when the counters of all queues have been read.
+    fn cross_parts(&mut self, now: Instant) {
+        let mut parts = core::mem::take(&mut self.parts);
+        for part in &mut parts {
+            part.keep_peaks(&self.places);
+        }
+        for place in &mut self.places {
+            place.recent_peak = Tally::default();
+        }
+        for part in &mut parts {
+            if part.ends_at(now) {
+                let places = part.places(&self.places);
+                part.record.line[1] = self.line[1];
+                part.record.requests[0] = self.requests[0];
+                part.record.is_parent.clone_from(&self.is_parent);
+                part.record.places = places;
+                part.is_over = true;
+            } else if part.begins_at(now) {
+                part.begin(&self.places);
+                part.record.line[0] = self.line[1];
+                part.record.requests[1] = self.requests[0];
+            }
+        }
+        self.parts = parts;
     }
 
     /// Closes the sampling interval that ends at `now`.
@@ -297,7 +363,11 @@ impl PortRecord {
     /// series are passed over from then on, until [`finish`](Self::finish).
     pub fn sample(&mut self, now: Instant, port: &mut Port) {
         if !self.rests(now) {
-            self.read(now, port, true, now <= self.warmup);
+            let is_bound = self.bounds_part(now);
+            self.read(now, port, true, now <= self.warmup || is_bound);
+            if is_bound {
+                self.cross_parts(now);
+            }
         }
     }
 
@@ -393,6 +463,7 @@ impl PortRecord {
                     handed: RingInput::default(),
                     handed_before: RingInput::default(),
                     peak: Tally::default(),
+                    recent_peak: Tally::default(),
                     since: Some(Instant::ZERO),
                     lifetime: Duration::ZERO,
                     is_brief,
@@ -409,6 +480,9 @@ impl PortRecord {
         // After the warm-up, the queues without series have not been read at any sample.
         if closes || now > self.warmup {
             self.read(now, port, closes, true);
+        }
+        if self.bounds_part(now) {
+            self.cross_parts(now);
         }
     }
 
@@ -540,7 +614,7 @@ impl PortRecord {
     }
 }
 
-fn larger(one: Tally, other: Tally) -> Tally {
+pub(super) fn larger(one: Tally, other: Tally) -> Tally {
     Tally { packets: one.packets.max(other.packets), bytes: one.bytes.max(other.bytes) }
 }
 
@@ -573,8 +647,8 @@ impl PlaceRecord {
         if now <= warmup {
             self.before = counters;
         } else {
-            self.peak.packets = self.peak.packets.max(peak.packets);
-            self.peak.bytes.0 = self.peak.bytes.0.max(peak.bytes.0);
+            self.peak = larger(self.peak, peak);
+            self.recent_peak = larger(self.recent_peak, peak);
         }
         if self.is_brief {
             return;

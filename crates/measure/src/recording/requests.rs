@@ -4,6 +4,7 @@ use lockgate_engine::units::Instant;
 
 use super::phases::RequestPhase;
 use crate::histogram::Histogram;
+use crate::metric::During;
 
 /// The kind of a flow's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct Requests {
     warmup: Instant,
     last: Option<Instant>,
     phases: Vec<RequestPhase>,
+    /// Parts of the run, each with a record of its own.
+    parts: Vec<(During, Self)>,
 }
 
 impl Requests {
@@ -48,7 +51,18 @@ impl Requests {
             warmup,
             last: None,
             phases: Vec::new(),
+            parts: Vec::new(),
         }
+    }
+
+    /// Observes a part of the run as well.
+    pub(super) fn add_part(&mut self, during: During) {
+        self.parts.push((during, Self::new(self.kind, during.from)));
+    }
+
+    /// Returns its record of a part of the run, if that is observed.
+    pub(super) fn of_part(&self, during: During) -> Option<Self> {
+        self.parts.iter().find(|(known, _)| *known == during).map(|(_, part)| part.clone())
     }
 
     /// Begins a phase at `now`, which is after the warm-up.
@@ -72,6 +86,9 @@ impl Requests {
 
     /// Records a request sent at `now`.
     pub fn on_asked(&mut self, now: Instant) {
+        for (_, part) in self.parts.iter_mut().filter(|(during, _)| now < during.to) {
+            part.on_asked(now);
+        }
         if now >= self.warmup {
             self.asked += 1;
             if let Some(phase) = self.phase_at(now) {
@@ -82,6 +99,9 @@ impl Requests {
 
     /// Records the answer at `now` to the request sent at `asked`.
     pub fn on_answered(&mut self, asked: Instant, now: Instant) {
+        for (_, part) in self.parts.iter_mut().filter(|(during, _)| asked < during.to) {
+            part.on_answered(asked, now);
+        }
         if asked < self.warmup {
             return;
         }

@@ -3,6 +3,7 @@
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
 use crate::delta_rows::DeltaRows;
+use crate::metric::During;
 
 /// The reason why a sender does not send more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +128,15 @@ impl TcpRecord {
         for end in ends.get(self.rows.len()..).unwrap_or_default() {
             self.push(*end, last);
         }
+    }
+
+    /// Returns the record of a part of the run, at whose ends there are samples.
+    pub(super) fn of_part(&self, during: During) -> Self {
+        let mut part = Self::new(self.congestion, during.from);
+        for (end, sample) in self.timed().filter(|(end, _)| *end <= during.to) {
+            part.push(end, sample);
+        }
+        part
     }
 
     /// Returns the last sample.

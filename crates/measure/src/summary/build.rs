@@ -10,9 +10,10 @@ use super::{
 };
 use crate::emodel::Codec;
 use crate::fairness::jain;
+use crate::group::group_of;
 use crate::intervals::Interval;
 use crate::recording::{
-    Brief, FlowRecord, Mode, PlaceRecord, PortRecord, Recording, TcpLimit, TcpRecord, Window,
+    Brief, FlowRecord, Mode, Part, PlaceRecord, PortRecord, Recording, TcpLimit, TcpRecord, Window,
 };
 use crate::warmup;
 
@@ -99,9 +100,26 @@ fn summarise_one(recording: &Recording) -> Summary {
             .collect(),
         warnings,
         phases: phases::phases(recording),
+        parts: recording
+            .parts()
+            .map(|(part, of_part)| (part.during, summarise_part(part, &of_part)))
+            .collect(),
         ..Summary::empty()
     };
     summary.add_flows_to_phases();
+    summary
+}
+
+/// Returns the results of a part of a run, without the flows, groups and ports that are not observed in it.
+fn summarise_part(part: &Part, recording: &Recording) -> Summary {
+    let mut summary = summarise_one(recording);
+    let unobserved: Vec<String> = summary.flows.keys().filter(|name| !part.has_flow(name)).cloned().collect();
+    summary.groups.retain(|group, _| !unobserved.iter().any(|flow| group_of(flow) == Some(group)));
+    if !unobserved.is_empty() {
+        summary.jain_index = None;
+    }
+    summary.flows.retain(|name, _| part.has_flow(name));
+    summary.ports.retain(|name, _| part.has_port(name));
     summary
 }
 

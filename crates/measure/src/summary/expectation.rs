@@ -264,13 +264,18 @@ impl Summary {
             Err(unknown) => return Err(unknown),
         };
         let that = address.to_string();
-        self.add_to_phases(&address);
+        if address.during.is_none() {
+            self.add_to_phases(&address);
+        }
         if address.is_many() {
             self.expect_of_many(&address, &Expected { that, ..expected.clone() });
             return Ok(self.expect.last().is_some_and(|expectation| expectation.holds));
         }
         let values = match self.intervals.get(&that) {
             Some(interval) => interval.values.clone(),
+            None if address.during.is_some() => {
+                core::iter::once(&*self).chain(&self.repetitions).map(|run| run.value(&address)).collect()
+            }
             None => vec![value; (self.runs as usize).max(1)],
         };
         let expectation = Expectation::judge(&Expected { that, ..expected.clone() }, values);

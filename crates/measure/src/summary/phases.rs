@@ -76,6 +76,7 @@ impl Summary {
                 metric,
                 statistic: (!is_stream).then_some(Statistic::P50),
                 member_statistic: group.map(|_| over),
+                during: None,
             };
             if !addresses.contains(&address) {
                 addresses.push(address);

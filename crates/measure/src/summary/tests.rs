@@ -1,7 +1,7 @@
 use super::*;
 use crate::example;
-use crate::metric::MetricError;
-use crate::recording::Recording;
+use crate::metric::{During, MetricError, Subject};
+use crate::recording::{Part, Recording};
 
 fn close(value: f64, expected: f64) -> bool {
     (value - expected).abs() <= 1e-12 * expected.abs().max(1e-3)
@@ -212,4 +212,108 @@ fn an_unfinished_recording_is_finished_first() {
         sequence: 0,
     });
     assert_eq!(summarise(&[recording]).flows["silent"].owd_s.p50, Some(0.1));
+}
+
+fn part(from: u64, to: u64, subjects: &[Subject]) -> Part {
+    Part { during: During { from: example::ms(from), to: example::ms(to) }, subjects: subjects.to_vec() }
+}
+
+#[test]
+fn parts_of_a_run_worked_by_hand() {
+    let flow = || Subject::Flow("voice".into());
+    let port = || Subject::Queue("home:server".into(), "voice".into());
+    let parts =
+        vec![part(150, 350, &[flow()]), part(250, 450, &[flow(), port()]), part(600, 700, &[Subject::Run])];
+    let summary = summarise(&[example::run_in_parts(1, 950, parts)]);
+    for (metric, expected) in [
+        // All sent at 200 ms: three received, one dropped; one of them arrives before 350 ms.
+        ("flow.voice.sent_packets @ 150ms..350ms", 4.0),
+        ("flow.voice.received_packets @ 150ms..350ms", 3.0),
+        ("flow.voice.loss @ 150ms..350ms", 0.25),
+        ("flow.voice.inside_packets @ 150ms..350ms", 0.0),
+        ("flow.voice.throughput @ 150ms..350ms", 100.0 * 8.0 / 0.2),
+        ("flow.voice.owd.min @ 150ms..350ms", 0.11),
+        ("flow.voice.owd.mean @ 150ms..350ms", 0.21),
+        ("flow.voice.owd.p99 @ 150ms..350ms", 0.31),
+        ("flow.voice.queueing.mean @ 150ms..350ms", 0.1),
+        ("flow.voice.jitter_rfc3550 @ 150ms..350ms", (200.0 - 6.25) / 16.0 / 1e3),
+        // Nothing is sent; packets of before arrive at 310 and 410 ms.
+        ("flow.voice.sent_packets @ 250ms..450ms", 0.0),
+        ("flow.voice.throughput @ 250ms..450ms", 200.0 * 8.0 / 0.2),
+        // Packets leave at 300 and 400 ms, after 100 and 200 ms; two wait at 250 ms.
+        ("port.home:server.queue.voice.sojourn.mean @ 250ms..450ms", 0.15),
+        ("port.home:server.queue.voice.sojourn.max @ 250ms..450ms", 0.2),
+        ("port.home:server.queue.voice.sent_packets @ 250ms..450ms", 2.0),
+        ("port.home:server.queue.voice.enqueued_packets @ 250ms..450ms", 0.0),
+        ("port.home:server.queue.voice.dropped_packets @ 250ms..450ms", 0.0),
+        ("port.home:server.queue.voice.peak_backlog_packets @ 250ms..450ms", 2.0),
+        ("port.home:server.queue.voice.backlog_packets @ 250ms..450ms", 0.0),
+        ("port.home:server.queue.voice.throughput @ 250ms..450ms", 8_000.0),
+        ("port.home:server.queue.link.sojourn.max @ 250ms..450ms", 0.2),
+        ("port.home:server.utilisation @ 250ms..450ms", 1.0),
+    ] {
+        check(&summary, metric, expected);
+    }
+    for (metric, expected) in [
+        ("flow.voice.owd.p99 @ 250ms..450ms", "has no value: nothing was observed"),
+        ("jain_index @ 600ms..700ms", "has no value"),
+        ("jain_index @ 150ms..350ms", "has no value"),
+        ("flow.voice.owd.p99 @ 300ms..450ms", "add an `[[expect]]` on it"),
+    ] {
+        let error = summary.metric(metric).expect_err(metric).to_string();
+        assert!(error.contains(expected), "{metric}: {error}");
+    }
+}
+
+/// The part from the end of the warm-up to the end is the whole run, in each metric that parts have.
+#[test]
+fn the_part_that_is_the_whole_run_has_its_values() {
+    let all = || Subject::Run;
+    let port = || Subject::Port("home:server".into());
+    let whole = vec![part(100, 1_000, &[all(), port()]), part(200, 900, &[all(), port()])];
+    let summary = summarise(&[example::run_in_parts(1, 950, whole)]);
+    let first = &summary.parts[0].1;
+    let addresses = summary.addresses(|_| true);
+    assert!(addresses.len() > 100 && first.addresses(|_| true).len() == addresses.len());
+    for address in addresses.iter().filter(|address| address.metric.parts) {
+        assert_eq!(first.value(address), summary.value(address), "{address}");
+    }
+    assert!(addresses.iter().any(|address| summary.parts[1].1.value(address) != summary.value(address)));
+}
+
+#[test]
+fn expectations_on_parts_are_in_the_written_summary() {
+    let during = [(150, 350), (250, 450)];
+    let parts = || during.map(|(from, to)| part(from, to, &[Subject::Flow("*".into())])).to_vec();
+    let runs = [example::run_in_parts(1, 950, parts()), example::run_in_parts(2, 850, parts())];
+    let mut summary = summarise(&runs);
+    let expect =
+        |that: &str, bound| Expected { that: that.into(), bounds: vec![bound], ..Expected::default() };
+    let difference = "flow.voice.throughput @ 250ms..450ms - flow.voice.throughput @ 150ms..350ms";
+    let expects = [
+        expect("flow.voice.loss@150ms..350ms", Bound::Between(0.25, 0.25)),
+        expect(difference, Bound::AtLeast(3_999.9)),
+        expect("flow.*.received_packets @ 150ms..350ms", Bound::AtMost(3.0)),
+    ];
+    assert_eq!(summary.judge(&expects), Ok(true));
+    assert_eq!(summary.expect[0].values, [Some(0.25); 2]);
+    assert_eq!(summary.expect[2].members.map(|members| (members.held, members.of)), Some((2, 2)));
+    let metrics = summary.written().metrics;
+    for (address, expected) in [
+        ("flow.voice.loss @ 150ms..350ms", 0.25),
+        ("flow.voice.throughput @ 150ms..350ms", 4_000.0),
+        ("flow.voice.throughput @ 250ms..450ms", 8_000.0),
+        (difference, 4_000.0),
+        ("flow.*.received_packets @ 150ms..350ms", 0.0),
+        ("flow.voice.received_packets @ 150ms..350ms", 3.0),
+        ("flow.silent.received_packets @ 150ms..350ms", 0.0),
+    ] {
+        let value = metrics.get(address).copied().flatten();
+        assert!(
+            value.is_some_and(|value| close(value, expected)),
+            "{address}: {value:?}, by hand {expected}"
+        );
+    }
+    let unknown = expect("flow.voice.loss @ 1ms..2ms", Bound::AtMost(1.0));
+    assert!(summary.expect(&unknown).is_err());
 }

@@ -2,11 +2,11 @@
 
 use indexmap::{IndexMap, IndexSet};
 
-use super::{Distribution, FlowSummary, QueueSummary, Summary};
+use super::{Distribution, Expectation, FlowSummary, QueueSummary, Summary};
 use crate::group::group_of;
 use crate::metric::{
-    Address, MemberStatistic, Metric, MetricError, Names, Observed, Quantity, Read, Statistic, Subject,
-    SubjectKind, check_path, matches,
+    Address, During, MemberStatistic, Metric, MetricError, Names, Observed, Quantity, Read, Statistic,
+    Subject, SubjectKind, check_path, matches,
 };
 
 impl Observed<'_> {
@@ -63,6 +63,13 @@ impl Summary {
     /// one; [`MetricError::Empty`] if nothing was observed.
     pub fn metric(&self, path: &str) -> Result<f64, MetricError> {
         let address = Address::parse(path)?;
+        if let Some(during) = address.during
+            && self.part(during).is_none()
+        {
+            let why =
+                "only the parts of the run that expectations name are observed: add an `[[expect]]` on it";
+            return Err(MetricError::Unknown { path: path.to_owned(), why: why.to_owned(), nearest: None });
+        }
         self.value(&address).ok_or_else(|| match self.check(path) {
             Ok(()) => MetricError::Empty { path: path.into() },
             Err(unknown) => unknown,
@@ -84,11 +91,19 @@ impl Summary {
     /// statistic, the worst of all, which is `None` if nothing was observed of one: as in an expectation on
     /// each of them, such a member is the worst.
     pub fn value(&self, address: &Address) -> Option<f64> {
+        if let Some(during) = address.during {
+            return self.part(during)?.value(&address.of_whole_run());
+        }
         if address.is_many() {
             let values: Vec<Option<f64>> = self.values(address).into_iter().map(|(_, value)| value).collect();
             return over_members(address.metric, address.member_statistic, &values);
         }
         self.observed(&address.subject, address.metric)?.get(address.statistic)
+    }
+
+    /// Returns the results of a part of the run, if it is observed.
+    fn part(&self, during: During) -> Option<&Self> {
+        self.parts.iter().find(|(known, _)| *known == during).map(|(_, part)| part)
     }
 
     /// Returns a metric of a single subject; `None` if it cannot have it, or there is no such subject.
@@ -129,6 +144,9 @@ impl Summary {
     /// Returns the value of each flow or queue that the subject of an address stands for and that can have
     /// the metric, by its name, in order; `None` for one of which nothing was observed.
     pub fn values(&self, address: &Address) -> Vec<(&str, Option<f64>)> {
+        if let Some(during) = address.during {
+            return self.part(during).map_or_else(Vec::new, |part| part.values(&address.of_whole_run()));
+        }
         let value = |member: Member<'_>| {
             member.observed(address.metric).map(|observed| observed.get(address.statistic))
         };
@@ -154,6 +172,7 @@ impl Summary {
                     metric,
                     statistic,
                     member_statistic: None,
+                    during: None,
                 };
                 addresses.extend(statistics(metric).map(address));
             }
@@ -207,11 +226,28 @@ impl Summary {
             }
         }
         for expectation in &self.expect {
+            for address in self.expected(expectation) {
+                metrics.entry(address.to_string()).or_insert_with(|| self.value(&address));
+            }
             let value =
                 || self.metric(&expectation.that).ok().or(expectation.values.first().copied().flatten());
             metrics.entry(expectation.that.clone()).or_insert_with(value);
         }
         metrics
+    }
+
+    /// Returns the addresses that an expectation compares, and those of each flow or queue that it is on.
+    fn expected(&self, expectation: &Expectation) -> Vec<Address> {
+        let Ok(quantity) = Quantity::parse(&expectation.that) else { return Vec::new() };
+        let mut all = Vec::new();
+        for address in quantity.addresses() {
+            if address.is_many() {
+                let members = self.values(address).into_iter();
+                all.extend(members.filter_map(|(name, _)| address.of_member(name)));
+            }
+            all.push(address.clone());
+        }
+        all
     }
 
     /// Adds the values over the flows or queues that a pattern stands for, unless it stands for one alone.
@@ -236,7 +272,13 @@ impl Summary {
                 let of_each = core::iter::once(None).chain(MemberStatistic::all().map(Some));
                 for member_statistic in of_each {
                     let value = over_members(metric, member_statistic, &values);
-                    let address = Address { subject: subject.clone(), metric, statistic, member_statistic };
+                    let address = Address {
+                        subject: subject.clone(),
+                        metric,
+                        statistic,
+                        member_statistic,
+                        during: None,
+                    };
                     metrics.insert(address.to_string(), value);
                 }
             }

@@ -4,7 +4,7 @@ use core::str::FromStr;
 
 use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
 use lockgate_measure::bufferbloat::Grade;
-use lockgate_measure::metric::{Address, check_path};
+use lockgate_measure::metric::{Address, Quantity, check_path};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -36,7 +36,14 @@ pub(crate) fn lines(root: &DeTable<'_>, text: &str) -> Vec<u64> {
 type Single<'a> = (&'static str, Option<&'a Raw>, fn(f64) -> Bound);
 
 impl Checker<'_> {
-    pub(super) fn expects(&mut self, root: &DeTable<'_>, ports: &Ports, flows: &Flows) -> Vec<Expected> {
+    /// Reads the expectations; `times`: the warm-up and the length of the run.
+    pub(super) fn expects(
+        &mut self,
+        root: &DeTable<'_>,
+        ports: &Ports,
+        flows: &Flows,
+        times: Option<(Duration, Duration)>,
+    ) -> Vec<Expected> {
         let tables = self.list(root, "expect");
         if tables.is_empty() {
             return Vec::new();
@@ -50,10 +57,27 @@ impl Checker<'_> {
         for (index, (table, header)) in tables.into_iter().enumerate() {
             let place = TableLocation { what: "this `expect`", table, header: &header };
             let expect = self.expect(place, names.as_ref());
+            self.check_parts(place, expect.as_ref(), times);
             let line = self.expect_lines.get(index).copied();
             expects.extend(expect.map(|expect| Expected { line, ..expect }));
         }
         expects
+    }
+
+    /// Checks that the run has the parts that an expectation names.
+    fn check_parts(
+        &mut self,
+        place: TableLocation<'_, '_>,
+        expect: Option<&Expected>,
+        times: Option<(Duration, Duration)>,
+    ) {
+        let (Some(expect), Some((warmup, length))) = (expect, times) else { return };
+        let Ok(quantity) = Quantity::parse(&expect.that) else { return };
+        let parts = quantity.addresses().filter_map(|address| address.during);
+        for why in parts.filter_map(|part| part.outside(warmup, length)) {
+            let problem = Problem::new(place.value("that"), why);
+            self.note(problem.help(format!("name a part between {warmup} and {length}")));
+        }
     }
 
     /// Reads one expectation. Without `names`, its address is accepted as written.

@@ -68,7 +68,8 @@ impl Checker<'_> {
         }
         let (network, flows, ports) = base.parts();
         self.warn_unused(ports, &changes.roots);
-        let expects = self.expects(table, ports, flows);
+        let times = top.as_ref().map(|top| (top.warmup, top.duration));
+        let expects = self.expects(table, ports, flows, times);
         let vary = self.varies(table);
         if let Some(end) = end {
             self.warn_repeated(table, network, end);

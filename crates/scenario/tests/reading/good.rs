@@ -378,3 +378,26 @@ fn expectations_have_names_lines_and_what_they_are_judged_in() {
     let wrong = crate::support::rendered(&crate::support::problems(&text.replace("\"all\"", "\"each\"")));
     assert!(wrong.contains("`in` cannot be `each`") && wrong.contains("`95%`, `mean`, `all`"), "{wrong}");
 }
+
+#[test]
+fn expectations_on_parts_are_within_the_measured_run() {
+    let read = |that: &str| {
+        with(&format!("{BASE}[[expect]]\nthat = \"{that}\"\nat_least = \"0s\"\n"), &["warmup=1s"])
+    };
+    for that in ["flow.f.owd.p99 @ 1s..2s", "flow.f.owd.p99 @ 1s..3s - flow.f.owd.p99@2s..4s"] {
+        assert!(read(that).is_ok(), "{that}");
+    }
+    for (that, expected) in [
+        ("flow.f.owd.p99 @ 0s..2s", "`0s..2s` begins within the warm-up: statistics begin at 1s"),
+        ("flow.f.owd.p99 @ 1s..20m", "`1s..20m` is not two times"),
+        ("flow.f.owd.p99 @ 1s..200min", "ends after the run, which ends at"),
+        ("flow.f.owd.p99 @ 2s..1s", "`2s..1s` ends before it begins"),
+        ("flow.f.fct @ 1s..2s", "did you mean `flow.f.fct`?"),
+        ("flow.f.owd.p99 @ 1s..2s - flow.g.owd.p99 @ 2s..3s", "there is no flow `g`"),
+        ("flow.f.owd.p9 @ 1s..2s", "did you mean `p90`?"),
+    ] {
+        let problems = read(that).expect_err(that);
+        let shown = crate::support::rendered(&problems);
+        assert!(shown.contains(expected), "{that}: {shown}");
+    }
+}

@@ -74,6 +74,10 @@ fn quantity(address: &Address) -> String {
             over => over.name(),
         });
     }
+    if let Some(during) = address.during {
+        text.push_str(" from ");
+        text.push_str(&during.to_string().replace("..", " to "));
+    }
     text
 }
 

@@ -1,0 +1,96 @@
+//! Observations of one port in a part of the run.
+
+use lockgate_engine::node::{Counters, Tally};
+use lockgate_engine::port::RingInput;
+use lockgate_engine::units::{Duration, Instant};
+
+use super::port::{PlaceRecord, PortRecord, larger};
+use crate::metric::During;
+use crate::series::PlaceSeries;
+
+/// Record of a port in a part of the run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PortPart {
+    pub(super) during: During,
+    /// Record whose warm-up ends where the part begins; its queues are added where the part ends.
+    pub(super) record: PortRecord,
+    /// State of each queue where the part began; none before.
+    queues: Vec<Before>,
+    has_begun: bool,
+    pub(super) is_over: bool,
+}
+
+/// State of a queue where a part began, and what was observed of it since.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Before {
+    counters: Counters,
+    handed: RingInput,
+    peak: Tally,
+    /// Time in the part during which it was in trees that have been replaced since.
+    lifetime: Duration,
+}
+
+impl PortPart {
+    pub(super) fn new(during: During, record: PortRecord) -> Self {
+        Self { during, record, queues: Vec::new(), has_begun: false, is_over: false }
+    }
+
+    /// Returns true if the part begins at a sample at `now`.
+    pub(super) fn begins_at(&self, now: Instant) -> bool {
+        !self.has_begun && now >= self.during.from
+    }
+
+    /// Returns true if the part ends at a sample at `now`.
+    pub(super) fn ends_at(&self, now: Instant) -> bool {
+        self.has_begun && !self.is_over && now >= self.during.to
+    }
+
+    pub(super) fn is_bound(&self, now: Instant) -> bool {
+        self.begins_at(now) || self.ends_at(now)
+    }
+
+    pub(super) fn begin(&mut self, places: &[PlaceRecord]) {
+        self.has_begun = true;
+        self.queues.resize(places.len().max(self.queues.len()), Before::default());
+        for (before, place) in self.queues.iter_mut().zip(places) {
+            before.counters = place.counters;
+            before.handed = place.handed;
+            before.peak = Tally::default();
+        }
+    }
+
+    /// Adds the largest backlogs since the last part began or ended.
+    pub(super) fn keep_peaks(&mut self, places: &[PlaceRecord]) {
+        self.queues.resize(places.len().max(self.queues.len()), Before::default());
+        for (before, place) in self.queues.iter_mut().zip(places) {
+            before.peak = larger(before.peak, place.recent_peak);
+        }
+    }
+
+    /// Records that the queue of this index, in the port's tree since `since`, is in it no longer.
+    pub(super) fn on_removed(&mut self, index: usize, since: Option<Instant>, now: Instant) {
+        if index >= self.queues.len() {
+            self.queues.resize(index + 1, Before::default());
+        }
+        let until = now.min(self.during.to);
+        let stay = since.map_or(Duration::ZERO, |since| until.since(since.max(self.during.from)));
+        self.queues[index].lifetime += stay;
+    }
+
+    /// Returns the queues of the part, which ends now.
+    pub(super) fn places(&self, places: &[PlaceRecord]) -> Vec<PlaceRecord> {
+        let place = |(index, place): (usize, &PlaceRecord)| {
+            let before = self.queues.get(index).copied().unwrap_or_default();
+            PlaceRecord {
+                name: place.name.clone(),
+                before: before.counters,
+                handed_before: before.handed,
+                peak: before.peak,
+                lifetime: before.lifetime,
+                series: PlaceSeries::default(),
+                ..*place
+            }
+        };
+        places.iter().enumerate().map(place).collect()
+    }
+}
