@@ -45,6 +45,16 @@ impl Pacing {
         old
     }
 
+    /// Returns the rate, and what a frame takes of it.
+    pub fn pace(&self) -> Pace {
+        Pace { rate: self.rate, charge: self.charge }
+    }
+
+    /// Returns the time for which frames sent by `now` still take the rate.
+    pub fn owed(&self, now: Instant) -> Duration {
+        self.free.since(now)
+    }
+
     /// Returns true if it never waits.
     pub fn is_unlimited(&self) -> bool {
         self.rate.is_none() && self.free == Instant::ZERO

@@ -22,7 +22,7 @@ use crate::pacing::{Pace, Pacing};
 use crate::packet::{Packet, Position};
 use crate::random::Random;
 use crate::ring::{Ring, RingConfig};
-use crate::units::Instant;
+use crate::units::{Duration, Instant};
 
 /// Answer of a port whose link is free.
 #[must_use]
@@ -179,6 +179,16 @@ impl Port {
     pub fn set_pace(&mut self, Pace { rate, charge }: Pace) {
         self.pacing.change(rate, charge);
         self.refresh_fast_path();
+    }
+
+    /// Returns the port's own rate.
+    pub fn pace(&self) -> Pace {
+        self.pacing.pace()
+    }
+
+    /// Returns the time for which packets sent by `now` still take the port's own rate.
+    pub fn owed(&self, now: Instant) -> Duration {
+        self.pacing.owed(now)
     }
 
     fn refresh_fast_path(&mut self) {

@@ -23,7 +23,7 @@ pub(crate) fn file_bins(record: &Record) -> FileBins {
 }
 
 /// Records the file of each flow and the port on its path at which it is compared with processor sharing:
-/// that of the slowest link. Of equally slow links, one that more files share limits each of them more: an
+/// that of the slowest link, or of a slower rate of the port's own. Of equally slow links, one that more files share limits each of them more: an
 /// incast over links of one rate waits at its last one.
 ///
 /// # Errors
@@ -70,11 +70,12 @@ fn recording_rate(recording: &Recording, port: usize) -> u64 {
     recording.ports.get(port).map_or(u64::MAX, |port| port.setup.rate.as_bits())
 }
 
-/// Returns the bytes that the link of `port` charges for a file sent in full segments.
+/// Returns the bytes that `port` or its link charges for a file sent in full segments.
 fn charged(scenario: &Scenario, port: usize, flow: &Flow, mss: u32, bytes: Bytes) -> Bytes {
-    let link = &scenario.links[scenario.ports[port].link];
+    let port = &scenario.ports[port];
+    let link = &scenario.links[port.link];
     let headers = frame_headers(flow);
     let (full, rest) = (bytes.0 / u64::from(mss), (bytes.0 % u64::from(mss)) as u32);
-    let last = if rest > 0 { link.charged(headers + rest) } else { Bytes::ZERO };
-    Bytes(link.charged(headers + mss).0.saturating_mul(full).saturating_add(last.0))
+    let last = if rest > 0 { port.charged(link, headers + rest) } else { Bytes::ZERO };
+    Bytes(port.charged(link, headers + mss).0.saturating_mul(full).saturating_add(last.0))
 }

@@ -23,6 +23,7 @@ use lockgate_engine::discipline::{Discipline, Invalid};
 use lockgate_engine::disciplines::Fifo;
 use lockgate_engine::framing::Compensation;
 use lockgate_engine::node::Node;
+use lockgate_engine::pacing::Pace;
 use lockgate_engine::packet::{Header, Packet};
 use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::prefetch::prefetch;
@@ -221,7 +222,24 @@ impl Link {
     }
 
     fn refresh_fast_path(&mut self) {
-        self.plain = self.trace.is_none() && self.charge.is_none() && self.loss == Probability::ZERO;
+        let own = self.own_pace().is_none_or(|own| own.charge.is_none());
+        self.plain = own && self.trace.is_none() && self.charge.is_none() && self.loss == Probability::ZERO;
+    }
+
+    /// Returns the port's own rate, if it is what limits the port: utilisation is that of it then.
+    fn own_pace(&self) -> Option<Pace> {
+        let pace = self.port.pace();
+        let rate = pace.rate?;
+        (self.trace.is_none() && rate.as_bits() < self.serialiser.rate).then_some(pace)
+    }
+
+    /// Records the port's new rate, after its own has changed.
+    pub(crate) fn record_pace(&mut self, now: Instant) {
+        if self.trace.is_none() {
+            let own = self.own_pace().and_then(|own| own.rate);
+            self.record.on_rate(now, own.unwrap_or(Rate::from_bits(self.serialiser.rate)));
+        }
+        self.refresh_fast_path();
     }
 
     /// Changes the transmission properties from now on. A trace stays, whatever the rate.
@@ -243,7 +261,7 @@ impl Link {
     /// Continues the current transmission at `rate`.
     fn change_rate(&mut self, now: Instant, rate: Rate) {
         let old = core::mem::replace(&mut self.serialiser, Serialiser::at(rate)).rate;
-        self.record.on_rate(now, rate);
+        self.record_pace(now);
         if !self.is_busy(now) || rate.is_zero() {
             return;
         }
@@ -279,13 +297,14 @@ impl Link {
 
     fn line(&self, now: Instant) -> Line {
         let left = self.free_at.since(now);
-        let unsent_bits = match &self.trace {
+        let unsent_bits = match (&self.trace, self.own_pace().and_then(|own| own.rate)) {
+            (_, Some(own)) => self.port.owed(now).as_secs_f64() * own.as_bits() as f64,
             // On a trace, a packet is transmitted with the opportunity that carries its last byte.
-            Some(_) if self.is_busy(now) => {
+            (Some(_), None) if self.is_busy(now) => {
                 self.newest().map_or(0.0, |packet| self.charge.on_link(packet.bytes()).0 as f64 * 8.0)
             }
-            Some(_) => 0.0,
-            None => left.as_secs_f64() * self.serialiser.rate as f64,
+            (Some(_), None) => 0.0,
+            (None, None) => left.as_secs_f64() * self.serialiser.rate as f64,
         };
         let overhead_bits = self.overhead_bits;
         Line {
@@ -445,6 +464,7 @@ impl Link {
             None => now + self.serialiser.time_for(charged),
         };
         self.occupy(end);
+        let charged = self.own_pace().map_or(charged, |own| own.charge.on_link(bytes));
         self.overhead_bits += (charged.0.cast_signed() - bytes.0.cast_signed()) * 8;
         if self.loss > Probability::ZERO && self.is_lost() {
             self.lost_end = end;

@@ -110,7 +110,7 @@ fn request_kind(flow: &Flow, answers: Option<usize>) -> Option<RequestKind> {
 fn port_setups(scenario: &Scenario) -> Vec<PortSetup> {
     let setup = |port: &PortModel| {
         let link = &scenario.links[port.link];
-        let (rate, delay) = (link.mean_rate(port.direction), link.delay(port.direction));
+        let (rate, delay) = (port.rate(link), link.delay(port.direction));
         PortSetup { name: port.name.clone(), rate, delay }
     };
     scenario.ports.iter().map(setup).collect()

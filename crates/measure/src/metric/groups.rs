@@ -7,8 +7,8 @@ use super::{Metric, Unit};
 /// Source of the reference completion times.
 pub(super) const PROCESSOR_SHARING: &str = "Kleinrock 1967";
 pub(super) const PS_FCT: &str = "flow completion time under processor sharing: all files and \
-     bulk transfers at the slowest link of its path (of equally slow ones, the one with most files) share the \
-     rate that the link has at the start, or `record.sharing_rate`, equally, as a fluid without \
+     bulk transfers at the slowest port of its path (of equally slow ones, the one with most files) share the \
+     rate that the port or its link has at the start, or `record.sharing_rate`, equally, as a fluid without \
      round trips; headers of full segments count, other traffic does not";
 pub(super) const SLOWDOWN: &str = "flow completion time over the one under processor sharing";
 

@@ -13,7 +13,8 @@ pub(super) const PORTS: [Metric; 15] = [
         unit: Unit::Ratio,
         better: Some(Higher),
         source: "RFC 5136 section 2.3",
-        definition: "bits sent, the link's overhead included, of those it could send in the window",
+        definition: "bits sent, the link's overhead included, of those it could send in the window; of a port \
+             with a rate of its own below that of its link, of those that this rate allows",
         read: Read::Port(Of::Value(|port| seen(port.utilisation))),
         series: &[],
         values: None,
@@ -25,7 +26,7 @@ pub(super) const PORTS: [Metric; 15] = [
         unit: Unit::BitsPerSecond,
         better: None,
         source: "",
-        definition: "rate of the link at the start of the run",
+        definition: "rate at the start of the run: that of the link, or a smaller one of the port's own",
         read: Read::Port(Of::Value(|port| seen(Some(port.rate_bps)))),
         series: &[],
         values: None,

@@ -93,6 +93,7 @@ impl<R: Runtime> NetworkCore<R> {
         if matches!(change.change.action, Action::Replace { .. }) {
             link.record.on_replaced(now, &mut link.port);
         }
+        link.record_pace(now);
         link.touch(now);
         self.runtime.set_link(port, link.next());
         Ok((moved as u64, self.collect_drops(port, now)))

@@ -135,3 +135,17 @@ pub struct PortModel {
     /// Names of all queues in the file, those of inactive trees included.
     pub queues: Vec<String>,
 }
+
+impl PortModel {
+    /// Returns the rate at which it sends on `link`, its link: its own, if that is less than the link's mean rate.
+    pub fn rate(&self, link: &Link) -> Rate {
+        let of_link = link.mean_rate(self.direction);
+        self.pace.rate.map_or(of_link, |own| own.min(of_link))
+    }
+
+    /// Returns the bytes that it charges for a frame of `length` bytes on `link`, its link.
+    pub fn charged(&self, link: &Link, length: u32) -> Bytes {
+        let has_own = self.rate(link) < link.mean_rate(self.direction);
+        if has_own { self.pace.charge.on_link(Bytes(length.into())) } else { link.charged(length) }
+    }
+}

@@ -148,6 +148,84 @@ flow.f = {{ from = "a/*", to = "b", transport = "tcp", bytes = "1MB" }}
     }
 }
 
+/// Forty senders over links of one rate: each file has a fortieth of the last link. 256 kB are 176 frames of 1514 bytes
+/// and one of 1218.
+#[test]
+fn files_of_an_incast_are_compared_at_its_last_link() {
+    let text = r#"
+duration = "3s"
+node = { a = { count = 40 }, r = {}, b = {} }
+link.edge = { between = ["a/*", "r"], rate = "1gbit" }
+link.shared = { between = ["r", "b"], rate = "1gbit" }
+flow.f = { from = "a/*", to = "b", transport = "tcp", bytes = "256kB" }
+"#;
+    let summary = summarise(&[crate::common::simulate(text, 1)]);
+    let alone = 8.0 * (256_000.0 + 177.0 * 66.0) / 1e9;
+    assert_near("40", summary.groups["f"].all.ps_fct_s.mean.expect("forty files"), 40.0 * alone, 1e-9);
+}
+
+/// A port's own rate is what its files share, with what it charges for a frame (an overhead of 34 bytes in place of the 14 of
+/// Ethernet); and what its utilisation is of.
+#[test]
+fn files_share_the_own_rate_of_a_port() {
+    let text = |port: &str| {
+        format!(
+            r#"
+duration = "20s"
+node = {{ a = {{ count = 4 }}, r = {{}}, b = {{}} }}
+link.edge = {{ between = ["a/*", "r"], rate = "100mbit" }}
+link.shared = {{ between = ["r", "b"], rate = "100mbit" }}
+flow.f = {{ from = "a/*", to = "b", transport = "tcp", bytes = "1MB" }}
+[port."r:b"]
+{port}
+"#
+        )
+    };
+    for (port, rate, extra) in [
+        ("rate = \"10mbit\"", 1e7, 0.0),
+        ("rate = \"10mbit\"\noverhead = \"34B\"", 1e7, 20.0),
+        ("rate = \"1gbit\"", 1e8, 0.0),
+    ] {
+        let summary = summarise(&[crate::common::simulate(&text(port), 1)]);
+        let alone = 8.0 * (1_000_000.0 + 691.0 * (66.0 + extra)) / rate;
+        let all = &summary.groups["f"].all;
+        assert_near(port, all.ps_fct_s.mean.expect("four files"), 4.0 * alone, 1e-9);
+        let rate_of_port = summary.metric("port.r:b.rate").expect("a rate");
+        assert_near(port, rate_of_port, rate, 1e-9);
+    }
+}
+
+/// 500 bytes each millisecond are 4 Mbit/s: half of a port's 8, with an overhead of 100 bytes in place of Ethernet's 14 it is 0.586 of it; at 3 Mbit/s the port is
+/// full. A change of the rate at 5 s counts from then on.
+#[test]
+fn utilisation_is_that_of_the_own_rate_of_a_port() {
+    let text = |port: &str, change: &str| {
+        format!(
+            r#"
+duration = "10s"
+node = {{ a = {{}}, b = {{}} }}
+link.line = {{ between = ["a", "b"], rate = "100mbit" }}
+flow.f = {{ from = "a", to = "b", size = "500B", gap = "1ms" }}
+[port."a:b"]
+{port}
+{change}
+"#
+        )
+    };
+    let half = "[[change]]\nat = \"5s\"\nset = { \"port.a:b.rate\" = \"16mbit\" }";
+    for (port, change, expected) in [
+        ("rate = \"8mbit\"", "", 0.5),
+        ("rate = \"8mbit\"\noverhead = \"100B\"", "", 0.586),
+        ("rate = \"3mbit\"", "", 1.0),
+        ("rate = \"8mbit\"", half, 4.0 / 12.0),
+        ("rate = \"200mbit\"", "", 0.04),
+    ] {
+        let summary = summarise(&[crate::common::simulate(&text(port, change), 1)]);
+        let value = summary.metric("port.a:b.utilisation").expect("a value");
+        assert_near(port, value, expected, 2e-4);
+    }
+}
+
 /// 1250 bytes take 1 ms on a link of 10 Mbit/s that is 5 ms long: the echo is back after 12 ms.
 #[test]
 fn datagrams_come_back() {
