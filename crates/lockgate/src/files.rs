@@ -67,7 +67,7 @@ pub fn scenario_text(path: &Path, memory: u64) -> Result<String, Error> {
         return Ok(text);
     }
     let name = path.display().to_string();
-    let embedded = lockgate_scenario::embed_subscribers(&text, &Beside::new(path))
+    let embedded = lockgate_scenario::embed_tables(&text, &Beside::new(path))
         .map_err(|why| Error::Unreadable { path: path.to_path_buf(), why })?;
     let policy = lockgate_scenario::read_policy(&embedded, &name)?;
     let file = path.file_name().map_or(name.clone(), |file| file.to_string_lossy().into_owned());

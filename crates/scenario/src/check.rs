@@ -35,7 +35,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
-use crate::expand::{Groups, Rows};
+use crate::expand::{Groups, Rows, Sites};
 use crate::file::SECTIONS;
 use crate::files::Files;
 use crate::nearest::{nearest, suggest};
@@ -77,6 +77,8 @@ pub(crate) struct Checker<'c> {
     pub(crate) groups: Groups,
     /// Table of subscribers that the file names, and its name.
     subscribers: Option<(String, Rows)>,
+    /// Sites that the file names, and the name of their file.
+    sites: Option<(String, Sites)>,
     files: &'c dyn Files,
     set: &'c [(Span, String)],
     /// Bytes of memory that files and captures may use together.
@@ -125,6 +127,7 @@ impl<'c> Checker<'c> {
             cache: ReadCache::within(memory),
             groups: Groups::default(),
             subscribers: None,
+            sites: None,
             files,
             set,
             memory,

@@ -6,6 +6,7 @@
 //! rate = ["50mbit", "1gbit"]                              ->  50mbit, 1gbit, 50mbit: dealt in turn
 //! match = [{ destination = "sub/$i" }]                    ->  sub/1, sub/2, sub/3
 //! queue.plan                 name = "$circuit_id"         ->  plan/C0001, plan/C0007: by a column of the table
+//! children = ["site", "plan"]                             ->  of a site those below it, elsewhere those below none
 //! ```
 //!
 //! Members keep the positions of the entry that defines them, so that a problem of any member points to the
@@ -29,7 +30,7 @@ use crate::table_reader::shorten;
 use fill::Fill;
 pub use fill::is_dealt;
 pub(crate) use fill::variables;
-pub(crate) use table::Rows;
+pub(crate) use table::{Rows, Sites};
 
 /// Key of a group of queues that names its members.
 const NAME: &str = "name";
@@ -83,7 +84,23 @@ pub(crate) struct Group {
     pub(crate) members: u32,
     /// Names of the members below that of the group; empty: they are numbered from 1.
     names: Arc<[String]>,
+    /// Index among the sites of the one that each member is below, if it is of the table of sites, or of the table of
+    /// subscribers beside one.
+    sites: Option<Arc<[Option<usize>]>>,
 }
+
+/// Tables that a file names.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tables<'t> {
+    /// Table of subscribers.
+    pub(crate) subscribers: Option<&'t Rows>,
+    /// Sites that the subscribers are below.
+    pub(crate) sites: Option<&'t Sites>,
+}
+
+/// Names in `count` of the tables.
+const SUBSCRIBERS: &str = "subscribers";
+const SITES: &str = "sites";
 
 impl Group {
     /// Returns the name of the member with this number, from 1.
@@ -139,17 +156,16 @@ impl Groups {
 /// references to its members would be reported as well.
 pub(crate) struct Unexpanded;
 
-/// Expands the groups of `root`. Returns `None` if it has none. `rows` is the table of subscribers, if the
-/// file names one; `memory` is the limit in bytes on what is read.
+/// Expands the groups of `root`. Returns `None` if it has none. `tables` are those that the file names; `memory` is the limit in bytes on what is read.
 pub(crate) fn expand<'i>(
     root: &DeTable<'i>,
-    rows: Option<&Rows>,
+    tables: Tables<'_>,
     memory: u64,
     problems: &mut Vec<Problem>,
 ) -> Result<Option<(DeTable<'i>, Groups)>, Unexpanded> {
     let mut expansion = Expansion {
         groups: Groups::default(),
-        rows,
+        tables,
         memory,
         room: Room::new(memory),
         is_incomplete: false,
@@ -192,7 +208,7 @@ fn table_of<'a, 'i>(table: &'a DeTable<'i>, key: &str) -> Option<&'a DeTable<'i>
 /// State of the expansion of one file.
 struct Expansion<'e> {
     groups: Groups,
-    rows: Option<&'e Rows>,
+    tables: Tables<'e>,
     /// Limit of memory in bytes, and what is left of it.
     memory: u64,
     room: Room,
@@ -201,7 +217,25 @@ struct Expansion<'e> {
     problems: &'e mut Vec<Problem>,
 }
 
-impl Expansion<'_> {
+impl<'e> Expansion<'e> {
+    /// Returns the table whose rows are the members of an entry.
+    fn rows(&self, written: &DeTable<'_>) -> Option<&'e Rows> {
+        match count_of(written) {
+            Some(SITES) => self.tables.sites.map(|sites| &sites.rows),
+            _ => self.tables.subscribers,
+        }
+    }
+
+    /// Returns the site that each member of an entry is below, if they have any.
+    fn sites(&self, written: &DeTable<'_>) -> Option<Arc<[Option<usize>]>> {
+        let sites = self.tables.sites?;
+        match count_of(written)? {
+            SITES => Some(sites.parents().into()),
+            SUBSCRIBERS => Some(sites.of_circuits().into()),
+            _ => None,
+        }
+    }
+
     /// Expands the entries of a section; `None` if no entry is a group.
     fn section<'i>(&mut self, section: &'static str, entries: &DeTable<'i>) -> Option<DeTable<'i>> {
         let mut expanded = DeTable::new();
@@ -223,7 +257,8 @@ impl Expansion<'_> {
             };
             found = true;
             let names = self.names(section, name, written, members).into();
-            let group = Group { section, name: name.to_owned(), members, names };
+            let sites = self.sites(written).filter(|_| section == "queue");
+            let group = Group { section, name: name.to_owned(), members, names, sites };
             self.refuse_unknown(&group, entries);
             for number in 1..=members {
                 let mut member = self.member(written, number);
@@ -263,6 +298,7 @@ impl Expansion<'_> {
     /// queue can have, or that two members have, is noted.
     fn names(&mut self, section: &str, group: &str, written: &DeTable<'_>, members: u32) -> Vec<String> {
         let Some(value) = written.get(NAME).filter(|_| section == "queue") else { return Vec::new() };
+        let rows = self.rows(written);
         let mut refuse = |problem: String, help: &str| {
             self.problems.push(Problem::new(value.span(), problem).help(help));
         };
@@ -276,12 +312,12 @@ impl Expansion<'_> {
         let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
         let mut names = Vec::new();
         for number in 1..=members {
-            let fill = Fill { number, groups: &self.groups, rows: self.rows, room: &self.room };
+            let fill = Fill { number, groups: &self.groups, rows, room: &self.room };
             let name = fill.name(text);
             let is_allowed = |letter: char| letter.is_alphanumeric() || "_-+".contains(letter);
             if name.is_empty() || name.chars().count() > 64 || !name.chars().all(is_allowed) {
                 let line =
-                    self.rows.map(|rows| format!(" (line {} of the table)", rows.line(number as usize - 1)));
+                    rows.map(|rows| format!(" (line {} of the table)", rows.line(number as usize - 1)));
                 let shown = shorten(&name);
                 let problem = format!(
                     "`{shown}` cannot be the name of a member of `{group}`{}",
@@ -377,7 +413,7 @@ impl Expansion<'_> {
         self.room.reserved.set(0);
         self.room.take(MEMBER);
         self.room.reserved.set(MEMBER);
-        let fill = Fill { number, groups: &self.groups, rows: self.rows, room: &self.room };
+        let fill = Fill { number, groups: &self.groups, rows: self.rows(written), room: &self.room };
         let mut member = DeTable::new();
         for (key, value) in written.iter().filter(|(key, _)| key.get_ref() != "count") {
             let value = match key.get_ref().as_ref() {
@@ -439,9 +475,11 @@ impl Expansion<'_> {
         let known = self.groups.0.len();
         let mut expanded = self.section("queue", queues)?;
         let own = self.groups.0[known..].to_vec();
-        let mut named: BTreeSet<&str> = BTreeSet::new();
+        let places = Places::of(queues, &own);
+        let mut named: BTreeSet<(&str, Option<usize>)> = BTreeSet::new();
         self.room.reserved.set(0);
-        for (_, queue) in &mut expanded {
+        for (key, queue) in &mut expanded {
+            let site = places.site(key.get_ref());
             let DeValue::Table(queue) = queue.get_mut() else { continue };
             let Some(children) = queue.get_mut("children") else { continue };
             let span = children.span();
@@ -453,9 +491,10 @@ impl Expansion<'_> {
                     all.push(child.clone());
                     continue;
                 };
+                let members = places.below(group, site);
                 // A queue stands in one place: of a second naming, the first member is enough to say so.
-                let members = if named.insert(group.name.as_str()) { group.members } else { 1 };
-                for number in 1..=members {
+                let is_first = named.insert((group.name.as_str(), site));
+                for number in members.into_iter().take(if is_first { usize::MAX } else { 1 }) {
                     let name = group.member(number);
                     if !self.room.take(VALUE + TEXT * name.len() as u64)
                         && self.is_full(&group.name, span.clone())
@@ -467,8 +506,113 @@ impl Expansion<'_> {
             }
             *children = all.into_iter().collect();
         }
+        places.add_rules(&own, &mut expanded, &self.room);
+        for group in own.iter().filter(|group| !named.contains(&(group.name.as_str(), None))) {
+            let top = places.at_top(group);
+            if let (Some((key, _)), Some(first)) = (queues.get_key_value(group.name.as_str()), top.first()) {
+                let count = top.len();
+                let wrong = format!(
+                    "{count} of `{}` are below no site, such as `{}`",
+                    group.name,
+                    group.member(*first)
+                );
+                let help =
+                    format!("name `{}` among the children of the queue above the sites too", group.name);
+                self.problems.push(Problem::new(key.span(), wrong).help(help));
+            }
+        }
         Some(expanded)
     }
+}
+
+/// Places of the members of groups in a tree with sites: each is a child of the queue of the site that it is below.
+#[derive(Default)]
+struct Places {
+    /// Name of the group of sites.
+    of_sites: String,
+    /// Site above each.
+    parents: Vec<Option<usize>>,
+    /// Index of a site by the name of its queue; none if no queue is of a site.
+    sites: BTreeMap<String, usize>,
+    /// Numbers of the members below each site, by group.
+    members: BTreeMap<String, BTreeMap<Option<usize>, Vec<u32>>>,
+}
+
+impl Places {
+    /// Returns the places of `groups`, which are defined by `queues`.
+    fn of(queues: &DeTable<'_>, groups: &[Group]) -> Self {
+        let is_of_sites = |group: &&Group| {
+            table_of(queues, &group.name).and_then(count_of).is_some_and(|count| count == SITES)
+        };
+        let Some(sites) = groups.iter().find(is_of_sites) else { return Self::default() };
+        let parents = sites.sites.as_deref().unwrap_or_default().to_vec();
+        let mut places = Self { of_sites: sites.name.clone(), parents, ..Self::default() };
+        places.sites.extend((1..=sites.members).map(|number| (sites.member(number), number as usize - 1)));
+        for group in groups {
+            let Some(of) = &group.sites else { continue };
+            let members = places.members.entry(group.name.clone()).or_default();
+            for (number, site) in (1..=group.members).zip(of.iter()) {
+                members.entry(*site).or_default().push(number);
+            }
+        }
+        places
+    }
+
+    /// Gives the queue of each site that has no rules those of the members below it, so that their packets reach them.
+    fn add_rules(&self, groups: &[Group], queues: &mut DeTable<'_>, room: &Room) {
+        let mut rules: Vec<Vec<Spanned<DeValue<'_>>>> = vec![Vec::new(); self.sites.len()];
+        for group in groups.iter().filter(|group| group.name != self.of_sites) {
+            for (site, numbers) in self.members.get(&group.name).into_iter().flatten() {
+                for number in numbers {
+                    let queue = queues.get(group.member(*number).as_str());
+                    let own = queue
+                        .and_then(|queue| queue.get_ref().as_table()?.get("match")?.get_ref().as_array());
+                    let mut at = *site;
+                    while let Some(site) = at {
+                        for rule in own.into_iter().flatten() {
+                            if room.take(TABLE) {
+                                rules[site].push(rule.clone());
+                            }
+                        }
+                        at = self.parents[site];
+                    }
+                }
+            }
+        }
+        for (name, site) in &self.sites {
+            let Some(DeValue::Table(queue)) = queues.get_mut(name.as_str()).map(Spanned::get_mut) else {
+                continue;
+            };
+            let rules = core::mem::take(&mut rules[*site]);
+            let Some(first) = rules.first().filter(|_| !queue.contains_key("match")) else { continue };
+            let span = first.span();
+            let key = Spanned::new(span.clone(), Cow::Borrowed("match"));
+            queue.insert(key, Spanned::new(span, DeValue::Array(rules.into_iter().collect())));
+        }
+    }
+
+    /// Returns the site whose queue has this name.
+    fn site(&self, queue: &str) -> Option<usize> {
+        self.sites.get(queue).copied()
+    }
+
+    /// Returns the numbers of the members of a group that are below a site, or below none; all of a group without sites.
+    fn below(&self, group: &Group, site: Option<usize>) -> Vec<u32> {
+        match self.members.get(&group.name) {
+            Some(members) => members.get(&site).cloned().unwrap_or_default(),
+            None => (1..=group.members).collect(),
+        }
+    }
+
+    /// Returns the numbers of the members of a group with sites that are below none.
+    fn at_top(&self, group: &Group) -> Vec<u32> {
+        self.members.get(&group.name).and_then(|members| members.get(&None)).cloned().unwrap_or_default()
+    }
+}
+
+/// Returns the `count` of an entry, if it is a name.
+fn count_of<'w>(written: &'w DeTable<'_>) -> Option<&'w str> {
+    written.get("count")?.get_ref().as_str().map(str::trim)
 }
 
 /// Returns true if `name` is that of a member of a group among `entries`, such as `sub/3`.

@@ -52,6 +52,12 @@ pub(crate) struct Top {
     #[serde(default)]
     #[expect(dead_code, reason = "read before groups are expanded")]
     pub(crate) subscribers: Option<String>,
+    /// Sites and access points that the subscribers are below: a JSON file such as the `network.json` of `LibreQoS`.
+    /// `count = "sites"` makes a member of each that has subscribers, `$download` is its rate, and queues of subscribers
+    /// are children of the queue of their `Parent Node`.
+    #[serde(default)]
+    #[expect(dead_code, reason = "read before groups are expanded")]
+    pub(crate) sites: Option<String>,
 }
 
 /// Outputs of the run besides its statistics.

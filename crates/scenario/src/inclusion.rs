@@ -20,11 +20,14 @@ use crate::diagnostic::{Problem, Span};
 use crate::document::{self, Table, Value};
 use crate::files::Files;
 use crate::nearest::suggest;
-use crate::policy::{embed_subscribers, is_policy, read_policy};
+use crate::policy::{TABLES, embed_tables, is_policy, read_policy};
 use crate::table_reader::shorten;
 
 /// Key of a port that names a policy.
 const KEY: &str = "policy";
+
+/// Tables that a policy names, by their keys.
+type Tables = Vec<(&'static str, Value)>;
 
 /// Port of a policy that a scenario's port names.
 pub(crate) struct Inclusion {
@@ -32,8 +35,8 @@ pub(crate) struct Inclusion {
     port: String,
     /// Keys and queues of the policy's port.
     table: Table,
-    /// Table of subscribers of the policy, if it has one.
-    subscribers: Option<Value>,
+    /// Tables of subscribers and sites of the policy, by their keys.
+    tables: Tables,
 }
 
 /// Returns the ports of policies that the ports of a scenario name, and the problems of those that cannot be
@@ -45,24 +48,28 @@ pub(crate) fn inclusions(root: &DeTable<'_>, files: &dyn Files) -> (Vec<Inclusio
         let Some(value) = port.get_ref().as_table().and_then(|port| port.get(KEY)) else { continue };
         let Some(address) = value.get_ref().as_str() else { continue };
         match included(address, &value.span(), files) {
-            Ok((table, subscribers)) => {
-                found.push(Inclusion { port: name.get_ref().to_string(), table, subscribers });
+            Ok((table, tables)) => {
+                found.push(Inclusion { port: name.get_ref().to_string(), table, tables });
             }
             Err(problem) => problems.push(*problem),
         }
     }
-    if let Some(own) = root.get("subscribers")
-        && found.iter().any(|inclusion| inclusion.subscribers.is_some())
-    {
-        let problem = Problem::new(own.span(), "a policy of this scenario has its own table of subscribers");
-        problems
-            .push(problem.help("leave this one out: `count = \"subscribers\"` follows that of the policy"));
+    for key in TABLES {
+        if let Some(own) = root.get(key)
+            && found.iter().any(|inclusion| inclusion.tables.iter().any(|(of, _)| *of == key))
+        {
+            let problem =
+                Problem::new(own.span(), format!("a policy of this scenario has its own table of {key}"));
+            problems.push(
+                problem.help(format!("leave this one out: `count = \"{key}\"` follows that of the policy")),
+            );
+        }
     }
     (found, problems)
 }
 
 /// Splits `house.toml:wan` into the file and the port, if one is named.
-fn split(address: &str) -> (&str, Option<&str>) {
+pub(crate) fn split(address: &str) -> (&str, Option<&str>) {
     const END: &str = ".toml";
     match address.find(&format!("{END}:")) {
         Some(at) => (&address[..at + END.len()], Some(&address[at + END.len() + 1..])),
@@ -84,8 +91,8 @@ impl Files for BesideFile<'_> {
     }
 }
 
-/// Returns the port that `address` names, and its policy's table of subscribers.
-fn included(address: &str, span: &Span, files: &dyn Files) -> Result<(Table, Option<Value>), Box<Problem>> {
+/// Returns the port that `address` names, and its policy's tables of subscribers and sites.
+fn included(address: &str, span: &Span, files: &dyn Files) -> Result<(Table, Tables), Box<Problem>> {
     let (path, port) = split(address);
     let shown = shorten(path);
     let wrong = |message: String, help: String| Box::new(Problem::new(span.clone(), message).help(help));
@@ -100,7 +107,7 @@ fn included(address: &str, span: &Span, files: &dyn Files) -> Result<(Table, Opt
         return Err(wrong(format!("`{shown}` is no policy"), help.to_owned()));
     }
     let folder = path.rfind('/').map_or("", |end| &path[..=end]);
-    let text = embed_subscribers(text, &BesideFile { folder, files }).map_err(unread)?;
+    let text = embed_tables(text, &BesideFile { folder, files }).map_err(unread)?;
     let policy = read_policy(&text, path).map_err(|problems| {
         let first = problems.iter().next().map(|first| {
             let line = first.position().map_or_else(String::new, |(line, _)| format!("line {line}: "));
@@ -132,8 +139,8 @@ fn included(address: &str, span: &Span, files: &dyn Files) -> Result<(Table, Opt
     let table = ports.find(|(key, _)| port_name::canonical(key.get_ref()) == name);
     let table = table.and_then(|(_, port)| port.get_ref().as_table());
     let table = table.map_or_else(Table::new, |port| document::table_at(port, span));
-    let subscribers = root.get_ref().get("subscribers").map(|value| Value::at(value, span));
-    Ok((table, subscribers))
+    let tables = TABLES.iter().filter_map(|key| Some((*key, Value::at(root.get_ref().get(*key)?, span))));
+    Ok((table, tables.collect()))
 }
 
 /// Returns the scenario with the ports of policies in it; `None` if it names none.
@@ -145,9 +152,9 @@ pub(crate) fn merged<'i>(
         return None;
     }
     let mut whole = root.get_ref().clone();
-    if let Some(table) = inclusions.iter().find_map(|inclusion| inclusion.subscribers.as_ref()) {
-        let key = Spanned::new(table.span(), Cow::Borrowed("subscribers"));
-        whole.insert(key, table.parsed());
+    // The first policy that has a table: two have one only if they are the same.
+    for (key, table) in inclusions.iter().rev().flat_map(|inclusion| &inclusion.tables) {
+        whole.insert(Spanned::new(table.span(), Cow::Borrowed(*key)), table.parsed());
     }
     let ports = whole.get_mut("port").map(Spanned::get_mut);
     if let Some(DeValue::Table(ports)) = ports {

@@ -326,22 +326,29 @@ pub fn is_scenario(text: &str) -> bool {
     root.get_ref().contains_key("node") && !root.get_ref().contains_key("router")
 }
 
-/// Returns `text` with the table of subscribers that it names in place of the table's path, so that the
+/// Keys of tables that a policy or a scenario names.
+pub(crate) const TABLES: [&str; 2] = ["subscribers", "sites"];
+
+/// Returns `text` with the tables of subscribers and sites that it names in place of their paths, so that the
 /// policy is whole in itself. Other texts are returned as they are.
 ///
 /// # Errors
-/// Fails if the table cannot be loaded: its path, and the reason.
-pub fn embed_subscribers(text: &str, files: &dyn Files) -> Result<String, String> {
+/// Fails if a table cannot be loaded: its path, and the reason.
+pub fn embed_tables(text: &str, files: &dyn Files) -> Result<String, String> {
     let Ok(mut document) = text.parse::<toml_edit::DocumentMut>() else { return Ok(text.to_owned()) };
-    let path = document.get("subscribers").and_then(toml_edit::Item::as_str).unwrap_or_default().to_owned();
-    if path.is_empty() || path.contains('\n') {
-        return Ok(text.to_owned());
+    let mut is_embedded = false;
+    for key in TABLES {
+        let path = document.get(key).and_then(toml_edit::Item::as_str).unwrap_or_default().to_owned();
+        if path.is_empty() || path.contains('\n') {
+            continue;
+        }
+        let bytes = files.load(&path).map_err(|why| format!("cannot read `{path}`: {why}"))?;
+        let table = String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
+        let has_end = table.ends_with('\n');
+        document[key] = toml_edit::value(if has_end { table } else { table + "\n" });
+        is_embedded = true;
     }
-    let bytes = files.load(&path).map_err(|why| format!("cannot read `{path}`: {why}"))?;
-    let table = String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
-    let has_end = table.ends_with('\n');
-    document["subscribers"] = toml_edit::value(if has_end { table } else { table + "\n" });
-    Ok(document.to_string())
+    Ok(if is_embedded { document.to_string() } else { text.to_owned() })
 }
 
 /// Interval at which a busy router polls a port: it receives and sends some 64 frames a round.
@@ -364,9 +371,15 @@ pub fn read_policy(text: &str, name: &str) -> Result<Policy, Problems> {
     let mut checker = Checker::new(&files, &[], MEMORY);
     checker.poll_interval = Some(POLL_INTERVAL);
     let policy = checker.expand(&root).ok().and_then(|expanded| {
-        let policy = checker.policy(expanded.as_ref().unwrap_or(&root));
+        let mut policy = checker.policy(expanded.as_ref().unwrap_or(&root));
         drop(expanded);
+        // Of ten thousand members, one warning.
+        checker.warnings =
+            policy.as_mut().map(|policy| core::mem::take(&mut policy.warnings)).unwrap_or_default();
         checker.merge_members(text);
+        if let Some(policy) = &mut policy {
+            policy.warnings = core::mem::take(&mut checker.warnings);
+        }
         policy
     });
     let mut problems = core::mem::take(&mut checker.problems);

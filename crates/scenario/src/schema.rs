@@ -74,6 +74,11 @@ pub fn policy_schema() -> Value {
         "subscribers",
         json!({ "type": "string", "description": "Table of subscribers: a CSV file." }),
     );
+    put(
+        &mut root,
+        "sites",
+        json!({ "type": "string", "description": "Sites that subscribers are below: a JSON file." }),
+    );
     root["required"] = json!(["router"]);
     root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     root["title"] = json!("Lockgate policy");

@@ -150,7 +150,7 @@ pub(super) fn read(file: &std::path::Path) -> Result<(String, String), Failure> 
         return Err(Failure::usage(message, "add `[router]` with `mode` and `interfaces`"));
     }
     let files = lockgate::files::Beside::new(file);
-    let text = lockgate_scenario::embed_subscribers(&text, &files)
+    let text = lockgate_scenario::embed_tables(&text, &files)
         .map_err(|why| Failure::usage(why, "the table is looked for beside the policy"))?;
     Ok((origin, text))
 }

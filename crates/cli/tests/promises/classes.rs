@@ -1,4 +1,5 @@
-//! Ten thousand subscribers, each with a class, beside eight: frames a second, processor time, pauses.
+//! Ten thousand subscribers, each with a class below its access point, beside eight: frames a second, processor time,
+//! pauses.
 //!
 //! `LOCKGATE_FRAMES=1000000` is the number of frames, sent as fast as possible; `LOCKGATE_CLASSES=10000` that
 //! of classes.
@@ -15,21 +16,36 @@ use super::common::Network;
 use super::setting::{Running, network, number, quantile};
 use super::stream::{Ended, Stream};
 
-/// Returns a table of `count` subscribers with this rate, at 10.64.0.0 and following, the hosts' network
-/// last.
-fn table(count: u64, changed: Option<u64>) -> String {
-    let mut text = "Circuit ID,IPv4,Download Min Mbps,Download Max Mbps\n".to_owned();
+/// Subscribers below each access point.
+const BELOW_EACH: u64 = 64;
+
+/// Returns a table of `count` subscribers, at 10.64.0.0 and following, of which the first `changed` have another plan.
+fn table(count: u64, changed: u64) -> String {
+    let mut text = "Circuit ID,Parent Node,IPv4,Download Min Mbps,Download Max Mbps\n".to_owned();
     for number in 0..count {
         let [_, b, c, d] = (number as u32).to_be_bytes();
-        let most = if changed == Some(number) { 101 } else { 100 };
-        writeln!(text, "s{number},10.{}.{c}.{d},1,{most}", 64 + b).expect("text");
+        let most = if number < changed { 101 } else { 100 };
+        writeln!(text, "s{number},AP_{},10.{}.{c}.{d},1,{most}", number / BELOW_EACH, 64 + b).expect("text");
     }
     text
+}
+
+/// Returns the access points of `count` subscribers, below one site; those of the first `changed` subscribers have another
+/// rate.
+fn sites(count: u64, changed: u64) -> String {
+    let rates = |mbps: u64| format!("\"downloadBandwidthMbps\": {mbps}, \"uploadBandwidthMbps\": {mbps}");
+    let points = (0..count.div_ceil(BELOW_EACH)).map(|point| {
+        let rate = if point < changed / BELOW_EACH { 501 } else { 500 };
+        format!("\"AP_{point}\": {{ {}, \"type\": \"AP\" }}", rates(rate))
+    });
+    let points = points.collect::<Vec<_>>().join(",\n");
+    format!("{{ \"Hill\": {{ {}, \"children\": {{\n{points}\n}} }} }}\n", rates(9_000))
 }
 
 /// Policy of a bridge with a class for each subscriber, and one for all other traffic.
 const POLICY: &str = r#"
 subscribers = "plans.csv"
+sites = "network.json"
 [router]
 mode = "bridge"
 interfaces = { lan = "eth1", wan = "eth2" }
@@ -37,8 +53,9 @@ interfaces = { lan = "eth1", wan = "eth2" }
 root = "shaper"
 [port."lan->wan".queue]
 shaper = { kind = "htb", children = ["line"] }
-line = { kind = "class", rate = "10gbit", children = ["plan", "rest"] }
-plan = { count = "subscribers", kind = "fq_codel", rate = "$download_min", ceil = "$download_max", match = [{ destination = "$ipv4" }] }
+line = { kind = "class", rate = "10gbit", children = ["site", "plan", "rest"] }
+site = { count = "sites", name = "$name", kind = "class", rate = "$download", children = ["site", "plan"] }
+plan = { count = "subscribers", name = "$circuit_id", kind = "fq_codel", rate = "$download_min", ceil = "$download_max", match = [{ destination = "$ipv4" }] }
 rest = { kind = "fifo", rate = "100mbit" }
 "#;
 
@@ -47,7 +64,8 @@ fn start(network: &Network, classes: u64) -> Running {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
     write("policy.toml", POLICY);
-    write("plans.csv", &table(classes, None));
+    write("plans.csv", &table(classes, 0));
+    write("network.json", &sites(classes, 0));
     Running::start_in(network, Arc::new(folder), &["--fresh"])
 }
 
@@ -112,19 +130,23 @@ fn ten_thousand_classes_are_served_sampled_and_changed_in_place() {
         let stream = Stream::start(&network, "bridge", 2_000, 100, 5_000);
         thread::sleep(Duration::from_secs(number("LOCKGATE_SECONDS", 2)));
         show(&stream.end(), &format!("{classes} classes, sampled"));
-        // The plan of one subscriber changes, and only that class is reconfigured.
+        // The plans of one to a hundred subscribers and their access points change, and only those classes are reconfigured.
+        let changed = (classes / 8).min(100);
         let stream = Stream::start(&network, "bridge", 2_000, 100, 5_000);
         thread::sleep(Duration::from_millis(500));
-        router.write("plans.csv", &table(classes, Some(classes / 2)));
+        router.write("plans.csv", &table(classes, changed));
+        router.write("network.json", &sites(classes, changed));
         let begun = Instant::now();
         let output = router.control(&["apply", "policy.toml"]);
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let last = said.lines().last().unwrap_or_default();
         println!("{classes} classes: the table is applied in {:?}: {last}", begun.elapsed());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        assert!(said.contains("1 line added, 1 removed; 0 packets moved"), "{said}");
+        let lines = changed + changed / BELOW_EACH;
+        let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+        assert!(said.contains(&format!("{lines} added, ")) && said.contains("; 0 packets moved"), "{said}");
         thread::sleep(Duration::from_millis(500));
-        show(&stream.end(), &format!("{classes} classes, one changed"));
+        show(&stream.end(), &format!("{classes} classes, {changed} changed"));
         router.stop();
     }
 }

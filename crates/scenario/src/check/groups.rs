@@ -6,9 +6,9 @@ use toml::Spanned;
 use toml::de::DeTable;
 
 use super::Checker;
-use crate::diagnostic::Problem;
-use crate::expand::{Rows, Unexpanded, expand, variables};
-use crate::nearest::suggest;
+use crate::diagnostic::{Problem, Span};
+use crate::expand::{Rows, Sites, Tables, Unexpanded, expand, variables};
+use crate::nearest::{nearest, suggest};
 use crate::table_reader::shorten;
 
 /// Columns that a problem of a member names at most.
@@ -25,8 +25,12 @@ impl Checker<'_> {
     ) -> Result<Option<Spanned<DeTable<'i>>>, Unexpanded> {
         let table = root.get_ref();
         self.subscribers = self.subscribers(table);
-        let rows = self.subscribers.as_ref().map(|(_, rows)| rows);
-        let expanded = expand(table, rows, self.memory, &mut self.problems)?;
+        self.sites = self.sites(table);
+        let tables = Tables {
+            subscribers: self.subscribers.as_ref().map(|(_, rows)| rows),
+            sites: self.sites.as_ref().map(|(_, sites)| sites),
+        };
+        let expanded = expand(table, tables, self.memory, &mut self.problems)?;
         Ok(expanded.map(|(expanded, groups)| {
             self.groups = groups;
             Spanned::new(root.span(), expanded)
@@ -35,43 +39,93 @@ impl Checker<'_> {
 
     /// Reads the table of subscribers that the file names, if any. Returns its name too.
     fn subscribers(&mut self, root: &DeTable<'_>) -> Option<(String, Rows)> {
-        let value = root.get("subscribers")?;
-        let path = value.get_ref().as_str()?;
-        // A text of several lines is the table itself: its beginning is shown, not ten thousand lines.
-        let is_embedded = path.contains('\n');
-        let start = value.span().start;
-        let span = if is_embedded { start..start + 1 } else { value.span() };
-        let (name, read) = if is_embedded {
-            ("subscribers", Rows::read(path, self.memory))
-        } else {
-            let bytes = self.load(path, value.span())?;
-            (path, Rows::read(&String::from_utf8_lossy(&bytes), self.cache.captures.room))
-        };
+        let (name, text, span) = self.table(root, "subscribers")?;
+        let read = Rows::read(&text, self.cache.captures.room.min(self.memory));
         let unread = |why| {
-            let wrong = format!("`{}` is no table of subscribers: {why}", shorten(name));
+            let wrong = format!("`{}` is no table of subscribers: {why}", shorten(&name));
             let help = "its first row names the columns, and each other row is a subscriber";
             self.problems.push(Problem::new(span.clone(), wrong).help(help));
         };
         let rows = read.map_err(unread).ok()?;
-        let (reasons, count) = rows.left_out();
-        if count > 0 {
-            let of = if count == 1 { "a row".to_owned() } else { format!("{count} rows") };
-            let is = if count == 1 { "is" } else { "are" };
-            let more = if count > reasons.len() { "; …" } else { "" };
-            let wrong = format!("{of} of `{}` {is} left out: {}{more}", shorten(name), reasons.join("; "));
-            let help = "correct such rows, or take them out; `lockgate check --strict` makes them an error";
-            self.warn(Problem::new(span, wrong).help(help));
+        self.warn_left_out("row", &name, rows.left_out(), span);
+        Some((shorten(&name), rows))
+    }
+
+    /// Reads the sites that the file names, if any, and places the subscribers at them. Returns their name too.
+    fn sites(&mut self, root: &DeTable<'_>) -> Option<(String, Sites)> {
+        let (name, text, span) = self.table(root, "sites")?;
+        let unread = |why| {
+            let wrong = format!("`{}` has no sites: {why}", shorten(&name));
+            let help = "it has sites by their names, as the `network.json` of LibreQoS, each with \
+                        `downloadBandwidthMbps`, `uploadBandwidthMbps` and maybe `children`";
+            self.problems.push(Problem::new(span.clone(), wrong).help(help));
+        };
+        let mut sites = Sites::read(&text, self.cache.captures.room.min(self.memory)).map_err(unread).ok()?;
+        self.warn_left_out("site", &name, sites.rows.left_out(), span.clone());
+        let placed = self.subscribers.as_ref().map(|(of, rows)| (of.clone(), sites.place(rows)));
+        if let Some((of, (unknown, count))) = placed.filter(|(_, (_, count))| *count > 0) {
+            let more = if count > unknown.len() { "; …" } else { "" };
+            let wrong = format!(
+                "`{}` has no such site, and {} of `{of}` {} below none: {}{more}",
+                shorten(&name),
+                if count == 1 { "a circuit".to_owned() } else { format!("{count} circuits") },
+                if count == 1 { "is" } else { "are" },
+                unknown.join("; ")
+            );
+            self.warn(Problem::new(span, wrong).help("correct the `Parent Node`, or add the site"));
         }
-        Some((shorten(name), rows))
+        Some((shorten(&name), sites))
+    }
+
+    /// Returns the name, the text and the place of the table that the file names at `key`, if any.
+    fn table(&mut self, root: &DeTable<'_>, key: &str) -> Option<(String, String, Span)> {
+        let value = root.get(key)?;
+        let path = value.get_ref().as_str()?;
+        // A text of several lines is the table itself: its beginning is shown, not ten thousand lines.
+        if path.contains('\n') {
+            let start = value.span().start;
+            return Some((key.to_owned(), path.to_owned(), start..start + 1));
+        }
+        let bytes = self.load(path, value.span())?;
+        Some((path.to_owned(), String::from_utf8_lossy(&bytes).into_owned(), value.span()))
+    }
+
+    /// Warns of the rows or sites that were left out.
+    fn warn_left_out(&mut self, what: &str, name: &str, (reasons, count): (&[String], usize), span: Span) {
+        if count == 0 {
+            return;
+        }
+        let of = if count == 1 { format!("a {what}") } else { format!("{count} {what}s") };
+        let is = if count == 1 { "is" } else { "are" };
+        let more = if count > reasons.len() { "; …" } else { "" };
+        let wrong = format!("{of} of `{}` {is} left out: {}{more}", shorten(name), reasons.join("; "));
+        let them = if count == 1 { "it" } else { "them" };
+        let help = format!(
+            "correct such {what}s, or take {them} out; `lockgate check --strict` makes this an error"
+        );
+        self.warn(Problem::new(span, wrong).help(help));
     }
 
     /// Adds to a problem of a member the values that it has from the table of subscribers, with their line,
     /// and to the unknown name of a column those that there are. `text` is that of the file.
     fn explain_columns(&self, text: &str, problem: Problem) -> Problem {
-        let Some((table, rows)) = &self.subscribers else { return problem };
         let Some(written) = problem.span().and_then(|span| text.get(span)) else { return problem };
-        let known = |name: &str| rows.columns().any(|column| column == name);
         let names: Vec<&str> = variables(written).filter(|name| *name != "i").take(MOST_NAMES).collect();
+        let subscribers = self.subscribers.as_ref().map(|(table, rows)| (table, rows));
+        let sites = self.sites.as_ref().map(|(table, sites)| (table, &sites.rows));
+        // Those that have all columns that are named, or similar ones.
+        let misses = |(_, rows): (&String, &Rows)| {
+            let has = |name: &&str| rows.columns().any(|column| column == *name);
+            let is_near = |name: &&str| nearest(name, rows.columns()).is_some();
+            (!names.iter().all(has), !names.iter().all(|name| has(name) || is_near(name)))
+        };
+        let Some((table, rows)) = sites
+            .filter(|sites| subscribers.is_none_or(|subscribers| misses(*sites) < misses(subscribers)))
+            .or(subscribers)
+        else {
+            return problem;
+        };
+        let known = |name: &str| rows.columns().any(|column| column == name);
         let unknown =
             names.iter().find(|name| !known(name) && problem.message().contains(&format!("${name}")));
         if let Some(name) = unknown {

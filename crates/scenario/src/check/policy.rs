@@ -24,7 +24,7 @@ use crate::table_reader::{TableLocation, read_table, read_valid_table, shorten, 
 use crate::tree::QueueTree;
 
 /// Sections of a policy.
-const SECTIONS: [&str; 4] = ["router", "port", "subscribers", "alert"];
+const SECTIONS: [&str; 5] = ["router", "port", "subscribers", "sites", "alert"];
 
 /// Default and limits of the number of frames that all queues hold together.
 const FRAMES: u32 = 32_768;

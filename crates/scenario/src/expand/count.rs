@@ -3,17 +3,14 @@
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::{Expansion, Problem, shorten, suggest};
+use super::{Expansion, Problem, SITES, SUBSCRIBERS, shorten, suggest};
 
 /// Limit on the members of a group.
 const MOST: u32 = 1_000_000;
 
-/// Name in `count` of the table of subscribers.
-const SUBSCRIBERS: &str = "subscribers";
-
 impl Expansion<'_> {
-    /// Reads `count`: `200`, `"sub"`, `"10% of sub"`, or `"subscribers"` for a member of each row of the
-    /// table. Notes a problem and returns `None` for anything else.
+    /// Reads `count`: `200`, `"sub"`, `"10% of sub"`, or `"subscribers"` or `"sites"` for a member of each row of
+    /// such a table. Notes a problem and returns `None` for anything else.
     pub(super) fn count(&mut self, value: &Spanned<DeValue<'_>>) -> Option<u32> {
         let wrong = |problem: String, help: &str| Problem::new(value.span(), problem).help(help);
         let help = "write a number, `\"sub\"` for as many as that group has, or `\"10% of sub\"`";
@@ -46,7 +43,12 @@ impl Expansion<'_> {
                 (part.filter(|part| (0.0..=100.0).contains(part)).ok_or(None)?, group.trim())
             }
         };
-        let rows = self.rows.filter(|_| group == SUBSCRIBERS).map(|rows| rows.len() as u32);
+        let rows = match group {
+            SUBSCRIBERS => self.tables.subscribers,
+            SITES => self.tables.sites.map(|sites| &sites.rows),
+            _ => None,
+        };
+        let rows = rows.map(|rows| rows.len() as u32);
         let all = ["node", "link"].into_iter().find_map(|section| self.groups.members(section, group));
         let all = rows.or(all).ok_or(Some(group))?;
         let members = (f64::from(all) * part / 100.0).ceil() as u32;

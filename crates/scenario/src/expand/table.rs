@@ -13,8 +13,11 @@
 //! be one (too few values, a rate that is no number, a wrong address) is left out, with the reason.
 
 mod circuits;
+mod sites;
 
 use std::net::IpAddr;
+
+pub(crate) use sites::Sites;
 
 use crate::table_reader::shorten;
 

@@ -5,7 +5,10 @@ fn expanded(text: &str) -> (String, Vec<Problem>, Groups) {
     let rows = Rows::read("Name,Download Max Mbps\na,100\nb,50\n", 1 << 20).expect("a table");
     let mut problems = Vec::new();
     let (table, groups) =
-        expand(&root, Some(&rows), 1 << 30, &mut problems).ok().flatten().unwrap_or_default();
+        expand(&root, Tables { subscribers: Some(&rows), sites: None }, 1 << 30, &mut problems)
+            .ok()
+            .flatten()
+            .unwrap_or_default();
     (show(&table), problems, groups)
 }
 
@@ -96,7 +99,11 @@ fn members_take_no_more_memory_than_is_allowed() {
         let root = DeTable::parse(&text).expect("TOML").into_inner();
         let rows = Rows::read("Name\naaaaaaaaaaaaaaaaaaaa\n", 1 << 20).expect("a table");
         let mut problems = Vec::new();
-        assert!(expand(&root, Some(&rows), 8 << 20, &mut problems).is_err(), "{}", &rest[..20]);
+        assert!(
+            expand(&root, Tables { subscribers: Some(&rows), sites: None }, 8 << 20, &mut problems).is_err(),
+            "{}",
+            &rest[..20]
+        );
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert_eq!(
             problems[0].message(),

@@ -2,7 +2,7 @@
 
 use lockgate_engine::units::{Bytes, Rate};
 use lockgate_scenario::policy::{
-    Attach, Direction, FrameIo, HostFrames, Mode, OnFault, embed_subscribers, is_policy, read_policy,
+    Attach, Direction, FrameIo, HostFrames, Mode, OnFault, embed_tables, is_policy, read_policy,
 };
 use lockgate_scenario::{Override, Scenario};
 
@@ -172,13 +172,13 @@ rest = { kind = "fifo", rate = "1mbit" }
     let table =
         "Circuit ID,IPv4,Download Min Mbps,Download Max Mbps\r\n1,100.64.0.1,1,50\r\n2,100.64.0.2/31,2,100";
     let files = std::collections::BTreeMap::from([("plans.csv".to_owned(), table.as_bytes().into())]);
-    let whole = embed_subscribers(text, &files).expect("the table is there");
-    assert_eq!(embed_subscribers(&whole, &files).as_deref(), Ok(whole.as_str()), "once is enough");
+    let whole = embed_tables(text, &files).expect("the table is there");
+    assert_eq!(embed_tables(&whole, &files).as_deref(), Ok(whole.as_str()), "once is enough");
     let policy = read_policy(&whole, "policy.toml").unwrap_or_else(|problems| panic!("{problems:?}"));
     let tree = &policy.ports.iter().find(|port| port.name == "wan:lan").expect("there").tree;
     let names: Vec<&str> = tree.queues().iter().map(|queue| &*queue.name).collect();
     assert!(names.contains(&"plan/1") && names.contains(&"plan/2"), "{names:?}");
-    let missing = embed_subscribers(text, &std::collections::BTreeMap::new());
+    let missing = embed_tables(text, &std::collections::BTreeMap::new());
     assert_eq!(missing, Err("cannot read `plans.csv`: there is no such file".to_owned()));
 }
 
@@ -374,4 +374,91 @@ fn alerts_name_queues_of_the_policy() {
     wrong(&with("command = []"), &[(15, 11, "begins with the path of a program", "/usr/bin/logger")]);
     wrong(&with("wenhook = \"http://a\""), &[(15, 1, "wenhook", "`webhook`")]);
     wrong(&with("[[alert]]\nif = \"class.rest.loss > 1%\""), &[(15, 1, "two alerts are called", "`name`")]);
+}
+
+/// Files of `examples/provider`, with this text in place of one of them.
+fn provider(other: Option<(&str, &str)>) -> Result<lockgate_scenario::Policy, String> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/provider");
+    let read = |name: &str| match &other {
+        Some((of, text)) if *of == name => (*text).to_owned(),
+        _ => std::fs::read_to_string(folder.join(name)).expect(name),
+    };
+    let files = ["ShapedDevices.csv", "network.json"]
+        .map(|name| (name.to_owned(), std::sync::Arc::<[u8]>::from(read(name).into_bytes())));
+    let text = embed_tables(&read("provider.toml"), &std::collections::BTreeMap::from(files))?;
+    read_policy(&text, "provider.toml").map_err(|problems| crate::support::rendered(&problems))
+}
+
+/// Sites are classes within classes, circuits are below their `Parent Node`, and a class has the rules of all circuits
+/// below it.
+#[test]
+fn circuits_are_below_their_sites() {
+    let policy = provider(None).unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(policy.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(), Vec::<String>::new());
+    for (port, rate) in policy.ports.iter().zip(["60mbit", "250mbit"]) {
+        let queues = port.tree.queues();
+        let named = |name: &str| queues.iter().find(|queue| &*queue.name == name).expect(name);
+        let below = |name: &str| {
+            let children = named(name).children.iter();
+            children.map(|child| queues[*child].name.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(below("line"), ["site/Hill", "plan/C1005", "rest"]);
+        assert_eq!(below("site/Hill"), ["site/AP_North", "site/Harbour"]);
+        assert_eq!(below("site/Harbour"), ["site/AP_South", "plan/C1004"]);
+        assert_eq!(below("site/AP_North"), ["plan/C1001", "plan/C1002"]);
+        assert_eq!(below("site/AP_South"), ["plan/C1003"]);
+        assert_eq!(named("site/AP_North").share["rate"].as_str(), Some(rate));
+        let rules =
+            ["plan/C1001", "site/AP_North", "site/AP_South", "site/Harbour", "site/Hill", "plan/C1005"]
+                .map(|name| named(name).rules.len());
+        assert_eq!(rules, [4, 5, 1, 3, 8, 1]);
+    }
+}
+
+#[test]
+fn sites_and_circuits_that_do_not_fit_are_named() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/provider");
+    let changed = |name: &'static str, from: &str, to: &str| {
+        let text = std::fs::read_to_string(folder.join(name)).expect(name);
+        assert!(text.contains(from), "{name} has {from}");
+        provider(Some((name, &text.replace(from, to))))
+    };
+    let warned = |name: &'static str, from: &str, to: &str| {
+        let policy = changed(name, from, to).unwrap_or_else(|why| panic!("{why}"));
+        policy.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    let said = warned("ShapedDevices.csv", "AP_South", "AP_Sout");
+    let expected = "`sites` has no such site, and a circuit of `subscribers` is below none: line 6, circuit `C1003`: `AP_Sout` \
+                    (did you mean `AP_South`?)";
+    assert!(said.contains(expected), "{said}");
+    let said =
+        warned("network.json", "\"downloadBandwidthMbps\": 200", "\"downloadBandwidthMbps\": \"fast\"");
+    let expected = "a site of `sites` is left out: line 17, `AP_South`: its `downloadBandwidthMbps` in line 18, `\"fast\"`, is \
+                    no number of Mbit/s above 0";
+    assert!(said.contains(expected), "{said}");
+    for (name, from, to, expected) in [
+        (
+            "network.json",
+            "{\n  \"Hill\"",
+            "[\n  \"Hill\"",
+            "`sites` has no sites: invalid type: sequence, expected sites",
+        ),
+        ("network.json", "400,", "400", "has no sites: expected `,` or `}` at line 5 column 5"),
+        (
+            "provider.toml",
+            "[\"site\", \"plan\", \"rest\"]",
+            "[\"site\", \"rest\"]",
+            "1 of `plan` are below no site, such as `plan/C1005`",
+        ),
+        (
+            "provider.toml",
+            "rate = \"$download\"",
+            "rate = \"$dowload\"",
+            "`sites` has no column `dowload`: did you mean `download`",
+        ),
+        ("provider.toml", "sites = \"network.json\"", "", "there is no group called `sites`"),
+    ] {
+        let said = changed(name, from, to).err().unwrap_or_default();
+        assert!(said.contains(expected), "`{expected}` in {said}");
+    }
 }
