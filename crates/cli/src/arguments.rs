@@ -50,7 +50,9 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Writes a commented scenario to start from; without a name, lists them
     #[command(
-        after_help = "Examples:\n  lockgate new\n  lockgate new home\n  lockgate new l4s --to mine.toml"
+        after_help = "Examples:\n  lockgate new\n  lockgate new home\n  lockgate new l4s --to mine.toml\n  \
+                      lockgate new lab --from house.toml\n\nA laboratory around a policy names it: what is changed in the \
+                      policy is changed there too."
     )]
     New(New),
     /// Runs a scenario and leaves a report
@@ -175,6 +177,9 @@ Counters are read by netlink, without privileges; each look holds the kernel's l
 look costs, and looks are spaced so that they take 2 % of the time at most. Names are the handles of `tc`: `1:` is a \
 discipline, `1:10` a class. Delay is the mean backlog over the rate (Little's law), or what `cake`, `codel` and `pie` report.")]
     Top(Top),
+    /// Takes parts of a scenario out for other uses
+    #[command(subcommand)]
+    Export(Export),
     /// Reads commands of Linux's `tc` as scenarios, and checks them
     #[command(subcommand)]
     Tc(TcCommand),
@@ -226,6 +231,41 @@ pub(crate) struct New {
     pub(crate) name: Option<String>,
     /// File to write, which must not exist; `-` is standard output [default: NAME.toml]
     #[arg(long, value_name = "FILE", requires = "name")]
+    pub(crate) to: Option<PathBuf>,
+    /// With `lab`: a laboratory around this policy of a router, in both directions of its line [default file: lab-POLICY]
+    #[arg(long, value_name = "POLICY", requires = "name")]
+    pub(crate) from: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Export {
+    /// Prints ports of a scenario as the policy of a router
+    #[command(after_help = "Examples:
+  lockgate export policy home.toml --port router:modem --interface eth0 --to house.toml
+  lockgate export policy home.toml --port router:modem --arriving modem:router --interface eth0 --set port.router:modem.root=cake
+
+A port without a rate gets 95 % of its link's, and its link's overhead, so that the queue is in the router.")]
+    Policy(ExportPolicy),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportPolicy {
+    /// Scenario file
+    pub(crate) file: PathBuf,
+    /// Port whose queues are those of what leaves by the interface
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: String,
+    /// Port whose queues are those of what arrives by the interface
+    #[arg(long, value_name = "PORT")]
+    pub(crate) arriving: Option<String>,
+    /// Interface of the router
+    #[arg(long, value_name = "NAME")]
+    pub(crate) interface: String,
+    /// Sets a value of the scenario first; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// File to write, which must not exist [default: standard output]
+    #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<PathBuf>,
 }
 

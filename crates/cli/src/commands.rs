@@ -12,6 +12,7 @@ mod demo;
 mod docs;
 mod doctor;
 mod ending;
+mod export;
 mod largest;
 pub(crate) mod list;
 mod man;
@@ -35,7 +36,7 @@ mod watch;
 mod welcome;
 
 use crate::OpenStorage;
-use crate::arguments::{Arguments, Command, RouterCommand};
+use crate::arguments::{Arguments, Command, Export, RouterCommand};
 use crate::exit::{Exit, Failure};
 
 /// Runs the command. `storage` opens the stores of sweeps at addresses.
@@ -65,6 +66,7 @@ pub(crate) fn dispatch(arguments: &Arguments, storage: &OpenStorage<'_>) -> Resu
         Some(Command::Router(RouterCommand::Rollback(rollback))) => rollback::rollback(rollback),
         Some(Command::Router(RouterCommand::Status(status))) => status::status(status),
         Some(Command::Router(RouterCommand::Capture(capture))) => capture::capture(capture),
+        Some(Command::Export(Export::Policy(export))) => export::policy(export),
         Some(Command::Tc(command)) => tc::tc(command),
         Some(Command::Top(arguments)) => top::top(arguments),
         Some(Command::Send(send)) => send::send(send),

@@ -1,72 +1,11 @@
 //! One policy, `house.toml`: checked, tested in two laboratories, compared with another, tuned, and run on its own, as
-//! docs/guides/router.md tells it.
+//! docs/guides/router.md tells it. The files are those of examples/house; `promises/house.rs` puts the policy on veths.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-const HOUSE: &str = r#"title = "house"
-[router]
-mode = "both"
-interfaces = { wan = "eth0" }
-
-# A little under the 10 Mbit/s of the line, whose cells are counted.
-[port.wan]
-rate = "9.5mbit"
-overhead = "pppoe-llcsnap"
-queue.cake = { kind = "cake" }
-
-[port."wan:in"]
-rate = "45mbit"
-overhead = "pppoe-llcsnap"
-queue.cake-in = { kind = "cake", ingress = true }
-"#;
-
-/// The same line behind a single queue.
-const QUEUE: &str = r#"[router]
-mode = "both"
-interfaces = { wan = "eth0" }
-[port.wan]
-rate = "9.5mbit"
-overhead = "pppoe-llcsnap"
-queue.fifo = { kind = "fifo", limit = "1000p" }
-[port."wan:in"]
-queue.fifo-in = { kind = "fifo" }
-"#;
-
-/// A laboratory: a line of 50 Mbit/s down and 10 Mbit/s up that charges as LINE says.
-const LABORATORY: &str = r#"title = "LINE"
-duration = "6s"
-warmup = "2s"
-node = { users = {}, router = {}, modem = {}, isp = {} }
-link.lan = { between = ["users", "router"], rate = "1gbit" }
-link.home = { between = ["router", "modem"], rate = "1gbit" }
-link.line = { between = ["modem", "isp"], rate = { up = "10mbit", down = "50mbit" }, delay = "8ms", overhead = "LINE" }
-
-[port."modem:isp".queue.buffer]
-kind = "fifo"
-limit = "250kB"
-[port."router:modem"]
-policy = "house.toml:wan"
-[port."router:users"]
-policy = "house.toml:wan:in"
-
-[flow]
-call = { from = "users", to = "isp", profile = "g711", dscp = "EF" }
-ping = { from = "users", to = "isp", transport = "udp", size = "98B", gap = "20ms", echo = true }
-upload = { from = "users", to = "isp", transport = "tcp", bytes = "unlimited", start = "1s" }
-
-[[expect]]
-that = "flow.call.owd.p99"
-below = "40ms"
-[[expect]]
-name = "the line stays clear"
-that = "flow.ping.rtt.p95 - flow.ping.rtt.min"
-grade = "A"
-[[expect]]
-that = "flow.upload.goodput"
-above = "7mbit"
-"#;
+const HOUSE: &str = include_str!("../../../examples/house/house.toml");
 
 fn lockgate(folder: &Path, arguments: &[&str]) -> Output {
     let run = Command::new(env!("CARGO_BIN_EXE_lockgate")).args(arguments).current_dir(folder).output();
@@ -77,9 +16,9 @@ fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a directory");
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("written");
     write("house.toml", HOUSE);
-    write("queue.toml", QUEUE);
-    write("cable.toml", &LABORATORY.replace("LINE", "docsis"));
-    write("dsl.toml", &LABORATORY.replace("LINE", "pppoe-llcsnap"));
+    write("queue.toml", include_str!("../../../examples/house/queue.toml"));
+    write("cable.toml", include_str!("../../../examples/house/cable.toml"));
+    write("dsl.toml", include_str!("../../../examples/house/dsl.toml"));
     folder
 }
 
@@ -138,7 +77,7 @@ fn policies_are_compared_and_a_value_of_one_is_tuned() {
             "tune",
             "dsl.toml",
             "--vary",
-            "port.router:modem.rate=8mbit,9.5mbit,11mbit",
+            "port.router:modem.rate=8mbit,9.3mbit,11mbit",
             "--goal",
             "max flow.upload.goodput",
             "--subject-to",
@@ -151,10 +90,78 @@ fn policies_are_compared_and_a_value_of_one_is_tuned() {
             "101..102",
             "--json",
             "-",
+            "--write",
         ],
     );
     assert_eq!(tuned.status.code(), Some(0), "{}", text(&tuned));
-    assert!(text(&tuned).contains("9.5mbit"), "{}", text(&tuned));
+    // The winner is in the policy, and nothing else has changed, comments among it.
+    let house = fs::read_to_string(folder.path().join("house.toml")).expect("a policy");
+    assert_eq!(house, HOUSE.replace("rate = \"9.5mbit\"", "rate = \"9.3mbit\""), "{}", text(&tuned));
+    let other = [
+        "tune",
+        "dsl.toml",
+        "--vary",
+        "link.line.delay=1ms,2ms",
+        "--goal",
+        "min flow.ping.rtt.p95",
+        "--write",
+    ];
+    let refused = lockgate(folder.path(), &other);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(
+        text(&refused).contains("is no value of a policy: it is of no port that names one"),
+        "{}",
+        text(&refused)
+    );
+}
+
+/// The way to a laboratory and back: one around a policy, and the policy of the ports of one.
+#[test]
+fn a_laboratory_is_written_around_a_policy_and_a_policy_taken_out_of_one() {
+    let folder = folder();
+    let run = |arguments: &[&str]| lockgate(folder.path(), arguments);
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect(name);
+    let made = run(&["new", "lab", "--from", "house.toml"]);
+    assert!(made.status.success() && text(&made).contains("lab-house.toml"), "{}", text(&made));
+    assert!(read("lab-house.toml").contains("policy = \"house.toml:wan:in\""));
+    let again = run(&["new", "lab", "--from", "house.toml"]);
+    assert_eq!(again.status.code(), Some(1), "nothing is overwritten");
+    let no_policy = run(&["new", "lab", "--from", "cable.toml", "--to", "x.toml"]);
+    assert!(text(&no_policy).contains("it is no policy of a router"), "{}", text(&no_policy));
+    let not_lab = run(&["new", "home", "--from", "house.toml"]);
+    assert_eq!(not_lab.status.code(), Some(2), "{}", text(&not_lab));
+
+    let export = ["export", "policy", "dsl.toml", "--interface", "eth0", "--port"];
+    let both = ["router:modem", "--arriving", "router:users", "--to", "out.toml"];
+    let out = run(&[&export[..], &both[..]].concat());
+    assert!(out.status.success(), "{}", text(&out));
+    for line in [
+        "mode = \"both\"",
+        "rate = \"9.5mbit\"",
+        "overhead = \"pppoe-llcsnap\"",
+        "[port.\"wan:in\"]",
+        "ingress = true",
+    ] {
+        assert!(read("out.toml").contains(line), "{line} in {}", read("out.toml"));
+    }
+    // The buffer of the modem has no rate: the line's, with its cells.
+    let out = run(&[
+        &export[..],
+        &["modem:isp", "--set", "port.modem:isp.queue.buffer.limit=100kB", "--to", "modem.toml"],
+    ]
+    .concat());
+    assert!(out.status.success(), "{}", text(&out));
+    for line in [
+        "rate = \"9.5mbit\"   # 95 % of the 10mbit of the link `line`",
+        "framing = \"atm\"",
+        "limit = \"100kB\"",
+    ] {
+        assert!(read("modem.toml").contains(line), "{line} in {}", read("modem.toml"));
+    }
+    let checked = run(&["check", "lab-house.toml", "out.toml", "modem.toml"]);
+    assert!(checked.status.success(), "{}", text(&checked));
+    let unknown = run(&[&export[..], &["router:modm"]].concat());
+    assert!(text(&unknown).contains("did you mean `router:modem`"), "{}", text(&unknown));
 }
 
 /// A policy alone is run in a laboratory that is made around it.

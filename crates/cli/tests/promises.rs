@@ -16,6 +16,8 @@ mod common;
 mod faults;
 #[path = "promises/hostile.rs"]
 mod hostile;
+#[path = "promises/house.rs"]
+mod house;
 #[path = "promises/memory.rs"]
 mod memory;
 #[path = "promises/misfits.rs"]

@@ -67,11 +67,27 @@ pub fn scenario_text(path: &Path, memory: u64) -> Result<String, Error> {
         return Ok(text);
     }
     let name = path.display().to_string();
-    let embedded = lockgate_scenario::embed_tables(&text, &Beside::new(path))
+    around(path, &text, &path.file_name().map_or(name, |file| file.to_string_lossy().into_owned()))
+}
+
+/// Returns the text of a laboratory around the policy at `path`, which names it as `named`.
+///
+/// # Errors
+/// If the file cannot be read, is no policy, or has problems.
+pub fn laboratory(path: &Path, named: &str) -> Result<String, Error> {
+    let text = own_text(path, lockgate_scenario::MEMORY)?;
+    if !lockgate_scenario::is_policy(&text) {
+        let why = "it is no policy of a router: it has no table `[router]`".to_owned();
+        return Err(Error::Unreadable { path: path.to_path_buf(), why });
+    }
+    around(path, &text, named)
+}
+
+fn around(path: &Path, text: &str, named: &str) -> Result<String, Error> {
+    let embedded = lockgate_scenario::embed_tables(text, &Beside::new(path))
         .map_err(|why| Error::Unreadable { path: path.to_path_buf(), why })?;
-    let policy = lockgate_scenario::read_policy(&embedded, &name)?;
-    let file = path.file_name().map_or(name.clone(), |file| file.to_string_lossy().into_owned());
-    Ok(lockgate_scenario::laboratory(&policy, &file))
+    let policy = lockgate_scenario::read_policy(&embedded, &path.display().to_string())?;
+    Ok(lockgate_scenario::laboratory(&policy, named))
 }
 
 fn own_text(path: &Path, memory: u64) -> Result<String, Error> {

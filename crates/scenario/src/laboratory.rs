@@ -98,7 +98,7 @@ fn line_rate(port: Option<&PolicyPort>) -> Rate {
 }
 
 /// Returns the keys of a link that charges as `charge` does.
-fn framing(charge: Compensation) -> String {
+pub(crate) fn framing(charge: Compensation) -> String {
     let (overhead, mpu, framing) = charge.parts();
     let framing =
         toml::Value::try_from(framing).map_or_else(|_| String::new(), |value| format!("framing = {value}\n"));

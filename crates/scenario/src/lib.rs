@@ -57,6 +57,7 @@ pub mod model;
 mod nearest;
 pub mod path;
 pub mod policy;
+pub mod policy_text;
 mod reader;
 pub mod reference;
 pub mod routes;

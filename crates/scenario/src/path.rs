@@ -154,6 +154,12 @@ impl Override {
         Ok(Self { path: segments, value, text })
     }
 
+    /// Returns the same value at another path.
+    pub(crate) fn at(&self, path: Vec<String>) -> Self {
+        let value = self.value.as_ref().map_or_else(String::new, |value| value.to_string().trim().to_owned());
+        Self { text: format!("{}={value}", join(&path)), path, value: self.value.clone() }
+    }
+
     /// Returns the segments of the path.
     pub fn path(&self) -> &[String] {
         &self.path
@@ -176,7 +182,7 @@ impl Override {
     }
 
     /// Sets the value in `document`.
-    fn apply(&self, document: &mut DocumentMut) -> Result<(), Box<Problem>> {
+    pub(crate) fn apply(&self, document: &mut DocumentMut) -> Result<(), Box<Problem>> {
         self.create(document);
         self.set(document.as_table_mut(), 0)
     }

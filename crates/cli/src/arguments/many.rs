@@ -145,6 +145,9 @@ pub(crate) struct Tune {
     /// Writes the search as JSON to this file, `-` for the standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Writes the winner's values into the policy that the scenario's ports name, or that FILE is; its comments stay
+    #[arg(long, conflicts_with = "largest")]
+    pub(crate) write: bool,
     #[command(flatten)]
     pub(crate) limits: RunLimits,
     /// Prints no progress and no warnings

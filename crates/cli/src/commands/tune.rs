@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lockgate::files::Beside;
 use lockgate::plans::{NO_WINNER, PlanError, Source, TuneOptions, TuneRequest, Tuned, Tuning};
 use lockgate_measure::report::page;
-use lockgate_scenario::{Vary, VaryError};
+use lockgate_scenario::policy_text::{PolicyValue, path_in_laboratory, policy_value, with_values};
+use lockgate_scenario::{Override, Vary, VaryError};
 
 use crate::arguments::Tune;
 use crate::exit::{Exit, Failure};
@@ -22,6 +23,10 @@ pub(crate) fn tune(arguments: &Tune) -> Result<Exit, Failure> {
     }
     let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
     let tuning = tuning(file, arguments)?;
+    let policies = Policies { file, text: tuning.text() };
+    if arguments.write {
+        policies.check(&tuning)?;
+    }
     let json =
         arguments.json.as_deref().map(|file| OutputFile::start(file, Form::Search, "--json")).transpose()?;
     let out = arguments.out.as_deref();
@@ -44,7 +49,63 @@ pub(crate) fn tune(arguments: &Tune) -> Result<Exit, Failure> {
             say!("report: {}", page.display());
         }
     }
+    if arguments.write {
+        for (path, changed) in policies.write(&tuned)? {
+            if is_shown {
+                say!("{path}: {changed}");
+            }
+        }
+    } else if is_shown && !tuned.recommended().is_empty() && policies.check(&tuning).is_ok() {
+        say!("with --write, the winner's values are written into the policy");
+    }
     Ok(if tuned.recommended().is_empty() { Exit::ExpectMissed } else { Exit::Ok })
+}
+
+/// Policies that a scenario names, into which the values of a winner are written.
+struct Policies<'a> {
+    file: &'a Path,
+    text: &'a str,
+}
+
+impl Policies<'_> {
+    fn value(&self, setting: &str) -> Result<PolicyValue, Failure> {
+        let help = "with --write, each --vary is a value below a port of a policy, such as `port.wan.rate`";
+        policy_value(self.text, setting, &Beside::new(self.file)).map_err(|why| Failure::usage(why, help))
+    }
+
+    /// Checks that what varies is of policies.
+    fn check(&self, tuning: &Tuning) -> Result<(), Failure> {
+        let mut paths = tuning.request.vary.iter().flat_map(|vary| &vary.paths);
+        paths.try_for_each(|path| self.value(&format!("{path}=0")).map(drop))
+    }
+
+    /// Writes the winner's values. Returns each file with what was written.
+    fn write(&self, tuned: &Tuned<'_>) -> Result<Vec<(String, String)>, Failure> {
+        let Some((_, winner)) = tuned.recommended().into_iter().next() else { return Ok(Vec::new()) };
+        let mut files: Vec<(String, Vec<Override>)> = Vec::new();
+        for setting in tuned.settings(winner) {
+            let PolicyValue { file, value } = self.value(setting)?;
+            match files.iter_mut().find(|(known, _)| *known == file) {
+                Some((_, values)) => values.push(value),
+                None => files.push((file, vec![value])),
+            }
+        }
+        let mut written = Vec::new();
+        for (file, values) in files {
+            let beside = self.file.with_file_name(&file);
+            let path = if beside.exists() { beside } else { PathBuf::from(&file) };
+            let shown = path.display().to_string();
+            let failed = |why: String| {
+                Failure::run(format!("`{shown}` is not changed: {why}"), "correct it, and tune again")
+            };
+            let text = lockgate::files::text(&path).map_err(failed)?;
+            let changed = with_values(&text, &shown, &values, &Beside::new(&path)).map_err(failed)?;
+            std::fs::write(&path, changed).map_err(|error| failed(error.to_string()))?;
+            let values: Vec<&str> = values.iter().map(Override::text).collect();
+            written.push((shown, values.join(", ")));
+        }
+        Ok(written)
+    }
 }
 
 /// Checks the search of `arguments`.
@@ -52,14 +113,19 @@ fn tuning(file: &Path, arguments: &Tune) -> Result<Tuning, Failure> {
     let (seeds, unseen) = (plans::seeds(&arguments.seeds)?, plans::seeds(&arguments.validate)?);
     let base = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;
     let text = lockgate::files::scenario_text(file, base.memory)?;
-    let source = Source::new(file.display().to_string(), text, Arc::new(Beside::new(file)), base.memory);
     let read = |text: &String| {
         let wrong = |error: VaryError| Failure::usage(format!("`--vary {text}`: {error}"), error.help());
         Vary::parse_space(text).map_err(wrong)
     };
+    let of_policy = |vary: Vary| {
+        let paths = vary.paths.iter().map(|path| path_in_laboratory(&text, path)).collect();
+        Vary { paths, ..vary }
+    };
+    let vary = arguments.vary.iter().map(|text| read(text).map(of_policy)).collect::<Result<Vec<_>, _>>()?;
+    let source = Source::new(file.display().to_string(), text, Arc::new(Beside::new(file)), base.memory);
     let request = TuneRequest {
         settings: arguments.limits.overrides.clone(),
-        vary: arguments.vary.iter().map(read).collect::<Result<Vec<_>, _>>()?,
+        vary,
         goals: arguments.goals.clone(),
         constraints: arguments.constraints.clone(),
         seeds,

@@ -13,8 +13,9 @@ use super::setting::{dotted, has, head, lockgate, network, number, quantile, run
 use super::stream::{Ended, Stream};
 
 /// Streams: name, datagrams a second, and payload in bytes; 12.2 Mbit/s for a port of 10 Mbit/s.
-const STREAMS: [(&str, u64, usize); 3] = [("bulk", 830, 1_200), ("other", 390, 1_200), ("voice", 50, 160)];
-const RATE: f64 = 10e6;
+pub(crate) const STREAMS: [(&str, u64, usize); 3] =
+    [("bulk", 830, 1_200), ("other", 390, 1_200), ("voice", 50, 160)];
+pub(crate) const RATE: f64 = 10e6;
 
 /// Bytes of a frame beyond the payload: UDP, IPv4, Ethernet.
 const HEADERS: usize = 42;
@@ -25,13 +26,13 @@ fn gap_picos(rate: u64) -> u64 {
 }
 
 /// Returns the table of the port, for a policy and for a scenario.
-fn port(name: &str, kind: &str) -> String {
+pub(crate) fn port(name: &str, kind: &str) -> String {
     format!("[port.\"{name}\"]\nqueue.q = {{ kind = \"{kind}\" }}\n")
 }
 
 /// Simulates the port between two hosts with the same streams. Returns the p99 of its sojourn times, its
 /// drops, and the packets offered.
-fn simulated(kind: &str, seconds: u64) -> (Duration, u64, u64) {
+pub(crate) fn simulated(kind: &str, seconds: u64) -> (Duration, u64, u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut text = format!(
         "title = \"twin\"\nduration = \"{seconds}s\"\nwarmup = \"1s\"\nnode = {{ a = {{}}, b = {{}} }}\nlink.line = {{ between = [\"a\", \
@@ -55,7 +56,7 @@ fn simulated(kind: &str, seconds: u64) -> (Duration, u64, u64) {
 }
 
 /// Returns the rate of all arrivals after the first second, in bit/s.
-fn received_rate(streams: &[Ended]) -> f64 {
+pub(crate) fn received_rate(streams: &[Ended]) -> f64 {
     let sized = streams.iter().zip(STREAMS).flat_map(|(stream, (_, _, payload))| {
         stream.arrived.iter().map(move |(_, at)| (*at, (payload + HEADERS) as f64 * 8.0))
     });

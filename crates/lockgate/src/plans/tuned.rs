@@ -113,6 +113,11 @@ impl Tuned<'_> {
         format!("lockgate run {file} {}", self.tuning.options(&self.found.tried[point].point))
     }
 
+    /// Returns the settings of a point, each `PATH=VALUE`.
+    pub fn settings(&self, point: usize) -> &[String] {
+        &self.found.tried[point].point.settings
+    }
+
     /// Returns the points in the order in which they were tried.
     pub fn points(&self) -> Comparison {
         let front = self.found.front(&self.tuning.goals);

@@ -1,0 +1,251 @@
+//! Texts of policies: values written back into one, with its comments, and ports of a scenario taken out as one.
+//!
+//! ```text
+//! tune ... port.router:modem.rate = 9.2mbit     [port."router:modem"]  policy = "house.toml:wan"
+//!                                          -->  house.toml:  [port.wan]  rate = "9.2mbit"   # its comment
+//! ```
+
+use std::collections::BTreeSet;
+
+use lockgate_engine::port_name;
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
+
+use crate::files::Files;
+use crate::inclusion::split;
+use crate::laboratory::framing;
+use crate::model::{PortModel, Scenario};
+use crate::path::{Override, join, parse};
+use crate::policy::{TABLES, embed_tables, read_policy};
+use crate::table_reader::shorten;
+
+/// A value of a policy that a scenario's port names.
+#[derive(Clone, Debug)]
+pub struct PolicyValue {
+    /// Path of the policy's file, as the scenario names it.
+    pub file: String,
+    /// Value, by its path in the policy.
+    pub value: Override,
+}
+
+/// Returns the port of `document` whose name is `name`, in either spelling.
+fn port_of<'d>(document: &'d DocumentMut, name: &str) -> Option<&'d dyn TableLike> {
+    let ports = document.get("port")?.as_table_like()?;
+    let name = port_name::canonical(name);
+    ports.iter().find(|(key, _)| port_name::canonical(key) == name)?.1.as_table_like()
+}
+
+/// Returns the policy's value that a setting `PATH=VALUE` of a scenario stands for: below a port that names a policy.
+///
+/// # Errors
+/// If the setting is none of a policy, with the reason.
+pub fn policy_value(scenario: &str, setting: &str, files: &dyn Files) -> Result<PolicyValue, String> {
+    let wrong = |why: String| format!("`{}` is no value of a policy: {why}", shorten(setting));
+    let given = Override::parse(setting).map_err(|error| error.to_string())?;
+    let document: DocumentMut =
+        scenario.parse().map_err(|_| wrong("the scenario cannot be read".to_owned()))?;
+    let [section, port, rest @ ..] = given.path() else { return Err(wrong("it is of no port".to_owned())) };
+    let named = (section == "port" && !rest.is_empty()).then(|| port_of(&document, port)).flatten();
+    let named = named.and_then(|port| port.get("policy")).and_then(Item::as_str);
+    let address = named.ok_or_else(|| wrong("it is of no port that names one".to_owned()))?;
+    let (file, own) = split(address);
+    let own = match own {
+        Some(own) => own.to_owned(),
+        None => only_port(file, files).map_err(wrong)?,
+    };
+    let value = given.at([&["port".to_owned(), own], rest].concat());
+    Ok(PolicyValue { file: file.to_owned(), value })
+}
+
+/// Returns the name of the only port of a policy.
+fn only_port(file: &str, files: &dyn Files) -> Result<String, String> {
+    let bytes = files.load(file)?;
+    let document: DocumentMut =
+        String::from_utf8_lossy(&bytes).parse().map_err(|_| format!("`{}` cannot be read", shorten(file)))?;
+    let ports = document.get("port").and_then(Item::as_table_like);
+    match ports.map(|ports| ports.iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>()).as_deref() {
+        Some([only]) => Ok(only.clone()),
+        _ => Err(format!("`{}` has several ports, and the scenario names none of them", shorten(file))),
+    }
+}
+
+/// Returns the text of a policy with these values in it, comments kept.
+///
+/// # Errors
+/// If the text is no TOML, a value has no place in it, or it is no policy then: the reason.
+pub fn with_values(text: &str, name: &str, values: &[Override], files: &dyn Files) -> Result<String, String> {
+    let mut document: DocumentMut = text.parse().map_err(|_| "it is no TOML".to_owned())?;
+    for value in values {
+        value.apply(&mut document).map_err(|problem| {
+            let help = problem.help_text().map_or_else(String::new, |help| format!(": {help}"));
+            format!("{problem}{help}")
+        })?;
+    }
+    let written = document.to_string();
+    let whole = embed_tables(&written, files)?;
+    read_policy(&whole, name).map_err(|problems| first(&problems))?;
+    Ok(written)
+}
+
+/// Returns the first problem in a line.
+fn first(problems: &crate::Problems) -> String {
+    problems.iter().next().map_or_else(String::new, |problem| {
+        let line = problem.position().map_or_else(String::new, |(line, _)| format!("line {line}: "));
+        let help = problem.help_text().map_or_else(String::new, |help| format!(" ({help})"));
+        format!("{line}{problem}{help}")
+    })
+}
+
+/// Returns a path in the laboratory around a policy for one in the policy: of the port of the laboratory that names the
+/// policy's. Other paths are returned as they are.
+pub fn path_in_laboratory(laboratory: &str, path: &str) -> String {
+    let Ok(segments) = parse(path) else { return path.to_owned() };
+    let Ok(document) = laboratory.parse::<DocumentMut>() else { return path.to_owned() };
+    let [section, port, rest @ ..] = segments.as_slice() else { return path.to_owned() };
+    if section != "port" || port_of(&document, port).is_some() {
+        return path.to_owned();
+    }
+    let names = |item: &Item| {
+        let address = item.as_table_like()?.get("policy")?.as_str()?;
+        split(address).1.map(|own| port_name::canonical(own) == port_name::canonical(port))
+    };
+    let ports = document.get("port").and_then(Item::as_table_like);
+    let found = ports.into_iter().flat_map(TableLike::iter).find(|(_, item)| names(item) == Some(true));
+    found.map_or_else(
+        || path.to_owned(),
+        |(name, _)| join(&[&["port".to_owned(), name.to_owned()], rest].concat()),
+    )
+}
+
+/// Ports of a scenario that become a policy.
+#[derive(Clone, Copy, Debug)]
+pub struct Exported<'a> {
+    /// Port whose queues are those of what leaves by the interface.
+    pub port: &'a str,
+    /// Port whose queues are those of what arrives by it, if any.
+    pub arriving: Option<&'a str>,
+    /// Interface.
+    pub interface: &'a str,
+}
+
+/// Share of a link's rate that a port without a rate gets, in per cent: the queue is in the router then.
+const SHARE: u64 = 95;
+
+/// Returns ports of a scenario as a policy for an interface: their keys, and the queues that are in use. A port without a
+/// rate or a shaper gets 95 % of its link's, and what the link takes of it for a frame.
+///
+/// # Errors
+/// If there is no such port, or its queues cannot be a policy's: the reason.
+pub fn exported(scenario: &Scenario, ports: Exported<'_>, files: &dyn Files) -> Result<String, String> {
+    let document: DocumentMut =
+        scenario.to_toml().parse().map_err(|_| "the scenario cannot be read".to_owned())?;
+    let mut policy = DocumentMut::new();
+    policy["title"] = toml_edit::value(scenario.title.as_str());
+    for key in TABLES {
+        if let Some(path) = document.get(key).and_then(Item::as_str) {
+            policy[key] = toml_edit::value(path);
+        }
+    }
+    let mut router = Table::new();
+    router["mode"] = toml_edit::value(if ports.arriving.is_some() { "both" } else { "egress" });
+    let mut interfaces = toml_edit::InlineTable::new();
+    interfaces.insert("wan", ports.interface.into());
+    router["interfaces"] = toml_edit::value(interfaces);
+    policy["router"] = Item::Table(router);
+    let mut tables = Table::new();
+    tables.set_implicit(true);
+    for (name, own) in [(Some(ports.port), "wan"), (ports.arriving, "wan:in")] {
+        let Some(name) = name else { continue };
+        let model = scenario.ports.iter().find(|port| port.name == port_name::canonical(name));
+        let Some(model) = model else {
+            let near = crate::nearest::suggest(name, scenario.ports.iter().map(|port| port.name.as_str()));
+            let near = near.map_or_else(String::new, |near| format!(": {near}"));
+            return Err(format!("the scenario has no port `{}`{near}", shorten(name)));
+        };
+        let mut table = Table::new();
+        own_keys(&mut table, &document, model, files)?;
+        keep_used(&mut table, model);
+        add_rate(&mut table, scenario, model)?;
+        tables.insert(own, Item::Table(table));
+    }
+    policy["port"] = Item::Table(tables);
+    let text = policy.to_string();
+    let whole = embed_tables(&text, files)?;
+    read_policy(&whole, "the policy").map_err(|problems| {
+        format!("the port `{}` cannot be one of a policy, {}", shorten(ports.port), first(&problems))
+    })?;
+    Ok(text)
+}
+
+/// Adds the keys of a port as written, over those of the policy that it names.
+fn own_keys(
+    table: &mut Table,
+    document: &DocumentMut,
+    model: &PortModel,
+    files: &dyn Files,
+) -> Result<(), String> {
+    let Some(port) = port_of(document, &model.name) else { return Ok(()) };
+    if let Some(address) = port.get("policy").and_then(Item::as_str) {
+        let (file, own) = split(address);
+        let bytes = files.load(file).map_err(|why| format!("`{}` cannot be read: {why}", shorten(file)))?;
+        let policy: DocumentMut =
+            String::from_utf8_lossy(&bytes).parse().map_err(|_| format!("`{}` is no TOML", shorten(file)))?;
+        let own = own.map_or_else(|| only_port(file, files), |own| Ok(own.to_owned()))?;
+        if let Some(port) = port_of(&policy, &own) {
+            overlay(table, port);
+        }
+    }
+    overlay(table, port);
+    table.remove("policy");
+    Ok(())
+}
+
+/// Puts the entries of `own` into `table`, in place of those of the same name; tables are merged.
+fn overlay(table: &mut dyn TableLike, own: &dyn TableLike) {
+    for (key, item) in own.iter() {
+        let inner = table.get_mut(key).and_then(Item::as_table_like_mut);
+        match (inner, item.as_table_like()) {
+            (Some(inner), Some(more)) => overlay(inner, more),
+            _ => {
+                table.insert(key, item.clone());
+            }
+        }
+    }
+}
+
+/// Removes the queues that are in no tree at the start.
+fn keep_used(table: &mut Table, model: &PortModel) {
+    let used: BTreeSet<&str> = model.tree.queues().iter().map(|queue| &*queue.name).collect();
+    let is_used = |name: &str| {
+        used.contains(name)
+            || used.iter().any(|used| used.split_once('/').is_some_and(|(group, _)| group == name))
+    };
+    let Some(queues) = table.get_mut("queue").and_then(Item::as_table_like_mut) else { return };
+    let unused: Vec<String> =
+        queues.iter().map(|(name, _)| name.to_owned()).filter(|name| !is_used(name)).collect();
+    for name in unused {
+        queues.remove(&name);
+    }
+    if queues.len() > 1 && !table.contains_key("root") {
+        table.insert("root", toml_edit::value(model.root.as_str()));
+    } else if used.contains(model.root.as_str()) && table.contains_key("root") {
+        table["root"] = toml_edit::value(model.root.as_str());
+    }
+}
+
+/// Adds the rate of the link to a port that has none, and the bytes that the link takes for a frame.
+fn add_rate(table: &mut Table, scenario: &Scenario, model: &PortModel) -> Result<(), String> {
+    let link = &scenario.links[model.link];
+    if table.contains_key("rate") || model.tree.rate().is_some() {
+        return Ok(());
+    }
+    let rate = link.mean_rate(model.direction);
+    let own = lockgate_engine::units::Rate::from_bits(rate.as_bits() / 100 * SHARE);
+    let mut value = Value::from(own.to_string());
+    value.decor_mut().set_suffix(format!("   # {SHARE} % of the {rate} of the link `{}`", link.name));
+    table.insert("rate", Item::Value(value));
+    if !link.charge.is_none() && !table.contains_key("overhead") {
+        let keys: DocumentMut = framing(link.charge).parse().map_err(|_| "the link's framing".to_owned())?;
+        overlay(table, keys.as_table());
+    }
+    Ok(())
+}
