@@ -293,6 +293,13 @@ pub(crate) struct Run {
     /// Runs both simulated and on real packets, and compares the two
     #[arg(long)]
     pub(crate) twin: bool,
+    /// Writes the series over time of the (first) run to this file, which is replaced: Parquet, or flent's data file if its
+    /// name ends with `.flent.gz`
+    #[arg(long, value_name = "FILE", conflicts_with = "twin")]
+    pub(crate) series: Option<PathBuf>,
+    /// Writes the results of every member of groups in the (first) run to this file, which is replaced: Parquet, a row for each
+    #[arg(long, value_name = "FILE", conflicts_with = "twin")]
+    pub(crate) members: Option<PathBuf>,
     /// Keeps a row for every packet and port in packets.parquet
     #[arg(long)]
     pub(crate) packets: bool,

@@ -1,4 +1,4 @@
-//! Tables and packets for other tools: Parquet for notebooks, pcapng for Wireshark.
+//! Tables, series and packets for other tools: Parquet for notebooks, pcapng for Wireshark, flent's data files.
 //!
 //! Everything is written to the writer it is given; no file is opened.
 //!
@@ -13,8 +13,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod members;
 pub mod parquet;
 pub mod pcapng;
+pub mod series;
 
 /// The error of an export.
 #[derive(Debug, thiserror::Error)]

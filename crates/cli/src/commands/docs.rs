@@ -66,7 +66,7 @@ pub(crate) fn docs(arguments: &Docs) -> Result<Exit, Failure> {
     let files =
         PAGES.iter().filter(|(name, _)| wanted(name)).map(start).collect::<Result<Vec<_>, Failure>>()?;
     for (saved, file, page) in files {
-        saved.write(&page()).map_err(|error| Failure::saved_file(&error, "--out"))?;
+        saved.write(page()).map_err(|error| Failure::saved_file(&error, "--out"))?;
         say!("{}", file.display());
     }
     Ok(Exit::Ok)

@@ -1,6 +1,10 @@
 //! `lockgate run`: runs a scenario and writes a report.
 
-use lockgate::{Detail, Scenario, Seed, figures, memory, verdict};
+use std::path::Path;
+
+use lockgate::results::SavedFile;
+use lockgate::{Detail, Recording, Scenario, Seed, figures, memory, verdict};
+use lockgate_export::{members, series};
 
 use super::ending::{end, ended};
 use crate::arguments::{Output, Run};
@@ -32,6 +36,9 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     if arguments.live || arguments.twin {
         lockgate::prepare_live()?;
     }
+    let series = arguments.series.as_deref().map(SeriesFile::start).transpose()?;
+    let members = arguments.members.as_deref().map(|path| SavedFile::start(path, "PAR1"));
+    let members = members.transpose().map_err(|error| Failure::saved_file(&error, "--members"))?;
     let results = ResultsDirectory::start(arguments.output.out.as_deref(), &scenario.title)?;
     interrupt::listen();
     let seeds: Vec<Seed> =
@@ -44,7 +51,15 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     } else {
         runs::simulate(&scenario, &seeds, arguments.output.quiet)?
     };
+    if let (Some(series), Some(first)) = (series, runs.recordings.first()) {
+        series.write(first)?;
+    }
     let summary = lockgate::summarise(&scenario, &runs.recordings)?;
+    if let Some(file) = members {
+        let bytes = members::parquet(&summary, Vec::new())
+            .map_err(|error| Failure::run(error, "this is a fault of Lockgate: run it without --members"))?;
+        file.write(bytes).map_err(|error| Failure::saved_file(&error, "--members"))?;
+    }
     let directory = results::write(results, RunResults::new(&scenario, &seeds, &runs, &summary))?;
     match &arguments.output {
         Output { json: true, .. } => crate::results::print_json(&summary.written())?,
@@ -60,6 +75,31 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
         }
     }
     Ok(ended(&runs, verdict::holds(&summary)))
+}
+
+/// File for the series of a run.
+struct SeriesFile {
+    saved: SavedFile,
+    is_flent: bool,
+}
+
+impl SeriesFile {
+    /// Prepares the file, before anything runs.
+    fn start(path: &Path) -> Result<Self, Failure> {
+        let is_flent = path.to_string_lossy().ends_with(".flent.gz");
+        // Both formats begin with a mark of their own.
+        let head: &[u8] = if is_flent { b"\x1f\x8b" } else { b"PAR1" };
+        let saved =
+            SavedFile::start_bytes(path, head).map_err(|error| Failure::saved_file(&error, "--series"))?;
+        Ok(Self { saved, is_flent })
+    }
+
+    fn write(&self, recording: &Recording) -> Result<(), Failure> {
+        let write = if self.is_flent { series::flent } else { series::parquet };
+        let bytes = write(recording, Vec::new())
+            .map_err(|error| Failure::run(error, "this is a fault of Lockgate: run it without --series"))?;
+        self.saved.write(bytes).map_err(|error| Failure::saved_file(&error, "--series"))
+    }
 }
 
 /// Prints how many members of groups are recorded and why, unless all are.

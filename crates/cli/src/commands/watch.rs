@@ -112,7 +112,7 @@ impl WatchOutputs<'_> {
                     Err(failure) => written.failures.push(failure),
                 }
                 let saved =
-                    self.save.map(|file| file.write(&saved(&self.hub.status(), &lockgate::results::now())));
+                    self.save.map(|file| file.write(saved(&self.hub.status(), &lockgate::results::now())));
                 let failed = saved.and_then(Result::err);
                 written.failures.extend(failed.map(|error| Failure::saved_file(&error, "--save")));
             }

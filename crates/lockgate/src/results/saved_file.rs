@@ -23,7 +23,7 @@ pub struct SavedFile {
 #[derive(Clone, Copy, Debug)]
 enum Mark {
     /// It begins with this.
-    Head(&'static str),
+    Head(&'static [u8]),
     /// Its whole text is of this form.
     Form(fn(&str) -> bool),
 }
@@ -34,6 +34,14 @@ impl SavedFile {
     /// # Errors
     /// If something else exists there, or it cannot be written.
     pub fn start(path: &Path, head: &'static str) -> Result<Self, SavedFileError> {
+        Self::start_bytes(path, head.as_bytes())
+    }
+
+    /// Prepares a file at `path`, whose bytes will begin with `head`.
+    ///
+    /// # Errors
+    /// If something else exists there, or it cannot be written.
+    pub fn start_bytes(path: &Path, head: &'static [u8]) -> Result<Self, SavedFileError> {
         Self { path: path.to_path_buf(), mark: Mark::Head(head) }.checked()
     }
 
@@ -95,7 +103,7 @@ impl SavedFile {
             Mark::Head(head) => {
                 let mut start = vec![0; head.len()];
                 let read = fs::File::open(&self.path).and_then(|mut file| file.read_exact(&mut start));
-                read.is_ok() && start == head.as_bytes()
+                read.is_ok() && start == head
             }
             Mark::Form(is_ours) => fs::read_to_string(&self.path).is_ok_and(|text| is_ours(&text)),
         }
@@ -119,15 +127,16 @@ impl SavedFile {
     ///
     /// # Errors
     /// If it cannot be written, or had to be written beside its place.
-    pub fn write(&self, text: &str) -> Result<(), SavedFileError> {
+    pub fn write(&self, contents: impl AsRef<[u8]>) -> Result<(), SavedFileError> {
+        let contents = contents.as_ref();
         let is_marked = match self.mark {
-            Mark::Head(head) => text.starts_with(head),
-            Mark::Form(is_ours) => is_ours(text),
+            Mark::Head(head) => contents.starts_with(head),
+            Mark::Form(is_ours) => core::str::from_utf8(contents).is_ok_and(is_ours),
         };
         debug_assert!(is_marked, "the next run must know it for one of ours");
         let failed = |source: io::Error| SavedFileError::Failed { file: self.path.clone(), source };
         let mut draft = self.draft().map_err(failed)?;
-        draft.write_all(text.as_bytes()).and_then(|()| draft.flush()).map_err(failed)?;
+        draft.write_all(contents).and_then(|()| draft.flush()).map_err(failed)?;
         let found = fs::symlink_metadata(&self.path);
         if let Ok(found) = found.as_ref().map(fs::Metadata::permissions) {
             let _ = draft.as_file().set_permissions(found);
