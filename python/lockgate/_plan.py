@@ -166,7 +166,11 @@ class Plan:
         return self
 
     def table(self) -> Table:
-        """Returns a row for each finished run: variables, seed, and metrics by their addresses in base units."""
+        """Returns a row for each finished run: variables, seed, and metrics by their addresses in base units.
+
+        A variable is a column of text, and beside it one of numbers with the unit in its name if its values have one
+        unit: `link.line.delay` and `link.line.delay_s`.
+        """
         return Table(self._inner.table())
 
     def collect(self) -> str:
@@ -272,7 +276,7 @@ class Comparison:
         ]
 
     def table(self) -> Table:
-        """Returns a row for each run: variables, seed, and metrics by their addresses in base units."""
+        """Returns a row for each run: variables as in `Plan.table`, seed, and metrics by their addresses in base units."""
         return self._plan.table()
 
     @property

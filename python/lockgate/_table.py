@@ -21,7 +21,7 @@ class Table:
     Takes part in the Arrow PyCapsule interface, so that others read it as it is:
 
     - polars: `polars.DataFrame(table)`
-    - pandas: `pandas.DataFrame.from_arrow(table)` (3.0 and later), or by pyarrow
+    - pandas: `table.to_pandas()`
     - duckdb: `duckdb.sql("select ... from table")` after `table = pyarrow.table(table)`
     - pyarrow: `pyarrow.table(table)`
 
@@ -47,6 +47,17 @@ class Table:
     def to_dict(self) -> dict[str, list[Any]]:
         """Returns the columns as lists of Python values, by name; `None` for null."""
         return self._inner.to_dict()
+
+    def to_pandas(self) -> Any:
+        """Returns the table as a `pandas.DataFrame`; null is NaN in columns of numbers.
+
+        Raises:
+            ImportError: pandas is not installed.
+
+        """
+        import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+        return pandas.DataFrame(self.to_dict())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Exports the table (Arrow PyCapsule interface)."""

@@ -11,7 +11,7 @@ use lockgate::plans::{self, Compared, ENGINE, Planned, Request, Source, Sweep, o
 use lockgate_experiment::store::FailedTask;
 use lockgate_experiment::{Row, Task, Variant, run_tasks};
 use lockgate_scenario::Vary;
-use lockgate_scenario::vary::Values;
+use lockgate_scenario::vary::{self, Values};
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -22,6 +22,18 @@ use crate::scenario::Scenario;
 use crate::seeds::Seeds;
 use crate::storage::StorageArgument;
 use crate::table::{Table, fault};
+
+/// Returns the end of the name of a column of numbers with this unit, as metrics have it.
+fn suffix(unit: &str) -> &'static str {
+    match unit {
+        "s" => "s",
+        "bit/s" => "bps",
+        "B" => "bytes",
+        "packets" => "packets",
+        "%" => "percent",
+        _ => "number",
+    }
+}
 
 /// Results of tasks, by their index: the row, or the reason why the run failed.
 type Results = BTreeMap<usize, Result<Row, String>>;
@@ -377,15 +389,25 @@ impl Plan {
         })
     }
 
-    /// Returns a row for each finished run: variables, seed, and metrics by their addresses in base units.
+    /// Returns a row for each finished run: variables, as text and where they are numbers of one unit as such, seed, and
+    /// metrics by their addresses in base units.
     fn table(&self, py: Python<'_>) -> PyResult<Table> {
         py.detach(|| {
             let (plan, rows) = (self.plan(), self.rows()?);
             let tasks: Vec<&Task> = rows.iter().map(|(index, _)| &self.tasks()[*index]).collect();
             let mut columns: Vec<(String, ArrayRef)> = Vec::new();
-            for (index, vary) in plan.vary.iter().enumerate() {
+            for (index, varied) in plan.vary.iter().enumerate() {
                 let values = tasks.iter().map(|task| &self.variants[task.variant].values[index]);
-                columns.push((vary.name.clone(), text(values)));
+                columns.push((varied.name.clone(), text(values.clone())));
+                // As numbers too, for axes, where they have one unit.
+                let texts: Vec<&String> = values.collect();
+                let unit = texts.first().map_or("", |value| vary::unit(value));
+                let numbers: Option<Vec<f64>> = texts.iter().map(|value| vary::number(value)).collect();
+                if let Some(numbers) = numbers.filter(|_| texts.iter().all(|value| vary::unit(value) == unit))
+                {
+                    let name = format!("{}_{}", varied.name, suffix(unit));
+                    columns.push((name, real(numbers.into_iter().map(Some))));
+                }
             }
             let seeds: UInt64Array = tasks.iter().map(|task| task.seed).collect();
             columns.push(("seed".to_owned(), Arc::new(seeds)));

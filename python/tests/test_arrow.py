@@ -66,3 +66,11 @@ def test_polars_pandas_and_duckdb_read_tables(line: lg.Scenario) -> None:
     reader = pyarrow.table(packets)
     counted = duckdb.sql("select count(*), max(arrived_ps) from reader").fetchall()
     assert counted == [(len(packets), max(expected["arrived_ps"]))] and len(reader) == len(packets)
+
+
+def test_pandas_has_the_columns_of_a_table(line: lg.Scenario) -> None:
+    pytest.importorskip("pandas")
+    series = line.run().series("flow.one")
+    frame = series.to_pandas()
+    assert list(frame.columns) == series.columns and len(frame) == len(series)
+    assert frame["time_s"].tolist() == series["time_s"]

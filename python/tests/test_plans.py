@@ -41,6 +41,7 @@ def test_a_table_has_a_row_for_each_run(line: lg.Scenario) -> None:
     plan = lg.sweep(line, RATES, seeds=[4, 2], metrics=["flow.one.owd.p99", "flow.one.loss"]).run()
     table = plan.table().to_dict()
     assert table["link.line.rate"] == ["1mbit", "1mbit", "1200kbit", "1200kbit"]
+    assert table["link.line.rate_bps"] == [1e6, 1e6, 1.2e6, 1.2e6]
     assert table["seed"] == [4, 2, 4, 2]
     assert table["flow.one.owd.p99"][0] == line.run(seed=4).metric("flow.one.owd.p99")
     assert plan.variants == [{"link.line.rate": "1mbit"}, {"link.line.rate": "1200kbit"}]
