@@ -94,10 +94,10 @@ class FlowMetrics(Measured):
 
     @property
     def ps_fct(self) -> float | None:
-        """Flow completion time under processor sharing: all files and bulk transfers at the slowest link of
-        its path (of equally slow ones, the one with most files) share the rate that the link has at the
-        start, or `record.sharing_rate`, equally, as a fluid without round trips; headers of full segments
-        count, other traffic does not (Kleinrock 1967), in seconds."""
+        """Flow completion time under processor sharing: all files and bulk transfers at the slowest port of
+        its path (of equally slow ones, the one with most files) share the rate that the port or its link
+        has at the start, or `record.sharing_rate`, equally, as a fluid without round trips; headers of full
+        segments count, other traffic does not (Kleinrock 1967), in seconds."""
         return self._value("ps_fct")
 
     @property
@@ -231,10 +231,10 @@ class GroupMetrics(Measured):
 
     @property
     def ps_fct(self) -> Distribution:
-        """Flow completion time under processor sharing: all files and bulk transfers at the slowest link of
-        its path (of equally slow ones, the one with most files) share the rate that the link has at the
-        start, or `record.sharing_rate`, equally, as a fluid without round trips; headers of full segments
-        count, other traffic does not (Kleinrock 1967), in seconds."""
+        """Flow completion time under processor sharing: all files and bulk transfers at the slowest port of
+        its path (of equally slow ones, the one with most files) share the rate that the port or its link
+        has at the start, or `record.sharing_rate`, equally, as a fluid without round trips; headers of full
+        segments count, other traffic does not (Kleinrock 1967), in seconds."""
         return self._distribution("ps_fct")
 
     @property
@@ -248,13 +248,15 @@ class PortMetrics(Measured):
 
     @property
     def utilisation(self) -> float | None:
-        """Bits sent, the link's overhead included, of those it could send in the window (RFC 5136 section
-        2.3), from 0 to 1."""
+        """Bits sent, the link's overhead included, of those it could send in the window; of a port with a rate
+        of its own below that of its link, of those that this rate allows (RFC 5136 section 2.3), from 0 to
+        1."""
         return self._value("utilisation")
 
     @property
     def rate(self) -> float | None:
-        """Rate of the link at the start of the run, in bits per second."""
+        """Rate at the start of the run: that of the link, or a smaller one of the port's own, in bits per
+        second."""
         return self._value("rate")
 
     @property
