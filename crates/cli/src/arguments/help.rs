@@ -14,7 +14,10 @@ use crate::terminal::text::wrapped;
 const GROUPS: [(&str, &[&str]); 6] = [
     ("One run", &["demo", "new", "run", "watch", "set", "check"]),
     ("Many runs", &["compare", "tune", "sweep", "test"]),
-    ("Real interfaces", &["route", "apply", "confirm", "rollback", "status", "capture", "export", "tc", "top"]),
+    (
+        "Real interfaces",
+        &["route", "apply", "confirm", "rollback", "status", "capture", "export", "tc", "top"],
+    ),
     ("Traffic between hosts", &["send", "receive"]),
     ("Disciplines and papers", &["list", "conform", "reproduce"]),
     ("This program", &["doctor", "schema", "completions", "man"]),
