@@ -11,7 +11,6 @@ import {
   TooltipComponent,
 } from "echarts/components";
 import { type ECharts, init, use } from "echarts/core";
-import { LabelLayout } from "echarts/features";
 import { SVGRenderer } from "echarts/renderers";
 import type { Ink } from "./palette";
 
@@ -23,7 +22,6 @@ use([
   DataZoomInsideComponent,
   DataZoomSliderComponent,
   GridComponent,
-  LabelLayout,
   LineChart,
   MarkAreaComponent,
   MarkLineComponent,

@@ -10,7 +10,9 @@ import { flowOf, type View } from "../selection";
 import { flowKey, runName, styleOf } from "../style";
 import type { TipRow } from "../tooltip";
 import { asideOf } from "./rules";
-import { type Curve, duration, type Panel, STRIP, TimeDrawing } from "./time";
+import { duration } from "./time";
+import type { Curve, Panel } from "./time-curves";
+import { STRIP, TimeDrawing } from "./time-drawing";
 
 /** Returns whether the report has an observed TCP sender. */
 export function hasSenders(report: Report): boolean {

@@ -1,0 +1,143 @@
+/** Curves of flows and queues over time, before they are cut to a window. */
+import type { Dash, Ink } from "../palette";
+import type { FlowSeries, Numbers } from "../report";
+import { flowOf, isOfFlow, panelOf, portOf, type ShownRun, type View } from "../selection";
+import { styleOf } from "../style";
+import { queueStyles } from "./queues";
+
+export interface Panel {
+  name: string;
+  unit: string;
+  height: number;
+  log: boolean;
+  /** True for rates, which are drawn as means over several intervals. */
+  mean?: boolean;
+}
+
+/** One curve of a panel, before it is cut to a window. */
+export interface Curve {
+  id: string;
+  panel: number;
+  x: Numbers;
+  y: Numbers;
+  colour: string;
+  dash: Dash;
+  mark: string | null;
+  phase: number;
+  width: number;
+  opacity: number;
+  area: boolean;
+  /** Name at the end of the curve; empty for none. */
+  name?: string;
+}
+
+/** Returns whether only the largest delay of each interval was recorded, as of members of groups. */
+export function isBrief(series: FlowSeries): boolean {
+  const has = (value: number | null): boolean => value !== null;
+  return series.owd_max_s.some(has) && !series.owd_p50_s.some(has);
+}
+
+/** Returns the delays of the thick curve: medians, or the largest ones of a flow that has no others. */
+export function delayOf(series: FlowSeries): Numbers {
+  return isBrief(series) ? series.owd_max_s : series.owd_p50_s;
+}
+
+/**
+ * Returns whether a curve may have points between gaps, in any window: cutting to a window updates series and
+ * removes none.
+ */
+export function hasGaps({ x, y }: Curve, log: boolean): boolean {
+  const missing = (value: number | null): boolean => value === null || (log && value <= 0);
+  return x.length === 1 || x.some((_, index) => missing(y[index] ?? null));
+}
+
+/** What the curves of the record of a run are of. */
+export interface Recorded {
+  view: View;
+  queues: readonly string[];
+  /** True for backlogs in bytes. */
+  bytes: boolean;
+  /** True if a panel of losses is drawn. */
+  lost: boolean;
+}
+
+/** Returns the curves of all panels, the thick ones last. */
+export function recordedCurves(of: Recorded, ink: Ink): Curve[] {
+  const { view } = of;
+  const curves: Curve[] = [];
+  const styles = queueStyles(view, of.queues, ink);
+  for (const shown of view.runs) {
+    const subjects = shown.run.summary.expect.map(({ that }) => that);
+    const judging = subjects.some(
+      (that) => panelOf(that) === "delay" && view.flows.some((flow) => isOfFlow(that, flow)),
+    );
+    for (const name of view.flows) {
+      const series = flowOf(shown.run, name)?.series;
+      if (!series) continue;
+      const style = styleOf(view, ink, shown, name);
+      const judged = subjects.filter((that) => isOfFlow(that, name)).map(panelOf);
+      const add = (panel: number, what: string, y: Numbers, thin: boolean, area = false): void => {
+        if (y.length === 0) return;
+        const kind = (["rate", "delay", "", "loss"] as const)[panel];
+        const front = judged.some((one) => one === kind);
+        // Beside a judged flow, one that is not judged here stands back.
+        const back = judging && !front && kind === "delay";
+        curves.push({
+          id: `${shown.index} ${what} ${name}`,
+          panel,
+          x: series.time_s,
+          y,
+          ...style,
+          mark: thin ? null : style.mark,
+          width: thin ? (front ? 1.2 : 0.8) : front ? 2.4 : back ? 1 : 1.6,
+          opacity: thin ? (back ? 0.22 : 0.5) : back ? 0.55 : 1,
+          area,
+          name: thin || panel > 1 ? "" : name,
+        });
+      };
+      add(0, "offered", series.offered_bps, true);
+      add(0, "received", series.received_bps, false);
+      add(1, "p99", series.owd_p99_s, true);
+      add(1, "p50", delayOf(series), false);
+      if (of.lost) add(3, "lost", series.lost_packets, false, view.runs.length === 1);
+    }
+    queueCurves(of, shown, ink, styles, curves);
+  }
+  // The last are on top: thick ones, which are judged.
+  return curves.sort((a, b) => a.width - b.width);
+}
+
+function queueCurves(
+  of: Recorded,
+  shown: ShownRun,
+  ink: Ink,
+  styles: ReturnType<typeof queueStyles>,
+  curves: Curve[],
+): void {
+  const { view } = of;
+  for (const name of of.queues) {
+    const series = portOf(shown.run, view.port)?.queues.find((queue) => queue.name === name)?.series;
+    if (!series) continue;
+    const style = styleOf(view, ink, shown, name);
+    const common = {
+      panel: 2,
+      x: series.time_s,
+      ...style,
+      ...styles(shown, name),
+      area: false,
+    };
+    const now = of.bytes ? series.backlog_bytes : series.backlog_packets;
+    if (!of.bytes && series.peak_packets.length > 0) {
+      curves.push({
+        ...common,
+        id: `${shown.index} peak ${name}`,
+        y: series.peak_packets,
+        mark: null,
+        width: 1,
+        opacity: 0.5,
+      });
+    }
+    if (now.length > 0)
+      curves.push({ ...common, id: `${shown.index} backlog ${name}`, y: now, width: 1.6, opacity: 1 });
+  }
+}

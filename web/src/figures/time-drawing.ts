@@ -1,0 +1,491 @@
+/** Figures over time: panels over one time axis, with every change as a rule, bounds as lines, and a brush. */
+import type { EChartsOption } from "echarts";
+import { axisLook, extent, pointed, tickFormatter, yAxis } from "../axis";
+import { base, tooltip } from "../chart";
+import { averaged, decimate, isolated, nearest, nearestValue, type Point } from "../decimate";
+import { eventLabel, eventText, type Placed, placeLabels } from "../events";
+import { quantity, shortened, significant } from "../format";
+import type { Ink } from "../palette";
+import type { Flow } from "../report";
+import { flowOf, portOf, type View } from "../selection";
+import { runName, styleOf } from "../style";
+import { type TipRow, tip } from "../tooltip";
+import { endNames, levelAt, type NamedPanel } from "./end-names";
+import { queueStyles } from "./queues";
+import { LABELLED, type Rule, rulesOf } from "./rules";
+import { type BoundLine, boundsOf, reaching } from "./time-bounds";
+import { type Curve, delayOf, hasGaps, type Panel, recordedCurves } from "./time-curves";
+
+const LEFT = 58;
+const RIGHT = 22;
+/** Width to the right of the plots in which the curves are named, if there is room. */
+const NAMES = 112;
+/** Least width of a figure whose curves are named at their ends. */
+const NAMED_FROM = 640;
+/** Curves wider than this are of flows that an expectation judges. */
+const JUDGED = 2;
+/** Height in pixels of the strip with the brush, which a still picture does not have. */
+export const STRIP = 42;
+/** Largest number of buckets of a curve; each keeps its extremes, so that no spike is lost. */
+const BUCKETS = 640;
+/** The same while the window moves. */
+const MOVING = 160;
+/**
+ * Least distance in pixels between two points of a rate: means over several intervals are readable, single
+ * ones are all spikes.
+ */
+const MEAN = 14;
+/** Distance in pixels around the pointer within which the tooltip reads a dot. */
+const REACH = 4;
+/**
+ * Least and largest surplus of a dot's diameter over the width of its curve's line, in pixels. A single dot is
+ * easy to see; dense dots are about as thin as a line.
+ */
+const DOT = [0.4, 2.2] as const;
+
+export class TimeDrawing {
+  readonly height: number;
+  readonly rules: Rule[];
+  /** Bounds of expectations on the shown flows, by panel. */
+  readonly #bounds: BoundLine[];
+  readonly #tops: number[] = [];
+  #width = 900;
+  /** Seconds a pixel in the window drawn last. */
+  #pixel = 0;
+
+  constructor(
+    readonly view: View,
+    readonly panels: readonly Panel[],
+    readonly queues: readonly string[],
+    readonly bytes: boolean,
+    readonly range: readonly [number, number],
+  ) {
+    this.rules = rulesOf(view);
+    this.#bounds = boundsOf(view);
+    // A line above the first axis is reserved for the labels of rules.
+    let top = this.rules.length > 0 ? 38 : 24;
+    for (const panel of panels) {
+      this.#tops.push(top);
+      top += panel.height + 27;
+    }
+    this.height = top + 56;
+  }
+
+  option(ink: Ink, width: number): EChartsOption {
+    this.#width = width;
+    const last = this.panels.length - 1;
+    return {
+      ...base(ink),
+      ...this.cut(ink, this.range),
+      grid: this.panels.map((panel, index) => ({
+        left: LEFT,
+        right: this.#right,
+        top: this.#tops[index] as number,
+        height: panel.height,
+        outerBoundsMode: "none",
+      })),
+      xAxis: this.panels.map((_, index) => ({
+        ...axisLook(ink),
+        gridIndex: index,
+        type: "value",
+        min: this.range[0],
+        max: this.range[1],
+        name: index === last ? "Time, s" : "",
+        nameLocation: "middle",
+        nameGap: 24,
+        axisLabel: {
+          show: index === last,
+          color: ink.soft,
+          fontSize: 11,
+          hideOverlap: true,
+          formatter: tickFormatter("", this.range, false),
+        },
+        axisPointer: { label: { show: false } },
+      })),
+      axisPointer: {
+        link: [{ xAxisIndex: "all" }],
+        lineStyle: { color: ink.soft, width: 1 },
+        triggerTooltip: true,
+      },
+      tooltip: {
+        ...tooltip(ink),
+        trigger: "axis",
+        formatter: (parameters: unknown) => this.#tip(ink, parameters),
+      } as object,
+      dataZoom: this.#brush(ink, width),
+    } as EChartsOption;
+  }
+
+  /** Width to the right of the plots. */
+  get #right(): number {
+    const names = this.#width >= NAMED_FROM && this.view.runs.length === 1 && this.view.flows.length > 1;
+    return names ? NAMES : RIGHT;
+  }
+
+  /** Returns the strip below the axis with its brush, and zooming by Ctrl and the wheel over the panels. */
+  #brush(ink: Ink, width: number): object[] {
+    return [
+      {
+        type: "slider",
+        xAxisIndex: this.panels.map((_, index) => index),
+        filterMode: "none",
+        left: LEFT,
+        right: this.#right,
+        bottom: 10,
+        height: 30,
+        brushSelect: true,
+        showDetail: width > 500,
+        labelFormatter: (value: number) => quantity(value, "s", 4),
+        textStyle: { color: ink.soft, fontSize: 11 },
+        borderColor: ink.rule,
+        backgroundColor: "transparent",
+        fillerColor: ink.name === "dark" ? "rgba(124,196,242,.14)" : "rgba(0,87,138,.09)",
+        dataBackground: {
+          lineStyle: { color: ink.soft, width: 1 },
+          areaStyle: { color: ink.rule, opacity: 0.6 },
+        },
+        selectedDataBackground: {
+          lineStyle: { color: ink.accent, width: 1 },
+          areaStyle: { color: ink.accent, opacity: 0.2 },
+        },
+        handleStyle: { color: ink.panel, borderColor: ink.soft },
+        moveHandleSize: 5,
+        moveHandleStyle: { color: ink.rule },
+        emphasis: { handleStyle: { borderColor: ink.accent }, moveHandleStyle: { color: ink.soft } },
+      },
+      {
+        type: "inside",
+        disabled: typeof matchMedia === "function" && matchMedia("(pointer: coarse)").matches,
+        xAxisIndex: this.panels.map((_, index) => index),
+        filterMode: "none",
+        zoomOnMouseWheel: "ctrl",
+        moveOnMouseWheel: false,
+        // A drag selects the part of the time to zoom to (frame.ts).
+        moveOnMouseMove: false,
+        preventDefaultMouseMove: false,
+      },
+    ];
+  }
+
+  /** Returns a still picture of a window, for a file. */
+  still(ink: Ink, width: number, window: readonly [number, number]): EChartsOption {
+    const { dataZoom: _, ...option } = this.option(ink, width);
+    const axes = (option.xAxis as object[]).map((axis) => ({ ...axis, min: window[0], max: window[1] }));
+    return { ...option, ...this.cut(ink, window), xAxis: axes } as EChartsOption;
+  }
+
+  /** Returns the parts that depend on the window: its points, and vertical axes that fit them. */
+  cut(ink: Ink, window: readonly [number, number], moving = false): EChartsOption {
+    const curves = this.curves(ink);
+    this.#pixel = (window[1] - window[0]) / Math.max(100, this.#width - LEFT - this.#right);
+    const points = curves.map((curve) =>
+      this.panels[curve.panel]?.mean === true
+        ? averaged(curve.x, curve.y, this.#width / MEAN, window)
+        : decimate(curve.x, curve.y, moving ? MOVING : BUCKETS, window),
+    );
+    const warmup = this.view.runs[0]?.run.summary.warmupS ?? 0;
+    // The axes fit the measured part: a spike of the warm-up is cut, and its size is written beside it.
+    const measured = window[1] > warmup ? warmup : window[0];
+    const spikes: (number | null)[] = [];
+    const axes = this.panels.map((panel, index) => {
+      const columns = points.filter((_, at) => curves[at]?.panel === index);
+      const values = columns.map((column) => column.filter(([x]) => x >= measured).map((point) => point[1]));
+      const bounds = this.#bounds.filter((bound) => bound.panel === index).map((bound) => bound.value);
+      const range = reaching(extent(values, panel.log), bounds);
+      const early = extent(columns.map((column) => column.map((point) => point[1])));
+      spikes.push(early && range && early[1] > 1.25 * range[1] ? early[1] : null);
+      return {
+        ...yAxis({
+          name: panel.name,
+          unit: panel.unit,
+          range,
+          log: panel.log,
+          ink,
+          whole: panel.unit === "",
+          parts: panel.height > 140 ? 5 : panel.height > 100 ? 4 : 2,
+        }),
+        gridIndex: index,
+      };
+    });
+    const overview = this.#overview();
+    return {
+      yAxis: [...axes, { type: "value", show: false, gridIndex: 0 }],
+      series: [
+        // The first series, because the strip under the brush draws the first line of the chart.
+        {
+          id: "overview",
+          type: "line",
+          data: overview,
+          yAxisIndex: this.panels.length,
+          // None, or the library draws a ring on this invisible line under the pointer.
+          symbol: "none",
+          lineStyle: { opacity: 0 },
+          silent: true,
+          tooltip: { show: true },
+        },
+        ...this.panels.map((_, index) => this.#carrier(ink, index, window, spikes[index] ?? null)),
+        ...this.panels.map((_, index) =>
+          endNames(this.#named(ink, index, window, moving ? [] : curves, points)),
+        ),
+        ...curves.flatMap((curve, index) =>
+          this.#series(curve, points[index] ?? [], this.panels[curve.panel]?.log === true),
+        ),
+      ],
+    } as EChartsOption;
+  }
+
+  /** Returns the names of a panel's curves, if there is room for them beside it. */
+  #named(
+    ink: Ink,
+    panel: number,
+    window: readonly [number, number],
+    curves: readonly Curve[],
+    points: readonly Point[][],
+  ): NamedPanel {
+    const top = (this.#tops[panel] ?? 0) + 2;
+    const bottom = top + (this.panels[panel]?.height ?? 0) - 4;
+    const names = curves.flatMap((curve, index) => {
+      const value = levelAt(points[index] ?? [], window);
+      const isNamed = this.#right === NAMES && curve.panel === panel && (curve.name ?? "") !== "";
+      if (!isNamed || value === null) return [];
+      const weight = curve.width > JUDGED ? 1 : 0;
+      return [{ text: shortened(curve.name ?? "", 13), value, colour: curve.colour, weight }];
+    });
+    return { index: panel, top, bottom, end: window[1], names, panel: ink.panel, soft: ink.soft };
+  }
+
+  /** Returns the total received rate of the first shown run, which is the silhouette under the brush. */
+  #overview(): Point[] {
+    const run = this.view.runs[0]?.run;
+    const flows = run ? this.view.flows.flatMap((name) => flowOf(run, name) ?? []) : [];
+    const longest = flows.reduce<Flow | undefined>(
+      (best, flow) => (flow.series.time_s.length > (best?.series.time_s.length ?? 0) ? flow : best),
+      undefined,
+    );
+    if (!longest)
+      return [
+        [this.range[0], 0],
+        [this.range[1], 0],
+      ];
+    const total = longest.series.time_s.map((_, index) =>
+      flows.reduce((sum, flow) => sum + (flow.series.received_bps[index] ?? 0), 0),
+    );
+    return decimate(longest.series.time_s, total, 300);
+  }
+
+  /** Returns an empty line that carries the rules of a panel and the shading of its warm-up. */
+  #carrier(ink: Ink, panel: number, window: readonly [number, number], spike: number | null): object {
+    const unit = this.panels[panel]?.unit ?? "";
+    const early = spike === null ? "" : `up to ${quantity(spike, unit)}`;
+    const warmup = this.view.runs[0]?.run.summary.warmupS ?? 0;
+    const placed = new Map(panel === 0 ? this.#labels(window).map((label) => [label.index, label]) : []);
+    return {
+      id: `rules-${panel}`,
+      type: "line",
+      xAxisIndex: panel,
+      yAxisIndex: panel,
+      data: [],
+      silent: true,
+      markLine: {
+        silent: true,
+        symbol: "none",
+        animation: false,
+        lineStyle: {
+          color: ink.soft,
+          width: 1,
+          type: "solid",
+          opacity: this.rules.length > LABELLED ? 0.25 : 0.8,
+        },
+        label: {
+          show: true,
+          position: "end",
+          distance: 16,
+          color: ink.text,
+          fontSize: 11,
+          fontWeight: 600,
+          formatter: "{b}",
+        },
+        data: [
+          ...this.#boundLines(ink, panel),
+          ...this.rules.map((rule, index) => {
+            const label = placed.get(index);
+            const colour = rule.kind === "expect" ? { color: ink.bad } : {};
+            return {
+              xAxis: rule.at_s,
+              name: label?.text ?? "",
+              lineStyle: colour,
+              label: { ...colour, show: label !== undefined, align: label?.ends === true ? "right" : "left" },
+            };
+          }),
+        ],
+      },
+      markArea: {
+        silent: true,
+        itemStyle: { color: ink.text, opacity: 0.05 },
+        label: { show: true, position: "insideTopLeft", color: ink.soft, fontSize: 11 },
+        data: warmup > 0 ? [[{ name: panel === 0 ? "warm-up" : early, xAxis: 0 }, { xAxis: warmup }]] : [],
+      },
+    };
+  }
+
+  /** Returns the lines of the bounds of a panel, with their numbers. */
+  #boundLines(ink: Ink, panel: number): object[] {
+    return this.#bounds
+      .filter((bound) => bound.panel === panel)
+      .map((bound) => ({
+        yAxis: bound.value,
+        name: bound.words,
+        lineStyle: { color: ink.bad, width: 1.5, type: [5, 3], opacity: 1 },
+        label: {
+          show: true,
+          position: "insideEndTop",
+          distance: 2,
+          color: ink.bad,
+          fontSize: 11,
+          fontWeight: 600,
+          align: "right",
+        },
+      }));
+  }
+
+  /** Returns the labels above the rules of a window, as far as there is room. */
+  #labels(window: readonly [number, number]): Placed[] {
+    if (this.rules.length > LABELLED) return [];
+    const width = Math.max(100, this.#width - LEFT - this.#right);
+    return placeLabels(
+      this.rules.map(eventLabel),
+      this.rules.map((rule) => ((rule.at_s - window[0]) / (window[1] - window[0])) * width),
+      width,
+    );
+  }
+
+  /** Returns the curves of all panels. */
+  protected curves(ink: Ink): Curve[] {
+    const lost = this.panels.length > 3;
+    return recordedCurves({ view: this.view, queues: this.queues, bytes: this.bytes, lost }, ink);
+  }
+
+  #series(curve: Curve, points: Point[], log: boolean): object[] {
+    const data = log ? points.map(([x, y]): Point => [x, y !== null && y > 0 ? y : null]) : points;
+    const place = { xAxisIndex: curve.panel, yAxisIndex: curve.panel, silent: true };
+    const line = {
+      ...place,
+      id: curve.id,
+      name: curve.id,
+      type: "line",
+      data,
+      showSymbol: false,
+      lineStyle: {
+        color: curve.colour,
+        width: curve.width,
+        opacity: curve.opacity,
+        type: curve.dash ?? "solid",
+        join: "round",
+      },
+      itemStyle: { color: curve.colour },
+      ...(curve.area ? { areaStyle: { color: curve.colour, opacity: 0.25 }, step: "end" } : {}),
+    };
+    const lines = hasGaps(curve, log) ? [line, this.#dots(curve, data, place)] : [line];
+    if (curve.mark === null) return lines;
+    const marked = data.filter((point) => point[1] !== null);
+    const step = Math.max(1, Math.floor(marked.length / 12));
+    return [
+      ...lines,
+      {
+        ...place,
+        id: `${curve.id} marks`,
+        type: "scatter",
+        symbol: curve.mark,
+        symbolSize: 7,
+        itemStyle: { color: curve.colour, opacity: curve.opacity },
+        data: marked.filter((_, index) => index % step === Math.floor(step * curve.phase)),
+      },
+    ];
+  }
+
+  /** Returns the dots of points between gaps, hollow if the line is dashed. */
+  #dots(curve: Curve, points: readonly Point[], place: object): object {
+    const data = isolated(points.map(([, y]) => y)).map((index) => points[index] as Point);
+    const spacing = data.reduce(
+      (least, [x], index) => Math.min(least, x - (data[index - 1]?.[0] ?? -Infinity)),
+      Infinity,
+    );
+    const surplus = (0.75 * spacing) / this.#pixel - curve.width;
+    const size = curve.width + Math.min(DOT[1], Math.max(DOT[0], surplus));
+    const { colour, opacity } = curve;
+    return {
+      ...place,
+      id: `${curve.id} dots`,
+      type: "scatter",
+      symbol: "circle",
+      symbolSize: curve.dash ? size - 1 : size,
+      // One path for all dots instead of an element each. The library fails to make such a path of no dots.
+      large: true,
+      largeThreshold: 1,
+      itemStyle: curve.dash
+        ? { color: "transparent", borderColor: colour, borderWidth: 1, opacity }
+        : { color: colour, opacity },
+      data,
+    };
+  }
+
+  #tip(ink: Ink, parameters: unknown): HTMLElement | string {
+    const first = (Array.isArray(parameters) ? parameters[0] : parameters) as
+      | { axisValue?: unknown }
+      | undefined;
+    const at = Number(first?.axisValue);
+    if (!Number.isFinite(at)) return "";
+    const near = this.rules.filter(
+      (rule) => Math.abs(rule.at_s - at) <= (this.range[1] - this.range[0]) / 100,
+    );
+    const note = near.slice(0, 3).map(eventText).join("; ");
+    return tip(`${significant(at, 6)} s`, this.heads(), this.rows(ink, at).slice(0, 24), note);
+  }
+
+  /** Returns the headings of the tooltip's columns. */
+  protected heads(): string[] {
+    return ["", "offered", "received", "p50", "p99", "lost"];
+  }
+
+  /** Returns the tooltip's rows for a time. */
+  protected rows(ink: Ink, at: number): TipRow[] {
+    const rows: TipRow[] = [];
+    const styles = queueStyles(this.view, this.queues, ink);
+    for (const shown of this.view.runs) {
+      if (this.view.runs.length > 1) rows.push({ cells: [runName(shown.run)] });
+      for (const name of this.view.flows) {
+        const series = flowOf(shown.run, name)?.series;
+        const index = series ? nearest(series.time_s, at) : -1;
+        if (!series || index < 0) continue;
+        const delays = delayOf(series);
+        const delay = nearestValue(series.time_s, delays, at, REACH * this.#pixel);
+        rows.push({
+          colour: styleOf(this.view, ink, shown, name).colour,
+          cells: [
+            name,
+            pointed(series.offered_bps[index], "bit/s"),
+            pointed(series.received_bps[index], "bit/s"),
+            pointed(delays[delay], "s"),
+            pointed(series.owd_p99_s[delay], "s"),
+            pointed(series.lost_packets[index], ""),
+          ],
+        });
+      }
+      for (const name of this.queues) {
+        const series = portOf(shown.run, this.view.port)?.queues.find((queue) => queue.name === name)?.series;
+        const index = series ? nearest(series.time_s, at) : -1;
+        if (!series || index < 0) continue;
+        const peak = series.peak_packets[index];
+        rows.push({
+          colour: styles(shown, name).colour,
+          cells: [
+            `queue ${name}`,
+            `${pointed(series.backlog_packets[index], "")} p`,
+            peak === null || peak === undefined ? "" : `max ${peak} p`,
+          ],
+        });
+      }
+    }
+    return rows;
+  }
+}
