@@ -10,6 +10,7 @@
 #   make mutants whether the tests notice changed code in the disciplines (cargo-mutants, hours)
 #   make format  every Rust file as rustfmt writes it, which make lint checks
 #   make web     the page that reports are made of
+#   make picture the picture of README.md, from a run
 #   make docs    the generated reference pages
 #   make renew   everything that is pinned or generated, written anew, and a list of what changed (minutes)
 #   make python-test  the Python package: its tests, examples, tutorial and types (part of make test)
@@ -26,7 +27,7 @@ ACCEPTED ?= 100000
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
-.PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web docs types renew format hooks tools release site build fast clean
+.PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web picture docs types renew format hooks tools release site build fast clean
 .DEFAULT_GOAL := demo
 
 # Shown by `lockgate --version`; empty outside a clone. Not for tests, which would be compiled anew after each commit.
@@ -146,6 +147,10 @@ release:
 site: build
 	python3 docs/site/make.py $(LOCKGATE)
 	cd web && npx --yes linkinator@7 ../target/site --recurse --silent --check-fragments --skip '^https?://(?!localhost)'
+
+# The same run draws the same bytes.
+picture: build
+	python3 docs/images/picture.py $(LOCKGATE)
 
 types:
 	LOCKGATE_RENEW=1 $(CARGO) test --locked -p lockgate-session --test typescript
