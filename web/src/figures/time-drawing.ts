@@ -270,7 +270,8 @@ export class TimeDrawing {
     const total = longest.series.time_s.map((_, index) =>
       flows.reduce((sum, flow) => sum + (flow.series.received_bps[index] ?? 0), 0),
     );
-    return decimate(longest.series.time_s, total, 300);
+    // Means: the extremes of short intervals would fill the strip.
+    return averaged(longest.series.time_s, total, 300, this.range);
   }
 
   /** Returns an empty line that carries the rules of a panel and the shading of its warm-up. */
@@ -290,6 +291,8 @@ export class TimeDrawing {
         silent: true,
         symbol: "none",
         animation: false,
+        // By default the library rounds to hundredths, and would draw a bound of 15 ms at 10.
+        precision: -1,
         lineStyle: {
           color: ink.soft,
           width: 1,
