@@ -210,15 +210,15 @@ class Difference:
     Attributes:
         mean: Mean of variant less reference, in the metric's base unit.
         half_width: Half the width of its confidence interval; `None` if the scatter is unknown.
-        verdict: `differs`; `not-seen`: no difference is seen; `same`: all values are the same; `unknown`: too
-            few values to tell.
+        verdict: `differs`; `equal`: it differs, by less than 1 % or 1 ms; `not-seen`: no difference is seen; `same`:
+            all values are the same; `unknown`: too few values to tell.
         seeds_needed: Number of seeds that show a difference as large as this one in four of five cases; `None` if it
             is seen, or if they are more than ten thousand.
     """
 
     mean: float
     half_width: float | None
-    verdict: Literal["differs", "not-seen", "same", "unknown"]
+    verdict: Literal["differs", "equal", "not-seen", "same", "unknown"]
     seeds_needed: int | None = None
 
 
@@ -244,8 +244,9 @@ class MetricComparison:
 class Comparison:
     """Variants beside each other: `mean ± 95 %`, the best marked, and which differences are real.
 
-    Printed, or shown in a notebook, it is the table of `lockgate compare`: `*` is the best, `=` no difference
-    from it is seen, `?` too few values to tell, and no mark a real difference.
+    Printed, or shown in a notebook, it is the decision and the table of `lockgate compare`: `*` is the best, `=` no
+    difference from it is seen, `≈` a real one below 1 % or 1 ms, `?` too few values to tell, and no mark a real
+    difference.
     """
 
     def __init__(self, plan: Plan, document: dict[str, Any]) -> None:
@@ -280,6 +281,11 @@ class Comparison:
         return self._plan.table()
 
     @property
+    def decision(self) -> list[str]:
+        """Sentences that decide: the variant to take, what it costs, and which variants keep the expectations."""
+        return list(self._document["decision"])
+
+    @property
     def sentences(self) -> list[str]:
         """Sentences below the table: the best of each metric, the real differences, seeds without a value."""
         return list(self._document["sentences"])
@@ -291,7 +297,8 @@ class Comparison:
 
     def __str__(self) -> str:
         table = self._document["table"]
-        return "\n".join([table["title"], self._document["size"], "", as_text(table), "", table["note"]])
+        decided = [*self.decision, ""] if self.decision else []
+        return "\n".join([table["title"], self._document["size"], "", *decided, as_text(table), "", table["note"]])
 
     def __repr__(self) -> str:
         return str(self)

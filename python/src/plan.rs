@@ -428,11 +428,18 @@ impl Plan {
             for (index, row) in self.rows()? {
                 all[index] = row;
             }
-            let compared = Compared::new(plan, &self.title, &self.variants, &all, base);
+            let compared = Compared::new(plan, &self.title, &self.variants, &all, base)
+                .within(lockgate_measure::comparison::Practical::default());
+            let compared = match &self.kept {
+                Kept::Memory(memory) => compared.expecting(&memory.planned.base.expects),
+                // A store keeps the values of runs, not the scenario that was read.
+                Kept::Store(_) => compared,
+            };
             let document = json!({
                 "metrics": compared.metrics,
                 "size": compared.size(),
                 "table": compared.table(),
+                "decision": compared.decision(),
                 "sentences": compared.sentences(),
             });
             serde_json::to_string(&document).map_err(error::run)

@@ -49,6 +49,7 @@ pub(crate) fn tune(
         vary: vary.into_iter().map(Variation::into_space).collect::<PyResult<_>>()?,
         goals,
         constraints,
+        margin: 0.0,
         seeds: seeds.0,
         unseen: unseen.0,
         runs,

@@ -27,6 +27,15 @@ function ordinal(view: View, shown: ShownRun): number {
 }
 
 export function styleOf(view: View, ink: Ink, shown: ShownRun, flow: string): Style {
+  const variant = isByRun(view) ? view.report.variants?.variants[shown.index] : undefined;
+  if (variant) {
+    return {
+      colour: ink.series[variant.colour % ink.series.length] as string,
+      dash: dashOf(shown.run.mode, view.mixed),
+      mark: MARKS[variant.mark % MARKS.length] ?? null,
+      phase: (variant.mark * 0.37 + 0.5) % 1,
+    };
+  }
   const slot = isByRun(view) ? shown.index : view.slotOf(flow);
   // When the colours start again, the marks are shifted by one, so that no two runs look alike.
   const place = ordinal(view, shown);

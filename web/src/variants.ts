@@ -19,12 +19,16 @@ export interface Variant {
   label: string;
   /** For each variable, the index of its value. */
   values: number[];
+  /** Index of its colour: that of its value of the first variable with several. */
+  colour: number;
+  /** Index of its mark: that of its values of the others. */
+  mark: number;
 }
 
 /**
  * Standing of a variant's difference from the reference; `best` and `reference` are the variants themselves.
  */
-export type Standing = "best" | "reference" | "same" | "differs" | "unknown";
+export type Standing = "best" | "reference" | "same" | "equal" | "differs" | "unknown";
 
 export interface VariantValues {
   mean: number | null;
@@ -58,6 +62,8 @@ export interface Variants {
   fronts: Front[];
   /** Cells of the table, a row a variant, as the terminal and notebooks have them. */
   cells: string[][];
+  /** How many expectations each variant keeps: `3/4`; empty if none were judged. */
+  holds: string[];
   /** Meaning of the marks in the cells. */
   note: string;
 }
@@ -67,7 +73,7 @@ const indices = (value: unknown): number[] => numbers(value).filter((item) => it
 function standing(verdict: unknown, at: number, best: number | null, reference: number | null): Standing {
   if (at === best) return "best";
   if (at === reference) return "reference";
-  if (verdict === "differs") return "differs";
+  if (verdict === "differs" || verdict === "equal") return verdict;
   return verdict === "not-seen" || verdict === "same" ? "same" : "unknown";
 }
 
@@ -94,6 +100,20 @@ function metric(value: unknown): VariantMetric {
   };
 }
 
+/** Returns the look of a variant: the first variable by colour, the others by mark. */
+function look(variables: readonly Variable[], values: readonly number[]): { colour: number; mark: number } {
+  const counts = variables.map((variable) => variable.values.length);
+  const first = Math.max(
+    0,
+    counts.findIndex((count) => count > 1),
+  );
+  const mark = counts.reduce(
+    (sum, count, index) => (index === first ? sum : sum * count + (values[index] ?? 0)),
+    0,
+  );
+  return { colour: values[first] ?? 0, mark };
+}
+
 /** Reads the variants; null if the page has none, or if they are inconsistent. */
 export function readVariants(value: unknown): Variants | null {
   const raw = record<wire.Variants>(value);
@@ -108,7 +128,8 @@ export function readVariants(value: unknown): Variants | null {
   });
   const variants = list(raw["variants"]).map((item): Variant => {
     const variant = record<wire.VariantData>(item);
-    return { label: text(variant["label"]), values: indices(variant["values"]) };
+    const values = indices(variant["values"]);
+    return { label: text(variant["label"]), values, ...look(variables, values) };
   });
   const metrics = list(raw["metrics"]).map(metric);
   const fits = metrics.every((one) => one.variants.length === variants.length);
@@ -123,7 +144,9 @@ export function readVariants(value: unknown): Variants | null {
   const table = record<wire.Comparison>(raw["table"]);
   const cells = list(table["rows"]).map(texts);
   const seeds = list(raw["seeds"]).length;
-  return { variables, variants, seeds, metrics, fronts, cells, note: text(table["note"]) };
+  const isJudged = texts(table["columns"]).at(-1) === "holds";
+  const holds = isJudged ? cells.map((row) => row.at(-1) ?? "") : [];
+  return { variables, variants, seeds, metrics, fronts, cells, holds, note: text(table["note"]) };
 }
 
 /** Returns an address as axes show it, without the kind of its subject, which the rest implies. */

@@ -19,7 +19,7 @@ const metric = (path: string, better: string, means: (number | null)[], best: nu
     seeds: [mean],
     difference: at === best ? null : 0.5,
     difference_half_width: 0.2,
-    verdict: at === best ? null : at === 2 ? "not-seen" : "differs",
+    verdict: at === best ? null : at === 2 ? "not-seen" : at === 3 ? "equal" : "differs",
   })),
 });
 
@@ -41,6 +41,10 @@ function read(): Variants {
       metric("flow.a.goodput", "higher", [1, 2, 3, null], 2),
     ],
     fronts: [{ x: 0, y: 1, on: [0, 2] }],
+    table: {
+      columns: ["#", "rate", "delay", "a", "b", "holds"],
+      rows: ["2/2", "1/2", "2/2", "0/2"].map((holds, at) => [at, "", "", "", "", holds].map(String)),
+    },
   });
   if (!found) throw new Error("not read");
   return found;
@@ -54,8 +58,16 @@ describe("variants", () => {
       "best",
       "differs",
       "same",
-      "differs",
+      "equal",
     ]);
+    // The first variable is the colour, the second the mark, and a column of the table what holds.
+    expect(data.variants.map(({ colour, mark }) => [colour, mark])).toEqual([
+      [0, 0],
+      [0, 1],
+      [1, 0],
+      [1, 1],
+    ]);
+    expect(data.holds).toEqual(["2/2", "1/2", "2/2", "0/2"]);
     expect(readVariants(undefined)).toBeNull();
     expect(readVariants({ variants: [{}], metrics: [{ path: "x", variants: [] }] })).toBeNull();
   });
@@ -68,6 +80,7 @@ describe("variants", () => {
     expect(figure.key(LIGHT)[0]?.entries.map(({ label }) => label)).toEqual([
       "best",
       "no difference seen",
+      "practically equal",
       "really differs",
     ]);
     expect(figure.table().rows).toHaveLength(4);

@@ -170,3 +170,24 @@ flow.call = { from = "a", to = "b", size = "214B", gap = "20ms" }
     assert_eq!(code, Some(2));
     assert!(errors.contains("did you mean"), "{errors}");
 }
+
+#[test]
+fn a_comparison() {
+    is_as_known("compare", &["compare", "small.toml", "--seeds", "1..3", "--out", "out"]);
+}
+
+#[test]
+fn a_search_for_one_goal() {
+    let goal = ["--goal", "min flow.call.owd.p99", "--subject-to", "group.backup.goodput.sum >= 4mbit"];
+    let vary = ["--vary", "port.home:server.queue.buffer.limit=10kB..60kB"];
+    let seeds = ["--runs", "12", "--seeds", "1", "--validate", "11..13"];
+    is_as_known("tune", &[&["tune", "small.toml"][..], &goal, &vary, &seeds].concat());
+}
+
+#[test]
+fn a_search_for_two_goals() {
+    let goals = ["--goal", "min flow.call.owd.p99", "--goal", "max group.backup.goodput.sum"];
+    let vary = ["--vary", "port.home:server.queue.buffer.limit=10kB..60kB"];
+    let seeds = ["--runs", "12", "--seeds", "1", "--validate", "11..13"];
+    is_as_known("tune-two", &[&["tune", "small.toml"][..], &goals, &vary, &seeds].concat());
+}

@@ -10,11 +10,13 @@
 
 mod equality;
 mod family;
+mod practical;
 
 use serde::Serialize;
 
 pub use self::equality::Equality;
 use self::family::Family;
+pub use self::practical::Practical;
 use crate::intervals::{Interval, normal_quantile, probability_within, quantile};
 use crate::metric::Better;
 
@@ -74,6 +76,8 @@ pub struct Difference {
 pub enum Verdict {
     /// The variant differs from the reference.
     Differs,
+    /// The variant differs from the reference, by too little to matter in practice.
+    Equal,
     /// No difference is seen.
     NotSeen,
     /// All values are the same in both.

@@ -55,7 +55,7 @@ function curvesOf(figure: ExtraFigure, ink: Ink): Curve[] {
           : null,
       ...(paper || (mixed && series.mode === "sim") ? { hollow: ink.panel } : {}),
       level: paper ? 8 : series.mode === "theory" ? 6 : 2,
-      points: paper || figure.kind === "scatter",
+      points: paper || (figure.kind === "scatter" && series.mode !== "theory"),
       allMarked: few,
     };
   });

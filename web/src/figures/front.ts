@@ -130,7 +130,7 @@ function option({ data, x, y, points }: Request, { ink, width, log }: Look): ECh
         lineStyle: { color: ink.soft, width: 1.4, type: [4, 3] },
         data: front.map((point) => [point.x, point.y]),
       },
-      crosses(points, ink),
+      crosses(points, data, ink),
       {
         type: "scatter",
         z: 5,
@@ -139,8 +139,8 @@ function option({ data, x, y, points }: Request, { ink, width, log }: Look): ECh
           point,
           value: [point.x, point.y],
           itemStyle: {
-            color: point.on ? variantColour(ink, point.at) : ink.panel,
-            borderColor: variantColour(ink, point.at),
+            color: point.on ? variantColour(ink, data, point.at) : ink.panel,
+            borderColor: variantColour(ink, data, point.at),
             borderWidth: 1.8,
           },
           label: {
@@ -160,7 +160,7 @@ function option({ data, x, y, points }: Request, { ink, width, log }: Look): ECh
 }
 
 /** Returns the intervals of both metrics as crosses. */
-function crosses(points: readonly Point[], ink: Ink): object {
+function crosses(points: readonly Point[], data: Variants, ink: Ink): object {
   return {
     type: "custom",
     silent: true,
@@ -185,7 +185,7 @@ function crosses(points: readonly Point[], ink: Ink): object {
         return {
           type: "line",
           shape: { x1, y1, x2, y2 },
-          style: { stroke: variantColour(ink, at), lineWidth: 1, opacity: 0.6 },
+          style: { stroke: variantColour(ink, data, at), lineWidth: 1, opacity: 0.6 },
         };
       };
       return {

@@ -24,6 +24,7 @@ const LOOKS: Record<Standing, { mark: string; filled: boolean; words: string }> 
   best: { mark: "diamond", filled: true, words: "best" },
   reference: { mark: "rect", filled: true, words: "compared with" },
   same: { mark: "circle", filled: false, words: "no difference seen" },
+  equal: { mark: "circle", filled: false, words: "practically equal" },
   differs: { mark: "circle", filled: true, words: "really differs" },
   unknown: { mark: "triangle", filled: false, words: "too few values to tell" },
 };
@@ -31,7 +32,8 @@ const LOOKS: Record<Standing, { mark: string; filled: boolean; words: string }> 
 export const standingWords = (standing: Standing): string => LOOKS[standing].words;
 
 /** Returns the colour of a variant, the same as that of its curves. */
-export const variantColour = (ink: Ink, at: number): string => ink.series[at % ink.series.length] as string;
+export const variantColour = (ink: Ink, data: Variants, at: number): string =>
+  ink.series[(data.variants[at]?.colour ?? 0) % ink.series.length] as string;
 
 /** Returns row labels such as `1  fifo 95%`. The number is that of the table and of the points of fronts. */
 function rowsOf(data: Variants): RowLabel[] {
@@ -136,17 +138,17 @@ function option(data: Variants, metric: VariantMetric, { ink, width, log }: Look
             .filter((value) => value !== null && (!log || value > 0))
             .map((value) => ({
               value: [value, at],
-              itemStyle: { color: variantColour(ink, at), opacity: 0.35 },
+              itemStyle: { color: variantColour(ink, data, at), opacity: 0.35 },
             })),
         ),
       },
-      horizontalBars(ink, shown, log),
+      horizontalBars(ink, data, shown, log),
       {
         type: "scatter",
         z: 5,
         data: shown.map(({ values, at }) => {
           const { mark, filled } = LOOKS[values.standing];
-          const colour = variantColour(ink, at);
+          const colour = variantColour(ink, data, at);
           return {
             at,
             value: [values.mean, at],
@@ -163,6 +165,7 @@ function option(data: Variants, metric: VariantMetric, { ink, width, log }: Look
 /** Returns the intervals as strokes with feet. */
 function horizontalBars(
   ink: Ink,
+  data: Variants,
   shown: readonly { values: VariantValues; at: number }[],
   log: boolean,
 ): object {
@@ -186,7 +189,7 @@ function horizontalBars(
       const line = (x1: number, y1: number, x2: number, y2: number): object => ({
         type: "line",
         shape: { x1, y1, x2, y2 },
-        style: { stroke: variantColour(ink, at), lineWidth: 1.8 },
+        style: { stroke: variantColour(ink, data, at), lineWidth: 1.8 },
       });
       return {
         type: "group",

@@ -1083,7 +1083,7 @@ fronts: Array<Front>,
 table: Comparison, };
 
 /** Verdict on a difference. */
-export type Verdict = "differs" | "not-seen" | "same" | "unknown";
+export type Verdict = "differs" | "equal" | "not-seen" | "same" | "unknown";
 
 /** Speech quality of a call by the E-model (ITU-T G.107), played out at the fixed delay that gives the best
  * rating. */

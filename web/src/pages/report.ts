@@ -179,7 +179,7 @@ class Page {
    */
   #variantSections(data: Variants): Section[] {
     const { report } = this;
-    const [first, ...others] = data.metrics.map(
+    const metrics = data.metrics.map(
       (metric): Make =>
         (_, settings) =>
           intervalsFigure(data, metric, settings),
@@ -189,13 +189,13 @@ class Page {
         id: "verdict",
         title: "Verdict",
         short: "Verdict",
-        parts: [...verdictSection(report), first ? this.#frame(first) : null],
+        parts: [...verdictSection(report), variantsTable(data, this.theme)],
       },
       {
         id: "variants",
         title: "Variants",
         short: "Variants",
-        parts: [variantsTable(data), this.#pair(...others)],
+        parts: [this.#pair(...metrics)],
       },
     ];
     const by = data.metrics.flatMap((metric): Make[] => {

@@ -3,22 +3,25 @@
  * the terminal's table.
  */
 
+import { variantsWantLog } from "../axis";
 import { h } from "../dom";
-import { standingWords } from "../figures/intervals";
+import { standingWords, variantColour } from "../figures/intervals";
 import { columnScale, NONE, plural, significant } from "../format";
 import type { Cell } from "../report";
 import { makeTable } from "../table";
-import { metricName, type VariantMetric, type Variants } from "../variants";
+import type { Theme } from "../theme";
+import { metricName, type VariantMetric, type Variants, type VariantValues } from "../variants";
 
 export function variantsSubtitle(data: Variants): string {
   return `${plural(data.variants.length, "variant")} × ${plural(data.seeds, "seed")}`;
 }
 
-export function variantsTable(data: Variants): HTMLElement {
+export function variantsTable(data: Variants, theme: Theme): HTMLElement {
   const rows: Cell[][] = data.variants.map((variant, at) => [
     at + 1,
     ...data.variables.map((variable, index) => variable.values[variant.values[index] ?? -1] ?? null),
     ...data.metrics.map((metric) => metric.variants[at]?.mean ?? null),
+    ...(data.holds.length > 0 ? [data.holds[at] ?? null] : []),
   ]);
   const first = 1 + data.variables.length;
   const table = makeTable({
@@ -31,16 +34,29 @@ export function variantsTable(data: Variants): HTMLElement {
       ...data.metrics.map((metric, index) => ({
         title: metricName(metric.path),
         csv: metric.path,
-        draw: (_: Cell, row: number) => cell(metric, row, data.cells[row]?.[first + index] ?? NONE),
+        draw: (_: Cell, row: number) =>
+          cell(data, metric, row, data.cells[row]?.[first + index] ?? NONE, theme),
       })),
+      ...(data.holds.length > 0 ? [{ title: "holds" }] : []),
     ],
   });
   const note = `Mean ± half the width of the 95 % interval. ${data.note}. Paired by seed, all of a metric judged together at 5 %; no mark: the difference is real.`;
   return h("div", { class: "variants" }, table, h("p", { class: "note" }, note));
 }
 
-/** Returns a cell with its text; the difference from the reference is its title. */
-function cell(metric: VariantMetric, row: number, text: string): HTMLElement {
+/** Shapes of the means, by the variables after the first: circle, diamond, square, triangle, cross. */
+const SHAPES = [
+  "M-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0-7.2 0z",
+  "M0-4.8L4.8 0L0 4.8L-4.8 0z",
+  "M-3.4-3.4h6.8v6.8h-6.8z",
+  "M0-4.6L4.6 3.6h-9.2z",
+  "M-4-2.2L-2.2-4L0-1.8L2.2-4L4-2.2L1.8 0L4 2.2L2.2 4L0 1.8L-2.2 4L-4 2.2L-1.8 0z",
+];
+/** Width and height in pixels of the axis in a cell. */
+const AXIS = [110, 12] as const;
+
+/** Returns a cell with its text and its place on the column's axis; the difference from the reference is its title. */
+function cell(data: Variants, metric: VariantMetric, row: number, text: string, theme: Theme): HTMLElement {
   const values = metric.variants[row];
   if (!values || values.mean === null) return h("span", {}, NONE);
   const { factor, label } = columnScale(
@@ -52,5 +68,42 @@ function cell(metric: VariantMetric, row: number, text: string): HTMLElement {
   const apart = values.difference === null ? "" : `: ${shown(values.difference)}${half} ${label}`;
   const title = `${standingWords(values.standing)}${apart}`;
   const best = values.standing === "best";
-  return h("span", { class: `standing ${values.standing}`, title }, best ? h("b", {}, text) : text);
+  const axis = h("span", { class: "place", "aria-hidden": "true" });
+  const draw = (): void => {
+    // Safe as HTML: colours and numbers.
+    axis.innerHTML = placeOf(
+      metric,
+      values,
+      variantColour(theme.ink, data, row),
+      data.variants[row]?.mark ?? 0,
+    );
+  };
+  draw();
+  theme.onChange(draw);
+  return h(
+    "span",
+    { class: `standing ${values.standing}`, title },
+    best ? h("b", {}, text) : h("span", {}, text),
+    axis,
+  );
+}
+
+/** Returns the mean as a dot and its interval as a line, on an axis that the column's cells share. */
+function placeOf(metric: VariantMetric, values: VariantValues, colour: string, mark: number): string {
+  const means = metric.variants.flatMap(({ mean }) => (mean === null ? [] : [mean]));
+  const [low, high] = [Math.min(...means), Math.max(...means)];
+  const log = variantsWantLog([low, high]);
+  const scale = (value: number): number => (log ? Math.log(Math.max(value, low / 3)) : value);
+  const [from, to] = [scale(low), scale(high)];
+  const [width, height] = AXIS;
+  const x = (value: number): number => {
+    const at = to > from ? (scale(value) - from) / (to - from) : 0.5;
+    return 5 + Math.min(1.04, Math.max(-0.04, at)) * (width - 10);
+  };
+  const mean = values.mean ?? 0;
+  const half = values.halfWidth ?? 0;
+  const line = (x1: number, x2: number, stroke: string, wide: number): string =>
+    `<line x1="${x1.toFixed(1)}" x2="${x2.toFixed(1)}" y1="${height / 2}" y2="${height / 2}" stroke="${stroke}" stroke-width="${wide}"/>`;
+  const dot = `<path transform="translate(${x(mean).toFixed(1)} ${height / 2})" d="${SHAPES[mark % SHAPES.length]}" fill="${colour}"/>`;
+  return `<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">${line(0, width, "currentColor", 0.4)}${line(x(mean - half), x(mean + half), colour, 2)}${dot}</svg>`;
 }

@@ -66,7 +66,11 @@ export function verdictSection(report: Report): HTMLElement[] {
   if (warned > 0)
     parts[0]?.append(" ", h("a", { class: "warned", href: "#warnings" }, plural(warned, "warning")));
   const lines = sentencesOf(report);
-  if (lines.length > 0) parts.push(h("div", { class: "verdict" }, ...lines.map((line) => h("p", {}, line))));
+  // The first sentence of a comparison decides it.
+  const decides = (index: number): boolean => report.variants !== null && index === 0;
+  const line = (text: string, index: number): HTMLElement =>
+    h("p", decides(index) ? { class: "headline none" } : {}, text);
+  if (lines.length > 0) parts.push(h("div", { class: "verdict" }, ...lines.map(line)));
   return parts;
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use lockgate_experiment::MOST_TASKS;
+use lockgate_measure::comparison::Practical;
 
 /// Settings and limits of runs that are made at the same time.
 #[derive(Debug, Args)]
@@ -58,6 +59,9 @@ pub(crate) struct Compare {
     /// Compares with this variant, counted from 1 as in the table [default: the best]
     #[arg(long, value_name = "N")]
     pub(crate) base: Option<usize>,
+    /// Real differences below this share of the mean, or this time, are marked as practically equal; 0: none
+    #[arg(long, default_value = "1%,1ms", value_name = "LIMITS")]
+    pub(crate) equal: Practical,
     /// Writes a row for each run to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
@@ -92,6 +96,15 @@ pub(crate) struct Sweep {
     pub(crate) shard: Option<(usize, usize)>,
 }
 
+/// Parses a percentage below 100 % as a fraction.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').and_then(|digits| digits.trim().parse::<f64>().ok());
+    number
+        .filter(|percent| (0.0..100.0).contains(percent))
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| "write it as 3%, from 0% to below 100%".to_owned())
+}
+
 /// Parses `I/N`, I from 1 to N, and no more parts than a plan may have runs.
 fn shard(text: &str) -> Result<(usize, usize), String> {
     let numbers = text.split_once('/').and_then(|(one, of)| Some((one.parse().ok()?, of.parse().ok()?)));
@@ -124,6 +137,9 @@ pub(crate) struct Tune {
     /// Bound of a metric, such as 'group.backup.goodput.sum >= 8mbit'; may be repeated
     #[arg(long = "subject-to", value_name = "CONSTRAINT")]
     pub(crate) constraints: Vec<String>,
+    /// Keeps every point this far away from the bounds of --subject-to, such as 3%
+    #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = percent, conflicts_with = "largest")]
+    pub(crate) margin: f64,
     /// Limit on the runs of the search: points times seeds
     #[arg(long, default_value_t = 60, value_name = "N", value_parser = budget)]
     pub(crate) runs: usize,

@@ -43,7 +43,9 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let curves = out.is_some().then(|| Curves::new(&planned, variants.len()));
     interrupt::listen();
     let Some(rows) = make(&planned, arguments, curves.as_ref())? else { return Ok(Exit::Interrupted) };
-    let compared = Compared::new(&planned.plan, &planned.title, &variants, &rows, base);
+    let compared = Compared::new(&planned.plan, &planned.title, &variants, &rows, base)
+        .expecting(&planned.base.expects)
+        .within(arguments.equal);
     let offers = offers(file, &planned, &compared)?;
     // Printed first, so that a file that cannot be written does not suppress the table.
     let is_document = json.as_ref().is_some_and(OutputFile::is_stdout);
@@ -125,12 +127,17 @@ fn offers(file: &Path, planned: &Planned, compared: &Compared<'_>) -> Result<Vec
 fn show(compared: &Compared<'_>) {
     terminal::heading(compared.title);
     say!("{}", compared.size());
+    let decision = compared.decision();
+    if !decision.is_empty() {
+        say!();
+        decision.iter().for_each(|line| terminal::sentence(&terminal::visible(line)));
+    }
     say!();
     let table = compared.table();
     terminal::comparison(&table);
     say!();
-    say!("{}", table.note);
-    compared.sentences().iter().for_each(|line| say!("{line}"));
+    terminal::sentence(&table.note);
+    compared.sentences().iter().for_each(|line| terminal::sentence(&terminal::visible(line)));
 }
 
 /// Writes the files of a comparison and moves the directory to its place. Returns the page's path.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lockgate::files::Beside;
-use lockgate::plans::{NO_WINNER, PlanError, Source, TuneOptions, TuneRequest, Tuned, Tuning};
+use lockgate::plans::{PlanError, Source, TuneOptions, TuneRequest, Tuned, Tuning};
 use lockgate_measure::report::page;
 use lockgate_scenario::policy_text::{PolicyValue, path_in_laboratory, policy_value, with_values};
 use lockgate_scenario::{Override, Vary, VaryError};
@@ -128,6 +128,7 @@ fn tuning(file: &Path, arguments: &Tune) -> Result<Tuning, Failure> {
         vary,
         goals: arguments.goals.clone(),
         constraints: arguments.constraints.clone(),
+        margin: arguments.margin,
         seeds,
         unseen,
         runs: arguments.runs,
@@ -169,31 +170,29 @@ fn make<'a>(tuning: &'a Tuning, arguments: &Tune) -> Result<Option<Tuned<'a>>, F
     Ok(made?.map_err(|stopped| tell!("{stopped}")).ok())
 }
 
+/// Prints the recommended points first, then how the search found them.
 fn show(tuned: &Tuned<'_>, file: &str) {
     terminal::heading(&tuned.tuning.base.title);
-    say!("{}", tuned.size());
-    say!();
-    let points = tuned.points();
-    terminal::comparison(&points);
-    say!();
-    say!("{}", points.note);
-    say!("stopped: {}", tuned.stop());
+    tuned.recommendation(file).iter().for_each(|line| match line.strip_prefix("lockgate ") {
+        // A command is copied: it is never broken.
+        Some(_) => say!("  {line}"),
+        None => terminal::sentence(&terminal::visible(line)),
+    });
     say!();
     let finalists = tuned.finalists();
-    say!("{}:", finalists.title);
+    terminal::sentence(&format!("{}:", finalists.title));
     terminal::comparison(&finalists);
-    say!("{}", finalists.note);
-    tuned.without_values().iter().for_each(|line| say!("{line}"));
+    terminal::sentence(&finalists.note);
+    tuned.without_values().iter().for_each(|line| terminal::sentence(&terminal::visible(line)));
     say!();
-    let recommended = tuned.recommended();
-    if recommended.is_empty() {
-        say!("{NO_WINNER}");
-    }
-    for (role, index) in recommended {
-        say!("{role}, #{}:", index + 1);
-        say!("  {}", tuned.command(file, index));
+    let points = tuned.points();
+    terminal::sentence(&format!("{}; {}:", points.title, tuned.size()));
+    terminal::comparison(&points);
+    terminal::sentence(&points.note);
+    terminal::sentence(&format!("stopped: {}", tuned.stop()));
+    for (_, index) in tuned.recommended() {
         if let Some(line) = offer(tuned, file, index) {
-            say!("  {line}");
+            say!("{line}");
         }
     }
 }

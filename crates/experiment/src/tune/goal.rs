@@ -92,8 +92,15 @@ impl Constraint {
         (-self.slack(value)).max(0.0)
     }
 
+    /// Returns the constraint with its bound moved inwards by a fraction of it.
+    #[must_use]
+    pub fn with_margin(self, margin: f64) -> Self {
+        let step = self.bound.abs() * margin;
+        Self { bound: if self.is_at_least { self.bound + step } else { self.bound - step }, ..self }
+    }
+
     /// Returns how far a value is within the bound, as a fraction of the bound; below zero if it is beyond.
-    pub(super) fn slack(&self, value: f64) -> f64 {
+    pub fn slack(&self, value: f64) -> f64 {
         let within = if self.is_at_least { value - self.bound } else { self.bound - value };
         within / self.bound.abs().max(f64::MIN_POSITIVE)
     }
@@ -102,6 +109,14 @@ impl Constraint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_margin_moves_the_bound_inwards() {
+        let bound = |text: &str| Constraint::parse(text).expect("a constraint").with_margin(0.03).bound;
+        assert!((bound("group.b.goodput.sum >= 8mbit") - 8.24e6).abs() < 1e-6);
+        assert!((bound("flow.call.owd.p99 <= 50ms") - 0.0485).abs() < 1e-12);
+        assert!(bound("flow.call.loss <= 0").abs() < 1e-12);
+    }
 
     #[test]
     fn goals_and_constraints_are_read_with_their_units() {

@@ -1,11 +1,16 @@
 //! Comparison of a plan's variants in words: the table of the terminal, of notebooks and of the page; sentences;
 //! CSV and JSON.
 
+mod decision;
+
 use std::fmt::Write;
 
 use lockgate_experiment::{Plan, Row, Variant, compare};
-use lockgate_measure::comparison::{Difference, MetricComparison, Verdict};
+use lockgate_measure::comparison::{Difference, MetricComparison, Practical, Verdict};
+use lockgate_measure::metric::Quantity;
 use lockgate_measure::report::{Cell, Comparison};
+use lockgate_measure::summary::{Expectation, Expected};
+use lockgate_measure::verdict::Words;
 use serde_json::json;
 
 use super::columns;
@@ -30,6 +35,10 @@ pub struct Compared<'a> {
     pub rows: &'a [Row],
     /// Comparison of each metric of the plan.
     pub metrics: Vec<MetricComparison>,
+    /// Limits of differences that matter.
+    pub practical: Practical,
+    /// Expectations of the scenario, judged for each variant: those on the plan's metrics.
+    pub judged: Vec<Vec<Expectation>>,
     columns: Vec<(usize, String)>,
 }
 
@@ -42,7 +51,27 @@ impl<'a> Compared<'a> {
         rows: &'a [Row],
         base: Option<usize>,
     ) -> Self {
-        Self { plan, title, variants, rows, metrics: compare(plan, rows, base), columns: columns(plan) }
+        let (metrics, columns) = (compare(plan, rows, base), columns(plan));
+        let practical = Practical { ratio: 0.0, seconds: 0.0 };
+        Self { plan, title, variants, rows, metrics, practical, judged: Vec::new(), columns }
+    }
+
+    /// Judges the scenario's expectations for each variant.
+    #[must_use]
+    pub fn expecting(self, expects: &[Expected]) -> Self {
+        Self { judged: self.judge(expects), ..self }
+    }
+
+    /// Marks real differences that do not matter.
+    #[must_use]
+    pub fn within(self, practical: Practical) -> Self {
+        let unit = |path: &String| Quantity::parse(path).map(|quantity| quantity.unit());
+        let metrics = self.metrics.into_iter().zip(&self.plan.metrics);
+        let metrics = metrics.map(|(compared, path)| match unit(path) {
+            Ok(unit) => compared.with(&practical, unit),
+            Err(_) => compared,
+        });
+        Self { metrics: metrics.collect(), practical, ..self }
     }
 
     /// Returns the columns of the variations: the index of one, and its name.
@@ -59,31 +88,51 @@ impl<'a> Compared<'a> {
     /// Returns the table, a row a variant; the note explains the marks.
     pub fn table(&self) -> Comparison {
         let mut heads = vec!["#".to_owned()];
-        heads.extend(self.columns.iter().map(|(_, name)| name.clone()));
-        heads.extend(self.plan.metrics.iter().cloned());
+        heads.extend(self.heads());
+        heads.extend(self.plan.metrics.iter().map(|path| Words::of(path).in_sentence()));
+        let is_judged = self.held(0).1 > 0;
+        heads.extend(is_judged.then(|| "holds".to_owned()));
         let row = |(index, variant): (usize, &Variant)| {
             let mut cells = vec![(index + 1).to_string()];
             cells.extend(self.columns.iter().map(|(column, _)| variant.values[*column].clone()));
             cells.extend((0..self.plan.metrics.len()).map(|metric| self.cell(metric, index)));
+            let (held, of) = self.held(index);
+            cells.extend(is_judged.then(|| format!("{held}/{of}")));
             cells.into_iter().map(Cell::Text).collect()
         };
         Comparison {
             title: self.title.to_owned(),
             columns: heads,
             rows: self.variants.iter().enumerate().map(row).collect(),
-            note: self.marks().to_owned(),
+            note: self.marks(),
         }
     }
 
+    /// Returns the names of the variations: the last part of each path, if no other ends in it.
+    fn heads(&self) -> Vec<String> {
+        let last = |name: &str| name.rsplit(['.', ':']).next().unwrap_or(name).to_owned();
+        let names = || self.columns.iter().map(|(_, name)| name);
+        let head = |name: &String| {
+            let is_alone = names().filter(|other| last(other) == last(name)).count() == 1;
+            if is_alone && !name.contains(" = ") { last(name) } else { name.clone() }
+        };
+        names().map(head).collect()
+    }
+
     /// Returns the meaning of the marks.
-    fn marks(&self) -> &'static str {
+    fn marks(&self) -> String {
         let has_base =
             self.metrics.iter().any(|metric| metric.reference.is_some() && metric.reference != metric.best);
-        if has_base {
-            "* best   b base   = no difference from the base seen   ? too few values to tell"
+        let from = if has_base { "the base" } else { "it" };
+        let base = if has_base { "   b base" } else { "" };
+        let is_equal = |one: &Difference| one.verdict == Verdict::Equal;
+        let differences = || self.metrics.iter().flat_map(|metric| metric.differences.iter().flatten());
+        let equal = if differences().any(is_equal) {
+            format!("   ≈ real, but below {} (--equal)", self.practical)
         } else {
-            "* best   = no difference from it seen   ? too few values to tell"
-        }
+            String::new()
+        };
+        format!("* best{base}   = no difference from {from} seen{equal}   ? too few values to tell")
     }
 
     /// Returns the sentences on all metrics.
@@ -133,6 +182,7 @@ impl<'a> Compared<'a> {
             _ if compared.best == Some(variant) => " *",
             _ if compared.reference == Some(variant) => " b",
             Some(Verdict::NotSeen | Verdict::Same) => " =",
+            Some(Verdict::Equal) => " ≈",
             Some(Verdict::Unknown) => " ?",
             _ => "  ",
         };
@@ -144,39 +194,34 @@ impl<'a> Compared<'a> {
         self.metrics.iter().enumerate().flat_map(|(metric, compared)| {
             compared.differences.iter().enumerate().filter_map(move |(variant, one)| {
                 let one = one.as_ref()?;
-                matches!(one.verdict, Verdict::Differs | Verdict::NotSeen).then_some((metric, variant, one))
+                let is_tested = matches!(one.verdict, Verdict::Differs | Verdict::NotSeen | Verdict::Equal);
+                is_tested.then_some((metric, variant, one))
             })
         })
     }
 
-    /// Returns the sentences on the differences that are not seen, with the seeds that would show them: one
-    /// each, or one for all if they are many.
-    fn unseen(&self) -> Vec<String> {
+    /// Returns the sentence on the differences that are not seen, with the seeds that would show them.
+    fn unseen(&self) -> Option<String> {
         let seeds = self.plan.seeds.len();
-        let unseen: Vec<_> = self.tested().filter(|(.., one)| one.verdict == Verdict::NotSeen).collect();
-        let near = |one: &Difference| one.seeds_needed.filter(|needed| *needed <= MOST_MORE * seeds as u64);
-        if unseen.len() <= SHOWN {
-            let plural = figures::plural(seeds as f64);
-            let sentence = |(metric, variant, one): &(usize, usize, &Difference)| {
-                let (path, name) = (&self.plan.metrics[*metric], self.name(*variant));
-                let difference = difference(path, one);
-                match near(one) {
-                    Some(needed) => format!(
-                        "{path}: {seeds} seed{plural} cannot show that {name} differs ({difference}); about {needed} would"
-                    ),
-                    None => format!("{path}: no difference of {name} seen ({difference})"),
-                }
-            };
-            return unseen.iter().map(sentence).collect();
+        let (all, unseen) =
+            (self.tested().count(), self.tested().filter(|(.., one)| one.verdict == Verdict::NotSeen));
+        let unseen: Vec<&Difference> = unseen.map(|(.., one)| one).collect();
+        if seeds == 1 && self.variants.len() > 1 {
+            return Some("1 seed cannot tell differences from chance; try --seeds 1..10".to_owned());
         }
-        let (all, many) = (self.tested().count(), unseen.len());
-        let mut needed: Vec<u64> = unseen.iter().filter_map(|(.., one)| near(one)).collect();
+        if unseen.is_empty() {
+            return None;
+        }
+        let near = |one: &Difference| one.seeds_needed.filter(|needed| *needed <= MOST_MORE * seeds as u64);
+        let mut needed: Vec<u64> = unseen.iter().filter_map(|one| near(one)).collect();
         needed.sort_unstable();
         let more = needed.get(needed.len() / 2).map(|median| {
             let would = needed.iter().filter(|needed| *needed <= median).count();
-            format!("; about {median} would show {would} of these, if they are as large as they seem")
+            let these = if unseen.len() == 1 { "it".to_owned() } else { format!("{would} of these") };
+            format!("; about {median} would show {these}, if as large as it seems")
         });
-        vec![format!("{seeds} seeds cannot show {many} of {all} differences (=){}", more.unwrap_or_default())]
+        let many = unseen.len();
+        Some(format!("{seeds} seeds cannot show {many} of {all} differences (=){}", more.unwrap_or_default()))
     }
 
     /// Returns the sentences on a metric: its best variant, the differences from the reference that are seen,
@@ -202,17 +247,16 @@ impl<'a> Compared<'a> {
         let unknown = all().filter(|(_, one)| one.verdict == Verdict::Unknown).count();
         let mut line = format!("{path}: {role} is {}", self.name(reference));
         match real.as_slice() {
-            [] => {}
-            few if few.len() <= SHOWN => {
+            few if (1..=SHOWN).contains(&few.len()) && self.variants.len() <= SHOWN + 1 => {
                 let texts: Vec<String> = few
                     .iter()
                     .map(|(index, one)| format!("{} {}", self.name(*index), difference(path, one)))
                     .collect();
                 let _ = write!(line, "; real differences: {}", texts.join(", "));
             }
-            many => {
-                let _ = write!(line, "; {} others really differ", many.len());
-            }
+            // The table marks the best and the rest, and the decision names what matters.
+            _ if unknown == 0 => return same,
+            _ => {}
         }
         if unknown > 0 {
             let _ = write!(line, "; of {unknown} too few values to tell");
@@ -270,6 +314,9 @@ impl<'a> Compared<'a> {
             "seeds": plan.seeds,
             "variants": variants,
             "metrics": metrics,
+            "decision": self.decision(),
+            "equal": { "ratio": self.practical.ratio, "seconds": self.practical.seconds },
+            "expectations": self.judged,
         })
     }
 }

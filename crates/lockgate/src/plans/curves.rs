@@ -57,7 +57,8 @@ impl Compared<'_> {
             variable.name = name;
         }
         // The page itself marks the variants without a significant difference, in its table.
-        report.verdict = self.sentences().into_iter().filter(|line| !line.starts_with(' ')).collect();
+        report.verdict = self.decision();
+        report.verdict.extend(self.sentences().into_iter().filter(|line| !line.starts_with(' ')));
         report.runs = curves.finish(variants.variants.iter().map(|variant| variant.label.clone()));
         if report.runs.len() < variants.variants.len() {
             report.verdict.push(format!("Curves are those of the first {} variants.", report.runs.len()));

@@ -280,6 +280,7 @@ fn sign(one: &Difference, goal: Option<&Goal>) -> &'static str {
     let Some(goal) = goal else { return "" };
     match one.verdict {
         Verdict::NotSeen | Verdict::Same => " =",
+        Verdict::Equal => " ≈",
         Verdict::Unknown => " ?",
         Verdict::Differs if (one.mean < 0.0) == (goal.better == Better::Lower) => " +",
         Verdict::Differs => " -",

@@ -23,6 +23,8 @@ pub struct TuneRequest {
     pub goals: Vec<String>,
     /// Constraints, such as `group.backup.goodput.sum >= 8mbit`.
     pub constraints: Vec<String>,
+    /// Fraction of each bound by which a point must stay away from it.
+    pub margin: f64,
     /// Seeds that every point is run with.
     pub seeds: Vec<u64>,
     /// Other seeds, on which the best points are judged.
@@ -98,8 +100,9 @@ impl Tuning {
         if goals.is_empty() {
             return Err(PlanError::NoGoal);
         }
-        let constraints = request.constraints.iter().map(|text| Constraint::parse(text));
-        let constraints = constraints.collect::<Result<Vec<_>, _>>()?;
+        let constraints =
+            request.constraints.iter().map(|text| Ok(Constraint::parse(text)?.with_margin(request.margin)));
+        let constraints = constraints.collect::<Result<Vec<_>, PlanError>>()?;
         let vary = space(request.vary.clone(), base)?;
         let vary = vary.into_iter().map(|one| with_fractions(one, &source, &request.settings)).collect();
         let space = Space::new(vary, source.text())?;

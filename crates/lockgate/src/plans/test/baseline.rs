@@ -178,7 +178,7 @@ impl Baseline {
 /// Returns the mark of a difference. One seed has no scatter: equal values are equal, others cannot be judged.
 fn mark(one: &Difference, better: Option<Better>) -> &'static str {
     match (one.verdict, better) {
-        (Verdict::Same | Verdict::NotSeen, _) => "=",
+        (Verdict::Same | Verdict::NotSeen | Verdict::Equal, _) => "=",
         (Verdict::Unknown, _) if one.mean == 0.0 => "=",
         (Verdict::Unknown, _) => "?",
         (Verdict::Differs, None) => "!",

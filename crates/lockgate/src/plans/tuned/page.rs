@@ -1,29 +1,80 @@
 //! Parts of a search's report: sentences, tables and figures.
 
-use lockgate_experiment::tune::{Goal, Tried};
+use lockgate_experiment::tune::{Constraint, Goal, Tried};
+use lockgate_measure::comparison::MetricComparison;
 use lockgate_measure::metric::Address;
 use lockgate_measure::report::{Axis, Comparison, Figure, FigureKind, FigureSeries, Origin};
+use lockgate_measure::verdict::Words;
 use lockgate_scenario::vary;
 
 use super::{NO_WINNER, Tuned};
+use crate::figures;
+use crate::verdict::quantity;
+
+/// Fraction of a bound below which a kept constraint is near a cliff.
+const CLIFF: f64 = 0.03;
 
 impl Tuned<'_> {
     /// Returns the sentences at the top: the winner, or the knee and the front, and how the search ended. `file`
     /// is the scenario's path in commands.
     pub fn sentences(&self, file: &str) -> Vec<String> {
-        let mut lines = Vec::new();
-        let recommended = self.recommended();
-        if recommended.is_empty() {
-            lines.push(NO_WINNER.to_owned());
-        }
-        for (role, index) in recommended {
-            let settings = self.found.tried[index].point.settings.join(", ");
-            lines.push(format!("{role}, point #{}: {settings}.", index + 1));
-            lines.push(self.command(file, index));
-        }
+        let mut lines = self.recommendation(file);
         lines.push(format!("{}; stopped: {}.", self.size(), self.stop()));
         lines.extend(self.without_values());
         lines
+    }
+
+    /// Returns a sentence and a command for each point to use, the bounds near to it, and no winner of several goals.
+    pub fn recommendation(&self, file: &str) -> Vec<String> {
+        let recommended = self.recommended();
+        if recommended.is_empty() {
+            return vec![NO_WINNER.to_owned()];
+        }
+        let mut lines = Vec::new();
+        for (role, index) in recommended {
+            let settings = self.found.tried[index].point.settings.join(", ");
+            let values = self.values(index);
+            lines.push(format!("{}, point #{}: {settings}{values}.", capital(role), index + 1));
+            lines.extend(self.cliffs(index));
+            lines.push(self.command(file, index));
+        }
+        lines
+    }
+
+    /// Returns the means of a finalist's goals on the unseen seeds: ` (call delay p99 15.6 ms)`.
+    fn values(&self, index: usize) -> String {
+        let value = |(path, compared): (&String, &MetricComparison)| {
+            let mean = compared.intervals[self.finalist(index)?].as_ref()?.mean;
+            Some(format!("{} {}", Words::of(path).in_sentence(), quantity(path, Some(mean))))
+        };
+        let goals = self.tuning.metrics.iter().zip(&self.judged.metrics).take(self.tuning.goals.len());
+        let values: Vec<String> = goals.filter_map(value).collect();
+        if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) }
+    }
+
+    /// Returns the position of a point among the finalists.
+    fn finalist(&self, index: usize) -> Option<usize> {
+        self.judged.finalists.iter().position(|finalist| *finalist == Some(index))
+    }
+
+    /// Returns a sentence on each bound that a point keeps by less than [`CLIFF`]: a little more load breaks it.
+    fn cliffs(&self, index: usize) -> Vec<String> {
+        let near = |constraint: &Constraint| {
+            let metric = self.tuning.metrics.iter().position(|path| *path == constraint.path)?;
+            let interval = self.judged.metrics.get(metric)?.intervals[self.finalist(index)?].as_ref()?;
+            let slack = constraint.slack(interval.mean);
+            if !(0.0..CLIFF).contains(&slack) || self.tuning.request.margin > 0.0 {
+                return None;
+            }
+            let [mean, bound] =
+                [interval.mean, constraint.bound].map(|value| quantity(&constraint.path, Some(value)));
+            let words = Words::of(&constraint.path).in_sentence();
+            let apart = figures::without_zeros(&figures::ratio(Some(slack)));
+            Some(format!(
+                "Near a cliff: {words} is {mean}, {apart} from its bound of {bound}; --margin 3% stays away from it."
+            ))
+        };
+        self.tuning.constraints.iter().filter_map(near).collect()
     }
 
     /// Returns the tables: the finalists, then all points.
@@ -40,26 +91,49 @@ impl Tuned<'_> {
 /// Returns the figures: the first goal point by point, against the other metrics, and against each variable.
 fn figures(outcome: &Tuned<'_>) -> Vec<Figure> {
     let tuned = outcome.tuning;
-    let mut figures = vec![progress(outcome)];
-    for (index, path) in tuned.metrics.iter().enumerate().skip(1) {
-        let caption = "Each point of the search: means over its seeds. The front: no other point is better in all goals.";
-        figures.push(scatter(outcome, &format!("goal-{index}"), axis(path), caption, |tried| {
-            tried.means[index]
-        }));
-    }
+    let mut figures = Vec::new();
     for (index, name) in tuned.space.names().enumerate() {
         let values = || outcome.found.tried.iter().map(move |tried| tried.point.values[index].as_str());
         let unit = values().next().map_or("", vary::unit);
         if !values().all(|value| vary::number(value).is_some() && vary::unit(value) == unit) {
             continue;
         }
-        let x = Axis { label: name.to_owned(), unit: unit.to_owned(), log: false };
+        let x = || Axis { label: name.to_owned(), unit: unit.to_owned(), log: false };
+        let number = |tried: &Tried| vary::number(&tried.point.values[index]);
         let caption = "Each point of the search, whatever its other values.";
-        figures.push(scatter(outcome, &format!("variable-{index}"), x, caption, |tried| {
-            vary::number(&tried.point.values[index])
+        figures.push(scatter(outcome, &format!("variable-{index}"), x(), (caption, 0), number));
+        for (at, constraint) in tuned.constraints.iter().enumerate() {
+            let metric = tuned.metrics.iter().position(|path| *path == constraint.path).unwrap_or(0);
+            let caption = "Each point of the search; dotted: the bound of the constraint.";
+            let id = format!("constraint-{at}-{index}");
+            let mut figure = scatter(outcome, &id, x(), (caption, metric), number);
+            figure.series.push(bound(constraint, outcome.found.tried.iter().filter_map(number)));
+            figures.push(figure);
+        }
+    }
+    for (index, path) in tuned.metrics.iter().enumerate().skip(1) {
+        let caption = "Each point of the search: means over its seeds. The front: no other point is better in all goals.";
+        figures.push(scatter(outcome, &format!("goal-{index}"), axis(path), (caption, 0), |tried| {
+            tried.means[index]
         }));
     }
+    figures.push(progress(outcome));
     figures
+}
+
+/// Returns the bound of a constraint as a line over the values of a variable.
+fn bound(constraint: &Constraint, values: impl Iterator<Item = f64>) -> FigureSeries {
+    let (low, high) = values
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+    let name = if constraint.is_at_least { "at least" } else { "at most" };
+    let line = series(name, vec![(low, constraint.bound), (high, constraint.bound)]);
+    FigureSeries { mode: Origin::Theory, ..line }
+}
+
+/// Returns a text that begins with a capital letter.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn axis(path: &str) -> Axis {
@@ -76,7 +150,7 @@ fn progress(outcome: &Tuned<'_>) -> Figure {
         index.map(|index| (index + 1) as f64)
     };
     let caption = "The first goal's metric of each point, in the order of the search.";
-    let mut figure = scatter(outcome, "progress", x, caption, number);
+    let mut figure = scatter(outcome, "progress", x, (caption, 0), number);
     figure.series.retain(|series| series.name != FRONT);
     figure.series.push(best_until(&outcome.found.tried, goal));
     figure
@@ -98,21 +172,21 @@ fn best_until(tried: &[Tried], goal: &Goal) -> FigureSeries {
 /// Name of the points that no other beats.
 const FRONT: &str = "front";
 
-/// Returns a figure of the first goal's metric over `x` of each point.
+/// Returns a figure of a metric, by its index beside the caption, over `x` of each point.
 fn scatter(
     outcome: &Tuned<'_>,
     id: &str,
     x: Axis,
-    caption: &str,
+    (caption, metric): (&str, usize),
     value: impl Fn(&Tried) -> Option<f64>,
 ) -> Figure {
     let front = outcome.found.front(&outcome.tuning.goals);
     let all = || outcome.found.tried.iter().enumerate();
     let of = |name, is_in: &dyn Fn(usize, &Tried) -> bool| {
         let points = all().filter(|(index, tried)| is_in(*index, tried));
-        series(name, points.filter_map(|(_, tried)| Some((value(tried)?, tried.means[0]?))).collect())
+        series(name, points.filter_map(|(_, tried)| Some((value(tried)?, tried.means[metric]?))).collect())
     };
-    let y = axis(&outcome.tuning.metrics[0]);
+    let y = axis(&outcome.tuning.metrics[metric]);
     Figure {
         id: id.to_owned(),
         title: format!("{} over {}", y.label, x.label),

@@ -1,0 +1,301 @@
+//! Decision of a comparison in sentences: the variant to take, what it costs, and which variants keep the scenario's
+//! expectations.
+
+use lockgate_measure::comparison::{Difference, Verdict};
+use lockgate_measure::metric::{Better, Quantity, Unit};
+use lockgate_measure::summary::{Expectation, Expected};
+use lockgate_measure::verdict::Words;
+
+use super::Compared;
+use crate::figures;
+use crate::verdict::{quantity, short_bounds, value};
+
+/// Limit on the variants or groups of variants that a sentence names.
+const NAMED: usize = 6;
+/// Quotient from which a cost is told as a factor instead of a percentage.
+const FACTOR: f64 = 2.0;
+
+/// A metric with a better direction, and the variant that is best in it.
+struct Aim {
+    metric: usize,
+    better: Better,
+    unit: Unit,
+    best: usize,
+}
+
+impl Compared<'_> {
+    /// Judges the scenario's expectations for each variant. Those on metrics that were not kept are left out.
+    pub(super) fn judge(&self, expects: &[Expected]) -> Vec<Vec<Expectation>> {
+        let seeds = self.plan.seeds.len().max(1);
+        let column = |expected: &Expected| self.plan.metrics.iter().position(|path| *path == expected.that);
+        let kept: Vec<(usize, &Expected)> = expects
+            .iter()
+            .filter_map(|expected| Some((column(expected)?, expected)))
+            .filter(|(column, _)| self.rows.iter().any(|row| row[*column].is_some()))
+            .collect();
+        let variant = |rows: &[lockgate_experiment::Row]| {
+            let one = |(column, expected): &(usize, &Expected)| {
+                Expectation::judge(expected, rows.iter().map(|row| row[*column]).collect())
+            };
+            kept.iter().map(one).collect()
+        };
+        self.rows.chunks(seeds).map(variant).collect()
+    }
+
+    /// Returns the number of expectations that a variant keeps, and of all that were judged.
+    pub(super) fn held(&self, variant: usize) -> (usize, usize) {
+        let judged = self.judged.get(variant).map_or(&[][..], Vec::as_slice);
+        (judged.iter().filter(|expect| expect.holds).count(), judged.len())
+    }
+
+    /// Returns the sentences that decide: the variant to take and what it costs, and which variants keep the
+    /// expectations. None for a single variant, or if no direction of any metric is better.
+    pub fn decision(&self) -> Vec<String> {
+        if self.variants.len() < 2 {
+            return Vec::new();
+        }
+        let most = (0..self.variants.len()).map(|variant| self.held(variant).0).max().unwrap_or(0);
+        let candidates: Vec<usize> =
+            (0..self.variants.len()).filter(|variant| self.held(*variant).0 == most).collect();
+        let aims = self.aims();
+        if aims.is_empty() {
+            return self.keepers().into_iter().collect();
+        }
+        let good = |variant: usize| aims.iter().filter(|aim| self.is_as_good(variant, aim)).count();
+        let even: Vec<usize> =
+            candidates.iter().copied().filter(|variant| good(*variant) == aims.len()).collect();
+        let best = candidates.iter().copied().max_by(|one, other| {
+            let by_loss = || self.loss(*other, &aims).total_cmp(&self.loss(*one, &aims));
+            // Of equal ones the first.
+            good(*one).cmp(&good(*other)).then_with(by_loss).then(other.cmp(one))
+        });
+        let mut sentences = Vec::new();
+        if let Some(best) = best {
+            sentences.push(match even.as_slice() {
+                all if all.len() == self.variants.len() => {
+                    "Take any of the variants: no difference between them is seen that matters.".to_owned()
+                }
+                [_, _, ..] if even.len() == candidates.len() => {
+                    format!(
+                        "Take any of {}: no difference between them is seen that matters.",
+                        self.named(&even)
+                    )
+                }
+                _ => self.choice(best, &aims),
+            });
+        }
+        sentences.extend(self.shortfall(most, best));
+        sentences.extend(self.keepers());
+        sentences
+    }
+
+    /// Returns the metrics with a better direction, each with the best variant, whatever else it misses.
+    fn aims(&self) -> Vec<Aim> {
+        let aim = |(metric, path): (usize, &String)| {
+            let of = Quantity::parse(path).ok()?;
+            let better = of.better()?;
+            let cost = |variant: usize| {
+                let mean = self.mean(metric, variant)?;
+                Some(if better == Better::Lower { mean } else { -mean })
+            };
+            let means = (0..self.variants.len()).filter_map(|variant| Some((variant, cost(variant)?)));
+            let (best, _) = means.min_by(|one, other| one.1.total_cmp(&other.1))?;
+            Some(Aim { metric, better, unit: of.unit(), best })
+        };
+        self.plan.metrics.iter().enumerate().filter_map(aim).collect()
+    }
+
+    fn mean(&self, metric: usize, variant: usize) -> Option<f64> {
+        self.metrics[metric].intervals[variant].as_ref().map(|interval| interval.mean)
+    }
+
+    /// Returns whether a variant is the best in a metric, or no difference from it is seen that matters.
+    fn is_as_good(&self, variant: usize, aim: &Aim) -> bool {
+        if variant == aim.best {
+            return true;
+        }
+        let compared = &self.metrics[aim.metric];
+        let (Some(one), Some(best)) = (&compared.intervals[variant], &compared.intervals[aim.best]) else {
+            return false;
+        };
+        let apart = one.mean - best.mean;
+        if self.practical.is_equal(apart, best.mean, aim.unit) {
+            return true;
+        }
+        match &compared.differences[variant] {
+            Some(Difference { verdict, .. }) if compared.reference == Some(aim.best) => {
+                matches!(verdict, Verdict::Same | Verdict::NotSeen | Verdict::Equal)
+            }
+            // Two variants that were not tested against each other: their intervals decide.
+            _ => apart.abs() <= one.half_width.unwrap_or(0.0) + best.half_width.unwrap_or(0.0),
+        }
+    }
+
+    /// Returns the product of the factors by which a variant is worse than the best of each metric, as a logarithm.
+    fn loss(&self, variant: usize, aims: &[Aim]) -> f64 {
+        let of = |aim: &Aim| {
+            let (Some(one), Some(best)) = (self.mean(aim.metric, variant), self.mean(aim.metric, aim.best))
+            else {
+                return f64::INFINITY;
+            };
+            match (one, best) {
+                (one, best) if one > 0.0 && best > 0.0 => (one / best).ln().abs(),
+                (one, best) => (one - best).abs(),
+            }
+        };
+        aims.iter().map(of).sum()
+    }
+
+    /// Returns the sentence on the variant to take: in what it is best, and what it costs.
+    fn choice(&self, variant: usize, aims: &[Aim]) -> String {
+        let (good, costs): (Vec<&Aim>, Vec<&Aim>) =
+            aims.iter().partition(|aim| self.is_as_good(variant, aim));
+        let is_best =
+            good.iter().all(|aim| self.mean(aim.metric, variant) == self.mean(aim.metric, aim.best));
+        let good: Vec<String> = good.iter().map(|aim| self.words(aim.metric)).collect();
+        let costs: Vec<String> = costs.iter().filter_map(|aim| self.cost(variant, aim)).collect();
+        let role = if is_best { "best" } else { "best or as good as the best" };
+        let best = match good.as_slice() {
+            [] => "the least loss in all".to_owned(),
+            all if costs.is_empty() && all.len() > 2 => format!("{role} in everything compared"),
+            some => format!("{role} in {}", listed(some)),
+        };
+        let costs = if costs.is_empty() { String::new() } else { format!("; it costs {}", listed(&costs)) };
+        format!("Take {}: {best}{costs}.", self.name(variant))
+    }
+
+    /// Returns what a variant is worse by in a metric: `1.9 % of backup goodput sum (9.28 Mbit/s of 9.46 Mbit/s)`.
+    fn cost(&self, variant: usize, aim: &Aim) -> Option<String> {
+        let (one, best) = (self.mean(aim.metric, variant)?, self.mean(aim.metric, aim.best)?);
+        let (path, words) = (&self.plan.metrics[aim.metric], self.words(aim.metric));
+        let [shown, best_shown] = [one, best].map(|value| quantity(path, Some(value)));
+        let factor = if one.abs() > best.abs() { one / best } else { best / one };
+        Some(match aim.better {
+            _ if !factor.is_finite() || factor <= 0.0 => format!("{words} ({shown} instead of {best_shown})"),
+            Better::Lower if factor >= FACTOR => {
+                format!("{} times the {words} ({shown} instead of {best_shown})", plain(factor))
+            }
+            Better::Lower => {
+                format!("{} % more {words} ({shown} instead of {best_shown})", plain((factor - 1.0) * 100.0))
+            }
+            Better::Higher => {
+                format!("{} % of {words} ({shown} of {best_shown})", plain((1.0 - one / best) * 100.0))
+            }
+        })
+    }
+
+    /// Returns the sentence on what the chosen variant misses, if no variant keeps all expectations.
+    fn shortfall(&self, most: usize, best: Option<usize>) -> Option<String> {
+        let (variant, (_, all)) = (best?, self.held(best?));
+        if most == all {
+            return None;
+        }
+        let missed = self.judged[variant].iter().filter(|expect| !expect.holds);
+        let missed: Vec<String> = missed
+            .map(|expect| {
+                let words = Words::of(&expect.that).in_sentence();
+                format!("{words} is {}, wanted {}", value(expect), short_bounds(expect))
+            })
+            .collect();
+        let expected =
+            if all == 1 { "the expectation".to_owned() } else { format!("all {all} expectations") };
+        Some(format!("No variant keeps {expected}: of {}, {}.", self.name(variant), listed(&missed)))
+    }
+
+    /// Returns the sentence on the variants that keep all expectations, and on the values of the first variable that
+    /// never do; `None` if nothing was judged or no variant does.
+    fn keepers(&self) -> Option<String> {
+        let (_, all) = self.held(0);
+        let keeps = |variant: &usize| self.held(*variant).0 == all;
+        let (keeping, others): (Vec<usize>, Vec<usize>) = (0..self.variants.len()).partition(keeps);
+        if all == 0 || keeping.is_empty() {
+            return None;
+        }
+        let hold = if all == 1 { "The expectation holds".to_owned() } else { format!("All {all} hold") };
+        if others.is_empty() {
+            return Some(format!("{hold} in every variant."));
+        }
+        let groups = self.grouped(&keeping);
+        let mut text = if groups.len() <= NAMED {
+            format!("{hold}: {}.", groups.join(", "))
+        } else {
+            format!("{hold} in {} of {} variants.", keeping.len(), self.variants.len())
+        };
+        let first = |variant: usize| self.first(variant);
+        let mut never: Vec<(&str, usize)> = Vec::new();
+        for variant in others {
+            let missed = all - self.held(variant).0;
+            if keeping.iter().any(|kept| first(*kept) == first(variant)) {
+                continue;
+            }
+            match never.iter_mut().find(|(value, _)| *value == first(variant)) {
+                Some((_, least)) => *least = missed.min(*least),
+                None => never.push((first(variant), missed)),
+            }
+        }
+        if self.columns.len() > 1 && all > 1 && (1..=2).contains(&never.len()) {
+            for (value, least) in never {
+                text += &format!(" Every {value} misses at least {}.", worded(least));
+            }
+        }
+        Some(text)
+    }
+
+    /// Returns the value of the first variable of a variant.
+    fn first(&self, variant: usize) -> &str {
+        self.columns.first().map_or("", |(column, _)| self.variants[variant].values[*column].as_str())
+    }
+
+    /// Returns variants by the value of the first variable: `cake 95% 99%`.
+    fn grouped(&self, variants: &[usize]) -> Vec<String> {
+        let mut groups: Vec<(&str, String)> = Vec::new();
+        for variant in variants {
+            let rest: Vec<&str> = self
+                .columns
+                .iter()
+                .skip(1)
+                .map(|(column, _)| self.variants[*variant].values[*column].as_str())
+                .collect();
+            let (first, rest) = (self.first(*variant), rest.join(" "));
+            match groups.iter_mut().find(|(value, _)| *value == first) {
+                Some((_, text)) => *text += &format!(" {rest}"),
+                None => groups.push((first, format!("{first} {rest}").trim_end().to_owned())),
+            }
+        }
+        groups.into_iter().map(|(_, text)| text).collect()
+    }
+
+    fn named(&self, variants: &[usize]) -> String {
+        let groups = self.grouped(variants);
+        if groups.len() <= NAMED { listed(&groups) } else { format!("{} variants", variants.len()) }
+    }
+
+    /// Returns a metric as part of a sentence.
+    fn words(&self, metric: usize) -> String {
+        Words::of(&self.plan.metrics[metric]).in_sentence()
+    }
+}
+
+/// Joins parts of a sentence: `a`, `a and b`, `a, b and c`.
+fn listed(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+fn plain(value: f64) -> String {
+    let text = if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") };
+    figures::without_zeros(&text)
+}
+
+/// Returns a small number in words.
+fn worded(number: usize) -> String {
+    match number {
+        1 => "one".to_owned(),
+        2 => "two".to_owned(),
+        3 => "three".to_owned(),
+        more => more.to_string(),
+    }
+}
