@@ -341,7 +341,7 @@ fn a_search_finds_a_point_that_keeps_the_constraint_on_unseen_seeds() {
     assert_eq!(found["finalists"].as_array().and_then(|all| all.last()), Some(&serde_json::Value::Null));
     assert_eq!(json(&tune(&["--json", "-", "-j", "2"])), found, "depends on the number of threads");
     let shown = stdout(&tune(&[]));
-    assert!(shown.contains("the winner, #") && shown.contains("--set 'link.line.rate="), "{shown}");
+    assert!(shown.contains("The winner, point #") && shown.contains("--set 'link.line.rate="), "{shown}");
     for (wrong, expected) in [
         (&["--validate", "2..3"][..], "seed 2"),
         (&["--goal", "flow.one.loss"], "is not a goal"),
@@ -541,6 +541,6 @@ fn a_search_with_two_goals_names_the_knee_of_the_front_and_no_winner() {
     let front = found["judged_front"].as_array().expect("a front").len();
     assert!(front >= 2 && found["confirmed"].as_array().is_some_and(|seeds| seeds.len() == 8));
     let shown = stdout(&lockgate(folder.path(), &arguments));
-    assert!(!shown.contains("winner") && shown.contains("the knee of the front"), "{shown}");
+    assert!(!shown.contains("winner") && shown.contains("The knee of the front"), "{shown}");
     assert_eq!(shown.matches("lockgate run line.toml --set").count(), front, "{shown}");
 }
