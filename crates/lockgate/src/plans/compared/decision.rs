@@ -1,6 +1,8 @@
 //! Decision of a comparison in sentences: the variant to take, what it costs, and which variants keep the scenario's
 //! expectations.
 
+use std::fmt::Write;
+
 use lockgate_measure::comparison::{Difference, Verdict};
 use lockgate_measure::metric::{Better, Quantity, Unit};
 use lockgate_measure::summary::{Expectation, Expected};
@@ -235,7 +237,7 @@ impl Compared<'_> {
         }
         if self.columns.len() > 1 && all > 1 && (1..=2).contains(&never.len()) {
             for (value, least) in never {
-                text += &format!(" Every {value} misses at least {}.", worded(least));
+                let _ = write!(text, " Every {value} misses at least {}.", worded(least));
             }
         }
         Some(text)
@@ -258,7 +260,10 @@ impl Compared<'_> {
                 .collect();
             let (first, rest) = (self.first(*variant), rest.join(" "));
             match groups.iter_mut().find(|(value, _)| *value == first) {
-                Some((_, text)) => *text += &format!(" {rest}"),
+                Some((_, text)) => {
+                    text.push(' ');
+                    text.push_str(&rest);
+                }
                 None => groups.push((first, format!("{first} {rest}").trim_end().to_owned())),
             }
         }
