@@ -118,6 +118,18 @@ pub(crate) fn sentence(text: &str) {
     }
 }
 
+/// Prints a sentence whose end may be a command of this program: the command stands on a line of its own, unbroken, as it
+/// is copied.
+pub(crate) fn offer(text: &str) {
+    match text.split_once(": lockgate ") {
+        Some((before, command)) => {
+            sentence(&format!("{before}:"));
+            say!("  lockgate {command}");
+        }
+        None => sentence(text),
+    }
+}
+
 /// Prints a table of words: every column left-aligned, and wrapped except the first.
 pub(crate) fn words(header: &[&str], rows: &[Vec<String>]) {
     let column = |(index, title): (usize, &&str)| {

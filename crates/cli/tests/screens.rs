@@ -58,7 +58,7 @@ fn is_as_known(name: &str, arguments: &[&str]) {
         assert!(!text.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
         for line in text.lines() {
             // A path and a command are copied, and never broken.
-            let is_copied = line.starts_with("report: ") || line.starts_with("  lockgate run ");
+            let is_copied = line.starts_with("report: ") || line.starts_with("  lockgate ");
             assert!(line.width() <= columns || is_copied, "{name} at {columns}: {line}");
             assert!(!line.ends_with(' '), "{name} at {columns}: {line:?}");
         }

@@ -134,7 +134,9 @@ mod tests {
                 .collect();
             let mut stored = DeltaRows::default();
             assert_eq!((stored.last(), stored.iter().next()), (None, None));
-            rows.iter().for_each(|row| stored.push(*row));
+            for row in &rows {
+                stored.push(*row);
+            }
             assert_eq!(stored.iter().collect::<Vec<_>>(), rows);
             assert_eq!(stored.last(), rows.last().copied());
         }

@@ -52,7 +52,7 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     if !is_document {
         show(&compared);
         for line in &offers {
-            say!("{line}");
+            terminal::offer(line);
         }
     }
     if let Some(csv) = &csv {

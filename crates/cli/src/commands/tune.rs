@@ -192,7 +192,7 @@ fn show(tuned: &Tuned<'_>, file: &str) {
     terminal::sentence(&format!("stopped: {}", tuned.stop()));
     for (_, index) in tuned.recommended() {
         if let Some(line) = offer(tuned, file, index) {
-            say!("{line}");
+            terminal::offer(&line);
         }
     }
 }
