@@ -7,7 +7,8 @@ use lockgate_tc::{Options, Request, convert, read};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
-    let text = format!("qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 0x10 direct_packets_stat 0\n{text}");
+    let text =
+        format!("qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 0x10 direct_packets_stat 0\n{text}");
     let _ = lint::check(&read(&text, &[], "eth0"), &Machine::default());
     for is_lenient in [false, true] {
         let options = Options::default();

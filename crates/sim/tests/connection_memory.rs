@@ -78,7 +78,9 @@ fn a_connection_takes_a_few_kib() {
         ("packet under way", size_of::<Header>() + size_of::<Segment>()),
     ];
     println!("object                         bytes");
-    sizes.iter().for_each(|(what, bytes)| println!("{what:28} {bytes:7}"));
+    for (what, bytes) in &sizes {
+        println!("{what:28} {bytes:7}");
+    }
     println!("\nbytes a connection  scenario   built    peak   after");
     for (detail, limit) in [("all", usize::MAX), ("groups", 10_240), ("totals", 6_144)] {
         let [read, built, peak, ended] = bytes_each(detail);

@@ -130,7 +130,9 @@ fn show(compared: &Compared<'_>) {
     let decision = compared.decision();
     if !decision.is_empty() {
         say!();
-        decision.iter().for_each(|line| terminal::sentence(&terminal::visible(line)));
+        for line in &decision {
+            terminal::sentence(&terminal::visible(line));
+        }
     }
     say!();
     let table = compared.table();
