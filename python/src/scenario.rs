@@ -181,7 +181,7 @@ impl Scenario {
 
     /// Writes the scenario with its settings to a file: a new one, or a scenario's.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| SavedFile::start_form(&path, is_scenario)?.write(&self.model.to_toml()))
+        py.detach(|| SavedFile::start_form(&path, is_scenario)?.write(self.model.to_toml()))
             .map_err(error::run)
     }
 }

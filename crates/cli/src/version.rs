@@ -11,7 +11,7 @@ const COMMIT: Option<&str> = option_env!("LOCKGATE_COMMIT");
 
 const LINKING: &str = if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" };
 
-/// What this target has.
+/// Abilities of this target.
 const FEATURES: &str = if cfg!(target_os = "linux") {
     "simulator, page, real packets between namespaces, router"
 } else {

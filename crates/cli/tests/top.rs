@@ -14,7 +14,7 @@ use skipped::skipped;
 
 const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 
-/// Two ends of a cable, one of which is `v0`, and an address that nobody has.
+/// Two ends of a cable, one of which is `v0`, and an address without a host.
 const CABLE: &str = "
 ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up
 ip addr add 10.0.0.1/24 dev v0 && ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev v0

@@ -13,6 +13,7 @@
 
 mod address;
 mod during;
+mod error;
 mod flows;
 mod groups;
 mod members;
@@ -23,8 +24,9 @@ mod read;
 mod series;
 mod statistic;
 
-pub use address::{Address, MetricError, Subject};
+pub use address::{Address, Subject};
 pub use during::During;
+pub use error::MetricError;
 pub use members::{MemberStatistic, is_pattern, matches, more_is_better};
 pub use names::{Names, check_path};
 pub use quantity::Quantity;

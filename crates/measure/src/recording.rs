@@ -20,7 +20,6 @@ mod packets;
 mod parts;
 mod phases;
 mod port;
-mod port_part;
 mod requests;
 mod sojourns;
 mod tcp;

@@ -37,7 +37,7 @@ pub(crate) struct SentSegment {
     pub(crate) end: u64,
     /// Time of the last transmission.
     pub(crate) at: Instant,
-    /// What its snapshot holds; the fourth part is [`LIMITED`].
+    /// Parts of its snapshot; the fourth is [`LIMITED`].
     delivered: u64,
     delivered_at: Instant,
     first_sent: Instant,

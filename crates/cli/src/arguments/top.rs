@@ -9,7 +9,7 @@ use super::{WEB, web_address};
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Top {
-    /// Interface [default: those whose queues somebody set up]
+    /// Interface [default: those with queues that were set up]
     #[arg(value_name = "INTERFACE")]
     pub(crate) device: Option<String>,
     /// All interfaces, also those with the kernel's own choice

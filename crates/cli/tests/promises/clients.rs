@@ -409,6 +409,7 @@ fn captures_leave_as_they_came() {
 
     for io in ["af_xdp", "packet"] {
         let Some(network) = network("bridge") else { return };
+        network.single_frames();
         let text = policy("bridge", "1gbit", FIFO).replace("mode =", &format!("io = \"{io}\"\nmode ="));
         let router = Running::start(&network, &text, &[]);
         for from in [0, 1] {

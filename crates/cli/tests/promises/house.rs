@@ -3,11 +3,12 @@
 //!
 //! `LOCKGATE_SECONDS` is the length of the run.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use lockgate_router::control::Engine;
 
-use super::setting::{Running, head, network, number};
+use super::setting::{PATIENCE, Running, head, network, number};
 use super::stream::{Ended, Stream};
 use super::twin::{RATE, STREAMS, port, received_rate, simulated};
 
@@ -74,9 +75,17 @@ fn the_policy_of_the_house_is_tried_watched_and_confirmed() {
     let status = router.status();
     assert!(!status["trial"].is_null(), "{status}");
     assert_eq!(status["mode"], "both", "{status}");
-    let watched = router.control(&["status"]);
-    let watched = String::from_utf8_lossy(&watched.stdout).into_owned();
-    assert!(watched.contains("cake") && watched.contains("wan:in"), "{watched}");
+    // Queues are shown from the first sample on.
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let watched = router.control(&["status"]);
+        let watched = String::from_utf8_lossy(&watched.stdout).into_owned();
+        if watched.contains("cake") && watched.contains("wan:in") {
+            break;
+        }
+        assert!(Instant::now() < until, "{watched}");
+        thread::sleep(Duration::from_millis(50));
+    }
     assert!(router.control(&["confirm"]).status.success());
     let status = router.status();
     assert!(

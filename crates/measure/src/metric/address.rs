@@ -5,6 +5,7 @@ use core::fmt;
 use lockgate_engine::port_name;
 
 use super::during::AT;
+use super::error::{MetricError, unknown};
 use super::{During, MemberStatistic, Metric, Statistic, SubjectKind, Unit, is_pattern, matches};
 use crate::group::group_of;
 
@@ -75,46 +76,6 @@ pub struct Address {
     pub member_statistic: Option<MemberStatistic>,
     /// Part of the run; `None`: all of it after the warm-up.
     pub during: Option<During>,
-}
-
-/// The error of an address without a value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum MetricError {
-    /// No such metric.
-    #[error("`{path}` is not a metric: {why}")]
-    Unknown {
-        /// The address.
-        path: String,
-        /// The problem, and the allowed values.
-        why: String,
-        /// The nearest address or name that exists.
-        nearest: Option<String>,
-    },
-    /// The metric exists, but the run observed nothing to compute it from.
-    #[error("`{path}` has no value: nothing was observed that it could be made of")]
-    Empty {
-        /// The address.
-        path: String,
-    },
-}
-
-impl MetricError {
-    /// Returns the address.
-    pub fn path(&self) -> &str {
-        match self {
-            Self::Unknown { path, .. } | Self::Empty { path } => path,
-        }
-    }
-
-    /// Returns the reason without the address, with the nearest address that exists.
-    pub fn help(&self) -> String {
-        match self {
-            Self::Unknown { why, nearest: Some(nearest), .. } => format!("{why}; did you mean `{nearest}`?"),
-            Self::Unknown { why, nearest: None, .. } => why.clone(),
-            Self::Empty { .. } => self.to_string(),
-        }
-    }
 }
 
 impl Address {
@@ -323,10 +284,6 @@ pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
     let scored = known.map(|known| (strsim::damerau_levenshtein(&name, &short(known)), known));
     let (distance, best) = scored.min_by_key(|(distance, _)| *distance)?;
     (distance <= 1 + best.chars().count().max(name.chars().count()) / 3).then(|| best.into())
-}
-
-pub(super) fn unknown(path: &str, why: impl Into<String>, nearest: Option<String>) -> MetricError {
-    MetricError::Unknown { path: path.chars().take(200).collect(), why: why.into(), nearest }
 }
 
 #[cfg(test)]

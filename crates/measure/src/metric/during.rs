@@ -4,7 +4,7 @@ use core::fmt;
 
 use lockgate_engine::units::{Duration, Instant};
 
-use super::address::{MetricError, unknown};
+use super::error::{MetricError, unknown};
 
 /// Sign between a metric and the part of the run that it is of.
 pub(super) const AT: char = '@';

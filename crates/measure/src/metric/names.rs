@@ -1,6 +1,7 @@
 //! Names of the flows and ports of a run, and addresses checked against them.
 
-use super::address::{Address, MetricError, Subject, nearest, unknown};
+use super::address::{Address, Subject, nearest};
+use super::error::{MetricError, unknown};
 use super::quantity::{MINUS, Quantity};
 use super::{Unit, is_pattern, matches};
 use crate::group::group_of;

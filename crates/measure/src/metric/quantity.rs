@@ -7,7 +7,8 @@
 
 use core::fmt;
 
-use super::address::{Address, MetricError, unknown};
+use super::address::Address;
+use super::error::{MetricError, unknown};
 use super::{Better, Unit};
 
 /// Sign between the two metrics of a difference. Names have no spaces.

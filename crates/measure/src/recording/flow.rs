@@ -4,6 +4,8 @@
 //! histogram after the other: the sums of a batch stay in registers, and equal values are counted in one
 //! step.
 
+mod part;
+
 use core::fmt;
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Tally};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
-use super::parts::FlowPart;
+use self::part::FlowPart;
 use super::phases::{FlowPhase, phase_at};
 use super::{Brief, Delays, Detail, FileRecord, Imbalance, RequestKind, Requests, TcpRecord, Totals, Window};
 use crate::emodel::Codec;

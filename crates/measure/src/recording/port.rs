@@ -1,12 +1,14 @@
 //! Observations of one port: each queue's counters, sojourn times and backlog, and its link's load.
 
+mod part;
+
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Counters, Node, Tally};
 use lockgate_engine::port::{Port, Requests, Retired, RingInput};
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
+use self::part::PortPart;
 use super::Detail;
-use super::port_part::PortPart;
 use super::sojourns::Sojourns;
 use super::watch::{QueueFigures, Watch};
 use crate::histogram::Histogram;

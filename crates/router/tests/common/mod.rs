@@ -196,6 +196,17 @@ impl Network {
         }
     }
 
+    /// Makes the router's interfaces divide super-frames before they leave, as what a network card sends is divided. A
+    /// veth passes them on whole.
+    pub(crate) fn single_frames(&self) {
+        for name in INTERFACES {
+            self.router
+                .inside(|| switch_off_offloads(&Netlink::open()?, name))
+                .expect("entered")
+                .expect("off");
+        }
+    }
+
     /// Gives both hosts addresses in one network, for a bridge between them.
     pub(crate) fn join(&self) {
         for (last, (host, name)) in (1..).zip(self.hosts.iter().zip(HOSTS)) {

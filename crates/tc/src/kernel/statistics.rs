@@ -67,7 +67,7 @@ pub struct Statistics {
     /// True if the packets are counted with 64 bits, false if with 32.
     #[serde(skip)]
     pub is_wide: bool,
-    /// What waits, and what was refused.
+    /// Waiting and refused packets.
     #[serde(flatten)]
     pub queue: QueueCounts,
     /// Rate that an estimator of the kernel (`est`) found.

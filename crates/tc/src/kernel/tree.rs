@@ -97,7 +97,7 @@ impl Tree {
         Self { interface, device: device.to_owned(), queues }
     }
 
-    /// Returns true if all of it is the kernel's own choice, as at a device that nobody set up.
+    /// Returns true if all of it is the kernel's own choice, as at a device that was not set up.
     pub fn is_default(&self) -> bool {
         self.queues.iter().all(|branch| branch.queue.handle == 0)
     }

@@ -1,4 +1,4 @@
-//! What `tc` prints of the queues of an interface, and of the intermediate devices to which it redirects.
+//! Output of `tc` on the queues of an interface, and of the intermediate devices to which it redirects.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

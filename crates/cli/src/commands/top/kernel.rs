@@ -28,7 +28,7 @@ pub(super) struct Kernel {
     looks: u32,
 }
 
-/// What a look found.
+/// Result of a look.
 pub(super) struct Look {
     /// Disciplines and classes by the index of their interface.
     pub(super) queues: BTreeMap<u32, Vec<KernelQueue>>,

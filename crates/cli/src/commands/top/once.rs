@@ -85,7 +85,7 @@ fn device(tree: &Tree, rates: &[QueueSample]) -> Result<Value, Failure> {
 
 fn print(trees: &[Tree], rates: &[Vec<QueueSample>]) {
     if trees.is_empty() {
-        say!("no interface has queues that somebody set up; `--all` shows the kernel's own choice");
+        say!("no interface has queues that were set up; `--all` shows the kernel's own choice");
         return;
     }
     let mut grid = Grid::new(vec![

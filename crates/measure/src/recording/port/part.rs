@@ -4,7 +4,7 @@ use lockgate_engine::node::{Counters, Tally};
 use lockgate_engine::port::RingInput;
 use lockgate_engine::units::{Duration, Instant};
 
-use super::port::{PlaceRecord, PortRecord, larger};
+use super::{PlaceRecord, PortRecord, larger};
 use crate::metric::During;
 use crate::series::PlaceSeries;
 
