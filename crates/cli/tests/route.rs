@@ -332,7 +332,7 @@ fn a_running_router_shows_its_queues() {
     for line in String::from_utf8(log)
         .expect("text")
         .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with("stopping early"))
+        .filter(|line| !line.is_empty() && !line.starts_with("ending: "))
     {
         let (at, rest) = line.split_once(' ').unwrap_or((line, ""));
         assert!(at.len() == 20 && at.ends_with('Z') && rest.starts_with("policy: "), "{line}");
