@@ -231,8 +231,14 @@ impl<const SUB: usize> Histogram<SUB> {
     /// Moves the stored values into buckets.
     #[inline(never)]
     fn spread(&mut self) {
-        let few = core::mem::take(&mut self.store.few);
+        let was_cleared = !self.store.spare.is_empty();
+        let mut few = core::mem::take(&mut self.store.few);
         self.distribute(&few);
+        // A histogram that is cleared each interval keeps the room of its values.
+        if was_cleared {
+            few.clear();
+            self.store.few = few;
+        }
     }
 
     fn add(&mut self, value: u64, times: u64) {

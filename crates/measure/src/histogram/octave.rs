@@ -56,6 +56,11 @@ pub(super) struct Spare<const SUB: usize>(Vec<Box<Octave<SUB>>>);
 impl<const SUB: usize> Spare<SUB> {
     pub(super) const NONE: Self = Self(Vec::new());
 
+    /// Returns true if nothing was freed so far, or all is in use again.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Takes a zeroed octave from the pool, if there is one.
     pub(super) fn take(&mut self) -> Option<Box<Octave<SUB>>> {
         self.0.pop()
