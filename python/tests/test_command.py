@@ -15,7 +15,7 @@ def run(command: list[str], *arguments: str) -> subprocess.CompletedProcess[str]
 
 
 def test_the_command_is_inside(line_file: Path, command: list[str]) -> None:
-    assert run(command, "--version").stdout == f"lockgate {lg.__version__}\n"
+    assert run(command, "-V").stdout == f"lockgate {lg.__version__}\n"
     assert run(command, "run", "line.toml", "--quiet").returncode == 0
     assert run(command, "run", "line.toml", "--set", "expect.0.below=1us", "--quiet").returncode == 3
     wrong = run(command, "check", "absent.toml")
