@@ -101,7 +101,7 @@ pub fn flent<W: Write>(recording: &Recording, writer: W) -> Result<W, ExportErro
         results.insert(name.clone(), Value::Array(scaled.collect()));
         units.insert(name, json!({ "UNITS": unit }));
     }
-    // The time of day is none of a simulation's.
+    // A simulation has no time of day; the same run gives the same bytes.
     let start = "1970-01-01T00:00:00.000000Z";
     let document = json!({
         "version": FLENT_VERSION,

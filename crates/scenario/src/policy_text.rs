@@ -37,7 +37,7 @@ fn port_of<'d>(document: &'d DocumentMut, name: &str) -> Option<&'d dyn TableLik
 /// Returns the policy's value that a setting `PATH=VALUE` of a scenario stands for: below a port that names a policy.
 ///
 /// # Errors
-/// If the setting is none of a policy, with the reason.
+/// Returns the reason if the setting does not name a value of a policy.
 pub fn policy_value(scenario: &str, setting: &str, files: &dyn Files) -> Result<PolicyValue, String> {
     let wrong = |why: String| format!("`{}` is no value of a policy: {why}", shorten(setting));
     let given = Override::parse(setting).map_err(|error| error.to_string())?;

@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(verdict(0.015, 0.0159, Unit::Seconds), Verdict::Equal);
         assert_eq!(verdict(0.015, 0.0161, Unit::Seconds), Verdict::Differs);
         assert_eq!(verdict(1.0, 1.005, Unit::Seconds), Verdict::Equal);
-        // The limit of a time is none of a rate or a share.
+        // The limit of 1 ms is for times only: rates and shares have the relative one.
         assert_eq!(verdict(0.0004, 0.0008, Unit::Ratio), Verdict::Differs);
         assert_eq!(verdict(9.46e6, 9.40e6, Unit::BitsPerSecond), Verdict::Equal);
         assert_eq!(verdict(9.46e6, 9.28e6, Unit::BitsPerSecond), Verdict::Differs);

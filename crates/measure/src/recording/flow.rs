@@ -4,16 +4,18 @@
 //! histogram after the other: the sums of a batch stay in registers, and equal values are counted in one
 //! step.
 
+mod batch;
+mod loss;
 mod part;
 
-use core::fmt;
 use std::sync::Arc;
 
 use lockgate_engine::classify::Fields;
-use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Tally};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
+use self::batch::{Batch, FEW, Pending};
+pub use self::loss::Loss;
 use self::part::FlowPart;
 use super::phases::{FlowPhase, phase_at};
 use super::{Brief, Delays, Detail, FileRecord, Imbalance, RequestKind, Requests, TcpRecord, Totals, Window};
@@ -87,147 +89,6 @@ pub struct Received {
     pub bytes: Bytes,
     /// Number within the flow, from 0.
     pub sequence: u32,
-}
-
-/// The reason for a packet's loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Loss {
-    /// A queue dropped it.
-    Queue(DropReason),
-    /// A link lost it.
-    Link,
-    /// A router's service queue was full.
-    Router,
-    /// Not forwarded: hop limit reached, no route, or an invalid header. Only live runs.
-    Hops,
-    /// All frames of the driver were held by queues. Only live runs.
-    Frames,
-    /// The kernel of this machine lost it between a host and the driver. Only live runs.
-    Host,
-}
-
-impl Loss {
-    /// Every reason.
-    pub const ALL: [Self; DropReason::ALL.len() + Self::OTHERS.len()] = {
-        let mut all = [Self::Link; DropReason::ALL.len() + Self::OTHERS.len()];
-        let mut index = 0;
-        while index < DropReason::ALL.len() {
-            all[index] = Self::Queue(DropReason::ALL[index]);
-            index += 1;
-        }
-        while index < all.len() {
-            all[index] = Self::OTHERS[index - DropReason::ALL.len()];
-            index += 1;
-        }
-        all
-    };
-
-    /// Reasons other than a queue's.
-    const OTHERS: [Self; 5] = [Self::Link, Self::Router, Self::Hops, Self::Frames, Self::Host];
-
-    /// Returns its index in [`ALL`](Self::ALL).
-    pub fn index(self) -> usize {
-        Self::ALL.iter().position(|loss| *loss == self).unwrap_or(0)
-    }
-
-    /// Returns the reason in one word, as results spell it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Queue(reason) => reason.name(),
-            Self::Link => "link",
-            Self::Router => "router",
-            Self::Hops => "hops",
-            Self::Frames => "frames",
-            Self::Host => "host",
-        }
-    }
-}
-
-impl fmt::Display for Loss {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// Packets that a member of a group buffers.
-const FEW: usize = 5;
-
-/// A received packet whose delays are not in the histograms yet: half a cache line; times in ps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Pending {
-    now: u64,
-    sent: u64,
-    waited: u64,
-    sequence: u32,
-}
-
-impl Pending {
-    #[inline]
-    fn owd(&self) -> u64 {
-        self.now.saturating_sub(self.sent)
-    }
-}
-
-/// Buffered packets, fewer than a batch, with their number. Allocated with the first.
-#[derive(Clone, Debug, Default)]
-enum Batch {
-    #[default]
-    Empty,
-    /// Those of a member of a group.
-    Few(u8, Box<[Pending; FEW]>),
-    Many(u8, Box<[Pending; BATCH]>),
-}
-
-impl Batch {
-    /// Appends a packet; `is_member` if the flow is one of a group. Returns true if the batch is full; it must be
-    /// cleared then.
-    #[inline(always)]
-    fn push(&mut self, packet: Pending, is_member: impl FnOnce() -> bool) -> bool {
-        let (count, packets) = match self {
-            Self::Empty => {
-                self.push_first(packet, is_member());
-                return false;
-            }
-            Self::Few(count, packets) => (count, &mut packets[..]),
-            Self::Many(count, packets) => (count, &mut packets[..]),
-        };
-        if let Some(slot) = packets.get_mut(usize::from(*count)) {
-            *slot = packet;
-        }
-        *count += 1;
-        usize::from(*count) == packets.len()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn push_first(&mut self, packet: Pending, is_member: bool) {
-        *self = if is_member {
-            Self::Few(1, Box::new([packet; FEW]))
-        } else {
-            Self::Many(1, Box::new([packet; BATCH]))
-        };
-    }
-
-    #[inline]
-    fn all(&self) -> &[Pending] {
-        match self {
-            Self::Empty => &[],
-            Self::Few(count, packets) => &packets[..usize::from(*count)],
-            Self::Many(count, packets) => &packets[..usize::from(*count)],
-        }
-    }
-
-    fn clear(&mut self) {
-        if let Self::Few(count, _) | Self::Many(count, _) = self {
-            *count = 0;
-        }
-    }
-}
-
-impl PartialEq for Batch {
-    fn eq(&self, other: &Self) -> bool {
-        self.all() == other.all()
-    }
 }
 
 /// Totals at the last sample.

@@ -13,9 +13,9 @@ use crate::figures;
 use crate::verdict::{quantity, short_bounds, value};
 
 /// Limit on the variants or groups of variants that a sentence names.
-const NAMED: usize = 6;
-/// Quotient from which a cost is told as a factor instead of a percentage.
-const FACTOR: f64 = 2.0;
+const MOST_NAMED: usize = 6;
+/// Smallest quotient of two values that is printed as a factor instead of a percentage.
+const LEAST_FACTOR: f64 = 2.0;
 
 /// A metric with a better direction, and the variant that is best in it.
 struct Aim {
@@ -174,7 +174,7 @@ impl Compared<'_> {
         let factor = if one.abs() > best.abs() { one / best } else { best / one };
         Some(match aim.better {
             _ if !factor.is_finite() || factor <= 0.0 => format!("{words} ({shown} instead of {best_shown})"),
-            Better::Lower if factor >= FACTOR => {
+            Better::Lower if factor >= LEAST_FACTOR => {
                 format!("{} times the {words} ({shown} instead of {best_shown})", plain(factor))
             }
             Better::Lower => {
@@ -218,7 +218,7 @@ impl Compared<'_> {
             return Some(format!("{hold} in every variant."));
         }
         let groups = self.grouped(&keeping);
-        let mut text = if groups.len() <= NAMED {
+        let mut text = if groups.len() <= MOST_NAMED {
             format!("{hold}: {}.", groups.join(", "))
         } else {
             format!("{hold} in {} of {} variants.", keeping.len(), self.variants.len())
@@ -272,7 +272,7 @@ impl Compared<'_> {
 
     fn named(&self, variants: &[usize]) -> String {
         let groups = self.grouped(variants);
-        if groups.len() <= NAMED { listed(&groups) } else { format!("{} variants", variants.len()) }
+        if groups.len() <= MOST_NAMED { listed(&groups) } else { format!("{} variants", variants.len()) }
     }
 
     /// Returns a metric as part of a sentence.

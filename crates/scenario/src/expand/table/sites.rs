@@ -174,7 +174,7 @@ struct Site {
     kind: String,
     /// Download and upload in Mbit/s.
     rates: [Option<f64>; 2],
-    /// Problem of its first rate that is none.
+    /// Problem of the first value that is not a rate.
     wrong: Option<String>,
 }
 
