@@ -21,7 +21,7 @@ use super::phases::{FlowPhase, phase_at};
 use super::{Brief, Delays, Detail, FileRecord, Imbalance, RequestKind, Requests, TcpRecord, Totals, Window};
 use crate::emodel::Codec;
 use crate::histogram::{BATCH, Coarse, Moments};
-use crate::lazy::Lazy;
+use crate::lazy::{Empty, Lazy};
 use crate::metric::During;
 use crate::series::FlowSeries;
 use crate::vectors::{Work, vectorised};
@@ -99,6 +99,19 @@ struct Sampled {
     lost_packets: u64,
 }
 
+/// Divisions of the window: of a flow in a run that is changed, or of which a part is judged.
+#[derive(Clone, Debug, PartialEq)]
+struct Divisions {
+    /// Times between changes; none if nothing changed.
+    phases: Vec<FlowPhase>,
+    /// Parts of the run, each with a record of its own.
+    parts: Vec<FlowPart>,
+}
+
+impl Empty for Divisions {
+    const EMPTY: &'static Self = &Self { phases: Vec::new(), parts: Vec::new() };
+}
+
 /// Observations of one flow. The fields that each packet touches come first, in one cache line.
 #[derive(Clone, Debug, PartialEq)]
 #[repr(C, align(64))]
@@ -121,12 +134,10 @@ pub struct FlowRecord {
     warmup: Instant,
     /// Packets sent before the end of the warm-up.
     early: Lazy<Totals>,
-    /// Packets received before the end of the warm-up.
-    received_early: Tally,
-    /// Packets received after the end, if the record is of a part of the run.
-    received_late: Tally,
-    /// Parts of the run, each with a record of its own.
-    parts: Vec<FlowPart>,
+    /// Packets received outside the window: before the end of the warm-up or, in the record of a part, after its end.
+    received_outside: Tally,
+    /// Of few flows: one word keeps the record within eight cache lines, and fills the gap before `delays`.
+    divisions: Lazy<Divisions>,
     delays: Delays,
     /// Observations instead of distributions and series, if it is recorded briefly.
     brief: Option<Box<Brief>>,
@@ -136,8 +147,6 @@ pub struct FlowRecord {
     sampled: Sampled,
     lost_by: Lazy<[u64; Loss::ALL.len()]>,
     completed: Option<Duration>,
-    /// Parts of the window between changes; none if nothing changed in it.
-    phases: Lazy<Vec<FlowPhase>>,
     series: Lazy<FlowSeries>,
     /// TCP sender, if any.
     pub tcp: Option<Box<TcpRecord>>,
@@ -160,14 +169,12 @@ impl FlowRecord {
         Self {
             special_until: warmup,
             warmup,
-            received_late: Tally::default(),
-            parts: Vec::new(),
             sent: Count::default(),
             received: Count::default(),
             lost: Tally::default(),
             inside: Tally::default(),
             early: Lazy::default(),
-            received_early: Tally::default(),
+            received_outside: Tally::default(),
             pending: Batch::default(),
             seen: 0,
             propagation: Duration::ZERO,
@@ -180,7 +187,7 @@ impl FlowRecord {
             lost_by: Lazy::default(),
             payload_bytes: None,
             completed: None,
-            phases: Lazy::default(),
+            divisions: Lazy::new(),
             series: Lazy::default(),
             requests: setup.request_kind.map(|kind| Box::new(Requests::new(kind, warmup))),
             file: None,
@@ -204,7 +211,7 @@ impl FlowRecord {
         if now < self.warmup {
             count(&mut self.early.sent, bytes);
         }
-        for part in &mut self.parts {
+        for part in self.parts_mut() {
             part.on_sent(now, bytes);
         }
     }
@@ -238,7 +245,7 @@ impl FlowRecord {
     #[cold]
     #[inline(never)]
     fn is_received_early(&mut self, packet: &Received) -> bool {
-        for part in &mut self.parts {
+        for part in self.parts_mut() {
             part.on_received(packet);
         }
         let is_early = packet.sent < self.warmup;
@@ -251,7 +258,7 @@ impl FlowRecord {
     fn on_received_early(&mut self, now: Instant, sent: Instant, bytes: Bytes) {
         count(&mut self.early.received, bytes);
         if now < self.warmup {
-            count(&mut self.received_early, bytes);
+            count(&mut self.received_outside, bytes);
         }
         let owd = now.since(sent).as_picos();
         match &mut self.brief {
@@ -267,14 +274,14 @@ impl FlowRecord {
     #[inline(never)]
     pub fn on_lost(&mut self, sent: Instant, bytes: Bytes, why: Loss) {
         count(&mut self.lost, bytes);
-        for part in &mut self.parts {
+        for part in self.parts_mut() {
             part.on_lost(sent, bytes, why);
         }
         if sent < self.warmup {
             count(&mut self.early.lost, bytes);
         } else {
             self.lost_by[why.index()] += 1;
-            if let Some(phase) = self.phases.get_mut().and_then(|phases| phase_at(phases, sent)) {
+            if let Some(phase) = self.divisions.get_mut().and_then(|of| phase_at(&mut of.phases, sent)) {
                 phase.lost_packets += 1;
             }
         }
@@ -283,7 +290,7 @@ impl FlowRecord {
     /// Records a packet that is still in the network at the end of the run.
     pub fn on_inside(&mut self, sent: Instant, bytes: Bytes) {
         count(&mut self.inside, bytes);
-        for part in &mut self.parts {
+        for part in self.parts_mut() {
             part.on_inside(sent, bytes);
         }
         if sent < self.warmup {
@@ -294,7 +301,7 @@ impl FlowRecord {
     /// Records bytes of payload that arrived at `now`, each once. Drivers of reliable transports call it;
     /// goodput is then computed from it instead of from header sizes.
     pub fn on_payload(&mut self, now: Instant, bytes: Bytes) {
-        for part in &mut self.parts {
+        for part in self.parts_mut() {
             part.on_payload(now, bytes);
         }
         let counted = if now < self.warmup { 0 } else { bytes.0 };
@@ -308,19 +315,19 @@ impl FlowRecord {
             return;
         }
         self.flush();
-        if self.phases.is_empty() {
+        if self.divisions.phases.is_empty() {
             let Delays { owd, queueing, .. } = &self.delays;
-            self.phases.push(FlowPhase {
+            self.divisions.phases.push(FlowPhase {
                 start: self.warmup,
                 owd: owd.clone(),
                 queueing: queueing.clone(),
                 lost_packets: self.lost_by.iter().sum(),
                 sent_before: self.early.sent,
-                received_before: self.received_early,
+                received_before: self.received_outside,
                 payload_before: self.payload_bytes.map(|_| Bytes::ZERO),
             });
         }
-        self.phases.push(FlowPhase {
+        self.divisions.phases.push(FlowPhase {
             start: now,
             sent_before: self.sent.tally(),
             received_before: self.received.tally(),
@@ -334,7 +341,7 @@ impl FlowRecord {
 
     /// Returns its phases; none if nothing changed in the window.
     pub fn phases(&self) -> &[FlowPhase] {
-        &self.phases
+        &self.divisions.phases
     }
 
     /// Records that the flow has delivered everything, this long after its start.
@@ -347,7 +354,7 @@ impl FlowRecord {
     #[inline(never)]
     pub(super) fn flush(&mut self) {
         vectorised(Flush(self));
-        for part in &mut self.parts {
+        for part in self.parts_mut() {
             part.record.flush();
         }
     }
@@ -372,8 +379,8 @@ impl FlowRecord {
         let delays = &mut self.delays;
         delays.propagation_sum = delays.propagation_sum.wrapping_add(u128::from(propagation) * count as u128);
         let unseen = &owd[usize::from(self.seen)..];
-        if !self.phases.is_empty() {
-            count_by_phase(&mut self.phases, &now[..count], owd, &waited[..count]);
+        if !self.divisions.phases.is_empty() {
+            count_by_phase(&mut self.divisions.phases, &now[..count], owd, &waited[..count]);
         }
         let moments = Moments::of(owd);
         let latest = if self.seen == 0 { moments } else { Moments::of(unseen) };
@@ -493,10 +500,16 @@ impl FlowRecord {
         self.totals(Window::AfterWarmup).balance(&self.setup.name, Window::AfterWarmup)
     }
 
+    fn parts_mut(&mut self) -> impl Iterator<Item = &mut FlowPart> {
+        self.divisions.get_mut().into_iter().flat_map(|divisions| &mut divisions.parts)
+    }
+
     /// Observes a part of the run as well; called before the run.
     pub(super) fn add_part(&mut self, during: During, detail: Detail) {
         self.special_until = self.special_until.max(during.to);
-        self.parts.push(FlowPart { during, record: Self::new(self.setup.clone(), during.from, detail) });
+        self.divisions
+            .parts
+            .push(FlowPart { during, record: Self::new(self.setup.clone(), during.from, detail) });
         if let Some(requests) = &mut self.requests {
             requests.add_part(during);
         }
@@ -504,12 +517,12 @@ impl FlowRecord {
 
     /// Counts a packet as received after the end of the part that it was sent in.
     pub(super) fn on_received_late(&mut self, bytes: Bytes) {
-        count(&mut self.received_late, bytes);
+        count(&mut self.received_outside, bytes);
     }
 
     /// Returns its record of a part of the run; an empty one if the part is not observed.
     pub(super) fn of_part(&self, during: During, detail: Detail) -> Self {
-        let Some(part) = self.parts.iter().find(|part| part.during == during) else {
+        let Some(part) = self.divisions.parts.iter().find(|part| part.during == during) else {
             return Self::new(self.setup.clone(), during.from, detail);
         };
         Self {
@@ -535,11 +548,8 @@ impl FlowRecord {
 
     /// Returns the packets received during the window, whenever sent: the basis of throughput.
     pub fn received_in_window(&self) -> Tally {
-        let (all, early, late) = (self.received.tally(), self.received_early, self.received_late);
-        Tally {
-            packets: all.packets - early.packets - late.packets,
-            bytes: all.bytes.saturating_sub(early.bytes).saturating_sub(late.bytes),
-        }
+        let (all, outside) = (self.received.tally(), self.received_outside);
+        Tally { packets: all.packets - outside.packets, bytes: all.bytes.saturating_sub(outside.bytes) }
     }
 
     /// Returns the bytes of payload that arrived during the window. In live runs the time at which an
