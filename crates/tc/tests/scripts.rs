@@ -127,7 +127,7 @@ fn wondershaper_has_its_arithmetic_and_small_acknowledgements() {
         "tcp_flags = [\"ack\"]",
         "tcp_flags_clear = [",
         "length = \"14B-77B\"",
-        "police rate 15mbit burst 10240",
+        "kind = \"policer\", rate = \"15000000bit\", burst = \"10240B\", red = \"drop\"",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }

@@ -296,7 +296,7 @@ fn precedence(code: u8) -> Colour {
 impl Discipline for Policer {
     const ABOUT: About = About {
         name: "policer",
-        summary: "policer: drops or marks what exceeds a rate and a burst, and delays nothing",
+        summary: "drops or marks what exceeds a rate and a burst, and delays nothing",
         source: "RFC 2697, RFC 2698; tc-police(8)",
         guarantees: &[
             "colours: those of the meters of RFC 2697 and RFC 2698, so that at most burst + rate * t bytes are green in any interval t",
