@@ -142,6 +142,21 @@ fn schemas_manual_and_completions_are_printed() {
     }
 }
 
+/// What cannot be derived from `Cargo.toml`: other package managers' files, and the section that a release shows.
+#[test]
+fn every_file_states_the_version_of_the_workspace() {
+    let version = env!("CARGO_PKG_VERSION");
+    for (file, line) in [
+        ("packaging/openwrt/Makefile", format!("PKG_VERSION:={version}\n")),
+        ("web/package.json", format!("\n  \"version\": \"{version}\",\n")),
+        ("web/package-lock.json", format!("\n  \"version\": \"{version}\",\n")),
+        ("CHANGELOG.md", format!("\n## {version} - 2")),
+    ] {
+        let text = fs::read_to_string(repository().join(file)).expect(file);
+        assert!(text.contains(&line), "{file}: {line:?} is missing: the version is {version}");
+    }
+}
+
 /// Each `console` block, its commands of the shell left out: `cat` shows a file that is made here.
 #[test]
 fn the_commands_of_coming_from_are_run() {
