@@ -1,6 +1,11 @@
-//! Embeds the built page of reports, or a page that says how to build it.
+//! Embeds the built page of reports, compressed, or a page that says how to build it.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 
 fn main() {
     let page = Path::new("../../web/dist/report.html");
@@ -14,5 +19,8 @@ fn main() {
          <script type=\"application/json\" id=\"lockgate-data\">{}</script>"
             .to_owned()
     });
-    std::fs::write(Path::new(&out).join("report.html"), template).expect("the output directory is writable");
+    let file =
+        File::create(Path::new(&out).join("report.html.zlib")).expect("the output directory is writable");
+    let mut encoder = ZlibEncoder::new(file, Compression::best());
+    encoder.write_all(template.as_bytes()).and_then(|()| encoder.finish()).expect("the page is written");
 }

@@ -39,7 +39,7 @@ pub(crate) fn serve(address: SocketAddr, view: &View<'_>, hub: &Arc<Hub>) -> Res
     };
     let names = view.names.to_vec();
     let guard = Arc::new(Guard { names, token: token.clone(), read_only: view.read_only });
-    let page = server::page(results::TEMPLATE).into();
+    let page = server::page(&results::template()).into();
     let shared = Shared { hub: hub.clone(), guard, page, now: results::now };
     let address = server::start(address, shared)?;
     // An unspecified address means every address of this host, and no browser can open it.

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::exit::Failure;
 use crate::output;
 
-pub(crate) use lockgate::results::{ResultsDirectory, RunResults, SavedFile, TEMPLATE, hash, now, topology};
+pub(crate) use lockgate::results::{ResultsDirectory, RunResults, SavedFile, hash, now, template, topology};
 
 /// Returns the command as typed, for repeating it.
 pub(crate) fn command_line() -> String {

@@ -9,6 +9,7 @@ mod form;
 mod saved_file;
 
 use std::fmt::Write;
+use std::io::Read as _;
 use std::path::PathBuf;
 
 use lockgate_measure::recording::{Event, Mode, Recording};
@@ -27,8 +28,19 @@ pub use self::saved_file::SavedFile;
 use crate::io_error::words;
 use crate::{Runs, Seed};
 
-/// Page of reports, with a placeholder for the data.
-pub const TEMPLATE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
+/// Returns the page of reports, with a placeholder for the data. The program carries it compressed, at a third of its size.
+///
+/// # Panics
+/// Never: the build has compressed it.
+#[must_use]
+pub fn template() -> String {
+    let compressed: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.zlib"));
+    let mut page = String::new();
+    flate2::read::ZlibDecoder::new(compressed)
+        .read_to_string(&mut page)
+        .expect("the build has compressed it");
+    page
+}
 
 /// Parameters of a run, enough to repeat it.
 #[derive(Serialize)]
@@ -200,7 +212,7 @@ pub fn write(directory: ResultsDirectory, results: &RunResults<'_>) -> Result<Pa
     for (index, program) in results.runs.programs.iter().enumerate() {
         directory.write(&format!("program-{}-{}.txt", index + 1, program.node), &program.output)?;
     }
-    directory.write("report.html", page(TEMPLATE, &results.report(first)))?;
+    directory.write("report.html", page(&template(), &results.report(first)))?;
     if scenario.record.packets {
         directory.write_with("packets.parquet", |writer| {
             lockgate_export::parquet::packets(first, writer).map(drop)

@@ -163,6 +163,6 @@ fn write(out: ResultsDirectory, document: &str, report: &ReportData) -> Result<S
         "command": results::command_line(),
         "finished": results::now(),
     });
-    out.write("report.html", page(results::TEMPLATE, report))?;
+    out.write("report.html", page(&results::template(), report))?;
     Ok(out.finish(&manifest)?.join("report.html").display().to_string())
 }
