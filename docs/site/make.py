@@ -1,20 +1,18 @@
 """Makes the site in target/site: all documents by mdBook, with search, JSON schemas, reports and an index for programs.
 
-usage: python3 docs/site/make.py LOCKGATE [MDBOOK]
-
 The order of pages is that of docs/README.md and of docs/decisions/README.md: a page that is in neither is an error.
 """
 
+import argparse
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "target/site-source"
-SITE = ROOT / "target/site"
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -70,6 +68,10 @@ def contents() -> list[tuple[str, list[tuple[Path, list[Path]]]]]:
     rest = [(ROOT / "scenarios/README.md", []), (ROOT / "CHANGELOG.md", []), (ROOT / "SECURITY.md", [])]
     parts += [("Papers", papers), ("Scenarios and history", rest)]
     seen.update(p for _, pages in parts for page, below in pages for p in (page, *below))
+    # Pages beside the code that others lead to.
+    beside = {path for page in seen for path in links(page) if path.suffix == ".md" and path not in seen}
+    parts.append(("Beside the code", [(page, []) for page in sorted(beside)]))
+    seen.update(beside)
     lost = [p for p in ROOT.glob("docs/**/*.md") if p not in seen]
     if lost:
         sys.exit(f"on no index: {', '.join(str(p.relative_to(ROOT)) for p in lost)}")
@@ -78,7 +80,7 @@ def contents() -> list[tuple[str, list[tuple[Path, list[Path]]]]]:
 
 def summary(parts: list[tuple[str, list[tuple[Path, list[Path]]]]]) -> str:
     """Returns mdBook's table of contents."""
-    lines = ["# Summary", "", "[Lockgate](README.md)", "[All documents](docs/README.md)"]
+    lines = ["# Summary", "", "[Lockgate](README.md)", "[All documents](docs/README.md)", f"[Reports]({REPORTS})"]
     for name, pages in parts:
         lines += ["", f"# {name}", ""]
         for page, below in pages:
@@ -88,72 +90,97 @@ def summary(parts: list[tuple[str, list[tuple[Path, list[Path]]]]]) -> str:
 
 
 def index_for_programs(parts: list[tuple[str, list[tuple[Path, list[Path]]]]]) -> str:
-    """Returns llms.txt: title and address of each page, in Markdown."""
+    """Returns llms.txt: title and address of each page, and of each schema."""
     lines = ["# Lockgate", "", "> A laboratory and a router for packet scheduling: one scenario file is simulated in exact time, "
              "judged, and put on real packets.", ""]
     for name, pages in parts:
         lines += [f"## {name}", ""]
-        lines += [f"- [{title(p)}]({p.relative_to(ROOT)})" for page, below in pages for p in (page, *below)]
+        lines += [f"- [{title(p)}]({address(p)})" for page, below in pages for p in (page, *below)]
         lines.append("")
     lines += ["## Schemas", ""]
     lines += [f"- [{name}](schemas/{name}.json)" for name in SCHEMAS]
     return "\n".join(lines) + "\n"
 
 
+def address(page: Path) -> str:
+    """Returns the page's file in the site."""
+    path = page.relative_to(ROOT)
+    return str(path.with_name("index.html") if path.name == "README.md" else path.with_suffix(".html"))
+
+
+REPORTS = "reports.md"
 SCHEMAS = ("scenario", "policy", "summary", "conformance", "against")
+SCENARIOS = ("bufferbloat", "voice-beside-bulk", "classes-of-service")
 
 
-def main() -> None:
-    lockgate = str(Path(sys.argv[1]).resolve())
-    mdbook = sys.argv[2] if len(sys.argv) > 2 else "mdbook"
-    shutil.rmtree(SOURCE, ignore_errors=True)
-    shutil.rmtree(SITE, ignore_errors=True)
-    parts = contents()
+def copy_pages(source: Path, parts: list[tuple[str, list[tuple[Path, list[Path]]]]]) -> int:
+    """Copies all pages and the files that they link to; returns the number of pages."""
     pages = [ROOT / "README.md", ROOT / "docs/README.md"] + [p for _, ps in parts for page, below in ps for p in (page, *below)]
     tracked = {ROOT / name for name in git_files()}
-    # Pages, and the files that they link to: pictures, scenarios, sources as plain text.
+    # Pictures, scenarios, and sources as plain text.
     wanted = set(pages) | {path for page in pages for path in links(page) if path in tracked}
     for path in wanted | {ROOT / "docs/site/site.css"}:
-        copy = SOURCE / path.relative_to(ROOT)
+        copy = source / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
-    (SOURCE / "SUMMARY.md").write_text(summary(parts))
-    # A link to a folder leads to its README, or to the list of scenarios.
     for page in pages:
-        copy = SOURCE / page.relative_to(ROOT)
-        text = copy.read_text()
+        copy = source / page.relative_to(ROOT)
 
         def to_page(match: re.Match[str], page: Path = page) -> str:
+            """A link to a folder leads to its README, or to the list of all documents."""
             target, fragment = match[1], match[2] or ""
             path = (page.parent / target).resolve()
             if "://" in target or not path.is_dir():
                 return match[0]
-            for name in ("README.md", "scenario.md"):
-                if (path / name).is_file():
-                    return f"]({target.rstrip('/')}/{name}{fragment})"
-            readme = path / "README.md"
-            return f"]({os.path.relpath(readme if readme.is_file() else ROOT / 'docs/README.md', page.parent)})"
+            if path / "README.md" in wanted:
+                return f"]({target.rstrip('/')}/README.md{fragment})"
+            return f"]({os.path.relpath(ROOT / 'docs/README.md', page.parent)})"
 
-        copy.write_text(LINK.sub(to_page, text))
-    config = (ROOT / "docs/site/book.toml").read_text().replace('language = "en"', 'language = "en"\nsrc = "site-source"')
-    config = config.replace("create-missing = false", 'create-missing = false\nbuild-dir = "site"')
-    (ROOT / "target/book.toml").write_text(config.replace('"docs/site/site.css"', '"site-source/docs/site/site.css"'))
-    subprocess.run([mdbook, "build", str(ROOT / "target")], check=True)
-    for name in SCHEMAS:
-        text = subprocess.run([lockgate, "schema", name], check=True, capture_output=True).stdout
-        (SITE / "schemas").mkdir(exist_ok=True)
-        (SITE / f"schemas/{name}.json").write_bytes(text)
-    (SITE / "llms.txt").write_text(index_for_programs(parts))
-    # Reports to look at, as a run leaves them.
-    for name in ("bufferbloat", "voice-beside-bulk", "classes-of-service"):
-        out = ROOT / f"target/site-runs/{name}"
-        run = subprocess.run([lockgate, "run", f"scenarios/{name}.toml", "--quiet", "--out", str(out)], cwd=ROOT,
-                             stdout=subprocess.DEVNULL)
+        copy.write_text(LINK.sub(to_page, copy.read_text()))
+    return len(pages)
+
+
+def reports(lockgate: str, folder: Path, runs: Path) -> str:
+    """Makes reports of scenarios and papers, as the commands leave them; returns the page that lists them."""
+    folder.mkdir(parents=True)
+    lines = ["# Reports", "", "As the commands leave them: one file each, which opens offline.", "", "| command | report |", "| --- | --- |"]
+    commands = [(["run", f"scenarios/{name}.toml"], name) for name in SCENARIOS]
+    commands += [(["reproduce", path.parent.name], path.parent.name) for path in sorted(ROOT.glob("papers/*/claims.toml"))]
+    for command, name in commands:
+        run = subprocess.run([lockgate, *command, "--quiet", "--out", str(runs / name)], cwd=ROOT, stdout=subprocess.DEVNULL)
         if run.returncode not in (0, 3):
             sys.exit(f"{name}: status {run.returncode}")
-        (SITE / "reports").mkdir(exist_ok=True)
-        shutil.copy(out / "report.html", SITE / f"reports/{name}.html")
-    print(f"site: {SITE.relative_to(ROOT)}/index.html, {len(pages)} pages")
+        shutil.copy(runs / name / "report.html", folder / f"{name}.html")
+        lines.append(f"| `lockgate {' '.join(command)}` | [{name}](reports/{name}.html) |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Makes the site: pages by mdBook, with search, schemas, reports and llms.txt.")
+    parser.add_argument("lockgate", help="the program, which prints schemas and makes reports")
+    parser.add_argument("--out", type=Path, default=ROOT / "target/site")
+    parser.add_argument("--without-reports", action="store_true", help="the pages alone, in seconds")
+    options = parser.parse_args()
+    lockgate, site = str(Path(options.lockgate).resolve()), options.out.resolve()
+    shutil.rmtree(site, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        source = work / "src"
+        parts = contents()
+        count = copy_pages(source, parts)
+        listed = "# Reports\n\nThis copy of the site has no reports.\n"
+        if not options.without_reports:
+            listed = reports(lockgate, source / "reports", work / "runs")
+        (source / REPORTS).write_text(listed)
+        (source / "SUMMARY.md").write_text(summary(parts))
+        shutil.copy(ROOT / "docs/site/book.toml", work / "book.toml")
+        subprocess.run(["mdbook", "--log-level", "warn", "build", str(work), "--dest-dir", str(site)], check=True)
+    (site / "schemas").mkdir()
+    for name in SCHEMAS:
+        text = subprocess.run([lockgate, "schema", name], check=True, capture_output=True).stdout
+        (site / f"schemas/{name}.json").write_bytes(text)
+    (site / "llms.txt").write_text(index_for_programs(parts))
+    print(f"{site}/index.html: {count + 1} pages")
 
 
 if __name__ == "__main__":
