@@ -30,6 +30,8 @@ pub enum Traffic<'a> {
     },
     /// Sent frames. Arrivals are left to the kernel.
     Sent,
+    /// Sent frames, without their Ethernet header: by an interface whose frames have none.
+    SentWithoutHeader,
     /// Frames that arrive by the sockets of this redirection of the same interface. None is sent.
     Redirected(&'a XdpRedirection),
     /// Sent frames, by the sockets of this redirection of the same interface.
@@ -41,7 +43,7 @@ impl Traffic<'_> {
     pub(crate) fn receivers(self) -> usize {
         match self {
             Self::Both | Self::Received | Self::SuperFrames { .. } => 1,
-            Self::Sent | Self::SentBy(_) => 0,
+            Self::Sent | Self::SentWithoutHeader | Self::SentBy(_) => 0,
             Self::Redirected(redirection) => redirection.queues() as usize,
         }
     }

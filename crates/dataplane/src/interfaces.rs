@@ -121,6 +121,7 @@ fn open_sockets(
                 let sender = open_sender(endpoint.location(), longest, choice, sender_refusal)?;
                 if joins { sender.joining(endpoint.location()) } else { Ok(sender) }
             }
+            Traffic::SentWithoutHeader => FrameSocket::open_packets_sender(endpoint.location()),
             Traffic::SuperFrames { sends } => {
                 FrameSocket::open_super_frames(endpoint.location(), longest, receivers, sends)
             }

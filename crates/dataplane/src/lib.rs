@@ -64,6 +64,9 @@ mod super_frame;
 #[cfg(target_os = "linux")]
 pub mod tcp;
 #[cfg(target_os = "linux")]
+#[doc(hidden)]
+pub mod tun;
+#[cfg(target_os = "linux")]
 mod warm_up;
 #[cfg(target_os = "linux")]
 pub mod xdp_features;

@@ -74,17 +74,20 @@ pub(crate) enum SocketKind {
     AfXdp,
     /// Packet socket; its calls do not block.
     Packet,
+    /// Packet socket for packets without a link header; its calls do not block.
+    PacketWithoutHeader,
 }
 
 impl SocketKind {
     /// Opens a socket in the calling thread's namespace.
     pub(crate) fn open(self) -> rustix::io::Result<OwnedFd> {
-        let (family, flags) = match self {
-            Self::Netlink => (AddressFamily::NETLINK, SocketFlags::empty()),
-            Self::AfXdp => (AddressFamily::XDP, SocketFlags::empty()),
-            Self::Packet => (AddressFamily::PACKET, SocketFlags::NONBLOCK),
+        let (family, kind, flags) = match self {
+            Self::Netlink => (AddressFamily::NETLINK, SocketType::RAW, SocketFlags::empty()),
+            Self::AfXdp => (AddressFamily::XDP, SocketType::RAW, SocketFlags::empty()),
+            Self::Packet => (AddressFamily::PACKET, SocketType::RAW, SocketFlags::NONBLOCK),
+            Self::PacketWithoutHeader => (AddressFamily::PACKET, SocketType::DGRAM, SocketFlags::NONBLOCK),
         };
-        socket_with(family, SocketType::RAW, flags | SocketFlags::CLOEXEC, None)
+        socket_with(family, kind, flags | SocketFlags::CLOEXEC, None)
     }
 }
 

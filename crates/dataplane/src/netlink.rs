@@ -51,6 +51,18 @@ pub enum XdpMode {
     Several,
 }
 
+/// Header of the frames on an interface, as programs and packet sockets have them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkHeader {
+    /// Ethernet.
+    Ethernet,
+    /// None: frames are packets of IP (tun, `WireGuard`, PPP).
+    Absent,
+    /// Another one.
+    #[default]
+    Other,
+}
+
 /// Interface of a network namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
@@ -62,8 +74,8 @@ pub struct Link {
     pub is_up: bool,
     /// True if it has a carrier: the other end of its cable is there.
     pub has_carrier: bool,
-    /// True if frames on it have an Ethernet header; false for a tunnel of IP packets (tun, `WireGuard`, PPP).
-    pub is_ethernet: bool,
+    /// Header of the frames on it.
+    pub header: LinkHeader,
     /// Largest layer-3 packet, in bytes.
     pub mtu: u32,
     /// Ethernet address; `None` if it has no such address.
@@ -416,8 +428,7 @@ impl Link {
         let mut link = Self { index: message.header.index, ..Self::default() };
         link.is_up = message.header.flags.contains(LinkFlags::Up);
         link.has_carrier = message.header.flags.contains(LinkFlags::LowerUp);
-        link.is_ethernet =
-            matches!(message.header.link_layer_type, LinkLayerType::Ether | LinkLayerType::Loopback);
+        link.header = LinkHeader::of(message.header.link_layer_type);
         for attribute in &message.attributes {
             match attribute {
                 LinkAttribute::IfName(name) => link.name.clone_from(name),
@@ -445,6 +456,22 @@ impl Link {
             }
         }
         link
+    }
+}
+
+impl LinkHeader {
+    fn of(layer: LinkLayerType) -> Self {
+        match layer {
+            LinkLayerType::Ether | LinkLayerType::Loopback => Self::Ethernet,
+            // As the kernel's `dev_is_mac_header_xmit`, without those of GRE, which may have a header of their own.
+            LinkLayerType::None
+            | LinkLayerType::Rawip
+            | LinkLayerType::Ppp
+            | LinkLayerType::Tunnel
+            | LinkLayerType::Tunnel6
+            | LinkLayerType::Sit => Self::Absent,
+            _ => Self::Other,
+        }
     }
 }
 

@@ -10,6 +10,9 @@
 //!                                        those that arrived at eth0 end here, because lg0 has them
 //! ```
 //!
+//! Frames of an interface without a link header (tun, WireGuard, PPP) get one for Ethernet on their way to `lg0`: addresses of
+//! zeros, and their protocol. The kernel takes it away again where `reinsert` puts them back.
+//!
 //! Each is a program attached by a BPF link: if it is dropped, or the process has ended, frames take the
 //! kernel's own way again. All but `reinsert` redirect frames only while a [`Lease`] is held. They are attached before
 //! the programs of others. Programs at an interface's egress do not see frames that a packet socket sends past the
@@ -18,26 +21,35 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use crate::bpf::{self, AttachType, ProgramType, TCX_FIRST, instruction, skip};
+use crate::bpf::{self, AttachType, ProgramType, TCX_FIRST, XDP_DRIVER_MODE, instruction, skip};
 use crate::error::Refusal;
 use crate::lease::{ADDRESS_WORDS, ADDRESSES, Context, Counter, Lease, count};
-use crate::netlink::index_of;
+use crate::netlink::{LinkHeader, index_of};
 
 /// Mark of a frame that [`Redirection::reinsert`] has put back, so that [`Redirection::incoming`] lets it
 /// pass. It is cleared there.
 const REINSERTED: i32 = 0x4c67_0001;
 
-/// Offsets in `struct __sk_buff`: the mark, the interface of arrival, the frame's bytes and their end.
+/// Offsets in `struct __sk_buff`: the mark, the protocol, the interface of arrival, the frame's bytes and their end.
 const MARK: i16 = 8;
+const PROTOCOL: i16 = 16;
 const ARRIVED_AT: i16 = 36;
 const DATA: i16 = 76;
 const DATA_END: i16 = 80;
 
-/// Numbers of the helper functions `bpf_clone_redirect` and `bpf_redirect`, and the flag of the latter for the
-/// ingress path (`BPF_F_INGRESS`).
+/// Numbers of the helper functions `bpf_skb_store_bytes`, `bpf_clone_redirect`, `bpf_redirect` and
+/// `bpf_skb_change_head`, and the flag of `bpf_redirect` for the ingress path (`BPF_F_INGRESS`).
+const STORE_BYTES: i32 = 9;
 const CLONE_REDIRECT: i32 = 13;
 const REDIRECT: i32 = 23;
+const CHANGE_HEAD: i32 = 43;
 const INGRESS: i32 = 1;
+
+/// Flag of an attachment: behind all other programs.
+const LAST: u32 = 0;
+
+/// Bytes of an Ethernet header, which ends with the protocol.
+const ETHERNET_HEADER: i32 = 14;
 
 /// Results of a program: it leaves the frame to the next program, or to the kernel; it ends the frame.
 const NEXT: i32 = -1;
@@ -76,22 +88,22 @@ pub struct ForeignProgram {
 }
 
 impl Redirection {
-    /// Redirects the frames that the kernel sends by interface `from` while `lease` is held: they leave by `to`.
-    /// Both are of this thread's namespace.
+    /// Redirects the frames that the kernel sends by interface `from`, which have this header, while `lease` is held: they
+    /// leave by `to`. Both are of this thread's namespace.
     ///
     /// # Errors
     /// Fails if an interface does not exist, the kernel has no tcx (before 6.6), or does not permit it.
-    pub fn outgoing(from: &str, to: &str, lease: &Lease) -> Result<Self, Refusal> {
+    pub fn outgoing(from: &str, header: LinkHeader, to: &str, lease: &Lease) -> Result<Self, Refusal> {
         let check = lease.check(NEXT, Context::Packet);
-        Self::attach(from, AttachType::TcxEgress, &[&check[..], &counted_redirect(index_of(to)?)].concat())
+        Self::attach(from, AttachType::TcxEgress, &[&check[..], &taken(header, index_of(to)?)].concat())
     }
 
-    /// Redirects the frames that arrive at interface `from` while `lease` is held: they leave by `to`, except those
-    /// that [`reinsert`](Self::reinsert) has put back.
+    /// Redirects the frames that arrive at interface `from`, which have this header, while `lease` is held: they leave by
+    /// `to`, except those that [`reinsert`](Self::reinsert) has put back.
     ///
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
-    pub fn incoming(from: &str, to: &str, lease: &Lease) -> Result<Self, Refusal> {
+    pub fn incoming(from: &str, header: LinkHeader, to: &str, lease: &Lease) -> Result<Self, Refusal> {
         let reinserted = [
             instruction(0x61, 2, 1, MARK, 0),       // 0: r2 = frame.mark
             instruction(0x55, 2, 0, 4, REINSERTED), // 1: if r2 != REINSERTED goto 6
@@ -101,7 +113,7 @@ impl Redirection {
             instruction(0x95, 0, 0, 0, 0),          // 5: return r0
         ];
         let check = lease.check(NEXT, Context::Packet);
-        let program = [&reinserted[..], &check, &counted_redirect(index_of(to)?)].concat();
+        let program = [&reinserted[..], &check, &taken(header, index_of(to)?)].concat();
         Self::attach(from, AttachType::TcxIngress, &program)
     }
 
@@ -181,14 +193,48 @@ impl Redirection {
         Self::attach(at, attach_type, &[instruction(0xb7, 0, 0, 0, 0), instruction(0x95, 0, 0, 0, 0)])
     }
 
+    /// Attaches a program behind those at an interface, which leaves each frame to the kernel. For tests, as
+    /// [`hide`](Self::hide).
+    ///
+    /// # Errors
+    /// As for [`outgoing`](Self::outgoing).
+    #[doc(hidden)]
+    pub fn follow(at: &str, is_leaving: bool) -> Result<Self, Refusal> {
+        let attach_type = if is_leaving { AttachType::TcxEgress } else { AttachType::TcxIngress };
+        let program = [instruction(0xb7, 0, 0, 0, NEXT), instruction(0x95, 0, 0, 0, 0)];
+        Self::attach_as(at, attach_type, ProgramType::Classifier, &program, LAST)
+    }
+
+    /// Attaches a program to the driver of an interface, which lets each frame pass (`XDP_PASS`). For tests, as
+    /// [`hide`](Self::hide).
+    ///
+    /// # Errors
+    /// As for [`outgoing`](Self::outgoing).
+    #[doc(hidden)]
+    pub fn pass_in_driver(at: &str) -> Result<Self, Refusal> {
+        const XDP_PASS: i32 = 2;
+        let program = [instruction(0xb7, 0, 0, 0, XDP_PASS), instruction(0x95, 0, 0, 0, 0)];
+        Self::attach_as(at, AttachType::Xdp, ProgramType::Xdp, &program, XDP_DRIVER_MODE)
+    }
+
     fn attach(interface: &str, attach_type: AttachType, program: &[u64]) -> Result<Self, Refusal> {
+        Self::attach_as(interface, attach_type, ProgramType::Classifier, program, TCX_FIRST)
+    }
+
+    fn attach_as(
+        interface: &str,
+        attach_type: AttachType,
+        kind: ProgramType,
+        program: &[u64],
+        flags: u32,
+    ) -> Result<Self, Refusal> {
         let index = index_of(interface)?;
         let refused = |what: &str| {
             let what = format!("{what} `{interface}` (CAP_BPF and CAP_NET_ADMIN, Linux 6.6)");
             move |error| Refusal::new(what, error)
         };
-        let program = bpf::load(ProgramType::Classifier, program).map_err(refused("load a program for"))?;
-        let link = bpf::attach(program.as_fd(), index, attach_type, TCX_FIRST)
+        let program = bpf::load(kind, program).map_err(refused("load a program for"))?;
+        let link = bpf::attach(program.as_fd(), index, attach_type, flags)
             .map_err(refused("attach a program to interface"))?;
         let program = bpf::program_id(program.as_fd()).ok();
         Ok(Self { _link: link, interface: index, attach_type, program })
@@ -204,6 +250,13 @@ impl Redirection {
         let all = bpf::programs(self.interface, self.attach_type).unwrap_or_default();
         let own = self.program.and_then(|program| all.iter().position(|id| *id == program));
         own.map_or_else(Vec::new, |own| foreign(&all[..own]))
+    }
+
+    /// Returns the programs of others that have the frames after this one; none if the kernel does not list them.
+    pub fn programs_behind(&self) -> Vec<ForeignProgram> {
+        let all = bpf::programs(self.interface, self.attach_type).unwrap_or_default();
+        let own = self.program.and_then(|program| all.iter().position(|id| *id == program));
+        own.map_or_else(Vec::new, |own| foreign(&all[own + 1..]))
     }
 }
 
@@ -227,6 +280,37 @@ fn pass(counter: Counter) -> [u64; 3] {
         count(counter),
         instruction(0xb7, 0, 0, 0, NEXT), // r0 = NEXT
         instruction(0x95, 0, 0, 0, 0),    // return r0
+    ]
+}
+
+/// Returns the end of a program that counts a frame with this header and redirects it, as an Ethernet frame.
+fn taken(header: LinkHeader, to: u32) -> Vec<u64> {
+    if header != LinkHeader::Absent {
+        return counted_redirect(to).to_vec();
+    }
+    let [index, flags, call, end] = redirect(to, 0);
+    vec![
+        count(Counter::Redirected),
+        instruction(0xbf, 1, 6, 0, 0),                   // r1 = frame
+        instruction(0xb7, 2, 0, 0, ETHERNET_HEADER),     // r2 = room
+        instruction(0xb7, 3, 0, 0, 0),                   // r3 = 0
+        instruction(0x85, 0, 0, 0, CHANGE_HEAD),         // r0 = bpf_skb_change_head(r1, r2, r3)
+        instruction(0x15, 0, 0, 2, 0),                   // if r0 == 0 skip
+        instruction(0xb7, 0, 0, 0, END),                 // r0 = END: no memory
+        instruction(0x95, 0, 0, 0, 0),                   // return r0
+        instruction(0x61, 2, 6, PROTOCOL, 0),            // r2 = frame.protocol
+        instruction(0x6b, 10, 2, -2, 0),                 // [r10 - 2] = r2
+        instruction(0xbf, 1, 6, 0, 0),                   // r1 = frame
+        instruction(0xb7, 2, 0, 0, ETHERNET_HEADER - 2), // r2 = offset
+        instruction(0xbf, 3, 10, 0, 0),                  // r3 = r10
+        instruction(0x07, 3, 0, 0, -2),                  // r3 -= 2
+        instruction(0xb7, 4, 0, 0, 2),                   // r4 = length
+        instruction(0xb7, 5, 0, 0, 0),                   // r5 = 0
+        instruction(0x85, 0, 0, 0, STORE_BYTES),         // bpf_skb_store_bytes(...)
+        index,
+        flags,
+        call,
+        end,
     ]
 }
 

@@ -129,6 +129,11 @@ impl FrameSocket {
         Ok(Self::Joining(Box::new((self, JoinedSender::open(location)?))))
     }
 
+    /// Opens a packet socket that only sends, by an interface without a link header.
+    pub(crate) fn open_packets_sender(location: Location<'_>) -> Result<Self, Refusal> {
+        PacketSender::open_without_header(location).map(Self::PacketSender)
+    }
+
     /// Opens a packet socket that only sends, by an interface.
     pub(crate) fn open_packet_sender(location: Location<'_>) -> Result<Self, Refusal> {
         PacketSender::open(location).map(Self::PacketSender)

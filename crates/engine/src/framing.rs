@@ -38,6 +38,8 @@ pub struct Compensation {
     added: i64,
     mpu: Bytes,
     framing: Framing,
+    /// True if the overhead counts from the packet: `added` is less by an Ethernet header.
+    counts_from_packet: bool,
 }
 
 impl Compensation {
@@ -56,7 +58,14 @@ impl Compensation {
             return Err(Invalid::new("mpu", "is up to `256B`"));
         }
         let added = if relative_to_frame { overhead } else { overhead - ETHERNET };
-        Ok(Self { added, mpu, framing })
+        Ok(Self { added, mpu, framing, counts_from_packet: !relative_to_frame })
+    }
+
+    /// Returns this conversion for frames whose length has no Ethernet header.
+    #[must_use]
+    pub fn without_ethernet(self) -> Self {
+        let header = if self.counts_from_packet { ETHERNET } else { 0 };
+        Self { added: self.added + header, counts_from_packet: false, ..self }
     }
 
     /// Creates the conversion of a link, of `htb` and of `tbf`: the overhead is added to the whole frame.
@@ -71,7 +80,7 @@ impl Compensation {
         if mpu.0 > LARGEST.unsigned_abs() {
             return Err(Invalid::new("mpu", "is up to `65536B`"));
         }
-        Ok(Self { added: overhead, mpu, framing })
+        Ok(Self { added: overhead, mpu, framing, counts_from_packet: false })
     }
 
     /// Returns the overhead that `tc`'s name of a link says, which counts from the packet, as one that is

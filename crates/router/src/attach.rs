@@ -19,6 +19,7 @@
 //! programs redirect frames only while the lease of their interface is held, which the thread that receives from it
 //! renews (decision 121).
 
+mod find;
 mod pairs;
 mod plan;
 pub(crate) mod preflight;
@@ -33,7 +34,7 @@ use lockgate_dataplane::endpoint::{Endpoint, Traffic};
 use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::ethtool;
 use lockgate_dataplane::lease::{Lease, State};
-use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
+use lockgate_dataplane::netlink::{Link, LinkHeader, Netlink};
 use lockgate_dataplane::redirection::{HostFrames, Redirection};
 use lockgate_dataplane::xdp_redirection::XdpRedirection;
 use lockgate_scenario::Policy;
@@ -45,10 +46,13 @@ use crate::control::Bypass;
 use crate::failure::Failure;
 use crate::shell::word;
 use crate::tally::{SharedLosses, Tally};
+use find::find;
 pub(crate) use pairs::PairFault;
-use pairs::{Pairs, Wanted, another_router, near_name};
+use pairs::{Pairs, Wanted, near_name};
 pub use plan::Plan;
-use preflight::Preflight;
+
+/// Bytes of the Ethernet header that frames have in the router, although their interface's have none.
+const SYNTHETIC_HEADER: u32 = 14;
 
 /// Bytes that a frame may have beyond the interface's MTU: Ethernet, VLAN tags, MPLS labels.
 const ENCAPSULATION: u32 = 64;
@@ -123,182 +127,6 @@ fn taps(policy: &Policy) -> Vec<Tap> {
     }
     taps.sort_by_key(|tap| (tap.interface, tap.is_second));
     taps
-}
-
-/// Interfaces of a policy on this host.
-struct Found {
-    links: Vec<Link>,
-    /// Bridge that both are ports of, in mode `bridge`.
-    bridge: Option<Link>,
-    /// Names of its other ports.
-    other_ports: Vec<String>,
-    /// Preflights by interface, where frames are taken in the driver.
-    preflights: Vec<Preflight>,
-}
-
-impl Found {
-    /// Returns the sentences about the surroundings of the interfaces.
-    fn notes(&self, netlink: &mut Netlink, mode: Mode) -> Vec<String> {
-        let mut notes: Vec<String> =
-            self.links.iter().flat_map(|link| surroundings::notes(netlink, link, mode)).collect();
-        notes.extend(self.other_ports.iter().map(|port| {
-            format!(
-                "`{port}` is a port of the bridge too, and gets no single frame of the router's interfaces"
-            )
-        }));
-        notes
-    }
-
-    fn doubts(&self) -> impl Iterator<Item = String> {
-        self.preflights.iter().filter_map(|preflight| preflight.doubt.clone())
-    }
-}
-
-/// Finds the interfaces of `policy` in this thread's namespace.
-fn find(policy: &Policy) -> Result<Found, Failure> {
-    let all = Netlink::open()?.links()?;
-    let mut links = Vec::new();
-    for interface in &policy.interfaces {
-        let Some(link) = all.iter().find(|link| link.name == interface.name) else {
-            let known: Vec<&str> = all.iter().map(|link| link.name.as_str()).collect();
-            return Err(Failure::misfit(
-                format!("there is no interface `{}`", interface.name),
-                format!("this host has {}", known.join(", ")),
-            ));
-        };
-        if !link.is_up {
-            return Err(Failure::misfit(
-                format!("interface `{}` is down", link.name),
-                format!("bring it up: ip link set {} up", word(&link.name)),
-            ));
-        }
-        if link.address.is_none() {
-            return Err(Failure::misfit(
-                format!("interface `{}` has no Ethernet address", link.name),
-                "name an Ethernet interface: tunnels without Ethernet frames are not supported",
-            ));
-        }
-        fits(link, &all, policy.mode)?;
-        links.push(link.clone());
-    }
-    let is_left = |name: &String| all.iter().any(|other| other.name == *name);
-    let of =
-        |link: &Link| [false, true].map(|is_second| near_name(link, is_second)).into_iter().find(is_left);
-    if let Some((near, link)) = links.iter().find_map(|link| Some((of(link)?, link))) {
-        return Err(another_router(&near, &link.name));
-    }
-    let bridge = match policy.mode {
-        Mode::Bridge => bridge_of(&links, &all)?,
-        Mode::Egress | Mode::Ingress | Mode::Both => None,
-    };
-    let preflights = preflights(policy, &links, &all)?;
-    if policy.attach == Attach::Xdp
-        && let Some(bridge) = &bridge
-    {
-        has_no_address(bridge)?;
-    }
-    let is_other = |link: &&Link| {
-        bridge.as_ref().is_some_and(|bridge| link.controller == Some(bridge.index))
-            && !links.iter().any(|own| own.index == link.index)
-    };
-    let other_ports = all.iter().filter(is_other).map(|link| link.name.clone()).collect();
-    Ok(Found { links, bridge, other_ports, preflights })
-}
-
-/// Checks that a router can have the frames of `link` in this mode.
-fn fits(link: &Link, all: &[Link], mode: Mode) -> Result<(), Failure> {
-    let name = &link.name;
-    if link.kind == "ifb" {
-        return Err(Failure::misfit(
-            format!(
-                "`{name}` is an ifb: it drops what a filter has not redirected to it, so all that a router sends"
-            ),
-            "name the interface whose arrivals are redirected to it, in mode `ingress`, and remove that filter",
-        ));
-    }
-    if mode != Mode::Bridge {
-        return Ok(());
-    }
-    if link.kind == "bridge" {
-        return Err(Failure::misfit(
-            format!("`{name}` is a bridge, which cannot be a port of a bridge"),
-            "name the two ports between which the router is to be",
-        ));
-    }
-    let is_above = |other: &&Link| {
-        ["macvlan", "macvtap", "ipvlan", "ipvtap"].contains(&&*other.kind)
-            && other.peer == Some(link.index)
-            && other.peer_namespace.is_none()
-    };
-    match all.iter().find(is_above) {
-        None => Ok(()),
-        Some(above) => Err(Failure::misfit(
-            format!("`{name}` carries `{}` ({}), so it cannot be a port of a bridge", above.name, above.kind),
-            format!("remove that one: ip link delete {}", word(&above.name)),
-        )),
-    }
-}
-
-/// Checks that a bridge has no address: a program in the driver cannot give frames to the bridge and to the router.
-fn has_no_address(bridge: &Link) -> Result<(), Failure> {
-    let addresses = Netlink::open()?.addresses(bridge.index)?;
-    match addresses.first() {
-        None => Ok(()),
-        Some(address) => Err(Failure::misfit(
-            format!(
-                "the bridge `{}` has the address {address}, which `attach = \"xdp\"` cuts off",
-                bridge.name
-            ),
-            "leave `attach` out, or give the address to another interface",
-        )),
-    }
-}
-
-/// Checks that the programs of `policy` receive the frames of `links`. Returns the preflights, where they are
-/// taken in the driver.
-fn preflights(policy: &Policy, links: &[Link], all: &[Link]) -> Result<Vec<Preflight>, Failure> {
-    if policy.attach == Attach::Tcx {
-        let passed = links.iter().find(|link| policy.mode != Mode::Egress && link.xdp != XdpMode::Absent);
-        return match passed {
-            None => Ok(Vec::new()),
-            Some(link) => Err(Failure::misfit(
-                format!("interface `{}` has an XDP program, which receives its frames first", link.name),
-                format!("remove it: `bpftool net show dev {}` names it", word(&link.name)),
-            )),
-        };
-    }
-    let preflight = |link: &Link| {
-        let found = Preflight::of(link, all);
-        match &found.obstacles[..] {
-            [] => Ok(found),
-            obstacles => {
-                let join = |part: fn(&preflight::Obstacle) -> &str| {
-                    obstacles.iter().map(part).collect::<Vec<_>>().join("; ")
-                };
-                Err(Failure::misfit(join(|it| it.problem.as_str()), join(|it| it.help.as_str())))
-            }
-        }
-    };
-    links.iter().map(preflight).collect()
-}
-
-/// Returns the bridge that all `links` are ports of; `None` if they are ports of nothing.
-fn bridge_of(links: &[Link], all: &[Link]) -> Result<Option<Link>, Failure> {
-    let controllers: Vec<Option<u32>> = links.iter().map(|link| link.controller).collect();
-    if controllers.iter().all(Option::is_none) {
-        return Ok(None);
-    }
-    let controller = controllers[0].and_then(|index| all.iter().find(|link| link.index == index));
-    let is_shared =
-        |link: &&Link| link.kind == "bridge" && controllers.iter().all(|it| *it == Some(link.index));
-    let Some(bridge) = controller.filter(is_shared) else {
-        let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
-        return Err(Failure::misfit(
-            format!("{} are not ports of the same bridge", names.join(" and ")),
-            "put both into one kernel bridge, or take both out: the router then makes one",
-        ));
-    };
-    Ok(Some(bridge.clone()))
 }
 
 impl Attachment {
@@ -413,7 +241,11 @@ impl Attachment {
                     Direction::Across => Traffic::Received,
                     Direction::Outgoing | Direction::Incoming => Traffic::Both,
                 };
-                [far(index, traffic), Some(own(index, Traffic::Sent))]
+                let sent = match self.link_of(index).header {
+                    LinkHeader::Absent => Traffic::SentWithoutHeader,
+                    LinkHeader::Ethernet | LinkHeader::Other => Traffic::Sent,
+                };
+                [far(index, traffic), Some(own(index, sent))]
             }
             Some(redirection) => {
                 let goes = far(index, Traffic::Sent).unwrap_or(own(index, Traffic::SentBy(redirection)));
@@ -421,6 +253,14 @@ impl Attachment {
             }
         };
         (0..self.taps.len()).flat_map(of).flatten().collect()
+    }
+
+    /// Returns the bytes of a frame of `port` that it does not have on its interface.
+    pub(crate) fn synthetic(&self, port: &PolicyPort) -> u32 {
+        match self.links[port.from].header {
+            LinkHeader::Absent => SYNTHETIC_HEADER,
+            LinkHeader::Ethernet | LinkHeader::Other => 0,
+        }
     }
 
     /// Returns the endpoints that `port` receives from and sends by, as indices of
@@ -446,19 +286,19 @@ impl Attachment {
         let mut redirections = Vec::new();
         let pairs = self.pairs.iter().flat_map(|pairs| &pairs.all);
         for (index, ((tap, pair), lease)) in self.taps.iter().zip(pairs).zip(&self.leases).enumerate() {
-            let name = &self.names[tap.interface];
+            let (name, header) = (&self.names[tap.interface], self.links[tap.interface].header);
             match tap.direction {
                 Direction::Across => {
                     redirections.push((index, Redirection::bridged(name, &pair.near, lease)?));
                 }
                 Direction::Outgoing => {
-                    redirections.push((index, Redirection::outgoing(name, &pair.near, lease)?));
+                    redirections.push((index, Redirection::outgoing(name, header, &pair.near, lease)?));
                 }
                 Direction::Incoming => {
                     // It is no program at the interface itself.
                     redirections.push((index, Redirection::reinsert(&pair.near, name, self.is_in_driver())?));
                     if !self.is_in_driver() {
-                        redirections.push((index, Redirection::incoming(name, &pair.near, lease)?));
+                        redirections.push((index, Redirection::incoming(name, header, &pair.near, lease)?));
                     }
                 }
             }

@@ -2,7 +2,7 @@
 
 use lockgate_dataplane::ethtool;
 use lockgate_dataplane::namespace::{RemoteNamespace, may_make_namespaces};
-use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
+use lockgate_dataplane::netlink::{Link, LinkHeader, Netlink, XdpMode};
 use lockgate_dataplane::real_time::is_permitted;
 use lockgate_dataplane::xdp_features::{XdpFeatures, xdp_features};
 use lockgate_scenario::nearest;
@@ -268,6 +268,10 @@ fn xdp(link: &Link, features: Option<XdpFeatures>) -> Finding {
 /// Returns where a router can take the interface's frames, with the obstacles to taking them in the driver.
 fn attachment(link: &Link, links: &[Link]) -> Finding {
     let what = format!("{} attachment", link.name);
+    if link.header == LinkHeader::Absent {
+        let found = "`attach = \"tcx\"` in modes egress, ingress and both: packets without a link header";
+        return Finding::good(what, found);
+    }
     let Preflight { obstacles, doubt, .. } = Preflight::of(link, links);
     if !obstacles.is_empty() {
         let join = |part: fn(&Obstacle) -> &str| obstacles.iter().map(part).collect::<Vec<_>>().join("; ");

@@ -29,6 +29,8 @@ pub(crate) struct RouterPort {
     bypass_pacing: Pacing,
     /// True if frames without an IP packet are queued too. Otherwise they go ahead of all queues, unshaped.
     queues_other: bool,
+    /// Bytes of a frame that it does not have on the line: an Ethernet header before packets without one.
+    synthetic: u32,
     /// Slots of the frames that the interface takes next.
     pub(crate) outgoing: Vec<u64>,
     /// Latest time that was passed to the queues.
@@ -87,13 +89,15 @@ impl PortChange {
 }
 
 impl RouterPort {
-    /// Builds the port that `policy` describes, between two endpoints.
+    /// Builds the port that `policy` describes, between two endpoints. `synthetic` is the number of bytes that frames do
+    /// not have on the line.
     ///
     /// # Errors
     /// If a discipline refuses its parameters. Reading the policy normally finds this first.
     pub(crate) fn build(
         policy: &PolicyPort,
         [from, to]: [usize; 2],
+        synthetic: u32,
         seed: Seed,
         record: PortRecord,
     ) -> Result<Self, Invalid> {
@@ -104,14 +108,16 @@ impl RouterPort {
         if let Some(ring) = policy.ring {
             port = port.with_ring(ring)?;
         }
+        let charge = charge_on(synthetic, policy.charge);
         Ok(Self {
             from,
             to,
             port,
             record,
-            pacing: Pacing::new(policy.rate, policy.charge),
-            bypass_pacing: Pacing::new(policy.rate.map(bypass_rate), policy.charge),
+            pacing: Pacing::new(policy.rate, charge),
+            bypass_pacing: Pacing::new(policy.rate.map(bypass_rate), charge),
             queues_other: policy.queues_other,
+            synthetic,
             outgoing: Vec::with_capacity(2 * BATCH),
             latest: Instant::ZERO,
             drops: Vec::new(),
@@ -123,7 +129,7 @@ impl RouterPort {
     /// Takes the frame in `slot`, which arrived at `at`: queues it, or sends it ahead.
     pub(crate) fn take(&mut self, slot: u64, at: Instant, frames: &mut Frames, pool: &mut Pool) {
         let now = at.max(self.latest);
-        let length = frames.slab.bytes(slot).len() as u32;
+        let length = (frames.slab.bytes(slot).len() as u32).saturating_sub(self.synthetic);
         let (flow, ip) = frames.read(slot);
         if ip.is_none() && self.bypasses_queues(now, Bytes(u64::from(length))) {
             self.outgoing.push(slot);
@@ -264,6 +270,7 @@ impl RouterPort {
                 moved = count as u64;
             }
         }
+        change.charge = charge_on(self.synthetic, change.charge);
         self.bypass_pacing.change(change.rate.map(bypass_rate), change.charge);
         (change.rate, change.charge) = self.pacing.change(change.rate, change.charge);
         core::mem::swap(&mut self.queues_other, &mut change.queues_other);
@@ -294,6 +301,11 @@ fn set_parameters(
     Ok(())
 }
 
+/// Returns the conversion of a port whose frames have so many bytes less on the line.
+fn charge_on(synthetic: u32, charge: Compensation) -> Compensation {
+    if synthetic == 0 { charge } else { charge.without_ethernet() }
+}
+
 /// Returns the part of a port's rate that frames without an IP packet may use ahead of all queues.
 fn bypass_rate(rate: Rate) -> Rate {
     Rate::from_bits((rate.as_bits() / 8).max(1))
@@ -316,11 +328,39 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_without_a_link_header_is_charged_with_the_overhead_alone() {
+        let text = "[router]\nmode = \"egress\"\ninterfaces = { wan = \"tun0\" }\n\
+                    [port.wan]\nrate = \"8mbit\"\noverhead = \"50B\"\nqueue.q = { kind = \"fifo\" }\n";
+        let policy = read_policy(text, "policy.toml").expect("a policy").ports.remove(0);
+        // A frame of 1014 bytes: with a header, 1000 bytes of packet and 50; without, the same.
+        for synthetic in [0, 14] {
+            let ports = vec![PortSetup::default()];
+            let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
+            let mut port = RouterPort::build(&policy, [0, 1], synthetic, Seed(1), record).expect("a port");
+            let (mut frames, mut pool) = (Frames::new(20, 1_100), Pool::default());
+            let mut frame = [0; 1_014];
+            frame[12..15].copy_from_slice(&[8, 0, 0x45]);
+            for _ in 0..3 {
+                let slot = frames.slab.insert(&frame).expect("a free slot");
+                port.queues_other = true;
+                port.take(slot, Instant::ZERO, &mut frames, &mut pool);
+            }
+            let again = port.fill(Instant::ZERO, &mut frames, &mut pool);
+            let sent = port.outgoing.len() as u64;
+            let expected = lockgate_engine::units::Duration::from_micros(sent * 1_050);
+            assert_eq!(again.since(Instant::ZERO), expected, "{synthetic}");
+            let mut change = PortChange::new(0, &policy, &policy).expect("a change");
+            port.apply(&mut change, Instant::ZERO, &mut frames, &mut pool).expect("applied");
+            assert_eq!(port.fill(again, &mut frames, &mut pool).since(again), expected / sent, "{synthetic}");
+        }
+    }
+
+    #[test]
     fn a_refusal_of_one_queue_sets_the_others_back() {
         let old = policy("q", 4);
         let ports = vec![PortSetup::default()];
         let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
-        let mut port = RouterPort::build(&old, [0, 1], Seed(1), record).expect("a port");
+        let mut port = RouterPort::build(&old, [0, 1], 0, Seed(1), record).expect("a port");
         let mut change = PortChange::new(0, &old, &policy("q", 9)).expect("a change");
         let unknown = PortChange::new(0, &policy("other", 1), &policy("other", 2)).expect("a change");
         let (QueueChange::Reconfigure(queues), QueueChange::Reconfigure(refused)) =

@@ -340,7 +340,7 @@ impl Opening<'_> {
         let ports = group.iter().zip(records).map(|(index, record)| {
             let port = &policy.ports[*index];
             let between = between(index).map(|it| used.partition_point(|used| *used < it));
-            RouterPort::build(port, between, seed, record).map_err(|why| {
+            RouterPort::build(port, between, attachment.synthetic(port), seed, record).map_err(|why| {
                 Failure::misfit(format!("port `{}` cannot be built: {why}", port.name), "mend the policy")
             })
         });

@@ -13,12 +13,18 @@ use crate::namespace::SocketKind;
 /// Frames sent at most by one call of the kernel.
 const BATCH: usize = 64;
 
+/// Bytes of an Ethernet header, and where its protocol is.
+const HEADER: usize = 14;
+const PROTOCOL: usize = 12;
+
 /// Packet socket that only sends. Its frames bypass the kernel's queues and the programs at the interface's
 /// egress, and keep their order.
 pub(crate) struct PacketSender {
     pub(super) socket: OwnedFd,
     pub(super) name: String,
     messages: Messages,
+    /// Index of the interface, if its frames have no header: those that are sent lose theirs.
+    headless: Option<u32>,
 }
 
 /// Message headers of a call, reused by the next one: clearing them costs more than sending one frame's.
@@ -26,6 +32,8 @@ struct Messages {
     vectors: Box<[libc::iovec; BATCH]>,
     /// Each header refers to the vector of the same index.
     headers: Box<[libc::mmsghdr; BATCH]>,
+    /// Addresses of the messages without a link header: their interface and protocol.
+    addresses: Box<[libc::sockaddr_ll; BATCH]>,
 }
 
 // SAFETY: the pointers refer to the vectors, which belong to the same value, and to frames, which are used
@@ -40,17 +48,35 @@ impl Messages {
         for header in &mut headers {
             header.msg_hdr.msg_iovlen = 1;
         }
-        Self { vectors: Box::new(vectors), headers: Box::new(headers) }
+        // SAFETY: as above.
+        let addresses = unsafe { core::mem::zeroed() };
+        Self { vectors: Box::new(vectors), headers: Box::new(headers), addresses: Box::new(addresses) }
     }
 
-    /// Fills in `frames`, at most [`BATCH`]. Returns their messages.
-    fn fill(&mut self, frames: &[&[u8]]) -> &mut [libc::mmsghdr] {
+    /// Takes the Ethernet headers of the filled in messages away. Their protocols, and this interface, become the
+    /// messages' addresses.
+    fn cut(&mut self, frames: &[&[u8]], interface: u32) {
+        let parts = self.vectors.iter_mut().zip(self.headers.iter_mut()).zip(self.addresses.iter_mut());
+        for (((vector, header), address), frame) in parts.zip(frames) {
+            let packet = frame.get(HEADER..).unwrap_or_default();
+            vector.iov_base = packet.as_ptr().cast_mut().cast();
+            vector.iov_len = packet.len();
+            address.sll_family = libc::AF_PACKET as u16;
+            address.sll_ifindex = interface.cast_signed();
+            address.sll_protocol =
+                frame.get(PROTOCOL..HEADER).map_or(0, |it| u16::from_ne_bytes([it[0], it[1]]));
+            header.msg_hdr.msg_name = ptr::from_mut(address).cast();
+            header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        }
+    }
+
+    /// Fills in `frames`, at most [`BATCH`].
+    fn fill(&mut self, frames: &[&[u8]]) {
         for ((vector, header), frame) in self.vectors.iter_mut().zip(self.headers.iter_mut()).zip(frames) {
             vector.iov_base = frame.as_ptr().cast_mut().cast();
             vector.iov_len = frame.len();
             header.msg_hdr.msg_iov = vector;
         }
-        &mut self.headers[..frames.len().min(BATCH)]
     }
 }
 
@@ -68,14 +94,24 @@ impl PacketSender {
         Ok(self)
     }
 
+    /// Opens a socket that only sends, by an interface without a link header.
+    pub(super) fn open_without_header(location: Location<'_>) -> Result<Self, Refusal> {
+        let opened = Self::of_kind(location, SocketKind::PacketWithoutHeader)?.bound(location)?;
+        Ok(Self { headless: Some(location.index()?), ..opened })
+    }
+
     /// Opens a socket that is not bound to the interface yet.
     pub(super) fn unbound(location: Location<'_>) -> Result<Self, Refusal> {
+        Self::of_kind(location, SocketKind::Packet)
+    }
+
+    fn of_kind(location: Location<'_>, kind: SocketKind) -> Result<Self, Refusal> {
         let socket = location
-            .open_socket(SocketKind::Packet)
+            .open_socket(kind)
             .map_err(|error| Refusal::new("open a packet socket (CAP_NET_RAW)", error))?;
         set_option(&socket, libc::PACKET_QDISC_BYPASS, &1u32)
             .map_err(|error| Refusal::new("send past the kernel's queues", error))?;
-        Ok(Self { socket, name: location.name.to_owned(), messages: Messages::new() })
+        Ok(Self { socket, name: location.name.to_owned(), messages: Messages::new(), headless: None })
     }
 
     /// Sends frames in order, until the kernel refuses one.
@@ -92,7 +128,11 @@ impl PacketSender {
     }
 
     fn send_batch(&mut self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
-        let messages = self.messages.fill(frames);
+        self.messages.fill(frames);
+        if let Some(interface) = self.headless {
+            self.messages.cut(frames, interface);
+        }
+        let messages = &mut self.messages.headers[..frames.len().min(BATCH)];
         let mut taken = 0;
         loop {
             let rest = &mut messages[taken..];

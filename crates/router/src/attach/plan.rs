@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use lockgate_dataplane::netlink::Netlink;
+use lockgate_dataplane::netlink::{LinkHeader, Netlink};
 use lockgate_measure::figures::count;
 use lockgate_scenario::Policy;
 use lockgate_scenario::policy::{Attach, Direction, HostFrames, Mode};
 
+use super::find::find;
 use super::pairs::near_name;
-use super::{await_pairs_gone, find, taps};
+use super::{await_pairs_gone, taps};
 use crate::failure::Failure;
 
 /// Plan of an attachment, for people to read.
@@ -45,8 +46,10 @@ impl Plan {
                 Direction::Outgoing => format!("what the kernel sends is {to}"),
                 Direction::Incoming => format!("what arrives is {to} before the kernel"),
             };
+            let packets =
+                if link.header == LinkHeader::Absent { ", packets without a link header" } else { "" };
             lines.push(format!(
-                "{} = {} (index {}, MTU {}): {what}",
+                "{} = {} (index {}, MTU {}{packets}): {what}",
                 interface.role, link.name, link.index, link.mtu
             ));
         }

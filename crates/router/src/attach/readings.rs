@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::lease::{Counts, State};
-use lockgate_dataplane::netlink::{Link, Netlink};
-use lockgate_dataplane::redirection::ForeignProgram;
+use lockgate_dataplane::netlink::{Link, LinkHeader, Netlink};
+use lockgate_dataplane::redirection::{ForeignProgram, Redirection};
 use lockgate_scenario::policy::{Direction, Mode, OnFault};
 
 use super::{Attachment, Tap};
@@ -77,7 +77,7 @@ impl Attachment {
             owns_departures: tap.direction != Direction::Incoming,
             is_in_driver: self.is_in_driver(),
             sends: tap.direction != Direction::Incoming,
-            is_device: self.links[tap.interface].kind.is_empty(),
+            is_device: counts_by_itself(&self.links[tap.interface]),
         };
         self.taps.iter().map(|tap| Audit::new(laws(tap))).collect()
     }
@@ -113,15 +113,30 @@ impl Attachment {
 
     /// Returns the programs of others that have the frames of a tap before the router's.
     pub(crate) fn programs_before(&self, tap: usize) -> Vec<ForeignProgram> {
+        self.programs(tap, Redirection::programs_before)
+    }
+
+    /// Returns the programs of others that are behind the router's at a tap.
+    pub(crate) fn programs_behind(&self, tap: usize) -> Vec<ForeignProgram> {
+        self.programs(tap, Redirection::programs_behind)
+    }
+
+    fn programs(&self, tap: usize, of: fn(&Redirection) -> Vec<ForeignProgram>) -> Vec<ForeignProgram> {
         let redirections = self.redirections.lock().unwrap_or_else(PoisonError::into_inner);
         let at_it = redirections
             .iter()
             .filter(|(at, redirection)| *at == tap && redirection.interface() == self.link_of(tap).index);
-        at_it.flat_map(|(_, redirection)| redirection.programs_before()).collect()
+        at_it.flat_map(|(_, redirection)| of(redirection)).collect()
     }
 
     /// Returns the name of the near end of a tap's pair; empty if it has none.
     pub(crate) fn near(&self, tap: usize) -> &str {
         self.pairs.as_ref().map_or("", |pairs| &pairs.all[tap].near)
     }
+}
+
+/// True if the counters of an interface may be late: a device counts by itself, and a tunnel when its process, or its
+/// encryption, has taken the packet.
+fn counts_by_itself(link: &Link) -> bool {
+    link.kind.is_empty() || link.header == LinkHeader::Absent
 }

@@ -65,3 +65,21 @@ pub(crate) fn listed(programs: &[ForeignProgram]) -> String {
     let word = if shown.len() == 1 { "tcx program" } else { "tcx programs" };
     format!("{word} {}", shown.join(", "))
 }
+
+/// Returns the sentence about the kernel's table of connections, if it is full in this thread's namespace.
+pub(crate) fn connections_note() -> Option<String> {
+    let read = |name: &str| -> Option<u64> {
+        std::fs::read_to_string(format!("/proc/sys/net/netfilter/nf_conntrack_{name}"))
+            .ok()?
+            .trim()
+            .parse()
+            .ok()
+    };
+    let (count, most) = (read("count")?, read("max")?);
+    (most > 0 && count >= most).then(|| {
+        format!(
+            "the kernel's table of connections is full ({most}): it drops frames of new connections (raise \
+             net.netfilter.nf_conntrack_max)"
+        )
+    })
+}

@@ -4,6 +4,7 @@
 pub(crate) mod kinds;
 #[path = "../../../../tests/skipped.rs"]
 pub(crate) mod skipped;
+pub(crate) mod tunnel;
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +15,7 @@ use lockgate_dataplane::ethtool::switch_off_offloads;
 use lockgate_dataplane::interfaces::{Interfaces, Options};
 use lockgate_dataplane::lease::Lease;
 use lockgate_dataplane::namespace::{Namespace, may_make_namespaces};
-use lockgate_dataplane::netlink::{Link, Netlink, VethEnd};
+use lockgate_dataplane::netlink::{Link, LinkHeader, Netlink, VethEnd};
 use lockgate_dataplane::redirection::Redirection;
 use lockgate_dataplane::socket::SocketChoice;
 use lockgate_engine::units::Duration;
@@ -83,9 +84,10 @@ impl Network {
             Ok(network)
         };
         let network = made().expect("namespaces and cables");
-        let attached = network
-            .router
-            .inside(|| Redirection::incoming(INTERFACES[0], INTERFACES[1], &Lease::new()?).map(drop));
+        let attached = network.router.inside(|| {
+            Redirection::incoming(INTERFACES[0], LinkHeader::Ethernet, INTERFACES[1], &Lease::new()?)
+                .map(drop)
+        });
         if let Err(refusal) = attached.expect("entered") {
             skipped::skipped(refusal);
             return None;
@@ -165,6 +167,13 @@ pub(crate) fn receive(interfaces: &mut Interfaces, count: usize, patience: Durat
 /// Addresses of the hosts, and of the router on their cables.
 pub(crate) const HOST_ADDRESSES: [[u8; 4]; 2] = [[10, 1, 0, 2], [10, 2, 0, 2]];
 pub(crate) const ROUTER_ADDRESSES: [[u8; 4]; 2] = [[10, 1, 0, 1], [10, 2, 0, 1]];
+
+/// Runs `ip` in a namespace, and expects its success.
+#[track_caller]
+pub(crate) fn ip(place: &Namespace, arguments: &str) {
+    let done = place.inside(|| std::process::Command::new("ip").args(arguments.split(' ')).status());
+    assert!(done.expect("entered").is_ok_and(|status| status.success()), "ip {arguments}");
+}
 
 impl Network {
     /// Gives the hosts addresses, and lets the router's kernel route between them.

@@ -61,7 +61,7 @@ impl Forwarder {
         let records = Recording::new(Setup { ports, ..Setup::default() }).ports;
         let build = |(port, mut record): (_, PortRecord)| {
             record.watch();
-            RouterPort::build(port, [0, 1], Seed(1), record).expect("a port")
+            RouterPort::build(port, [0, 1], 0, Seed(1), record).expect("a port")
         };
         let ports = policy.ports.iter().zip(records).map(build).collect();
         let (sender, orders) = orders();

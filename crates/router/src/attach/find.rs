@@ -1,0 +1,203 @@
+//! Interfaces of a policy, as they are on this host: found, and checked for what a router of the policy's mode needs.
+
+use lockgate_dataplane::netlink::{Link, LinkHeader, Netlink, XdpMode};
+use lockgate_scenario::Policy;
+use lockgate_scenario::policy::{Attach, Mode};
+
+use super::pairs::{another_router, near_name};
+use super::preflight::{self, Preflight};
+use super::surroundings;
+use crate::failure::Failure;
+use crate::shell::word;
+
+/// Interfaces of a policy on this host.
+pub(super) struct Found {
+    pub(super) links: Vec<Link>,
+    /// Bridge that both are ports of, in mode `bridge`.
+    pub(super) bridge: Option<Link>,
+    /// Names of its other ports.
+    other_ports: Vec<String>,
+    /// Preflights by interface, where frames are taken in the driver.
+    pub(super) preflights: Vec<Preflight>,
+}
+
+impl Found {
+    /// Returns the sentences about the surroundings of the interfaces.
+    pub(super) fn notes(&self, netlink: &mut Netlink, mode: Mode) -> Vec<String> {
+        let mut notes: Vec<String> =
+            self.links.iter().flat_map(|link| surroundings::notes(netlink, link, mode)).collect();
+        notes.extend(self.other_ports.iter().map(|port| {
+            format!(
+                "`{port}` is a port of the bridge too, and gets no single frame of the router's interfaces"
+            )
+        }));
+        notes
+    }
+
+    pub(super) fn doubts(&self) -> impl Iterator<Item = String> {
+        self.preflights.iter().filter_map(|preflight| preflight.doubt.clone())
+    }
+}
+
+/// Finds the interfaces of `policy` in this thread's namespace.
+pub(super) fn find(policy: &Policy) -> Result<Found, Failure> {
+    let all = Netlink::open()?.links()?;
+    let mut links = Vec::new();
+    for interface in &policy.interfaces {
+        let Some(link) = all.iter().find(|link| link.name == interface.name) else {
+            let known: Vec<&str> = all.iter().map(|link| link.name.as_str()).collect();
+            return Err(Failure::misfit(
+                format!("there is no interface `{}`", interface.name),
+                format!("this host has {}", known.join(", ")),
+            ));
+        };
+        if !link.is_up {
+            return Err(Failure::misfit(
+                format!("interface `{}` is down", link.name),
+                format!("bring it up: ip link set {} up", word(&link.name)),
+            ));
+        }
+        has_known_frames(link, policy)?;
+        fits(link, &all, policy.mode)?;
+        links.push(link.clone());
+    }
+    let is_left = |name: &String| all.iter().any(|other| other.name == *name);
+    let of =
+        |link: &Link| [false, true].map(|is_second| near_name(link, is_second)).into_iter().find(is_left);
+    if let Some((near, link)) = links.iter().find_map(|link| Some((of(link)?, link))) {
+        return Err(another_router(&near, &link.name));
+    }
+    let bridge = match policy.mode {
+        Mode::Bridge => bridge_of(&links, &all)?,
+        Mode::Egress | Mode::Ingress | Mode::Both => None,
+    };
+    let preflights = preflights(policy, &links, &all)?;
+    if policy.attach == Attach::Xdp
+        && let Some(bridge) = &bridge
+    {
+        has_no_address(bridge)?;
+    }
+    let is_other = |link: &&Link| {
+        bridge.as_ref().is_some_and(|bridge| link.controller == Some(bridge.index))
+            && !links.iter().any(|own| own.index == link.index)
+    };
+    let other_ports = all.iter().filter(is_other).map(|link| link.name.clone()).collect();
+    Ok(Found { links, bridge, other_ports, preflights })
+}
+
+/// Checks that the frames of `link` have an Ethernet header, or none where that is supported.
+fn has_known_frames(link: &Link, policy: &Policy) -> Result<(), Failure> {
+    let name = &link.name;
+    match link.header {
+        LinkHeader::Ethernet if link.address.is_some() => Ok(()),
+        LinkHeader::Absent if policy.mode == Mode::Bridge => Err(Failure::misfit(
+            format!("frames of `{name}` have no Ethernet header, so it cannot be a port of a bridge"),
+            "mode `egress`, `ingress` or `both` queues its packets",
+        )),
+        LinkHeader::Absent if policy.attach == Attach::Xdp => Err(Failure::misfit(
+            format!("frames of `{name}` have no Ethernet header, which `attach = \"xdp\"` needs"),
+            "leave `attach` out",
+        )),
+        LinkHeader::Absent => Ok(()),
+        LinkHeader::Ethernet | LinkHeader::Other => Err(Failure::misfit(
+            format!("frames of `{name}` have neither an Ethernet header nor none"),
+            "name the interface below it, or a tunnel of IP packets (tun, WireGuard, PPP)",
+        )),
+    }
+}
+
+/// Checks that a router can have the frames of `link` in this mode.
+fn fits(link: &Link, all: &[Link], mode: Mode) -> Result<(), Failure> {
+    let name = &link.name;
+    if link.kind == "ifb" {
+        return Err(Failure::misfit(
+            format!(
+                "`{name}` is an ifb: it drops what a filter has not redirected to it, so all that a router sends"
+            ),
+            "name the interface whose arrivals are redirected to it, in mode `ingress`, and remove that filter",
+        ));
+    }
+    if mode != Mode::Bridge {
+        return Ok(());
+    }
+    if link.kind == "bridge" {
+        return Err(Failure::misfit(
+            format!("`{name}` is a bridge, which cannot be a port of a bridge"),
+            "name the two ports between which the router is to be",
+        ));
+    }
+    let is_above = |other: &&Link| {
+        ["macvlan", "macvtap", "ipvlan", "ipvtap"].contains(&&*other.kind)
+            && other.peer == Some(link.index)
+            && other.peer_namespace.is_none()
+    };
+    match all.iter().find(is_above) {
+        None => Ok(()),
+        Some(above) => Err(Failure::misfit(
+            format!("`{name}` carries `{}` ({}), so it cannot be a port of a bridge", above.name, above.kind),
+            format!("remove that one: ip link delete {}", word(&above.name)),
+        )),
+    }
+}
+
+/// Checks that a bridge has no address: a program in the driver cannot give frames to the bridge and to the router.
+fn has_no_address(bridge: &Link) -> Result<(), Failure> {
+    let addresses = Netlink::open()?.addresses(bridge.index)?;
+    match addresses.first() {
+        None => Ok(()),
+        Some(address) => Err(Failure::misfit(
+            format!(
+                "the bridge `{}` has the address {address}, which `attach = \"xdp\"` cuts off",
+                bridge.name
+            ),
+            "leave `attach` out, or give the address to another interface",
+        )),
+    }
+}
+
+/// Checks that the programs of `policy` receive the frames of `links`. Returns the preflights, where they are
+/// taken in the driver.
+fn preflights(policy: &Policy, links: &[Link], all: &[Link]) -> Result<Vec<Preflight>, Failure> {
+    if policy.attach == Attach::Tcx {
+        let passed = links.iter().find(|link| policy.mode != Mode::Egress && link.xdp != XdpMode::Absent);
+        return match passed {
+            None => Ok(Vec::new()),
+            Some(link) => Err(Failure::misfit(
+                format!("interface `{}` has an XDP program, which receives its frames first", link.name),
+                format!("remove it: `bpftool net show dev {}` names it", word(&link.name)),
+            )),
+        };
+    }
+    let preflight = |link: &Link| {
+        let found = Preflight::of(link, all);
+        match &found.obstacles[..] {
+            [] => Ok(found),
+            obstacles => {
+                let join = |part: fn(&preflight::Obstacle) -> &str| {
+                    obstacles.iter().map(part).collect::<Vec<_>>().join("; ")
+                };
+                Err(Failure::misfit(join(|it| it.problem.as_str()), join(|it| it.help.as_str())))
+            }
+        }
+    };
+    links.iter().map(preflight).collect()
+}
+
+/// Returns the bridge that all `links` are ports of; `None` if they are ports of nothing.
+fn bridge_of(links: &[Link], all: &[Link]) -> Result<Option<Link>, Failure> {
+    let controllers: Vec<Option<u32>> = links.iter().map(|link| link.controller).collect();
+    if controllers.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let controller = controllers[0].and_then(|index| all.iter().find(|link| link.index == index));
+    let is_shared =
+        |link: &&Link| link.kind == "bridge" && controllers.iter().all(|it| *it == Some(link.index));
+    let Some(bridge) = controller.filter(is_shared) else {
+        let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+        return Err(Failure::misfit(
+            format!("{} are not ports of the same bridge", names.join(" and ")),
+            "put both into one kernel bridge, or take both out: the router then makes one",
+        ));
+    };
+    Ok(Some(bridge.clone()))
+}
