@@ -18,6 +18,8 @@ mod faults;
 mod hostile;
 #[path = "promises/house.rs"]
 mod house;
+#[path = "promises/idle.rs"]
+mod idle;
 #[path = "promises/memory.rs"]
 mod memory;
 #[path = "promises/misfits.rs"]

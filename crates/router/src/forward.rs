@@ -8,7 +8,7 @@
 //! Frames that leave at one time are ordered by flow, so that segments of a connection are sent as one super-frame
 //! (decision 146); the order within each flow stays.
 //!
-//! One thread runs a forwarder. Invariant: only [`Dataplane::wait`] blocks, for at most 100 ms, so the
+//! One thread runs a forwarder. Invariant: only [`Dataplane::wait`] blocks, for at most 200 ms, so the
 //! leases are renewed in time. Each received frame is sent, queued, or counted as dropped.
 
 mod orders;
@@ -35,16 +35,15 @@ use crate::tally::Tallies;
 pub(crate) use orders::{NotApplied, OrderError, OrderSender, Orders, apply_everywhere, orders};
 pub(crate) use sampling::{Newest, Sampling, samples};
 
-/// Longest sleep while there are frames. Bounds the delay of orders and of a request to stop.
+/// Longest sleep after a frame. Bounds the delay of orders and of a request to stop.
 const LONGEST_SLEEP: Duration = Duration::from_millis(5);
 
 /// Time without sleep after which a forwarder gives up its real-time priority for a while: it is overloaded then, and
 /// must not starve the kernel's threads that bring it frames.
 const LONGEST_BUSY: Duration = Duration::from_millis(50);
 
-/// Longest sleep of a forwarder that has had no frame for [`IDLE`]: it wakes for its leases and samples alone.
-const LONGEST_IDLE_SLEEP: Duration = Duration::from_millis(100);
-const IDLE: Duration = Duration::from_secs(1);
+/// Longest sleep of a forwarder that has had no frame for as long: it wakes for its leases and samples alone.
+const LONGEST_IDLE_SLEEP: Duration = Duration::from_millis(200);
 
 /// Time after which the leases are renewed. With a store to shared memory in each round, the processor that runs the
 /// programs would fetch it again as often.
@@ -169,8 +168,11 @@ impl<D: Dataplane> Forwarder<D> {
             self.active_at = now;
         }
         if received < BATCH {
-            let is_idle = now.since(self.active_at) >= IDLE;
-            let longest = if is_idle { LONGEST_IDLE_SLEEP } else { LONGEST_SLEEP };
+            // As long as it has had no frame: some frames a second cost few wake-ups.
+            let longest = now.since(self.active_at).clamp(LONGEST_SLEEP, LONGEST_IDLE_SLEEP);
+            // Empty queues are looked at when it wakes, and for a sample.
+            let is_idle = longest == LONGEST_IDLE_SLEEP && next == Instant::NEVER && look > now;
+            let look = if is_idle { self.sampling.due() } else { look };
             self.dataplane.wait(next.min(look).min(now + longest))?;
         }
         Ok(())

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
 use lockgate_measure::figures::count;
 
-use crate::attach::surroundings::{discipline_note, listed};
+use crate::attach::surroundings::{connections_note, discipline_note, listed};
 use crate::attach::{Attachment, PairFault};
 use crate::audit::{Audit, Fault, INTERVAL};
 use crate::control::Losses;
@@ -301,7 +301,16 @@ impl<'a> Watchdog<'a> {
                     listed(&before)
                 ));
             }
+            let behind = attachment.programs_behind(tap);
+            if !behind.is_empty() {
+                let name = &attachment.link_of(tap).name;
+                notes.insert(format!(
+                    "{} at `{name}` is behind the router's program, and gets no frame that it takes",
+                    listed(&behind)
+                ));
+            }
         }
+        notes.extend(connections_note());
         for link in attachment.links() {
             let disciplines = netlink.root_disciplines(link.index).unwrap_or_default();
             notes.extend(

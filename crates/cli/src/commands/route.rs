@@ -27,7 +27,7 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     const LONGEST_GATHER: lockgate::units::Duration = lockgate::units::Duration::from_millis(5);
 
     /// Polling interval of the router's end; signals end the wait.
-    const POLL_INTERVAL: Duration = Duration::from_millis(250);
+    const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
     /// Longest life. A time is a 64-bit number of picoseconds, which overflows after 213 days.
     const LONGEST_LIFE: Duration = Duration::from_hours(200 * 24);

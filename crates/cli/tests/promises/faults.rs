@@ -3,16 +3,21 @@
 //!
 //! Times are printed, and only bounded loosely, because a busy machine stalls by itself.
 
+use std::any::Any;
 use std::net::UdpSocket;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::netlink::Netlink;
 use lockgate_dataplane::redirection::Redirection;
 
 use super::common::Network;
-use super::setting::{FIFO, Running, found, network, policy, run_well, spawn};
+use super::setting::{FIFO, Hogs, Running, found, loopback, network, policy, run_well, spawn};
 use super::stream::{Stream, address};
+
+#[path = "faults/around.rs"]
+mod around;
 
 /// Datagrams a second of the stream through the router, and bytes of each.
 const RATE: u64 = 500;
@@ -30,10 +35,12 @@ enum Fate {
     Open,
     /// The router ends, and the kernel has it.
     Ended,
+    /// The router ends, and there is no line.
+    Cut,
 }
 
 /// Act that begins a fault, or ends it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Nothing,
     /// `ip` in the router's namespace; `OWN` is the router's own interface.
@@ -44,8 +51,16 @@ enum Act {
     FarIp(&'static str),
     /// Moves the router's own interface to another namespace.
     Move,
-    /// A program of others hides the frames of `eth2` from the router's.
+    /// A program of others hides the frames of `eth2` from the router's; is behind it; is in the driver.
     Hide,
+    Follow,
+    PassInDriver,
+    /// Four busy programs.
+    Hogs,
+    /// The kernel's table of connections is filled.
+    Connections,
+    /// The router reaches a limit on its memory.
+    Limit,
     Signal(&'static str),
     /// SIGSTOP, and SIGCONT after two seconds.
     Halt,
@@ -59,7 +74,7 @@ struct Fault {
     modes: &'static [&'static str],
     begin: Act,
     end: Act,
-    /// Words of the log that say it.
+    /// Words of the log that say it; none if the end of the process does.
     said: &'static str,
     fate: Fate,
 }
@@ -78,10 +93,13 @@ impl Scene {
     }
 
     /// Carries an act out. What it returns ends it when dropped.
-    fn act(&self, act: Act) -> Option<Redirection> {
+    fn act(&self, act: Act) -> Option<Box<dyn Any>> {
         let Network { router, hosts } = &self.network;
         match act {
             Act::Nothing => {}
+            Act::Hogs => return Some(Box::new(Hogs::start(4))),
+            Act::Connections => around::fill_connections(&self.network),
+            Act::Limit => return around::limit_memory(self.router()),
             Act::Ip(arguments) => self.ip(arguments),
             Act::Tc(arguments) => {
                 run_well(router, "tc", &arguments.split(' ').collect::<Vec<_>>());
@@ -95,7 +113,9 @@ impl Scene {
                 resident.kill().expect("killed");
                 resident.wait().expect("ended");
             }
-            Act::Hide => return Some(self.hide()),
+            Act::Hide => return Some(self.attach(|at| Redirection::hide(at, self.mode == "egress"))),
+            Act::Follow => return Some(self.attach(|at| Redirection::follow(at, self.mode == "egress"))),
+            Act::PassInDriver => return Some(self.attach(Redirection::pass_in_driver)),
             Act::Signal(signal) => self.router().signal(signal),
             Act::Halt => {
                 self.router().signal("-STOP");
@@ -120,14 +140,9 @@ impl Scene {
         self.router.as_ref().expect("it runs")
     }
 
-    /// Attaches a program to `eth2`, before the router's, that hides its frames.
-    fn hide(&self) -> Redirection {
-        let is_leaving = self.mode == "egress";
-        self.network
-            .router
-            .inside(|| Redirection::hide("eth2", is_leaving))
-            .expect("entered")
-            .expect("attached")
+    /// Attaches a program to `eth2`.
+    fn attach(&self, by: impl Fn(&str) -> Result<Redirection, Refusal> + Sync) -> Box<dyn Any> {
+        Box::new(self.network.router.inside(|| by("eth2")).expect("entered").expect("attached"))
     }
 }
 
@@ -135,9 +150,12 @@ const ALL: &[&str] = &["bridge", "egress", "ingress"];
 const EGRESS: &[&str] = &["egress"];
 
 /// Returns the faults that are inflicted on a running router.
-fn faults() -> [Fault; 11] {
-    use Act::{FarIp, Halt, Hide, Ip, Move, Nothing, Reload, Signal, Tc};
-    use Fate::{Ended, Open, Shaped};
+fn faults() -> Vec<Fault> {
+    use Act::{
+        Connections, FarIp, Follow, Halt, Hide, Hogs, Ip, Limit, Move, Nothing, PassInDriver, Reload, Signal,
+        Tc,
+    };
+    use Fate::{Cut, Ended, Open, Shaped};
     const TBF: &str = "qdisc replace dev eth2 root tbf rate 1mbit burst 10kb latency 50ms";
     let fault =
         |name, modes, [begin, end]: [Act; 2], said, fate| Fault { name, modes, begin, end, said, fate };
@@ -150,7 +168,9 @@ fn faults() -> [Fault; 11] {
     let shaper = [Tc(TBF), Tc("qdisc delete dev eth2 root")];
     let deleted = [Ip("link delete OWN"), Nothing];
     let bypass = "has no effect: the router's frames bypass it";
-    [
+    let in_driver = "has another XDP program: frames that it takes pass by the router";
+    let full = "the kernel's table of connections is full";
+    vec![
         fault("own interface down", ALL, down, "is down: bring it up", Open),
         fault("own interface deleted", EGRESS, deleted, "is gone", Ended),
         fault("own interface moved", EGRESS, [Move, Nothing], "is gone", Ended),
@@ -168,6 +188,25 @@ fn faults() -> [Fault; 11] {
         fault("SIGSTOP for 2 s", ALL, [Halt, Nothing], "took the kernel's way", Shaped),
         fault("SIGHUP", EGRESS, [Reload, Nothing], "SIGHUP: policy 2 runs", Shaped),
         fault("SIGTERM", EGRESS, [Signal("-TERM"), Nothing], "ended: the queues are drained", Ended),
+        fault("SIGKILL", ALL, [Signal("-KILL"), Nothing], "", Ended),
+        fault(
+            "other end of the cable deleted",
+            EGRESS,
+            [FarIp("link delete b0"), Nothing],
+            "it is gone",
+            Cut,
+        ),
+        fault(
+            "tcx program behind the router's",
+            around,
+            [Follow, Nothing],
+            "is behind the router's program",
+            Shaped,
+        ),
+        fault("XDP program appears", around, [PassInDriver, Nothing], in_driver, Shaped),
+        fault("four busy programs", ALL, [Hogs, Nothing], "forwarded with", Shaped),
+        fault("table of connections full", EGRESS, [Connections, Nothing], full, Shaped),
+        fault("memory limit reached", EGRESS, [Limit, Nothing], "", Ended),
     ]
 }
 
@@ -185,8 +224,23 @@ fn suffer(fault: &Fault, mode: &'static str) -> Option<String> {
     assert!(!before.contains("ALARM"), "{name}, {mode}: without a fault: {before}");
     let begun = Instant::now();
     let going_on = scene.act(*begin);
+    if *begin == Act::Limit && going_on.is_none() {
+        return Some(format!(
+            "| {name} | {mode} | skipped: this host lets no group of processes be made | | | |"
+        ));
+    }
+    // To fill the table takes a while.
+    let begun = if *begin == Act::Connections { Instant::now() } else { begun };
+    // What is told at the start is told before it happens.
+    let is_at_start = *begin == Act::Hogs;
     let told = loop {
-        if log()[before.len()..].contains(said) {
+        let news = log();
+        let news = if is_at_start { &news } else { &news[before.len()..] };
+        if if said.is_empty() {
+            scene.router.as_mut().expect("it runs").has_ended()
+        } else {
+            news.contains(said)
+        } {
             break begun.elapsed();
         }
         assert!(begun.elapsed() < PATIENCE, "{name}, {mode}: `{said}` is not in\n{}", log());
@@ -200,7 +254,7 @@ fn suffer(fault: &Fault, mode: &'static str) -> Option<String> {
     drop(going_on);
     scene.act(*end);
     let ended_at = Instant::now();
-    if *fate != Fate::Ended {
+    if !matches!(fate, Fate::Ended | Fate::Cut) {
         std::thread::sleep(Duration::from_millis(1_500));
         let bypass = scene.router().status()["bypass"]["why"].as_str().unwrap_or_default().to_owned();
         assert_eq!(bypass, "", "{name}, {mode}: the router has the line again\n{}", log());
@@ -213,17 +267,25 @@ fn suffer(fault: &Fault, mode: &'static str) -> Option<String> {
     let sent = outcome.sent.len();
     let missing = sent - outcome.arrived.len();
     let newest = outcome.arrived.last().expect("datagrams").0 as usize;
-    assert!(newest + 1 == sent, "{name}, {mode}: traffic goes on: {newest} of {sent}\n{}", log());
+    let goes_on = newest + 1 == sent || *fate == Fate::Cut;
+    assert!(goes_on, "{name}, {mode}: traffic goes on: {newest} of {sent}\n{}", log());
     let router = scene.router.take().expect("it runs");
-    if *fate == Fate::Ended {
-        router.wait();
+    if matches!(fate, Fate::Ended | Fate::Cut) {
+        let (code, log) = router.wait();
+        assert!(*fate == Fate::Ended || code == Some(1), "{name}, {mode}: {code:?}, {log}");
     } else {
         let log = router.stop();
         assert!(!log.contains("panicked"), "{log}");
     }
+    if *fate == Fate::Cut {
+        return Some(format!(
+            "| {name} | {mode} | {fate:?} | all | {:.1} | when it is back |",
+            told.as_secs_f64()
+        ));
+    }
     Some(format!(
-        "| {name} | {mode} | {fate:?} | {missing} | {:.1} | {:.1} |",
-        told.as_secs_f64(),
+        "| {name} | {mode} | {fate:?} | {missing} | {} | {:.1} |",
+        if said.is_empty() { "by its end".to_owned() } else { format!("{:.1}", told.as_secs_f64()) },
         silence.as_secs_f64()
     ))
 }
@@ -290,7 +352,8 @@ fn frames_lost_in_a_flood_are_counted_to_the_frame() {
     let Some(network) = network("egress") else { return };
     // As fast as the interface: no queue drops a frame.
     let text = policy("egress", "8mbit", FIFO).replace("rate = \"8mbit\"\n", "");
-    let router = Running::start(&network, &text, &[]);
+    loopback(&network);
+    let router = Running::start(&network, &text, &["--web", "127.0.0.1:0"]);
     let to = std::net::SocketAddr::from((address("egress", 1), 5_000));
     let receiver = super::common::open_socket(&network.hosts[1], || UdpSocket::bind(to));
     receiver.set_read_timeout(Some(Duration::from_secs(3))).expect("set");
@@ -326,6 +389,17 @@ fn frames_lost_in_a_flood_are_counted_to_the_frame() {
     );
     assert!(lost > 0, "the rings were too long for this test");
     assert_eq!(COUNT, arrived + before_the_router + lost, "{}", status["losses"]);
+    // `/metrics` has the newest sample.
+    let until = Instant::now() + PATIENCE;
+    let in_metrics = || -> u64 {
+        let text = router.metrics(&network.router);
+        let lines = text.lines().filter(|line| line.starts_with("lockgate_router_lost_frames_total{"));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+    };
+    while in_metrics() != lost {
+        assert!(Instant::now() < until, "{lost} lost, and /metrics says {}", in_metrics());
+        std::thread::sleep(Duration::from_millis(200));
+    }
     let log = router.stop();
     assert!(log.contains(&format!("{lost} frames lost outside the queues: ")), "{lost}: {log}");
     assert!(log.contains(&format!("; {lost} frames lost outside the queues")), "{lost}: {log}");

@@ -89,6 +89,50 @@ fn an_interface_that_does_not_fit_is_named() {
     }
 }
 
+/// Runs `lockgate route --dry-run`. Returns its exit code and what it printed.
+fn dry_run(network: &Network, text: &str) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("policy.toml"), text).expect("written");
+    let mut command = Running::command(folder.path(), &["--dry-run"]);
+    let output =
+        spawn(&network.router, command.stdout(Stdio::piped()).stderr(Stdio::piped())).wait_with_output();
+    let output = output.expect("ended");
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+}
+
+#[test]
+fn a_dry_run_refuses_what_a_start_refuses_and_says_what_loses_its_effect() {
+    if found("ip").is_none() || found("tc").is_none() {
+        return super::common::skip("no ip and tc");
+    }
+    let Some(bridged) = network("bridge") else { return };
+    let good = policy("bridge", RATE, FIFO);
+    ip(&bridged, "link add above type bridge");
+    ip(&bridged, "link set above up");
+    refused(&bridged, &good.replace("eth2", "above"), 2, &["`above` is a bridge, which cannot be a port"]);
+    ip(&bridged, "link set eth2 nomaster");
+    let carries = ["link", "add", "upper", "link", "eth2", "type", "macvlan"];
+    if run(&bridged.router, "ip", &carries).status.success() {
+        refused(&bridged, &good, 2, &["`eth2` carries `upper` (macvlan)", "ip link delete upper"]);
+    } else {
+        super::common::skip("this kernel has no macvlan");
+    }
+    let Some(network) = network("egress") else { return };
+    let good = policy("egress", RATE, FIFO);
+    let shaper = "qdisc replace dev eth2 root tbf rate 1mbit burst 10kb latency 50ms";
+    run_well(&network.router, "tc", &shaper.split(' ').collect::<Vec<_>>());
+    let (code, said) = dry_run(&network, &good);
+    assert!(code == Some(0) && said.contains("discipline `tbf`") && said.contains("has no effect"), "{said}");
+    let router = Running::start(&network, &good, &[]);
+    for mode in ["egress", "ingress", "both"] {
+        let other = good.replace("\"egress\"", &format!("\"{mode}\""));
+        let (code, said) = dry_run(&network, &other);
+        assert!(code == Some(2) && said.contains("another router runs on `eth2`"), "{mode}: {said}");
+    }
+    router.stop();
+}
+
 #[test]
 fn without_rights_nothing_is_begun() {
     let Some(network) = network("egress") else { return };

@@ -1,6 +1,8 @@
 //! Helpers of the tests in this folder: a running router, programs in a namespace, a stream of datagrams.
 
 use std::fs::File;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
@@ -64,6 +66,12 @@ pub(crate) fn network_of(mode: &str, mtu: u32) -> Option<Network> {
     Some(network)
 }
 
+/// Brings the loopback of the router's namespace up, for its page.
+pub(crate) fn loopback(network: &Network) {
+    let up = network.router.inside(|| lockgate_dataplane::netlink::Netlink::open()?.set_up("lo"));
+    up.expect("entered").expect("up");
+}
+
 /// Formats an address for a command line.
 pub(crate) fn dotted(address: [u8; 4]) -> String {
     std::net::Ipv4Addr::from(address).to_string()
@@ -124,6 +132,8 @@ pub(crate) fn lockgate(folder: &Path) -> Command {
 pub(crate) struct Running {
     child: Child,
     folder: Arc<tempfile::TempDir>,
+    /// Its state directory, as its clients name it.
+    state: PathBuf,
 }
 
 impl Running {
@@ -143,7 +153,24 @@ impl Running {
     /// Starts a router by a command, and waits until it runs.
     pub(crate) fn start_by(network: &Network, folder: Arc<tempfile::TempDir>, mut command: Command) -> Self {
         let child = spawn(&network.router, &mut command);
-        let mut running = Self { child, folder };
+        Self { child, folder, state: "./state".into() }.await_answer()
+    }
+
+    /// Starts a router that has mounts of its own, by a command, and waits until it runs.
+    pub(crate) fn start_apart(
+        network: &Network,
+        folder: Arc<tempfile::TempDir>,
+        mut command: Command,
+    ) -> Self {
+        let child = spawn(&network.router, &mut command);
+        let inside = folder.path().join("state");
+        let inside = inside.strip_prefix("/").expect("an absolute path");
+        let state = Path::new("/proc").join(child.id().to_string()).join("root").join(inside);
+        Self { child, folder, state }.await_answer()
+    }
+
+    fn await_answer(self) -> Self {
+        let mut running = self;
         let until = Instant::now() + PATIENCE;
         while !running.control(&["status"]).status.success() {
             let has_ended = running.child.try_wait().expect("waited").is_some();
@@ -165,7 +192,7 @@ impl Running {
     /// Runs a control command of this router.
     pub(crate) fn control(&self, arguments: &[&str]) -> Output {
         let folder = self.folder.path();
-        lockgate(folder).args(arguments).args(["--router", "./state"]).output().expect("run")
+        lockgate(folder).args(arguments).arg("--router").arg(&self.state).output().expect("run")
     }
 
     /// Applies a policy and expects success.
@@ -186,9 +213,39 @@ impl Running {
         serde_json::from_slice(&self.control(&["status", "--json"]).stdout).expect("JSON")
     }
 
+    /// Returns its state directory.
+    pub(crate) fn state(&self) -> &Path {
+        &self.state
+    }
+
+    /// Returns the number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// True if its process has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("waited").is_some()
+    }
+
     /// Returns its folder.
     pub(crate) fn folder(&self) -> Arc<tempfile::TempDir> {
         self.folder.clone()
+    }
+
+    /// Returns `/metrics` of its page, which it serves with `--web 127.0.0.1:0` in this namespace.
+    pub(crate) fn metrics(&self, place: &Namespace) -> String {
+        let log = self.log();
+        let address = log.split_once("page: http://").and_then(|(_, rest)| rest.split_once('/'));
+        let address = address.unwrap_or_else(|| panic!("no page: {log}")).0;
+        let mut stream = place.inside(|| TcpStream::connect(address)).expect("entered").expect("connected");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
+            .expect("sent");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("received");
+        assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+        text
     }
 
     /// Returns its log so far.
@@ -280,4 +337,24 @@ impl Drop for Running {
 pub(crate) fn quantile(sorted: &[Duration], share: f64) -> Duration {
     let index = (sorted.len() as f64 * share) as usize;
     sorted.get(index.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
+}
+
+/// Busy programs; ended on drop.
+pub(crate) struct Hogs(Vec<Child>);
+
+impl Hogs {
+    /// Starts so many.
+    pub(crate) fn start(count: usize) -> Self {
+        let start = |_| Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("started");
+        Self((0..count).map(start).collect())
+    }
+}
+
+impl Drop for Hogs {
+    fn drop(&mut self) {
+        for hog in &mut self.0 {
+            let _ = hog.kill();
+            let _ = hog.wait();
+        }
+    }
 }

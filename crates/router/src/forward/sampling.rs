@@ -68,6 +68,11 @@ impl Sampling {
         if self.is_under_way { now } else { self.look }
     }
 
+    /// Returns the time of the next sample.
+    pub(super) fn due(&self) -> Instant {
+        self.due
+    }
+
     /// True if a look or a sample is under way: the trees must stay as they are until all queues have been
     /// visited.
     pub(super) fn is_under_way(&self) -> bool {

@@ -18,8 +18,9 @@ use crate::exit::Failure;
 use crate::interrupt;
 use crate::live_view::{self, View};
 
-/// Polling interval of the router's end while the view is on screen.
+/// Polling interval of the router's end while the view is on screen, and without it; signals end the wait.
 const POLL_INTERVAL: WallTime = WallTime::from_millis(50);
+const LONG_POLL_INTERVAL: WallTime = WallTime::from_millis(500);
 
 /// View of a running router, not on screen yet.
 pub(super) struct Shown<'a> {
@@ -70,8 +71,8 @@ pub(super) fn start<'a>(
 
 /// Passes each new sample on, and refuses changes.
 fn publish(channels: &Channels, observer: &Observer, every: Duration, ended: &AtomicBool) {
-    let nap = WallTime::from_nanos(every.as_picos() / 4_000);
-    let mut last = None;
+    let every = WallTime::from_nanos(every.as_picos() / 1_000);
+    let (mut nap, mut last) = (every / 10, None);
     while !ended.load(Ordering::Relaxed) {
         match channels.commands().recv_timeout(nap) {
             Ok(Command::Set { reply, .. }) => {
@@ -81,8 +82,10 @@ fn publish(channels: &Channels, observer: &Observer, every: Duration, ended: &At
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => thread::sleep(nap),
         }
+        // Until the next sample is due, then often.
+        nap = every / 10;
         if let Some(sample) = observer.sample().filter(|sample| last != Some(sample.number)) {
-            last = Some(sample.number);
+            (last, nap) = (Some(sample.number), every / 10 * 9);
             channels.send(sample);
         }
     }
@@ -98,7 +101,7 @@ impl Shown<'_> {
                 scope.spawn(|| live_view::show(&options, &hub, frames, messages))
             });
             while !ends() && !screen.as_ref().is_some_and(ScopedJoinHandle::is_finished) {
-                thread::sleep(POLL_INTERVAL);
+                interrupt::wait(if is_watched { POLL_INTERVAL } else { LONG_POLL_INTERVAL });
             }
             ended.store(true, Ordering::Relaxed);
             let left =

@@ -1,0 +1,122 @@
+//! Faults of the machine around a router: its memory, its disk, its kernel's tables, its clock.
+
+use std::any::Any;
+use std::fs;
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::super::common::{self, Network, ROUTER_ADDRESSES};
+use super::super::setting::{FIFO, Running, found, network, policy, run_well};
+use super::super::stream::Stream;
+
+/// Connections that fill the kernel's table, by its default limit on this machine: read from the kernel.
+fn most_connections() -> Option<u64> {
+    fs::read_to_string("/proc/sys/net/netfilter/nf_conntrack_max").ok()?.trim().parse().ok()
+}
+
+/// Fills the table of connections of the router's namespace with datagrams for the router itself, so that no queue has
+/// them.
+pub(super) fn fill_connections(network: &Network) {
+    let rules = "add table ip f; add chain ip f c { type filter hook prerouting priority 0; }; \
+                 add rule ip f c ct state new counter";
+    run_well(&network.router, "nft", &[rules]);
+    std::thread::sleep(Duration::from_millis(300));
+    let most = most_connections().expect("a limit");
+    let mut left = most + most / 16;
+    while left > 0 {
+        let socket = common::open_socket(&network.hosts[0], || UdpSocket::bind("0.0.0.0:0"));
+        for port in 1..=u16::MAX {
+            // What the router's host answers to closed ports is an error of a later call.
+            let _ = socket.send_to(&[0], (std::net::Ipv4Addr::from(ROUTER_ADDRESSES[0]), port));
+            left = left.saturating_sub(1);
+            if left == 0 {
+                break;
+            }
+        }
+    }
+}
+
+/// Group of processes with a limit on their memory; deleted on drop.
+struct Group(PathBuf);
+
+impl Group {
+    /// Makes a group for a process; `None` if this host does not permit it.
+    fn of(process: u32, most: u64) -> Option<Self> {
+        let (root, limit) = if Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes").exists() {
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+        } else {
+            ("/sys/fs/cgroup", "memory.max")
+        };
+        let path = Path::new(root).join(format!("lockgate-test-{process}"));
+        fs::create_dir(&path).ok()?;
+        let group = Self(path);
+        fs::write(group.0.join(limit), most.to_string()).ok()?;
+        fs::write(group.0.join("cgroup.procs"), process.to_string()).ok()?;
+        Some(group)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Its last process may be ending.
+        let until = Instant::now() + Duration::from_secs(5);
+        while fs::remove_dir(&self.0).is_err() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Gives a router 16 MiB more than it has, and a policy that needs far more. `None` if this host permits no limit.
+pub(super) fn limit_memory(router: &Running) -> Option<Box<dyn Any>> {
+    let group = Group::of(router.id(), 16 << 20)?;
+    let mut text = policy("egress", "8mbit", "{ kind = \"drr\", children = [\"many\"] }");
+    text.push_str("queue.many = { count = 200000, kind = \"fq_codel\", quantum = \"1500B\" }\n");
+    router.write("huge.toml", &text);
+    let folder = router.folder();
+    let mut apply = super::super::setting::lockgate(folder.path());
+    apply.args(["apply", "huge.toml", "--router", "./state"]);
+    let mut applying =
+        apply.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().ok()?;
+    std::thread::spawn(move || {
+        let _ = applying.wait();
+    });
+    Some(Box::new(group))
+}
+
+#[test]
+fn a_full_disk_undoes_a_change_and_the_old_policy_runs() {
+    if found("unshare").is_none() || found("mount").is_none() {
+        return common::skip("no unshare and mount");
+    }
+    let Some(network) = network("egress") else { return };
+    let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+    let old = policy("egress", "8mbit", FIFO);
+    fs::write(folder.path().join("policy.toml"), &old).expect("written");
+    fs::create_dir(folder.path().join("state")).expect("made");
+    let command = Running::command(folder.path(), &["--fresh"]);
+    // A disk of its own, in a mount namespace of its own: it is gone with the router.
+    let mut apart = Command::new("unshare");
+    apart.args(["-m", "sh", "-c", "mount -t tmpfs -o size=64k,mode=700 none state && exec \"$@\"", "sh"]);
+    apart.arg(command.get_program()).args(command.get_args()).current_dir(folder.path()).env("NO_COLOR", "1");
+    let log = fs::File::options().append(true).open(folder.path().join("log")).expect("a log");
+    apart.stdout(std::process::Stdio::null()).stderr(log);
+    let router = Running::start_apart(&network, folder, apart);
+    let stream = Stream::start(&network, "egress", super::RATE, super::SIZE, 5_000);
+    std::thread::sleep(Duration::from_millis(300));
+    let disk = router.state();
+    let filled = (0..).map(|number| fs::write(disk.join(format!("filler{number}")), [7; 4_096]));
+    assert!(filled.take(100).any(|written| written.is_err()), "the disk has an end");
+    router.write("new.toml", &policy("egress", "9mbit", FIFO));
+    let begun = Instant::now();
+    let output = router.control(&["apply", "new.toml"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    println!("| disk full, at an apply | egress | Shaped | 0 | {:.1} | 0.0 |", begun.elapsed().as_secs_f64());
+    assert!(!output.status.success() && said.contains("No space left on device"), "{said}");
+    assert_eq!(router.status()["policy"].as_str(), Some(&*old), "the old policy runs");
+    stream.end().expect_all(0, "a full disk");
+    let log = router.stop();
+    assert!(log.contains("; 0 frames lost"), "{log}");
+}
