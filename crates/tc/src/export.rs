@@ -101,6 +101,7 @@ pub fn export(tree: &QueueTree, scenario: Option<&Scenario>, marks: &Marks, devi
         filters: Vec::new(),
         r2q: settings::R2Q,
         meters: BTreeMap::new(),
+        shared: 0,
     };
     if let Some(root) = tree.queues().first() {
         if root.kind == "policer" {
@@ -136,6 +137,8 @@ struct Writer<'a> {
     r2q: u64,
     /// Meters of classes, which stand on the filters that lead to them.
     meters: BTreeMap<Handle, Police>,
+    /// Number of meters that several filters share.
+    shared: u32,
 }
 
 /// Returns the number in a name such as `class-1-1a`, which the import gives.
@@ -257,7 +260,7 @@ impl<'a> Writer<'a> {
             self.classes(queue, handle, kind, &ids);
             self.r2q = r2q;
             self.filters_of(queue, handle, kind, &ids);
-            self.check_meters(handle);
+            self.share_meters(handle);
         } else if matches!(kind, Kind::Prio | Kind::Ets) {
             let ids: BTreeMap<&str, Handle> = children
                 .iter()
@@ -280,7 +283,7 @@ impl<'a> Writer<'a> {
                 self.qdisc(child, Some(id), None);
             }
             self.filters_of(queue, handle, kind, &ids);
-            self.check_meters(handle);
+            self.share_meters(handle);
         } else if let Some(child) = children.first() {
             self.qdisc(child, Some(Handle { minor: 1, ..handle }), None);
         }

@@ -10,7 +10,7 @@ use crate::language::{Kind, Word};
 use crate::number;
 use crate::position::Located;
 use crate::problem::{Problem, Problems};
-use crate::syntax::{Action, Class, Command, Commands, LinkLayer, Object, Qdisc, Setting, Stab};
+use crate::syntax::{Action, Class, Command, Commands, LinkLayer, Object, Police, Qdisc, Setting, Stab};
 use crate::value::{Curve, Value, ValueType};
 use crate::words::{self, Cursor, Words};
 
@@ -78,6 +78,18 @@ pub(crate) fn command(words: &Words<'_>, problems: &mut Vec<Problem>) -> Result<
     };
     let device = device.ok_or_else(|| Problem::new(word.at, "a command names its device by `dev`"))?;
     Ok(Some(Command { action: Located::new(action, word.at), device, object }))
+}
+
+/// Returns the meter of `actions add action police RATE index NUMBER`.
+pub(crate) fn meter(words: &Words<'_>) -> Option<Police> {
+    let mut cursor = Cursor::new(words);
+    let is_actions = cursor.skip("actions") || cursor.skip("action");
+    if !is_actions || !(cursor.skip("add") || cursor.skip("replace")) {
+        return None;
+    }
+    cursor.skip("action");
+    let word = cursor.value("action").ok().filter(|word| word.value == "police")?;
+    filter::police(&mut cursor, word).ok().filter(|police| police.index.is_some() && !police.is_reference())
 }
 
 /// Device of a command, once it is read.

@@ -6,8 +6,8 @@ use core::net::Ipv4Addr;
 use crate::handle::Handle;
 use crate::number;
 use crate::syntax::{
-    Action, Class, Classifier, Command, Commands, End, Filter, FilterAction, Hash, Key, LinkLayer, Masked,
-    Object, Offset, Police, Prefix, Protocol, Qdisc, Selector, Setting, Stab,
+    Action, Class, Classifier, Command, Commands, End, Exceed, Filter, FilterAction, Hash, Key, LinkLayer,
+    Masked, Object, Offset, Police, Prefix, Protocol, Qdisc, Selector, Setting, Stab,
 };
 use crate::value::Value;
 
@@ -202,6 +202,9 @@ impl fmt::Display for FilterAction {
 
 impl fmt::Display for Police {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (true, Some(index)) = (self.is_reference(), self.index) {
+            return write!(f, "police index {index}");
+        }
         write!(f, "police rate {} burst {}", number::rate_text(self.rate), self.burst.0)?;
         if let Some(rate) = self.peak_rate {
             write!(f, " peakrate {}", number::rate_text(rate))?;
@@ -209,7 +212,13 @@ impl fmt::Display for Police {
         if self.mtu.0 > 0 {
             write!(f, " mtu {}", self.mtu.0)?;
         }
-        write!(f, " conform-exceed {}", if self.exceed_passes { "continue" } else { "drop" })
+        let exceed = match self.exceed {
+            Exceed::Drop => "drop",
+            Exceed::Pass => "ok",
+            Exceed::Continue => "continue",
+        };
+        write!(f, " conform-exceed {exceed}")?;
+        self.index.map_or(Ok(()), |index| write!(f, " index {index}"))
     }
 }
 

@@ -1,13 +1,16 @@
 //! Reads `tc` in every form in which people have it: scripts, batch files, what `tc` prints, and `OpenWrt`'s
 //! configuration of SQM.
 
+use std::collections::BTreeMap;
+
+use crate::language::Kind;
 use crate::parse;
 use crate::position::{Located, Position};
 use crate::problem::Problem;
 use crate::script::{self, NEEDS_SHELL, Skipped};
 use crate::show;
 use crate::sqm;
-use crate::syntax::{Command, Commands, Object};
+use crate::syntax::{Action, Command, Commands, FilterAction, Object, Police, Setting};
 
 /// Form of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,11 +70,18 @@ fn read_sqm(text: &str) -> Reading {
 impl Reading {
     /// Parses the words of commands; a problem leaves out what it is about.
     fn add(&mut self, lines: &[Vec<Located<String>>]) {
+        // Meters by their numbers; filters of one number share a meter.
+        let mut meters = BTreeMap::new();
         for line in lines {
             let line = without_options(line);
             let words: Vec<_> = line.iter().map(|word| Located::new(word.value.as_str(), word.at)).collect();
             let Some(first) = words.first() else { continue };
             let at = first.at;
+            if let Some(police) = parse::meter(&words) {
+                meters.insert(police.index, police);
+                self.skip(at, &words, "filters take it by its number");
+                continue;
+            }
             if ["actions", "action", "monitor", "exec", "chain"].contains(&first.value) {
                 self.skip(at, &words, "it sets no queue");
                 continue;
@@ -79,11 +89,31 @@ impl Reading {
             match parse::command(&words, &mut self.problems) {
                 Ok(Some(mut command)) => {
                     command.action.at = at;
-                    self.replace(&command);
+                    self.number_meters(&mut command, &mut meters);
+                    self.replace(&mut command);
                     self.commands.0.push(command);
                 }
                 Ok(None) => self.delete(at, &words),
                 Err(problem) => self.problems.push(problem),
+            }
+        }
+    }
+
+    /// Gives the meters of a filter that are named by their numbers the words of their first line.
+    fn number_meters(&mut self, command: &mut Command, meters: &mut BTreeMap<Option<u32>, Police>) {
+        let Object::Filter(filter) = &mut command.object else { return };
+        for action in &mut filter.actions {
+            let FilterAction::Police(police) = &mut action.value else { continue };
+            let known = meters.get(&police.index).filter(|_| police.index.is_some());
+            match (known, police.is_reference()) {
+                (Some(known), _) => *police = *known,
+                (None, false) => {
+                    meters.insert(police.index, *police);
+                }
+                (None, true) => {
+                    let message = format!("no line before defines the meter of `{police}`");
+                    self.problems.push(Problem::new(action.at, message));
+                }
             }
         }
     }
@@ -118,32 +148,50 @@ impl Reading {
         self.skip(at, words, why);
     }
 
-    /// Removes the object that a `replace` takes the place of.
-    fn replace(&mut self, new: &Command) {
-        use crate::syntax::Action;
+    /// Removes the object that a `replace` takes the place of. A `change` has what the command leaves out from the
+    /// object that was there.
+    fn replace(&mut self, new: &mut Command) {
         if *new.action == Action::Add {
             return;
         }
         let is_change = *new.action == Action::Change;
-        let same = |old: &Command| match (&old.object, &new.object) {
-            (Object::Qdisc(old), Object::Qdisc(new)) => {
-                !old.kind.is_hook() && old.parent == new.parent && (!is_change || old.kind == new.kind)
-            }
-            (Object::Class(old), Object::Class(new)) => old.id == new.id,
-            _ => false,
+        let is_same = |old: &Command| {
+            old.device.value == new.device.value
+                && match (&old.object, &new.object) {
+                    (Object::Qdisc(old), Object::Qdisc(new)) => {
+                        let is_kind = !is_change || old.kind == new.kind;
+                        let is_handle = old.handle.is_some() && old.handle == new.handle;
+                        !old.kind.is_hook() && (old.parent == new.parent || is_change && is_handle) && is_kind
+                    }
+                    (Object::Class(old), Object::Class(new)) => old.id == new.id,
+                    _ => false,
+                }
         };
-        let device = new.device.value.clone();
-        let mut handle = None;
-        self.commands.0.retain(|old| {
-            let is_same = *old.device == device && same(old);
-            if let (true, Object::Qdisc(qdisc)) = (is_same, &old.object) {
-                handle = qdisc.handle;
+        let Some(index) = self.commands.0.iter().position(is_same) else { return };
+        let old = self.commands.0.remove(index);
+        match (old.object, &mut new.object) {
+            (Object::Qdisc(old), Object::Qdisc(new)) if is_change => {
+                new.handle = new.handle.or(old.handle);
+                new.parent = old.parent;
+                if KEEPS.contains(&*new.kind) {
+                    let is_new =
+                        |setting: &Setting| new.settings.iter().any(|new| *new.name == *setting.name);
+                    let kept: Vec<Setting> =
+                        old.settings.into_iter().filter(|setting| !is_new(setting)).collect();
+                    new.settings.splice(0..0, kept);
+                }
             }
-            !is_same
-        });
-        let _ = handle;
+            // A class without `parent` stands below the discipline.
+            (Object::Class(old), Object::Class(new)) if is_change && *new.parent == new.id.owner() => {
+                new.parent = old.parent;
+            }
+            _ => {}
+        }
     }
 }
+
+/// Disciplines that keep the settings that a `change` leaves out; the others get their defaults again.
+const KEEPS: [Kind; 6] = [Kind::Codel, Kind::FqCodel, Kind::Pie, Kind::FqPie, Kind::Cake, Kind::Dualpi2];
 
 /// Leaves out options before the object, such as `-s` or `-n NAME`.
 fn without_options(line: &[Located<String>]) -> &[Located<String>] {

@@ -147,7 +147,7 @@ fn policer(police: &Police) -> String {
     } else if police.mtu.0 > 0 {
         let _ = write!(keys, ", mtu = \"{}B\"", police.mtu.0);
     }
-    let red = if police.exceed_passes { "pass" } else { "drop" };
+    let red = police.exceed.verdict();
     format!("{{ {keys}, red = \"{red}\" }}")
 }
 

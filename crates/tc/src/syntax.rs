@@ -173,8 +173,52 @@ pub struct Police {
     pub mtu: Bytes,
     /// Second rate, with `mtu` as its burst.
     pub peak_rate: Option<Rate>,
-    /// True if packets beyond the rate pass all the same.
-    pub exceed_passes: bool,
+    /// Treatment of packets beyond the rate.
+    pub exceed: Exceed,
+    /// Number by which several filters share the meter.
+    pub index: Option<u32>,
+}
+
+impl Police {
+    /// True if only the number of a meter is given, which another line defines.
+    pub fn is_reference(&self) -> bool {
+        self.rate == Rate::default() && self.index.is_some()
+    }
+
+    /// Returns what the policer that the meter becomes does otherwise than the kernel.
+    pub(crate) fn differences(&self, line: u32) -> Vec<String> {
+        let mut all = Vec::new();
+        if self.peak_rate.is_some() {
+            all.push(format!(
+                "what `police` of line {line} drops: a packet within `peakrate` and beyond `rate` takes from the bucket of the peak rate here (RFC 2698); in Linux what exceeds takes from neither"
+            ));
+        }
+        if self.exceed == Exceed::Continue {
+            all.push(format!(
+                "`continue` of `police` of line {line}: Linux tries the next filters for packets beyond the rate; here they stay in their class"
+            ));
+        }
+        all
+    }
+}
+
+/// Treatment of packets beyond the rate of a meter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Exceed {
+    /// They are dropped.
+    #[default]
+    Drop,
+    /// They go to the class of the filter all the same.
+    Pass,
+    /// They go on to the next filter.
+    Continue,
+}
+
+impl Exceed {
+    /// Returns the verdict of a policer.
+    pub(crate) fn verdict(self) -> &'static str {
+        if self == Self::Drop { "drop" } else { "pass" }
+    }
 }
 
 /// Protocol that a filter is for.

@@ -240,3 +240,58 @@ fn queue_share(tree: &QueueTree, queue: &str, key: &str) -> String {
     let queue = tree.queues().iter().find(|found| &*found.name == queue).expect("a queue");
     queue.share[key].as_str().expect("a text").to_owned()
 }
+
+#[test]
+fn a_change_keeps_what_it_leaves_out() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 10
+tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 1mbit
+tc qdisc add dev eth0 parent 1:10 handle 10: fq_codel limit 300 noecn
+tc class change dev eth0 classid 1:10 htb rate 2mbit
+tc qdisc change dev eth0 parent 1:10 fq_codel target 9ms
+";
+    let (text, scenario) = scenario(text);
+    let tree = tree(&scenario, "here:there");
+    assert_eq!(rate(tree, "class-1-10", "rate"), 2_000_000);
+    let of = |key: &str| value(tree, "class-1-10", key);
+    assert_eq!(
+        (of("limit"), of("target"), of("ecn")),
+        ("300p".into(), "9000000ns".into(), "false".into()),
+        "{text}"
+    );
+    let above = tree.queues().iter().find(|queue| &*queue.name == "class-1-1").expect("the class above");
+    assert_eq!(above.children.len(), 1);
+}
+
+#[test]
+fn meters_are_shared_by_their_numbers() {
+    let text = |second: &str, class: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff action police rate 1mbit burst 10k drop index 7 flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dport 81 0xffff action police {second} flowid {class}
+"
+        )
+    };
+    let (_, first) = scenario(&text("index 7", "1:1"));
+    let metered = tree(&first, "here:there").queues().iter().find(|queue| queue.kind == "policer");
+    assert_eq!(metered.expect("a meter").rules.len(), 2);
+    for (second, class, why) in [
+        ("index 8", "1:1", "no line before defines the meter"),
+        ("rate 1mbit burst 10k drop", "1:1", "a part of the packets"),
+        ("index 7", "1:2", "or of more than it"),
+    ] {
+        let problems = imported(&text(second, class)).expect_err("refused").to_string();
+        assert!(problems.contains(why), "{second}: {problems}");
+    }
+}
+
+#[test]
+fn what_a_meter_does_otherwise_is_said() {
+    let text = "tc qdisc add dev eth0 root handle 1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff police rate 1mbit burst 10k peakrate 2mbit mtu 3k conform-exceed continue flowid 1:1
+";
+    let text = scenario(text).0;
+    assert!(text.contains("in Linux what exceeds takes from neither"), "{text}");
+    assert!(text.contains("Linux tries the next filters for packets beyond the rate"), "{text}");
+}

@@ -110,17 +110,10 @@ impl<'a> Writer<'a> {
             let joined: Vec<Condition> = match (above.is_empty(), own.is_empty()) {
                 (true, _) => own.clone(),
                 (_, true) => above.to_vec(),
-                _ => own
-                    .iter()
-                    .flat_map(|own| above.iter().filter_map(move |above| both(above, own)))
-                    .collect(),
+                _ => own.iter().flat_map(|own| below(above, own)).collect(),
             };
             if child.is_class() {
-                // The rules of a class that only joins those below it add nothing.
-                let below: Vec<Rule> =
-                    self.children(child).iter().flat_map(|below| below.rules.clone()).collect();
-                let is_joined = child.rules == below;
-                self.collect(child, if is_joined { above } else { &joined }, ids, all);
+                self.collect(child, &joined, ids, all);
             } else if let Some(class) = ids.get(&*child.name) {
                 let joined = if joined.is_empty() {
                     vec![Condition { rule: Rule::default(), mark: None }]
@@ -278,6 +271,18 @@ fn blocks(low: u32, high: u32, bits: u32) -> Vec<(u32, u32)> {
         low += size;
     }
     all
+}
+
+/// Returns a condition of a class together with those of the class above it. One that the class above has, too, adds
+/// nothing to it: an import gives each class the conditions of all below it.
+fn below(above: &[Condition], own: &Condition) -> Vec<Condition> {
+    let preference = own.rule.preference;
+    let is_same =
+        |above: &Condition| above.mark == own.mark && Rule { preference, ..above.rule.clone() } == own.rule;
+    if above.iter().any(is_same) {
+        return vec![own.clone()];
+    }
+    above.iter().filter_map(|above| both(above, own)).collect()
 }
 
 /// Returns the conditions of two rules together; `None` if no packet meets both, or it cannot be said.

@@ -5,7 +5,7 @@ use lockgate_scenario::tree::Queue;
 
 use super::Writer;
 use crate::handle::Handle;
-use crate::syntax::Police;
+use crate::syntax::{Exceed, Police};
 
 /// Queue of packets behind a meter without a child.
 const LIMIT: &str = "1000p";
@@ -40,7 +40,8 @@ fn police(queue: &Queue) -> Result<Police, String> {
         burst: size("burst").ok_or("it has no `burst`")?,
         mtu: mtu.unwrap_or_default(),
         peak_rate,
-        exceed_passes: red == "pass",
+        exceed: if red == "pass" { Exceed::Pass } else { Exceed::Drop },
+        index: None,
     })
 }
 
@@ -69,18 +70,31 @@ impl<'a> Writer<'a> {
         ));
     }
 
-    /// Refuses meters of classes to which not exactly one filter leads: each filter has a meter of its own.
-    pub(super) fn check_meters(&mut self, owner: Handle) {
+    /// Numbers the meters of classes to which several filters lead: filters with a number share one meter, others
+    /// have one each. Refuses meters to which no filter leads.
+    pub(super) fn share_meters(&mut self, owner: Handle) {
         let classes: Vec<Handle> =
             self.meters.keys().filter(|class| class.major == owner.major).copied().collect();
         for class in classes {
             let end = format!(" {class}");
             let count = self.filters.iter().filter(|line| line.ends_with(&end)).count();
-            if count != 1 {
-                self.refuse(format!(
-                    "the meter of the class `{class}`: {count} filters lead to it, and each would have a meter of its own; give it one rule that one filter can say"
-                ));
+            match count {
+                0 => self.refuse(format!("the meter of the class `{class}`: no filter leads to it")),
+                1 => {}
+                _ => self.share(class, &end),
             }
+        }
+    }
+
+    /// Gives all filters that lead to a class its meter by a number.
+    fn share(&mut self, class: Handle, end: &str) {
+        let Some(meter) = self.meters.get_mut(&class) else { return };
+        let alone = format!(" {meter} ");
+        self.shared += 1;
+        meter.index = Some(self.shared);
+        let shared = format!(" {meter} ");
+        for line in self.filters.iter_mut().filter(|line| line.ends_with(end)) {
+            *line = line.replace(&alone, &shared);
         }
     }
 

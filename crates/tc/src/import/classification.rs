@@ -387,14 +387,24 @@ impl Classification {
         self.leaves.iter().any(|leaf| leaf.class == class)
     }
 
-    /// Returns the meter that all packets of a class pass: that of its only filter.
+    /// Returns the meter that all packets of a class pass: that of its only filter, or one that all its filters share
+    /// by its number.
     pub(super) fn police_of(&self, class: Handle) -> Option<Police> {
         let leaf = self.leaves.iter().find(|leaf| leaf.class == class)?;
-        let mut polices = self.polices.iter().filter(|(of, ..)| *of == class);
-        let (police, None) = (polices.next()?, polices.next()) else { return None };
-        let is_only = leaf.rules.len() == 1 && !leaf.is_rest && leaf.codes.is_empty()
-            || leaf.rules.is_empty() && leaf.is_rest;
-        is_only.then_some(police.1)
+        let mut polices = self.polices.iter().filter(|(of, ..)| *of == class).map(|(_, police, _)| *police);
+        let police = polices.next()?;
+        let others = polices.clone().count();
+        let is_elsewhere = |(of, other, _): &(Handle, Police, Position)| {
+            *of != class && other.index.is_some() && other.index == police.index
+        };
+        if self.polices.iter().any(is_elsewhere)
+            || !polices.all(|other| other.index.is_some() && other == police)
+        {
+            return None;
+        }
+        let is_only = leaf.rules.len() == 1 + others && !leaf.is_rest && leaf.codes.is_empty()
+            || leaf.rules.len() == others && leaf.is_rest;
+        is_only.then_some(police)
     }
 
     /// Returns the packets of a class.

@@ -171,6 +171,7 @@ impl Hooks {
                     }
                 }
                 FilterAction::Police(police) => {
+                    self.left_out.extend(police.differences(line));
                     let is_for_all = Conditions::of_filter(filter).is_ok_and(|conditions| conditions.is_everything());
                     self.meters.push(IngressMeter { device: device.to_owned(), police: *police, is_for_all });
                 }

@@ -118,7 +118,7 @@ fn metered(queue: Queue, police: &Police) -> Queue {
     let mut parameters = vec![
         ("rate", Value::Rate(police.rate)),
         ("burst", Value::Size(police.burst)),
-        ("red", Value::Choice(if police.exceed_passes { "pass" } else { "drop" })),
+        ("red", Value::Choice(police.exceed.verdict())),
     ];
     if let Some(peak) = police.peak_rate {
         let burst = Value::Size(police.mtu);
@@ -367,9 +367,15 @@ impl<'a> Builder<'a> {
             !is_modelled || classification.police_of(*class).is_none()
         };
         if let Some((class, _, at)) = classification.polices.iter().find(unsaid) {
-            let message =
-                format!("`police` of a part of the packets for the class `{class}` is not understood");
-            return Err(Problem::new(*at, message).help("give these packets a class of their own"));
+            let message = format!(
+                "`police` of a part of the packets for the class `{class}`, or of more than it, is not understood"
+            );
+            let help =
+                "give these packets a class of their own; filters of one class share a meter by `index`";
+            return Err(Problem::new(*at, message).help(help));
+        }
+        for (_, police, at) in &classification.polices {
+            self.left_out.extend(police.differences(at.line));
         }
         Ok(())
     }

@@ -5,6 +5,8 @@ mod basic;
 
 use core::net::Ipv4Addr;
 
+pub(crate) use action::police;
+
 use super::{Device, device_name, set};
 use crate::handle::{Handle, hexadecimal};
 use crate::number::integer;

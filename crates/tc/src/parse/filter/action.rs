@@ -7,7 +7,7 @@ use crate::handle::Handle;
 use crate::number;
 use crate::position::Located;
 use crate::problem::Problem;
-use crate::syntax::{FilterAction, Police};
+use crate::syntax::{Exceed, FilterAction, Police};
 use crate::words::Cursor;
 
 /// Words that only control what follows an action.
@@ -109,7 +109,7 @@ fn skbedit(
 }
 
 /// Reads the words after `police`.
-pub(super) fn police(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<Police, Problem> {
+pub(crate) fn police(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<Police, Problem> {
     let mut police = Police::default();
     let (mut has_rate, mut has_burst) = (false, false);
     while let Some(key) = cursor.peek() {
@@ -148,14 +148,13 @@ pub(super) fn police(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result
             "conform-exceed" => {
                 let text = value()?;
                 let verdict = text.split('/').next().unwrap_or_default();
-                let verdict = Located::new(verdict, text.at);
-                police.exceed_passes = control(verdict)? == FilterAction::Pass;
+                police.exceed = exceed(Located::new(verdict, text.at))?;
             }
-            "action" => police.exceed_passes = control(cursor.value("action")?)? == FilterAction::Pass,
-            "drop" | "shot" => police.exceed_passes = false,
-            "pass" | "ok" | "continue" | "pipe" | "reclassify" => police.exceed_passes = true,
+            "action" => police.exceed = exceed(cursor.value("action")?)?,
+            name if CONTROLS.contains(&name) => police.exceed = exceed(Located::new(name, cursor.at))?,
             "index" => {
-                value()?;
+                let text = value()?;
+                police.index = Some(text.parse().map_err(|_| wrong(key, text))?);
             }
             other => {
                 let message = format!("`{other}` of `police` is not understood");
@@ -163,10 +162,21 @@ pub(super) fn police(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result
             }
         }
     }
-    if !has_rate || !has_burst {
+    let is_reference = !has_rate && !has_burst && police.index.is_some();
+    if !is_reference && (!has_rate || !has_burst) {
         return Err(Problem::new(word.at, "`police` has a `rate` and a `burst`"));
     }
     Ok(police)
+}
+
+/// Reads the treatment of packets beyond the rate. `reclassify` tries the same filter again, until the kernel drops
+/// the packet.
+fn exceed(word: Located<&str>) -> Result<Exceed, Problem> {
+    match word.value {
+        "continue" => Ok(Exceed::Continue),
+        "reclassify" => Ok(Exceed::Drop),
+        _ => Ok(if control(word)? == FilterAction::Pass { Exceed::Pass } else { Exceed::Drop }),
+    }
 }
 
 /// Returns true if `action` is followed by a verdict, and not by another action.
