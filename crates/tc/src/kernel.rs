@@ -9,6 +9,7 @@
 
 mod attributes;
 mod cake;
+mod knobs;
 mod layout;
 mod looks;
 mod own;
@@ -19,6 +20,7 @@ mod tree;
 
 pub use attributes::Malformed;
 pub use cake::{CakeStatistics, CakeTin};
+pub use knobs::{Setting, changed, settings};
 pub use looks::Looks;
 pub use own::{FqCodelFlow, FqCodelQueue, HtbStatistics, OwnStatistics};
 pub use queue::{HtbRates, KernelQueue};

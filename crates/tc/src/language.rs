@@ -286,7 +286,7 @@ const DUALPI2: &[Word] = &[
     word("alpha", ValueType::Real),
     word("beta", ValueType::Real),
     word("coupling_factor", ValueType::Number),
-    word("step_thresh", ValueType::Time),
+    word("step_thresh", ValueType::Threshold),
     word("min_qlen_step", ValueType::Packets),
     word("classic_protection", ValueType::Percent),
     word("drop_on_overload", ValueType::Flag),

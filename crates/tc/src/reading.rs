@@ -148,8 +148,8 @@ impl Reading {
         self.skip(at, words, why);
     }
 
-    /// Removes the object that a `replace` takes the place of. A `change` has what the command leaves out from the
-    /// object that was there.
+    /// Removes the object that a `replace` takes the place of. A `change`, and a `replace` of the
+    /// same kind and handle, has what the command leaves out from the object that was there.
     fn replace(&mut self, new: &mut Command) {
         if *new.action == Action::Add {
             return;
@@ -170,7 +170,10 @@ impl Reading {
         let Some(index) = self.commands.0.iter().position(is_same) else { return };
         let old = self.commands.0.remove(index);
         match (old.object, &mut new.object) {
-            (Object::Qdisc(old), Object::Qdisc(new)) if is_change => {
+            (Object::Qdisc(old), Object::Qdisc(new))
+                if is_change
+                    || old.kind == new.kind && (new.handle.is_none() || new.handle == old.handle) =>
+            {
                 new.handle = new.handle.or(old.handle);
                 new.parent = old.parent;
                 if KEEPS.contains(&*new.kind) {
@@ -191,7 +194,8 @@ impl Reading {
 }
 
 /// Disciplines that keep the settings that a `change` leaves out; the others get their defaults again.
-const KEEPS: [Kind; 6] = [Kind::Codel, Kind::FqCodel, Kind::Pie, Kind::FqPie, Kind::Cake, Kind::Dualpi2];
+const KEEPS: [Kind; 7] =
+    [Kind::Codel, Kind::FqCodel, Kind::Pie, Kind::FqPie, Kind::Cake, Kind::CakeMq, Kind::Dualpi2];
 
 /// Leaves out options before the object, such as `-s` or `-n NAME`.
 fn without_options(line: &[Located<String>]) -> &[Located<String>] {

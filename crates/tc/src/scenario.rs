@@ -79,6 +79,7 @@ pub fn scenario(devices: &Devices, frame: &Frame<'_>) -> String {
     let mut without_flow = Vec::new();
     for device in &devices.ports {
         let end = usize::from(device.arrivals_of.is_some());
+        let before = flows.len();
         let mut leaves = Vec::new();
         collect(&device.port.root, &mut leaves);
         for (queue, class) in leaves {
@@ -93,7 +94,8 @@ pub fn scenario(devices: &Devices, frame: &Frame<'_>) -> String {
                 Err(why) => without_flow.push(format!("the class `{class}`: {why}")),
             }
         }
-        if device.port.root.children.is_empty() && device.port.root.class.is_none() {
+        // No class takes a flow: one of packets that no filter takes.
+        if flows.len() == before && flows.len() < MOST_FLOWS {
             let (from, to) = (NAMES[end], NAMES[1 - end]);
             let keys = "transport = \"tcp\"\nbytes = \"unlimited\"".to_owned();
             flows.push(Flow { name: format!("bulk-{from}"), from: from.to_owned(), to: to.to_owned(), keys });

@@ -26,11 +26,13 @@ pub enum ValueType {
     Seconds,
     /// Number of packets.
     Packets,
+    /// Time, or a number of packets with `p` after it.
+    Threshold,
     /// Whole number.
     Number,
     /// Real number.
     Real,
-    /// Real number with `%` after it.
+    /// Real number of hundredths, with or without `%`.
     Percent,
     /// One of these words.
     Choice(&'static [&'static str]),
@@ -61,6 +63,8 @@ pub enum Value {
     Time(Duration),
     /// Number of packets.
     Packets(u64),
+    /// Number of packets of a threshold, which may be a time as well.
+    Threshold(u64),
     /// Whole number.
     Number(u64),
     /// Finite real number.
@@ -107,9 +111,16 @@ impl ValueType {
             Self::Time => number::time(text, "us").map(Value::Time),
             Self::Seconds => number::time(text, "s").map(Value::Time),
             Self::Packets => number::decimal(text.strip_suffix('p').unwrap_or(text)).map(Value::Packets),
+            Self::Threshold => {
+                let packets = text.strip_suffix('p');
+                packets.map_or_else(
+                    || Self::Time.read(text),
+                    |count| number::decimal(count).map(Value::Threshold),
+                )
+            }
             Self::Number => number::decimal(text).map(Value::Number),
             Self::Real => real(text).map(Value::Real),
-            Self::Percent => real(text.strip_suffix('%')?).map(Value::Percent),
+            Self::Percent => real(text.strip_suffix('%').unwrap_or(text)).map(Value::Percent),
             Self::Choice(words) => words.iter().find(|word| **word == text).map(|word| Value::Choice(word)),
             Self::Minor => hexadecimal(text).map(Value::Minor),
             Self::Flag | Self::Switch | Self::Numbers | Self::Sizes | Self::Curve => None,
@@ -124,6 +135,7 @@ impl ValueType {
             Self::Size | Self::Offset => "a size such as `1500` or `64kb`",
             Self::Time | Self::Seconds => "a time such as `20ms`",
             Self::Packets => "a number of packets",
+            Self::Threshold => "a time such as `1ms`, or packets such as `5p`",
             Self::Number => "a whole number",
             Self::Real => "a number",
             Self::Percent => "a percentage such as `10%`",
@@ -149,6 +161,7 @@ impl fmt::Display for Value {
             Self::Offset(bytes) => write!(f, "{bytes}"),
             Self::Time(time) => f.write_str(&number::time_text(*time)),
             Self::Packets(count) | Self::Number(count) => write!(f, "{count}"),
+            Self::Threshold(count) => write!(f, "{count}p"),
             Self::Real(number) => write!(f, "{number}"),
             Self::Percent(number) => write!(f, "{number}%"),
             Self::Choice(word) => f.write_str(word),

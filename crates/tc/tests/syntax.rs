@@ -137,6 +137,7 @@ fn value(takes: ValueType) -> BoxedStrategy<String> {
         ValueType::Packets | ValueType::Number => "[0-9]{1,9}".boxed(),
         ValueType::Real => "-?[0-9]\\.[0-9]{1,9}(e-?[0-9]{1,2})?".boxed(),
         ValueType::Percent => "[0-9]{1,2}(\\.[0-9])?%".boxed(),
+        ValueType::Threshold => "[0-9]{1,3}(ms|p)".boxed(),
         ValueType::Choice(words) => select(words).prop_map(str::to_owned).boxed(),
         ValueType::Numbers | ValueType::Sizes => "[0-9]{1,3}( [0-9]{1,3}){0,5}".boxed(),
         ValueType::Minor => "[0-9a-f]{1,4}".boxed(),

@@ -211,6 +211,13 @@ fn word(kind: Kind, name: &str, value: &toml::Value, vocabulary: &'static [Word]
             let is_whole = time.as_picos().is_multiple_of(1000);
             is_whole.then(|| vec![name.to_owned(), time_text(time)])
         }
+        ValueType::Threshold => {
+            let text = text?;
+            match text.parse::<Packets>() {
+                Ok(packets) if text.ends_with('p') => one(format!("{}p", packets.0)),
+                _ => one(time_text(text.parse::<Duration>().ok()?)),
+            }
+        }
         ValueType::Packets => match value.as_integer() {
             Some(count) => one(count.to_string()),
             None => one(text?.parse::<Packets>().ok()?.0.to_string()),

@@ -243,7 +243,7 @@ impl Classification {
         flows: &[&Headers],
     ) -> Result<Self, Problem> {
         let wrong = |message: String| Problem::new(qdisc.kind.at, message);
-        let is_prio = *qdisc.kind == Kind::Prio;
+        let is_prio = matches!(*qdisc.kind, Kind::Prio | Kind::PfifoFast);
         let number = |name: &str| match value_of(&qdisc.settings, name) {
             Some(Value::Number(number)) => usize::try_from(*number).ok(),
             _ => None,
@@ -263,7 +263,7 @@ impl Classification {
             Some(Value::Numbers(numbers)) => numbers.as_slice(),
             _ => &[],
         };
-        if is_prio && !matches!(given.len(), 0 | 16) {
+        if !matches!(given.len(), 0 | 16) && (is_prio || given.len() > 16) {
             return Err(wrong(format!("`priomap` has {} of 16 numbers", given.len())));
         }
         // `ets` maps priorities that are not listed to its last band.

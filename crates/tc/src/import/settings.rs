@@ -119,6 +119,9 @@ const LINES: [(&str, i64, u64, &str); 14] = [
     ("no_overhead", 0, 0, "noatm"),
 ];
 
+/// Bytes of the header of a VLAN.
+const VLAN: i64 = 4;
+
 /// Returns the name of a kind in scenarios.
 pub(super) fn scenario_kind(kind: Kind) -> &'static str {
     match kind {
@@ -182,6 +185,9 @@ fn meaning(kind: Kind, setting: &Setting, known: &[Parameter]) -> Option<Paramet
         let is_known = known.iter().any(|parameter| parameter.name == "framing");
         return is_known.then(|| vec![("framing", Value::Choice("atm"))]);
     }
+    if (kind, name) == (Kind::Dualpi2, "typical_rtt") {
+        return Some(vec![("target", setting.value.clone())]);
+    }
     // tc-hfsc(8): `sc` sets both curves.
     if (kind, name) == (Kind::Hfsc, "sc") {
         return Some(vec![("rt", setting.value.clone()), ("ls", setting.value.clone())]);
@@ -208,6 +214,14 @@ pub(super) fn translate(
         }
         if let Some(why) = reason(kind, setting, settings, is_general) {
             left_out.push(format!("`{setting}` of `{kind}`: {why}"));
+            continue;
+        }
+        // tc-cake(8): a header of a VLAN, also several of them.
+        if kind == Kind::Cake && *setting.name == "ether-vlan" {
+            match parameters.iter_mut().find(|(name, _)| *name == "overhead") {
+                Some((_, Value::Offset(overhead))) => *overhead += VLAN,
+                _ => parameters.push(("overhead", Value::Offset(VLAN))),
+            }
             continue;
         }
         let unknown = || {

@@ -99,7 +99,7 @@ fn value(parameter: &Value) -> Toml {
         Value::Size(Bytes(bytes)) => format!("{bytes}B").into(),
         Value::Offset(bytes) => format!("{bytes}B").into(),
         Value::Time(time) => time_of(*time).into(),
-        Value::Packets(count) => format!("{count}p").into(),
+        Value::Packets(count) | Value::Threshold(count) => format!("{count}p").into(),
         Value::Number(number) => whole(*number),
         Value::Real(number) => (*number).into(),
         Value::Percent(number) => (number / 100.0).into(),

@@ -178,10 +178,23 @@ impl<'a> Builder<'a> {
         if kind.is_of_device()
             && (!self.objects.is_general || !matches!(kind, Kind::CakeMq | Kind::PfifoFast))
         {
-            return Err(Problem::new(qdisc.kind.at, format!("kind `{kind}` is not known yet")));
+            let why = match kind {
+                Kind::Mq => {
+                    "each transmit queue of the device has a discipline of its own; a port has one: write that of one queue at the root"
+                }
+                Kind::Noqueue => "it queues nothing",
+                _ => "it is not known yet",
+            };
+            return Err(Problem::new(qdisc.kind.at, format!("kind `{kind}`: {why}")));
         }
         let reference = reference_of(qdisc)?;
         let words = if kind == Kind::CakeMq { Kind::Cake } else { kind };
+        if kind == Kind::CakeMq {
+            self.left_out.push(
+                "the transmit queues of `cake_mq`, each with a `cake`, which share the rate: here they are one"
+                    .to_owned(),
+            );
+        }
         let mut parameters = translate(
             words,
             &qdisc.settings,
@@ -264,8 +277,11 @@ impl<'a> Builder<'a> {
         if has_flavour(kind) {
             parameters.push(("flavour", Value::Choice("linux")));
         }
+        if kind == Kind::Dualpi2 {
+            kernel::dualpi2_defaults(parameters);
+        }
         // Updates of PIE's probability run on a timer of whole ticks.
-        if matches!(kind, Kind::Pie | Kind::FqPie | Kind::Dualpi2) {
+        if matches!(kind, Kind::Pie | Kind::FqPie) {
             let tick = SECOND / u64::from(self.hz);
             let update = match value(parameters, "tupdate") {
                 Some(Value::Time(update)) => *update,
@@ -449,6 +465,15 @@ impl<'a> Builder<'a> {
         let classification = Classification::of_classes(self.objects, handle, owner.qdisc, flows)?;
         let mut classes = self.classes(handle, owner, &classification, owner.depth)?;
         if classes.is_empty() {
+            let kind = *owner.qdisc.kind;
+            if !self.objects.classes.iter().any(|class| class.id.owner() == handle) {
+                let what =
+                    if kind == Kind::Htb { "sends every packet out unshaped" } else { "drops every packet" };
+                let problem = Problem::new(owner.qdisc.kind.at, format!("`{kind}` without classes {what}"));
+                return Err(
+                    problem.help(format!("add classes: `tc class add ... parent {handle} classid ...`"))
+                );
+            }
             let message = format!("nothing is sent to any class of `{handle}`");
             let problem = Problem::new(owner.qdisc.kind.at, message);
             return Err(problem.help(
@@ -524,8 +549,12 @@ impl<'a> Builder<'a> {
             self.objects.is_general,
         )?;
         if self.objects.is_general && kind == Kind::Hfsc && queue.kind == "class" {
-            // `sc` of an inner class sets it too.
+            // `sc` of an inner class sets it too. A class with `rt` alone gets it as `ls` when classes are added below.
+            let curve = share.iter().find(|(name, _)| *name == "rt").map(|(_, curve)| curve.clone());
             share.retain(|(name, _)| *name != "rt");
+            if let Some(curve) = curve.filter(|_| value(&share, "ls").is_none()) {
+                share.push(("ls", curve));
+            }
             let is_alone = class.settings.iter().any(|setting| *setting.name == "rt");
             if is_alone {
                 self.left_out

@@ -8,8 +8,8 @@ use super::statistics::Statistics;
 use crate::handle::Handle;
 
 /// Attributes of `struct tcmsg` (`rtnetlink.h`).
-const KIND: u16 = 1;
-const OPTIONS: u16 = 2;
+pub(super) const KIND: u16 = 1;
+pub(super) const OPTIONS: u16 = 2;
 const STATS2: u16 = 7;
 
 /// Attributes of the options of a class of `htb` (`pkt_sched.h`).
@@ -19,7 +19,7 @@ const HTB_CEIL64: u16 = 7;
 
 layout! {
     /// `struct tc_ratespec`.
-    struct RateSpec {
+    pub(super) struct RateSpec {
         cell_log: u8,
         linklayer: u8,
         overhead: u16,

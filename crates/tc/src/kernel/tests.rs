@@ -175,3 +175,56 @@ proptest! {
         let _ = OwnStatistics::read("fq_codel", true, &bytes);
     }
 }
+
+#[test]
+fn one_value_changes_and_the_burst_stays() {
+    let value = |attributes: &[u8], is_class: bool, key: &str| {
+        let found = super::settings(attributes, is_class).into_iter().find(|setting| setting.key == key);
+        found.map(|setting| setting.value)
+    };
+    let class = bytes(INNER.2);
+    let slow = super::changed(&class, true, "rate", "5mbit").expect("changed");
+    assert_eq!(value(&slow, true, "rate").as_deref(), Some("5mbit"));
+    assert_eq!(value(&slow, true, "ceil").as_deref(), Some("10mbit"));
+    // 20000 ticks of 64 ns for 1600 bytes at 10 Mbit/s are 40000 at 5 Mbit/s.
+    let parms = |attributes: &[u8]| find(find(attributes, 2).expect("options"), 1).expect("parms").to_vec();
+    let (before, after) = (parms(&class), parms(&slow));
+    assert_eq!(
+        (&before[24..28], &after[24..28]),
+        (&20_000_u32.to_ne_bytes()[..], &40_000_u32.to_ne_bytes()[..])
+    );
+    assert_eq!(before[28..], after[28..], "what follows stays");
+    // Beyond 32 bits of bytes a second, in an attribute of its own; and back.
+    let fast = super::changed(&class, true, "ceil", "40gbit").expect("changed");
+    assert_eq!(value(&fast, true, "ceil").as_deref(), Some("40gbit"));
+    let back = super::changed(&fast, true, "ceil", "10mbit").expect("changed");
+    assert_eq!(value(&back, true, "ceil").as_deref(), Some("10mbit"));
+    assert_eq!(find(find(&back, 2).expect("options"), 7), None);
+    let tbf = bytes(TBF.2);
+    let changed = super::changed(&tbf, false, "limit", "30kB").expect("changed");
+    assert_eq!(
+        (value(&changed, false, "limit").as_deref(), value(&changed, false, "rate")),
+        (Some("30000B"), value(&tbf, false, "rate"))
+    );
+    // Attributes of their own are sent alone.
+    let mut codel = Vec::new();
+    add(&mut codel, 1, |out| out.extend(b"fq_codel\0"));
+    add(&mut codel, 2, |out| {
+        for (kind, number) in [(1_u16, 5000_u32), (2, 10_240), (3, 100_000)] {
+            add(out, kind, |out| out.extend(number.to_ne_bytes()));
+        }
+    });
+    assert_eq!(value(&codel, false, "target").as_deref(), Some("5ms"));
+    let changed = super::changed(&codel, false, "target", "20ms").expect("changed");
+    assert_eq!(super::settings(&changed, false).len(), 1);
+    for (attributes, is_class, key, text, why) in [
+        (&class, true, "rate", "fast", "fast"),
+        (&class, true, "rate", "0bit", "range"),
+        (&class, true, "prio", "1", "`rate`, `ceil`"),
+        (&bytes(INGRESS.2), false, "limit", "1p", "nothing of a `ingress`"),
+        (&Vec::new(), false, "limit", "1p", "no settings"),
+    ] {
+        let refused = super::changed(attributes, is_class, key, text).expect_err(key);
+        assert!(refused.contains(why), "{refused}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Values that a kernel changes, and the table of sizes at the root.
 
-use lockgate_engine::units::Bytes;
+use lockgate_engine::units::{Bytes, Duration};
 use lockgate_scenario::reference::Parameter;
 
 use super::Builder;
@@ -65,6 +65,34 @@ impl Builder<'_> {
             self.left_out.push(format!("`rate` of the class `{id}`: its `ceil` is lower and limits it"));
             for (_, value) in share.iter_mut().filter(|(name, _)| *name == "rate") {
                 *value = Value::Rate(ceil);
+            }
+        }
+    }
+}
+
+/// Adds the defaults of Linux's `dualpi2` (tc-dualpi2(8)): of the round trips, one is six times the other, and they
+/// set the controller; without them it has the gains of the kernel.
+pub(super) fn dualpi2_defaults(parameters: &mut Parameters) {
+    let time = |parameters: &Parameters, name: &str| match super::value(parameters, name) {
+        Some(Value::Time(time)) => Some(*time),
+        _ => None,
+    };
+    let (longest, usual) = (time(parameters, "max_rtt"), time(parameters, "target"));
+    match (longest, usual) {
+        (Some(longest), None) => {
+            parameters.push(("target", Value::Time(Duration::from_picos(longest.as_picos() / 6))));
+        }
+        (Some(_), Some(_)) => {}
+        // `target` alone leaves the gains as they are.
+        (None, _) => {
+            for (name, default) in [
+                ("tupdate", Value::Time(Duration::from_millis(16))),
+                ("alpha", Value::Real(41.0 / 256.0)),
+                ("beta", Value::Real(819.0 / 256.0)),
+            ] {
+                if super::value(parameters, name).is_none() {
+                    parameters.push((name, default));
+                }
             }
         }
     }

@@ -1,0 +1,205 @@
+//! Settings of every kind, one at a time: each is imported, or refused with the word that is not understood.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lockgate_tc::{Options, Request, convert};
+
+const NO_MAP: &str = "priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
+
+/// Kinds with settings that a port can have.
+const IMPORTED: &[(&str, &[&str])] = &[
+    ("bfifo", &["", "limit 3000b", "limit 64kb"]),
+    ("pfifo", &["", "limit 3000", "limit 30p"]),
+    ("pfifo_head_drop", &["", "limit 100"]),
+    ("pfifo_fast", &[""]),
+    ("prio", &["", "bands 4 priomap 1 1 2 2 3 3 0 0 1 2 3 0 0 0 0 0"]),
+    (
+        "ets",
+        &["bands 2", "bands 3 strict 1 quanta 1000", "quanta 4000 3000", "strict 3", "strict 0 quanta 9k 1k"],
+    ),
+    (
+        "tbf",
+        &[
+            "limit 1000 burst 1500 rate 10000",
+            "burst 1500 rate 20000 latency 100ms",
+            "limit 1000 burst 1500 rate 20000 mtu 1510 peakrate 30000",
+            "limit 1000 burst 1500 rate 20000 overhead 300",
+            "limit 1000 burst 1500 rate 20000 linklayer atm",
+        ],
+    ),
+    (
+        "sfq",
+        &["", "limit 8", "perturb 10", "quantum 9000", "divisor 512", "flows 20", "depth 64", "headdrop"],
+    ),
+    (
+        "red",
+        &[
+            "limit 1M avpkt 1500 min 100K max 300K",
+            "ecn adaptive limit 1M avpkt 1500 min 100K max 300K",
+            "ecn harddrop limit 1M avpkt 1500 min 100K max 300K",
+        ],
+    ),
+    ("choke", &["limit 1000 bandwidth 10000", "limit 1000 bandwidth 10000 min 100 max 900 burst 100 ecn"]),
+    ("codel", &["", "limit 1500", "target 100ms", "interval 20ms", "ecn", "ce_threshold 20ms"]),
+    ("fq_codel", &["", "limit 1000 flows 256 drop_batch 100", "target 2000", "memory_limit 100000", "noecn"]),
+    ("pie", &["", "limit 10", "target 20ms alpha 2 beta 20 ecn bytemode"]),
+    ("fq_pie", &["", "flows 65536", "tupdate 20ms"]),
+    (
+        "cake",
+        &[
+            "",
+            "bandwidth 1000",
+            "rtt 200",
+            "diffserv8 dsthost nat",
+            "hosts wash",
+            "memlimit 10000 ptm",
+            "fwmark 8 atm",
+            "overhead 128 mpu 256",
+            "conservative ingress",
+            "dual-srchost ack-filter",
+            "ack-filter-aggressive no-split-gso",
+        ],
+    ),
+    ("cake_mq", &["", "bandwidth 100mbit besteffort", "pppoe-ptm ether-vlan ether-vlan"]),
+    (
+        "dualpi2",
+        &[
+            "",
+            "memlimit 20000000",
+            "typical_rtt 20ms max_rtt 200ms",
+            "max_rtt 300ms",
+            "step_thresh 3p",
+            "step_thresh 2ms",
+            "min_qlen_step 1",
+            "coupling_factor 1",
+            "classic_protection 0",
+            "classic_protection 25%",
+            "any_ect overflow drop_enqueue no_split_gso",
+        ],
+    ),
+    ("netem", &["", "limit 200", "delay 100ms", "rate 20000", "loss 1%"]),
+];
+
+/// Kinds with settings that no port can have, and the word of the reason.
+const REFUSED: &[(&str, &str, &str)] = &[
+    ("htb", "default 10", "`htb` without classes sends every packet out unshaped"),
+    ("drr", "", "`drr` without classes drops every packet"),
+    ("ets", "bands 17", "`bands 17`"),
+    ("ets", "strict 9 quanta 1 2 3 4 5 6 7 8", "17"),
+    ("ets", "bands", "`bands`"),
+    ("prio", "bands 1", "`bands 1`"),
+    ("prio", "bands 4 priomap 1 1 2 2 7 5 0 0 1 2 3 0 0 0 0 0", "band 7"),
+    ("sfq", "redflowlimit 100000 min 8000", "`redflowlimit`"),
+    ("red", "ecn nodrop limit 1M avpkt 1500", "`nodrop`"),
+    ("cake", "autorate-ingress", "`autorate-ingress`"),
+    ("netem", "delay 100ms 10ms distribution normal", "`distribution`"),
+    ("netem", "loss gemodel 1%", "`loss`"),
+    ("netem", "slot 10 200", "`slot`"),
+    ("bfifo", "foorbar", "`foorbar`"),
+    ("bfifo", "limit foo-bar", "`limit foo-bar`"),
+    ("mq", "", "kind `mq`"),
+    ("taprio", "num_tc 3", "kind `taprio`"),
+];
+
+fn imported(script: &str) -> Result<String, String> {
+    let options = Options::default();
+    let request = Request {
+        text: script,
+        origin: "",
+        definitions: &[],
+        options: &options,
+        rate: None,
+        is_lenient: false,
+    };
+    let converted = convert(&request).map_err(|problems| problems.to_string())?.scenario;
+    let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+    let read = lockgate_scenario::read(&converted, "imported", &files, &[]);
+    let message = |problem: &lockgate_scenario::Problem| problem.message().to_owned();
+    match read {
+        Ok(_) => Ok(converted),
+        Err(problems) => {
+            panic!("{script}: {:?}\n{converted}", problems.iter().map(message).collect::<Vec<_>>())
+        }
+    }
+}
+
+#[test]
+fn every_setting_is_imported_or_refused_by_its_word() {
+    for (kind, all) in IMPORTED {
+        for settings in *all {
+            let script = format!("tc qdisc add dev eth0 root handle 1: {kind} {settings}\n");
+            if let Err(problems) = imported(&script) {
+                panic!("{script}{problems}");
+            }
+        }
+    }
+    for (kind, settings, why) in REFUSED {
+        let script = format!("tc qdisc add dev eth0 root handle 1: {kind} {settings}\n");
+        let problems = imported(&script).expect_err(&script);
+        assert!(problems.contains(why), "{script}{problems}");
+        assert!(problems.contains("line 1, column"), "a place: {problems}");
+    }
+    let map = imported(&format!("tc qdisc add dev eth0 root handle 1: prio bands 2 {NO_MAP}\n"));
+    assert!(map.is_ok_and(|scenario| scenario.contains("protocol = 255")), "a band without packets");
+}
+
+/// A class that no filter leads to is imported, with a flow of the packets that have no class.
+#[test]
+fn classes_without_filters_are_imported() {
+    for (kind, share) in [
+        ("htb", "rate 20kbit burst 1000"),
+        ("htb", "rate 20kbit ceil 10kbit"),
+        ("hfsc default 11", "sc umax 1540 dmax 5ms rate 10000 ul rate 10000"),
+        ("hfsc", "rt rate 20000 ls rate 10000"),
+        ("qfq", "weight 100"),
+        ("drr", ""),
+    ] {
+        let name = kind.split(' ').next().unwrap_or_default();
+        let script = format!(
+            "tc qdisc add dev eth0 root handle 1: {kind}\ntc class add dev eth0 parent 1: classid 1:1 {name} {share}\n"
+        );
+        let scenario = imported(&script).unwrap_or_else(|problems| panic!("{script}{problems}"));
+        assert!(scenario.contains("[flow.bulk-here]"), "{scenario}");
+    }
+    // The kernel gives a class with `rt` alone a share when classes are added below it.
+    let inner = "tc qdisc add dev eth0 root handle 1: hfsc default 2
+tc class add dev eth0 parent 1: classid 1:1 hfsc rt rate 80kbit
+tc class add dev eth0 parent 1:1 classid 1:2 hfsc rt rate 80kbit
+";
+    let scenario = imported(inner).expect("imported");
+    assert!(
+        scenario.contains(r#"queue.class-1-1 = { kind = "class", ls = { m2 = "80000bit" }"#),
+        "{scenario}"
+    );
+}
+
+/// `dualpi2` has the attributes of Linux, also after it was exported.
+#[test]
+fn dualpi2_is_that_of_linux() {
+    let port = |settings: &str| {
+        let scenario =
+            imported(&format!("tc qdisc add dev eth0 root dualpi2 {settings}\n")).expect("imported");
+        let queue = scenario.lines().find(|line| line.starts_with("queue.link")).expect("a queue");
+        queue.to_owned()
+    };
+    let plain = port("");
+    assert!(plain.contains(r#"tupdate = "16000000ns", alpha = 0.16015625, beta = 3.19921875"#), "{plain}");
+    let far = port("max_rtt 300ms");
+    assert!(
+        far.contains(r#"max_rtt = "300000000ns", target = "50000000ns""#) && !far.contains("alpha"),
+        "{far}"
+    );
+    assert!(port("typical_rtt 20ms max_rtt 200ms").contains(r#"target = "20000000ns""#));
+    assert!(port("step_thresh 3p").contains(r#"step_thresh = "3p""#));
+    // Its timer has no ticks.
+    assert!(port("tupdate 15ms").contains(r#"tupdate = "15000000ns""#));
+}
+
+/// Each `ether-vlan` of `cake` adds four bytes to the overhead.
+#[test]
+fn vlans_add_to_the_overhead() {
+    let scenario =
+        imported("tc qdisc add dev eth0 root cake pppoe-ptm ether-vlan ether-vlan\n").expect("imported");
+    assert!(scenario.contains(r#"overhead = "38B""#), "{scenario}");
+}
