@@ -12,6 +12,8 @@ static REQUESTED: AtomicBool = AtomicBool::new(false);
 /// True if the process is a router: SIGHUP asks it to reload. Whether it has.
 static IS_ROUTER: AtomicBool = AtomicBool::new(false);
 static RELOAD: AtomicBool = AtomicBool::new(false);
+/// True if the process shows what runs without it: a signal ends the view.
+static IS_VIEW: AtomicBool = AtomicBool::new(false);
 /// Wakes a thread in [`wait`].
 static SIGNALLED: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 static PRESSED: AtomicU8 = AtomicU8::new(0);
@@ -65,7 +67,9 @@ fn on_key() {
     if PRESSED.fetch_add(1, Ordering::SeqCst) == 0 {
         tell!(
             "\n{}",
-            if IS_ROUTER.load(Ordering::SeqCst) {
+            if IS_VIEW.load(Ordering::SeqCst) {
+                "ending the view; the queues stay as they are"
+            } else if IS_ROUTER.load(Ordering::SeqCst) {
                 "ending: the queues are drained, then the kernel has the interfaces; press Ctrl-C again to end at once"
             } else {
                 "stopping early; press Ctrl-C again to abort without results"
@@ -85,6 +89,11 @@ fn request() {
 /// Says that the process is a router: SIGHUP asks it to reload, instead of ending it.
 pub(crate) fn serve_router() {
     IS_ROUTER.store(true, Ordering::SeqCst);
+}
+
+/// Says that the process only shows what runs without it.
+pub(crate) fn serve_view() {
+    IS_VIEW.store(true, Ordering::SeqCst);
 }
 
 /// True once for each request to reload.

@@ -203,3 +203,143 @@ fn what_arrives_is_redirected_as_exported() {
         round(policy, true);
     }
 }
+
+/// Returns the samples of a stream.
+fn samples(stream: &str) -> Vec<Value> {
+    let lines = stream.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    lines.filter_map(|line| line.get("sample").cloned()).collect()
+}
+
+#[test]
+fn a_stream_is_shown_and_recorded_elsewhere() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let script = format!(
+        "{SHAPER}
+        for n in $(seq 50); do echo {text} > /dev/udp/10.0.0.2/9; done &
+        timeout -s INT 3 $LOCKGATE top v0 --stream --every 50ms > stream.ndjson 2> said || true
+        wait
+        $LOCKGATE top --from stream.ndjson --json --record page.html > shown.ndjson 2> recorded
+        echo no stream | $LOCKGATE top --from - --plain 2>&1 || echo code $?
+        $LOCKGATE top --from nothing.ndjson 2>&1 || echo code $?
+        $LOCKGATE top v0 --stream --record x 2>&1 || echo code $?
+        echo a letter > letter.html
+        $LOCKGATE top v0 --record letter.html 2>&1 || echo code $?
+        $LOCKGATE top v0 --sojourn=/nowhere 2>&1 || echo code $?",
+        text = "x".repeat(400)
+    );
+    let Some(said) = inside(directory.path(), &script) else { return };
+    let read = |name: &str| std::fs::read_to_string(directory.path().join(name)).expect(name);
+    let stream = read("stream.ndjson");
+    let head: Value = serde_json::from_str(stream.lines().next().expect("a head")).expect("JSON");
+    assert_eq!(head["head"]["devices"][0][0], "v0");
+    let sent = samples(&stream);
+    assert!(sent.len() > 3, "{} samples", sent.len());
+    // What is shown elsewhere is what was sent.
+    let shown: Vec<Value> =
+        read("shown.ndjson").lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(shown, sent);
+    let ended = read("said");
+    assert!(
+        ended.contains("ending the view; the queues stay as they are") && !ended.contains("results"),
+        "{ended}"
+    );
+    let page = read("page.html");
+    assert!(page.starts_with("<!doctype html>") && page.contains("queues of v0"), "a page");
+    assert!(read("recorded").contains("recorded: page.html"));
+    for why in [
+        "line 1 is not one of `lockgate top --stream`",
+        "cannot read `nothing.ndjson`",
+        "cannot be used with",
+        "letter.html",
+        "the kernel's traces are not mounted at `/nowhere`",
+    ] {
+        assert!(said.contains(why), "{why}: {said}");
+    }
+    assert_eq!((said.matches("code 2").count(), said.matches("code 4").count()), (4, 1), "{said}");
+    assert_eq!(read("letter.html"), "a letter\n");
+}
+
+#[test]
+fn knobs_change_the_kernel_and_are_undone() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let script = format!(
+        "{SHAPER}
+        ip link set lo up
+        $LOCKGATE top v0 --set --plain --web 127.0.0.1:8180 > /dev/null 2> said &
+        top=$!
+        for n in $(seq 100); do grep -q page: said && break; sleep 0.1; done
+        set_() {{ $LOCKGATE set \"$@\" 2>&1 || echo code $?; }}
+        set_ port.v0.queue.1:10.rate=300kbit port.v0.queue.20:.limit=90kB
+        echo =====; tc class show dev v0 classid 1:10; tc -r qdisc show dev v0
+        set_ port.v0.queue.10:.limit=9p --for 2s > /dev/null
+        echo =====; tc qdisc show dev v0
+        for n in $(seq 100); do tc qdisc show dev v0 | grep -q 'limit 5p' && break; sleep 0.1; done
+        echo =====; tc qdisc show dev v0
+        echo =====; set_ port.v0.queue.1:10.prio=1; set_ port.v0.queue.9:.limit=1p; set_ port.v1.queue.10:.limit=1p
+        set_ port.v0.queue.1:10.ceil=fast; set_ wan.rate=1mbit
+        set_ port.v0.queue.1:20.ceil=1mbit port.v0.queue.1:20.prio=1
+        tc class show dev v0 classid 1:20
+        set_ port.v0.queue.10:.limit=7p --for 1h > /dev/null
+        kill -INT $top; wait $top || true
+        echo =====; tc qdisc show dev v0"
+    );
+    let Some(said) = inside(directory.path(), &script) else { return };
+    let parts: Vec<&str> = said.split("=====\n").collect();
+    let [_, changed, for_a_time, restored, refused, ended] = &parts[..] else { panic!("{said}") };
+    assert!(changed.contains("rate 300Kbit ceil 500Kbit"), "{changed}");
+    // The burst is the same within a tick.
+    assert!(["burst 1600b", "burst 1599b"].iter().any(|burst| changed.contains(burst)), "{changed}");
+    assert!(changed.contains("rate 1500Kbit") && changed.contains("limit 90000b"), "{changed}");
+    assert!(for_a_time.contains("limit 9p") && restored.contains("limit 5p"), "{said}");
+    for why in [
+        "it has `rate`, `ceil`",
+        "`v0` has no queue `9:`",
+        "`v1` has no queue",
+        "fast",
+        "is no value of a queue",
+    ] {
+        assert!(refused.contains(why), "{why}: {refused}");
+    }
+    // All of a setting or nothing.
+    assert!(refused.contains("ceil 2Mbit"), "{refused}");
+    assert!(ended.contains("limit 5p"), "what was set for a time ends with the view: {ended}");
+}
+
+#[test]
+fn delays_are_those_of_the_packets() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let run = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["-mn", "bash", "-c", script]).current_dir(directory.path());
+        command.env("LOCKGATE", LOCKGATE).output().ok()
+    };
+    let mount = format!(
+        "set -e\nmkdir -p traces && mount -t tracefs none traces\ntest -e traces/events/qdisc/qdisc_enqueue\n{CABLE}"
+    );
+    let shaped = format!("{mount}\ntc qdisc add dev v0 root tbf rate 800kbit burst 2kb latency 5s\n");
+    if !run(&shaped).is_some_and(|output| output.status.success()) {
+        skipped("needs root, tracepoints of queues, and TBF");
+        return;
+    }
+    // 100 frames of 1000 bytes, one in 10 ms: they wait half a second in the mean.
+    let script = format!(
+        "{shaped}
+        (sleep 1; for n in $(seq 100); do echo -n {text} > /dev/udp/10.0.0.2/9; done) &
+        timeout -s INT 8 $LOCKGATE top v0 --sojourn=traces --stream --every 100ms > stream.ndjson || true
+        ls traces/instances",
+        text = "x".repeat(958)
+    );
+    let output = run(&script).expect("it ran before");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // Other tests may trace, too; of ours nothing is left.
+    let stream = std::fs::read_to_string(directory.path().join("stream.ndjson")).expect("a stream");
+    let last = samples(&stream).pop().expect("a sample");
+    let root = &last["ports"][0]["queues"][0];
+    let (count, sum) = (root["total"]["sojourn_count"].as_u64(), root["total"]["sojourn_sum_s"].as_f64());
+    let (count, sum) = (count.expect("a count") as f64, sum.expect("a sum"));
+    assert!(count >= 90.0, "{count} delays: {root}");
+    // A busy machine makes them longer only.
+    assert!(sum / count > 0.4, "{} s in the mean", sum / count);
+    let classes = root["total"]["sojourn_classes"].as_array().expect("classes");
+    assert!(classes.last().and_then(Value::as_u64) <= Some(count as u64), "{root}");
+}

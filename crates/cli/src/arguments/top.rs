@@ -1,6 +1,7 @@
 //! Options of the view of the kernel's own queues.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -21,6 +22,21 @@ pub(crate) struct Top {
     /// Prints one JSON document with --once, else one for each sample
     #[arg(long)]
     pub(crate) json: bool,
+    /// Lets keys, the page and `lockgate set` change the queues
+    #[arg(long, conflicts_with_all = ["once", "stream", "from"])]
+    pub(crate) set: bool,
+    /// Prints the samples for another `lockgate top --from`
+    #[arg(long, conflicts_with_all = ["once", "json", "web", "from", "plain", "record"])]
+    pub(crate) stream: bool,
+    /// Shows a stream: `ssh://HOST`, a file, or `-`
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["once", "all", "flows", "sojourn"])]
+    pub(crate) from: Option<String>,
+    /// Records to a page, or, as FILE.ndjson, to a stream
+    #[arg(long, value_name = "FILE", conflicts_with = "once")]
+    pub(crate) record: Option<PathBuf>,
+    /// Measures the delay of each packet by the kernel's tracepoints, as root
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "once")]
+    pub(crate) sojourn: Option<PathBuf>,
     /// Interval between looks at the counters, from 10ms to 5s [default: 100ms; with --once: 1s]
     #[arg(long, value_name = "TIME")]
     pub(crate) every: Option<String>,

@@ -62,6 +62,21 @@ fn report(name: &str, text: &str, problems: &Problems) {
     }
 }
 
+/// Returns the import of an interface's queues, what is not understood left out; `None` if nothing can be imported.
+pub(super) fn import_of(interface: &str) -> Option<String> {
+    let text = live::shown(interface).ok()?;
+    let (options, origin) = (Options::default(), format!("the queues of {interface}"));
+    let request = Request {
+        text: &text,
+        origin: &origin,
+        definitions: &[],
+        options: &options,
+        rate: None,
+        is_lenient: true,
+    };
+    Some(convert(&request).ok()?.scenario)
+}
+
 fn import(arguments: &TcImport) -> Result<Exit, Failure> {
     let (name, text) = match (&arguments.from, &arguments.file) {
         (Some(interface), _) => (format!("the queues of {interface}"), live::shown(interface)?),

@@ -3,7 +3,17 @@
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
+mod knobs;
+#[cfg(target_os = "linux")]
 mod once;
+#[cfg(target_os = "linux")]
+mod record;
+#[cfg(target_os = "linux")]
+mod remote;
+#[cfg(target_os = "linux")]
+mod sojourn;
+#[cfg(target_os = "linux")]
+mod stream;
 #[cfg(target_os = "linux")]
 mod view;
 
@@ -12,6 +22,9 @@ use crate::exit::{Exit, Failure};
 
 #[cfg(target_os = "linux")]
 pub(crate) fn top(arguments: &Top) -> Result<Exit, Failure> {
+    if let Some(from) = &arguments.from {
+        return remote::show(from, arguments);
+    }
     let kernel = kernel::Kernel::open(arguments.device.as_deref(), arguments.all, arguments.flows)?;
     if arguments.once { once::once(kernel, arguments) } else { view::view(kernel, arguments) }
 }

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use netlink_packet_core::{NLM_F_DUMP, NetlinkBuffer};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkBuffer};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::TcMessage;
 
@@ -13,6 +13,13 @@ use crate::error::Refusal;
 /// Types of messages (`linux/netlink.h`).
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
+
+/// Types of messages (`linux/rtnetlink.h`).
+const NEW_DISCIPLINE: u16 = 36;
+const NEW_CLASS: u16 = 40;
+
+/// Bytes of `struct nlmsghdr`.
+const ENVELOPE: usize = 16;
 
 /// Bytes of `struct tcmsg`.
 const HEADER: usize = 20;
@@ -79,6 +86,34 @@ impl Netlink {
         take: &mut dyn FnMut(TrafficObject<'_>),
     ) -> io::Result<()> {
         self.request(message, NLM_F_DUMP)?;
+        self.answers(take)
+    }
+
+    /// Changes a discipline, or a class, that is there.
+    ///
+    /// # Errors
+    /// If the kernel refuses, for example without the capability.
+    pub fn change(&mut self, object: &TrafficObject<'_>, is_class: bool) -> Result<(), Refusal> {
+        self.sequence += 1;
+        let length = ENVELOPE + HEADER + object.attributes.len();
+        let kind = if is_class { NEW_CLASS } else { NEW_DISCIPLINE };
+        let mut bytes = Vec::with_capacity(length);
+        bytes.extend(u32::try_from(length).unwrap_or(u32::MAX).to_ne_bytes());
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend((NLM_F_REQUEST | NLM_F_ACK).to_ne_bytes());
+        bytes.extend(self.sequence.to_ne_bytes());
+        // The kernel's port, then the family.
+        bytes.extend([0; 8]);
+        for word in [object.interface, object.handle, object.parent, 0] {
+            bytes.extend(word.to_ne_bytes());
+        }
+        bytes.extend(object.attributes);
+        let sent = self.socket.send(&bytes, 0).and_then(|_| self.answers(&mut |_| {}));
+        sent.map_err(|error| Refusal::new("change a queue", error))
+    }
+
+    /// Passes the objects of an answer to `take` until it ends.
+    fn answers(&mut self, take: &mut dyn FnMut(TrafficObject<'_>)) -> io::Result<()> {
         let mut answer: Vec<u8> = Vec::with_capacity(BUFFER);
         loop {
             answer.clear();

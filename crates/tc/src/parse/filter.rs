@@ -267,7 +267,7 @@ fn fitting(masked: Located<Masked>, bits: usize) -> Result<Masked, Problem> {
     if u64::from(value | mask) >> bits == 0 {
         return Ok(masked.value);
     }
-    Err(Problem::new(masked.at, format!("`{value:#x} {mask:#x}` has more than {bits} bits")))
+    Err(Problem::new(masked.at, format!("`{value} {mask:#x}` has more than {bits} bits")))
 }
 
 /// Reads the words after `match`.

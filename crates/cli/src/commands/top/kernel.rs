@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lockgate_dataplane::netlink::{Netlink, TrafficObject};
 use lockgate_live::clock::thread_cpu_time;
+use lockgate_session::Knob;
 use lockgate_tc::kernel::{KernelQueue, Looks, Tree};
 
 use crate::exit::Failure;
@@ -26,6 +27,13 @@ pub(super) struct Kernel {
     has_flows: bool,
     names: BTreeMap<u32, String>,
     looks: u32,
+}
+
+/// A discipline or class of the kernel.
+pub(super) struct Object {
+    interface: u32,
+    handles: (u32, u32),
+    pub(super) is_class: bool,
 }
 
 /// Result of a look.
@@ -103,6 +111,64 @@ impl Kernel {
         }
         let cost = Duration::from_nanos((thread_cpu_time().as_picos() - start.as_picos()) / 1000);
         Ok(Look { queues: found, cost })
+    }
+
+    /// Passes all disciplines and classes of the interfaces with their attributes to `take`.
+    fn all(&mut self, take: &mut dyn FnMut(&str, Object, &[u8])) -> Result<(), Failure> {
+        let names = &self.names;
+        let mut of = |object: TrafficObject<'_>, is_class: bool| {
+            if let Some(name) = names.get(&object.interface) {
+                let handles = (object.handle, object.parent);
+                take(name, Object { interface: object.interface, handles, is_class }, object.attributes);
+            }
+        };
+        self.netlink.dump_disciplines(&mut |object| of(object, false)).map_err(missing)?;
+        for interface in names.keys() {
+            // Flows are no classes that can be set.
+            let of_class = &mut |object: TrafficObject<'_>| of(object, true);
+            self.netlink.dump_classes(*interface, of_class).map_err(missing)?;
+        }
+        Ok(())
+    }
+
+    /// Returns a queue by the names that the view has, with its attributes.
+    pub(super) fn raw(&mut self, device: &str, queue: &str) -> Result<(Object, Vec<u8>), String> {
+        let mut found = None;
+        let dumped = self.all(&mut |name, object, attributes| {
+            let read = KernelQueue::read(object.interface, object.handles, object.is_class, attributes);
+            if name == device && read.is_ok_and(|read| read.name() == queue) {
+                found = Some((object, attributes.to_vec()));
+            }
+        });
+        dumped.map_err(|failure| failure.to_string())?;
+        found.ok_or_else(|| format!("`{device}` has no queue `{queue}`"))
+    }
+
+    /// Returns the values that can be set, by device and queue.
+    pub(super) fn knobs(&mut self) -> Result<BTreeMap<(String, String), Vec<Knob>>, Failure> {
+        let mut found = BTreeMap::new();
+        self.all(&mut |name, object, attributes| {
+            if let Ok(queue) =
+                KernelQueue::read(object.interface, object.handles, object.is_class, attributes)
+            {
+                let queue = queue.name();
+                let knobs = super::knobs::of(name, &queue, attributes, object.is_class);
+                found.insert((name.to_owned(), queue), knobs);
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Changes a queue.
+    pub(super) fn change(&mut self, object: &Object, attributes: &[u8]) -> Result<(), String> {
+        let (handle, parent) = object.handles;
+        let object_of = TrafficObject { interface: object.interface, handle, parent, info: 0, attributes };
+        self.netlink.change(&object_of, object.is_class).map_err(|refusal| refusal.to_string())
+    }
+
+    /// Returns the indices of the interfaces, if one is named.
+    pub(super) fn interfaces(&self) -> Vec<u32> {
+        if self.device.is_some() { self.names.keys().copied().collect() } else { Vec::new() }
     }
 
     /// Returns the trees of a look, in the order of the interfaces.
