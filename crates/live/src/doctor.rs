@@ -45,7 +45,14 @@ const TRIES: u64 = 200;
 pub fn examine(trial: &Scenario) -> Vec<Finding> {
     let mut findings = vec![system(), privileges()];
     findings.extend(tried(trial));
-    findings.extend([locked_memory(), congestion_controls(), clock_source(), wake_up()]);
+    findings.extend([
+        locked_memory(),
+        congestion_controls(),
+        ecn(),
+        default_discipline(),
+        clock_source(),
+        wake_up(),
+    ]);
     findings
 }
 
@@ -153,6 +160,29 @@ fn congestion_controls() -> Finding {
         "flows of other congestion controls cannot be run live".clone_into(&mut finding.help);
     }
     finding
+}
+
+/// Returns the negotiation of ECN by the kernel's TCP (`ip-sysctl`).
+fn ecn() -> Finding {
+    let number = read("/proc/sys/net/ipv4/tcp_ecn").unwrap_or_default();
+    let words = match number.as_str() {
+        "0" => "off",
+        "1" => "asked for and accepted",
+        "2" => "accepted, not asked for",
+        "3" => "accurate ECN asked for and accepted",
+        "4" => "accurate ECN accepted, classic ECN asked for",
+        "5" => "accurate ECN accepted, not asked for",
+        _ => "unknown",
+    };
+    good("ECN of TCP", format!("{words} (tcp_ecn {number})"))
+}
+
+/// Returns the discipline that new interfaces get.
+fn default_discipline() -> Finding {
+    good(
+        "default discipline",
+        read("/proc/sys/net/core/default_qdisc").unwrap_or_else(|| "unknown".to_owned()),
+    )
 }
 
 fn clock_source() -> Finding {

@@ -13,7 +13,8 @@ use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::Recording;
 use lockgate_network::random_files;
-use lockgate_scenario::Scenario;
+use lockgate_scenario::tcp::Ecn;
+use lockgate_scenario::{Flow, Scenario, Transport};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::Outcome;
@@ -169,9 +170,21 @@ fn warn(recording: &mut Recording, ends: &Sent, scenario: &Scenario) {
             ));
         }
     }
+    let asks = |flow: &Flow| matches!(&flow.transport, Transport::Tcp(tcp) if tcp.ecn == Ecn::Accurate);
+    if scenario.flows.iter().any(asks) && !has_accurate_ecn() {
+        recording.warnings.push(
+            "`ecn = \"accecn\"` needs Linux 7.0: the connections negotiated the ECN of RFC 3168".to_owned(),
+        );
+    }
     for (flow, why) in &ends.broken {
         recording.warnings.push(format!("connection `{}` broke: {why}", scenario.flows[*flow].name));
     }
+}
+
+/// True if the kernel's TCP has accurate ECN: from Linux 7.0 on.
+fn has_accurate_ecn() -> bool {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    release.split('.').next().and_then(|major| major.parse::<u32>().ok()).is_some_and(|major| major >= 7)
 }
 
 pub(crate) fn received_packets(flow: &lockgate_measure::recording::FlowRecord) -> u64 {

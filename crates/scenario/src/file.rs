@@ -22,7 +22,7 @@ use serde::de::{self, Deserializer};
 
 use crate::application::{Codec, Ftp, Pages};
 use crate::directions::Directions;
-use crate::tcp::{Congestion, InitialSequence};
+use crate::tcp::{Congestion, Ecn, InitialSequence};
 use crate::values::{
     Address, Amount, Carrier, Drift, Dscp, Endpoint, FlowLabel, Lengths, LinkOverhead, Mark, Name, OneOrMany,
     Ports, Protocol, SignedTime, TcpFlag, Tos,
@@ -378,9 +378,11 @@ pub(crate) struct FlowTable {
     /// receivers' buffers do.
     #[serde(default)]
     pub(crate) receive_window: Option<Bytes>,
-    /// TCP: if true, both ends use ECN; the default is true for `dctcp` and `prague`, else false.
+    /// TCP: use of ECN by both ends: `off`; `classic`, one echo a round trip (RFC 3168), which `true` means; or
+    /// `accecn`, every mark is echoed (RFC 9768). The default is on for `dctcp` and `prague`, which have every mark echoed,
+    /// else `off`.
     #[serde(default)]
-    pub(crate) ecn: Option<bool>,
+    pub(crate) ecn: Option<Ecn>,
     /// TCP: if true, the receiver sends selective acknowledgements; true by default.
     #[serde(default)]
     pub(crate) sack: Option<bool>,

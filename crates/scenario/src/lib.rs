@@ -94,7 +94,7 @@ pub use reference::{Reference, reference, references};
 pub use routes::Routes;
 pub use scale::Scale;
 pub use schema::schema;
-pub use tcp::{Application, Congestion, InitialSequence, TcpModel};
+pub use tcp::{Application, Congestion, Ecn, InitialSequence, TcpModel};
 pub use toml_text::{MEMORY, longest_text};
 pub use trace::LinkTrace;
 pub use traffic::Traffic;

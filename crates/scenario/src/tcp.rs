@@ -159,6 +159,63 @@ pub enum Application {
     },
 }
 
+/// Use of ECN, as both ends negotiate it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// None: packets are not capable of ECN.
+    #[default]
+    Off,
+    /// One echo a round trip (RFC 3168).
+    Classic,
+    /// Every mark is echoed (RFC 9768, `AccECN`).
+    Accurate,
+}
+
+impl Ecn {
+    /// Names in scenario files.
+    pub const NAMES: [(&str, Self); 3] =
+        [("off", Self::Off), ("classic", Self::Classic), ("accecn", Self::Accurate)];
+
+    /// True if packets are capable of ECN.
+    pub const fn is_on(self) -> bool {
+        !matches!(self, Self::Off)
+    }
+}
+
+impl<'de> Deserialize<'de> for Ecn {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl de::Visitor<'_> for Either {
+            type Value = Ecn;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`\"off\"`, `\"classic\"`, `\"accecn\"`, `true` or `false`")
+            }
+            fn visit_bool<E: de::Error>(self, is_on: bool) -> Result<Ecn, E> {
+                Ok(if is_on { Ecn::Classic } else { Ecn::Off })
+            }
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Ecn, E> {
+                let known = Ecn::NAMES.into_iter().find(|(known, _)| *known == name);
+                known.map(|(_, ecn)| ecn).ok_or_else(|| {
+                    let names = Ecn::NAMES.map(|(name, _)| name);
+                    let near = crate::nearest::nearest(name, names);
+                    let near = near.map(|near| format!(", did you mean `{near}`")).unwrap_or_default();
+                    E::custom(format!("`ecn` is one of `{}`{near}", names.join("`, `")))
+                })
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for Ecn {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Ecn".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "type": "boolean" }, { "enum": Ecn::NAMES.map(|(name, _)| name) }] })
+    }
+}
+
 /// A TCP flow's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpModel {
@@ -172,8 +229,8 @@ pub struct TcpModel {
     pub initial_window: u32,
     /// Limit on the receive window, in bytes; it starts at 65535.
     pub receive_window: u32,
-    /// True if the ends use ECN (RFC 3168).
-    pub ecn: bool,
+    /// Use of ECN by both ends.
+    pub ecn: Ecn,
     /// True if the receiver sends selective acknowledgements (RFC 2018).
     pub sack: bool,
     /// Time that an acknowledgement waits for a second segment; zero: no delay.
@@ -198,7 +255,7 @@ impl Default for TcpModel {
             mss: 1448,
             initial_window: 10,
             receive_window: 3 << 20,
-            ecn: false,
+            ecn: Ecn::Off,
             sack: true,
             delayed_ack: Duration::from_millis(40),
             quick_acks: 16,

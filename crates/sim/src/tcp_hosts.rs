@@ -15,7 +15,7 @@ use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::recording::{FlowRecord, TcpLimit, TcpSample};
 use lockgate_scenario::model::{Flow, NodeModel, Scenario, Transport};
-use lockgate_scenario::tcp::{Application as Task, TcpModel};
+use lockgate_scenario::tcp::{Application as Task, Ecn, TcpModel};
 use lockgate_tcp::application::{DialogueEvent, Order, RequestEvent};
 use lockgate_tcp::congestion::{NO_THRESHOLD, create};
 use lockgate_tcp::endpoint::{Endpoint, Role};
@@ -355,7 +355,7 @@ fn configs(model: &TcpModel, wheel: TimerWheel) -> (SenderConfig, ReceiverConfig
         initial_window: model.initial_window,
         minimum_rto: model.minimum_rto,
         sack: model.sack,
-        ecn: model.ecn,
+        ecn: model.ecn.is_on(),
         pacing: model.pacing,
         wheel,
     };
@@ -364,8 +364,9 @@ fn configs(model: &TcpModel, wheel: TimerWheel) -> (SenderConfig, ReceiverConfig
         delayed_ack: model.delayed_ack,
         quick_acks: model.quick_acks,
         sack: model.sack,
-        ecn: model.ecn,
-        exact_echo: model.congestion.wants_marks(),
+        ecn: model.ecn.is_on(),
+        // Controls that rely on marks have every one echoed, whatever the ends negotiate.
+        exact_echo: model.congestion.wants_marks() || model.ecn == Ecn::Accurate,
         wheel,
     };
     (sender, receiver)

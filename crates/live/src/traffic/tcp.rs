@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 use lockgate_dataplane::mailbox::Sender;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant};
-use lockgate_scenario::tcp::TcpModel;
+use lockgate_scenario::tcp::{Ecn, TcpModel};
 use lockgate_scenario::{Flow, Scenario, Transport};
 
 use crate::clock::MonotonicClock;
@@ -51,12 +51,18 @@ pub(crate) fn model(flow: &Flow) -> Option<&TcpModel> {
 pub(crate) fn tell_namespace(scenario: &Scenario, node: usize) {
     let mut models =
         scenario.flows.iter().filter(|flow| flow.from == node || flow.to == node).filter_map(model);
-    let ecn = models.clone().any(|model| model.ecn);
+    let ecn = models.clone().map(|model| model.ecn);
+    // From Linux 7.0 on, 3 asks for accurate ECN, and accepts it; before, the kernel refuses the number.
+    let is_accurate = ecn.clone().any(|ecn| ecn == Ecn::Accurate);
+    let has_ecn = ecn.clone().any(Ecn::is_on);
     let sack = models.all(|model| model.sack);
     let set = |name: &str, on: bool| {
         // If it cannot be written, the kernel's default holds.
         let _ = std::fs::write(format!("/proc/sys/net/ipv4/{name}"), if on { "1" } else { "0" });
     };
-    set("tcp_ecn", ecn);
+    set("tcp_ecn", has_ecn);
+    if is_accurate {
+        let _ = std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "3");
+    }
     set("tcp_sack", sack);
 }

@@ -10,7 +10,7 @@ use crate::application::Pages;
 use crate::diagnostic::Problem;
 use crate::file::FlowTable;
 use crate::table_reader::TableLocation;
-use crate::tcp::{Application, Congestion, TcpModel};
+use crate::tcp::{Application, Congestion, Ecn, TcpModel};
 use crate::traffic::Traffic;
 
 /// Keys that only TCP flows may have.
@@ -104,7 +104,7 @@ impl Checker<'_> {
             mss,
             initial_window,
             receive_window,
-            ecn: table.ecn.unwrap_or(congestion.wants_marks()),
+            ecn: table.ecn.unwrap_or(if congestion.wants_marks() { Ecn::Classic } else { Ecn::Off }),
             sack: table.sack.unwrap_or(defaults.sack),
             delayed_ack: table.delayed_ack.unwrap_or(defaults.delayed_ack),
             quick_acks,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use lockgate_engine::packet::FlowId;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
-use lockgate_scenario::{Action, Application, Bound, Congestion, Criterion, Expected, Transport};
+use lockgate_scenario::{Action, Application, Bound, Congestion, Criterion, Ecn, Expected, Transport};
 
 use crate::support::{BASE, example, files, scenario, with};
 
@@ -319,9 +319,9 @@ ecn = true
     assert_eq!(forth.fields.source_port, back.fields.destination_port);
     let Transport::Tcp(bulk) = forth.transport else { panic!("{:?}", forth.transport) };
     assert_eq!(bulk.application, Application::File(Bytes(1_000_000)));
-    assert_eq!((bulk.congestion, bulk.mss, bulk.ecn), (Congestion::Reno, 1448, false));
+    assert_eq!((bulk.congestion, bulk.mss, bulk.ecn), (Congestion::Reno, 1448, Ecn::Off));
     let Transport::Tcp(stream) = scenario.flows[3].transport else { panic!("not TCP") };
-    assert_eq!((stream.application, stream.ecn), (Application::Stream, true));
+    assert_eq!((stream.application, stream.ecn), (Application::Stream, Ecn::Classic));
 }
 
 #[test]

@@ -135,6 +135,26 @@ fn scalable_controls_keep_the_queue_short_where_it_marks() {
 }
 
 #[test]
+fn ecn_is_negotiated_by_its_name() {
+    let codel = "kind = \"codel\", ecn = true";
+    let run = |ecn: &str| {
+        let more = format!("congestion = \"cubic\"\necn = {ecn}");
+        let text = link("60s", "20mbit", "10ms", 0.0, "500p", &flow("f", &more));
+        simulate(&text.replace("kind = \"fifo\", limit = \"500p\"", codel), 1)
+    };
+    let lost = |recording: &Recording| recording.flows[0].totals(Window::WholeRun).lost.packets;
+    let (off, classic, accurate) = (run("\"off\""), run("\"classic\""), run("\"accecn\""));
+    assert!(lost(&off) > 0, "without ECN, CoDel drops");
+    for recording in [&classic, &accurate] {
+        let share = goodput(recording, 0) / (20e6 * 1448.0 / 1514.0);
+        assert!(share > 0.85 && lost(recording) == 0, "{share:.3} of the link, {} lost", lost(recording));
+    }
+    // `true` is the classic one; a receiver that echoes each mark once lets a window grow earlier.
+    assert_eq!(goodput(&run("true"), 0), goodput(&classic, 0));
+    assert_ne!(goodput(&accurate, 0), goodput(&classic, 0));
+}
+
+#[test]
 fn bbr_fills_the_link_without_filling_the_buffer() {
     let text = link("60s", "20mbit", "20ms", 0.0, "1000p", &flow("f", "congestion = \"bbr\""));
     let recording = simulate(&text, 1);
