@@ -286,6 +286,7 @@ fn a_running_router_shows_its_queues() {
     };
     assert_eq!((queue["name"].as_str(), queue["kind"].as_str()), (Some("q"), Some("fifo")));
     let shown = String::from_utf8(control(folder.path(), &["status"]).stdout).expect("text");
+    assert!(shown.contains("; frames are forwarded with "), "{shown}");
     let row = shown.lines().find(|line| line.starts_with("wan ")).expect("a row");
     let cells: Vec<&str> = row.split_whitespace().collect();
     assert_eq!((cells[1], cells[2]), ("q", "fifo"), "{shown}");

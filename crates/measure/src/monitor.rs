@@ -92,8 +92,8 @@ pub struct LeftOut {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FidelitySample {
-    /// 99th percentile, since the start, of the lateness of frames: from when a frame was due at its host
-    /// to when it was handed over. `None` before the first frame.
+    /// 99th percentile of the lateness of frames, since the start (of a router's in the interval): from when a
+    /// frame was due to when it was handed over. `None` before the first frame.
     pub late_p99_s: Option<f64>,
     /// Packets lost by the machine, outside the network under test.
     pub host_losses: u64,

@@ -66,6 +66,11 @@ pub trait Engine {
         Err(Misfit { problem: "this router captures nothing".to_owned(), help: "use another".to_owned() })
     }
 
+    /// Returns a sentence about the priority of its threads; empty, unless the engine knows.
+    fn priority(&self) -> String {
+        String::new()
+    }
+
     /// Returns which frames have bypassed the router; none, unless the engine knows.
     fn bypass(&self) -> Bypass {
         Bypass::default()

@@ -11,6 +11,7 @@
 //! One thread runs a forwarder. Invariant: only [`Dataplane::wait`] blocks, for at most 200 ms, so the
 //! leases are renewed in time. Each received frame is sent, queued, or counted as dropped.
 
+mod lateness;
 mod orders;
 mod sampling;
 
@@ -162,6 +163,7 @@ impl<D: Dataplane> Forwarder<D> {
         let now = self.dataplane.now();
         self.renew(now);
         let next = self.send_all(now)?;
+        self.sampling.on_round(now, next);
         self.serve_orders(now);
         let look = self.sampling.serve(now, &mut self.ports, &self.losses);
         if received > 0 {

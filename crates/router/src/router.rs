@@ -412,6 +412,10 @@ impl Engine for Router {
     fn losses(&self) -> Losses {
         self.attachment.lost()
     }
+
+    fn priority(&self) -> String {
+        self.priority()
+    }
 }
 
 /// Reader of a router's samples, on any thread.
@@ -446,7 +450,11 @@ impl Observer {
                     sample.events.extend(newest.events);
                     sample.dropped_samples += newest.dropped_samples;
                     if let Some(fidelity) = newest.fidelity {
-                        sample.fidelity.get_or_insert_default().host_losses += fidelity.host_losses;
+                        let all = sample.fidelity.get_or_insert_default();
+                        all.host_losses += fidelity.host_losses;
+                        // The latest thread counts.
+                        all.late_p99_s =
+                            [all.late_p99_s, fidelity.late_p99_s].into_iter().flatten().reduce(f64::max);
                     }
                 }
             }
@@ -536,8 +544,11 @@ mod tests {
                 dropped_samples,
                 ports: vec![PortSample { name: name.to_owned(), ..PortSample::default() }],
                 router: Some(RouterSample { lost_by: vec![("ring".into(), 2)], ..RouterSample::default() }),
-                fidelity: host_losses
-                    .map(|host_losses| FidelitySample { host_losses, ..FidelitySample::default() }),
+                fidelity: host_losses.map(|host_losses| FidelitySample {
+                    host_losses,
+                    late_p99_s: Some(host_losses as f64),
+                    ..FidelitySample::default()
+                }),
                 ..Sample::default()
             })
         };
@@ -553,7 +564,8 @@ mod tests {
         let ports = sample.ports.iter().map(|port| (port.index, port.name.as_str()));
         assert_eq!(ports.collect::<Vec<_>>(), [(0, "a"), (1, "b"), (2, "c")]);
         assert_eq!((sample.number, sample.dropped_samples), (7, 3));
-        assert_eq!(sample.fidelity.map(|fidelity| fidelity.host_losses), Some(7));
+        let fidelity = sample.fidelity.expect("losses");
+        assert_eq!((fidelity.host_losses, fidelity.late_p99_s), (7, Some(4.0)));
         let router = sample.router.expect("a router");
         assert_eq!((router.policy, router.is_on_trial, router.mode.as_str()), (4, true, "egress"));
         assert_eq!(router.interfaces[0].1, "eth0");

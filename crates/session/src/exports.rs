@@ -118,14 +118,16 @@ pub fn prometheus_run(sample: Option<&Sample>, status: &Status, changes: usize, 
     }
     if let Some((sample, router)) = sample.and_then(|sample| Some((sample, sample.router.as_ref()?))) {
         // What makes a router unfaithful are the faults that its log calls alarms.
-        let faults = sample.fidelity.as_ref().map_or(0, |fidelity| fidelity.unfaithful.len());
-        self::router(&mut text, router, faults);
+        let fidelity = sample.fidelity.as_ref();
+        let faults = fidelity.map_or(0, |fidelity| fidelity.unfaithful.len());
+        let late = fidelity.and_then(|fidelity| fidelity.late_p99_s);
+        self::router(&mut text, router, faults, late);
     }
     text
 }
 
-/// Appends the condition of a router with this number of faults.
-fn router(text: &mut String, router: &RouterSample, faults: usize) {
+/// Appends the condition of a router with this number of faults, whose frames leave so late, in seconds.
+fn router(text: &mut String, router: &RouterSample, faults: usize, late: Option<f64>) {
     let mut metric = |name: &str, kind: &str, help: &str, values: &[(String, f64)]| {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
         for (labels, value) in values {
@@ -173,6 +175,10 @@ fn router(text: &mut String, router: &RouterSample, faults: usize) {
         "Faults that go on, as the log names them.",
         &one(faults as f64),
     );
+    if let Some(late) = late {
+        let help = "99th percentile of the lateness of frames in the last interval.";
+        metric("lockgate_router_late_seconds", "gauge", help, &one(late));
+    }
 }
 
 fn sojourn(text: &mut String, ports: &[PortSample]) {
@@ -279,7 +285,8 @@ mod tests {
             bypass: "it stands still".to_owned(),
         };
         let unfaithful = vec!["frames passed around the router".to_owned()];
-        let fidelity = Some(FidelitySample { unfaithful, ..FidelitySample::default() });
+        let fidelity =
+            Some(FidelitySample { unfaithful, late_p99_s: Some(0.002), ..FidelitySample::default() });
         let shown = Sample { router: Some(router), fidelity, ..Sample::default() };
         let text = prometheus_run(Some(&shown), &Status::default(), 0, 0);
         for line in [
@@ -291,6 +298,7 @@ mod tests {
             "lockgate_router_bypassed_frames_total 5",
             "lockgate_router_bypass 1",
             "lockgate_router_faults 1",
+            "lockgate_router_late_seconds 0.002",
         ] {
             assert!(text.lines().any(|known| known == line), "`{line}` in {text}");
         }

@@ -37,6 +37,7 @@ pub(crate) fn status(arguments: &arguments::Status) -> Result<Exit, Failure> {
     } else {
         print(&status);
         if let Some(sample) = sample {
+            lateness(&status, &sample);
             queues::print(&sample, arguments.all);
         }
         history(&status);
@@ -79,6 +80,16 @@ fn print(status: &Status) {
     if status.bypass.frames > 0 {
         say!("{} bypassed the router since its start", figures::count(status.bypass.frames, "frame"));
     }
+}
+
+/// Prints how late frames leave, and the priority of the threads that send them.
+fn lateness(status: &Status, sample: &lockgate_measure::monitor::Sample) {
+    let late = sample.fidelity.as_ref().and_then(|fidelity| fidelity.late_p99_s);
+    let late = late.map_or_else(
+        || "no frame was due".to_owned(),
+        |late| format!("frames leave up to {} late (p99)", figures::seconds(Some(late))),
+    );
+    say!("{late}; {}", visible(&status.priority));
 }
 
 /// Prints the policies, the newest first.

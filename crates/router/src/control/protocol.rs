@@ -178,6 +178,9 @@ pub struct Status {
     /// Frames lost outside the queues.
     #[serde(default)]
     pub losses: Losses,
+    /// Sentence about the priority of its threads.
+    #[serde(default)]
+    pub priority: String,
     /// Names of the alerts that fire.
     #[serde(default)]
     pub alerts: Vec<String>,

@@ -6,6 +6,7 @@ use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::{FidelitySample, LOOKS, Monitor, Pass, RouterSample, Sample};
 use lockgate_measure::recording::Event;
 
+use super::lateness::Lateness;
 use crate::control::Losses;
 use crate::port::RouterPort;
 
@@ -25,6 +26,7 @@ pub(crate) struct Sampling {
     look: Instant,
     events: Vec<Event>,
     dropped: u64,
+    lateness: Lateness,
     /// Sample to be filled next.
     spare: Box<Sample>,
     newest: Arc<Mutex<Box<Sample>>>,
@@ -47,6 +49,7 @@ pub(crate) fn samples(every: Duration) -> (Sampling, Newest) {
         look: Instant::ZERO,
         events: Vec::new(),
         dropped: 0,
+        lateness: Lateness::new(),
         spare: Box::default(),
         newest: newest.clone(),
     };
@@ -57,6 +60,12 @@ impl Sampling {
     /// Records a change of policy as an event of the next sample.
     pub(super) fn note_change(&mut self, now: Instant) {
         self.events.push(Event::note(now, "policy applied"));
+    }
+
+    /// Notes a round at `now`, after which the next frame is due at `next`.
+    #[inline]
+    pub(super) fn on_round(&mut self, now: Instant, next: Instant) {
+        self.lateness.on_round(now, next);
     }
 
     /// Takes a look if one is due, some queues at a time. Returns the time of the next call.
@@ -108,8 +117,9 @@ impl Sampling {
         self.monitor.finish(&mut self.spare, at, &self.events);
         self.spare.dropped_samples = self.dropped;
         let host_losses = losses.total();
-        self.spare.fidelity =
-            (host_losses > 0).then(|| FidelitySample { host_losses, ..FidelitySample::default() });
+        let late_p99_s = self.lateness.take_p99();
+        let fidelity = || FidelitySample { host_losses, late_p99_s, ..FidelitySample::default() };
+        self.spare.fidelity = (host_losses > 0 || late_p99_s.is_some()).then(fidelity);
         self.spare.router = Some(RouterSample {
             lost_by: losses.names().map(|(name, frames)| (name.into(), frames)).to_vec(),
             ..RouterSample::default()
