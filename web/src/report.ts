@@ -233,6 +233,8 @@ export interface Report {
   variants: Variants | null;
 }
 
+const KINDS: readonly wire.FigureKind[] = ["line", "scatter", "bar", "map", "bands"];
+
 /** Newest format of the data that this page reads. */
 export const SCHEMA = 2;
 
@@ -514,7 +516,7 @@ function figure(value: unknown, index: number): ExtraFigure {
     id: text(raw["id"]) || `figure-${index + 1}`,
     title: text(raw["title"]) || `Figure ${index + 1}`,
     caption: text(raw["caption"]),
-    kind: raw["kind"] === "scatter" || raw["kind"] === "bar" || raw["kind"] === "map" ? raw["kind"] : "line",
+    kind: KINDS.find((kind) => kind === raw["kind"]) ?? "line",
     x: axis(raw["x"]),
     y: axis(raw["y"]),
     series: list(raw["series"]).map((item) => ({

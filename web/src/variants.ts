@@ -41,6 +41,8 @@ export interface VariantValues {
 
 export interface VariantMetric {
   path: string;
+  /** The path in words, as the terminal has it: `call delay p99`. */
+  words: string;
   unit: string;
   better: "lower" | "higher" | null;
   best: number | null;
@@ -82,6 +84,7 @@ function metric(value: unknown): VariantMetric {
   const [best, reference] = [number(raw["best"]), number(raw["reference"])];
   return {
     path: text(raw["path"]),
+    words: text(raw["path"]).replace(/^(flow|group)\./, ""),
     unit: text(raw["unit"]),
     better: raw["better"] === "lower" || raw["better"] === "higher" ? raw["better"] : null,
     best,
@@ -144,14 +147,21 @@ export function readVariants(value: unknown): Variants | null {
   const table = record<wire.Comparison>(raw["table"]);
   const cells = list(table["rows"]).map(texts);
   const seeds = list(raw["seeds"]).length;
-  const isJudged = texts(table["columns"]).at(-1) === "holds";
+  const heads = texts(table["columns"]);
+  const isJudged = heads.at(-1) === "holds";
+  // The heads of the metrics are the last ones, before those of the expectations.
+  const first = heads.length - (isJudged ? 1 : 0) - metrics.length;
+  if (first > 0)
+    metrics.forEach((one, index) => {
+      one.words = heads[first + index] || one.words;
+    });
   const holds = isJudged ? cells.map((row) => row.at(-1) ?? "") : [];
   return { variables, variants, seeds, metrics, fronts, cells, holds, note: text(table["note"]) };
 }
 
-/** Returns an address as axes show it, without the kind of its subject, which the rest implies. */
-export function metricName(path: string, most = 44): string {
-  return shortened(path.replace(/^(flow|group)\./, ""), most);
+/** Returns the name of a metric as axes and headings show it. */
+export function metricName({ words }: VariantMetric, most = 44): string {
+  return shortened(words, most);
 }
 
 /** Returns the variables with more than one value. */

@@ -583,6 +583,118 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     player.close();
   });
 
+  const judged = (value: string, holds: boolean, used: number) => ({
+    that: "flow.f.owd.p99",
+    subject: "f",
+    quantity: "delay p99",
+    value,
+    wanted: "below 30 ms",
+    holds,
+    used_ratio: used,
+    margin: "",
+  });
+
+  it.each([1400, 390])("counts expectations along, and ends with the verdict: %i pixels", async (width) => {
+    const player = new Player(html);
+    player.status = { ...status, warmup_s: 4, expectations: 2 };
+    const now = { holds: true };
+    player.sample = (number) => ({
+      ...sample(number),
+      judged: number < 100 ? [] : [judged(`${number} ms`, now.holds, number / 200)],
+    });
+    const { page, complaints } = await open(player, width, "light");
+    const strip = page.locator(".expected");
+    await expect
+      .poll(() => strip.locator(".note").textContent())
+      .toBe("1 of 1 hold so far; 1 more at the end");
+    now.holds = false;
+    await expect
+      .poll(() => strip.locator("li.bad").textContent())
+      .toMatch(/^✗f delay p991\d\d msbelow 30 ms$/);
+    // What the page shows of the past is what was judged then.
+    await page.locator(".live h1").click();
+    for (let step = 0; step < 9; step += 1) await page.keyboard.press("[");
+    await expect.poll(() => strip.locator("li").count()).toBe(0);
+    await page.locator("button", { hasText: "Live" }).last().click();
+    const verdict = {
+      outcome: "missed",
+      headline: "1 of 2 missed: f delay p99 40 ms.",
+      findings: ["Longest wait: 40 ms (p99) in the <b>fifo</b> at a:b, nothing dropped there."],
+      rows: [judged("40 ms", false, 1.33), { ...judged("7 ms", true, 0.2), subject: "g" }],
+    };
+    const ended = { ...player.status, ended: true, verdict, results: "runs/two" };
+    for (const stream of player.streams) stream.write(`event: status\ndata: ${JSON.stringify(ended)}\n\n`);
+    await expect
+      .poll(() => page.locator(".ending").innerText())
+      .toContain("✗ 1 of 2 missed: f delay p99 40 ms.");
+    const card = await page.locator(".ending").innerText();
+    for (const words of ["the <b>fifo</b> at a:b", "7 ms", "runs/two/report.html"])
+      expect(card).toContain(words);
+    expect(await page.locator(".ending .chips li").count()).toBe(2);
+    for (const gone of ["Pause", "Hold", "Mark"])
+      expect(await page.locator(".bar button", { hasText: gone }).isVisible(), gone).toBe(false);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(
+      0,
+    );
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
+  it("shows a flow over time at a click, and the queues again", async () => {
+    const player = new Player(html);
+    const { page, complaints } = await open(player, 1280, "light");
+    const first = page.locator(".strip figcaption").first();
+    expect(await first.textContent()).toContain("Rate (thin: offered)");
+    await page.locator(".flows th button", { hasText: "f" }).click({ delay: 350 });
+    await expect.poll(() => first.textContent()).toContain("Rate received");
+    expect(await page.locator(".strips .key").textContent()).toBe("flow f");
+    await page.locator(".strip").nth(1).hover();
+    await expect
+      .poll(() => page.locator(".strip").nth(1).locator(".values").textContent())
+      .toContain("40\u202fms");
+    await page.locator("button", { hasText: "back to the queues" }).click();
+    await expect.poll(() => first.textContent()).toContain("Rate (thin: offered)");
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
+  it("shows bands over the members of a large network, and keeps the worst five", async () => {
+    const player = new Player(html);
+    player.answer = () => [];
+    player.status = { ...status, is_large: true, nodes: [], links: [], ports: [], flows: [] };
+    player.sample = (number) => {
+      const [flow] = sample(number).flows;
+      // Each is the worst for a while; call/0 was it most of all, at the start.
+      const names = [0, 1, 2, 3, 4].map((place) => `call/${(number + place) % 9}`);
+      const flows = names.map((name) => ({ ...flow, name, owd_p99_s: name === "call/0" ? 0.9 : 0.1 }));
+      const group = {
+        name: "call",
+        members: 1000,
+        receiving: 998,
+        received_bps: 1e8,
+        lost_packets: 3,
+        owd_p50_s: 0.01,
+        owd_p95_s: 0.03,
+        owd_p99_s: 0.07,
+        owd_max_s: 0.9,
+        worst: names,
+      };
+      return { ...sample(number), left_out: { ports: 0, queues: 900, flows: 995 }, flows, groups: [group] };
+    };
+    const { page, complaints } = await open(player, 1280, "light");
+    await expect.poll(() => page.locator(".bands canvas").count()).toBe(1);
+    expect(await page.locator(".bands figcaption").textContent()).toContain(
+      "998 of 1000 receive: p50 10.0 ms, p99 70.0 ms, max 900.0 ms; 3 lost",
+    );
+    await expect.poll(() => page.locator(".bands .worst button").count()).toBe(5);
+    const worst = page.locator(".bands .worst button").first();
+    expect(await worst.textContent()).toMatch(/^call\/0 900.0 ms at /);
+    await worst.click({ delay: 350 });
+    await expect.poll(() => page.locator(".strips .key").textContent()).toBe("flow call/0");
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
   it("stands still when paused, and says when its stream is cut", async () => {
     const player = new Player(html);
     const { page } = await open(player, 1280, "light");

@@ -8,16 +8,19 @@ mod error;
 mod form;
 mod saved_file;
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::io::Read as _;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
+use lockgate_measure::group::group_of;
 use lockgate_measure::recording::{Event, Mode, Recording};
 use lockgate_measure::report::{
     ReportData, Run, Topology, TopologyLink, TopologyNode, files, groups, page, requests,
 };
 use lockgate_measure::summary::Summary;
-use lockgate_scenario::Scenario;
+use lockgate_scenario::{Flow, Queue, Scenario};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -141,6 +144,34 @@ pub fn topology(scenario: &Scenario) -> Topology {
     Topology { nodes: nodes.collect(), links: links.collect() }
 }
 
+/// Returns the access line of each flow that is a member of a group: the end that is a member too, the queue
+/// whose rules name that host alone, and the rate that it allows.
+fn lines(scenario: &Scenario) -> groups::Lines {
+    let mut queues: HashMap<IpAddr, &Queue> = HashMap::new();
+    for queue in scenario.ports.iter().flat_map(|port| port.tree.queues()) {
+        for prefix in queue.rules.iter().flat_map(|rule| [rule.destination, rule.source]).flatten() {
+            let is_host = prefix.bits == if prefix.address.is_ipv4() { 32 } else { 128 };
+            if is_host {
+                queues.entry(prefix.address).or_insert(queue);
+            }
+        }
+    }
+    let line = |flow: &Flow| {
+        group_of(&flow.name)?;
+        let [from, to] = [flow.from, flow.to].map(|node| &scenario.nodes[node]);
+        let host = if group_of(&to.name).is_some() || group_of(&from.name).is_none() { to } else { from };
+        let queue = queues.get(&host.address);
+        let rate = |queue: &&Queue| queue.own_rate().map(|rate| rate.as_bits() as f64);
+        let line = groups::Line {
+            host: host.name.clone(),
+            queue: queue.map_or_else(String::new, |queue| queue.name.to_string()),
+            rate_bps: queue.and_then(rate),
+        };
+        Some((flow.name.clone(), line))
+    };
+    scenario.flows.iter().filter_map(line).collect()
+}
+
 /// Results of runs, to be written.
 pub struct RunResults<'a> {
     /// The scenario that was run.
@@ -188,7 +219,7 @@ impl<'a> RunResults<'a> {
         let label = if first.mode == Mode::Live { "live" } else { "simulation" };
         let run = Run::new(label, first, &self.summary.folded());
         report.runs = self.overlaid.iter().cloned().chain([run]).collect();
-        report.comparisons = groups::tables(self.summary);
+        report.comparisons = groups::tables(self.summary, &lines(self.scenario));
         report.comparisons.extend(files::tables(self.summary));
         report.figures = groups::figures(first, self.summary);
         report.figures.extend(files::figures(first, self.summary));

@@ -9,8 +9,10 @@
 //! Every sample is complete: it has totals since the start besides the figures of the interval. A lost
 //! sample loses only the figures of its own interval.
 
+mod groups;
 mod hurt;
 mod interval;
+mod judged;
 
 use std::borrow::Cow;
 
@@ -18,13 +20,16 @@ use lockgate_engine::port::Port;
 use lockgate_engine::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
+pub use self::groups::{GroupSample, groups};
 pub use self::hurt::{Hurt, LONGEST_WAIT, MOST_LOSS, worst};
 pub use self::interval::Pass;
 use self::interval::PortState;
+pub use self::judged::{MOST_JUDGED, judge_so_far};
 use crate::histogram::Coarse;
 use crate::recording::{
     Event, FlowRecord, PortRecord, QueueFigures, Recording, SOJOURN_CLASSES, Totals, Window,
 };
+use crate::verdict::JudgedRow;
 
 /// Observations in an interval: the number of values from which the mean queue length is computed.
 pub const LOOKS: u64 = 10;
@@ -47,6 +52,13 @@ pub struct Sample {
     pub flows: Vec<FlowSample>,
     /// Parts of a large network that this sample leaves out.
     pub left_out: LeftOut,
+    /// Statistics over the members of each group of flows, if the sample leaves out some of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupSample>,
+    /// Expectations on flows, judged on the run from the end of its warm-up until now; empty before, and if
+    /// the run does not judge them while it goes on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judged: Vec<JudgedRow>,
     /// Events in the interval.
     pub events: Vec<EventSample>,
     /// Timing accuracy of the run so far; `None` for a simulation, which is exact.
@@ -397,6 +409,8 @@ impl Monitor {
         sample.fidelity = None;
         sample.router = None;
         sample.left_out = LeftOut::default();
+        sample.groups.clear();
+        sample.judged.clear();
         sample.events.clear();
         sample.events.extend(events.iter().skip(self.events).map(EventSample::of));
         self.events = events.len();

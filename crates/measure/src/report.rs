@@ -4,9 +4,11 @@
 //! significant digits, and `null` if nothing was observed.
 
 mod answer;
+mod bands;
 pub mod files;
 pub mod groups;
 mod page;
+mod places;
 pub mod requests;
 mod rounding;
 mod run;
@@ -249,8 +251,10 @@ pub enum FigureKind {
     Scatter,
     /// Bars.
     Bar,
-    /// A row for each series, coloured by its values.
+    /// Worst members of a group over time, a series each.
     Map,
+    /// Percentiles over the members of groups over time.
+    Bands,
 }
 
 /// One curve of a figure.

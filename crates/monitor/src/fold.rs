@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! up to 400 queues and 400 flows     as they are
-//! beyond                             the 100 worst leaves and 100 worst flows, those followed, the queues above them
+//! beyond                             the 100 worst leaves and 100 worst flows, those followed, the queues
+//!                                    above them, percentiles over the members of each group of flows
 //! ```
 //!
 //! Worst: most packets dropped in the interval, then the longest backlog, then the longest delay.
@@ -11,7 +12,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use lockgate_measure::monitor::{FlowSample, LeftOut, PortSample, QueueSample, Sample};
+use lockgate_measure::monitor::{FlowSample, LeftOut, PortSample, QueueSample, Sample, groups};
 use serde::Serialize;
 
 /// Largest number of queues, and of flows, for which a sample is not folded.
@@ -61,6 +62,8 @@ pub(crate) fn fold(sample: &Arc<Sample>, followed: &[String]) -> Arc<Sample> {
         ports,
         flows,
         left_out,
+        groups: groups(&sample.flows),
+        judged: sample.judged.clone(),
         events: sample.events.clone(),
         fidelity: sample.fidelity.clone(),
         router: sample.router.clone(),

@@ -9,6 +9,7 @@ use std::time::{Duration as WallTime, Instant};
 
 use lockgate_engine::units::Duration;
 use lockgate_measure::monitor::{EventSample, Sample};
+use lockgate_measure::verdict::RunVerdict;
 use lockgate_session::{Done, Refused, Status};
 use tokio::sync::broadcast;
 
@@ -183,6 +184,13 @@ impl Hub {
     /// Returns the status of the session.
     pub fn status(&self) -> Arc<Status> {
         self.board.lock().map(|board| board.clone()).unwrap_or_default()
+    }
+
+    /// Publishes the verdict of the run, which has ended, and the directory of its results, if there is one.
+    pub fn conclude(&self, verdict: RunVerdict, results: String) {
+        if let Ok(mut board) = self.board.lock() {
+            *board = Arc::new(Status { verdict: Some(verdict), results, ..Status::clone(&board) });
+        }
     }
 
     /// Sends a command that has no answer. Returns false if the channel is full and the command is dropped.

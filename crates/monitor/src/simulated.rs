@@ -6,6 +6,9 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration as WallTime, Instant as WallInstant};
 
 use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::monitor::judge_so_far;
+use lockgate_measure::recording::FlowRecord;
+use lockgate_measure::verdict::JudgedRow;
 use lockgate_scenario::{Files, Scenario};
 use lockgate_session::{Sampler, Session, Start};
 use lockgate_sim::{Command as RunCommand, Observer, RunView};
@@ -15,6 +18,9 @@ use crate::{Channels, Command};
 /// Delay of a change after the look at which it was requested. At one instant a change precedes all other
 /// events, as every entry of the timeline does, whereas a look follows them.
 const AFTER_LOOK: Duration = Duration::from_micros(1);
+
+/// Time of the run after which expectations are judged anew.
+const JUDGED_EVERY: Duration = Duration::from_millis(200);
 
 /// Longest sleep while the run waits. Bounds the delay of stopping.
 const LONGEST_SLEEP: WallTime = WallTime::from_millis(50);
@@ -33,6 +39,8 @@ pub struct SimulatedSession<'a> {
     stopped: bool,
     /// Commands received between two looks, handled at the next.
     waiting: VecDeque<Command>,
+    /// Expectations as they were judged last, and when.
+    judged: (Instant, Vec<JudgedRow>),
 }
 
 impl<'a> SimulatedSession<'a> {
@@ -57,7 +65,19 @@ impl<'a> SimulatedSession<'a> {
             interrupt,
             stopped: false,
             waiting: VecDeque::new(),
+            judged: (Instant::ZERO, Vec::new()),
         }
+    }
+
+    /// Returns the expectations judged on the run so far: anew after [`JUDGED_EVERY`], because each time
+    /// costs a copy of the flows' records.
+    fn judge(&mut self, now: Instant, flows: &[FlowRecord]) -> Vec<JudgedRow> {
+        if now.since(self.judged.0) >= JUDGED_EVERY {
+            let scenario = self.session.scenario();
+            let rows = judge_so_far(now, scenario.warmup, flows, &scenario.expects);
+            self.judged = (now, rows);
+        }
+        self.judged.1.clone()
     }
 
     /// Publishes that the run has ended. Returns the scenario with all changes. The session's channels end
@@ -159,7 +179,8 @@ impl Observer for SimulatedSession<'_> {
         self.sampler.look(view.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
         if self.sampler.is_due(now) {
             let ports = view.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
-            let sample = self.sampler.close(now, ports, view.flows, view.events);
+            let mut sample = self.sampler.close(now, ports, view.flows, view.events);
+            sample.judged = self.judge(now, view.flows);
             // A temporary change ended, or one of the timeline happened: update the knobs' values.
             if self.session.advance(now) {
                 self.channels.publish(&self.session);

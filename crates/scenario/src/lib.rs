@@ -98,5 +98,5 @@ pub use tcp::{Application, Congestion, Ecn, InitialSequence, TcpModel};
 pub use toml_text::{MEMORY, longest_text};
 pub use trace::LinkTrace;
 pub use traffic::Traffic;
-pub use tree::QueueTree;
+pub use tree::{Queue, QueueTree};
 pub use vary::{Vary, VaryError};

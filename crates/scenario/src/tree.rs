@@ -54,6 +54,16 @@ pub struct Queue {
     pub children: Vec<usize>,
 }
 
+impl Queue {
+    /// Returns the most that it may send by its own parameters and its share: `ceil`, `bandwidth` or `rate`.
+    pub fn own_rate(&self) -> Option<Rate> {
+        let read = |table: &toml::Table, key: &str| table.get(key)?.as_str()?.parse::<Rate>().ok();
+        let keys = ["ceil", "bandwidth", "rate"];
+        let found = |table| keys.into_iter().find_map(|key| read(table, key));
+        found(&self.share).or_else(|| found(&self.config))
+    }
+}
+
 impl QueueTree {
     /// Returns the default tree of a port: a FIFO called `fifo` with its defaults.
     pub fn fifo() -> Self {

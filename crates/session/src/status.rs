@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use lockgate_engine::units::Duration;
+use lockgate_measure::verdict::RunVerdict;
 use lockgate_scenario::{Action, Link, Scenario};
 use serde::Serialize;
 
@@ -21,6 +22,10 @@ pub struct Status {
     pub seed: u64,
     /// Length of the run in seconds.
     pub duration_s: f64,
+    /// Time at the start that statistics and expectations leave out, in seconds.
+    pub warmup_s: f64,
+    /// Number of expectations.
+    pub expectations: usize,
     /// Pace as a multiple of real time; 0 for as fast as possible.
     pub pace: f64,
     /// Seconds between samples.
@@ -42,6 +47,12 @@ pub struct Status {
     pub ports: Vec<PortStatus>,
     /// Names of the flows.
     pub flows: Vec<String>,
+    /// Verdict, once the run has ended and is judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<RunVerdict>,
+    /// Directory of its results; empty if none are written.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub results: String,
     /// Scenario and all settings, which replay the session.
     #[serde(skip)]
     pub history: History,
@@ -92,6 +103,8 @@ impl Status {
         let name = |node: usize| scenario.nodes[node].name.clone();
         self.title.clone_from(&scenario.title);
         self.duration_s = scenario.duration.as_secs_f64();
+        self.warmup_s = scenario.warmup.as_secs_f64();
+        self.expectations = scenario.expects.len();
         self.nodes = scenario.nodes.iter().map(|node| node.name.clone()).collect();
         self.flows = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
         let link = |link: &Link| LinkStatus {
@@ -145,12 +158,16 @@ impl Status {
             mode: self.mode,
             seed: self.seed,
             duration_s: self.duration_s,
+            warmup_s: self.warmup_s,
+            expectations: self.expectations,
             pace: self.pace,
             every_s: self.every_s,
             held: self.held,
             ended: self.ended,
             version: self.version,
             is_large: true,
+            verdict: self.verdict.clone(),
+            results: self.results.clone(),
             ..Self::default()
         })
     }

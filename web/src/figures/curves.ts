@@ -41,8 +41,14 @@ export interface Axis {
   zero?: boolean;
 }
 
-/** Returns the option of a chart of curves on two continuous axes. */
-export function curvesOption(ink: Ink, curves: readonly Curve[], x: Axis, y: Axis): EChartsOption {
+/** Returns the option of a chart of curves on two continuous axes, with further series behind them. */
+export function curvesOption(
+  ink: Ink,
+  curves: readonly Curve[],
+  x: Axis,
+  y: Axis,
+  behind: readonly object[] = [],
+): EChartsOption {
   const xs = extent(
     curves.map((curve) => curve.x),
     x.log,
@@ -62,7 +68,7 @@ export function curvesOption(ink: Ink, curves: readonly Curve[], x: Axis, y: Axi
       axisPointer: { type: "line", lineStyle: { color: ink.soft, width: 1 }, snap: false },
       formatter: (parameters: unknown) => tipOf(parameters, curves, x, y),
     },
-    series: curves.flatMap((curve) => seriesOf(curve, x.log, y.log)),
+    series: [...behind, ...curves.flatMap((curve) => seriesOf(curve, x.log, y.log))],
   } as EChartsOption;
 }
 

@@ -3,12 +3,11 @@ import type { EChartsOption } from "echarts";
 import { axisLook, extent, pointed, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { axisChoice, type Figure, type Settings } from "../figure";
-import { shortened } from "../format";
+import { quantity, shortened } from "../format";
 import { dashOf, type Ink, MODE_NAMES } from "../palette";
 import type { Cell, ExtraAxis, ExtraFigure, ExtraSeries } from "../report";
 import { tip } from "../tooltip";
 import { type Axis, type Curve, curvesOption, curvesTable, footed } from "./curves";
-import { mapFigure } from "./map";
 
 const HEIGHT = 320;
 const PAPER_MARKS = ["diamond", "triangle", "rect", "circle"];
@@ -41,6 +40,8 @@ function curvesOf(figure: ExtraFigure, ink: Ink): Curve[] {
   return figure.series.map((series) => {
     const paper = series.mode === "paper";
     const few = series.x.length <= 40 && series.mode !== "theory";
+    // The point that a search recommends.
+    const chosen = figure.kind === "scatter" && (series.name === "winner" || series.name === "knee");
     return {
       name: label(figure, series),
       x: series.x.map((value) => (typeof value === "number" ? value : null)),
@@ -50,14 +51,58 @@ function curvesOf(figure: ExtraFigure, ink: Ink): Curve[] {
       dash: dashOf(series.mode, mixed),
       mark: paper
         ? (PAPER_MARKS[papers++ % PAPER_MARKS.length] ?? "diamond")
-        : few || figure.kind === "scatter"
-          ? "circle"
-          : null,
+        : chosen
+          ? "diamond"
+          : few || figure.kind === "scatter"
+            ? "circle"
+            : null,
       ...(paper || (mixed && series.mode === "sim") ? { hollow: ink.panel } : {}),
-      level: paper ? 8 : series.mode === "theory" ? 6 : 2,
+      level: paper || chosen ? 8 : series.mode === "theory" ? 6 : 2,
       points: paper || (figure.kind === "scatter" && series.mode !== "theory"),
       allMarked: few,
     };
+  });
+}
+
+/**
+ * Returns the shading of the part of a figure of points that a bound forbids: a dotted line called "at least" or "at
+ * most".
+ */
+function beyond(figure: ExtraFigure, ink: Ink): object[] {
+  if (figure.kind !== "scatter") return [];
+  return figure.series.flatMap((series) => {
+    const bound = series.y[0] ?? null;
+    const isLower = series.name === "at least";
+    if (series.mode !== "theory" || bound === null || !(isLower || series.name === "at most")) return [];
+    const sign = isLower ? "≥" : "≤";
+    return [
+      {
+        type: "line",
+        data: [],
+        silent: true,
+        markArea: {
+          silent: true,
+          itemStyle: { color: ink.bad, opacity: 0.1 },
+          label: {
+            show: true,
+            position: isLower ? "insideBottomRight" : "insideTopRight",
+            color: ink.bad,
+            fontSize: 11,
+            fontWeight: 600,
+          },
+          data: [
+            [
+              // Without an end, up to the edge of the picture.
+              {
+                name: `misses ${sign} ${quantity(bound, figure.y.unit)}`,
+                coord: [-Infinity, isLower ? -Infinity : bound],
+              },
+              { coord: [Infinity, isLower ? bound : Infinity] },
+            ],
+          ],
+        },
+      },
+    ];
   });
 }
 
@@ -66,7 +111,6 @@ const isNamed = (figure: ExtraFigure): boolean =>
   figure.series.some((series) => series.x.some((value) => typeof value === "string"));
 
 export function extraFigure(figure: ExtraFigure, settings: Settings): Figure {
-  if (figure.kind === "map") return mapFigure(figure);
   const axis = (from: ExtraAxis, key: string): Axis => ({
     name: from.label,
     unit: from.unit,
@@ -98,7 +142,9 @@ export function extraFigure(figure: ExtraFigure, settings: Settings): Figure {
     ],
     draw: (ink, width) => ({
       height: HEIGHT,
-      option: named ? barsOption(figure, ink, y, width) : curvesOption(ink, curvesOf(figure, ink), x, y),
+      option: named
+        ? barsOption(figure, ink, y, width)
+        : curvesOption(ink, curvesOf(figure, ink), x, y, beyond(figure, ink)),
     }),
     table: () =>
       named

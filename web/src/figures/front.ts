@@ -45,7 +45,7 @@ export function frontFigure(data: Variants, front: Front, settings: Settings): F
   const names = front.on.map((at) => `#${at + 1} ${data.variants[at]?.label ?? ""}`);
   return {
     id: `front-${front.x}-${front.y}`,
-    title: `${metricName(y.path, 40)} against ${metricName(x.path, 40)}`,
+    title: `${metricName(y, 40)} against ${metricName(x, 40)}`,
     caption:
       `Filled: on the front, beaten by no other variant in both (${toward(x)} of the horizontal and ${toward(y)} of the vertical axis is better): ` +
       `${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}. Numbers as in the table; strokes: 95 % intervals.`,
@@ -100,7 +100,7 @@ function option({ data, x, y, points }: Request, { ink, width, log }: Look): ECh
     ...base(ink),
     grid: { left: 62, right: 28, top: 36, bottom: 46, outerBoundsMode: "none" },
     xAxis: xAxis({
-      name: metricName(x.path, 30),
+      name: metricName(x, 30),
       unit: x.unit,
       range: extent([ends("x")], log[0]),
       log: log[0],
@@ -109,7 +109,7 @@ function option({ data, x, y, points }: Request, { ink, width, log }: Look): ECh
       zero: false,
     }),
     yAxis: yAxis({
-      name: metricName(y.path, 30),
+      name: metricName(y, 30),
       unit: y.unit,
       range: extent([ends("y")], log[1]),
       log: log[1],
@@ -199,7 +199,7 @@ function crosses(points: readonly Point[], data: Variants, ink: Ink): object {
 function tipOf({ data, x, y }: Request, point: Point | undefined): HTMLElement | string {
   if (!point) return "";
   const cell = (metric: VariantMetric, mean: number, half: number): { cells: string[] } => ({
-    cells: [metricName(metric.path), `${pointed(mean, metric.unit)} ± ${pointed(half, metric.unit)}`],
+    cells: [metricName(metric), `${pointed(mean, metric.unit)} ± ${pointed(half, metric.unit)}`],
   });
   return tip(
     `#${point.at + 1} ${data.variants[point.at]?.label ?? ""}`,

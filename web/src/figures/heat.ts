@@ -68,13 +68,13 @@ export function heatFigure(data: Variants, metric: VariantMetric, grid: Grid): F
   const { factor, label } = columnScale(grid.range, metric.unit);
   return {
     id: `heat-${slug(metric.path)}`,
-    title: `${metricName(metric.path, 60)} by ${grid.x.name} and ${grid.y.name}`,
+    title: `${metricName(metric, 60)} by ${grid.x.name} and ${grid.y.name}`,
     caption: `Means over the seeds${label === "" ? "" : `, in ${label}`}; the best is framed.${direction}${rest}`,
     empty: null,
     choices: [],
     key: (ink) => [
       {
-        label: metricName(metric.path),
+        label: metricName(metric),
         entries: [0, 0.5, 1].map((part) => ({
           label: quantity(grid.range[0] + part * (grid.range[1] - grid.range[0]), metric.unit),
           colour: mixed(ink, part),

@@ -70,7 +70,7 @@ export function intervalsFigure(data: Variants, metric: VariantMetric, settings:
     metric.better === null ? "" : ` ${metric.better === "lower" ? "Less" : "More"} is better.`;
   return {
     id: `intervals-${slug(metric.path)}`,
-    title: metricName(metric.path, 60),
+    title: metricName(metric, 60),
     caption: `Mean over ${plural(data.seeds, "seed")} with its 95 % interval; small points: the seeds.${direction}`,
     empty: found.size === 0 ? "No run has a value of it." : null,
     choices: [axisChoice("x", log)],
@@ -113,7 +113,7 @@ function option(data: Variants, metric: VariantMetric, { ink, width, log }: Look
     ...base(ink),
     grid: { left: room, right: 22, top: 10, bottom: 46, outerBoundsMode: "none" },
     xAxis: xAxis({
-      name: metricName(metric.path, width < 500 ? 28 : 44),
+      name: metricName(metric, width < 500 ? 28 : 44),
       unit: metric.unit,
       range,
       log,

@@ -66,7 +66,7 @@ export function multiplesFigure(data: Variants, metric: VariantMetric, settings:
   const others = varying(data).length > 2 ? " The other variables are in the points above each other." : "";
   return {
     id: `multiples-${slug(metric.path)}`,
-    title: `${metricName(metric.path, 60)} by ${pair?.x.variable.name ?? ""} and ${pair?.by.variable.name ?? ""}`,
+    title: `${metricName(metric, 60)} by ${pair?.x.variable.name ?? ""} and ${pair?.by.variable.name ?? ""}`,
     caption: `Means with their 95 % intervals; all panels have the same axes.${others}`,
     empty: means.flat().length === 0 ? "No run has a value of it." : null,
     choices: [axisChoice("y", log)],

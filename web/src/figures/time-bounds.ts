@@ -11,13 +11,29 @@ export interface BoundLine {
   panel: number;
   value: number;
   words: string;
+  /** Part of the run on which it is judged, in seconds; null for all of it. */
+  during: readonly [number, number] | null;
+}
+
+const SECONDS: Record<string, number> = { ps: 1e-12, ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600 };
+
+/** Splits an address from the part of the run behind it: `flow.call.owd.p99 @ 10s..20s`. */
+export function duringOf(that: string): { address: string; during: readonly [number, number] | null } {
+  const [address = "", part] = that.split(/\s*@\s*/);
+  const ends = (part?.split("..") ?? []).map((text) => {
+    const [, count, unit = ""] = /^([\d.]+)\s*([a-z]+)$/.exec(text.trim()) ?? [];
+    return Number(count) * (SECONDS[unit] ?? Number.NaN);
+  });
+  const [from = Number.NaN, to = Number.NaN] = ends;
+  return { address, during: from < to ? [from, to] : null };
 }
 
 /** Returns the bounds of the expectations on single flows that are shown, each once. */
 export function boundsOf(view: View): BoundLine[] {
   const found = new Map<string, BoundLine>();
   for (const { run } of view.runs) {
-    for (const { that, low, high } of run.summary.expect) {
+    for (const { that: whole, low, high } of run.summary.expect) {
+      const { address: that, during } = duringOf(whole);
       // A sum over a group has no curve to be compared with, nor have times to an answer.
       const kind = panelOf(that);
       const flows = view.flows.filter((flow) => isOfFlow(that, flow));
@@ -30,12 +46,13 @@ export function boundsOf(view: View): BoundLine[] {
         [low, ">"],
       ] as const) {
         if (value === null) continue;
-        const key = `${panel} ${value}`;
+        const key = `${panel} ${value} ${during?.join("..") ?? ""}`;
         const named = found.get(key)?.words.replace(/ [<>].*$/, "");
         const name = that.replace(/^(flow|group)\.("[^"]*"|[^.]*)\..*$/, "$2").replaceAll('"', "");
         const names =
           named === undefined ? name : named.split(", ").includes(name) ? named : `${named}, ${name}`;
-        found.set(key, { panel, value, words: `${shortened(names, 40)} ${sign} ${quantity(value, unit)}` });
+        const words = `${shortened(names, 40)} ${sign} ${quantity(value, unit)}`;
+        found.set(key, { panel, value, words, during });
       }
     }
   }

@@ -309,7 +309,7 @@ export class TimeDrawing {
           formatter: "{b}",
         },
         data: [
-          ...this.#boundLines(ink, panel),
+          ...this.#boundLines(ink, panel, window),
           ...this.rules.map((rule, index) => {
             const label = placed.get(index);
             const colour = rule.kind === "expect" ? { color: ink.bad } : {};
@@ -331,24 +331,34 @@ export class TimeDrawing {
     };
   }
 
-  /** Returns the lines of the bounds of a panel, with their numbers. */
-  #boundLines(ink: Ink, panel: number): object[] {
+  /** Returns the lines of the bounds of a panel, with their numbers; that of a part of the run lies over this part. */
+  #boundLines(ink: Ink, panel: number, window: readonly [number, number]): object[] {
     return this.#bounds
       .filter((bound) => bound.panel === panel)
-      .map((bound) => ({
-        yAxis: bound.value,
-        name: bound.words,
-        lineStyle: { color: ink.bad, width: 1.5, type: [5, 3], opacity: 1 },
-        label: {
-          show: true,
-          position: "insideEndTop",
-          distance: 2,
-          color: ink.bad,
-          fontSize: 11,
-          fontWeight: 600,
-          align: "right",
-        },
-      }));
+      .flatMap((bound): object[] => {
+        const look = this.#boundLook(ink, bound.words);
+        if (bound.during === null) return [{ ...look, yAxis: bound.value }];
+        // Cut to the window: the label of a line whose end is outside would not be drawn.
+        const [from, to] = [Math.max(window[0], bound.during[0]), Math.min(window[1], bound.during[1])];
+        if (from >= to) return [];
+        return [[{ ...look, coord: [from, bound.value] }, { coord: [to, bound.value] }]];
+      });
+  }
+
+  #boundLook(ink: Ink, words: string): object {
+    return {
+      name: words,
+      lineStyle: { color: ink.bad, width: 1.5, type: [5, 3], opacity: 1 },
+      label: {
+        show: true,
+        position: "insideEndTop",
+        distance: 2,
+        color: ink.bad,
+        fontSize: 11,
+        fontWeight: 600,
+        align: "right",
+      },
+    };
   }
 
   /** Returns the labels above the rules of a window, as far as there is room. */

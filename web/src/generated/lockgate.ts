@@ -233,7 +233,7 @@ kind: FigureKind,
 series: Array<FigureSeries>, };
 
 /** The style of a figure. */
-export type FigureKind = "line" | "scatter" | "bar" | "map";
+export type FigureKind = "line" | "scatter" | "bar" | "map" | "bands";
 
 /** One curve of a figure. */
 export type FigureSeries = {
@@ -389,6 +389,30 @@ on: Array<number>, };
 
 /** Grade of a line under load, the best first. */
 export type Grade = "A+" | "A" | "B" | "C" | "D" | "F";
+
+/** A group of flows in one interval. */
+export type GroupSample = {
+/** Name. */
+name: string,
+/** Members. */
+members: number,
+/** Members that received something in the interval. */
+receiving: number,
+/** Bits per second that reached the receivers of all members. */
+received_bps: number,
+/** Packets of all members lost in the interval. */
+lost_packets: number,
+/** Delay (p99 in the interval) that half of the receiving members stay at or below, in seconds; `None` if none
+ * received anything. */
+owd_p50_s: number | null,
+/** The same of 95 % of the members. */
+owd_p95_s: number | null,
+/** The same of 99 % of the members. */
+owd_p99_s: number | null,
+/** The largest. */
+owd_max_s: number | null,
+/** Members with the largest delays, the worst first. */
+worst: Array<string>, };
 
 /** A group of flows, and the files they carry. Files that start during the warm-up are excluded. */
 export type GroupSummary = {
@@ -853,6 +877,11 @@ ports: Array<PortSample>,
 flows: Array<FlowSample>,
 /** Parts of a large network that this sample leaves out. */
 left_out: LeftOut,
+/** Statistics over the members of each group of flows, if the sample leaves out some of them. */
+groups?: Array<GroupSample>,
+/** Expectations on flows, judged on the run from the end of its warm-up until now; empty before, and if the run
+ * does not judge them while it goes on. */
+judged?: Array<JudgedRow>,
 /** Events in the interval. */
 events: Array<EventSample>,
 /** Timing accuracy of the run so far; `None` for a simulation, which is exact. */
@@ -873,6 +902,10 @@ mode: string,
 seed: number,
 /** Length of the run in seconds. */
 duration_s: number,
+/** Time at the start that statistics and expectations leave out, in seconds. */
+warmup_s: number,
+/** Number of expectations. */
+expectations: number,
 /** Pace as a multiple of real time; 0 for as fast as possible. */
 pace: number,
 /** Seconds between samples. */
@@ -893,7 +926,11 @@ links: Array<LinkStatus>,
 /** Ports. */
 ports: Array<PortStatus>,
 /** Names of the flows. */
-flows: Array<string>, };
+flows: Array<string>,
+/** Verdict, once the run has ended and is judged. */
+verdict?: RunVerdict | null,
+/** Directory of its results; empty if none are written. */
+results?: string, };
 
 /** The results of a run. */
 export type Summary = {

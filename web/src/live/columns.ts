@@ -5,39 +5,59 @@ import { portAt } from "./parts";
 
 export type Column = (number | null)[];
 
-/**
- * Returns the columns of a strip: time first, then two for each queue. Lines break where samples or a queue
- * are missing.
- */
+/** Reads some numbers from a sample, `null` where it has none. */
+type Read = (sample: Sample) => readonly (number | null)[];
+
+/** Returns the time, then a column for each of the `width` numbers. Lines break where samples are missing. */
+function table(samples: readonly Sample[], width: number, read: Read): Column[] {
+  const all: Column[] = Array.from({ length: width + 1 }, () => []);
+  let before: Sample | undefined;
+  const push = (values: readonly (number | null)[]): void =>
+    all.forEach((column, at) => void column.push(values[at] ?? null));
+  for (const sample of samples) {
+    if (before && sample.number > before.number + 1) push([(before.at_s + sample.at_s) / 2]);
+    push([sample.at_s, ...read(sample)]);
+    before = sample;
+  }
+  return all;
+}
+
+/** Returns the columns of a strip: time first, then two for each queue. A line breaks where a queue is missing. */
 export function columns(
   samples: readonly Sample[],
   chosen: readonly Pick<QueueLifetime, "port" | "queue">[],
   strip: number,
 ): Column[] {
-  const all: Column[] = [[], ...chosen.flatMap(() => [[], []] as Column[])];
-  let before: Sample | undefined;
-  for (const sample of samples) {
-    if (before && sample.number > before.number + 1) {
-      (all[0] as Column).push((before.at_s + sample.at_s) / 2);
-      for (const column of all.slice(1)) column.push(null);
-    }
-    (all[0] as Column).push(sample.at_s);
-    chosen.forEach(({ port, queue: name }, index) => {
-      const queue = portAt(sample, port)?.queues.find((queue) => queue.name === name);
-      const pair: [number | null, number | null] =
-        queue === undefined
-          ? [null, null]
-          : strip === 0
-            ? [queue.sent_bps, queue.offered_bps]
-            : strip === 1
-              ? [queue.sojourn_p99_s, queue.sojourn_p50_s]
-              : strip === 2
-                ? [queue.packets, queue.peak_packets]
-                : [queue.dropped_packets, queue.marked_packets];
-      (all[1 + 2 * index] as Column).push(pair[0]);
-      (all[2 + 2 * index] as Column).push(pair[1]);
-    });
-    before = sample;
-  }
-  return all;
+  return table(samples, 2 * chosen.length, (sample) =>
+    chosen.flatMap(({ port, queue: name }): [number | null, number | null] => {
+      const queue = portAt(sample, port)?.queues.find((one) => one.name === name);
+      if (queue === undefined) return [null, null];
+      if (strip === 0) return [queue.sent_bps, queue.offered_bps];
+      if (strip === 1) return [queue.sojourn_p99_s, queue.sojourn_p50_s];
+      if (strip === 2) return [queue.packets, queue.peak_packets];
+      return [queue.dropped_packets, queue.marked_packets];
+    }),
+  );
+}
+
+/** Returns the columns of a strip of a flow: time first, then two. */
+export function flowColumns(samples: readonly Sample[], name: string, strip: number): Column[] {
+  return table(samples, 2, (sample): [number | null, number | null] => {
+    const flow = sample.flows.find((one) => one.name === name);
+    if (flow === undefined) return [null, null];
+    if (strip === 0) return [flow.received_bps, flow.offered_bps];
+    if (strip === 1) return [flow.owd_p99_s, flow.owd_p50_s];
+    if (strip === 2) return [flow.cwnd_bytes, null];
+    return [flow.lost_packets, null];
+  });
+}
+
+/** Returns the columns of a group: time first, then the delays of half, 95 %, 99 % and all of the members. */
+export function groupColumns(samples: readonly Sample[], name: string): Column[] {
+  return table(samples, 4, (sample) => {
+    const group = sample.groups?.find((one) => one.name === name);
+    return group === undefined
+      ? [null, null, null, null]
+      : [group.owd_p50_s, group.owd_p95_s, group.owd_p99_s, group.owd_max_s];
+  });
 }

@@ -18,6 +18,9 @@ export function readable(value: string | null): string {
   return bytes % 1024 === 0 ? `${bytes / 1024}KiB` : `${bytes}B`;
 }
 
+/** Letters of a value above which its field has a line of its own. */
+const LONG = 13;
+
 /** Returns one knob: its name, a field with its value, and buttons for a step down and up. */
 function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLTableRowElement {
   const say = h("span", { class: "said", role: "status" });
@@ -81,7 +84,7 @@ function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLTableRowEle
   };
   const row = h(
     "tr",
-    { class: "knob", title: `${knob.about}\n${shell}` },
+    { class: shown.length > LONG ? "knob long" : "knob", title: `${knob.about}\n${shell}` },
     h("th", { scope: "row" }, knob.key),
     h(
       "td",

@@ -1,6 +1,6 @@
 /**
- * Four strips over one time axis: rate, delay, backlog, drops; changes are vertical rules through all of
- * them.
+ * Four strips over one time axis, of the queues of a port or of a flow: rate, delay, backlog or window, drops; changes
+ * are vertical rules through all of them.
  */
 import uPlot from "uplot";
 import { columnExtremes, isolated } from "../decimate";
@@ -9,14 +9,26 @@ import { placeLabels } from "../events";
 import { quantity, scaleFor, significant, THIN } from "../format";
 import type { Sample } from "../generated/lockgate";
 import type { Ink } from "../palette";
-import { columns } from "./columns";
+import { columns, flowColumns } from "./columns";
 import type { QueueLifetime } from "./history";
 
-const STRIPS: readonly { name: string; unit: string }[] = [
+interface Strip {
+  name: string;
+  unit: string;
+}
+
+const OF_QUEUES: readonly Strip[] = [
   { name: "Rate (thin: offered)", unit: "bit/s" },
   { name: "Delay p99 (dashed: median)", unit: "s" },
   { name: "Backlog, packets (dashed: maximum)", unit: "" },
   { name: "Drops and marks (dashed), packets an interval", unit: "" },
+];
+
+const OF_A_FLOW: readonly Strip[] = [
+  { name: "Rate received (thin: offered)", unit: "bit/s" },
+  { name: "One-way delay p99 (dashed: median)", unit: "s" },
+  { name: "Congestion window", unit: "B" },
+  { name: "Lost, packets an interval", unit: "" },
 ];
 
 /** A change: its time, and a short label. */
@@ -60,13 +72,24 @@ export class Strips {
   #built = "";
   #rules: readonly Rule[] = [];
 
-  /** Draws samples of these queues; the curve of a queue that is gone stops at its last sample. */
-  draw(samples: readonly Sample[], chosen: readonly QueueLifetime[], rules: readonly Rule[], ink: Ink): void {
+  /**
+   * Draws samples of these queues, or of a flow if one is named; the curve of a queue that is gone stops at its last
+   * sample.
+   */
+  draw(
+    samples: readonly Sample[],
+    queues: readonly QueueLifetime[],
+    flow: string,
+    rules: readonly Rule[],
+    ink: Ink,
+  ): void {
+    const chosen: readonly QueueLifetime[] =
+      flow === "" ? queues : [{ port: -1, queue: flow, slot: 0, first: 0, last: Number.POSITIVE_INFINITY }];
     const width = Math.max(280, this.element.clientWidth);
     const end = samples.at(-1)?.at_s ?? 0;
     const gone = (seen: QueueLifetime): string =>
       seen.last < end ? ` until ${significant(seen.last, 4)}${THIN}s` : "";
-    const key = JSON.stringify([chosen.map((seen) => [seen.port, seen.queue, gone(seen)]), ink.name]);
+    const key = JSON.stringify([flow, chosen.map((seen) => [seen.port, seen.queue, gone(seen)]), ink.name]);
     this.#rules = rules;
     if (key !== this.#built) {
       this.#built = key;
@@ -76,23 +99,24 @@ export class Strips {
             "span",
             { class: "entry" },
             h("span", { class: "swatch", style: `background:${colourOf(seen, ink)}` }),
-            seen.queue,
+            flow === "" ? seen.queue : `flow ${flow}`,
             h("small", {}, gone(seen)),
           ),
         ),
       );
-      this.#build(chosen, ink, width);
+      this.#build(flow === "" ? OF_QUEUES : OF_A_FLOW, chosen, ink, width);
     }
     this.#plots.forEach((plot, strip) => {
       if (plot.width !== width) plot.setSize({ width, height: plot.height });
-      plot.setData(columns(samples, chosen, strip) as uPlot.AlignedData);
+      const data = flow === "" ? columns(samples, chosen, strip) : flowColumns(samples, flow, strip);
+      plot.setData(data as uPlot.AlignedData);
     });
   }
 
-  #build(chosen: readonly QueueLifetime[], ink: Ink, width: number): void {
+  #build(strips: readonly Strip[], chosen: readonly QueueLifetime[], ink: Ink, width: number): void {
     for (const plot of this.#plots) plot.destroy();
     this.#figures.replaceChildren();
-    this.#plots = STRIPS.map(({ name, unit }, strip) => {
+    this.#plots = strips.map(({ name, unit }, strip) => {
       const box = h(
         "figure",
         {
@@ -121,7 +145,7 @@ export class Strips {
           ...(strip === 0 ? {} : { dash: [4, 3] }),
         });
       });
-      const last = strip === STRIPS.length - 1;
+      const last = strip === strips.length - 1;
       const axis = {
         stroke: ink.soft,
         grid: { stroke: ink.grid, width: 1 },

@@ -33,8 +33,13 @@ export function drawTopology(
     status.nodes.map((name) => ({ name, x: null, y: null })),
     status.links,
   );
+  const ys = [...found.values()].map(({ y }) => y);
+  const [low, high] = [Math.min(...ys), Math.max(...ys)];
+  // Room for the marks above the highest node, and for the name below the lowest.
+  const down = (y: number): number =>
+    high > low ? 18 + ((height - 48) * (y - low)) / (high - low) : height / 2;
   const at = new Map(
-    [...found].map(([name, place]) => [name, { x: 60 + (width - 120) * place.x, y: height * place.y }]),
+    [...found].map(([name, place]) => [name, { x: 60 + (width - 120) * place.x, y: down(place.y) }]),
   );
   const parts: SVGElement[] = [];
   for (const link of status.links) {
@@ -81,9 +86,12 @@ export function drawTopology(
           }),
         );
       if (idle && index !== selected) return;
+      // On a short link the marks of both directions are smaller, and nearer to the nodes.
+      const away = Math.min(34, Math.max(16, 0.28 * length));
+      const radius = length < 90 ? 9 : 12;
       const [x, y] = [
-        start.x + ((end.x - start.x) * 34) / length,
-        start.y + ((end.y - start.y) * 34) / length,
+        start.x + ((end.x - start.x) * away) / length,
+        start.y + ((end.y - start.y) * away) / length,
       ];
       const dropping = (root?.dropped_packets ?? 0) > 0;
       const name = `${port.name}: ${root?.packets ?? 0} packets wait, ${bits(shown?.sent_bps ?? 0)}bit/s${rate === null ? "" : ` of ${bits(rate)}bit/s`}${dropping ? ", dropping" : ""}`;
@@ -101,7 +109,7 @@ export function drawTopology(
         svg("circle", {
           cx: x,
           cy: y,
-          r: 12,
+          r: radius,
           fill: ink.page,
           stroke: dropping ? ink.bad : index === selected ? ink.accent : ink.soft,
           "stroke-width": dropping || index === selected ? 3 : 1.5,

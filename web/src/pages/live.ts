@@ -1,9 +1,10 @@
 /** The page of a running run: topology, queues with knobs, strips over time, events; pause and scrub. */
 import "uplot/dist/uPlot.min.css";
 import "../style/live.css";
-import { announce, h, svg } from "../dom";
+import { announce, h, svg, update } from "../dom";
 import { eventLabel } from "../events";
 import type { Sample, Status } from "../generated/lockgate";
+import { Bands } from "../live/bands";
 import { Choice } from "../live/choice";
 import { EventLog } from "../live/event-log";
 import { Feed } from "../live/feed";
@@ -15,6 +16,7 @@ import { bytes, rate, time } from "../live/quantities";
 import { headings, QueueTable } from "../live/queue-table";
 import { type Rule, Strips } from "../live/strips";
 import { drawTopology } from "../live/topology";
+import { Expectations, endingVerdict } from "../live/verdict";
 import { Theme } from "../theme";
 
 /** Least time between two pictures. */
@@ -24,6 +26,8 @@ const FRAME_MS = 33;
  * the same machine.
  */
 const REST = 15;
+/** Interval at which a flow is asked for, because the run forgets it after a minute. */
+const FOLLOWED_MS = 20_000;
 /** Text of the state of a running run, by its mode. */
 const STATES: Record<string, string> = { live: "● live", route: "● routing" };
 
@@ -51,6 +55,8 @@ class LivePage {
   readonly theme = new Theme();
   readonly knobs = new KnobPanel(this.feed, () => this.#ask());
   readonly strips = new Strips();
+  readonly expectations = new Expectations();
+  readonly bands = new Bands((flow) => this.#openFlow(flow));
   readonly choice = new Choice();
   readonly history = new History();
   readonly progress = new Progress();
@@ -59,6 +65,10 @@ class LivePage {
   /** Time that the picture shows; null while it follows the run. */
   #paused: number | null = null;
   #window = 30;
+  /** Flow that the strips show; empty: the queues of the selected port. */
+  #flow = "";
+  /** Time at which a large network's run was asked for that flow. */
+  #followed = 0;
   #queued = false;
   /** Earliest time of the next picture. */
   #rested = 0;
@@ -101,6 +111,11 @@ class LivePage {
     },
     "Hold",
   );
+  readonly backButton = h(
+    "button",
+    { type: "button", class: "quiet", hidden: true, onclick: () => this.#openFlow("") },
+    "back to the queues",
+  );
   readonly every = h(
     "select",
     {
@@ -110,6 +125,7 @@ class LivePage {
     },
     ...INTERVALS.map((text) => h("option", { value: text }, text)),
   );
+  readonly everyLabel = h("label", {}, "sample ", this.every);
   readonly pace = h(
     "select",
     {
@@ -135,6 +151,11 @@ class LivePage {
     root.replaceChildren(this.#frame());
     this.feed.onChange(() => this.#ask());
     this.theme.onChange(() => this.#ask());
+    this.flows.addEventListener("click", (event) => {
+      const name = (event.target as HTMLElement).closest("tr")?.dataset["flow"];
+      if (name !== undefined) this.#openFlow(name);
+    });
+    this.queues.body.addEventListener("click", () => this.#openFlow(""));
     window.addEventListener("resize", () => this.#ask());
     document.addEventListener("keydown", (event) => this.#key(event));
     try {
@@ -171,7 +192,7 @@ class LivePage {
           "span",
           { class: "end" },
           this.paceLabel,
-          h("label", {}, "sample ", this.every),
+          this.everyLabel,
           this.pauseButton,
           this.markButton,
           this.holdButton,
@@ -183,9 +204,7 @@ class LivePage {
         "main",
         {},
         h("h1", { class: "title" }),
-        this.reasons,
-        this.banner,
-        this.ending,
+        h("div", { class: "news" }, this.reasons, this.banner, this.ending, this.expectations.element),
         h("section", { class: "net", "aria-label": "Topology" }, this.picture),
         h("section", { class: "log" }, h("h2", {}, "Events"), this.log.filter, this.log.list),
         h(
@@ -202,7 +221,8 @@ class LivePage {
         h(
           "section",
           { class: "over" },
-          h("h2", {}, "Over time"),
+          this.bands.element,
+          h("h2", {}, "Over time ", this.backButton),
           h(
             "div",
             { class: "scrubber" },
@@ -231,10 +251,26 @@ class LivePage {
         h(
           "p",
           { class: "note" },
-          "Keys: ↑ ↓ queue, space pause, m mark, [ ] scrub. Enter sets a knob. What is shown is what the run said; a missing sample is a gap.",
+          "Keys: ↑ ↓ queue, a click on a flow shows it over time, space pause, m mark, [ ] scrub. Enter sets a knob. What is shown is what the run said; a missing sample is a gap.",
         ),
       ),
     );
+  }
+
+  /** Shows a flow over time; an empty name shows the queues again. */
+  #openFlow(flow: string): void {
+    this.#flow = flow === this.#flow ? "" : flow;
+    this.#followed = 0;
+    this.#ask();
+  }
+
+  /** Requests that samples of a large network contain the flow that is shown. */
+  #followFlow(sample: Sample | undefined): void {
+    const now = performance.now();
+    if (this.#flow === "" || (sample?.left_out.flows ?? 0) === 0 || now - this.#followed < FOLLOWED_MS)
+      return;
+    this.#followed = now;
+    void this.feed.search(this.#flow);
   }
 
   #setWindow(span: number): void {
@@ -342,6 +378,7 @@ class LivePage {
         : isPast || status.held
           ? "paused"
           : "ok";
+    this.expectations.draw(status, sample);
     this.#drawBanner(status, behind);
     this.#drawEnding(status, last);
     document.body.classList.toggle("cut", !this.feed.connected && !status.ended);
@@ -359,6 +396,8 @@ class LivePage {
     // A run on real packets has no pace.
     this.paceLabel.hidden = this.holdButton.hidden = status.mode !== "sim" || status.ended;
     this.markButton.hidden = this.feed.readOnly || status.ended;
+    this.pauseButton.hidden = status.ended && this.#paused === null;
+    this.everyLabel.hidden = status.ended;
     this.pauseButton.textContent = this.#paused === null ? "Pause" : "Resume";
     if (!this.holdButton.disabled) this.holdButton.textContent = status.held ? "Go on" : "Hold";
     const interval = INTERVALS.find(
@@ -386,7 +425,11 @@ class LivePage {
     const shown = samples.slice(from, indexAt(samples, end) + 1);
     const chosen = this.history.within(this.choice.port, this.choice.queue, end - this.#window, end);
     const rules = events.map((event): Rule => ({ at: event.at_s, label: eventLabel(event) }));
-    this.strips.draw(shown, chosen, rules, ink);
+    this.bands.worst.take(samples);
+    this.bands.draw(shown, ink);
+    this.backButton.hidden = this.#flow === "";
+    this.#followFlow(sample);
+    this.strips.draw(shown, chosen, this.#flow, rules, ink);
   }
 
   /** Draws the band that says that the picture is of the past; knobs and capacities are those of now. */
@@ -401,17 +444,22 @@ class LivePage {
   /** Draws the end of the run, once: how long it was, what was missed, and what remains. */
   #drawEnding(status: Status, last: number): void {
     this.ending.hidden = !status.ended;
-    if (!status.ended || this.ending.childElementCount > 0) return;
+    // Written again when the run has been judged, shortly after its end.
+    const key = status.ended ? `${status.verdict?.headline ?? ""} ${status.results ?? ""}` : "";
+    if (!status.ended || (this.ending.dataset["key"] === key && this.ending.childElementCount > 0)) return;
+    this.ending.dataset["key"] = key;
     const missed = this.feed.events.filter((event) => event.kind === "expect");
-    this.ending.append(
+    const verdict = endingVerdict(status);
+    this.ending.replaceChildren(
       h("h2", {}, `The run has ended at ${Number(last.toFixed(2))} s`),
-      missed.length === 0
-        ? ""
-        : h("p", { class: "bad" }, `Missed: ${missed.map((event) => event.path || event.text).join(", ")}`),
+      ...(verdict.length > 0 || missed.length === 0
+        ? verdict
+        : [
+            h("p", { class: "bad" }, `Missed: ${missed.map((event) => event.path || event.text).join(", ")}`),
+          ]),
       h(
         "p",
-        {},
-        "The verdict and the path of the report are in the terminal of the run. ",
+        { class: "note" },
         h("a", { href: "api/scenario", download: "session.toml" }, "Save the scenario with what was changed"),
         " to run it again. The picture stays: scrub with [ and ].",
       ),
@@ -456,8 +504,8 @@ class LivePage {
       .map((flow) =>
         h(
           "tr",
-          {},
-          h("th", { scope: "row" }, flow.name),
+          { "data-flow": flow.name, class: flow.name === this.#flow ? "selected" : "" },
+          h("th", { scope: "row" }, h("button", { type: "button", class: "quiet" }, flow.name)),
           ...[
             rate(flow.offered_bps),
             rate(flow.received_bps),
@@ -469,7 +517,7 @@ class LivePage {
           ].map((cell) => h("td", {}, cell)),
         ),
       );
-    this.flows.replaceChildren(...rows);
+    update(this.flows, rows);
   }
 }
 

@@ -9,6 +9,7 @@ import { followAddress } from "../address";
 import { carriedData } from "../carried";
 import { h } from "../dom";
 import type { Figure, Make } from "../figure";
+import { bandsFigure } from "../figures/bands";
 import { boxFigure } from "../figures/box";
 import { ccdfFigure, cdfFigure, gapFigure } from "../figures/distribution";
 import { extraFigure } from "../figures/extra";
@@ -26,6 +27,7 @@ import { record } from "../read";
 import { type Report, readReport, SCHEMA } from "../report";
 import { answering, answerPart, facts } from "../sections/answer";
 import { flowsSection } from "../sections/flows";
+import { isOfMembers, membersPart } from "../sections/members";
 import { comparisonTables, definitionList, eventTable } from "../sections/notes";
 import { picker } from "../sections/picker";
 import { queuesTable } from "../sections/queues";
@@ -262,9 +264,24 @@ class Page {
     const pair = (...makes: Make[]): HTMLElement | null => this.#pair(...makes);
     // Experiments of many runs have figures and tables instead of the runs themselves.
     const hasRuns = report.runs.length > 0;
-    const extra = report.figures.map((figure) => this.#frame((_, settings) => extraFigure(figure, settings)));
-    const first = hasRuns ? this.#frame(timeFigure) : extra.shift();
-    const comparisons = comparisonTables(report);
+    const bands = report.figures.find((figure) => figure.kind === "bands");
+    // The delays of the worst members are drawn in the rows of their table.
+    const others = report.figures.filter((figure) => figure.kind !== "map" && figure !== bands);
+    const makes = others.map(
+      (figure): Make =>
+        (_, settings) =>
+          extraFigure(figure, settings),
+    );
+    const overMembers = bands
+      ? pair((_, settings) => bandsFigure(bands, report, settings), ...makes.splice(0, 1))
+      : null;
+    const extra = makes.map((make) => this.#frame(make));
+    const overTime = hasRuns ? this.#frame(timeFigure) : null;
+    const first = overMembers ?? overTime ?? extra.shift();
+    const members = membersPart(report, this.context, this.frames);
+    const places = members ? report.comparisons.filter(({ columns }) => columns[0] === "port") : [];
+    const tables = report.comparisons.filter((table) => !places.includes(table) && !isOfMembers(table));
+    const comparisons = comparisonTables(tables);
     const sections: Section[] = [
       {
         id: "verdict",
@@ -273,6 +290,13 @@ class Page {
         parts: [...this.#answer(), first ?? null, warningList(report)],
       },
     ];
+    if (members)
+      sections.push({
+        id: "members",
+        title: "Where and who",
+        short: "Members",
+        parts: [...comparisonTables(places), members],
+      });
     const expectations = expectTable(report);
     if (expectations)
       sections.push({
@@ -294,7 +318,12 @@ class Page {
           id: "delay",
           title: "Delay",
           short: "Delay",
-          parts: [pair(cdfFigure, ccdfFigure), pair(boxFigure, splitFigure), this.#frame(gapFigure)],
+          parts: [
+            first === overTime ? null : overTime,
+            pair(cdfFigure, ccdfFigure),
+            pair(boxFigure, splitFigure),
+            this.#frame(gapFigure),
+          ],
         },
       );
       if (hasSenders(report))
@@ -306,9 +335,7 @@ class Page {
         });
     }
     if (extra.length + comparisons.length > 0) {
-      // With thousands of members, the groups and their worst members come first.
-      const grouped = report.figures.some((figure) => figure.kind === "map");
-      const title = grouped
+      const title = members
         ? "Groups"
         : comparisons.length > 0
           ? hasRuns
@@ -316,12 +343,7 @@ class Page {
             : "Results"
           : "Applications";
       const figures = extra.length > 0 ? h("div", { class: extra.length > 1 ? "pair" : "" }, ...extra) : null;
-      sections.splice(grouped ? 1 : sections.length, 0, {
-        id: "comparison",
-        title,
-        short: title,
-        parts: grouped ? [figures, ...comparisons] : [...comparisons, figures],
-      });
+      sections.push({ id: "comparison", title, short: title, parts: [...comparisons, figures] });
     }
     sections.push(...this.#setup());
     return sections;

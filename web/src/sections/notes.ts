@@ -1,7 +1,7 @@
 /** Lists of a report: events, tables of comparison, definitions. */
 import { h } from "../dom";
 import { NONE, quantity, significant, THIN } from "../format";
-import type { Cell, Definition, Quantity, Report } from "../report";
+import type { Cell, Comparison, Definition, Quantity, Report } from "../report";
 import { runName } from "../style";
 import { type Column, compareCells, makeTable } from "../table";
 
@@ -43,7 +43,10 @@ export function eventTable(report: Report): HTMLElement {
  * Returns a column of a comparison and its cells as numbers: one unit in its heading, as in the tables of
  * flows, or a unit in each cell if they differ.
  */
-function columnOf(title: string, cells: readonly (Cell | Quantity)[]): { column: Column; cells: Cell[] } {
+export function columnOf(
+  title: string,
+  cells: readonly (Cell | Quantity)[],
+): { column: Column; cells: Cell[] } {
   const plain = cells.map((cell) => (isQuantity(cell) ? cell.value : cell));
   const [unit, other] = new Set<string>(
     cells.flatMap((cell) => (isQuantity(cell) ? cell.unit : cell === null ? [] : "")),
@@ -63,8 +66,8 @@ function columnOf(title: string, cells: readonly (Cell | Quantity)[]): { column:
 
 const isQuantity = (cell: Cell | Quantity): cell is Quantity => typeof cell === "object" && cell !== null;
 
-export function comparisonTables(report: Report): HTMLElement[] {
-  return report.comparisons.map((comparison) => {
+export function comparisonTables(comparisons: readonly Comparison[]): HTMLElement[] {
+  return comparisons.map((comparison) => {
     const width = Math.max(comparison.columns.length, ...comparison.rows.map((row) => row.length), 0);
     const columns = Array.from({ length: width }, (_, index) =>
       columnOf(
@@ -102,7 +105,7 @@ const ABOUT: [Definition["about"], string][] = [
 
 /**
  * Returns the definitions of what the report shows: metrics that have a value in a table, or that an expectation or
- * a comparison names. A page without runs has all.
+ * a comparison names. A page without runs on whose tables is none has all.
  */
 export function shownDefinitions(report: Report): Definition[] {
   const subjects = [
@@ -135,10 +138,10 @@ export function shownDefinitions(report: Report): Definition[] {
   const inTables = (name: string): boolean =>
     report.comparisons.some((table) => table.columns.some((column) => column.toLowerCase().includes(name)));
   const bare = (name: string): string => name.replace(/_(packets|bytes)$/, "");
-  return report.definitions.filter(
-    ({ name, about }) =>
-      report.runs.length === 0 || keys[about]?.has(bare(name)) || isNamed(name) || inTables(name),
+  const shown = report.definitions.filter(
+    ({ name, about }) => keys[about]?.has(bare(name)) || isNamed(name) || inTables(name),
   );
+  return report.runs.length === 0 && shown.length === 0 ? report.definitions : shown;
 }
 
 export function definitionList(report: Report): HTMLElement {

@@ -32,7 +32,7 @@ export function variantsTable(data: Variants, theme: Theme): HTMLElement {
       { title: "#", csv: "number" },
       ...data.variables.map(({ name }) => ({ title: name, csv: name })),
       ...data.metrics.map((metric, index) => ({
-        title: metricName(metric.path),
+        title: metricName(metric),
         csv: metric.path,
         draw: (_: Cell, row: number) =>
           cell(data, metric, row, data.cells[row]?.[first + index] ?? NONE, theme),

@@ -1,7 +1,7 @@
 /**
  * Outcome of a run: the verdict in words, and every expectation with its value, by shape, text and colour.
  */
-import { breakable, h, svg } from "../dom";
+import { breakable, copyText, h, svg } from "../dom";
 import { NONE, plural, quantity, significant } from "../format";
 import { unitOf } from "../metric";
 import type { Cell, Expect, Report, Run } from "../report";
@@ -65,13 +65,66 @@ export function verdictSection(report: Report): HTMLElement[] {
   const warned = report.runs.reduce((sum, run) => sum + run.summary.warnings.length, 0);
   if (warned > 0)
     parts[0]?.append(" ", h("a", { class: "warned", href: "#warnings" }, plural(warned, "warning")));
-  const lines = sentencesOf(report);
-  // The first sentence of a comparison decides it.
-  const decides = (index: number): boolean => report.variants !== null && index === 0;
+  const { sentences, commands } = split(sentencesOf(report));
+  // The first sentence of a comparison or a search decides it.
+  const decides = (index: number): boolean =>
+    index === 0 && (report.variants !== null || commands.length > 0);
   const line = (text: string, index: number): HTMLElement =>
     h("p", decides(index) ? { class: "headline none" } : {}, text);
-  if (lines.length > 0) parts.push(h("div", { class: "verdict" }, ...lines.map(line)));
+  if (sentences.length > 0) parts.push(h("div", { class: "verdict" }, ...sentences.map(line)));
+  if (commands.length > 0) parts.push(commandList(commands));
   return parts;
+}
+
+/** A command of a verdict, and the sentence that it belongs to; empty if it stands for itself. */
+interface Command {
+  of: string;
+  text: string;
+}
+
+/**
+ * Separates the commands of a verdict from its sentences: a line that is one, or the end of one behind a colon. Of
+ * the points of a front the knee keeps its sentence, the others go with their commands.
+ */
+export function split(lines: readonly string[]): { sentences: string[]; commands: Command[] } {
+  const sentences: string[] = [];
+  const commands: Command[] = [];
+  for (const line of lines) {
+    const [, of = "", text] = /^(?:(.*?):? )?(lockgate .*)$/s.exec(line) ?? [];
+    if (text === undefined) sentences.push(line);
+    else {
+      const other = sentences.findLastIndex((sentence, at) => at > 0 && sentence.startsWith("On the front"));
+      const own = other < 0 ? sentences.slice(0, 1) : sentences.splice(other);
+      commands.push({ of: of || own.join(" "), text });
+    }
+  }
+  return { sentences, commands };
+}
+
+/** Returns the commands, folded, each to be copied. */
+function commandList(commands: readonly Command[]): HTMLElement {
+  return h(
+    "details",
+    { class: "commands", "data-print": "open" },
+    h("summary", {}, plural(commands.length, "command"), " of what is recommended"),
+    ...commands.map(({ of, text }) =>
+      h(
+        "div",
+        { class: "one" },
+        of === "" ? null : h("p", {}, of),
+        h(
+          "div",
+          { class: "command" },
+          h("code", {}, text),
+          h(
+            "button",
+            { type: "button", class: "quiet", onclick: () => void copyText(text, "the command") },
+            "Copy",
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 /** Returns the list of warnings on the runs, to which the verdict links. */

@@ -105,6 +105,9 @@ impl WatchOutputs<'_> {
             Ok(run) => {
                 match summed_up(&run, self.results, self.seed) {
                     Ok(summed) => {
+                        let directory = summed.directory.as_ref();
+                        let results = directory.map_or_else(String::new, |path| path.display().to_string());
+                        self.hub.conclude(summed.summary.verdict(), results);
                         (written.exit, written.directory) = (summed.exit, summed.directory);
                         written.verdict = verdict::line(&summed.summary, &run.runs);
                         written.ran = Some((summed.summary, run.runs));

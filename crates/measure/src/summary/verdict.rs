@@ -165,7 +165,9 @@ fn held(all: &[Expectation]) -> Vec<String> {
         all => format!("All {} hold", all.len()),
     };
     let rank = |expect: &&Expectation| used(expect).unwrap_or(0.0);
-    let tightest = all.iter().max_by(|one, other| rank(one).total_cmp(&rank(other)));
+    // Those that some members do not keep have a sentence of their own.
+    let is_kept = |expect: &&Expectation| expect.members.is_none_or(|members| members.held == members.of);
+    let tightest = all.iter().filter(is_kept).max_by(|one, other| rank(one).total_cmp(&rank(other)));
     let Some(tightest) = tightest.filter(|one| !margin(one).is_empty()) else {
         return vec![format!("{what}.")];
     };

@@ -98,25 +98,27 @@ fn figures(outcome: &Tuned<'_>) -> Vec<Figure> {
         if !values().all(|value| vary::number(value).is_some() && vary::unit(value) == unit) {
             continue;
         }
-        let x = || Axis { label: name.to_owned(), unit: unit.to_owned(), log: false };
+        let x = || Axis { label: short_name(name), unit: unit.to_owned(), log: false };
         let number = |tried: &Tried| vary::number(&tried.point.values[index]);
         let caption = "Each point of the search, whatever its other values.";
         figures.push(scatter(outcome, &format!("variable-{index}"), x(), (caption, 0), number));
         for (at, constraint) in tuned.constraints.iter().enumerate() {
             let metric = tuned.metrics.iter().position(|path| *path == constraint.path).unwrap_or(0);
-            let caption = "Each point of the search; dotted: the bound of the constraint.";
+            let caption = "Each point of the search; shaded: beyond the bound of the constraint.";
             let id = format!("constraint-{at}-{index}");
             let mut figure = scatter(outcome, &id, x(), (caption, metric), number);
             figure.series.push(bound(constraint, outcome.found.tried.iter().filter_map(number)));
             figures.push(figure);
         }
     }
-    for (index, path) in tuned.metrics.iter().enumerate().skip(1) {
+    let against = tuned.metrics.iter().enumerate().skip(1).map(|(index, path)| {
         let caption = "Each point of the search: means over its seeds. The front: no other point is better in all goals.";
-        figures.push(scatter(outcome, &format!("goal-{index}"), axis(path), (caption, 0), |tried| {
-            tried.means[index]
-        }));
-    }
+        let values = || outcome.found.tried.iter().filter_map(move |tried| tried.means[index]);
+        scatter(outcome, &format!("goal-{index}"), axis(path, values()), (caption, 0), |tried| tried.means[index])
+    });
+    // Of several goals the front decides; of one, the variable that is turned.
+    let place = if tuned.goals.len() > 1 { 0 } else { figures.len() };
+    figures.splice(place..place, against);
     figures.push(progress(outcome));
     figures
 }
@@ -136,9 +138,22 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn axis(path: &str) -> Axis {
+/// Factor between the values of a metric from which its axis is logarithmic: one outlier would flatten the
+/// rest.
+const WIDE: f64 = 8.0;
+
+/// Returns the axis of a metric with these values.
+fn axis(path: &str, values: impl Iterator<Item = f64>) -> Axis {
     let unit = Address::parse(path).map_or("", |address| address.metric.unit.symbol());
-    Axis { label: path.to_owned(), unit: unit.to_owned(), log: false }
+    let (low, high) =
+        values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+    Axis { label: Words::of(path).in_sentence(), unit: unit.to_owned(), log: low > 0.0 && high > WIDE * low }
+}
+
+/// Returns the end of a path, as an axis shows it: `cake bandwidth` for `port.a:b.queue.cake.bandwidth`.
+fn short_name(path: &str) -> String {
+    let end = path.split_once(".queue.").map(|(_, end)| end);
+    end.or_else(|| path.split_once('.').map(|(_, end)| end)).unwrap_or(path).replace('.', " ")
 }
 
 /// Returns the first goal of each point, and the best until then.
@@ -151,6 +166,7 @@ fn progress(outcome: &Tuned<'_>) -> Figure {
     };
     let caption = "The first goal's metric of each point, in the order of the search.";
     let mut figure = scatter(outcome, "progress", x, (caption, 0), number);
+    figure.title = format!("{}, point by point", figure.y.label);
     figure.series.retain(|series| series.name != FRONT);
     figure.series.push(best_until(&outcome.found.tried, goal));
     figure
@@ -180,14 +196,24 @@ fn scatter(
     (caption, metric): (&str, usize),
     value: impl Fn(&Tried) -> Option<f64>,
 ) -> Figure {
-    let front = outcome.found.front(&outcome.tuning.goals);
+    let is_single = outcome.tuning.goals.len() == 1;
+    let kept = if outcome.tuning.constraints.is_empty() { "tried" } else { "keeps the constraints" };
+    let role = if is_single { "winner" } else { "knee" };
+    let decided = outcome.judged.winner.or(outcome.judged.knee);
+    let decided = decided.and_then(|finalist| outcome.judged.finalists[finalist]);
+    // The front of a single goal is the best point itself.
+    let mut front = outcome.found.front(&outcome.tuning.goals);
+    front.retain(|index| !is_single && Some(*index) != decided);
     let all = || outcome.found.tried.iter().enumerate();
     let of = |name, is_in: &dyn Fn(usize, &Tried) -> bool| {
         let points = all().filter(|(index, tried)| is_in(*index, tried));
         series(name, points.filter_map(|(_, tried)| Some((value(tried)?, tried.means[metric]?))).collect())
     };
-    let y = axis(&outcome.tuning.metrics[metric]);
-    Figure {
+    let y = axis(
+        &outcome.tuning.metrics[metric],
+        outcome.found.tried.iter().filter_map(|tried| tried.means[metric]),
+    );
+    let mut figure = Figure {
         id: id.to_owned(),
         title: format!("{} over {}", y.label, x.label),
         caption: caption.to_owned(),
@@ -195,11 +221,16 @@ fn scatter(
         y,
         kind: FigureKind::Scatter,
         series: vec![
-            of("keeps the constraints", &|index, tried| tried.is_feasible() && !front.contains(&index)),
-            of("does not", &|_, tried| !tried.is_feasible()),
+            of(kept, &|index, tried| {
+                tried.is_feasible() && !front.contains(&index) && Some(index) != decided
+            }),
+            of("does not", &|index, tried| !tried.is_feasible() && Some(index) != decided),
             of(FRONT, &|index, _| front.contains(&index)),
+            of(role, &|index, _| Some(index) == decided),
         ],
-    }
+    };
+    figure.series.retain(|series| !series.x.is_empty());
+    figure
 }
 
 fn series(name: &str, points: Vec<(f64, f64)>) -> FigureSeries {

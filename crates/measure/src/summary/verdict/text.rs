@@ -176,15 +176,22 @@ fn tightest(expect: &Expectation) -> Option<(Side, f64, f64)> {
     sides(expect).into_iter().flat_map(of_side).max_by(|one, other| one.2.total_cmp(&other.2))
 }
 
-/// Returns how much of an expectation's tightest bound is used up: 1 at the bound, more if it is missed. `None`
-/// without a value, and for a bound of zero.
+/// Returns how much of an expectation's tightest bound is used up: 1 at the bound, more if it is missed; of
+/// several flows or queues, the share wanted over the share that keeps the bounds. `None` without a value,
+/// and for a bound of zero.
 pub fn used(expect: &Expectation) -> Option<f64> {
+    if let Some(members) = expect.members {
+        return (members.held > 0).then(|| members.wanted_ratio * members.of as f64 / members.held as f64);
+    }
     tightest(expect).map(|(_, _, used)| used)
 }
 
 /// Returns the distance of an expectation's value from its tightest bound, in words: `11 % above its bound`, `4.3
 /// times its bound`; empty if it has none.
 pub fn margin(expect: &Expectation) -> String {
+    if let Some(members) = expect.members.filter(|members| members.of > 0) {
+        return format!("{} keep it", percent(members.held as f64 / members.of as f64));
+    }
     let Some((side, value, used)) = tightest(expect) else { return String::new() };
     if value <= 0.0 || !used.is_finite() {
         return String::new();

@@ -1,0 +1,328 @@
+/** Percentiles over the members of groups over time: a panel a group, bands from the median to the largest delay. */
+import type { EChartsOption } from "echarts";
+import { axisLook, type Extent, extent, pointed, tickFormatter, yAxis } from "../axis";
+import { base, tooltip } from "../chart";
+import { nearest, type Point } from "../decimate";
+import { axisChoice, type Figure, type KeyEntry, type Settings } from "../figure";
+import { quantity, shortened, significant } from "../format";
+import type { Ink } from "../palette";
+import type { Expect, ExtraFigure, Numbers, Report } from "../report";
+import { tip } from "../tooltip";
+import { endNames, levelAt } from "./end-names";
+import { reaching } from "./time-bounds";
+
+const LEFT = 58;
+const NAMES = 54;
+const NARROW = 18;
+/** Least width at which the curves are named at their ends. */
+const NAMED_FROM = 420;
+const PANEL = 92;
+const GAP = 30;
+const TOP = 24;
+const FOOT = 44;
+
+/** Curves of a group, from the median up: the end of their names, and the opacity of the band above each. */
+const CURVES = [
+  { name: "p50", words: "half of the members", width: 2, above: 0.3 },
+  { name: "p95", words: "95 %", width: 1.2, above: 0.17 },
+  { name: "p99", words: "99 %", width: 1.2, above: 0.08 },
+  { name: "max", words: "all", width: 0.8, above: 0 },
+] as const;
+
+interface Group {
+  name: string;
+  curves: { name: string; x: Numbers; y: Numbers }[];
+}
+
+/** Returns the curves by group, in the order of the data. */
+export function groupsOf(figure: ExtraFigure): Group[] {
+  const groups = new Map<string, Group>();
+  for (const series of figure.series) {
+    const cut = series.name.lastIndexOf(" ");
+    const [name, curve] = [series.name.slice(0, cut), series.name.slice(cut + 1)];
+    const group = groups.get(name) ?? { name, curves: [] };
+    groups.set(name, group);
+    group.curves.push({
+      name: curve,
+      x: series.x.map((x) => (typeof x === "number" ? x : null)),
+      y: series.y,
+    });
+  }
+  return [...groups.values()];
+}
+
+/** Returns the expectations on a delay of a group's members that have an upper bound. */
+function boundsOf(report: Report, group: string): Expect[] {
+  const starts = [`group.${group}.owd.`, `flow.${group}/*.owd.`, `flow."${group}/*".owd.`];
+  return report.runs
+    .flatMap(({ summary }) => summary.expect)
+    .filter(({ that, high }) => high !== null && starts.some((start) => that.startsWith(start)));
+}
+
+export function bandsFigure(figure: ExtraFigure, report: Report, settings: Settings): Figure {
+  const groups = groupsOf(figure);
+  const log = settings["y"] === "log";
+  const end = Math.max(
+    report.runs[0]?.summary.durationS ?? 0,
+    extent(groups.flatMap(({ curves }) => curves.map(({ x }) => x)))?.[1] ?? 1,
+  );
+  const range = [0, end] as const;
+  const height = TOP + groups.length * PANEL + (groups.length - 1) * GAP + FOOT;
+  return {
+    id: `extra-${figure.id}`,
+    title: figure.title,
+    caption: figure.caption,
+    empty: groups.length === 0 ? "Nothing was received." : null,
+    choices: [axisChoice("y", log)],
+    key: (ink) => [
+      {
+        label: "at or below the line",
+        entries: CURVES.map(
+          ({ name, words }, at): KeyEntry => ({
+            label: `${name}: ${words}`,
+            colour: mixed(ink.series[0] as string, ink.panel, [0, 0.3, 0.6, 0.78][at] as number),
+            kind: "swatch",
+          }),
+        ),
+      },
+    ],
+    draw: (ink, width, window) => ({
+      height,
+      option: option(
+        { groups, report, log, range, ink, width, unit: figure.y.unit, name: figure.y.label },
+        window,
+      ),
+    }),
+    table: () => ({
+      columns: ["group", "percentile", "time_s", `${figure.y.label} [${figure.y.unit}]`],
+      rows: groups.flatMap((group) =>
+        group.curves.flatMap((curve) =>
+          curve.x.map((x, at) => [group.name, curve.name, x, curve.y[at] ?? null]),
+        ),
+      ),
+    }),
+    // The panels follow the axis by themselves.
+    zoom: () => ({}),
+    range,
+  };
+}
+
+interface Drawn {
+  groups: readonly Group[];
+  report: Report;
+  log: boolean;
+  range: readonly [number, number];
+  ink: Ink;
+  width: number;
+  unit: string;
+  name: string;
+}
+
+function option(drawn: Drawn, window?: readonly [number, number]): EChartsOption {
+  const { groups, ink, log, unit, width } = drawn;
+  const shown = window ?? drawn.range;
+  const right = width >= NAMED_FROM ? NAMES : NARROW;
+  const tops = groups.map((_, at) => TOP + at * (PANEL + GAP));
+  const warmup = drawn.report.runs[0]?.summary.warmupS ?? 0;
+  const bounds = groups.map((group) => boundsOf(drawn.report, group.name));
+  const last = groups.length - 1;
+  return {
+    ...base(ink),
+    grid: tops.map((top) => ({ left: LEFT, right, top, height: PANEL, outerBoundsMode: "none" })),
+    xAxis: groups.map((_, at) => ({
+      ...axisLook(ink),
+      type: "value",
+      gridIndex: at,
+      min: shown[0],
+      max: shown[1],
+      name: at === last ? "Time, s" : "",
+      nameLocation: "middle",
+      nameGap: 26,
+      axisLabel: {
+        show: at === last,
+        color: ink.soft,
+        fontSize: 11,
+        hideOverlap: true,
+        formatter: tickFormatter("", drawn.range, false),
+      },
+    })),
+    yAxis: groups.map((group, at) => ({
+      ...yAxis({
+        name: `${group.name}: ${drawn.name}`,
+        unit,
+        range: rangeOf(group, bounds[at] ?? [], log, warmup),
+        log,
+        ink,
+        parts: 3,
+      }),
+      gridIndex: at,
+    })),
+    tooltip: {
+      ...tooltip(ink),
+      trigger: "axis",
+      formatter: (parameters: unknown) => tipOf(drawn, parameters),
+    },
+    axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: ink.soft }, label: { show: false } },
+    dataZoom: [
+      {
+        type: "inside",
+        xAxisIndex: groups.map((_, at) => at),
+        filterMode: "none",
+        zoomOnMouseWheel: "ctrl",
+        moveOnMouseWheel: false,
+        moveOnMouseMove: false,
+        preventDefaultMouseMove: false,
+      },
+    ],
+    series: groups.flatMap((group, at) => {
+      const colour = ink.series[at % ink.series.length] as string;
+      const place = { xAxisIndex: at, yAxisIndex: at };
+      return [
+        carrier(drawn, at, bounds[at] ?? [], warmup),
+        ...group.curves.slice(0, -1).map((curve, index) => ({
+          ...place,
+          ...band(curve, group.curves[index + 1] ?? curve, log, {
+            fill: colour,
+            opacity: CURVES[index]?.above ?? 0,
+          }),
+        })),
+        ...group.curves.map((curve, index) => ({
+          ...place,
+          type: "line",
+          name: `${group.name} ${curve.name}`,
+          data: points(curve, log),
+          showSymbol: false,
+          silent: true,
+          z: 3,
+          lineStyle: { color: colour, width: CURVES[index]?.width ?? 1, join: "round" },
+          itemStyle: { color: colour },
+        })),
+        ...(right === NAMES ? [named(group, at, tops[at] ?? 0, shown, ink, colour, log)] : []),
+      ];
+    }),
+  } as EChartsOption;
+}
+
+const points = ({ x, y }: Group["curves"][number], log: boolean): Point[] =>
+  x.flatMap((at, index): Point[] => {
+    const value = y[index] ?? null;
+    return at === null ? [] : [[at, log && value !== null && value <= 0 ? null : value]];
+  });
+
+/** Returns the extent of a group's delays behind the warm-up, and of the bounds near to them. */
+function rangeOf(group: Group, bounds: readonly Expect[], log: boolean, warmup: number): Extent {
+  const values = group.curves.map(({ x, y }) => y.filter((_, at) => (x[at] ?? 0) >= warmup));
+  return reaching(
+    extent(values, log),
+    bounds.flatMap(({ high }) => high ?? []),
+  );
+}
+
+/** Returns the area between two curves over the same times as one shape. */
+function band(
+  lower: Group["curves"][number],
+  upper: Group["curves"][number],
+  log: boolean,
+  style: { fill: string; opacity: number },
+): object {
+  const [low, high] = [points(lower, log), points(upper, log)];
+  const corners = [...low, ...[...high].reverse()].filter(([, y]) => y !== null);
+  return {
+    type: "custom",
+    silent: true,
+    clip: true,
+    z: 2,
+    data: [corners[0] ?? [0, 0]],
+    renderItem: (_: unknown, api: { coord(point: Point): [number, number] }) => ({
+      type: "polygon",
+      shape: { points: corners.map((corner) => api.coord(corner)) },
+      style,
+    }),
+  };
+}
+
+/** Returns an empty line that carries the bounds of a panel and the shading of its warm-up. */
+function carrier(drawn: Drawn, panel: number, bounds: readonly Expect[], warmup: number): object {
+  const { ink, unit } = drawn;
+  const line = ({ that, high }: Expect): object => ({
+    yAxis: high,
+    name: `${shortened(that.replace(/^.*?\.owd\./, ""), 24)} < ${quantity(high, unit)}`,
+    label: { position: "insideEndTop", color: ink.bad, fontSize: 11, fontWeight: 600, formatter: "{b}" },
+  });
+  return {
+    type: "line",
+    xAxisIndex: panel,
+    yAxisIndex: panel,
+    data: [],
+    silent: true,
+    markLine: {
+      silent: true,
+      symbol: "none",
+      animation: false,
+      // By default the library rounds to hundredths.
+      precision: -1,
+      lineStyle: { color: ink.bad, width: 1.5, type: [5, 3] },
+      data: bounds.map(line),
+    },
+    markArea: {
+      silent: true,
+      itemStyle: { color: ink.text, opacity: 0.05 },
+      label: { show: panel === 0, position: "insideTopLeft", color: ink.soft, fontSize: 11 },
+      data: warmup > 0 ? [[{ name: "warm-up", xAxis: 0 }, { xAxis: warmup }]] : [],
+    },
+  };
+}
+
+function named(
+  group: Group,
+  index: number,
+  top: number,
+  window: readonly [number, number],
+  ink: Ink,
+  colour: string,
+  log: boolean,
+): object {
+  const names = group.curves.flatMap((curve) => {
+    const value = levelAt(points(curve, log), window);
+    return value === null ? [] : [{ text: curve.name, value, colour, weight: curve.name === "max" ? 0 : 1 }];
+  });
+  return endNames({
+    index,
+    top: top + 2,
+    bottom: top + PANEL - 2,
+    end: window[1],
+    names,
+    panel: ink.panel,
+    soft: ink.soft,
+  });
+}
+
+function tipOf({ groups, ink, unit }: Drawn, parameters: unknown): HTMLElement | string {
+  const first = (Array.isArray(parameters) ? parameters[0] : parameters) as
+    | { axisValue?: unknown }
+    | undefined;
+  const at = Number(first?.axisValue);
+  if (!Number.isFinite(at)) return "";
+  const rows = groups.map((group, index) => ({
+    colour: ink.series[index % ink.series.length] as string,
+    cells: [
+      group.name,
+      ...CURVES.map(({ name }) => {
+        const curve = group.curves.find((one) => one.name === name);
+        return pointed(curve ? curve.y[nearest(curve.x, at)] : null, unit);
+      }),
+    ],
+  }));
+  return tip(`${significant(at, 6)} s`, ["", ...CURVES.map(({ name }) => name)], rows);
+}
+
+/** Returns a colour moved towards another by a part of the way. */
+function mixed(colour: string, other: string, part: number): string {
+  const channel = (from: string, at: number): number =>
+    Number.parseInt(from.slice(1 + 2 * at, 3 + 2 * at), 16);
+  const mix = (at: number): string =>
+    Math.round(channel(colour, at) * (1 - part) + channel(other, at) * part)
+      .toString(16)
+      .padStart(2, "0");
+  return `#${mix(0)}${mix(1)}${mix(2)}`;
+}

@@ -1,0 +1,69 @@
+/** Expectations of a run that count along, and its verdict at the end. */
+import { h, update } from "../dom";
+import type { JudgedRow, Sample, Status } from "../generated/lockgate";
+
+/** Returns a row as a chip: sign, quantity, value, bound, and how much of the bound is used. */
+function chip(row: JudgedRow): HTMLElement {
+  const used = row.used_ratio ?? null;
+  const width = Math.min(100, Math.max(0, 100 * (used ?? 0))).toFixed(1);
+  return h(
+    "li",
+    { class: row.holds ? "good" : "bad", title: `${row.that} ${row.margin}`.trim() },
+    h("span", { class: "sign" }, row.holds ? "✓" : "✗"),
+    h("b", {}, `${row.subject} ${row.quantity}`.trim()),
+    h("span", { class: "value" }, row.value),
+    h("span", { class: "wanted" }, row.wanted),
+    h("span", { class: "meter", hidden: used === null }, h("i", { style: `width:${width}%` })),
+  );
+}
+
+/** Strip of the expectations as they stand at the time that the page shows. */
+export class Expectations {
+  readonly #note = h("p", { class: "note" });
+  readonly #list = h("ul", {});
+  readonly element = h(
+    "section",
+    { class: "expected", "aria-label": "Expectations", hidden: true },
+    this.#note,
+    this.#list,
+  );
+
+  draw(status: Status, sample: Sample | undefined): void {
+    const count = status.expectations ?? 0;
+    const rows = sample?.judged ?? [];
+    // Space is taken at once, so that nothing moves when the first are judged.
+    this.element.hidden = count === 0 || (status.ended && status.verdict !== undefined);
+    if (this.element.hidden) return;
+    this.element.style.setProperty("--rows", String(count));
+    const held = rows.filter((row) => row.holds).length;
+    const at = sample?.at_s ?? 0;
+    const later = count - rows.length;
+    const text =
+      rows.length > 0
+        ? `${held} of ${rows.length} hold so far${later > 0 ? `; ${later} more at the end` : ""}`
+        : at <= status.warmup_s
+          ? `${count} ${count === 1 ? "expectation" : "expectations"}: counted from ${status.warmup_s} s on`
+          : `${count} ${count === 1 ? "expectation is" : "expectations are"} judged at the end of the run`;
+    if (this.#note.textContent !== text) this.#note.textContent = text;
+    update(this.#list, rows.map(chip));
+  }
+}
+
+/** Returns the parts of the card at the end of a run: the verdict, where packets waited, and each expectation. */
+export function endingVerdict(status: Status): HTMLElement[] {
+  const { verdict } = status;
+  if (verdict === undefined || verdict === null) return [];
+  const sign = { held: "✓ ", missed: "✗ ", none: "" }[verdict.outcome];
+  return [
+    h(
+      "p",
+      { class: `headline ${verdict.outcome === "missed" ? "bad" : "good"}` },
+      `${sign}${verdict.headline}`,
+    ),
+    ...verdict.findings.map((finding) => h("p", { class: "finding" }, finding)),
+    h("ul", { class: "chips" }, ...verdict.rows.map(chip)),
+    status.results
+      ? h("p", {}, "Report: ", h("code", {}, `${status.results}/report.html`))
+      : h("p", { class: "note" }, "No results were written: “--out DIR” leaves a report."),
+  ];
+}
