@@ -1,10 +1,11 @@
 /** The pieces of the page of a running run that need no browser. */
 import { describe, expect, it } from "vitest";
-import type { Sample } from "../src/generated/lockgate";
+import type { QueueSample, Sample } from "../src/generated/lockgate";
 import { Choice } from "../src/live/choice";
 import { columns } from "../src/live/columns";
 import { keep } from "../src/live/feed";
 import { History } from "../src/live/history";
+import { insideOf } from "../src/live/inside";
 import { readable } from "../src/live/knobs";
 import { portAt } from "../src/live/parts";
 import { Progress } from "../src/live/progress";
@@ -197,5 +198,23 @@ describe("progress against real time", () => {
     expect(progress.rate).toBeCloseTo(0.5);
     progress.take(7, 31_000, 10);
     expect(progress.words).toBe("");
+  });
+});
+
+describe("what is inside of a queue", () => {
+  it("is said in words: CAKE's tins by their names, sizes with units", () => {
+    const [port] = sample(0).ports;
+    const queue = { ...(port?.queues[0] as QueueSample) };
+    const tins: [string, number][] = [0, 1, 2].map((tin) => [`tin_${tin}_bytes`, tin * 1500]);
+    queue.gauges = [...tins, ["new_flows", 3], ["average_bytes", 2e6]];
+    expect(insideOf(queue)).toEqual([
+      ["tin bulk", "0.0 kB"],
+      ["tin best effort", "1.5 kB"],
+      ["tin voice", "3.0 kB"],
+      ["new flows", "3"],
+      ["average", "2.00 MB"],
+    ]);
+    queue.gauges = [["tin_0_bytes", 10]];
+    expect(insideOf(queue)).toEqual([["tin all traffic", "0.0 kB"]]);
   });
 });

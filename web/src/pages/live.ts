@@ -9,6 +9,7 @@ import { Choice } from "../live/choice";
 import { EventLog } from "../live/event-log";
 import { Feed } from "../live/feed";
 import { History } from "../live/history";
+import { Inside } from "../live/inside";
 import { KnobPanel } from "../live/knobs";
 import { portAt } from "../live/parts";
 import { Progress } from "../live/progress";
@@ -56,6 +57,7 @@ class LivePage {
   readonly knobs = new KnobPanel(this.feed, () => this.#ask());
   readonly strips = new Strips();
   readonly expectations = new Expectations();
+  readonly inside = new Inside();
   readonly bands = new Bands((flow) => this.#openFlow(flow));
   readonly choice = new Choice();
   readonly history = new History();
@@ -206,6 +208,7 @@ class LivePage {
         h("h1", { class: "title" }),
         h("div", { class: "news" }, this.reasons, this.banner, this.ending, this.expectations.element),
         h("section", { class: "net", "aria-label": "Topology" }, this.picture),
+        this.bands.element,
         h("section", { class: "log" }, h("h2", {}, "Events"), this.log.filter, this.log.list),
         h(
           "section",
@@ -221,7 +224,6 @@ class LivePage {
         h(
           "section",
           { class: "over" },
-          this.bands.element,
           h("h2", {}, "Over time ", this.backButton),
           h(
             "div",
@@ -232,7 +234,7 @@ class LivePage {
           ),
           this.strips.element,
         ),
-        this.knobs.element,
+        h("div", { class: "beside" }, this.knobs.element, this.inside.element),
         h(
           "section",
           { class: "flows" },
@@ -417,6 +419,9 @@ class LivePage {
     this.queues.draw(sample, ink);
     this.#drawFlows(sample);
     this.log.draw(this.#paused ?? Number.POSITIVE_INFINITY);
+    this.inside.draw(
+      portAt(sample, this.choice.port)?.queues.find((queue) => queue.name === this.choice.queue),
+    );
     this.knobs.show(portAt(sample, this.choice.port)?.name ?? "", this.choice.queue);
     const end = this.#paused ?? last;
     [this.scrub.min, this.scrub.max] = [String(samples[0]?.at_s ?? 0), String(last)];

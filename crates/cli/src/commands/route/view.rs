@@ -144,8 +144,13 @@ pub(crate) fn status_of(policy: &Policy, every: Duration) -> Status {
         let (name, link) = (port.name.clone(), link_name(port));
         PortStatus { name, from, to, link, root: None, queues: queues(port) }
     };
+    // A policy needs no title; a page without one does not say of which router it is.
+    let title = match policy.title.as_str() {
+        "" => format!("Router at {}", nodes.join(", ")),
+        title => title.to_owned(),
+    };
     Status {
-        title: policy.title.clone(),
+        title,
         mode: "route",
         pace: 1.0,
         every_s: every.as_secs_f64(),
@@ -171,6 +176,16 @@ queue.all = { kind = "fifo", limit = "100p" }
 rate = "95mbit"
 queue.all = { kind = "fifo", limit = "100p" }
 "#;
+
+    #[test]
+    fn a_policy_without_a_title_is_named_by_its_interfaces() {
+        let title = |text: &str| {
+            let policy = lockgate_scenario::read_policy(text, "house.toml").expect("a policy");
+            status_of(&policy, Duration::from_millis(100)).title
+        };
+        assert_eq!(title(POLICY), "Router at lan, wan");
+        assert_eq!(title(&format!("title = \"house\"\n{POLICY}")), "house");
+    }
 
     #[test]
     fn one_link_has_the_rate_of_each_direction() {
