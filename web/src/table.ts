@@ -118,7 +118,12 @@ class SortedTable {
         { scope: "col", class: this.#classes(index, this.#numeric(index)), title: column.hint ?? null },
         h(
           "button",
-          { type: "button", onclick: () => this.#sort(index) },
+          // A column of marks has no title, but a name for those who hear it.
+          {
+            type: "button",
+            "aria-label": column.title === "" ? "mark" : null,
+            onclick: () => this.#sort(index),
+          },
           column.title,
           label === "" ? null : h("small", {}, `${THIN}${label}`),
           h("span", { class: "order", "aria-hidden": "true" }),

@@ -401,6 +401,20 @@ describe.skipIf(executable === undefined)("the page", () => {
     },
   );
 
+  it("names every heading that sorts, also that of marks", async () => {
+    const table = { title: "points", columns: ["#", ""], rows: [["1", "*"]], note: "" };
+    const { page } = await open(
+      "marks",
+      fill(template, { ...sampleReport(), comparisons: [table] } as never),
+    );
+    const heads = page.locator("#comparison th[scope=col]").getByRole("button");
+    expect(await heads.evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")))).toEqual([
+      null,
+      "mark",
+    ]);
+    await page.context().close();
+  });
+
   it("calls figures of applications what they are: they compare nothing", async () => {
     const { page } = await open("applications", fill(template, { ...sampleReport(), comparisons: [] }));
     expect(await page.locator("#comparison h2").textContent()).toContain("Applications");

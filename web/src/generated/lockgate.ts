@@ -402,8 +402,8 @@ receiving: number,
 received_bps: number,
 /** Packets of all members lost in the interval. */
 lost_packets: number,
-/** Delay (p99 in the interval) that half of the receiving members stay at or below, in seconds; `None` if none
- * received anything. */
+/** Delay (p99 in the interval) that half of the receiving members stay at or below, in seconds; `None` if
+ * none received anything. */
 owd_p50_s: number | null,
 /** The same of 95 % of the members. */
 owd_p95_s: number | null,
@@ -879,8 +879,8 @@ flows: Array<FlowSample>,
 left_out: LeftOut,
 /** Statistics over the members of each group of flows, if the sample leaves out some of them. */
 groups?: Array<GroupSample>,
-/** Expectations on flows, judged on the run from the end of its warm-up until now; empty before, and if the run
- * does not judge them while it goes on. */
+/** Expectations on flows, judged on the run from the end of its warm-up until now; empty before, and if
+ * the run does not judge them while it goes on. */
 judged?: Array<JudgedRow>,
 /** Events in the interval. */
 events: Array<EventSample>,
