@@ -77,7 +77,7 @@ impl<const PREFIX: usize> DatagramBatch<PREFIX> {
                 self.messages.as_mut_ptr(),
                 BATCH as u32,
                 // Makes the kernel return the full length, although only the first bytes are copied.
-                libc::MSG_DONTWAIT | libc::MSG_TRUNC,
+                (libc::MSG_DONTWAIT | libc::MSG_TRUNC) as _, // signed in one libc, not in the other
                 core::ptr::null_mut(),
             )
         };

@@ -47,7 +47,7 @@ const FLAG_LRO: u32 = 1 << 15;
 /// Speed of an interface that has none, such as a veth without a peer.
 const SPEED_UNKNOWN: u32 = u32::MAX;
 
-const SIOCETHTOOL: libc::c_ulong = 0x8946;
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
 
 /// `struct ethtool_value`.
 #[repr(C)]

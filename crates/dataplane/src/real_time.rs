@@ -100,7 +100,9 @@ pub fn lock_memory() -> bool {
 /// Sets the calling thread's scheduling policy; its child processes start with the default one. Returns true
 /// if it was permitted.
 fn schedule(policy: libc::c_int, priority: i32) -> bool {
-    let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: 0 is the calling thread, and the kernel reads one `sched_param`.
-    unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &raw const parameters) == 0 }
+    // The kernel's `sched_param`. By the system call: musl's function of this name refuses everything.
+    let parameters: libc::c_int = priority;
+    let policy = policy | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: 0 is the calling thread, and the kernel reads one integer.
+    unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const parameters) == 0 }
 }

@@ -114,7 +114,7 @@ impl JoinedSender {
             *to = from.cast_signed();
         }
         // SAFETY: `request` is a whole `ifreq` whose name ends in a zero byte; the kernel writes its MTU.
-        let done = unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) };
+        let done = unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) };
         if done < 0 {
             return Err(io::Error::last_os_error());
         }

@@ -139,10 +139,13 @@ impl PacketSender {
             if rest.is_empty() {
                 return Ok(Sent { taken, stopped: None });
             }
+            // By the system call: musl's `sendmmsg` calls the kernel for each message. What musl's structure pads is zero,
+            // as the kernel's wider lengths need it.
             // SAFETY: the messages are filled in, each with one vector over a frame that outlives the call; the
             // kernel only reads through them, and writes their `msg_len`.
             let sent = unsafe {
-                libc::sendmmsg(
+                libc::syscall(
+                    libc::SYS_sendmmsg,
                     self.socket.as_raw_fd(),
                     rest.as_mut_ptr(),
                     rest.len() as u32,
