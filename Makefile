@@ -87,13 +87,13 @@ test-computing: lint
 python-test:
 	@CARGO="$(CARGO)" tests/python.sh
 
-# A compiler is needed to build it, and none to install it.
+# A compiler is needed to build it, and none to install it. WHEEL: options of maturin, such as those of packaging/release.sh.
 wheel: web target/wheel/bin/maturin
-	cd python && ../target/wheel/bin/maturin build --release --locked --out ../target/wheels
+	cd python && PATH="$(CURDIR)/target/wheel/bin:$$PATH" maturin build --release --locked $(WHEEL) --out ../target/wheels
 
 target/wheel/bin/maturin:
 	python3 -m venv target/wheel
-	target/wheel/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
+	target/wheel/bin/pip install --quiet --disable-pip-version-check 'maturin[zig]>=1.9,<2'
 
 forget-skips:
 	@mkdir -p target && rm -f target/skipped.txt

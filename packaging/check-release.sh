@@ -10,6 +10,9 @@ files=$(cd "${1:-target/release-files}" && pwd)
 (cd "$files" && sha256sum --check --quiet SHA256SUMS)
 unlisted=$(cd "$files" && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%P\n' | sort | comm -23 - <(awk '{print $2}' SHA256SUMS | sort))
 [ -z "$unlisted" ] || { echo "without a checksum: $unlisted" >&2; exit 1; }
+# Every file that the notes list, with the same sum, and no file that they do not.
+listed=$(sed -nE 's/^\| ([^ ]+) \| [0-9]+ \| `([0-9a-f]{64})` \|$/\2  \1/p' "$files/NOTES.md" | sort)
+[ "$listed" = "$(grep -v '  NOTES.md$' "$files/SHA256SUMS" | sort)" ] || { echo "NOTES.md lists other files than SHA256SUMS" >&2; exit 1; }
 "$files/lockgate" --version
 version=$("$files/lockgate" -V | cut -d' ' -f2)
 rust-audit-info "$files/lockgate" > "$files/../audit.json"

@@ -32,15 +32,20 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 LOCKGATE_COMMIT=$(git describe --always --dirty --abbrev=12 --exclude '*')
 export SOURCE_DATE_EPOCH LOCKGATE_COMMIT
 export LC_ALL=C TZ=UTC CARGO_INCREMENTAL=0
+umask 022
 built=${CARGO_TARGET_DIR:-$root/target}
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
-export RUSTFLAGS="-Ctarget-feature=+crt-static \
---remap-path-prefix=$built=/target --remap-path-prefix=$root=/lockgate --remap-path-prefix=$cargo_home=/cargo"
+remap="--remap-path-prefix=$built=/target --remap-path-prefix=$root=/lockgate --remap-path-prefix=$cargo_home=/cargo"
+export RUSTFLAGS="-Ctarget-feature=+crt-static $remap"
 export CFLAGS="-ffile-prefix-map=$built=/target -ffile-prefix-map=$root=/lockgate -ffile-prefix-map=$cargo_home=/cargo"
 make -s web
-cargo auditable build --profile dist --locked -p lockgate-cli --target "$target"
+linking=()
+case $target in
+    # The compiler's own linker, the same on any machine: equal functions once, and addresses to relocate as a bitmap.
+    *-musl) linking=(-Clinker=rust-lld -Clink-self-contained=yes -Clink-arg=--icf=all -Clink-arg=-zpack-relative-relocs) ;;
+esac
+cargo auditable rustc --profile dist --locked -p lockgate-cli --bin lockgate --target "$target" -- "${linking[@]}"
 program=$built/$target/dist/lockgate
-unset RUSTFLAGS CFLAGS
 if [ -n "$program_only" ]; then
     mkdir -p "$program_only"
     cp "$program" "$program_only/lockgate"
@@ -70,7 +75,7 @@ cp README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$doc"
 cat LICENSE-MIT <(printf '\nor, at your option:\n\n') LICENSE-APACHE > "$doc/copyright"
 cp -r docs/guides docs/concepts docs/reference docs/images docs/glossary.md docs/troubleshooting.md "$doc"
 cp -r scenarios "$doc/examples/scenarios"
-cargo about generate --locked --manifest-path crates/cli/Cargo.toml --config packaging/about.toml packaging/about.hbs > "$doc/THIRD-PARTY-LICENSES.html"
+cargo about generate --offline --locked --manifest-path crates/cli/Cargo.toml --config packaging/about.toml packaging/about.hbs > "$doc/THIRD-PARTY-LICENSES.html"
 find "$stage" -type d -exec chmod 755 {} +
 find "$stage" -type f ! -path '*/bin/*' -exec chmod 644 {} +
 find "$stage" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
@@ -83,7 +88,6 @@ pack() { # NAME FOLDER ITEM...: a tar.gz with the same bytes each time
 }
 cp "$program" "$files/lockgate"
 pack "lockgate-$version-$machine-linux.tar.gz" "$stage" usr
-git archive --format=tar --prefix="lockgate-$version/" HEAD | gzip -9n > "$files/lockgate-$version.tar.gz"
 for format in deb rpm ipk; do
     case $machine-$format in
         x86_64-deb) arch=amd64 ;;
@@ -95,8 +99,21 @@ for format in deb rpm ipk; do
     ARCH=$arch VERSION=$version STAGE=$stage \
         nfpm package --config packaging/nfpm.yaml --packager "$format" --target "$files" >/dev/null
 done
-make -s wheel
+# A wheel for any glibc since 2014.
+rm -rf target/wheels
+RUSTFLAGS=$remap make -s wheel WHEEL="--zig --target $machine-unknown-linux-gnu --compatibility manylinux2014"
 cp target/wheels/lockgate-"$version"-*.whl "$files"
+
+# Sources of the command and of the Python package (an sdist), with the page: Node is not needed to build them.
+sources=$root/target/sources/lockgate-$version
+rm -rf "$sources"
+mkdir -p "$sources"
+git archive HEAD | tar -x -C "$sources"
+install -D -m 644 web/dist/report.html "$sources/web/dist/report.html"
+sed -e 's#^readme = "#&python/#' -e 's#^python-source = .*#manifest-path = "python/Cargo.toml"\npython-source = "python"#' \
+    python/pyproject.toml > "$sources/pyproject.toml"
+unzip -p "$files/lockgate-$version"-*manylinux*.whl '*.dist-info/METADATA' > "$sources/PKG-INFO"
+pack "lockgate-$version.tar.gz" "$root/target/sources" "lockgate-$version"
 
 # What is inside.
 cargo cyclonedx --manifest-path crates/cli/Cargo.toml --format json --spec-version 1.5 --target "$target" --override-filename lockgate.cdx >/dev/null 2>&1
@@ -104,7 +121,15 @@ mv crates/cli/lockgate.cdx.json "$files/lockgate-$version.cdx.json"
 find crates python -name 'lockgate.cdx.json' -delete
 (cd web && npm sbom --sbom-format cyclonedx --package-lock-only) > "$files/lockgate-page-$version.cdx.json"
 cp "$doc/THIRD-PARTY-LICENSES.html" "$files"
-packaging/notes.sh "$version" > "$files/NOTES.md"
+{
+    packaging/notes.sh "$version"
+    printf '\n### Files\n\nMade from commit %s for %s. `sha256sum --check SHA256SUMS` verifies them; in a clone, `packaging/check-release.sh FOLDER`\nalso compares the programs and the bills of materials with the lock files.\n\n| file | bytes | SHA-256 |\n| --- | ---: | --- |\n' \
+        "$LOCKGATE_COMMIT" "$target"
+    (cd "$files" && for file in *; do
+        printf '| %s | %s | `%s` |\n' "$file" "$(stat --format=%s "$file")" "$(sha256sum "$file" | cut -d' ' -f1)"
+    done)
+} > "$files.notes"
+mv "$files.notes" "$files/NOTES.md"
 (cd "$files" && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum > SHA256SUMS)
 packaging/check-release.sh "$files"
 ls -l "$files"
