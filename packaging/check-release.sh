@@ -36,7 +36,7 @@ lock = json.loads(Path("web/package-lock.json").read_text())["packages"]
 npm_locked = {(path.rsplit("node_modules/", 1)[1], entry["version"]) for path, entry in lock.items() if path}
 page = json.loads((files / f"lockgate-page-{version}.cdx.json").read_text())
 npm_listed = {((f"{c['group']}/" if c.get("group") else "") + c["name"], c["version"]) for c in page["components"]}
-assert npm_listed <= npm_locked, f"not in package-lock.json: {sorted(npm_listed - npm_locked)}"
+assert npm_listed == npm_locked, f"not in both of page and package-lock.json: {sorted(npm_listed ^ npm_locked)}"
 print(f"bill of materials: {len(listed)} crates, all in Cargo.lock; {len(inside)} inside the program, all listed; "
       f"{len(npm_listed)} of {len(npm_locked)} npm packages")
 END

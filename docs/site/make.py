@@ -119,7 +119,7 @@ def copy_pages(source: Path, parts: list[tuple[str, list[tuple[Path, list[Path]]
     tracked = {ROOT / name for name in git_files()}
     # Pictures, scenarios, and sources as plain text.
     wanted = set(pages) | {path for page in pages for path in links(page) if path in tracked}
-    for path in wanted | {ROOT / "docs/site/site.css"}:
+    for path in wanted | {ROOT / "docs/site/site.css", ROOT / "docs/site/site.js"}:
         copy = source / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
@@ -127,14 +127,17 @@ def copy_pages(source: Path, parts: list[tuple[str, list[tuple[Path, list[Path]]
         copy = source / page.relative_to(ROOT)
 
         def to_page(match: re.Match[str], page: Path = page) -> str:
-            """A link to a folder leads to its README, or to the list of all documents."""
+            """A link to a folder leads to its README, or to the list of all documents. mdBook calls a README index.html."""
             target, fragment = match[1], match[2] or ""
             path = (page.parent / target).resolve()
-            if "://" in target or not path.is_dir():
+            if "://" in target:
                 return match[0]
-            if path / "README.md" in wanted:
-                return f"]({target.rstrip('/')}/README.md{fragment})"
-            return f"]({os.path.relpath(ROOT / 'docs/README.md', page.parent)})"
+            if path.is_dir():
+                path /= "README.md"
+                path = path if path in wanted else ROOT / "docs/README.md"
+            if path.name != "README.md":
+                return match[0]
+            return f"]({os.path.relpath(path.with_name('index.md'), page.parent)}{fragment})"
 
         copy.write_text(LINK.sub(to_page, copy.read_text()))
     return len(pages)
@@ -174,7 +177,7 @@ def main() -> None:
         (source / REPORTS).write_text(listed)
         (source / "SUMMARY.md").write_text(summary(parts))
         shutil.copy(ROOT / "docs/site/book.toml", work / "book.toml")
-        subprocess.run(["mdbook", "--log-level", "warn", "build", str(work), "--dest-dir", str(site)], check=True)
+        subprocess.run(["mdbook", "build", str(work), "--dest-dir", str(site)], check=True, env=os.environ | {"MDBOOK_LOG": "warn"})
     (site / "schemas").mkdir()
     for name in SCHEMAS:
         text = subprocess.run([lockgate, "schema", name], check=True, capture_output=True).stdout
