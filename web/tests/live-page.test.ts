@@ -640,6 +640,31 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     player.close();
   });
 
+  it.each([1400, 390])("moves nothing when the first samples come: %i pixels", async (width) => {
+    const player = new Player(html);
+    player.status = { ...status, warmup_s: 4, expectations: 4 };
+    const context = await browser.newContext({ viewport: { width, height: 900 } });
+    const page = await context.newPage();
+    await page.addInitScript(() => {
+      const shifts: number[] = [];
+      Object.assign(window, { shifts });
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) shifts.push((entry as unknown as { value: number }).value);
+      }).observe({ type: "layout-shift", buffered: true });
+    });
+    await page.goto(await player.listen());
+    await page.waitForSelector(".live:not(.waiting) tr.selected");
+    await page.waitForFunction(() =>
+      /1[3-9]\.\d\d s/.test(document.querySelector(".clock")?.textContent ?? ""),
+    );
+    const sum = await page.evaluate(() =>
+      (window as unknown as { shifts: number[] }).shifts.reduce((all, one) => all + one, 0),
+    );
+    expect(sum).toBeLessThan(0.1);
+    await context.close();
+    player.close();
+  });
+
   it("shows a flow over time at a click, and the queues again", async () => {
     const player = new Player(html);
     const { page, complaints } = await open(player, 1280, "light");

@@ -75,7 +75,7 @@ class LivePage {
   /** Earliest time of the next picture. */
   #rested = 0;
 
-  readonly state = h("strong", { class: "state" });
+  readonly state = h("strong", { class: "state" }, "connecting");
   readonly clock = h("span", { class: "clock" });
   readonly reasons = h("p", { class: "reasons", hidden: true });
   /** Says that the page shows the past, and how far back. */
@@ -164,6 +164,7 @@ class LivePage {
       await this.feed.start();
     } catch {
       this.state.textContent = "no answer";
+      this.#reveal();
     }
   }
 
@@ -181,7 +182,8 @@ class LivePage {
     );
     return h(
       "div",
-      { class: "live" },
+      // Shown when the first picture is drawn, so that nothing moves under the reader.
+      { class: "live waiting" },
       h("a", { class: "skip", href: "#queues" }, "To the queues"),
       h(
         "header",
@@ -273,6 +275,10 @@ class LivePage {
       return;
     this.#followed = now;
     void this.feed.search(this.#flow);
+  }
+
+  #reveal(): void {
+    document.querySelector(".live.waiting")?.classList.remove("waiting");
   }
 
   #setWindow(span: number): void {
@@ -435,6 +441,7 @@ class LivePage {
     this.backButton.hidden = this.#flow === "";
     this.#followFlow(sample);
     this.strips.draw(shown, chosen, this.#flow, rules, ink);
+    this.#reveal();
   }
 
   /** Draws the band that says that the picture is of the past; knobs and capacities are those of now. */
