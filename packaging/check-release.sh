@@ -15,6 +15,11 @@ listed=$(sed -nE 's/^\| ([^ ]+) \| [0-9]+ \| `([0-9a-f]{64})` \|$/\2  \1/p' "$fi
 [ "$listed" = "$(grep -v '  NOTES.md$' "$files/SHA256SUMS" | sort)" ] || { echo "NOTES.md lists other files than SHA256SUMS" >&2; exit 1; }
 "$files/lockgate" --version
 version=$("$files/lockgate" -V | cut -d' ' -f2)
+# Each crate that is linked has its licence.
+target=$("$files/lockgate" --version | awk '$1 == "target" { print $2 }')
+unlicensed=$(cargo tree --locked -p lockgate-cli --edges normal --prefix none --format '{p}' --target "$target" | sed 's/ (.*//; s/ v/ /' | sort -u |
+    comm -23 - <(sed -nE 's#^<li>(.*)</li>$#\1#p' "$files/THIRD-PARTY-LICENSES.html" | sort -u))
+[ -z "$unlicensed" ] || { echo "without a licence in THIRD-PARTY-LICENSES.html: $unlicensed" >&2; exit 1; }
 rust-audit-info "$files/lockgate" > "$files/../audit.json"
 FILES=$files VERSION=$version python3 - <<'END'
 import json, os, tomllib
