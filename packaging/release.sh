@@ -37,7 +37,8 @@ built=${CARGO_TARGET_DIR:-$root/target}
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 remap="--remap-path-prefix=$built=/target --remap-path-prefix=$root=/lockgate --remap-path-prefix=$cargo_home=/cargo"
 export RUSTFLAGS="-Ctarget-feature=+crt-static $remap"
-export CFLAGS="-ffile-prefix-map=$built=/target -ffile-prefix-map=$root=/lockgate -ffile-prefix-map=$cargo_home=/cargo"
+# zig takes the date of a build, which SOURCE_DATE_EPOCH sets, for an error.
+export CFLAGS="-Wno-date-time -ffile-prefix-map=$built=/target -ffile-prefix-map=$root=/lockgate -ffile-prefix-map=$cargo_home=/cargo"
 make -s web
 linking=()
 case $target in
