@@ -124,9 +124,7 @@ impl Form {
                 let rate = text.parse::<Rate>().map_err(|why| why.to_string())?;
                 (rate.as_bits() / 8, u64::MAX / 8)
             }
-            Self::Packets => {
-                (text.parse::<Packets>().map_err(|why| why.to_string())?.0.into(), u64::from(u32::MAX))
-            }
+            Self::Packets => (text.parse::<Packets>().map_err(|why| why.to_string())?.0, u64::from(u32::MAX)),
             Self::Bytes => (text.parse::<Bytes>().map_err(|why| why.to_string())?.0, u64::from(u32::MAX)),
             Self::Micros => {
                 let time = text.parse::<Duration>().map_err(|why| why.to_string())?;
