@@ -144,15 +144,18 @@ impl Kernel {
         found.ok_or_else(|| format!("`{device}` has no queue `{queue}`"))
     }
 
-    /// Returns the values that can be set, by device and queue.
-    pub(super) fn knobs(&mut self) -> Result<BTreeMap<(String, String), Vec<Knob>>, Failure> {
+    /// Returns what `of` finds to be set, by device and queue.
+    pub(super) fn knobs(
+        &mut self,
+        of: &dyn Fn(&str, &str, &[u8], bool) -> Vec<Knob>,
+    ) -> Result<BTreeMap<(String, String), Vec<Knob>>, Failure> {
         let mut found = BTreeMap::new();
         self.all(&mut |name, object, attributes| {
             if let Ok(queue) =
                 KernelQueue::read(object.interface, object.handles, object.is_class, attributes)
             {
                 let queue = queue.name();
-                let knobs = super::knobs::of(name, &queue, attributes, object.is_class);
+                let knobs = of(name, &queue, attributes, object.is_class);
                 found.insert((name.to_owned(), queue), knobs);
             }
         })?;

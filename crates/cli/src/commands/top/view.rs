@@ -333,7 +333,8 @@ impl Watcher {
             recorder.head(&self.head)?;
         }
         let queues: usize = trees.iter().map(|tree| tree.queues.len()).sum();
-        let mut knobs = if self.is_set && queues <= SET { self.kernel.knobs()? } else { BTreeMap::new() };
+        let mut knobs =
+            if self.is_set && queues <= SET { self.kernel.knobs(&knobs::of)? } else { BTreeMap::new() };
         match &self.sink {
             Sink::View(channels) => {
                 let taken = std::cell::RefCell::new(&mut knobs);
