@@ -40,6 +40,14 @@ pub struct Line {
     pub offered_bits: Option<f64>,
 }
 
+impl Line {
+    /// Leaves out the bits of packets that begin at this very instant, `bytes` without overhead: all of them are
+    /// still to be sent, and count for what follows.
+    fn without(self, bytes: Bytes) -> Self {
+        Self { unsent_bits: self.unsent_bits - bytes.0 as f64 * 8.0, ..self }
+    }
+}
+
 /// Observations of one port. The fields that each packet touches come first, in one cache line.
 #[derive(Clone, Debug, PartialEq)]
 #[repr(C, align(64))]
@@ -146,7 +154,7 @@ impl PortRecord {
     #[inline(always)]
     pub fn on_transmit(&mut self, node: u32, sojourn: Duration, bytes: Bytes, now: Instant) {
         self.transmitted.add(bytes);
-        if now < self.special_until {
+        if now <= self.special_until {
             return self.on_transmit_special(node, sojourn, bytes, now);
         }
         self.note_sojourn(node, sojourn);
@@ -172,10 +180,14 @@ impl PortRecord {
         }
         let since = self.places.get(node as usize).and_then(|place| place.since);
         let was_moved = since.is_some_and(|since| now.since(since) < sojourn);
-        for part in self.parts.iter_mut().filter(|part| part.during.contains(now)) {
-            part.record.transmitted.add(bytes);
-            if !was_moved {
-                part.record.note_sojourn(node, sojourn);
+        for part in &mut self.parts {
+            if part.during.contains(now) {
+                part.record.transmitted.add(bytes);
+                if !was_moved {
+                    part.record.note_sojourn(node, sojourn);
+                }
+            } else if now == part.during.to {
+                part.begun_at_end += bytes;
             }
         }
         if !is_early && !was_moved {
@@ -300,7 +312,9 @@ impl PortRecord {
     pub fn on_line(&mut self, now: Instant, line: Line) {
         self.line[1] = line;
         if now <= self.warmup {
-            self.line[0] = line;
+            // A packet that begins at this instant belongs to the window already.
+            let begun = self.transmitted.tally().bytes.saturating_sub(self.transmitted_early.tally().bytes);
+            self.line[0] = line.without(begun);
         }
     }
 
@@ -344,14 +358,14 @@ impl PortRecord {
         for part in &mut parts {
             if part.ends_at(now) {
                 let places = part.places(&self.places);
-                part.record.line[1] = self.line[1];
+                part.record.line[1] = self.line[1].without(part.begun_at_end);
                 part.record.requests[0] = self.requests[0];
                 part.record.is_parent.clone_from(&self.is_parent);
                 part.record.places = places;
                 part.is_over = true;
             } else if part.begins_at(now) {
                 part.begin(&self.places);
-                part.record.line[0] = self.line[1];
+                part.record.line[0] = self.line[1].without(part.record.transmitted.tally().bytes);
                 part.record.requests[1] = self.requests[0];
             }
         }
@@ -440,7 +454,7 @@ impl PortRecord {
         if self.places.len() != port.places().len() {
             let count = port.places().len();
             self.is_parent = vec![false; count];
-            // Most of many ports have one queue: room for four would be most of what they take.
+            // Most ports have one queue; `Vec`'s minimum of four would dominate their memory.
             self.places.reserve_exact(count.saturating_sub(self.places.len()));
         }
         for (known, place) in port.places().iter().enumerate() {

@@ -139,6 +139,24 @@ fn a_link_is_used_for_what_it_carries_within_the_window() {
     crate::common::assert_near("utilisation after a rate is lowered", used(&lowered), carried / could, 1e-9);
 }
 
+/// Packets of 1000 bits begin at 0.1 s, 0.2 s, ... on a link of 20 kbit/s, which they use for half of the time; so
+/// one begins at each end of the window, and of its parts. With an overhead of 125 bytes they use all of it.
+#[test]
+fn a_packet_that_begins_with_a_window_is_in_it_once() {
+    let flow = "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"125B\"\ngap = \"100ms\"";
+    for (line, used) in [("\"20kbit\"", 0.5), ("\"20kbit\", overhead = \"125B\"", 1.0)] {
+        let expect = "\n[expect]\n\"port.a:b.utilisation\" = \"> 0\"\n\"port.a:b.utilisation @ 4s..6s\" = \"> 0\"\n";
+        let text = one_link("8s", "1mbit", "root = \"q\"\nqueue.q = { kind = \"fifo\" }", flow);
+        let text = text.replace("rate = \"1mbit\"", &format!("rate = {line}")) + expect;
+        let text = text.replacen("duration = \"8s\"", "duration = \"8s\"\nwarmup = \"2s\"", 1);
+        let summary = summarise(&[simulate(&text, 1)]);
+        for name in ["port.a:b.utilisation", "port.a:b.utilisation @ 4s..6s"] {
+            let value = summary.metric(name).expect("a value");
+            crate::common::assert_near(name, value, used, 1e-9);
+        }
+    }
+}
+
 #[test]
 fn a_link_is_used_for_its_overhead_too() {
     let used = |overhead: &str, changes: &str| {

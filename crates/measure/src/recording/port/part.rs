@@ -2,7 +2,7 @@
 
 use lockgate_engine::node::{Counters, Tally};
 use lockgate_engine::port::RingInput;
-use lockgate_engine::units::{Duration, Instant};
+use lockgate_engine::units::{Bytes, Duration, Instant};
 
 use super::{PlaceRecord, PortRecord, larger};
 use crate::metric::During;
@@ -16,6 +16,8 @@ pub(super) struct PortPart {
     pub(super) record: PortRecord,
     /// State of each queue where the part began; none before.
     queues: Vec<Before>,
+    /// Bytes of packets whose transmission begins at the instant at which the part ends, and which it leaves out.
+    pub(super) begun_at_end: Bytes,
     has_begun: bool,
     pub(super) is_over: bool,
 }
@@ -32,7 +34,7 @@ struct Before {
 
 impl PortPart {
     pub(super) fn new(during: During, record: PortRecord) -> Self {
-        Self { during, record, queues: Vec::new(), has_begun: false, is_over: false }
+        Self { during, record, queues: Vec::new(), begun_at_end: Bytes(0), has_begun: false, is_over: false }
     }
 
     /// Returns true if the part begins at a sample at `now`.
