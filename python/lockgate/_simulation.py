@@ -72,7 +72,7 @@ class Observation:
         if isinstance(value, (int, float)) or value is None:
             return value
         figures = [name for name, of in table.items() if isinstance(of, (int, float)) or of is None]
-        raise MetricError(f"`{address}` is no figure\nhelp: there are {', '.join(figures)}")
+        raise MetricError(f"`{address}` is not a figure\nhelp: there are {', '.join(figures)}")
 
     def _queues(self, port: str) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = self.ports.get(port.replace("->", ":"), {}).get("queues", {})

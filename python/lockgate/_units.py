@@ -19,7 +19,7 @@ def _number(value: float) -> str:
         ValueError: If it is infinite or no number: no quantity is.
     """
     if not math.isfinite(value):
-        raise ValueError(f"`{value}` is no quantity: it is not finite")
+        raise ValueError(f"`{value}` is not a quantity: it is not finite")
     text = format(Decimal(repr(value)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 

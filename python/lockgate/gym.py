@@ -102,7 +102,7 @@ class QueueEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         Raises:
             ScenarioError: If a knob's value cannot be changed during the run.
             MetricError: If an address names no figure.
-            ValueError: If there are no knobs or addresses, or the interval is no time.
+            ValueError: If there are no knobs or addresses, or the interval is not a time.
         """
         if not knobs or not observe:
             raise ValueError("an environment has at least one knob, and observes at least one figure")

@@ -32,7 +32,7 @@ pub(crate) fn table(recording: &Recording, address: &str) -> PyResult<Table> {
             match rest {
                 ["tcp", rest @ ..] => match &flow.tcp {
                     Some(tcp) => (of_tcp(tcp), rest),
-                    None => return Err(unknown(format!("`{name}` is no flow over TCP"))),
+                    None => return Err(unknown(format!("`{name}` is not a flow over TCP"))),
                 },
                 rest => (of_flow(flow), rest),
             }

@@ -33,7 +33,7 @@ impl<'py> FromPyObject<'_, 'py> for Time {
         let seconds: f64 = value.extract()?;
         let picos = (seconds * 1e12).round();
         if !(0.0..u64::MAX as f64).contains(&picos) {
-            return Err(wrong(format!("`{seconds}` is no time in seconds: it is from 0 to 18446744")));
+            return Err(wrong(format!("`{seconds}` is not a time in seconds: it is from 0 to 18446744")));
         }
         Ok(Self(Duration::from_picos(picos as u64)))
     }

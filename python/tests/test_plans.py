@@ -93,7 +93,7 @@ def test_what_is_wrong_is_said_before_the_first_run(line: lg.Scenario, tmp_path:
     wrong: list[tuple[dict[str, list[str] | str], str]] = [
         ({"link.lime.rate": ["1mbit", "2mbit"]}, "did you mean `line`"),
         ({"link.line.rate": ["1mbit", "2mbix"]}, "2mbix"),
-        ({"link.line.rate": "1mbit..2ms step 1ms"}, "is no range"),
+        ({"link.line.rate": "1mbit..2ms step 1ms"}, "is not a range"),
         ({}, "nothing varies"),
     ]
     for vary, expected in wrong:

@@ -46,7 +46,7 @@ function read(text: string, unit = ""): { value: number; error: number; base: st
   if (text === "–") return null;
   const [, digits = "", power = "", own = ""] =
     /^(−?[\d\u202f]+(?:\.\d+)?)(?:×10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?(?:\u202f([^\d\s]+))?$/.exec(text) ?? [];
-  if (digits === "") throw new Error(`\`${text}\` is no number`);
+  if (digits === "") throw new Error(`\`${text}\` is not a number`);
   const plain = digits.replaceAll(THIN, "").replace("−", "-");
   const exponent = [...power].map((digit) => (digit === "⁻" ? "-" : "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(digit))).join("");
   const [scale, base] = split(own || unit);

@@ -75,7 +75,7 @@ beside the scenario, then where you are. A router's policy is run in a laborator
   lockgate watch voice.toml --sim --every 10ms --web 0.0.0.0:8180 --name lab.example
   lockgate watch voice.toml --sim --pace 0 --out /tmp/session > samples.txt
 
-Where the output is no terminal, each sample is a line; when their reader goes away, the run ends. When the run has ended, \
+Where the output is not a terminal, each sample is a line; when their reader goes away, the run ends. When the run has ended, \
 its results are written at once; with --web, the page stays until Ctrl-C, which is then the normal end. `lockgate set` turns the knobs of a run with --web. \
 Elsewhere than on loopback, changes need the token in LOCKGATE_TOKEN, or the one that is printed.")]
     Watch(Watch),

@@ -75,7 +75,7 @@ impl From<PlanError> for Failure {
     }
 }
 
-/// Creates a progress bar over runs on stderr, with rate and time left; hidden if that is no terminal.
+/// Creates a progress bar over runs on stderr, with rate and time left; hidden if that is not a terminal.
 pub(crate) fn progress(tasks: usize, quiet: bool) -> ProgressBar {
     let bar = terminal::progress(tasks as u64, quiet);
     let style = indicatif::ProgressStyle::with_template("{bar:32} {pos}/{len} runs  {per_sec}  ETA {eta}");

@@ -153,7 +153,7 @@ pub(crate) fn heading(text: &str) {
     }
 }
 
-/// Creates a progress bar over `steps` steps on stderr; hidden if that is no terminal, or `quiet`.
+/// Creates a progress bar over `steps` steps on stderr; hidden if that is not a terminal, or `quiet`.
 pub(crate) fn progress(steps: u64, quiet: bool) -> ProgressBar {
     let target = if quiet || !std::io::stderr().is_terminal() {
         ProgressDrawTarget::hidden()

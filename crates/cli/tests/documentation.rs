@@ -178,7 +178,7 @@ fn the_commands_of_coming_from_are_run() {
             let mut lockgate = Command::new(env!("CARGO_BIN_EXE_lockgate"));
             let ran =
                 lockgate.args(words.split_whitespace()).current_dir(directory.path()).output().expect("runs");
-            // An expectation that a part of a run misses is no failure of the command.
+            // An expectation that a part of a run misses is not a failure of the command.
             let errors = String::from_utf8_lossy(&ran.stderr);
             assert!(matches!(ran.status.code(), Some(0 | 3)), "{command}: {errors}");
             if let Some(file) = file {

@@ -109,7 +109,7 @@ fn policies_are_compared_and_a_value_of_one_is_tuned() {
     let refused = lockgate(folder.path(), &other);
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
     assert!(
-        text(&refused).contains("is no value of a policy: it is of no port that names one"),
+        text(&refused).contains("is not a value of a policy: it is of no port that names one"),
         "{}",
         text(&refused)
     );
@@ -127,7 +127,7 @@ fn a_laboratory_is_written_around_a_policy_and_a_policy_taken_out_of_one() {
     let again = run(&["new", "lab", "--from", "house.toml"]);
     assert_eq!(again.status.code(), Some(1), "nothing is overwritten");
     let no_policy = run(&["new", "lab", "--from", "cable.toml", "--to", "x.toml"]);
-    assert!(text(&no_policy).contains("it is no policy of a router"), "{}", text(&no_policy));
+    assert!(text(&no_policy).contains("it is not a policy of a router"), "{}", text(&no_policy));
     let not_lab = run(&["new", "home", "--from", "house.toml"]);
     assert_eq!(not_lab.status.code(), Some(2), "{}", text(&not_lab));
 

@@ -384,7 +384,11 @@ fn a_baseline_shows_what_changed() {
     let judged =
         |more: &[&str]| test(&[&["--baseline", "main.json", "--fail-on-regression", "5%"], more].concat());
     assert_eq!(judged(&[]).status.code(), Some(0));
-    assert_eq!(judged(&["--set", "link.line.rate=2mbit"]).status.code(), Some(0), "better is no regression");
+    assert_eq!(
+        judged(&["--set", "link.line.rate=2mbit"]).status.code(),
+        Some(0),
+        "better is not a regression"
+    );
     let slower = judged(&["--set", "link.line.rate=900kbit"]);
     let words = String::from_utf8_lossy(&slower.stderr).into_owned();
     assert_eq!(slower.status.code(), Some(3), "{words}");

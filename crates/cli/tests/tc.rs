@@ -90,7 +90,7 @@ fn findings_are_printed_for_people_and_programs() {
     let script = "tc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid 1:a htb rate 1mbit\n";
     fs::write(at.join("a.sh"), script).expect("written");
     let plain = lockgate(at, &["tc", "check", "a.sh"]);
-    assert_eq!(plain.status.code(), Some(0), "a warning is no error");
+    assert_eq!(plain.status.code(), Some(0), "a warning is not an error");
     assert!(text(&plain.stdout).contains("write `default a`"), "{}", text(&plain.stdout));
     let json = lockgate(at, &["tc", "check", "a.sh", "--json"]);
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");

@@ -23,7 +23,7 @@ use crate::parquet::{self, Column};
 fn member(subject: &Subject) -> Option<(&str, &str)> {
     let (Subject::Flow(name) | Subject::Queue(_, name)) = subject else { return None };
     let (group, own) = name.split_once('/')?;
-    // The way back of a connection is no member, nor is its control connection.
+    // The way back of a connection is not a member, nor is its control connection.
     (!own.contains('/')).then_some((group, own)).filter(|(_, own)| !matches!(*own, "return" | "control"))
 }
 

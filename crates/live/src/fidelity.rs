@@ -163,7 +163,7 @@ impl LimitedFigures {
             ));
         }
         if self.stood_still_s > 0.0 {
-            reasons.push(format!("the driver stood still for {:.3} s in all", self.stood_still_s));
+            reasons.push(format!("the driver stalled for {:.3} s in all", self.stood_still_s));
         }
         reasons
     }

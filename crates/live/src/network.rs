@@ -314,7 +314,7 @@ impl<'a> Network<'a> {
     pub fn record_stall(&mut self, length: Duration) {
         self.account.stalled += length;
         let seconds = length.as_secs_f64();
-        let text = format!("the driver stood still for {seconds:.3} s; what was due then happened after");
+        let text = format!("the driver stalled for {seconds:.3} s; due events were late");
         self.core.recording.events.push(Event::note(self.now, text));
     }
 

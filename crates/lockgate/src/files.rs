@@ -34,7 +34,7 @@ impl Files for Beside {
     }
 }
 
-/// Reads a text file of up to 1 GiB that is no scenario.
+/// Reads a text file of up to 1 GiB that is not a scenario.
 ///
 /// # Errors
 /// The reason, in lower case.
@@ -60,7 +60,7 @@ fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
 /// Reads the text of a scenario, within `memory` bytes. That of a router's policy is a laboratory around it.
 ///
 /// # Errors
-/// If the file cannot be read or is no text, or a policy has problems.
+/// If the file cannot be read or is not a text, or a policy has problems.
 pub fn scenario_text(path: &Path, memory: u64) -> Result<String, Error> {
     let text = own_text(path, memory)?;
     if !lockgate_scenario::is_policy(&text) {
@@ -73,11 +73,11 @@ pub fn scenario_text(path: &Path, memory: u64) -> Result<String, Error> {
 /// Returns the text of a laboratory around the policy at `path`, which names it as `named`.
 ///
 /// # Errors
-/// If the file cannot be read, is no policy, or has problems.
+/// If the file cannot be read, is not a policy, or has problems.
 pub fn laboratory(path: &Path, named: &str) -> Result<String, Error> {
     let text = own_text(path, lockgate_scenario::MEMORY)?;
     if !lockgate_scenario::is_policy(&text) {
-        let why = "it is no policy of a router: it has no table `[router]`".to_owned();
+        let why = "it is not a policy of a router: it has no table `[router]`".to_owned();
         return Err(Error::Unreadable { path: path.to_path_buf(), why });
     }
     around(path, &text, named)

@@ -8,7 +8,7 @@
 //! | reliable | goodput | 5 % |
 //! | | mean queueing delay | 15 % |
 //!
-//! A p99 at a *knee* is no miss: where the live distribution is so steep that the simulated p99 lies between
+//! A p99 at a *knee* is not a miss: where the live distribution is so steep that the simulated p99 lies between
 //! the live p98 and p99.7, a few packets decide the difference.
 //!
 //! For repetitions, the medians are compared. Metrics that neither side observed are left out; a metric

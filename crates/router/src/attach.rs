@@ -295,7 +295,7 @@ impl Attachment {
                     redirections.push((index, Redirection::outgoing(name, header, &pair.near, lease)?));
                 }
                 Direction::Incoming => {
-                    // It is no program at the interface itself.
+                    // It is not a program at the interface itself.
                     redirections.push((index, Redirection::reinsert(&pair.near, name, self.is_in_driver())?));
                     if !self.is_in_driver() {
                         redirections.push((index, Redirection::incoming(name, header, &pair.near, lease)?));

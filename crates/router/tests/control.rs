@@ -513,7 +513,7 @@ fn what_is_not_the_routers_own_is_left_as_it_is() {
                     claim.boot("first.toml", &text("first"), false).expect_err("refused").to_string()
                 }
             };
-            let word = if is_link { "it is a link" } else { "it is no regular file" };
+            let word = if is_link { "it is a link" } else { "it is not a regular file" };
             assert!(said.contains(word) && said.contains(name), "{said}");
         }
     }

@@ -280,7 +280,7 @@ fn read_address(text: &str) -> Result<QueueFigure, ConditionError> {
         let known: Vec<&str> = Figure::ALL.iter().map(|(known, _)| *known).collect();
         let near = nearest(&name, known.iter().copied()).map(|near| format!("did you mean `{near}`? "));
         let help = format!("{}a queue has {}", near.unwrap_or_default(), known.join(", "));
-        return Err(ConditionError::new(format!("`{name}` is no figure of a queue"), help));
+        return Err(ConditionError::new(format!("`{name}` is not a figure of a queue"), help));
     };
     Ok((port, queue.to_owned(), *figure))
 }

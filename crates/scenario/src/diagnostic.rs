@@ -319,7 +319,7 @@ impl Problems {
         Self { name: source.name().to_owned(), problems: kept }
     }
 
-    /// Creates the single problem of a file that is no scenario, to be shown in the same form. `span`
+    /// Creates the single problem of a file that is not a scenario, to be shown in the same form. `span`
     /// counts bytes of `text`.
     #[must_use]
     pub fn of_file(name: &str, text: &str, span: Option<Span>, message: &str, help: &str) -> Self {

@@ -117,7 +117,7 @@ impl Group {
 pub(crate) struct Groups(Vec<Group>);
 
 impl Groups {
-    /// Returns the number within its group of the member called `name`; `None` if it is no member.
+    /// Returns the number within its group of the member called `name`; `None` if it is not a member.
     pub(crate) fn number(&self, section: &str, name: &str) -> Option<u32> {
         let (group, own) = name.split_once('/')?;
         let group = self.group(section, group)?;
@@ -337,7 +337,7 @@ impl<'e> Expansion<'e> {
         names
     }
 
-    /// Returns the number of members of an entry; `None` if it is no group, or none that must be expanded.
+    /// Returns the number of members of an entry; `None` if it is not a group, or none that must be expanded.
     fn size(
         &mut self,
         section: &str,

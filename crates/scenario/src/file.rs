@@ -68,9 +68,8 @@ pub(crate) struct RecordTable {
     pub(crate) packets: bool,
     /// Writes one capture (pcapng) with every port as an interface.
     pub(crate) capture: bool,
-    /// Amount of what is recorded of the members of groups: `all`, as of everything else; `groups`, two
-    /// distributions each and few intervals; `totals`, counters and mean delays. By default `all` up to
-    /// 2000 flows and queues, `groups` up to 200000.
+    /// Recording detail of group members: `all`, in full; `groups`, two distributions and few intervals each;
+    /// `totals`, counters and mean delays. Default: `all` up to 2000 flows and queues, `groups` up to 200000.
     pub(crate) detail: Option<Detail>,
     /// Length of an interval of the time series; by default chosen from the duration.
     pub(crate) interval: Option<Duration>,
@@ -518,7 +517,7 @@ pub(crate) struct VaryTable {
     pub(crate) together: Option<String>,
 }
 
-/// A text, or a list of texts, numbers and truths.
+/// A string, or a list of strings, numbers and Booleans.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Texts {
     pub(crate) texts: Vec<String>,

@@ -104,7 +104,7 @@ fn included(address: &str, span: &Span, files: &dyn Files) -> Result<(Table, Tab
     let text = core::str::from_utf8(&bytes).map_err(|_| unread("it is not UTF-8 text".to_owned()))?;
     if !is_policy(text) {
         let help = "a policy says `[router]`; a scenario's port names the policy of a router";
-        return Err(wrong(format!("`{shown}` is no policy"), help.to_owned()));
+        return Err(wrong(format!("`{shown}` is not a policy"), help.to_owned()));
     }
     let folder = path.rfind('/').map_or("", |end| &path[..=end]);
     let text = embed_tables(text, &BesideFile { folder, files }).map_err(unread)?;

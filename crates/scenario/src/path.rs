@@ -19,7 +19,7 @@ use crate::table_reader::shorten;
 /// Limit on the segments of a path: no value lies deeper.
 const LONGEST: usize = 16;
 
-/// The error of a text that is no path or no override.
+/// The error of a text that is not a path or an override.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
@@ -145,7 +145,7 @@ impl Override {
     /// Creates an override of `path` by `value`, read as by [`parse`](Self::parse).
     ///
     /// # Errors
-    /// Fails if `path` is no path.
+    /// Fails if `path` is not a path.
     pub fn new(path: &str, value: &str) -> Result<Self, PathError> {
         let segments = parse(path)?;
         let text = format!("{}={}", path.trim(), value.trim());
@@ -215,7 +215,7 @@ impl Override {
                 if let Some(inner) = item.as_table_like_mut() {
                     self.set(inner, walked + 1)
                 } else {
-                    let problem = self.problem(&format!("goes through `{segment}`, which is no table"));
+                    let problem = self.problem(&format!("goes through `{segment}`, which is not a table"));
                     Err(Box::new(
                         problem.help(format!("the path ends there: `{}`", join(&self.path[..=walked]))),
                     ))

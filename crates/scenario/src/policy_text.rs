@@ -39,7 +39,7 @@ fn port_of<'d>(document: &'d DocumentMut, name: &str) -> Option<&'d dyn TableLik
 /// # Errors
 /// Returns the reason if the setting does not name a value of a policy.
 pub fn policy_value(scenario: &str, setting: &str, files: &dyn Files) -> Result<PolicyValue, String> {
-    let wrong = |why: String| format!("`{}` is no value of a policy: {why}", shorten(setting));
+    let wrong = |why: String| format!("`{}` is not a value of a policy: {why}", shorten(setting));
     let given = Override::parse(setting).map_err(|error| error.to_string())?;
     let document: DocumentMut =
         scenario.parse().map_err(|_| wrong("the scenario cannot be read".to_owned()))?;
@@ -71,7 +71,7 @@ fn only_port(file: &str, files: &dyn Files) -> Result<String, String> {
 /// Returns the text of a policy with these values in it, comments kept.
 ///
 /// # Errors
-/// If the text is no TOML, a value has no place in it, or it is no policy then: the reason.
+/// If the text is no TOML, a value has no place in it, or it is not a policy then: the reason.
 pub fn with_values(text: &str, name: &str, values: &[Override], files: &dyn Files) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|_| "it is no TOML".to_owned())?;
     for value in values {

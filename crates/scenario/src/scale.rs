@@ -126,7 +126,7 @@ impl FromStr for Scale {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let times = text.trim().parse::<f64>().ok().and_then(Self::new);
-        times.ok_or_else(|| format!("`{text}` is no factor: it is from 0.001 to 10000"))
+        times.ok_or_else(|| format!("`{text}` is not a factor: it is from 0.001 to 10000"))
     }
 }
 

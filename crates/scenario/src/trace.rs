@@ -18,7 +18,7 @@ pub struct LinkTrace {
     times_ms: Vec<u32>,
 }
 
-/// The error of a text that is no link trace.
+/// The error of a text that is not a link trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {

@@ -58,7 +58,9 @@ pub enum VaryError {
     #[error("`{0}` has an empty value: values are separated by single commas")]
     Empty(String),
     /// The ends of a range are not quantities of one kind.
-    #[error("`{0}` is no range: both ends are numbers, or both have a unit of one kind, such as `1ms..20ms`")]
+    #[error(
+        "`{0}` is not a range: both ends are numbers, or both have a unit of one kind, such as `1ms..20ms`"
+    )]
     Ends(String),
     /// A range without a spacing.
     #[error("`{0}` does not say its values: add `step S` or `log N`, such as `1ms..20ms log 5`")]

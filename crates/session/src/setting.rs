@@ -53,7 +53,7 @@ impl Refused {
 /// Parses settings `PATH=VALUE`, at least one.
 ///
 /// # Errors
-/// The first one that is no setting.
+/// The first one that is not a setting.
 pub(crate) fn parse(settings: &[String]) -> Result<Vec<Override>, Refused> {
     if settings.is_empty() {
         return Err(Refused::because("nothing is to be set", "give PATH=VALUE"));

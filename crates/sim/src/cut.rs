@@ -166,7 +166,7 @@ flow.video = {{ from = "server", to = "member/*", count = {members}, transport =
             "port.\"edge:hub\" = { root = \"q\", queue.q = { kind = \"prio\", children = [\"a\", \"b\"] }, queue.a = { kind = \"fifo\" }, queue.b = { kind = \"fifo\" } }\nflow.video",
         )];
         assert_eq!(transit(&scenario(1000, &tree)), Some((vec!["edge"], 1000)));
-        // Routers near each other are as one.
+        // Routers closer than the lookahead limit share a part.
         let near = scenario(1000, &[tree[0], ("delay = \"1ms\"", "delay = \"10us\"")]);
         assert_eq!(transit(&near), Some((vec!["edge", "hub"], 2000)));
     }

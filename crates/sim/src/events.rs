@@ -57,7 +57,7 @@ fn wide(time: Instant, slot: usize) -> u128 {
     u128::from(time.as_picos()) << 64 | slot as u128
 }
 
-/// Number of slots in the tree of the first.
+/// Number of slots in the binary tree, the first of all.
 const FIRST_SLOTS: usize = 1 << FIRST_LEVELS;
 const FIRST_LEVELS: usize = 5;
 

@@ -43,7 +43,7 @@ const CONNECTION: u64 = 24 << 10;
 const QUEUE: u64 = 36 << 10;
 /// Bytes of a packet in flight and its entry in a queue.
 const PACKET: u64 = size_of::<Header>() as u64 + 24;
-/// Packets of a connection at a port that is no bottleneck.
+/// Packets of a connection at a port that is not a bottleneck.
 const IN_PASSING: f64 = 128.0;
 /// Bytes of a change of the timeline, and of a queue of the tree that it leaves. Measured: 5 KiB a change of
 /// a port with one queue.

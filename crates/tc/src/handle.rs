@@ -14,7 +14,7 @@ pub struct Handle {
 
 /// Text that is not a handle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no handle such as `1:` or `1:10`")]
+#[error("`{0}` is not a handle such as `1:` or `1:10`")]
 pub struct NotAHandle(String);
 
 impl Handle {

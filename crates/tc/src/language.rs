@@ -116,7 +116,7 @@ impl core::str::FromStr for Version {
         let mut parts = text.split(['.', '-']).map(str::parse);
         match (parts.next(), parts.next()) {
             (Some(Ok(major)), Some(Ok(minor))) => Ok(Self(major, minor)),
-            _ => Err(format!("`{text}` is no version of Linux such as `6.1`")),
+            _ => Err(format!("`{text}` is not a version of Linux such as `6.1`")),
         }
     }
 }
@@ -448,7 +448,7 @@ impl Kind {
         self.language().name
     }
 
-    /// Returns true if it is no discipline of a scenario: the import translates it to something else.
+    /// Returns true if it is not a discipline of a scenario: the import translates it to something else.
     pub fn is_of_device(self) -> bool {
         DEVICE_KINDS.contains(&self)
     }

@@ -301,7 +301,7 @@ fn known(word: &str, vocabulary: &'static [Word]) -> Option<(&'static Word, bool
     found.or_else(|| vocabulary.iter().find(negated).map(|known| (known, false)))
 }
 
-/// Returns the problem of a word that is no setting; it names the place where the word belongs.
+/// Returns the problem of a word that is not a setting; it names the place where the word belongs.
 fn unknown_setting(kind: Kind, word: Located<&str>, vocabulary: &'static [Word]) -> Problem {
     let problem = Problem::new(word.at, format!("`{}` of `{kind}` is not known", *word));
     let language = kind.language();

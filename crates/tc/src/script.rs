@@ -188,7 +188,7 @@ impl Reader {
             if let Some(first) = tokens.first() {
                 let what = tokens.iter().map(Token::text).collect::<Vec<_>>().join(" ");
                 let what: String = what.chars().take(120).collect();
-                self.skip(first.at, what, "it is no command of `tc`");
+                self.skip(first.at, what, "it is not a command of `tc`");
             }
             return;
         };

@@ -39,7 +39,7 @@ pub(crate) fn read(text: &str, device: &str) -> Shown {
             Some("qdisc") => qdisc(&entry, device, &mut multiqueue),
             Some("class") => class(&entry, device),
             Some("filter") => filter(&entry, device),
-            _ => Err("it is no object of `tc`"),
+            _ => Err("it is not an object of `tc`"),
         };
         match words {
             Ok(words) => shown.commands.push(words),

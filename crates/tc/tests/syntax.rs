@@ -47,7 +47,7 @@ fn every_problem_has_its_place() {
         ("tc qdisc add dev sl0 root", "line 1, column 22: a discipline has a kind"),
         ("tc qdisc add dev sl0 pfifo", "line 1, column 22: a discipline is at the `root`"),
         ("tc qdisc add dev sl0 root frobnicate", "line 1, column 27: kind `frobnicate`"),
-        ("tc qdisc add dev sl0 root handle 1 pfifo", "line 1, column 34: `1` is no handle"),
+        ("tc qdisc add dev sl0 root handle 1 pfifo", "line 1, column 34: `1` is not a handle"),
         (
             "tc qdisc add dev sl0 root \\\n  pfifo limit x",
             "line 2, column 15: `limit x`: `limit` takes a number",

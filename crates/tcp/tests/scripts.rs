@@ -381,7 +381,7 @@ fn play(text: &str) -> Result<(), String> {
                     "close" => stage.end.close(),
                     "?" => check_state(stage, &words).map_err(|why| format!("line {}: {why}", number + 1))?,
                     "silence" => {}
-                    other => panic!("line {}: `{other}` is no action", number + 1),
+                    other => panic!("line {}: `{other}` is not an action", number + 1),
                 }
                 stage.collect();
             }

@@ -150,7 +150,7 @@ fn settings(_: &Scenario, file: &Path, current: &str) -> Vec<String> {
     next(current, paths.iter().map(String::as_str)).into_iter().collect()
 }
 
-/// Adds the path of every value that is no table.
+/// Adds the path of every value that is not a table.
 fn flatten(value: &toml::Value, path: &str, paths: &mut Vec<String>) {
     let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     match value {

@@ -73,7 +73,7 @@ pub(crate) struct Capture {
     /// Frames that are captured [default: all]
     #[arg(long = "where", value_name = "FILTER", default_value = "", hide_default_value = true)]
     pub(crate) filter: String,
-    /// New file [default: the standard output, if it is no terminal]
+    /// New file [default: the standard output, if it is not a terminal]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Ends after this time
@@ -114,7 +114,7 @@ pub(crate) struct Route {
     /// Ends after this time
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) lasting: Option<String>,
-    /// Shows the queues in the terminal while it runs; where the output is no terminal, as lines
+    /// Shows the queues in the terminal while it runs; where the output is not a terminal, as lines
     #[arg(short, long)]
     pub(crate) watch: bool,
     /// Serves a page, /metrics and the shapes of `tc -j` [default address: 127.0.0.1:8180]
@@ -183,7 +183,7 @@ pub(crate) struct Status {
     /// Shows every queue, not only the roots and the worst twenty
     #[arg(long)]
     pub(crate) all: bool,
-    /// Shows the queues while the router runs; where the output is no terminal, as lines
+    /// Shows the queues while the router runs; where the output is not a terminal, as lines
     #[arg(short, long)]
     pub(crate) watch: bool,
     /// With --watch: lines, also where the output is a terminal

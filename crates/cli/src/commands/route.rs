@@ -146,7 +146,7 @@ pub(super) fn read(file: &std::path::Path) -> Result<(String, String), Failure> 
     let text = lockgate::files::text(file)
         .map_err(|why| Failure::usage(format!("cannot read `{origin}`: {why}"), "name a policy file"))?;
     if !lockgate_scenario::is_policy(&text) {
-        let message = format!("`{origin}` is no policy of a router: it has no table `router`");
+        let message = format!("`{origin}` is not a policy of a router: it has no table `router`");
         return Err(Failure::usage(message, "add `[router]` with `mode` and `interfaces`"));
     }
     let files = lockgate::files::Beside::new(file);

@@ -72,7 +72,7 @@ const SIX: &str = "client = { address = \"fd00::1\" }\nrouter = { address = \"fd
 const WAY: f64 = 5e-3;
 
 fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 /// Returns the bytes that a flow's application received in `seconds`.

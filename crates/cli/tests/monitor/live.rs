@@ -303,7 +303,7 @@ fn a_stopped_run_goes_on() {
     assert!(then.elapsed() < PATIENCE);
     let noted = |state: &Value| {
         let events = state["events"].as_array().expect("events").clone();
-        events.iter().any(|event| event["text"].as_str().is_some_and(|text| text.contains("stood still")))
+        events.iter().any(|event| event["text"].as_str().is_some_and(|text| text.contains("driver stalled")))
     };
     watched.until(noted);
     let (status, done) = watched.set(&json!({ "set": ["link.l.delay=3ms"] }));

@@ -123,7 +123,7 @@ impl FrameCounts {
 }
 
 impl RootDiscipline {
-    /// Returns the discipline of a message, unless it is no root or the kernel's own choice, which has no handle.
+    /// Returns the discipline of a message, unless it is not a root or the kernel's own choice, which has no handle.
     fn of(message: &TcMessage) -> Option<Self> {
         let TcHandle { major, .. } = message.header.handle;
         let is_filter_block = message.header.parent == TcHandle::CLSACT;

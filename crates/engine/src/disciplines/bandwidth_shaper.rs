@@ -31,8 +31,7 @@ use crate::units::{Duration, Instant, Limit, PICOS_PER_SECOND, Packets, Rate};
 pub struct Config {
     /// Long-run rate. A change of it begins a new account.
     pub rate: Rate,
-    /// How much may wait, in packets or bytes; `1000p` where it is not given. It belongs to the child where
-    /// there is one.
+    /// Limit of the backlog, in packets or bytes; default `1000p`. Not with a child, whose own limit counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }

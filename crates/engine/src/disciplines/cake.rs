@@ -90,17 +90,16 @@ pub struct Config {
     pub mpu: Bytes,
     /// Framing of the link: `noatm`, `atm` (53 bytes for every 48 begun) or `ptm` (one more for every 64).
     pub framing: Framing,
-    /// Bytes that may wait; the fattest queue loses its head beyond. Where it is not given, four times what
-    /// the bandwidth brings in a round trip, at least 4 MiB, and never more than 10240 full frames. Differs:
-    /// frames count with their length; Linux counts the memory of their buffers (`truesize`), which is more,
-    /// so that less waits there.
+    /// Byte limit of all queues; beyond it, the longest queue drops its head. Default: four bandwidth-delay
+    /// products, from 4 MiB to 10240 full frames. Differs: frames count with their length; Linux counts the
+    /// memory of their buffers (`truesize`), which is more, so that less waits there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memlimit: Option<Bytes>,
-    /// Clears the code point of what leaves, but not its ECN bits.
+    /// Clears the DSCP of departing packets, not their ECN bits.
     pub wash: bool,
-    /// For the link before this one: packets that are dropped have used it as well and take their time at
-    /// the bandwidth, and the law leaves two packets in every queue. A sender that does not react is left
-    /// with little.
+    /// For shaping behind the bottleneck: dropped packets have used that link and count against the
+    /// bandwidth, and the law leaves two packets in each queue. A sender that does not react is left with
+    /// little.
     pub ingress: bool,
     /// Filtering of acknowledgements. Not supported: only `false` is accepted.
     pub ack_filter: bool,

@@ -36,7 +36,7 @@ use crate::units::{Bytes, Limit, Packets, Probability, Rate};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How much may wait, in packets (`400p`) or bytes (`400kB`). What arrives beyond is dropped.
+    /// Limit of the backlog, in packets (`400p`) or bytes (`400kB`). Further arrivals are dropped.
     pub limit: Limit,
     /// Average backlog up to which nothing is compared or dropped, in the unit of `max`. Without it, a
     /// third of `max`.
@@ -52,12 +52,12 @@ pub struct Config {
     /// Without it, `(2 min + max) / 3`, in packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
-    /// Probability of a drop where the average has come to `max`.
+    /// Drop probability when the average reaches `max`.
     pub probability: Probability,
-    /// Rate of the link, by which idle time becomes packets that could have been sent.
+    /// Rate of the link; the average decays while it is idle as if packets of this rate had been sent.
     pub bandwidth: Rate,
-    /// Marks packets of senders that understand it, instead of dropping them, except packets that matched
-    /// their own flow, which are dropped.
+    /// Marks ECN-capable packets instead of dropping them, except packets that matched their own flow, which
+    /// are dropped.
     pub ecn: bool,
 }
 

@@ -27,15 +27,15 @@ use crate::units::{Bytes, Duration, Limit, Packets, Probability};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How much may wait, in packets (`1000p`) or bytes (`64kB`). What arrives beyond is dropped.
+    /// Limit of the backlog, in packets (`1000p`) or bytes (`64kB`). Further arrivals are dropped.
     pub limit: Limit,
-    /// The waiting that is acceptable for ever.
+    /// Acceptable standing queueing delay.
     pub target: Duration,
-    /// How long the waiting may be above the target before the first drop; about the longest round trip.
+    /// Time for which the delay may exceed the target before the first drop; about the longest round trip.
     pub interval: Duration,
     /// No drops at or below this backlog.
     pub mtu: Bytes,
-    /// Marks packets of senders that understand it, where `CoDel` would drop. BLUE always drops.
+    /// Marks ECN-capable packets where `CoDel` would drop. BLUE always drops.
     pub ecn: bool,
     /// Increase of the drop probability by a full queue, at most once a target.
     pub increase: Probability,

@@ -22,17 +22,17 @@ use crate::units::{Bytes, Duration, Limit, Packets};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How much may wait, in packets (`1000p`) or bytes (`64kB`). What arrives beyond is dropped.
+    /// Limit of the backlog, in packets (`1000p`) or bytes (`64kB`). Further arrivals are dropped.
     pub limit: Limit,
-    /// The waiting that is acceptable for ever.
+    /// Acceptable standing queueing delay.
     pub target: Duration,
-    /// How long the waiting may be above the target before the first drop; about the longest round trip.
+    /// Time for which the delay may exceed the target before the first drop; about the longest round trip.
     pub interval: Duration,
     /// No drops at or below this backlog.
     pub mtu: Bytes,
-    /// Marks packets of senders that understand it, instead of dropping them.
+    /// Marks ECN-capable packets instead of dropping them.
     pub ecn: bool,
-    /// Besides, marks every packet that waited longer than this.
+    /// Also marks every packet whose queueing delay exceeds this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
 }

@@ -67,19 +67,19 @@ pub enum Ect {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How much may wait in both queues together, in packets (`10000p`) or bytes. What arrives beyond is
+    /// Limit of the backlog of both queues together, in packets (`10000p`) or bytes. Further arrivals are
     /// dropped.
     pub limit: Limit,
-    /// Bytes that may wait in both queues together, besides the limit. Differs: Linux counts the memory of
-    /// its buffers, which is more than the frames in them.
+    /// Byte limit of both queues together, beside `limit`. Differs: Linux counts the memory of its buffers,
+    /// which is more than the frames in them.
     pub memlimit: Bytes,
     /// Factor `k` between the base probability and that of a mark in the L queue; 0 leaves the queues
     /// uncoupled.
     pub coupling_factor: u8,
-    /// A packet of the L queue is always marked when it waited longer (`1ms`), or has more packets in its
-    /// queue with itself (`5p`).
+    /// A packet of the L queue is always marked if it waited longer (`1ms`), or if more packets are in its
+    /// queue, itself included (`5p`).
     pub step_thresh: Threshold,
-    /// The step plays a part only while more packets than this are in the L queue.
+    /// The step marks only while more packets than this are in the L queue.
     pub min_qlen_step: Packets,
     /// Action when marks no longer suffice: `drop_on_overload` or `overflow`.
     pub overload: Overload,
@@ -87,21 +87,20 @@ pub struct Config {
     pub drop: Moment,
     /// Packets that go to the L queue: `l4s_ect` or `any_ect`.
     pub ect: Ect,
-    /// Share of the link's bytes that the classic queue is sure of while both wait. `0%` is strict priority.
+    /// Guaranteed share of the classic queue while both are backlogged. `0%` is strict priority.
     pub classic_protection: Probability,
     /// Largest round trip of a stable loop, from `300us`; the defaults of the next three derive from it.
     pub max_rtt: Duration,
-    /// The waiting in the classic queue to steer for; best the usual round trip.
+    /// Target delay of the classic queue; best the usual round trip.
     pub target: Duration,
-    /// Time between two updates of the probability, from `100us`; the lesser of `target` and `max_rtt / 3`
-    /// where it is not given.
+    /// Time between two updates of the probability, from `100us`; default: the lesser of `target` and
+    /// `max_rtt / 3`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tupdate: Option<Duration>,
-    /// Weight of the distance from the target, in Hz, up to 10000; `0.1 tupdate / max_rtt^2` where it is
-    /// not given (0.15 by default).
+    /// Weight of the distance from the target, in Hz, up to 10000; default `0.1 tupdate / max_rtt^2` (0.15).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
-    /// Weight of the trend, in Hz, up to 10000; `0.3 / max_rtt` where it is not given (3 by default).
+    /// Weight of the trend, in Hz, up to 10000; default `0.3 / max_rtt` (3).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta: Option<f64>,
 }

@@ -36,17 +36,16 @@ use crate::units::Bytes;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Number of bands. There is a child for each, so that it may be left out.
+    /// Number of bands; by default that of the children.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bands: Option<u32>,
-    /// How many bands, from the first, are strict: each goes before all behind it. The others share the
+    /// Number of strict bands, from the first: each has priority over all after it. The others share the
     /// bandwidth.
     pub strict: u32,
-    /// Bytes that each band which shares may send a turn, from the first of them, at least `1B`. Those that
-    /// the list is too short for have `1514B`.
+    /// Bytes that each sharing band may send a turn, in their order, at least `1B`; default `1514B`.
     pub quanta: Vec<Bytes>,
-    /// The band of each priority from 0 to 15 at most, for packets that no band's `match` takes. Priorities
-    /// that the list is too short for go to the last band.
+    /// Band of each priority from 0 to 15, for packets that no band's `match` takes. Priorities beyond the
+    /// list go to the last band.
     pub priomap: Vec<u32>,
 }
 

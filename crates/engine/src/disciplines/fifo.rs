@@ -17,10 +17,10 @@ use crate::units::{Limit, Packets};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How much may wait, in packets (`100p`) or bytes (`64kB`).
+    /// Limit of the backlog, in packets (`100p`) or bytes (`64kB`).
     pub limit: Limit,
-    /// Which packet goes when the queue is full: the one arriving (`tail`), the oldest (`head`), or the
-    /// one that would be served last (`push-out`; in a FIFO that is the one arriving).
+    /// Packet that a full queue drops: the arriving one (`tail`), the oldest (`head`), or the one that would
+    /// be served last (`push-out`; in a FIFO the arriving one).
     pub overflow: Overflow,
     /// Step marker, as switches have it for DCTCP: a packet is marked with *congestion experienced* if more
     /// than this waits when it arrives, such as `95kB` or `65p`. Packets of senders without ECN stay as they

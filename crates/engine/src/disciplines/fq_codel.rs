@@ -26,27 +26,28 @@ use crate::units::{Bytes, Duration, Limit, Packets};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How much may wait in all queues together, in packets (`10240p`) or bytes (`64kB`).
+    /// Limit of the backlog of all queues together, in packets (`10240p`) or bytes (`64kB`).
     pub limit: Limit,
-    /// Bytes that may wait in all queues together, besides the limit. Differs: Linux counts the memory of
-    /// its buffers, which is more than the frames in them.
+    /// Byte limit of all queues together, beside `limit`. Differs: Linux counts the memory of its buffers,
+    /// which is more than the frames in them.
     pub memory_limit: Bytes,
-    /// Number of queues that flows are spread over, up to 65536. A change of it sorts what waits anew.
+    /// Number of queues for the flows, up to 65536. A change sorts the backlog anew.
     pub flows: u32,
     /// Bytes a flow may send each turn, from `256B` to `1MiB`.
     pub quantum: Bytes,
-    /// The waiting that is acceptable for ever.
+    /// Acceptable standing queueing delay.
     pub target: Duration,
-    /// How long the waiting may be above the target before the first drop; about the longest round trip.
+    /// Time for which the delay may exceed the target before the first drop; about the longest round trip.
     pub interval: Duration,
     /// No drops at or below this backlog of all queues together.
     pub mtu: Bytes,
-    /// Marks packets of senders that understand it, instead of dropping them.
+    /// Marks ECN-capable packets instead of dropping them.
     pub ecn: bool,
-    /// Besides, marks every packet that waited longer than this.
+    /// Also marks every packet whose queueing delay exceeds this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
-    /// How many packets go at most when the queue is full: half of the fattest flow, but not more.
+    /// Largest number of packets dropped at once when the queue is full: half of the longest flow's queue, at
+    /// most this many.
     pub drop_batch: u32,
 }
 

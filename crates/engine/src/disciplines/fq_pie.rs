@@ -32,12 +32,12 @@ use crate::units::{Bytes, Duration, Instant, Limit, Packets};
 pub struct Config {
     /// Flavour of the controller: `linux` or `rfc`.
     pub flavour: Flavour,
-    /// How much may wait in all queues together, in packets (`10240p`) or bytes (`64kB`). What arrives
-    /// beyond is dropped.
+    /// Limit of the backlog of all queues together, in packets (`10240p`) or bytes (`64kB`). Further arrivals
+    /// are dropped.
     pub limit: Limit,
-    /// Number of queues that flows are spread over, up to 65536. A change of it sorts what waits anew.
+    /// Number of queues for the flows, up to 65536. A change sorts the backlog anew.
     pub flows: u32,
-    /// The waiting to steer each flow for.
+    /// Target queueing delay of each flow.
     pub target: Duration,
     /// Time between two updates of the probabilities, at least `1ms`. Linux rounds it up to whole jiffies
     /// (`16ms` at 250 Hz).
@@ -48,22 +48,22 @@ pub struct Config {
     pub beta: u32,
     /// Bytes a flow may send each turn, from `256B` to `1MiB`.
     pub quantum: Bytes,
-    /// Bytes that may wait in all queues together, besides the limit. Differs: Linux counts the memory of
-    /// its buffers, which is more than the frames in them.
+    /// Byte limit of all queues together, beside `limit`. Differs: Linux counts the memory of its buffers,
+    /// which is more than the frames in them.
     pub memory_limit: Bytes,
-    /// Up to which drop probability packets are marked instead of dropped, in percent. For `ecn`.
+    /// Largest drop probability, in percent, at which packets are marked instead of dropped; for `ecn`.
     pub ecn_prob: u32,
-    /// Marks packets of senders that understand it, instead of dropping them, while the probability of
-    /// their flow is at most `ecn_prob`.
+    /// Marks ECN-capable packets instead of dropping them, while the probability of their flow is at most
+    /// `ecn_prob`.
     pub ecn: bool,
     /// Small packets are dropped less often, in proportion to their length.
     pub bytemode: bool,
     /// Estimates a flow's delay as its backlog / its departure rate instead of its last packet's sojourn time.
     /// The rate is measured over 16384 bytes whenever as many of the flow wait.
     pub dq_rate_estimator: bool,
-    /// How long a burst of a flow is let through after quiet times.
+    /// Length of a flow's burst that passes without drops after a quiet time.
     pub max_burst: Duration,
-    /// Length of a full packet: a backlog of two is never dropped from, and `bytemode` measures by it.
+    /// Length of a full packet: no drops at a backlog of two or less; the unit of `bytemode`.
     pub mtu: Bytes,
 }
 

@@ -27,9 +27,9 @@ use crate::units::{Bytes, Duration, Limit, Packets};
 pub struct Config {
     /// Flavour of the controller: `rfc` or `linux`.
     pub flavour: Flavour,
-    /// How much may wait, in packets (`1000p`) or bytes (`64kB`). What arrives beyond is dropped.
+    /// Limit of the backlog, in packets (`1000p`) or bytes (`64kB`). Further arrivals are dropped.
     pub limit: Limit,
-    /// The waiting to steer for.
+    /// Target queueing delay.
     pub target: Duration,
     /// Time between two updates of the probability, at least `1ms`. Linux rounds it up to whole jiffies
     /// (`16ms` at 250 Hz).
@@ -38,12 +38,11 @@ pub struct Config {
     pub alpha: u32,
     /// Weight of the trend, in sixteenths per second: 20 is 1.25, up to 32.
     pub beta: u32,
-    /// How long a burst is let through after quiet times.
+    /// Length of a burst that passes without drops after a quiet time.
     pub max_burst: Duration,
-    /// Length of a full packet: a backlog of two is never dropped from, and `bytemode` measures by it.
+    /// Length of a full packet: no drops at a backlog of two or less; the unit of `bytemode`.
     pub mtu: Bytes,
-    /// Marks packets of senders that understand it, instead of dropping them, while the probability is at
-    /// most 10 %.
+    /// Marks ECN-capable packets instead of dropping them, while the probability is at most 10 %.
     pub ecn: bool,
     /// Small packets are dropped less often, in proportion to their length.
     pub bytemode: bool,

@@ -77,8 +77,8 @@ pub struct Config {
     /// If true, packets of an AF class have the colour of their drop precedence before they are metered.
     #[serde(default)]
     pub aware: bool,
-    /// How much may wait behind the meter, in packets or bytes; `1000p` where it is not given. It belongs to
-    /// the child where there is one.
+    /// Limit of the backlog behind the meter, in packets or bytes; default `1000p`. Not with a child, whose
+    /// own limit counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }

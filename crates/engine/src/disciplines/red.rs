@@ -41,7 +41,7 @@ use crate::units::{Bytes, Duration, Instant, Limit, Probability, Rate};
 pub struct Config {
     /// Flavour of the arithmetic and the idle decay: `paper`, `linux`, `linux-2.4` or `click`.
     pub flavour: Flavour,
-    /// How much may wait, in bytes (`60kB`) or packets (`100p`). What arrives beyond is dropped.
+    /// Limit of the backlog, in bytes (`60kB`) or packets (`100p`). Further arrivals are dropped.
     pub limit: Limit,
     /// Average backlog below which nothing is dropped.
     pub min: Bytes,
@@ -53,14 +53,14 @@ pub struct Config {
     /// Without it, `(2 min + max) / (3 avpkt)`. The weight of `click` is always 1/16.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
-    /// Probability of a drop where the average has come to `max`.
+    /// Drop probability when the average reaches `max`.
     pub probability: Probability,
-    /// Rate of the link, by which idle time becomes packets that could have been sent.
+    /// Rate of the link; the average decays while it is idle as if packets of this rate had been sent.
     pub bandwidth: Rate,
     /// From `max` to twice `max` the probability rises to 1, instead of being 1. Not in Linux; on in `click`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gentle: Option<bool>,
-    /// Marks packets of senders that understand it, instead of dropping them.
+    /// Marks ECN-capable packets instead of dropping them.
     pub ecn: bool,
     /// With `ecn`: where the average is above `max`, packets are dropped instead of marked.
     pub harddrop: bool,

@@ -53,7 +53,7 @@ pub struct Config {
     pub threshold: Bytes,
     /// Compares the bits that the paper's printed mask keeps: the wrong ones. By sequence only.
     pub printed_mask: bool,
-    /// Lets short and long take turns, packet by packet, instead of priority for the short.
+    /// Short and long flows take turns, packet by packet, instead of priority for the short ones.
     pub turns: bool,
 }
 

@@ -33,7 +33,7 @@ use crate::units::{Bytes, Duration, Instant, Limit, Packets};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How much may wait in all queues together, in packets (`127p`) or bytes (`64kB`).
+    /// Limit of the backlog of all queues together, in packets (`127p`) or bytes (`64kB`).
     pub limit: Limit,
     /// Bytes a queue may send each round, at least `1B`; best the largest packet.
     pub quantum: Bytes,

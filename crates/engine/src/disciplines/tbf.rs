@@ -38,11 +38,11 @@ pub struct Config {
     /// Depth of the second bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Bytes>,
-    /// How much may wait, in bytes or packets. One of `limit` and `latency`, unless a child does the
+    /// Limit of the backlog, in bytes or packets. One of `limit` and `latency`, unless a child does the
     /// queueing; `latency = "1s"` where neither is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
-    /// How long a packet may have to wait: sets the limit to `rate * latency + burst`.
+    /// Longest wait of a packet: sets the limit to `rate * latency + burst`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
     /// Cost of a packet beyond the length of its frame: `PPPoE` over ATM is `26B`, the 40 B of `pppoe-llcsnap`

@@ -38,7 +38,7 @@ use crate::units::{Bytes, Instant, Limit};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How much may wait in all children together (the original's high-water mark), in bytes or packets.
+    /// Limit of the backlog of all children together (the original's high-water mark), in bytes or packets.
     pub limit: Limit,
     /// True if the longest queue is that of most bytes over weight (`true`, as in the original) or of most
     /// bytes.

@@ -102,7 +102,7 @@ fn questions_are_answered() {
     // Operation 2, sender: B has 10.0.0.9, to A at 10.0.0.1.
     let expected = [&[0, 2][..], &B, &[10, 0, 0, 9], &A, &[10, 0, 0, 1]].concat();
     assert_eq!(&reply[20..42], expected);
-    assert_eq!(ParsedFrame::in_frame(&reply), ParsedFrame::Other, "an answer is no question");
+    assert_eq!(ParsedFrame::in_frame(&reply), ParsedFrame::Other, "an answer is not a question");
 }
 
 #[test]

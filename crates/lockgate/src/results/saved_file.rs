@@ -73,7 +73,7 @@ impl SavedFile {
     /// Returns the reason why it cannot be written, if any.
     fn obstacle(&self) -> Option<String> {
         if self.path.file_name().is_none() {
-            return Some("it is no name of a file".to_owned());
+            return Some("it is not a name of a file".to_owned());
         }
         if let Err(error) = fs::read_dir(self.parent()) {
             return Some(match error.kind() {

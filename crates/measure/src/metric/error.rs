@@ -40,7 +40,7 @@ impl MetricError {
     }
 }
 
-/// Returns the error of an address that is no metric; the address is cut after 200 characters.
+/// Returns the error of an address that is not a metric; the address is cut after 200 characters.
 pub(super) fn unknown(path: &str, why: impl Into<String>, nearest: Option<String>) -> MetricError {
     MetricError::Unknown { path: path.chars().take(200).collect(), why: why.into(), nearest }
 }

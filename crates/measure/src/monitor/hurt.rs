@@ -117,7 +117,7 @@ mod tests {
         assert!(found.to_string().starts_with("`b` of port wan: packets waited "), "{found}");
         let idle = QueueSample { sent_packets: 0, ..queue("idle", 1, Some(0), 0.0, 0) };
         assert_eq!(worst(&sample(vec![root, idle])), None);
-        // One drop of few packets is no share.
+        // One drop of few packets is not a share.
         let few = QueueSample { sent_packets: 5, ..queue("few", 0, None, 1.0, 5) };
         assert!(!worst(&sample(vec![few])).expect("active").hurts());
     }

@@ -18,7 +18,7 @@ use crate::histogram::{Histogram, Moments};
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Detail {
-    /// As much as of everything else.
+    /// In full, as of everything that is not a member.
     #[default]
     All,
     /// Counters, distributions of one-way delay and queueing with a relative error of at most 2^-7, and few

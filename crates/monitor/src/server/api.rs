@@ -230,7 +230,7 @@ async fn set(State(shared): State<Shared>, request: Request) -> Response {
     let lasting = match wanted.lasting.map(|text| text.parse::<Duration>()).transpose() {
         Ok(lasting) if lasting.is_none_or(|lasting| !lasting.is_zero()) => lasting,
         _ => {
-            return refuse(StatusCode::UNPROCESSABLE_ENTITY, "`for` is no time", "such as \"30s\"")
+            return refuse(StatusCode::UNPROCESSABLE_ENTITY, "`for` is not a time", "such as \"30s\"")
                 .into_response();
         }
     };
@@ -308,7 +308,7 @@ async fn mark(State(shared): State<Shared>, request: Request) -> Response {
     };
     if wanted.text.chars().count() > LONGEST_MARK || wanted.text.chars().any(char::is_control) {
         let help = "a line of at most 200 characters";
-        return refuse(StatusCode::UNPROCESSABLE_ENTITY, "that is no mark", help).into_response();
+        return refuse(StatusCode::UNPROCESSABLE_ENTITY, "that is not a mark", help).into_response();
     }
     if shared.hub.tell(Command::Mark(wanted.text)) {
         answer(StatusCode::OK, &json!({}))

@@ -33,7 +33,7 @@ pub struct Handover {
     departures: Vec<Departure>,
     /// Earliest arrival of a departure; [`Instant::NEVER`] without departures.
     earliest: Instant,
-    /// Packets lost in the transit part: their flows' records are in the other.
+    /// Packets lost in the transit part, to be recorded by the hosts' part.
     losses: Vec<(Packet, Loss)>,
 }
 

@@ -119,7 +119,7 @@ fn frames_that_pass_around_are_counted_and_said_in_time() {
             });
             assert_eq!(faults, [Fault::Around(side, around)], "one of {share}");
             assert!(readings <= 3 + 2 * u32::try_from(share).unwrap_or(0), "one of {share}: {readings}");
-            // Once it has ended, it is no fault any more, and stays counted.
+            // Once it has ended, it is not a fault any more, and stays counted.
             for _ in 0..=QUIET {
                 line.pass(10);
                 line.read();

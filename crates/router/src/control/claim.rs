@@ -67,7 +67,7 @@ pub enum BootError {
     /// The state cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The file is no policy.
+    /// The file is not a policy.
     #[error("the policy has errors")]
     File(Box<Problems>),
     /// The last confirmed policy cannot be read by this version.
@@ -215,6 +215,8 @@ pub(super) fn remove_socket(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
         Ok(metadata) if metadata.file_type().is_socket() => fs::remove_file(path),
-        Ok(_) => Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file that is no socket has this name")),
+        Ok(_) => {
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file that is not a socket has this name"))
+        }
     }
 }

@@ -22,7 +22,7 @@ impl Draft {
     /// If it is not a policy, or has problems: the first five.
     pub fn read(origin: &str, text: &str) -> Result<Self, Refusal> {
         if !is_policy(text) {
-            let message = format!("`{origin}` is no policy of a router: it has no table `router`");
+            let message = format!("`{origin}` is not a policy of a router: it has no table `router`");
             return Err(Refusal::usage(message, "add `[router]` with `mode` and `interfaces`"));
         }
         let policy = read_policy(text, origin).map_err(|problems| {

@@ -146,7 +146,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
     /// Changes the policy: on trial if the change has a time to confirm in or a condition, else confirmed.
     ///
     /// # Errors
-    /// If another is on trial, the text is no policy, the policy does not fit the running router, the condition
+    /// If another is on trial, the text is not a policy, the policy does not fit the running router, the condition
     /// cannot be watched, or the change cannot be stored. Nothing is changed then.
     pub fn apply(&mut self, change: Change<'_>, stamp: Stamp<'_>) -> Result<Changed, Refusal> {
         self.is_free()?;
@@ -155,7 +155,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
         let condition = change.revert_if.map(|text| read_condition(text, policy)).transpose()?;
         let within = change.confirm_within.or(condition.as_ref().map(|_| DEFAULT_TRIAL));
         if let Some(within) = within.filter(|within| !TRIAL_RANGE.contains(within)) {
-            let message = format!("{} ms is no time to confirm in", within.as_millis());
+            let message = format!("{} ms is not a time to confirm in", within.as_millis());
             return Err(Refusal::usage(message, "it is from 1s to 168h"));
         }
         if difference.text.is_empty() && **text == *self.running.text {

@@ -579,7 +579,7 @@ fn insert<'s>(
     let Some(DeValue::Table(inner)) = table.get_mut(segment).map(Spanned::get_mut) else {
         let problem = Problem::new(
             setting.key.clone(),
-            format!("`{}` is no table", shorten(&path::join(&path[..=walked]))),
+            format!("`{}` is not a table", shorten(&path::join(&path[..=walked]))),
         );
         return Err(Box::new(problem.help("the path may end there")));
     };

@@ -236,7 +236,7 @@ fn in_any_unit(raw: &Raw) -> Result<f64, Wrong> {
     match raw {
         Raw::Number(number) if number.is_finite() => Ok(*number),
         Raw::Number(number) => {
-            Err((format!("`{number}` is no bound"), "a bound is a finite number".to_owned()))
+            Err((format!("`{number}` is not a bound"), "a bound is a finite number".to_owned()))
         }
         Raw::Text(text) => read::<Duration>(text)
             .map(Duration::as_secs_f64)
@@ -251,7 +251,7 @@ fn in_any_unit(raw: &Raw) -> Result<f64, Wrong> {
                     "write it with its unit, such as `20ms`, `10mbit`, `64kB`, `100p` or `1%`; or as a number"
                         .to_owned()
                 };
-                (format!("`{}` is no bound", shorten(text)), allowed)
+                (format!("`{}` is not a bound", shorten(text)), allowed)
             }),
     }
 }

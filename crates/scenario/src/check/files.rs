@@ -35,7 +35,7 @@ fn read(text: &str) -> (Vec<Listed>, Vec<String>) {
             (Some(Ok(Bytes::ZERO)), ..) => ("a file has at least one byte", None),
             (Some(Ok(bytes)), Ok(start), None) => ("", Some(Listed { bytes, start })),
             (_, _, Some(_)) => ("a line is a size, and a time where one is given", None),
-            (Some(Ok(_)), ..) => ("its second word is no time, such as `1.5s`", None),
+            (Some(Ok(_)), ..) => ("its second word is not a time, such as `1.5s`", None),
             _ => ("it does not begin with a size, such as `12kB`", None),
         };
         match file {

@@ -42,7 +42,7 @@ impl Checker<'_> {
         let (name, text, span) = self.table(root, "subscribers")?;
         let read = Rows::read(&text, self.cache.captures.room.min(self.memory));
         let unread = |why| {
-            let wrong = format!("`{}` is no table of subscribers: {why}", shorten(&name));
+            let wrong = format!("`{}` is not a table of subscribers: {why}", shorten(&name));
             let help = "its first row names the columns, and each other row is a subscriber";
             self.problems.push(Problem::new(span.clone(), wrong).help(help));
         };

@@ -291,7 +291,7 @@ impl Checker<'_> {
                     if place(role).is_none() {
                         self.no_such("interface", role, entry.key.clone(), roles.iter().map(String::as_str))
                     } else {
-                        let problem = format!("`{name}` is no direction of an interface");
+                        let problem = format!("`{name}` is not a direction of an interface");
                         let help =
                             format!("write `[port.{role}]` for what it sends, or `[port.\"{role}:in\"]`");
                         Problem::new(entry.key.clone(), problem).help(help)

@@ -271,7 +271,7 @@ impl Checker<'_> {
         if let Some(parent) = entries[index].parent.filter(|_| sound) {
             let problem = Problem::new(
                 place.value("root"),
-                format!("`{root}` is a child of `{}`, so it is no root", entries[parent].name),
+                format!("`{root}` is a child of `{}`, so it is not a root", entries[parent].name),
             );
             self.note(problem.help("the root is not a child of any queue"));
             return None;

@@ -147,7 +147,7 @@ impl Checker<'_> {
         } else {
             let known = context.network.node_names();
             let problem =
-                Problem::new(span, format!("`{}` is no node, no address and no prefix", shorten(&end.0)));
+                Problem::new(span, format!("`{}` is not a node, an address or a prefix", shorten(&end.0)));
             let near = self.near(&end.0, known).map(|near| format!("did you mean `{near}`?"));
             let help = "write a node's name, or an address or prefix such as `192.0.2.0/24`";
             self.note(problem.help(help).help_if(near));

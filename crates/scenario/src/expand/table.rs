@@ -10,7 +10,7 @@
 //! of its name, and its values get the unit; so do the four rates of `LibreQoS` without it.
 //!
 //! Rows of one circuit, one for each of its devices, are one subscriber with all addresses. A row that cannot
-//! be one (too few values, a rate that is no number, a wrong address) is left out, with the reason.
+//! be one (too few values, a rate that is not a number, a wrong address) is left out, with the reason.
 
 mod circuits;
 mod sites;
@@ -299,7 +299,7 @@ mod tests {
         let why = |text: &str| Rows::read(text, 1 << 20).expect_err(text);
         for (text, expected) in [
             ("a,b,c\n\n1\n", "line 3: it has 1 value, not 3"),
-            ("a,b,Rate Mbps\n1,2,fast\n", "line 2: its `Rate Mbps`, `fast`, is no number of Mbit/s"),
+            ("a,b,Rate Mbps\n1,2,fast\n", "line 2: its `Rate Mbps`, `fast`, is not a number of Mbit/s"),
             ("a,b\n", "it has no row"),
             ("", "it is empty"),
             ("1,Smith,10.1.0.7\n", "line 1 has the value `1` in place of the name of a column"),

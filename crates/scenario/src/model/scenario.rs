@@ -96,8 +96,7 @@ pub struct Record {
     pub packets: bool,
     /// Writes a capture of every port, with drop reasons and queueing delays.
     pub capture: bool,
-    /// Amount of what is recorded of the members of groups; `None`: chosen by
-    /// [`Scenario::detail`].
+    /// Recording detail of group members; `None`: chosen by [`Scenario::detail`].
     pub detail: Option<Detail>,
     /// Length of an interval of the time series; `None`: chosen from the duration.
     pub interval: Option<Duration>,

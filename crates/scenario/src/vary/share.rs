@@ -22,7 +22,7 @@ pub(super) fn join(share: &str, of: Option<&str>) -> String {
     }
 }
 
-/// Returns the rate that a share stands for at `path`; `None` if `text` is no share.
+/// Returns the rate that a share stands for at `path`; `None` if `text` is not a share.
 ///
 /// # Errors
 /// If the document has no such rate.
@@ -33,7 +33,7 @@ pub(super) fn resolve(text: &str, path: &str, document: &toml::Table) -> Result<
         .strip_suffix('%')
         .and_then(|number| number.trim().parse().ok())
         .filter(|percent: &f64| percent.is_finite() && *percent > 0.0)
-        .ok_or_else(|| wrong(format!("`{share}` is no percentage above zero")))?;
+        .ok_or_else(|| wrong(format!("`{share}` is not a percentage above zero")))?;
     let base = if of == "link" { link_of(path, document).map_err(wrong)? } else { of.to_owned() };
     let full = match base.split('.').collect::<Vec<_>>().as_slice() {
         ["link", name] => format!("{base}.rate{}", direction(name, path, document).map_err(wrong)?),

@@ -336,7 +336,7 @@ fn starts_are_drawn_by_seed_for_each_member() {
     };
     let (one, two) = (starts(1), starts(2));
     assert_eq!(one, starts(1), "the same seed draws the same");
-    assert_eq!((one[0], two[0]), (Duration::ZERO, Duration::ZERO), "what is no law stays");
+    assert_eq!((one[0], two[0]), (Duration::ZERO, Duration::ZERO), "what is not a law stays");
     let members = [&one[1..4], &two[1..4]].concat();
     assert!(members.iter().all(|start| (1.0..=2.0).contains(&start.as_secs_f64())), "{members:?}");
     let different = |(at, start): (usize, &Duration)| members[at + 1..].iter().all(|other| other != start);

@@ -228,7 +228,7 @@ rest = { kind = "fifo", rate = "1mbit" }
         read.ports[0].tree.queues().iter().map(|queue| (&*queue.name, queue.rules.len())).collect();
     assert_eq!(rules, [("shaper", 0), ("plan/1", 4), ("plan/2", 1), ("rest", 0)]);
     let warned: Vec<String> = read.warnings.iter().map(ToString::to_string).collect();
-    let expected = "a row of `ShapedDevices.csv` is left out: line 5, circuit `three`: its `IPv4`, `10.1.0.5.6`, is no address";
+    let expected = "a row of `ShapedDevices.csv` is left out: line 5, circuit `three`: its `IPv4`, `10.1.0.5.6`, is not an address";
     assert!(warned[0].contains(expected), "{warned:?}");
     // Without any address that a rule names, the queue would take every packet.
     let only = text.replace("{ destination = \"$ipv4\" }, ", "");

@@ -115,7 +115,7 @@ fn both_directions_of_an_interface_have_ports_of_their_own() {
     refused(&both("[port.wan]\n"), &[(1, 1, "nothing is done to `lan`", "`[port.\"lan:in\"]`")]);
     refused(
         &both("[port.wan]\n[port.\"lan:out\"]\n"),
-        &[(5, 7, "`lan:out` is no direction", "`[port.lan]`")],
+        &[(5, 7, "`lan:out` is not a direction", "`[port.lan]`")],
     );
     refused(&both("[port.wan]\n[port.\"lam:in\"]\n"), &[(5, 7, "no interface called `lam`", "`lan`")]);
     let in_driver = both("attach = \"xdp\"\n[port.wan]\n[port.lan]\n");
@@ -260,7 +260,7 @@ fn a_policy_that_cannot_be_included_says_why() {
     refused(&named("rules/house.toml:wan"), BRIDGE, "the policy `rules/house.toml` cannot be read");
     refused(&named("rules/box.toml"), BRIDGE, "has 2 ports / say which: `\"rules/box.toml:lan:wan\"` or");
     refused(&named("rules/box.toml:lan:wam"), BRIDGE, "has no port `lan:wam` / did you mean `lan:wan`?");
-    refused(LABORATORY, "duration = \"1s\"\n", "`rules/box.toml` is no policy");
+    refused(LABORATORY, "duration = \"1s\"\n", "`rules/box.toml` is not a policy");
     let wrong = BRIDGE.replace("\"1mbit\"", "\"1mbyt\"");
     refused(LABORATORY, &wrong, "has problems, line 11: `1mbyt` is not a rate");
     let unset =

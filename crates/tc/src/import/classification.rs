@@ -304,7 +304,7 @@ impl Classification {
                 ));
             }
             let message =
-                format!("a filter leads to `{}`, which is no class without others below it", filter.class);
+                format!("a filter leads to `{}`, which is not a class without others below it", filter.class);
             return Err(Problem::new(filter.at, message));
         }
         let all = filters.iter().find(|filter| filter.conditions.is_everything());

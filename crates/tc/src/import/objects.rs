@@ -126,7 +126,7 @@ impl<'a> Objects<'a> {
             }
             seen.push(id);
             if self.kind(id.owner()) != Some(*class.kind) {
-                let message = format!("`{}` is no discipline of kind `{}`", id.owner(), *class.kind);
+                let message = format!("`{}` is not a discipline of kind `{}`", id.owner(), *class.kind);
                 problems.push(Problem::new(class.id.at, message));
             }
             if parent.minor != 0 && !self.classes.iter().any(|other| *other.id == parent) {
@@ -144,7 +144,7 @@ impl<'a> Objects<'a> {
         let mut seen = Vec::new();
         for handle in self.qdiscs.iter().filter_map(|qdisc| qdisc.handle) {
             if handle.minor != 0 || seen.contains(&*handle) {
-                let message = format!("the handle `{}` is no discipline's own", *handle);
+                let message = format!("the handle `{}` is not a discipline's own", *handle);
                 problems.push(Problem::new(handle.at, message));
                 continue;
             }
@@ -175,7 +175,7 @@ impl<'a> Objects<'a> {
             };
             let parent = parent.unwrap_or(*filter.parent);
             if self.qdisc(parent).is_none() {
-                let message = format!("a filter stands in `{parent}`, which is no discipline");
+                let message = format!("a filter stands in `{parent}`, which is not a discipline");
                 problems.push(Problem::new(filter.parent.at, message));
                 continue;
             }
@@ -264,7 +264,7 @@ impl<'a> Objects<'a> {
         let Some(class) = class else { return Ok(None) };
         let target = if class.major == 0 { Handle { major: parent.major, ..*class } } else { *class };
         if target.owner() != parent || target.minor == 0 {
-            let message = format!("the filter's `{target}` is no class of `{parent}`");
+            let message = format!("the filter's `{target}` is not a class of `{parent}`");
             let problem = Problem::new(class.at, message);
             return Err(problem
                 .help(format!("the kernel takes the packets to the default: write a class of `{parent}`")));

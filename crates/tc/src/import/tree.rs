@@ -449,7 +449,7 @@ impl<'a> Builder<'a> {
         let places = objects.qdiscs.iter().filter_map(|qdisc| qdisc.parent);
         let is_absent = |place: Handle| place.owner() == handle && !classification.has(place);
         if let Some(place) = classes.chain(places).find(|place| is_absent(**place)) {
-            return Err(Problem::new(place.at, format!("`{}` is no band of `{handle}`", *place)));
+            return Err(Problem::new(place.at, format!("`{}` is not a band of `{handle}`", *place)));
         }
         classification.check(&leaves(&bands))?;
         if objects.is_general {

@@ -318,7 +318,7 @@ mod tests {
         look(&mut looks, &first);
         let sample = looks.close(&[first], 1.0);
         let of = &sample.ports[0].queues[0];
-        // What was counted before the first look is no rate.
+        // What was counted before the first look is not a rate.
         assert_eq!(
             (of.sent_bps, of.dropped_packets, of.total.dropped_packets),
             (0.0, 0, u64::from(u32::MAX - 1))

@@ -166,7 +166,7 @@ fn hash_word(cursor: &mut Cursor<'_, '_>, word: Located<&str>, hash: &mut Hash) 
         "divisor" => {
             let number = whole(cursor, word)?;
             if !number.is_power_of_two() || *number > 0x100 {
-                let message = format!("`divisor {}` is no power of two up to 256", *number);
+                let message = format!("`divisor {}` is not a power of two up to 256", *number);
                 return Err(Problem::new(number.at, message));
             }
             hash.divisor = Some(*number);
@@ -240,7 +240,8 @@ fn class_of(
     }
     let text = cursor.value(word.value)?;
     let class = format!("{:x}{}", parent.major.max(1), *text).parse::<Handle>();
-    let class = class.map_err(|_| Problem::new(text.at, format!("`{}` is no class such as `:10`", *text)))?;
+    let class =
+        class.map_err(|_| Problem::new(text.at, format!("`{}` is not a class such as `:10`", *text)))?;
     let major = parent.major;
     Ok(Located::new(Handle { major, ..class }, text.at))
 }
@@ -360,7 +361,7 @@ fn prefix(text: Located<&str>) -> Result<Prefix, Problem> {
         let mask = length.parse().ok().or_else(by_length)?;
         Some(Prefix { address: address.parse().ok()?, mask })
     };
-    read().ok_or_else(|| Problem::new(text.at, format!("`{}` is no address and no prefix", *text)))
+    read().ok_or_else(|| Problem::new(text.at, format!("`{}` is not an address or a prefix", *text)))
 }
 
 /// Reads the value of a key of `flower`.

@@ -223,7 +223,7 @@ fn a_file_that_ends_in_a_packet_gives_those_before() {
 fn what_cannot_be_replayed_is_refused_by_name() {
     let why = |bytes: &[u8]| Replay::read(bytes).expect_err("must be refused").to_string();
     assert!(why(b"").contains("is not a capture"));
-    assert!(why(b"hello, world, this is no capture at all").contains("is not a capture"));
+    assert!(why(b"hello, world, this is not a capture at all").contains("is not a capture"));
     assert!(why(&pcap(Little, MICRO, 1, &[])).contains("has no packets"));
     assert!(
         why(&pcap(Little, MICRO, 127, &[]))

@@ -154,7 +154,7 @@ impl Baseline {
 
 impl Baseline {
     /// Returns a sentence for each metric that is worse than in the baseline by more than `share` of its old value.
-    /// A difference that the seeds cannot tell from none is no regression; one seed is compared as it is.
+    /// A difference that the seeds cannot tell from none is not a regression; one seed is compared as it is.
     pub fn regressions(&self, all: &[Tested], share: f64) -> Vec<String> {
         let mut found = Vec::new();
         for tested in all {

@@ -114,7 +114,7 @@ impl Checker<'_> {
         found
     }
 
-    /// Finds the discipline that owns each inner class: the nearest ancestor that is no class. `complete`:
+    /// Finds the discipline that owns each inner class: the nearest ancestor that is not a class. `complete`:
     /// every parentless queue is really a root.
     fn find_owners(&mut self, entries: &mut [Entry<'_, '_>], complete: bool) {
         let is_class = |kind: &Kind| kind.name == class::KIND;

@@ -21,7 +21,7 @@ pub(super) fn complete(kinds: &[Column], heads: &[String], values: &mut [String]
                     value.push_str("mbit");
                 } else if value.parse::<lockgate_engine::units::Rate>().is_err() {
                     let (head, value) = (shorten(head), shorten(value));
-                    return Some(format!("its `{head}`, `{value}`, is no number of Mbit/s"));
+                    return Some(format!("its `{head}`, `{value}`, is not a number of Mbit/s"));
                 }
             }
             Column::Addresses => {
@@ -29,7 +29,7 @@ pub(super) fn complete(kinds: &[Column], heads: &[String], values: &mut [String]
                 let wrong = parts(value).find(|part| !is_address(part));
                 if let Some(wrong) = wrong {
                     return Some(format!(
-                        "its `{}`, `{}`, is no address or prefix",
+                        "its `{}`, `{}`, is not an address or prefix",
                         shorten(head),
                         shorten(wrong)
                     ));
@@ -133,10 +133,10 @@ mod tests {
         assert_eq!(
             why,
             [
-                "line 7, circuit `5`: its `IPv4`, `100.64.0.300`, is no address or prefix",
+                "line 7, circuit `5`: its `IPv4`, `100.64.0.300`, is not an address or prefix",
                 "line 8, circuit `6`: it has no address",
                 "line 9, circuit `7`: it has 3 values, not 13",
-                "line 10, circuit `8`: its `Download Max Mbps`, `about 100`, is no number of Mbit/s",
+                "line 10, circuit `8`: its `Download Max Mbps`, `about 100`, is not a number of Mbit/s",
             ]
         );
         assert_eq!((rows.line(2), rows.circuit(2)), (5, ", circuit `3`".to_owned()));

@@ -200,7 +200,7 @@ impl Site {
         if self.rates[direction].is_none() && self.wrong.is_none() {
             let (key, value) = (Self::RATES[direction], shorten(&value.to_string()));
             self.wrong =
-                Some(format!("its `{key}` in line {line}, `{value}`, is no number of Mbit/s above 0"));
+                Some(format!("its `{key}` in line {line}, `{value}`, is not a number of Mbit/s above 0"));
         }
     }
 }
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(
             reasons,
             [
-                "line 10, `Broken`: its `downloadBandwidthMbps` in line 11, `\"fast\"`, is no number of Mbit/s above 0",
+                "line 10, `Broken`: its `downloadBandwidthMbps` in line 11, `\"fast\"`, is not a number of Mbit/s above 0",
                 "line 17, `AP_2`: it is there already, at line 12",
                 "line 18, `Half`: it has no `uploadBandwidthMbps`",
             ]
