@@ -8,7 +8,7 @@
 use lockgate_engine::units::{Duration, Instant};
 
 /// Least expected number of frames for which a thread sleeps.
-const LEAST: u64 = 6;
+const LEAST_FRAMES: u64 = 6;
 
 /// Rate of the frames since the last wait.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Gather {
         let frames = core::mem::take(&mut self.frames);
         let passed = now.since(core::mem::replace(&mut self.since, now));
         let expected = self.sleep.as_picos().saturating_mul(frames);
-        let is_due = frames > 0 && expected >= passed.as_picos().saturating_mul(LEAST);
+        let is_due = frames > 0 && expected >= passed.as_picos().saturating_mul(LEAST_FRAMES);
         Some(self.sleep).filter(|sleep| is_due && *sleep > Duration::ZERO)
     }
 }

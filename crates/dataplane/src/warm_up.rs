@@ -17,7 +17,7 @@ use crate::MacAddress;
 use crate::socket::FrameSocket;
 
 /// Least time before a deadline in which a warm-up frame is sent: with cold caches it takes up to 15 us.
-const LEAST: Duration = Duration::from_micros(20);
+const LEAST_LEAD: Duration = Duration::from_micros(20);
 
 /// Ethernet type for experiments (IEEE Std 802, "local experimental"): the kernel has no handler for it.
 const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
@@ -53,7 +53,7 @@ impl WarmUp {
     /// the due flag either way.
     #[inline]
     pub(crate) fn go(&mut self, spare: Duration) {
-        if core::mem::take(&mut self.is_due) && spare > LEAST {
+        if core::mem::take(&mut self.is_due) && spare > LEAST_LEAD {
             // Ignored: if the interface has failed, sending the due frame fails too and reports it.
             let _ = self.socket.send(&[&self.frame]);
         }

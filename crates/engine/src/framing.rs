@@ -73,11 +73,11 @@ impl Compensation {
     /// # Errors
     /// If `overhead` or `mpu` is out of range.
     pub fn of_frames(Overhead(overhead): Overhead, mpu: Bytes, framing: Framing) -> Result<Self, Invalid> {
-        const LARGEST: i64 = 65_536;
-        if !(-LARGEST..=LARGEST).contains(&overhead) {
+        const LARGEST_BYTES: i64 = 65_536;
+        if !(-LARGEST_BYTES..=LARGEST_BYTES).contains(&overhead) {
             return Err(Invalid::new("overhead", "is from `-65536B` to `65536B`"));
         }
-        if mpu.0 > LARGEST.unsigned_abs() {
+        if mpu.0 > LARGEST_BYTES.unsigned_abs() {
             return Err(Invalid::new("mpu", "is up to `65536B`"));
         }
         Ok(Self { added: overhead, mpu, framing, counts_from_packet: false })

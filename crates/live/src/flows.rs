@@ -8,7 +8,7 @@ use lockgate_engine::packet::FlowId;
 use lockgate_scenario::Scenario;
 
 /// Largest number of unplanned conversations with flow identifiers of their own. Further ones share one.
-const MOST: u32 = 1 << 16;
+const MOST_CONVERSATIONS: u32 = 1 << 16;
 
 type Key = (u8, IpAddr, IpAddr, u16, u16);
 
@@ -55,7 +55,7 @@ impl Flows {
     #[cold]
     fn learn(&mut self, key: Key) -> u32 {
         let flow = self.next;
-        if flow < self.planned + MOST {
+        if flow < self.planned + MOST_CONVERSATIONS {
             self.known.insert(key, flow);
             self.next += 1;
         }

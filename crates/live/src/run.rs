@@ -36,7 +36,7 @@ use ends::Ends;
 const MTU: u32 = 1500;
 
 /// Longest frame, in bytes.
-const LONGEST: usize = 1514 + 14;
+const LONGEST_FRAME_BYTES: usize = 1514 + 14;
 
 /// Slots of the frame slab. The kernel commits memory on first use.
 const ROOM: u32 = 1 << 17;
@@ -68,7 +68,7 @@ pub fn watched(
     for node in &nodes {
         is_host[*node] = true;
     }
-    let mut network = Network::new(scenario, seed, is_host, Frames::new(ROOM, LONGEST))?;
+    let mut network = Network::new(scenario, seed, is_host, Frames::new(ROOM, LONGEST_FRAME_BYTES))?;
     let wires: Vec<Wire> = testbed
         .hosts
         .iter()
@@ -76,7 +76,7 @@ pub fn watched(
         .collect();
     let awake = LatencyRequest::begin();
     let clock = MonotonicClock::start_in(RUN_UP + RUN_UP_FLOW * scenario.flows.len() as u64);
-    let mut kernel = Kernel::open(&testbed, clock, LONGEST, socket_choice())?;
+    let mut kernel = Kernel::open(&testbed, clock, LONGEST_FRAME_BYTES, socket_choice())?;
     let packet_socket_reason = kernel.packet_socket_reason();
     if let Some(driver_end) = &driver_end {
         driver_end.start(clock);

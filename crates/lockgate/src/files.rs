@@ -11,7 +11,7 @@ use crate::Error;
 pub use crate::io_error::words;
 
 /// Largest file read into memory, in bytes.
-const LARGEST: u64 = 1 << 30;
+const LARGEST_FILE_BYTES: u64 = 1 << 30;
 
 /// Lookup of files: beside the scenario, then in the current directory.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl Files for Beside {
     fn load(&self, path: &str) -> Result<Arc<[u8]>, String> {
         let beside = self.folder.join(path);
         let found = if beside.exists() { beside } else { PathBuf::from(path) };
-        read(&found, LARGEST).map(Into::into)
+        read(&found, LARGEST_FILE_BYTES).map(Into::into)
     }
 }
 
@@ -39,7 +39,7 @@ impl Files for Beside {
 /// # Errors
 /// The reason, in lower case.
 pub fn text(path: &Path) -> Result<String, String> {
-    String::from_utf8(read(path, LARGEST)?).map_err(|_| "it is not UTF-8 text".to_owned())
+    String::from_utf8(read(path, LARGEST_FILE_BYTES)?).map_err(|_| "it is not UTF-8 text".to_owned())
 }
 
 /// Reads a file of up to `most` bytes. Of an endless one (a device, a pipe), reads that many and then returns

@@ -30,7 +30,7 @@ use crate::nearest::nearest;
 use crate::tree::QueueTree;
 
 /// Longest condition, in bytes.
-const LONGEST: usize = 1024;
+const LONGEST_CONDITION_BYTES: usize = 1024;
 
 /// Longest time that a bound may have to be exceeded.
 const LONGEST_FOR: Duration = Duration::from_hours(1);
@@ -147,9 +147,9 @@ impl Condition {
     /// Returns the first part that cannot be read, and the text that is allowed there.
     pub fn parse(text: &str) -> Result<Self, ConditionError> {
         let text = text.trim();
-        if text.len() > LONGEST {
+        if text.len() > LONGEST_CONDITION_BYTES {
             let problem = format!("a condition of {} bytes is too long", text.len());
-            return Err(ConditionError::new(problem, format!("it has at most {LONGEST}")));
+            return Err(ConditionError::new(problem, format!("it has at most {LONGEST_CONDITION_BYTES}")));
         }
         // The last operator: a port's name may contain an arrow.
         let operator = text.rfind(['<', '>']).filter(|at| *at > 0 && !text[..*at].ends_with('-'));

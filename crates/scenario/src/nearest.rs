@@ -1,7 +1,7 @@
 //! Finds the known name nearest to an unknown one.
 
 /// Longest name that is compared, in bytes: names have at most 64 letters, and ports two names.
-const LONGEST: usize = 160;
+const LONGEST_NAME_BYTES: usize = 160;
 
 /// Limit on the pairs of letters compared, in the order of `known`: 4000 names of eight letters.
 const MOST_COMPARED: usize = 250_000;
@@ -9,7 +9,7 @@ const MOST_COMPARED: usize = 250_000;
 /// Returns the name in `known` that `name` was probably meant to be; `None` if none is near. A name longer
 /// than any known one can be is near none.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if name.len() > LONGEST {
+    if name.len() > LONGEST_NAME_BYTES {
         return None;
     }
     let plain = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
@@ -22,7 +22,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let mut compared = 0;
     known
         .into_iter()
-        .filter(|candidate| candidate.len() <= LONGEST)
+        .filter(|candidate| candidate.len() <= LONGEST_NAME_BYTES)
         .map(|candidate| (plain(candidate), candidate))
         // A larger difference in length implies a larger distance.
         .filter(|(plain, _)| plain.chars().count().abs_diff(letters) <= allowed)

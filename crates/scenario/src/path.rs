@@ -17,7 +17,7 @@ use crate::nearest::suggest;
 use crate::table_reader::shorten;
 
 /// Limit on the segments of a path: no value lies deeper.
-const LONGEST: usize = 16;
+const MOST_SEGMENTS: usize = 16;
 
 /// The error of a text that is not a path or an override.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,7 +86,7 @@ fn split(text: &str) -> Result<Vec<String>, PathError> {
             return Err(PathError::Empty(shorten(text)));
         }
         segments.push(segment.trim().to_owned());
-        if segments.len() > LONGEST {
+        if segments.len() > MOST_SEGMENTS {
             return Err(PathError::TooLong(shorten(text)));
         }
         match after.strip_prefix('.') {

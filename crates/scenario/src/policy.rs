@@ -198,14 +198,14 @@ pub struct Webhook {
 
 impl Webhook {
     /// Longest address, in bytes.
-    const LONGEST: usize = 2048;
+    const LONGEST_ADDRESS_BYTES: usize = 2048;
 
     /// Parses an address.
     ///
     /// # Errors
     /// Returns the fault, in words.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        if text.len() > Self::LONGEST || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        if text.len() > Self::LONGEST_ADDRESS_BYTES || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err("has letters that no address has, or too many");
         }
         let Some(rest) = text.strip_prefix("http://") else { return Err("does not begin with `http://`") };

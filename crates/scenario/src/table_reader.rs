@@ -213,11 +213,11 @@ pub(crate) fn unknown_key(what: &str, name: &str, span: Span, known: Vec<&str>) 
 
 /// Returns the text shortened for quoting.
 pub(crate) fn shorten(text: &str) -> String {
-    const LONGEST: usize = 60;
-    if text.chars().count() <= LONGEST {
+    const LONGEST_QUOTE: usize = 60;
+    if text.chars().count() <= LONGEST_QUOTE {
         text.to_owned()
     } else {
-        text.chars().take(LONGEST).chain(['…']).collect()
+        text.chars().take(LONGEST_QUOTE).chain(['…']).collect()
     }
 }
 

@@ -10,7 +10,7 @@ use lockgate_engine::units::{Bytes, Duration, Rate};
 pub const OPPORTUNITY_BYTES: Bytes = Bytes(1504);
 
 /// Limit on the opportunities: more than a link of 10 Gbit/s has in a minute.
-const MOST: usize = 50_000_000;
+const MOST_OPPORTUNITIES: usize = 50_000_000;
 
 /// The delivery opportunities of one direction of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub enum TraceError {
     #[error("its last time is 0 ms: that is the period after which it repeats, and must be more")]
     NoPeriod,
     /// Too many lines.
-    #[error("it has more than {MOST} delivery opportunities")]
+    #[error("it has more than {MOST_OPPORTUNITIES} delivery opportunities")]
     TooLong,
 }
 
@@ -73,7 +73,7 @@ impl LinkTrace {
             {
                 return Err(TraceError::Falling { line: index + 1, time, previous });
             }
-            if times_ms.len() == MOST {
+            if times_ms.len() == MOST_OPPORTUNITIES {
                 return Err(TraceError::TooLong);
             }
             times_ms.push(time);

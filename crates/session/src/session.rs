@@ -216,7 +216,7 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
-    const LONGEST: usize = 4 << 20;
+    const LONGEST_SESSION_BYTES: usize = 4 << 20;
 
     use super::*;
 
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn sets_are_accepted_however_long_the_session() {
         let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();
-        let long = format!("#{}\n{SESSION}", "-".repeat(LONGEST - SESSION.len() - 100));
+        let long = format!("#{}\n{SESSION}", "-".repeat(LONGEST_SESSION_BYTES - SESSION.len() - 100));
         let scenario = lockgate_scenario::read(&long, "text", &files, &[]).expect("a scenario");
         let mut session = Session::new(&scenario, START);
         let before = scenario.changes.len();
@@ -294,7 +294,7 @@ mod tests {
             session.accept(change);
             assert_eq!(session.scenario.changes.len(), before + set as usize);
         }
-        assert!(session.text().len() > LONGEST);
+        assert!(session.text().len() > LONGEST_SESSION_BYTES);
         let at = Instant::ZERO + Duration::from_secs(1);
         let refused = session.prepare(&["link.l.rate=0bit".to_owned()], None, at, &files).err();
         let refused = refused.expect("a refusal");

@@ -16,7 +16,7 @@ use crate::terminal::{self, Cell, Column, Grid, Look, Surface};
 use crate::{interrupt, plans, results, runs};
 
 /// Limit on the numbers that are tried.
-const MOST: u64 = 1 << 20;
+const LARGEST_TRIED: u64 = 1 << 20;
 
 /// Values of the condition's metric by the number that was set, one a seed; `None`: nothing was observed.
 type Values = BTreeMap<u64, Vec<Option<f64>>>;
@@ -43,7 +43,7 @@ pub(super) fn largest(arguments: &Tune, path: &str, condition: &str) -> Result<E
     let json = json.map(|file| OutputFile::start(file, Form::Search, "--json")).transpose()?;
     interrupt::listen();
     let bar = spinner(arguments.quiet);
-    let found = search(MOST, |number| question.run(arguments, number, &bar));
+    let found = search(LARGEST_TRIED, |number| question.run(arguments, number, &bar));
     bar.finish_and_clear();
     let Some(found) = found? else {
         tell!("stopped after {} numbers; nothing is kept of a search", question.values.len());

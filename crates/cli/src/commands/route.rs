@@ -21,7 +21,7 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     use crate::output::{say, tell};
 
     /// Longest interval of samples: the control uses samples as signs of life.
-    const LONGEST: lockgate::units::Duration = lockgate::units::Duration::from_secs(2);
+    const LONGEST_SAMPLE_INTERVAL: lockgate::units::Duration = lockgate::units::Duration::from_secs(2);
 
     /// Longest delay of frames to handle several at once.
     const LONGEST_GATHER: lockgate::units::Duration = lockgate::units::Duration::from_millis(5);
@@ -34,7 +34,7 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
 
     let lasting = arguments.lasting.as_deref().map(crate::runs::time).transpose()?;
     let every = crate::runs::time(&arguments.every)?;
-    if !(SHORTEST_INTERVAL..=LONGEST).contains(&every) {
+    if !(SHORTEST_INTERVAL..=LONGEST_SAMPLE_INTERVAL).contains(&every) {
         let wrong = format!("`--every {}` is not an interval of samples", arguments.every);
         return Err(Failure::usage(wrong, "it is from 10ms to 2s"));
     }

@@ -18,7 +18,7 @@ use crate::output::{self, say, tell};
 use crate::{runs, terminal};
 
 /// Limit on the bytes of a text from standard input.
-const LONGEST: u64 = 64 << 20;
+const LONGEST_TEXT_BYTES: u64 = 64 << 20;
 
 pub(crate) fn tc(command: &TcCommand) -> Result<Exit, Failure> {
     match command {
@@ -38,7 +38,7 @@ fn text_of(file: &Path) -> Result<(String, String), Failure> {
         return Ok((name, text));
     }
     let mut text = Vec::new();
-    let read = std::io::stdin().lock().take(LONGEST).read_to_end(&mut text);
+    let read = std::io::stdin().lock().take(LONGEST_TEXT_BYTES).read_to_end(&mut text);
     read.map_err(|error| {
         Failure::run(format!("cannot read standard input: {error}"), "give a file instead")
     })?;

@@ -7,7 +7,7 @@ use super::{brief, names};
 use crate::terminal::{Cell, Column, Grid, Look, Surface};
 
 /// Number of expectations shown, if more hold.
-const MOST: usize = 12;
+const MOST_EXPECTATIONS: usize = 12;
 
 /// Number of missed expectations shown.
 const MOST_MISSED: usize = 24;
@@ -21,7 +21,7 @@ pub(super) fn lines(summary: &Summary, surface: &Surface) -> Vec<String> {
     let shown: Vec<&Expectation> = missed
         .iter()
         .take(MOST_MISSED)
-        .chain(held.iter().take(MOST.saturating_sub(missed.len())))
+        .chain(held.iter().take(MOST_EXPECTATIONS.saturating_sub(missed.len())))
         .copied()
         .collect();
     let several = summary.runs > 1;

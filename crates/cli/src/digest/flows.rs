@@ -12,7 +12,7 @@ use super::sparkline::{Curve, curve, draw};
 use crate::terminal::{Cell, Column, Grid, Look, Surface};
 
 /// Number of rows; of more flows the worst are shown.
-const MOST: usize = 10;
+const MOST_ROWS: usize = 10;
 
 /// Least and largest number of blocks of a curve.
 const CURVE: [usize; 2] = [14, 60];
@@ -30,9 +30,9 @@ pub(super) fn lines(summary: &Summary, recording: Option<&Recording>, surface: &
     let mut rows: Vec<(Option<f64>, Row<'_>)> =
         rows(summary, recording).into_iter().map(|row| (row.worst(|flow| flow.owd_s.p99), row)).collect();
     let all = rows.len();
-    if all > MOST {
+    if all > MOST_ROWS {
         sort_worst_first(&mut rows);
-        rows.truncate(MOST);
+        rows.truncate(MOST_ROWS);
     }
     let rows: Vec<Row<'_>> = rows.into_iter().map(|(_, row)| row).collect();
     let recording = recording.filter(|_| surface.is_terminal);

@@ -7,7 +7,7 @@ use super::text::{cut, width, wrapped};
 const GAP: usize = 2;
 
 /// Least width of a column whose cells are cut or wrapped.
-const LEAST: usize = 8;
+const LEAST_WIDTH: usize = 8;
 
 /// Least width that a wrapped column has before others are left out for it.
 const LEAST_WRAPPED: usize = 16;
@@ -142,7 +142,7 @@ impl Grid {
             }
         }
         let over = self.total(&widths).saturating_sub(room);
-        if !self.shrink(&mut widths, over, |column| column.wraps || !column.is_right, LEAST) {
+        if !self.shrink(&mut widths, over, |column| column.wraps || !column.is_right, LEAST_WIDTH) {
             let over = self.total(&widths).saturating_sub(room);
             self.shrink(&mut widths, over, |_| true, 1);
         }
@@ -192,7 +192,7 @@ impl Grid {
             let wide = shrunk.iter_mut().zip(&self.columns).filter(|(_, column)| may(column));
             let widest = wide.filter_map(|(width, _)| width.as_mut()).filter(|width| **width > least);
             let Some(widest) = widest.max_by_key(|width| **width) else {
-                if least <= LEAST {
+                if least <= LEAST_WIDTH {
                     widths.copy_from_slice(&shrunk);
                 }
                 return false;

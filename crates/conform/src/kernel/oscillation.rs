@@ -2,7 +2,7 @@
 
 /// Least correlation of an oscillating series with itself one period later. Of 1000 series of 58 independent
 /// values, 2.5 % reach it at some lag.
-const LEAST: f64 = 0.5;
+const LEAST_CORRELATION: f64 = 0.5;
 
 /// Returns the period of a series, in steps, if it oscillates: it falls below half of its highest value, and
 /// its autocorrelation comes back to a peak after it has been negative. The period is the lag of this peak,
@@ -19,7 +19,7 @@ pub(super) fn period(series: &[f64]) -> Option<f64> {
     let falls = lags.iter().position(|correlation| *correlation < 0.0)?;
     let is_peak = |lag: &usize| {
         let around = lags.get(lag - 1..=lag + 1);
-        around.is_some_and(|around| around[1] > around[0].max(LEAST) && around[1] >= around[2])
+        around.is_some_and(|around| around[1] > around[0].max(LEAST_CORRELATION) && around[1] >= around[2])
     };
     let lag = (falls + 1..=longest).find(is_peak)?;
     let [before, at, after] = [lags[lag - 1], lags[lag], lags[lag + 1]];

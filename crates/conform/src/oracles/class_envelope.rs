@@ -14,7 +14,7 @@ use crate::trials::{Trials, between};
 
 pub(super) struct ClassEnvelope;
 
-const LARGEST: u64 = 1514;
+const LARGEST_FRAME_BYTES: u64 = 1514;
 
 impl Oracle for ClassEnvelope {
     const FAMILY: &'static str = "O5";
@@ -41,7 +41,7 @@ impl Oracle for ClassEnvelope {
                 // Bursts that overflow every bucket, and silences in which some fill.
                 let count = if random.below(30) == 0 { 60 } else { between(&mut random, 1, 6) };
                 for _ in 0..count {
-                    link.offer(header(leaf, between(&mut random, 64, LARGEST as u32)), now);
+                    link.offer(header(leaf, between(&mut random, 64, LARGEST_FRAME_BYTES as u32)), now);
                 }
                 let typical = forest.classes[leaf].facts.ceil;
                 now = now + Rate::from_bits(typical).time_for(Bytes(between(&mut random, 1, 6_000)));
@@ -58,8 +58,9 @@ impl Oracle for ClassEnvelope {
                 let class = &forest.classes[number];
                 let below = (0..forest.classes.len())
                     .filter(|other| *other != number && forest.above(*other).any(|above| above == number));
-                let slack: u64 = below.map(|other| forest.classes[other].facts.burst + LARGEST).sum();
-                let allowed = u128::from(class.facts.cburst + LARGEST + slack) * BYTE;
+                let slack: u64 =
+                    below.map(|other| forest.classes[other].facts.burst + LARGEST_FRAME_BYTES).sum();
+                let allowed = u128::from(class.facts.cburst + LARGEST_FRAME_BYTES + slack) * BYTE;
                 let worst = if class.children.is_empty() { &mut leaves } else { &mut inner };
                 worst.require_share(fullest(sent, class.facts.ceil).cast_signed(), allowed.cast_signed());
             }

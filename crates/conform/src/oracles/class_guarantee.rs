@@ -13,7 +13,7 @@ use crate::trials::{Trials, between};
 
 pub(super) struct ClassGuarantee;
 
-const LARGEST: u64 = 1514;
+const LARGEST_FRAME_BYTES: u64 = 1514;
 
 impl Oracle for ClassGuarantee {
     const FAMILY: &'static str = "O12";
@@ -41,12 +41,12 @@ impl Oracle for ClassGuarantee {
             // Largest lead over its rate: the worst interval begins there.
             let mut peak = 0;
             for _ in 0..40 {
-                link.offer(header(watched, between(&mut random, 64, LARGEST as u32)), now);
+                link.offer(header(watched, between(&mut random, 64, LARGEST_FRAME_BYTES as u32)), now);
             }
             while now < until && link.fault.is_none() {
                 let leaf = all[random.below(all.len() as u32) as usize];
                 for _ in 0..if leaf == watched { 0 } else { between(&mut random, 1, 30) } {
-                    link.offer(header(leaf, between(&mut random, 64, LARGEST as u32)), now);
+                    link.offer(header(leaf, between(&mut random, 64, LARGEST_FRAME_BYTES as u32)), now);
                 }
                 let pause = Rate::from_bits(forest.classes[leaf].facts.ceil);
                 now = now + pause.time_for(Bytes(between(&mut random, 1, 12_000)));
@@ -61,12 +61,12 @@ impl Oracle for ClassGuarantee {
                         let before = sent_bytes.cast_signed() - due;
                         // Allows a nanosecond for times that are rounded up, and for other packets that
                         // leave at the same time.
-                        let allowed = u128::from(LARGEST) * BYTE + u128::from(rate) * 1_000;
+                        let allowed = u128::from(LARGEST_FRAME_BYTES) * BYTE + u128::from(rate) * 1_000;
                         worst.require_share(peak - before, allowed.cast_signed());
                         sent_bytes += u128::from(sent.packet.length) * BYTE;
                         peak = peak.max(sent_bytes.cast_signed() - due);
                         let at = sent.at;
-                        link.offer(header(watched, between(&mut random, 64, LARGEST as u32)), at);
+                        link.offer(header(watched, between(&mut random, 64, LARGEST_FRAME_BYTES as u32)), at);
                     }
                     if link.next_event().is_none_or(|at| at > now) || link.advance().is_none() {
                         break;

@@ -14,7 +14,7 @@ use crate::trials::{Trials, between};
 
 pub(super) struct ServiceDeadlines;
 
-const LARGEST: u64 = 1514;
+const LARGEST_FRAME_BYTES: u64 = 1514;
 /// Limit on the accumulated rounding of times to whole picoseconds.
 const ROUNDING: u64 = 1_000;
 
@@ -74,7 +74,7 @@ impl Oracle for ServiceDeadlines {
                     leaf.work += u128::from(sent.packet.length) * BYTE;
                     let end = sent.at + RATE.time_for(sent.packet.bytes());
                     let late = i128::from(end.as_picos()) - leaf.deadline(leaf.work).cast_signed();
-                    let allowed = RATE.time_for(Bytes(LARGEST)) + Duration::from_picos(ROUNDING);
+                    let allowed = RATE.time_for(Bytes(LARGEST_FRAME_BYTES)) + Duration::from_picos(ROUNDING);
                     worst.require_at_most(late, i128::from(allowed.as_picos()), 1_000_000);
                 }
                 if offers == 700 {
@@ -91,7 +91,10 @@ impl Oracle for ServiceDeadlines {
                     }
                     leaf.waiting += 1;
                     let before = link.sent.len();
-                    link.offer(header(leaves[turn], between(&mut random, 64, LARGEST as u32)), now);
+                    link.offer(
+                        header(leaves[turn], between(&mut random, 64, LARGEST_FRAME_BYTES as u32)),
+                        now,
+                    );
                     if link.sent.len() > before && count > 1 {
                         // It left at once: the next packet begins another backlog.
                         break;

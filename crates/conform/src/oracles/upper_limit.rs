@@ -14,7 +14,7 @@ use crate::trials::{Trials, between};
 
 pub(super) struct UpperLimit;
 
-const LARGEST: u64 = 1514;
+const LARGEST_FRAME_BYTES: u64 = 1514;
 
 /// Externally observed state of the classes.
 struct Book<'a> {
@@ -64,7 +64,7 @@ impl<'a> Book<'a> {
                     let rounding = self.begins[class].len() as u128 * u128::from(limit.m1);
                     worst.require_at_most(
                         over,
-                        (u128::from(LARGEST) * BYTE + rounding).cast_signed(),
+                        (u128::from(LARGEST_FRAME_BYTES) * BYTE + rounding).cast_signed(),
                         BYTE as u64,
                     );
                 }
@@ -103,7 +103,7 @@ impl Oracle for UpperLimit {
                 let leaf = leaves[random.below(leaves.len() as u32) as usize];
                 for _ in 0..between(&mut random, 1, 6) {
                     book.offered(leaf, now);
-                    link.offer(header(leaf, between(&mut random, 64, LARGEST as u32)), now);
+                    link.offer(header(leaf, between(&mut random, 64, LARGEST_FRAME_BYTES as u32)), now);
                     book.read(&link, &mut worst);
                 }
                 now = now + Duration::from_micros(between(&mut random, 0, 12_000));

@@ -13,7 +13,7 @@ use crate::trials::Trials;
 
 pub(super) struct VirtualShares;
 
-const LARGEST: u128 = 1514;
+const LARGEST_FRAME_BYTES: u128 = 1514;
 
 impl Oracle for VirtualShares {
     const FAMILY: &'static str = "O13";
@@ -35,7 +35,7 @@ impl Oracle for VirtualShares {
             let leaves: Vec<usize> = forest.leaves().collect();
             let mut link = forest.link(kind.name, &json!({}), RATE, &Served::share);
             let until = Instant::ZERO + Duration::from_secs(2);
-            saturate(&mut link, &leaves, (64, LARGEST as u32), until, &mut random);
+            saturate(&mut link, &leaves, (64, LARGEST_FRAME_BYTES as u32), until, &mut random);
             worst.fault(link.fault.as_ref());
             let mut work = vec![0_u128; forest.classes.len()];
             // The first packet left before the others arrived, which began level with its class.
@@ -53,8 +53,8 @@ impl Oracle for VirtualShares {
                         let ours = work[class] * rate(other);
                         let theirs = work[other] * rate(class);
                         // Virtual times are whole picoseconds, each rounded up.
-                        let bound =
-                            LARGEST * BYTE * rate(class).max(rate(other)) + 2 * rate(class) * rate(other);
+                        let bound = LARGEST_FRAME_BYTES * BYTE * rate(class).max(rate(other))
+                            + 2 * rate(class) * rate(other);
                         worst.require_share(ours.abs_diff(theirs).cast_signed(), bound.cast_signed());
                     }
                 }

@@ -16,7 +16,7 @@ const SET_FEATURES: u32 = 0x3b;
 const FEATURE_NAMES: u32 = 4;
 
 /// Features known at most; Linux 6.18 has about 70.
-const MOST: usize = 256;
+const MOST_FEATURES: usize = 256;
 
 /// Length of a name, its zero bytes included.
 const NAME: usize = 32;
@@ -27,7 +27,7 @@ struct Strings {
     command: u32,
     set: u32,
     count: u32,
-    names: [[u8; NAME]; MOST],
+    names: [[u8; NAME]; MOST_FEATURES],
 }
 
 /// `struct ethtool_sset_info` for one set.
@@ -46,7 +46,7 @@ struct Features {
     command: u32,
     blocks: u32,
     /// Bits of the features to change, and their new values, 32 features a block.
-    changes: [[u32; 2]; MOST / 32],
+    changes: [[u32; 2]; MOST_FEATURES / 32],
 }
 
 /// `struct ethtool_gfeatures`.
@@ -56,7 +56,7 @@ struct States {
     blocks: u32,
     /// Bits of the features that can be changed, are requested, are on, and never change, 32 features a
     /// block.
-    blocks_of_bits: [[u32; 4]; MOST / 32],
+    blocks_of_bits: [[u32; 4]; MOST_FEATURES / 32],
 }
 
 // SAFETY: layouts of `linux/ethtool.h`, of integers alone.
@@ -80,11 +80,15 @@ fn count(socket: BorrowedFd<'_>, name: &str) -> io::Result<usize> {
 /// Returns the names of the features that this kernel has, in its order.
 fn names(socket: BorrowedFd<'_>, name: &str) -> io::Result<Vec<String>> {
     let count = count(socket, name)?;
-    if count > MOST {
+    if count > MOST_FEATURES {
         return Err(io::Error::other(format!("the kernel has {count} features")));
     }
-    let mut strings =
-        Strings { command: GET_STRINGS, set: FEATURE_NAMES, count: count as u32, names: [[0; NAME]; MOST] };
+    let mut strings = Strings {
+        command: GET_STRINGS,
+        set: FEATURE_NAMES,
+        count: count as u32,
+        names: [[0; NAME]; MOST_FEATURES],
+    };
     call_by(socket, name, &mut strings)?;
     let text = |bytes: &[u8; NAME]| {
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME);
@@ -110,7 +114,7 @@ pub fn features_on(name: &str, wanted: &[&str]) -> io::Result<Vec<Feature>> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     let names = names(socket.as_fd(), name)?;
     let blocks = names.len().div_ceil(32) as u32;
-    let mut found = States { command: GET_FEATURES, blocks, blocks_of_bits: [[0; 4]; MOST / 32] };
+    let mut found = States { command: GET_FEATURES, blocks, blocks_of_bits: [[0; 4]; MOST_FEATURES / 32] };
     call_by(socket.as_fd(), name, &mut found)?;
     let mut on = Vec::new();
     for (index, name) in names.into_iter().enumerate() {
@@ -132,7 +136,7 @@ pub fn switch_off_features(netlink: &Netlink, name: &str, features: &[&str]) -> 
     let refused = |error| Refusal::new(format!("switch offloads of `{name}` off"), error);
     let names = names(netlink.as_fd(), name).map_err(refused)?;
     let blocks = names.len().div_ceil(32) as u32;
-    let mut change = Features { command: SET_FEATURES, blocks, changes: [[0; 2]; MOST / 32] };
+    let mut change = Features { command: SET_FEATURES, blocks, changes: [[0; 2]; MOST_FEATURES / 32] };
     for (index, name) in names.iter().enumerate() {
         if features.contains(&name.as_str()) {
             change.changes[index / 32][0] |= 1 << (index % 32);

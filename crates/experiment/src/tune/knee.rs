@@ -6,7 +6,7 @@
 //! 150 ms is a factor of 15, and a goodput of 9.8 instead of 10 Mbit/s one of 1.02, whatever lies between.
 
 /// Values below this part of the largest count as this part: the logarithm of a loss of zero is infinite.
-const LEAST: f64 = 1e-3;
+const LEAST_PART: f64 = 1e-3;
 
 /// Returns the index of the knee among the points of a front, by their costs: less is better, and a goal that
 /// is maximised has its value below zero. `None` without points.
@@ -19,7 +19,7 @@ pub fn knee(costs: &[Vec<f64>]) -> Option<usize> {
             if *largest <= 0.0 {
                 return 0.0;
             }
-            let factor = libm::log((cost.abs() / largest).max(LEAST));
+            let factor = libm::log((cost.abs() / largest).max(LEAST_PART));
             if cost.is_sign_negative() { -factor } else { factor }
         };
         point.iter().zip(&largest).map(part).sum()

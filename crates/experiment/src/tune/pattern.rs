@@ -9,7 +9,7 @@
 use super::space::{Coordinate, Dimension};
 
 /// Largest step, as a part of a dimension.
-const LARGEST: f64 = 0.25;
+const LARGEST_STEP: f64 = 0.25;
 /// Step below which the search has converged, as a part of a dimension.
 const SMALLEST: f64 = 1e-3;
 
@@ -73,7 +73,7 @@ impl Pattern {
             Dimension::Steps(texts) => Some(texts.len()),
             _ => None,
         });
-        let step = step.clamp(2.0 * SMALLEST, LARGEST);
+        let step = step.clamp(2.0 * SMALLEST, LARGEST_STEP);
         let mut pattern = Self { directions, steps: steps.collect(), step, untried: Vec::new() };
         pattern.try_all();
         (!pattern.directions.is_empty()).then_some(pattern)

@@ -13,7 +13,7 @@ use core::fmt::Write as _;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Longest line accepted, in bytes.
-const MOST: usize = 4096;
+const LONGEST_LINE_BYTES: usize = 4096;
 
 /// Formats a message of the dialogue with the address of the data connection.
 pub(super) fn put(words: &'static str, data: SocketAddr) -> String {
@@ -55,10 +55,14 @@ impl MessageParser {
     /// Appends received bytes.
     ///
     /// # Errors
-    /// If more than [`MOST`] bytes are buffered.
+    /// If more than [`LONGEST_LINE_BYTES`] bytes are buffered.
     pub(super) fn push_bytes(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.bytes.extend_from_slice(bytes);
-        if self.bytes.len() > MOST { Err("it says too much at once".to_owned()) } else { Ok(()) }
+        if self.bytes.len() > LONGEST_LINE_BYTES {
+            Err("it says too much at once".to_owned())
+        } else {
+            Ok(())
+        }
     }
 
     /// Removes the message `expected`, sent to `peer`'s host, from the buffer. Returns whether it was
@@ -206,6 +210,6 @@ mod tests {
             let refused = heard(expected, said).expect_err(said);
             assert!(refused.contains(why), "{refused}");
         }
-        assert!(MessageParser::default().push_bytes(&[b'a'; MOST + 1]).is_err());
+        assert!(MessageParser::default().push_bytes(&[b'a'; LONGEST_LINE_BYTES + 1]).is_err());
     }
 }

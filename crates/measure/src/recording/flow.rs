@@ -14,7 +14,7 @@ use lockgate_engine::classify::Fields;
 use lockgate_engine::node::{Count, Tally};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
-use self::batch::{Batch, FEW, Pending};
+use self::batch::{Batch, MEMBER_BATCH, Pending};
 pub use self::loss::Loss;
 use self::part::FlowPart;
 use super::phases::{FlowPhase, phase_at};
@@ -616,7 +616,7 @@ impl Work for Flush<'_> {
     #[inline(always)]
     fn call(self) {
         match self.0.pending {
-            Batch::Few(..) => self.0.count_packets::<FEW>(),
+            Batch::Few(..) => self.0.count_packets::<MEMBER_BATCH>(),
             _ => self.0.count_packets::<BATCH>(),
         }
     }

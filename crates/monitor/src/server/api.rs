@@ -21,7 +21,7 @@ use super::{BODY, Shared, guard, openapi, stream};
 use crate::{Command, fold};
 
 /// Samples returned by one request at most.
-const MOST: usize = 10_000;
+const MOST_SAMPLES: usize = 10_000;
 
 /// Queues returned by one search, unless the request states a number, and at most.
 const SEARCHED: usize = 50;
@@ -111,7 +111,7 @@ async fn samples(
             .into_response();
     };
     let after = range.after.filter(|after| !after.is_nan()).unwrap_or(f64::NEG_INFINITY);
-    let parts = shared.hub.since(after, range.most.unwrap_or(MOST).min(MOST));
+    let parts = shared.hub.since(after, range.most.unwrap_or(MOST_SAMPLES).min(MOST_SAMPLES));
     text(StatusCode::OK, "application/json", format!("[{}]", parts.join(",")))
 }
 

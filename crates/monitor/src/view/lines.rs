@@ -13,7 +13,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 use crate::{Frames, Hub};
 
 /// Ports, and queues of each, in a line of a large network.
-const MOST: usize = 8;
+const MOST_SHOWN: usize = 8;
 
 /// Part of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub fn print(
 /// the most queues in the sample, and the first queues of each.
 pub fn lines(sample: &Sample) -> Vec<String> {
     let mut lines: Vec<String> = sample.events.iter().map(event_line).collect();
-    let most = if sample.left_out == LeftOut::default() { usize::MAX } else { MOST };
+    let most = if sample.left_out == LeftOut::default() { usize::MAX } else { MOST_SHOWN };
     let mut shown: Vec<&PortSample> = sample.ports.iter().collect();
     if most < shown.len() {
         shown.sort_by_key(|port| Reverse(port.queues.len()));

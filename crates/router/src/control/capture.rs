@@ -20,7 +20,7 @@ use lockgate_engine::units::Duration;
 use lockgate_scenario::nearest;
 
 /// Longest filter, in bytes.
-const LONGEST: usize = 1024;
+const LONGEST_FILTER_BYTES: usize = 1024;
 
 /// Fate of a frame at a port.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,7 +69,7 @@ impl Filter {
     /// Returns the first term that cannot be read.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
         let error = |problem: String, help: &str| FilterError { problem, help: help.to_owned() };
-        if text.len() > LONGEST {
+        if text.len() > LONGEST_FILTER_BYTES {
             return Err(error(format!("a filter of {} bytes is too long", text.len()), FORM));
         }
         if text.trim().is_empty() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use similar::{ChangeTag, TextDiff};
 
 /// Longest time spent on a minimal difference; a rougher one is returned after it.
-const LONGEST: Duration = Duration::from_millis(500);
+const LONGEST_SEARCH: Duration = Duration::from_millis(500);
 
 /// Longest difference that is returned, in bytes.
 const LONGEST_TEXT: usize = 256 << 10;
@@ -27,7 +27,7 @@ impl Difference {
         if old.1 == new.1 {
             return Self::default();
         }
-        let difference = TextDiff::configure().timeout(LONGEST).diff_lines(old.1, new.1);
+        let difference = TextDiff::configure().timeout(LONGEST_SEARCH).diff_lines(old.1, new.1);
         let count = |tag| difference.iter_all_changes().filter(|change| change.tag() == tag).count();
         let mut text = difference.unified_diff().context_radius(3).header(old.0, new.0).to_string();
         if text.len() > LONGEST_TEXT {

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use lockgate_scenario::diagnostic::visible;
 
 /// Longest command line that is shown, in letters.
-const LONGEST: usize = 120;
+const LONGEST_COMMAND_LINE: usize = 120;
 
 /// Login of a process that no user logged in for.
 const NO_LOGIN: u32 = u32::MAX;
@@ -64,8 +64,8 @@ fn command(pid: i32) -> Option<String> {
     let mut words = line.split('\0').filter(|word| !word.is_empty());
     let program = words.next()?.rsplit('/').next()?.to_owned();
     let whole = words.fold(program, |line, word| line + " " + word);
-    let mut shown: String = visible(&whole).chars().take(LONGEST).collect();
-    if whole.chars().count() > LONGEST {
+    let mut shown: String = visible(&whole).chars().take(LONGEST_COMMAND_LINE).collect();
+    if whole.chars().count() > LONGEST_COMMAND_LINE {
         shown.push('…');
     }
     Some(shown.replace('\n', " "))

@@ -20,7 +20,7 @@ const FILE: &str = "history";
 const COPY: &str = "history.copy";
 
 /// Longest file that is read, in bytes: twice ten policies of the longest request, with their differences.
-const LONGEST: u64 = 512 << 20;
+const LONGEST_FILE_BYTES: u64 = 512 << 20;
 
 /// Place of a history that outlives the process.
 pub trait Storage {
@@ -159,9 +159,11 @@ impl Store {
         let path = self.folder.join(name);
         let mut bytes = Vec::new();
         let read = open_file(&path, File::options().read(true))
-            .and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
+            .and_then(|file| file.take(LONGEST_FILE_BYTES + 1).read_to_end(&mut bytes));
         match read {
-            Ok(_) if bytes.len() as u64 > LONGEST => Ok(Content::Damaged("is too long".to_owned())),
+            Ok(_) if bytes.len() as u64 > LONGEST_FILE_BYTES => {
+                Ok(Content::Damaged("is too long".to_owned()))
+            }
             Ok(_) => Ok(decode(&bytes).map_or_else(Content::Damaged, Content::Whole)),
             Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(Content::Absent),
             Err(why) => Err(unreachable("read", &path, why)),

@@ -11,7 +11,7 @@ use crate::policy::{Alert, PolicyPort, Webhook};
 use crate::table_reader::{TableLocation, shorten};
 
 /// Alerts of a policy, at most.
-const MOST: usize = 100;
+const MOST_ALERTS: usize = 100;
 
 /// Keys of an alert.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -35,8 +35,8 @@ impl Checker<'_> {
     /// Reads the alerts of a policy with these ports.
     pub(super) fn alerts(&mut self, root: &DeTable<'_>, ports: &[PolicyPort]) -> Vec<Alert> {
         let tables = self.list(root, "alert");
-        if let Some((_, header)) = tables.get(MOST) {
-            let problem = Problem::new(header.clone(), format!("a policy has at most {MOST} alerts"));
+        if let Some((_, header)) = tables.get(MOST_ALERTS) {
+            let problem = Problem::new(header.clone(), format!("a policy has at most {MOST_ALERTS} alerts"));
             self.note(
                 problem.help("watch several queues by one alert: `class.plan/*` is any member of `plan`"),
             );

@@ -14,7 +14,7 @@ use crate::table_reader::{TableLocation, read_valid_table, unknown_keys};
 use crate::timeline::Timeline;
 
 /// Longest run. A u64 of picoseconds ends at 213 days; time must not saturate before the run ends.
-const LONGEST: Duration = Duration::from_secs(100 * 24 * 3600);
+const LONGEST_RUN: Duration = Duration::from_secs(100 * 24 * 3600);
 
 /// Smallest complete scenario, shown if a file is empty.
 const SMALLEST: &str = r#"the smallest scenario is
@@ -106,7 +106,7 @@ impl Checker<'_> {
                     Problem::new(place.value("duration"), "the run has no duration")
                         .help("it is more than `0s`"),
                 );
-            } else if top.duration > LONGEST {
+            } else if top.duration > LONGEST_RUN {
                 let problem =
                     Problem::new(place.value("duration"), format!("the run is too long: {}", top.duration));
                 self.note(problem.help("it is at most `2400h`, 100 days"));

@@ -6,7 +6,7 @@ use toml::de::DeValue;
 use super::{Expansion, Problem, SITES, SUBSCRIBERS, shorten, suggest};
 
 /// Limit on the members of a group.
-const MOST: u32 = 1_000_000;
+const MOST_MEMBERS: u32 = 1_000_000;
 
 impl Expansion<'_> {
     /// Reads `count`: `200`, `"sub"`, `"10% of sub"`, or `"subscribers"` or `"sites"` for a member of each row of
@@ -16,7 +16,7 @@ impl Expansion<'_> {
         let help = "write a number, `\"sub\"` for as many as that group has, or `\"10% of sub\"`";
         let problem = match value.get_ref() {
             DeValue::Integer(number) => match number.as_str().replace('_', "").parse::<u32>() {
-                Ok(count) if (1..=MOST).contains(&count) => return Some(count),
+                Ok(count) if (1..=MOST_MEMBERS).contains(&count) => return Some(count),
                 _ => wrong(format!("`count` cannot be {number}"), "it is from 1 to 1000000"),
             },
             DeValue::String(text) => match self.part(text) {

@@ -11,7 +11,7 @@ use crate::handle::Handle;
 use crate::language::Kind;
 
 /// Limit on the filters of one rule.
-const MOST: usize = 256;
+const MOST_FILTERS: usize = 256;
 
 /// Bytes of Ethernet before a packet.
 const ETHERNET: u32 = 14;
@@ -207,8 +207,8 @@ impl<'a> Writer<'a> {
     /// Returns the words that compare the addresses and ports of flows.
     fn of_flows(&self, flows: &[lockgate_engine::packet::FlowId]) -> Result<Vec<Vec<String>>, String> {
         let scenario = self.scenario.ok_or("it names flows of a scenario")?;
-        if flows.len() > MOST {
-            return Err(format!("it names more than {MOST} flows; give them a mark or a code point"));
+        if flows.len() > MOST_FILTERS {
+            return Err(format!("it names more than {MOST_FILTERS} flows; give them a mark or a code point"));
         }
         let words = |fields: &Fields| {
             vec![
@@ -241,8 +241,8 @@ fn address(name: &str, prefix: Prefix) -> String {
 
 /// Adds each of the alternatives to each filter.
 fn append(filters: &mut Vec<Vec<String>>, alternatives: &[String]) -> Result<(), String> {
-    if filters.len() * alternatives.len() > MOST {
-        return Err(format!("it takes more than {MOST} filters"));
+    if filters.len() * alternatives.len() > MOST_FILTERS {
+        return Err(format!("it takes more than {MOST_FILTERS} filters"));
     }
     let with = |filter: &Vec<String>| {
         let filter = filter.clone();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::arithmetic::evaluate;
 
 /// Limit on the bytes of a word.
-const LONGEST: usize = 1 << 16;
+const LONGEST_WORD_BYTES: usize = 1 << 16;
 
 /// A word that cannot be expanded.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Expansion<'_> {
         let mut rest = word;
         let mut is_quoted = false;
         while let Some(letter) = rest.chars().next() {
-            if fields.length() > LONGEST {
+            if fields.length() > LONGEST_WORD_BYTES {
                 return Err(needs_shell("a word is too long".to_owned()));
             }
             match letter {

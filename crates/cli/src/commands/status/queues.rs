@@ -10,7 +10,7 @@ use crate::output::say;
 use crate::terminal::{self, visible};
 
 /// Queues up to which all are shown, and those shown of more, beside the roots.
-const FEW: usize = 40;
+const QUEUES_SHOWN: usize = 40;
 const SHOWN: usize = 20;
 
 /// Prints the queue that hurts, and the counters of the queues.
@@ -22,7 +22,7 @@ pub(super) fn print(sample: &Sample, is_all: bool) {
     }
     let queues = sample.ports.iter().flat_map(|port| port.queues.iter().map(move |queue| (port, queue)));
     let all: Vec<(&PortSample, &QueueSample)> = queues.collect();
-    let shown = if is_all || all.len() <= FEW { all.clone() } else { worst_of(&all) };
+    let shown = if is_all || all.len() <= QUEUES_SHOWN { all.clone() } else { worst_of(&all) };
     if shown.len() < all.len() {
         let (shown, all) = (shown.len(), all.len());
         terminal::heading(&format!(

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::exit::Failure;
 
 /// Most devices that are followed.
-const MOST: usize = 16;
+const MOST_DEVICES: usize = 16;
 
 /// Runs `tc` and returns what it prints.
 fn tc(arguments: &[&str]) -> Result<String, Failure> {
@@ -39,7 +39,7 @@ pub(super) fn shown(interface: &str) -> Result<String, Failure> {
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut text = String::new();
     while let Some(device) = waiting.pop() {
-        if !known.insert(device.clone()) || known.len() > MOST {
+        if !known.insert(device.clone()) || known.len() > MOST_DEVICES {
             continue;
         }
         let mut parents: Vec<String> = Vec::new();

@@ -32,7 +32,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 const SCREEN: Duration = Duration::from_millis(100);
 
 /// Longest interval between looks.
-const LONGEST: Duration = Duration::from_secs(5);
+const LONGEST_LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Multiple of its cost that passes between looks: they take at most 2 % of a processor, and hold the kernel's lock of
 /// interfaces no longer.
@@ -176,7 +176,7 @@ struct Watcher {
 
 /// Returns the interval between looks of this cost.
 fn paced(every: Duration, cost: Duration) -> Duration {
-    every.max(cost.saturating_mul(SPARING)).min(LONGEST.max(every))
+    every.max(cost.saturating_mul(SPARING)).min(LONGEST_LOOK_INTERVAL.max(every))
 }
 
 impl Watcher {

@@ -21,10 +21,10 @@ pub fn remove_unfinished() {
 }
 
 /// Characters of the target's name used in a draft's name, which must fit the 255 bytes of a file name.
-const LONGEST: usize = 50;
+const LONGEST_NAME: usize = 50;
 
 fn shortened(name: &str) -> String {
-    name.chars().take(LONGEST).collect()
+    name.chars().take(LONGEST_NAME).collect()
 }
 
 /// Draft of this process.

@@ -19,7 +19,7 @@ pub(super) const MARKER: &str = ".lockgate-partial";
 pub(super) const INTERIM: &str = ".lockgate-manifest";
 
 /// Longest manifest that is read, in bytes.
-const LONGEST: u64 = 16 << 20;
+const LONGEST_MANIFEST_BYTES: u64 = 16 << 20;
 
 /// All other files that a command writes, except the programs' output.
 const NAMES: [&str; 13] = [
@@ -81,7 +81,7 @@ impl Read {
     fn from(directory: &Path) -> Option<Self> {
         let path = directory.join(MANIFEST);
         let entry = fs::symlink_metadata(&path).ok()?;
-        if !entry.is_file() || entry.len() > LONGEST {
+        if !entry.is_file() || entry.len() > LONGEST_MANIFEST_BYTES {
             return None;
         }
         let read: Self = serde_json::from_slice(&fs::read(path).ok()?).ok()?;

@@ -3,7 +3,7 @@
 use crate::histogram::BATCH;
 
 /// Packets that a member of a group buffers.
-pub(super) const FEW: usize = 5;
+pub(super) const MEMBER_BATCH: usize = 5;
 
 /// A received packet whose delays are not in the histograms yet: half a cache line; times in ps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) enum Batch {
     #[default]
     Empty,
     /// Those of a member of a group.
-    Few(u8, Box<[Pending; FEW]>),
+    Few(u8, Box<[Pending; MEMBER_BATCH]>),
     Many(u8, Box<[Pending; BATCH]>),
 }
 
@@ -55,7 +55,7 @@ impl Batch {
     #[inline(never)]
     fn push_first(&mut self, packet: Pending, is_member: bool) {
         *self = if is_member {
-            Self::Few(1, Box::new([packet; FEW]))
+            Self::Few(1, Box::new([packet; MEMBER_BATCH]))
         } else {
             Self::Many(1, Box::new([packet; BATCH]))
         };

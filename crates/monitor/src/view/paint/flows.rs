@@ -10,7 +10,7 @@ use super::{bold, seconds, short_rate};
 use crate::view::screen::Screen;
 
 /// Widest name shown whole.
-const LONGEST: usize = 48;
+const WIDEST_NAME: usize = 48;
 
 const COLUMNS: [Column; 9] = [
     Column::number("offered", 8, 2),
@@ -35,7 +35,7 @@ pub(super) fn lines(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
     let room = usize::from(area.height).saturating_sub(1);
     let flows: Vec<&FlowSample> = shown(screen).take(room).collect();
     let longest = flows.iter().map(|flow| Span::raw(&flow.name).width()).max().unwrap_or(0);
-    let table = Table::new(&COLUMNS, longest.min(LONGEST), usize::from(area.width).saturating_sub(2));
+    let table = Table::new(&COLUMNS, longest.min(WIDEST_NAME), usize::from(area.width).saturating_sub(2));
     let mut lines = vec![Line::styled(format!("  {}", table.header("flow", 0, "")), bold())];
     for flow in flows {
         let text = table.line(&flow.name, 0, "", |title| cell(flow, title));

@@ -16,7 +16,7 @@ const BAR: &str = "(│ max)";
 const BAR_WIDTH: [usize; 2] = [8, 40];
 
 /// Widest name shown whole.
-const LONGEST: usize = 60;
+const WIDEST_NAME: usize = 60;
 
 const COLUMNS: [Column; 11] = [
     Column::text("kind", 9, 4),
@@ -54,7 +54,7 @@ pub(super) fn lines(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
     let longest = named.iter().map(|name| Span::raw(name).width()).max().unwrap_or(0);
     // The sign of the selected line.
     let columns: &[Column] = if screen.status.mode == "kernel" { &KERNEL } else { &COLUMNS };
-    let table = Table::new(columns, longest.min(LONGEST), width.saturating_sub(2));
+    let table = Table::new(columns, longest.min(WIDEST_NAME), width.saturating_sub(2));
     let extra = table.spare.min(BAR_WIDTH[1] - BAR_WIDTH[0]);
     let mut lines = vec![Line::styled(format!("  {}", table.header("queue", extra, BAR)), bold())];
     let most = all.iter().map(|line| line.queue.peak_packets).max().unwrap_or(1);

@@ -15,7 +15,7 @@ use crate::tap::{CaptureReader, Captured};
 const UNREAD: Duration = Duration::from_secs(5);
 
 /// Frames of one answer at most.
-const MOST: usize = 2_048;
+const MOST_FRAMES: usize = 2_048;
 
 /// The capture, if there is one.
 #[derive(Debug, Default)]
@@ -63,7 +63,7 @@ impl Captures {
             ));
         };
         reading.read_at = now;
-        let frames = reading.reader.read(MOST).iter().map(frame).collect();
+        let frames = reading.reader.read(MOST_FRAMES).iter().map(frame).collect();
         let missed = reading.reader.missed();
         if end {
             self.0 = None;

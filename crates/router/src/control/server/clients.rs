@@ -11,7 +11,7 @@ use crate::control::peer::Peer;
 use crate::control::protocol::{Answer, LONGEST_REQUEST, Refusal};
 
 /// Connections at a time. A further one replaces the connection that has been idle for longest.
-const MOST: usize = 8;
+const MOST_CONNECTIONS: usize = 8;
 
 /// Time limit for a whole request, and for its whole answer, so that a peer that sends a byte a second gains
 /// nothing.
@@ -71,7 +71,7 @@ impl Clients {
             if stream.set_nonblocking(true).is_err() {
                 continue;
             }
-            if self.all.len() >= MOST {
+            if self.all.len() >= MOST_CONNECTIONS {
                 let idle = (0..self.all.len())
                     .min_by_key(|index| (self.all[*index].is_waiting, self.all[*index].since));
                 idle.map(|index| self.all.swap_remove(index));

@@ -12,7 +12,7 @@ use lockgate_scenario::policy::{Alert, Webhook};
 use crate::control::alerts::Notice;
 
 /// Time limit of a webhook's exchange, and of a command.
-const LONGEST: Duration = Duration::from_secs(10);
+const LONGEST_EXCHANGE: Duration = Duration::from_secs(10);
 
 /// Notices that wait at most; further ones are in the log alone.
 const WAITING: usize = 64;
@@ -74,7 +74,7 @@ fn pass_on(alert: &Alert, notice: &Notice) -> Vec<String> {
 
 /// Posts a JSON text, in one connection.
 fn post(webhook: &Webhook, text: &str) -> std::io::Result<()> {
-    let until = Instant::now() + LONGEST;
+    let until = Instant::now() + LONGEST_EXCHANGE;
     let left = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
     let address = (&*webhook.host, webhook.port).to_socket_addrs()?.next();
     let address = address.ok_or_else(|| std::io::Error::other("its host has no address"))?;
@@ -129,9 +129,9 @@ fn run(program: &str, arguments: &[String], notice: &Notice, text: &str) -> std:
     if status.success() { Ok(()) } else { Err(std::io::Error::other(format!("it ended with {status}"))) }
 }
 
-/// Waits for a command, and kills it after [`LONGEST`].
+/// Waits for a command, and kills it after [`LONGEST_EXCHANGE`].
 fn wait(child: &mut Child) -> std::io::Result<std::process::ExitStatus> {
-    let until = Instant::now() + LONGEST;
+    let until = Instant::now() + LONGEST_EXCHANGE;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
@@ -139,7 +139,10 @@ fn wait(child: &mut Child) -> std::io::Result<std::process::ExitStatus> {
         if Instant::now() >= until {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(std::io::Error::other(format!("it took longer than {} s", LONGEST.as_secs())));
+            return Err(std::io::Error::other(format!(
+                "it took longer than {} s",
+                LONGEST_EXCHANGE.as_secs()
+            )));
         }
         thread::sleep(Duration::from_millis(20));
     }
