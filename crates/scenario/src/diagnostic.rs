@@ -15,19 +15,44 @@ pub type Span = Range<usize>;
 
 /// The text that problems refer to, with its name.
 #[derive(Clone, Debug)]
-pub(crate) struct Source(Arc<NamedSource<Arc<str>>>);
+pub(crate) struct Source {
+    shown: Arc<NamedSource<Arc<str>>>,
+    /// Parts of the text that was read, and what is shown in their place, in the order of the text.
+    moves: Arc<[(Span, Span)]>,
+}
 
 impl Source {
     pub(crate) fn new(name: &str, text: &str) -> Self {
-        Self(Arc::new(NamedSource::new(one_line(name), Arc::from(quotable(text))).with_language("toml")))
+        let shown = NamedSource::new(one_line(name), Arc::from(quotable(text))).with_language("toml");
+        Self { shown: Arc::new(shown), moves: Arc::new([]) }
+    }
+
+    /// Returns the source of a text that was read with other parts in some places: each with its place in that text,
+    /// and in this one.
+    pub(crate) fn with_moves(self, moves: Vec<(Span, Span)>) -> Self {
+        Self { moves: moves.into(), ..self }
+    }
+
+    /// Returns where a part of the text that was read is shown.
+    fn shown(&self, part: &Span) -> Span {
+        let moved = |at: usize, is_end: bool| {
+            let before = self.moves.partition_point(|(place, _)| place.start <= at);
+            match before.checked_sub(1).and_then(|last| self.moves.get(last)) {
+                Some((place, shown)) if at >= place.end => at - place.end + shown.end,
+                Some((_, shown)) if is_end => shown.end,
+                Some((_, shown)) => shown.start,
+                None => at,
+            }
+        };
+        moved(part.start, false)..moved(part.end, true)
     }
 
     fn text(&self) -> &str {
-        self.0.inner()
+        self.shown.inner()
     }
 
     fn name(&self) -> &str {
-        self.0.name()
+        self.shown.name()
     }
 }
 
@@ -209,7 +234,8 @@ impl Problem {
         self.source = Some(source.clone());
         let end = source.text().len();
         for span in self.span.iter_mut().chain(self.related.iter_mut().map(|(span, _)| span)) {
-            *span = span.start.min(end)..span.end.clamp(span.start.min(end), end);
+            let shown = source.shown(span);
+            *span = shown.start.min(end)..shown.end.clamp(shown.start.min(end), end);
         }
     }
 
@@ -274,7 +300,7 @@ impl Diagnostic for Problem {
     fn source_code(&self) -> Option<&dyn SourceCode> {
         // Without a position there is nothing to quote.
         self.span.as_ref()?;
-        self.source.as_ref().map(|source| &*source.0 as &dyn SourceCode)
+        self.source.as_ref().map(|source| &*source.shown as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {

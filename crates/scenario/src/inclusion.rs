@@ -18,9 +18,10 @@ use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Problem, Span};
 use crate::document::{self, Table, Value};
+use crate::embedding::{TABLES, embed_tables};
 use crate::files::Files;
 use crate::nearest::suggest;
-use crate::policy::{TABLES, embed_tables, is_policy, read_policy};
+use crate::policy::{is_policy, read_policy};
 use crate::table_reader::shorten;
 
 /// Key of a port that names a policy.

@@ -43,7 +43,7 @@ use toml::de::DeTable;
 use crate::check::Checker;
 use crate::condition::Condition;
 use crate::diagnostic::{Problem, Problems, Source};
-use crate::files::Files;
+use crate::embedding::as_in_its_file;
 use crate::toml_text::{MEMORY, longest_text, parsed};
 use crate::tree::QueueTree;
 
@@ -326,31 +326,6 @@ pub fn is_scenario(text: &str) -> bool {
     root.get_ref().contains_key("node") && !root.get_ref().contains_key("router")
 }
 
-/// Keys of tables that a policy or a scenario names.
-pub(crate) const TABLES: [&str; 2] = ["subscribers", "sites"];
-
-/// Returns `text` with the tables of subscribers and sites that it names in place of their paths, so that the
-/// policy is whole in itself. Other texts are returned as they are.
-///
-/// # Errors
-/// Fails if a table cannot be loaded: its path, and the reason.
-pub fn embed_tables(text: &str, files: &dyn Files) -> Result<String, String> {
-    let Ok(mut document) = text.parse::<toml_edit::DocumentMut>() else { return Ok(text.to_owned()) };
-    let mut is_embedded = false;
-    for key in TABLES {
-        let path = document.get(key).and_then(toml_edit::Item::as_str).unwrap_or_default().to_owned();
-        if path.is_empty() || path.contains('\n') {
-            continue;
-        }
-        let bytes = files.load(&path).map_err(|why| format!("cannot read `{path}`: {why}"))?;
-        let table = String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
-        let has_end = table.ends_with('\n');
-        document[key] = toml_edit::value(if has_end { table } else { table + "\n" });
-        is_embedded = true;
-    }
-    Ok(if is_embedded { document.to_string() } else { text.to_owned() })
-}
-
 /// Interval at which a busy router polls a port: it receives and sends some 64 frames a round.
 const POLL_INTERVAL: Duration = Duration::from_micros(100);
 
@@ -365,7 +340,10 @@ pub fn read_policy(text: &str, name: &str) -> Result<Policy, Problems> {
         return Err(Problems::new(&Source::new(name, ""), vec![problem.help(help)]));
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let source = Source::new(name, text);
+    let source = match as_in_its_file(text) {
+        Some((shown, moves)) => Source::new(name, &shown).with_moves(moves),
+        None => Source::new(name, text),
+    };
     let root = parsed(text, &source)?;
     let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();
     let mut checker = Checker::new(&files, &[], MEMORY);

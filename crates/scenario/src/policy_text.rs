@@ -10,12 +10,13 @@ use std::collections::BTreeSet;
 use lockgate_engine::port_name;
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
+use crate::embedding::{TABLES, embed_tables};
 use crate::files::Files;
 use crate::inclusion::split;
 use crate::laboratory::framing;
 use crate::model::{PortModel, Scenario};
 use crate::path::{Override, join, parse};
-use crate::policy::{TABLES, embed_tables, read_policy};
+use crate::policy::read_policy;
 use crate::table_reader::shorten;
 
 /// A value of a policy that a scenario's port names.

@@ -299,7 +299,7 @@ mod tests {
         assert!(wrong("link.wan.rate").contains("varies nothing"));
         assert!(wrong("link.wan.rate=").contains("empty value"));
         assert!(wrong("link.wan.rate=a,,b").contains("empty value"));
-        assert!(wrong("link.wan.rate=1ms..2mbit step 1ms").contains("no range"));
+        assert!(wrong("link.wan.rate=1ms..2mbit step 1ms").contains("not a range"));
         assert!(wrong("link.wan.rate=1ms..2ms").contains("add `step S`"));
         assert!(wrong("link.wan.rate=1ms..2ms step 0ms").contains("step"));
         assert!(wrong("link.wan.rate=0ms..2ms log 4").contains("above zero"));

@@ -126,6 +126,6 @@ mod tests {
             complaints[0].contains("line 1") && complaints[0].contains("at least one byte"),
             "{complaints:?}"
         );
-        assert!(complaints[2].contains("no time"), "{complaints:?}");
+        assert!(complaints[2].contains("not a time"), "{complaints:?}");
     }
 }

@@ -2,9 +2,9 @@
 
 use lockgate_engine::units::{Bytes, Rate};
 use lockgate_scenario::policy::{
-    Attach, Direction, FrameIo, HostFrames, Mode, OnFault, embed_tables, is_policy, read_policy,
+    Attach, Direction, FrameIo, HostFrames, Mode, OnFault, is_policy, read_policy,
 };
-use lockgate_scenario::{Override, Scenario};
+use lockgate_scenario::{Override, Scenario, embed_tables};
 
 const BRIDGE: &str = r#"title = "box in the cable"
 [router]
@@ -173,7 +173,16 @@ rest = { kind = "fifo", rate = "1mbit" }
         "Circuit ID,IPv4,Download Min Mbps,Download Max Mbps\r\n1,100.64.0.1,1,50\r\n2,100.64.0.2/31,2,100";
     let files = std::collections::BTreeMap::from([("plans.csv".to_owned(), table.as_bytes().into())]);
     let whole = embed_tables(text, &files).expect("the table is there");
-    assert_eq!(embed_tables(&whole, &files).as_deref(), Ok(whole.as_str()), "once is enough");
+    // Its problems are where its file has them, whatever the length of its table.
+    let wrong = text.replacen("[router]", "[router]\nmod = \"bridge\"", 1);
+    let line = 1 + wrong.lines().position(|line| line.starts_with("mod ")).expect("there");
+    let whole_and_wrong = embed_tables(&wrong, &files).expect("the table is there");
+    for (shown, line) in [(&wrong, line), (&whole_and_wrong, line)] {
+        let problems = read_policy(shown, "policy.toml").expect_err("a key that is not known");
+        let at: Vec<_> =
+            problems.iter().filter(|it| it.text() == Some("mod")).map(|it| it.position()).collect();
+        assert_eq!(at, [Some((line, 1))], "{problems:?}");
+    }
     let policy = read_policy(&whole, "policy.toml").unwrap_or_else(|problems| panic!("{problems:?}"));
     let tree = &policy.ports.iter().find(|port| port.name == "wan:lan").expect("there").tree;
     let names: Vec<&str> = tree.queues().iter().map(|queue| &*queue.name).collect();
