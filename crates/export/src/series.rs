@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use lockgate_engine::units::Instant;
 use lockgate_measure::metric::{Fold, METRICS, Rows};
-use lockgate_measure::recording::Recording;
+use lockgate_measure::recording::{FlowRecord, Recording, RequestKind};
 
 use crate::ExportError;
 use crate::parquet::{self, Column};
@@ -80,8 +80,63 @@ pub fn parquet<W: Write + Send>(recording: &Recording, writer: W) -> Result<W, E
     parquet::table(&columns, &[("title".to_owned(), recording.title.clone())], writer)
 }
 
+/// Test of flent whose plots the file opens with, and the names that it gives to its series. Flent refuses files of
+/// tests that it does not have.
+const FLENT_TEST: &str = "tcp_ndown";
+const DOWNLOAD: &str = "TCP download::";
+const DOWNLOAD_SUM: &str = "TCP download sum";
+const DOWNLOAD_MEAN: &str = "TCP download avg";
+const PING: &str = "Ping (ms) ICMP";
+
+/// Returns the series that flent's test has, in its units: the throughput of each flow over TCP, their sum and mean,
+/// and as ping the round trip of the first echo (the sum of its medians there and back), or the one-way delay of the
+/// first other flow of datagrams. With them, a sentence on what they are.
+fn of_test(recording: &Recording, all: &[Named]) -> (Vec<Named>, String) {
+    let of = |flow: &str, series: &str| {
+        let name = format!("flow.{flow}.{series}");
+        all.iter().find(|(known, _)| *known == name).map(|(_, values)| values)
+    };
+    let flows = || recording.flows.iter().filter(|flow| !flow.setup.is_return);
+    let mut found: Vec<Named> = Vec::new();
+    let names: Vec<&str> = flows().filter(|flow| flow.tcp.is_some()).map(|flow| &*flow.setup.name).collect();
+    let rates: Vec<_> = names.iter().filter_map(|name| of(name, "throughput")).collect();
+    for (number, rates) in (1..).zip(&rates) {
+        let megabits = rates.iter().map(|rate| rate.map(|rate| rate * 1e-6)).collect();
+        found.push((format!("{DOWNLOAD}{number}"), megabits));
+    }
+    if let Some(first) = rates.first() {
+        let sum = |row: usize| rates.iter().filter_map(|rates| rates[row]).sum::<f64>() * 1e-6;
+        let sums: Vec<Option<f64>> = (0..first.len()).map(|row| Some(sum(row))).collect();
+        let mean = sums.iter().map(|sum| sum.map(|sum| sum / rates.len() as f64)).collect();
+        found.extend([(DOWNLOAD_SUM.to_owned(), sums), (DOWNLOAD_MEAN.to_owned(), mean)]);
+    }
+    let echo = flows().find_map(|flow| match flow.setup.request_kind {
+        Some(RequestKind::DatagramEcho { answers }) => Some((flow, recording.flows.get(answers)?)),
+        _ => None,
+    });
+    let other = || flows().find(|flow| flow.tcp.is_none() && of(&flow.setup.name, "owd_p50").is_some());
+    let (there, back, what) = match (echo, other()) {
+        (Some((there, back)), _) => (Some(there), Some(back), "the round trip of"),
+        (None, there) => (there, None, "the one-way delay of"),
+    };
+    let delay = |flow: Option<&FlowRecord>| flow.and_then(|flow| of(&flow.setup.name, "owd_p50"));
+    let mut note = format!("seed {}", recording.seed.0);
+    if !names.is_empty() {
+        note += &format!("; the downloads are {}", names.join(", "));
+    }
+    if let Some(there_ms) = delay(there) {
+        let back_ms = delay(back);
+        let at = |row: usize| Some(there_ms[row]? + back_ms.map_or(Some(0.0), |back| back[row])?);
+        let values = (0..there_ms.len()).map(|row| at(row).map(|delay| delay * 1e3)).collect();
+        found.push((PING.to_owned(), values));
+        let name = there.map_or("", |flow| &flow.setup.name);
+        note += &format!("; the ping is {what} {name}");
+    }
+    (found, note)
+}
+
 /// Writes the series of a run as a data file of flent (`.flent.gz`): rates in Mbit/s and times in ms, as its tests have
-/// them.
+/// them. It opens as flent's test of downloads with a ping; every series is in it under its address as well.
 ///
 /// # Errors
 /// With the writer's error.
@@ -89,6 +144,12 @@ pub fn flent<W: Write>(recording: &Recording, writer: W) -> Result<W, ExportErro
     let (times, all) = series(recording);
     let mut results = serde_json::Map::new();
     let mut units = serde_json::Map::new();
+    let (of_test, note) = of_test(recording, &all);
+    let downloads = of_test.iter().filter(|(name, _)| name.starts_with(DOWNLOAD)).count();
+    for (name, values) in of_test {
+        units.insert(name.clone(), json!({ "UNITS": if name == PING { "ms" } else { "Mbits/s" } }));
+        results.insert(name, json!(values));
+    }
     for (name, values) in all {
         let end = name.rsplit('.').next().unwrap_or_default();
         let (unit, scale) = match end {
@@ -106,7 +167,8 @@ pub fn flent<W: Write>(recording: &Recording, writer: W) -> Result<W, ExportErro
     let document = json!({
         "version": FLENT_VERSION,
         "metadata": {
-            "NAME": "lockgate",
+            "NAME": FLENT_TEST,
+            "TEST_PARAMETERS": { "download_streams": downloads.max(1).to_string() },
             "TITLE": recording.title,
             "T0": start,
             "TIME": start,
@@ -115,7 +177,7 @@ pub fn flent<W: Write>(recording: &Recording, writer: W) -> Result<W, ExportErro
             "STEP_SIZE": recording.interval.as_secs_f64(),
             "HOST": "lockgate",
             "LOCAL_HOST": "lockgate",
-            "NOTE": "seed ".to_owned() + &recording.seed.0.to_string(),
+            "NOTE": note,
             "DATA_FILENAME": "lockgate.flent.gz",
             "SERIES_META": units,
         },
@@ -166,5 +228,13 @@ mod tests {
         let rate = document["results"]["flow.voice.throughput"][2].as_f64().expect("a number");
         assert!((rate - 0.0064).abs() < 1e-12, "{rate}");
         assert_eq!(document["metadata"]["SERIES_META"]["flow.voice.throughput"]["UNITS"], "Mbits/s");
+        // Without an echo, the ping of flent's test is the median delay of the datagrams: of 210 and 310 ms, the lower.
+        assert_eq!(document["results"][PING], json!([110.0, 110.0, 210.0, null, null]));
+        let metadata = &document["metadata"];
+        assert_eq!(
+            (&metadata["NAME"], &metadata["SERIES_META"][PING]["UNITS"]),
+            (&json!("tcp_ndown"), &json!("ms"))
+        );
+        assert_eq!(metadata["NOTE"], "seed 1; the ping is the one-way delay of voice");
     }
 }
