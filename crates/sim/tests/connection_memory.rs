@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Figures are differences between a run with twice as many connections and one with so many, a connection: bulk
-//! transfers through one router and a FIFO of 1000 packets, 1 Gbit/s, 20 ms round trip.
+//! transfers through one router and a FIFO of 1000 packets, 1 Gbit/s, 20 ms round trip. Beside them, what is
+//! [estimated](lockgate_sim::memory) before a run, and the same of flows of datagrams.
 #![allow(clippy::print_stdout, reason = "prints a table")]
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use lockgate_engine::random::Seed;
 use lockgate_measure::recording::{Brief, FlowRecord, TcpRecord};
 use lockgate_scenario::model::Flow;
 use lockgate_sim::Simulation;
+use lockgate_sim::memory::Estimate;
 use lockgate_tcp::endpoint::Endpoint;
 use lockgate_tcp::segment::Segment;
 use peak_alloc::PeakAlloc;
@@ -25,8 +27,12 @@ static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 const CONNECTIONS: usize = 500;
 
-/// Bytes in use: with the scenario, with its network before the first event, at the peak of the run, after it.
-fn bytes_in_use(connections: usize, detail: &str) -> [usize; 4] {
+const TCP: &str = "transport = \"tcp\"\ncongestion = \"reno\"\nbytes = \"unlimited\"";
+const UDP: &str = "transport = \"udp\"\nsize = \"500B\"\ngap = \"5ms\"";
+
+/// Bytes in use: with the scenario, with its network before the first event, at the peak of the run, after it; and
+/// the estimate of all.
+fn bytes_in_use(flows: usize, flow: &str, detail: &str) -> [usize; 5] {
     let text = format!(
         r#"
 duration = "500ms"
@@ -39,10 +45,8 @@ port."router->receivers".queue.q = {{ kind = "fifo", limit = "1000p" }}
 [flow.bulk]
 from = "senders"
 to = "receivers"
-transport = "tcp"
-congestion = "reno"
-bytes = "unlimited"
-count = {connections}
+{flow}
+count = {flows}
 "#
     );
     let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
@@ -50,6 +54,7 @@ count = {connections}
     let in_use = || ALLOCATOR.current_usage() - before;
     let scenario = lockgate_scenario::read(&text, "connections", &files, &[]).expect("a valid scenario");
     let read = in_use();
+    let estimate = Estimate::of(&scenario).total() as usize;
     let simulation = Simulation::new(&scenario, Seed(1)).expect("a network");
     let built = in_use();
     ALLOCATOR.reset_peak_usage();
@@ -57,16 +62,17 @@ count = {connections}
     let peak = ALLOCATOR.peak_usage() - before;
     let ended = in_use();
     drop(outcome);
-    [read, built, peak, ended]
+    [read, built, peak, ended, estimate]
 }
 
-/// Returns the bytes that each further connection takes.
-fn bytes_each(detail: &str) -> [usize; 4] {
-    let [few, many] = [1, 2].map(|times| bytes_in_use(times * CONNECTIONS, detail));
+/// Returns the bytes that each further flow takes.
+fn bytes_each(flow: &str, detail: &str) -> [usize; 5] {
+    let [few, many] = [1, 2].map(|times| bytes_in_use(times * CONNECTIONS, flow, detail));
     core::array::from_fn(|part| (many[part] - few[part]) / CONNECTIONS)
 }
 
-/// The limits are those of ten thousand connections in a run that keeps what its groups need.
+/// The limits are those of ten thousand connections in a run that keeps what its groups need. An estimate is high
+/// rather than low, but not so high that it refuses what fits.
 #[test]
 fn a_connection_takes_a_few_kib() {
     let sizes = [
@@ -81,10 +87,24 @@ fn a_connection_takes_a_few_kib() {
     for (what, bytes) in &sizes {
         println!("{what:28} {bytes:7}");
     }
-    println!("\nbytes a connection  scenario   built    peak   after");
-    for (detail, limit) in [("all", usize::MAX), ("groups", 10_240), ("totals", 6_144)] {
-        let [read, built, peak, ended] = bytes_each(detail);
-        println!("{detail:18} {read:9} {built:7} {peak:7} {ended:7}");
-        assert!(peak <= limit, "{detail}: {peak} bytes");
+    let mut wrong = Vec::new();
+    println!("\nbytes                scenario   built    peak   after  estimate");
+    for (name, flow, detail, limit) in [
+        ("connection", TCP, "all", usize::MAX),
+        ("connection", TCP, "groups", 10_240),
+        ("connection", TCP, "totals", 6_144),
+        ("datagrams", UDP, "all", usize::MAX),
+        ("datagrams", UDP, "groups", 7_168),
+        ("datagrams", UDP, "totals", 4_096),
+    ] {
+        let [read, built, peak, ended, estimate] = bytes_each(flow, detail);
+        println!("{name:10} {detail:7} {read:9} {built:7} {peak:7} {ended:7} {estimate:9}");
+        if peak > limit {
+            wrong.push(format!("{name}, {detail}: {peak} bytes"));
+        }
+        if !(peak..4 * peak).contains(&estimate) {
+            wrong.push(format!("{name}, {detail}: {estimate} bytes estimated for {peak}"));
+        }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
