@@ -391,7 +391,7 @@ fn matches_that_mean_nothing() {
     check("[{ destination_port = \"9-5\" }]", &[(3, 70, "`9-5` is not a port or a range", "`5-9`")]);
     check("[{ destination_port = 70000 }]", &[(3, 70, "`70000` is not a port", "65535")]);
     check("[{ source = \"c\" }]", &[(3, 60, "`c` is not a node, an address or a prefix", "192.0.2.0/24")]);
-    check("[{ source = \"10.0.0.0/33\" }]", &[(3, 60, "no prefix", "192.0.2.0/24")]);
+    check("[{ source = \"10.0.0.0/33\" }]", &[(3, 60, "or a prefix", "192.0.2.0/24")]);
     check("[{ flow = [\"f\", \"g\"] }]", &[(3, 64, "there is no flow called `g`", "it is `f`")]);
     check("[{ dscp = [\"EF\", 64] }]", &[(3, 65, "`64` is not a DSCP", "0 to 63")]);
     check("[{ tos = 0xb9 }]", &[(3, 57, "ECN bits", "multiple of 4")]);
