@@ -10,7 +10,7 @@
 //!                                        those that arrived at eth0 end here, because lg0 has them
 //! ```
 //!
-//! Frames of an interface without a link header (tun, WireGuard, PPP) get one for Ethernet on their way to `lg0`: addresses of
+//! Frames of an interface without a link header (tun, `WireGuard`, PPP) get one for Ethernet on their way to `lg0`: addresses of
 //! zeros, and their protocol. The kernel takes it away again where `reinsert` puts them back.
 //!
 //! Each is a program attached by a BPF link: if it is dropped, or the process has ended, frames take the

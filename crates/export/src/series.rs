@@ -120,9 +120,9 @@ fn of_test(recording: &Recording, all: &[Named]) -> (Vec<Named>, String) {
         (None, there) => (there, None, "the one-way delay of"),
     };
     let delay = |flow: Option<&FlowRecord>| flow.and_then(|flow| of(&flow.setup.name, "owd_p50"));
-    let mut note = format!("seed {}", recording.seed.0);
+    let mut note = vec![format!("seed {}", recording.seed.0)];
     if !names.is_empty() {
-        note += &format!("; the downloads are {}", names.join(", "));
+        note.push(format!("the downloads are {}", names.join(", ")));
     }
     if let Some(there_ms) = delay(there) {
         let back_ms = delay(back);
@@ -130,9 +130,9 @@ fn of_test(recording: &Recording, all: &[Named]) -> (Vec<Named>, String) {
         let values = (0..there_ms.len()).map(|row| at(row).map(|delay| delay * 1e3)).collect();
         found.push((PING.to_owned(), values));
         let name = there.map_or("", |flow| &flow.setup.name);
-        note += &format!("; the ping is {what} {name}");
+        note.push(format!("the ping is {what} {name}"));
     }
-    (found, note)
+    (found, note.join("; "))
 }
 
 /// Writes the series of a run as a data file of flent (`.flent.gz`): rates in Mbit/s and times in ms, as its tests have

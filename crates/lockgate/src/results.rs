@@ -8,7 +8,7 @@ mod error;
 mod form;
 mod saved_file;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::Read as _;
 use std::net::IpAddr;
@@ -147,7 +147,7 @@ pub fn topology(scenario: &Scenario) -> Topology {
 /// Returns the access line of each flow that is a member of a group: the end that is a member too, the queue
 /// whose rules name that host alone, and the rate that it allows.
 fn lines(scenario: &Scenario) -> groups::Lines {
-    let mut queues: HashMap<IpAddr, &Queue> = HashMap::new();
+    let mut queues: BTreeMap<IpAddr, &Queue> = BTreeMap::new();
     for queue in scenario.ports.iter().flat_map(|port| port.tree.queues()) {
         for prefix in queue.rules.iter().flat_map(|rule| [rule.destination, rule.source]).flatten() {
             let is_host = prefix.bits == if prefix.address.is_ipv4() { 32 } else { 128 };

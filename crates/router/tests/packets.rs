@@ -95,11 +95,11 @@ fn send(network: &Network, from: usize, count: u32, port: u16) -> Vec<(u32, Inst
 
 /// Sends 4 MB by a connection, and compares what arrives.
 fn transfer(network: &Network, from: usize) {
+    const LENGTH: usize = 4_000_000;
     let byte = |at: usize| (at % 251) as u8;
     let (to, place) = if from == 0 { (FAR, &network.hosts[1]) } else { (HOST, &network.hosts[0]) };
     let to = SocketAddr::from((to, 5_100));
     let listener = common::open_socket(place, || TcpListener::bind(to));
-    const LENGTH: usize = 4_000_000;
     let sender = network.hosts[from].inside(|| TcpStream::connect(to)).expect("entered").expect("connected");
     let sending = thread::spawn(move || {
         let bytes: Vec<u8> = (0..LENGTH).map(byte).collect();

@@ -17,7 +17,9 @@ pub(super) fn largest(flow: &FlowRecord) -> Box<dyn Iterator<Item = Option<f64>>
         let seconds = |micros: u32| (micros > 0).then(|| f64::from(micros) / 1e6);
         return Box::new(brief.samples.iter().map(move |sample| seconds(sample.owd_max_us)));
     }
-    Box::new(flow.series().owd_max.iter().map(|delay| delay.map(|delay| delay.as_secs_f64())))
+    Box::new(
+        flow.series().owd_max.iter().map(|delay| delay.map(lockgate_engine::units::Duration::as_secs_f64)),
+    )
 }
 
 /// Returns the figure of these groups: four curves each, called `GROUP p50` to `GROUP max`. Intervals in

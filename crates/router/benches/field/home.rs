@@ -47,7 +47,9 @@ impl Home {
                     .and_then(|()| std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1"))
             })
         });
-        forwards.into_iter().for_each(|set| set.expect("entered").expect("set"));
+        for set in forwards {
+            set.expect("entered").expect("set");
+        }
         let [gateway, own] = [HOST_ADDRESSES[1], HOST_ADDRESSES[0]].map(Ipv4Addr::from);
         let second = Ipv4Addr::from(u32::from(own) + 1);
         for (place, arguments) in [
@@ -181,9 +183,9 @@ pub(crate) fn run(seconds: u64) {
         let (before, (begun, first)) = (read(), sent(&mut router));
         let [p50, p99] = home.ping(seconds);
         let (after, (ended, last)) = (read(), sent(&mut router));
-        let mut rates: Vec<f64> =
+        let mut line: Vec<f64> =
             first.iter().zip(&last).map(|(first, last)| (last - first) * 8.0 / (ended - begun)).collect();
-        rates.sort_unstable_by(f64::total_cmp);
+        line.sort_unstable_by(f64::total_cmp);
         let share = |side: usize| {
             let [many, one] = [0, 1].map(|host| after[side][host] - before[side][host]);
             if hosts[0] == hosts[1] { f64::NAN } else { many / one }
@@ -191,14 +193,14 @@ pub(crate) fn run(seconds: u64) {
         println!(
             "| {name} | {} | {hogs} | {:+.2} % | {:+.2} % | {p50:.1?} | {p99:.1?} | {:.2} | {:.2} |",
             if hosts[0].is_ipv4() { 4 } else { 6 },
-            (rates[0] / UP - 1.0) * 100.0,
-            (rates[1] / DOWN - 1.0) * 100.0,
+            (line[0] / UP - 1.0) * 100.0,
+            (line[1] / DOWN - 1.0) * 100.0,
             share(0),
             share(1),
         );
         drop(both);
-        let lost = router.stop().expect("drained").total();
-        println!("lost outside the queues: {lost}; said: {:?}", told.lock().expect("no panic"));
+        let missing = router.stop().expect("drained").total();
+        println!("lost outside the queues: {missing}; said: {:?}", told.lock().expect("no panic"));
     }
     print_load();
 }

@@ -1,5 +1,5 @@
 //! A provider: fifty subscribers from a table behind a bridge with an address of its own, all lines full both ways, and the
-//! same within a VLAN and PPPoE. Subscribers are addresses of one host.
+//! same within a VLAN and `PPPoE`. Subscribers are addresses of one host.
 
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr};
@@ -22,7 +22,7 @@ const BOX: [u8; 4] = [10, 3, 0, 9];
 
 const SUBSCRIBERS: u8 = 50;
 
-/// Longest packet within PPPoE and VLAN, in bytes, and what both and Ethernet add.
+/// Longest packet within `PPPoE` and VLAN, in bytes, and what both and Ethernet add.
 const TAGGED_MTU: u16 = 1_480;
 const TAGS: f64 = 26.0;
 

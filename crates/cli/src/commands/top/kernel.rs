@@ -19,6 +19,12 @@ const BY_FLOW: [&str; 4] = ["fq_codel", "sfq", "cake", "fq_pie"];
 /// Number of looks after which interfaces are listed anew.
 const LISTED: u32 = 64;
 
+/// What can be set at a queue: its device, its name, the kernel's attributes, and whether it is a class.
+pub(super) type KnobsOf<'a> = dyn Fn(&str, &str, &[u8], bool) -> Vec<Knob> + 'a;
+
+/// Settings of each queue, by device and name of the queue.
+pub(super) type KnobsByQueue = BTreeMap<(String, String), Vec<Knob>>;
+
 /// The kernel's queues.
 pub(super) struct Kernel {
     netlink: Netlink,
@@ -145,10 +151,7 @@ impl Kernel {
     }
 
     /// Returns what `of` finds to be set, by device and queue.
-    pub(super) fn knobs(
-        &mut self,
-        of: &dyn Fn(&str, &str, &[u8], bool) -> Vec<Knob>,
-    ) -> Result<BTreeMap<(String, String), Vec<Knob>>, Failure> {
+    pub(super) fn knobs(&mut self, of: &KnobsOf<'_>) -> Result<KnobsByQueue, Failure> {
         let mut found = BTreeMap::new();
         self.all(&mut |name, object, attributes| {
             if let Ok(queue) =

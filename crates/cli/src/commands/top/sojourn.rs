@@ -7,7 +7,7 @@
 //! The kernel traces at the root of an interface only, so a delay is that of the whole tree. Of packets that a device
 //! takes in one bunch the first is traced. A packet that is dropped has no second line; its address is forgotten.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -129,7 +129,7 @@ impl Sojourn {
                 fs::write(at(&format!("events/qdisc/{event}/filter")), filter.join("||"))?;
             }
         }
-        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
         let pipe = fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(at("trace_pipe"))?;
         for event in EVENTS {
             fs::write(at(&format!("events/qdisc/{event}/enable")), "1")?;
@@ -224,7 +224,7 @@ fn read(mut pipe: fs::File, delays: &Mutex<Delays>, ends: &AtomicBool) {
 
 /// Packets that wait: address to the time of their arrival, in seconds.
 #[derive(Debug, Default)]
-struct Pairs(HashMap<(u32, u64), f64>);
+struct Pairs(BTreeMap<(u32, u64), f64>);
 
 impl Pairs {
     /// Takes a line: `task-12 [000] d... 12.345678: qdisc_enqueue: enqueue ifindex=3 ... skbaddr=00000000abcd1234`.

@@ -114,7 +114,7 @@ pub(super) fn view(kernel: Kernel, arguments: &Top) -> Result<Exit, Failure> {
 }
 
 /// Ends a recording, and says where it is. `scenario` is the import of the queues.
-pub(super) fn recorded(recorder: Option<Recorder>, scenario: Option<String>) -> Result<(), Failure> {
+pub(super) fn recorded(recorder: Option<Recorder>, scenario: Option<&str>) -> Result<(), Failure> {
     if let Some(recorder) = recorder {
         let said = recorder.finish(scenario)?;
         tell!("{said}");
@@ -199,7 +199,7 @@ impl Watcher {
         let scenario = self.recorder.as_ref().and_then(|_| imported(&self.head));
         // The view learns of the end.
         drop(self.sink);
-        recorded(self.recorder, scenario)?;
+        recorded(self.recorder, scenario.as_deref())?;
         looked
     }
 
