@@ -338,8 +338,9 @@ fn delays_are_those_of_the_packets() {
     let (count, sum) = (root["total"]["sojourn_count"].as_u64(), root["total"]["sojourn_sum_s"].as_f64());
     let (count, sum) = (count.expect("a count") as f64, sum.expect("a sum"));
     assert!(count >= 90.0, "{count} delays: {root}");
-    // A busy machine makes them longer only.
-    assert!(sum / count > 0.4, "{} s in the mean", sum / count);
+    // A hundred packets, 10 ms each, wait for 0.5 s in the mean if they are sent at once, and for less by the time that
+    // a busy machine takes to send them.
+    assert!(sum / count > 0.2, "{} s in the mean", sum / count);
     let classes = root["total"]["sojourn_classes"].as_array().expect("classes");
     assert!(classes.last().and_then(Value::as_u64) <= Some(count as u64), "{root}");
 }

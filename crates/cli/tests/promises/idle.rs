@@ -31,7 +31,7 @@ fn an_idle_router_sleeps() {
     let (begun, before, used) = (Instant::now(), sleeps(router.id()), router.processor_time());
     std::thread::sleep(Duration::from_secs(seconds));
     let (passed, after, used) =
-        (begun.elapsed().as_secs_f64(), sleeps(router.id()), router.processor_time() - used);
+        (begun.elapsed().as_secs_f64(), sleeps(router.id()), router.processor_time().saturating_sub(used));
     let mut all = 0.0;
     for (name, count) in &after {
         let since = before.iter().find(|it| it.0 == *name).map_or(0, |it| it.1);

@@ -278,7 +278,7 @@ pub(super) fn open_file(path: &Path, options: &mut OpenOptions) -> io::Result<Fi
         let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
         if is_link { not_a_file("a link") } else { error }
     })?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(not_a_file("no regular file")) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(not_a_file("not a regular file")) }
 }
 
 fn not_a_file(what: &str) -> io::Error {
