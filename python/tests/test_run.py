@@ -53,7 +53,7 @@ def test_series_are_tables_with_units_in_the_names(line: lg.Scenario) -> None:
     for address, message in [
         ("flow.two", "the flows are one"),
         ("port.a:b.backlock", "the columns are backlog_packets"),
-        ("flow.one.tcp", "no flow over TCP"),
+        ("flow.one.tcp", "not a flow over TCP"),
         ("jain_index", "write `flow.NAME`"),
     ]:
         with pytest.raises(lg.MetricError, match=message):

@@ -47,7 +47,7 @@ def test_times_are_seconds_or_texts(line: lg.Scenario) -> None:
     assert sim.time == pytest.approx(0.2505, abs=1e-12)
     with pytest.raises(ValueError, match="a duration"):
         sim.step(by="10m")
-    with pytest.raises(ValueError, match="no time in seconds"):
+    with pytest.raises(ValueError, match="not a time in seconds"):
         sim.step(until=-1.0)
     assert sim.step() is False and sim.time == 1.0
 

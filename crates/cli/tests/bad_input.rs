@@ -236,9 +236,9 @@ fn a_scenario_that_takes_too_much_memory_is_refused_before_it_is_built() {
     too_large("series of 100 000 flows", &flows, &["for series", "`record.interval`", "--memory"]);
     let connections = with(
         "transport = \"udp\"\nsize = \"1000B\"\nrate = \"500kbit\"",
-        "transport = \"tcp\"\nbytes = \"unlimited\"\ncount = 100000",
+        "transport = \"tcp\"\nbytes = \"unlimited\"\ncount = 300000",
     ) + "[record]\ninterval = \"1s\"\n";
-    too_large("100 000 connections", &connections, &["for flows", "`count`", "--memory"]);
+    too_large("300 000 connections", &connections, &["for flows", "`count`", "--memory"]);
     let waiting = with("kind = \"fifo\"", "kind = \"fifo\", limit = \"1000000000000p\"")
         .replace("500kbit", "800gbit")
         .replace("1000B", "60B");

@@ -1,7 +1,6 @@
 //! Percentiles over the members of a group over time: of each interval, the delay that half of the members,
 //! all but a twentieth, all but a hundredth and all of them stayed below.
 
-use super::groups::sample_times;
 use super::rounding::short;
 use super::{Axis, Figure, FigureKind, FigureSeries};
 use crate::group::group_of;
@@ -9,6 +8,13 @@ use crate::recording::{FlowRecord, Recording};
 
 /// Curves of a group: the end of their names, and the fraction of members at or below.
 const CURVES: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)];
+
+/// Returns the ends of the sampling intervals of a run, in seconds.
+pub(super) fn sample_times(recording: &Recording) -> impl Iterator<Item = f64> + '_ {
+    let first = recording.next_sample(lockgate_engine::units::Instant::ZERO);
+    let next = |now: &lockgate_engine::units::Instant| recording.next_sample(*now);
+    core::iter::successors(first, next).map(lockgate_engine::units::Instant::as_secs_f64)
+}
 
 /// Returns the largest one-way delay of each interval of a flow, in seconds; `None` where nothing was
 /// received.

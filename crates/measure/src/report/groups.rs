@@ -191,7 +191,7 @@ fn distribution(recording: &Recording, summary: &Summary, groups: &[&String]) ->
 /// Returns a group's worst members over time: a row each, the worst first, the largest delay of each interval.
 fn map(recording: &Recording, summary: &Summary, group: &str) -> Option<Figure> {
     let worst = summary.worst_members(group);
-    let ends: Vec<f64> = sample_times(recording).collect();
+    let ends: Vec<f64> = bands::sample_times(recording).collect();
     let row = |(name, _): &(&str, f64)| {
         let flow = recording.flows.iter().find(|flow| flow.setup.name == *name)?;
         let y: Vec<f64> = bands::largest(flow).map(|value| short(value.unwrap_or(0.0))).collect();
@@ -211,13 +211,6 @@ fn map(recording: &Recording, summary: &Summary, group: &str) -> Option<Figure> 
         kind: FigureKind::Map,
         series,
     })
-}
-
-/// Returns the ends of the sampling intervals of a run, in seconds.
-pub(super) fn sample_times(recording: &Recording) -> impl Iterator<Item = f64> + '_ {
-    let first = recording.next_sample(lockgate_engine::units::Instant::ZERO);
-    let next = |now: &lockgate_engine::units::Instant| recording.next_sample(*now);
-    core::iter::successors(first, next).map(lockgate_engine::units::Instant::as_secs_f64)
 }
 
 /// Returns the topology with the members of each group as one node and one link, whose rates and delays are

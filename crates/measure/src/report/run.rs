@@ -6,7 +6,7 @@ use lockgate_engine::units::{Duration, Instant};
 use serde::Serialize;
 
 use super::rounding::{short, shorts};
-use super::{Origin, groups};
+use super::{Origin, bands};
 use crate::histogram::Histogram;
 use crate::recording::{Brief, BriefSample, Brisk, EventKind, FlowRecord, PortRecord, Recording, TcpRecord};
 use crate::series::rates;
@@ -195,7 +195,7 @@ pub struct EventData {
 impl Run {
     /// Creates the data of a run with this label.
     pub fn new(label: &str, recording: &Recording, summary: &Summary) -> Self {
-        let times: Vec<f64> = groups::sample_times(recording).collect();
+        let times: Vec<f64> = bands::sample_times(recording).collect();
         let flows = recording.flows.iter().filter(|flow| summary.flows.contains_key(&flow.setup.name));
         let ports = recording.ports.iter().filter(|port| summary.ports.contains_key(&port.setup.name));
         let kind = |port: &PortRecord| port_data(port, summary);

@@ -19,7 +19,7 @@ const BY_FLOW: [&str; 4] = ["fq_codel", "sfq", "cake", "fq_pie"];
 /// Number of looks after which interfaces are listed anew.
 const LISTED: u32 = 64;
 
-/// What can be set at a queue: its device, its name, the kernel's attributes, and whether it is a class.
+/// Returns the settings of a queue, given its device, its name, the kernel's attributes, and whether it is a class.
 pub(super) type KnobsOf<'a> = dyn Fn(&str, &str, &[u8], bool) -> Vec<Knob> + 'a;
 
 /// Settings of each queue, by device and name of the queue.
