@@ -182,9 +182,10 @@ mod tests {
         let overhead = Compensation::beyond_ethernet(Overhead(40));
         assert_eq!(overhead, Overhead(26));
         let of_frames = Compensation::of_frames(overhead, Bytes::ZERO, Framing::Atm).expect("valid");
-        assert_eq!(of_packets, of_frames);
         for (frame, cells) in [(54, 2), (118, 3), (590, 13), (1514, 33)] {
-            assert_eq!(of_frames.on_link(Bytes(frame)), Bytes(cells * 53), "{frame}");
+            let packet = of_packets.without_ethernet().on_link(Bytes(frame - 14));
+            let lengths = [of_frames.on_link(Bytes(frame)), of_packets.on_link(Bytes(frame)), packet];
+            assert_eq!(lengths, [Bytes(cells * 53); 3], "{frame}");
         }
     }
 

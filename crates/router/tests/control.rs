@@ -526,7 +526,7 @@ fn what_is_not_the_routers_own_is_left_as_it_is() {
         let started =
             Server::start(claim, boot, Memory::default(), Notifier::default(), Box::new(|_| {})).err();
         let error = started.expect("refused");
-        assert!(error.to_string().contains("no socket"), "{error}");
+        assert!(error.to_string().contains("not a socket"), "{error}");
         assert_eq!(fs::read_to_string(state.join(name)).expect("there"), "mine");
     }
     // A lock of something else.
