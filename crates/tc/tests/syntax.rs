@@ -82,11 +82,11 @@ fn trees_that_would_lose_an_object_are_refused() {
         ("qdisc add dev r1 parent 10:2 pfifo", "only one device"),
         ("qdisc change dev sl0 parent 10:1 pfifo", "changed later"),
         ("class add dev sl0 parent 10:7 classid 10:8 drr quantum 1", "`10:7`, which is not there"),
-        ("class add dev sl0 parent 10: classid 10:2 htb rate 1mbit", "no discipline of kind `htb`"),
+        ("class add dev sl0 parent 10: classid 10:2 htb rate 1mbit", "not a discipline of kind `htb`"),
         ("class add dev sl0 parent 10: classid 10:1 drr quantum 1", "number of its own"),
         ("class change dev sl0 classid 10:1 drr quantum 1", "changed later"),
-        ("filter add dev sl0 parent 20: matchall flowid 20:1", "no discipline"),
-        ("filter add dev sl0 parent 10: matchall flowid 20:1", "no class of `10:`"),
+        ("filter add dev sl0 parent 20: matchall flowid 20:1", "not a discipline"),
+        ("filter add dev sl0 parent 10: matchall flowid 20:1", "not a class of `10:`"),
         ("filter add dev sl0 parent 10: protocol ipv6 matchall flowid 10:1", "`protocol ipv6` is not `ip`"),
     ] {
         let commands = parse(&format!("{DRR}{line}")).expect("a command");

@@ -145,8 +145,7 @@ fn a_link_is_used_for_what_it_carries_within_the_window() {
 fn a_packet_that_begins_with_a_window_is_in_it_once() {
     let flow = "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"125B\"\ngap = \"100ms\"";
     for (line, used) in [("\"20kbit\"", 0.5), ("\"20kbit\", overhead = \"125B\"", 1.0)] {
-        let expect =
-            "\n[expect]\n\"port.a:b.utilisation\" = \"> 0\"\n\"port.a:b.utilisation @ 4s..6s\" = \"> 0\"\n";
+        let expect = "\n[[expect]]\nthat = \"port.a:b.utilisation @ 4s..6s\"\nabove = 0\n";
         let text = one_link("8s", "1mbit", "root = \"q\"\nqueue.q = { kind = \"fifo\" }", flow);
         let text = text.replace("rate = \"1mbit\"", &format!("rate = {line}")) + expect;
         let text = text.replacen("duration = \"8s\"", "duration = \"8s\"\nwarmup = \"2s\"", 1);
