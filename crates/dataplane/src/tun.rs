@@ -33,7 +33,7 @@ impl Tun {
         if done < 0 { Err(refused(io::Error::last_os_error())) } else { Ok(Self(file)) }
     }
 
-    /// Receives a packet that the kernel sends by it, within 50 ms; `None` if there is none.
+    /// Returns the next packet that the kernel sends by the interface; `None` if none comes within 50 ms.
     ///
     /// # Errors
     /// If the interface is down or gone.
@@ -48,7 +48,7 @@ impl Tun {
     /// Lets a packet arrive at it.
     ///
     /// # Errors
-    /// If the interface is down, or the packet is none of IP.
+    /// If the interface is down, or the packet is not of IP.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         (&self.0).write_all(packet)
     }

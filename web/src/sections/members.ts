@@ -10,7 +10,7 @@ import type { Cell, Comparison, ExtraFigure, ExtraSeries, Quantity, Report } fro
 import { type Column, makeTable } from "../table";
 import { columnOf } from "./notes";
 
-/** Rows shown before the reader asks for all. */
+/** Rows shown at first; a button shows all. */
 const SHOWN = 20;
 /** Size in pixels of a delay over time in a row. */
 const SPARK = { width: 96, height: 16 };

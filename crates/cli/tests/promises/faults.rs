@@ -231,7 +231,7 @@ fn suffer(fault: &Fault, mode: &'static str) -> Option<String> {
     }
     // To fill the table takes a while.
     let begun = if *begin == Act::Connections { Instant::now() } else { begun };
-    // What is told at the start is told before it happens.
+    // Messages of the start come before the fault.
     let is_at_start = *begin == Act::Hogs;
     let told = loop {
         let news = log();

@@ -52,7 +52,7 @@ pub(crate) fn tell_namespace(scenario: &Scenario, node: usize) {
     let mut models =
         scenario.flows.iter().filter(|flow| flow.from == node || flow.to == node).filter_map(model);
     let ecn = models.clone().map(|model| model.ecn);
-    // From Linux 7.0 on, 3 asks for accurate ECN, and accepts it; before, the kernel refuses the number.
+    // 3 requests and accepts accurate ECN from Linux 7.0 on; earlier kernels refuse the number.
     let is_accurate = ecn.clone().any(|ecn| ecn == Ecn::Accurate);
     let has_ecn = ecn.clone().any(Ecn::is_on);
     let sack = models.all(|model| model.sack);

@@ -7,7 +7,7 @@ use lockgate_tc::kernel;
 
 use super::kernel::Kernel;
 
-/// Remedy for a path that is none.
+/// Help for a text that is not the path of a setting.
 const FORM: &str = "write `port.DEVICE.queue.HANDLE.NAME=VALUE`, such as `port.eth0.queue.1:10.rate=5mbit`";
 
 /// Settings that end: the time, and those that restore the values before.
