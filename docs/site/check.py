@@ -50,7 +50,7 @@ def problems(folder: Path) -> tuple[int, list[str]]:
             elif not target.is_relative_to(folder):
                 found.append(f"{where} leads out of the site")
             elif not target.is_file():
-                found.append(f"{where} is no file")
+                found.append(f"{where} is not a file")
             elif target in pages and unquote(address.fragment) not in pages[target].places:
                 found.append(f"{where}: the page has no such place")
     return count, found

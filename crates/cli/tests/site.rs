@@ -31,8 +31,8 @@ fn no_link_or_fragment_of_the_site_is_broken() {
     for (link, fault) in [
         ("/index.html", "begins at the root of a host"),
         ("../../elsewhere.html", "leads out of the site"),
-        ("docs", "is no file"),
-        ("docs/missing.html", "is no file"),
+        ("docs", "is not a file"),
+        ("docs/missing.html", "is not a file"),
         ("docs/glossary.html#missing", "the page has no such place"),
     ] {
         std::fs::write(site.join("wrong.html"), format!("<a href=\"{link}\">wrong</a>")).expect("written");

@@ -296,7 +296,7 @@ fn knobs_change_the_kernel_and_are_undone() {
         "`v0` has no queue `9:`",
         "`v1` has no queue",
         "fast",
-        "is no value of a queue",
+        "is not a value of a queue",
     ] {
         assert!(refused.contains(why), "{why}: {refused}");
     }

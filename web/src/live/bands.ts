@@ -7,6 +7,7 @@ import { h, update } from "../dom";
 import type { Sample } from "../generated/lockgate";
 import type { Ink } from "../palette";
 import { groupColumns } from "./columns";
+import { samplesAfter } from "./feed";
 import { time } from "./quantities";
 import { ticks } from "./strips";
 
@@ -35,9 +36,7 @@ export class Worst {
 
   /** Adds the samples that are new since the last call. */
   take(samples: readonly Sample[]): void {
-    let from = samples.length;
-    while (from > 0 && (samples[from - 1] as Sample).number > this.#last) from -= 1;
-    for (const sample of samples.slice(from)) {
+    for (const sample of samplesAfter(samples, this.#last)) {
       this.#last = sample.number;
       const delays = new Map(sample.flows.map((flow) => [flow.name, flow.owd_p99_s]));
       for (const group of sample.groups ?? []) {

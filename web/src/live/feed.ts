@@ -19,6 +19,13 @@ interface State extends Status {
   events: EventSample[];
 }
 
+/** Returns the samples after the one of this number; all are in the order of their numbers. */
+export function samplesAfter(samples: readonly Sample[], number: number): readonly Sample[] {
+  let from = samples.length;
+  while (from > 0 && (samples[from - 1] as Sample).number > number) from -= 1;
+  return samples.slice(from);
+}
+
 /** Length of the kept history, in seconds of the run. */
 const KEPT_S = 900;
 

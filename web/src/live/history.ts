@@ -3,6 +3,7 @@
  * colours, up to their end.
  */
 import type { Sample } from "../generated/lockgate";
+import { samplesAfter } from "./feed";
 
 /**
  * A queue of a sample: its colour as long as the page is open, and the times of its first and last sample.
@@ -24,9 +25,7 @@ export class History {
 
   /** Adds the samples that are new since the last call. */
   take(samples: readonly Sample[]): void {
-    let from = samples.length;
-    while (from > 0 && (samples[from - 1] as Sample).number > this.#last) from -= 1;
-    for (const sample of samples.slice(from)) {
+    for (const sample of samplesAfter(samples, this.#last)) {
       this.#last = sample.number;
       for (const { index, queues } of sample.ports) {
         const known = this.#ports.get(index) ?? [];

@@ -105,7 +105,7 @@ const ABOUT: [Definition["about"], string][] = [
 
 /**
  * Returns the definitions of what the report shows: metrics that have a value in a table, or that an expectation or
- * a comparison names. A page without runs on whose tables is none has all.
+ * a comparison names. A page without runs whose tables show no metric has all.
  */
 export function shownDefinitions(report: Report): Definition[] {
   const subjects = [

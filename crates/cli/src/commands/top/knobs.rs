@@ -46,7 +46,7 @@ fn one(kernel: &mut Kernel, setting: &str) -> Result<String, Refused> {
     let (path, value) =
         setting.split_once('=').ok_or_else(|| Refused::because(format!("`{setting}` has no value"), FORM))?;
     let (device, queue, key) =
-        parts(path).ok_or_else(|| Refused::because(format!("`{path}` is no value of a queue"), FORM))?;
+        parts(path).ok_or_else(|| Refused::because(format!("`{path}` is not a value of a queue"), FORM))?;
     let refused = |why: String| Refused::because(format!("`{path}`: {why}"), FORM);
     let (object, attributes) = kernel.raw(device, queue).map_err(refused)?;
     let changed = kernel::changed(&attributes, object.is_class, key, value.trim()).map_err(refused)?;

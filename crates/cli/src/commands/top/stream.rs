@@ -184,7 +184,7 @@ fn parse(line: &[u8], number: usize) -> Result<Line, Failure> {
             "the stream is what `lockgate top --stream` prints, unchanged",
         )
     };
-    // What a killed writer left of its last line is no fault of the stream.
+    // What a killed writer left of its last line is not a fault of the stream.
     let line: Line = serde_json::from_slice(line).map_err(|error| wrong(error.to_string()))?;
     match &line {
         Line::Head(head) if head.schema != SCHEMA => {
