@@ -18,7 +18,7 @@ use lockgate_router::router::Options;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Limit on waiting for the watchdog, which polls the interfaces each second.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Length of the longest frame with a VLAN tag at an MTU of 1500, in bytes.
 const LONGEST: usize = 1_518;

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::common::Network;
 
 /// Limit on waiting for a router that starts or ends.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The three modes.
 pub(crate) const MODES: [&str; 3] = ["bridge", "egress", "ingress"];

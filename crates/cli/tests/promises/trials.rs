@@ -18,7 +18,7 @@ const SIZE: usize = 100;
 const FRAME: u64 = SIZE as u64 + 42;
 
 /// Limit on waiting for a state.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Requests the state of a router.
 fn status(router: &Running) -> Status {

@@ -76,7 +76,8 @@ pub(crate) fn connections_note() -> Option<String> {
             .ok()
     };
     let (count, most) = (read("count")?, read("max")?);
-    (most > 0 && count >= most).then(|| {
+    // A full table is a few entries short of its limit: the kernel drops some old ones for each new one.
+    (most > 0 && count >= most - most / 100).then(|| {
         format!(
             "the kernel's table of connections is full ({most}): it drops frames of new connections (raise \
              net.netfilter.nf_conntrack_max)"
