@@ -144,8 +144,17 @@ export interface AxisRequest {
   zero?: boolean;
 }
 
+/** Axis of values: its limits and its title, among the rest of its look. */
+export interface ValueAxis extends Record<string, unknown> {
+  min: number;
+  max: number;
+  interval?: number;
+  name: string;
+  axisLabel: { formatter: (value: number) => string } & Record<string, unknown>;
+}
+
 /** Returns a vertical axis with its title above it, left-aligned. */
-export function yAxis(request: AxisRequest): object {
+export function yAxis(request: AxisRequest): ValueAxis {
   const { name, unit, range, log = false, ink, parts = 4, zero = true, whole = false } = request;
   const limits = log ? logLimits(range) : linearLimits(range, parts, zero, whole);
   return {

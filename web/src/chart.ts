@@ -3,8 +3,6 @@ import type { EChartsOption } from "echarts";
 import { BarChart, BoxplotChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import {
   AxisPointerComponent,
-  DataZoomInsideComponent,
-  DataZoomSliderComponent,
   GridComponent,
   MarkAreaComponent,
   MarkLineComponent,
@@ -19,8 +17,6 @@ use([
   BarChart,
   BoxplotChart,
   CustomChart,
-  DataZoomInsideComponent,
-  DataZoomSliderComponent,
   GridComponent,
   LineChart,
   MarkAreaComponent,

@@ -1,5 +1,6 @@
 /** Figures as data, independent of the page: a frame makes a picture, a table and a file from each. */
 import type { EChartsOption } from "echarts";
+import type { Point } from "./decimate";
 import type { Dash, Ink } from "./palette";
 import type { Cell } from "./report";
 import type { View } from "./selection";
@@ -47,6 +48,18 @@ export const axisChoice = (name: string, log: boolean): Choice => ({
 /** Drawing of a figure at one width: a chart's option, or an SVG element. */
 export type Drawing = { height: number; option: EChartsOption } | { height: number; element: SVGSVGElement };
 
+/** Curves of a whole run in little. */
+export interface Silhouette {
+  curves: { points: Point[]; colour: string }[];
+  /** Time from which the height fits the curves. */
+  from: number;
+  /** Times of changes. */
+  rules: number[];
+  /** Margins in pixels of the plots above. */
+  left: number;
+  right: number;
+}
+
 export interface Figure {
   id: string;
   title: string;
@@ -61,8 +74,10 @@ export interface Figure {
   /** Draws the figure. With a window, a still picture of that part of the time axis. */
   draw(ink: Ink, width: number, window?: readonly [number, number]): Drawing;
   table(): Table;
-  /** Redraws for a window of the time axis, coarser while it moves; only figures with a brush have it. */
+  /** Redraws for a window of the time axis, coarser while it moves; only figures over time have it. */
   zoom?(ink: Ink, window: readonly [number, number], moving?: boolean): EChartsOption;
+  /** Returns what the brush below the figure shows of the whole run. */
+  brush?(ink: Ink, width: number): Silhouette;
   /** Whole range of the time axis. */
   range?: readonly [number, number];
 }

@@ -1,5 +1,6 @@
 /** A figure on the page: title, choices, key, picture, caption, its data as a table, and its download. */
 import type { ECharts } from "echarts/core";
+import { Brush } from "./brush";
 import { makeChart } from "./chart";
 import { download, h } from "./dom";
 import { figureSvg, sample } from "./export";
@@ -24,8 +25,6 @@ export interface Context {
 const AHEAD = 600;
 /** Length in pixels from which a drag selects a part of the time. */
 const DRAG = 5;
-/** Time in ms after the last move at which curves are drawn in full again. */
-const SETTLED = 160;
 
 export class Frame {
   readonly element: HTMLElement;
@@ -44,11 +43,15 @@ export class Frame {
   #figure: Figure;
   #chart: ECharts | null = null;
   #width = 0;
-  #window: Window | null = null;
+  /** Strip below the picture; null if it is not over time, or draws none. */
+  #brush: Brush | null = null;
+  /** Frame in which the figure follows the window of the page; 0 if none is asked for. */
   #pending = 0;
-  #settling = 0;
   /** True if the figure has been near the screen, and is drawn. */
   #seen = false;
+  #isNear = false;
+  /** True if the window of the page is another than the one drawn, or was drawn coarsely. */
+  #isBehind = false;
   /** True if the selection or the theme changed since it was drawn. */
   #stale = true;
 
@@ -77,6 +80,10 @@ export class Frame {
       this.#data,
       this.#caption,
     );
+    if (this.#figure.brush) {
+      this.#brush = new Brush(context.time);
+      this.#picture.after(this.#brush.element);
+    }
     context.selection.onChange(() => this.refresh());
     context.theme.onChange(() => this.refresh());
     new ResizeObserver(() => this.fit()).observe(this.#picture);
@@ -85,19 +92,22 @@ export class Frame {
       this.#picture.addEventListener("keydown", (event) => this.#press(event));
       this.#picture.addEventListener("pointerdown", (event) => this.#drag(event));
       this.#picture.addEventListener("dblclick", () => this.context.time.back());
+      this.#picture.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
       context.time.onChange(() => this.#follow());
     }
     this.#title.textContent = this.#figure.title;
   }
 
-  /** Draws the figure when it comes near the screen. */
+  /** Draws the figure when it comes near the screen, and again if the page's window moved while it was far. */
   #whenNear(): void {
     this.#picture.style.minHeight = "220px";
     const observer = new IntersectionObserver(
       (entries) => {
-        if (!entries.some((entry) => entry.isIntersecting)) return;
-        observer.disconnect();
-        this.show();
+        this.#isNear = entries.at(-1)?.isIntersecting === true;
+        if (!this.#isNear) return;
+        if (!this.#seen) this.show();
+        else if (this.#isBehind) this.#cut();
+        if (!this.#figure.zoom) observer.disconnect();
       },
       { rootMargin: `${AHEAD}px` },
     );
@@ -140,7 +150,7 @@ export class Frame {
     download(
       `${slug(title)}-${slug(this.#figure.id)}.svg`,
       "image/svg+xml",
-      figureSvg(this.#figure, this.context.configuration, this.#window ?? this.#figure.range),
+      figureSvg(this.#figure, this.context.configuration, this.context.time.window ?? this.#figure.range),
     );
   }
 
@@ -167,7 +177,7 @@ export class Frame {
       this.#picture.replaceChildren(h("p", { class: "nothing" }, figure.empty));
       return;
     }
-    const drawing = figure.draw(ink, this.#width);
+    const drawing = figure.draw(ink, this.#width, this.#window ?? undefined);
     if ("element" in drawing) {
       this.#dispose();
       drawing.element.setAttribute("role", "img");
@@ -178,12 +188,12 @@ export class Frame {
     if (!this.#chart) {
       this.#picture.replaceChildren();
       this.#chart = makeChart(this.#picture, this.#width, drawing.height);
-      if (figure.zoom) this.#chart.on("datazoom", () => this.#zoomed());
     } else this.#chart.resize({ width: this.#width, height: drawing.height });
     this.#chart.setOption(drawing.option, { notMerge: true });
+    this.#isBehind = false;
     this.#describe(figure);
-    this.#window = this.context.time.window;
-    if (figure.zoom && this.#window) this.#zoomTo(this.#window);
+    if (figure.brush && figure.range)
+      this.#brush?.draw(figure.brush(ink, this.#width), figure.range, this.#width);
   }
 
   #describe(figure: Figure): void {
@@ -203,6 +213,7 @@ export class Frame {
   #dispose(): void {
     this.#chart?.dispose();
     this.#chart = null;
+    this.#brush?.element.replaceChildren();
   }
 
   #choice(choice: Choice): HTMLElement {
@@ -277,7 +288,7 @@ export class Frame {
   #step(key: string): boolean {
     const range = this.#figure.range;
     if (!range) return false;
-    const [from, to] = this.#window ?? range;
+    const [from, to] = this.context.time.window ?? range;
     const span = to - from;
     const middle = (from + to) / 2;
     const moved = (by: number): Window => {
@@ -302,12 +313,49 @@ export class Frame {
     return true;
   }
 
-  /** Shows the window of the page. */
+  /** Window of the page, or the whole range of a figure over time. */
+  get #window(): Window | null {
+    return this.#figure.zoom ? (this.context.time.window ?? this.#figure.range ?? null) : null;
+  }
+
+  /** Shows the window of the page in the next animation frame; far from the screen, when the figure comes near. */
   #follow(): void {
-    const window = this.context.time.window ?? this.#figure.range;
-    if (!this.#chart || !window) return;
-    if (this.#window && this.#window[0] === window[0] && this.#window[1] === window[1]) return;
-    this.#zoomTo(window);
+    this.#isBehind = true;
+    if (!this.#chart || !this.#isNear || this.#pending !== 0) return;
+    this.#pending = requestAnimationFrame(() => {
+      this.#pending = 0;
+      this.#cut();
+    });
+  }
+
+  #cut(): void {
+    const window = this.#window;
+    if (!this.#figure.zoom || !window || !this.#chart) return;
+    const { isMoving } = this.context.time;
+    this.#isBehind = isMoving;
+    this.#chart.setOption(this.#figure.zoom(this.context.theme.ink, window, isMoving), { silent: true });
+    // In this frame, and not in the next one, in which the pointer may have moved again.
+    this.#chart.getZr().flush();
+  }
+
+  /** Zooms around the pointer by Ctrl and the wheel. */
+  #wheel(event: WheelEvent): void {
+    const { range } = this.#figure;
+    const window = this.#window;
+    if (!event.ctrlKey || !this.#chart || !range || !window) return;
+    event.preventDefault();
+    const x = event.clientX - this.#picture.getBoundingClientRect().left;
+    const at = Math.min(
+      window[1],
+      Math.max(window[0], Number(this.#chart.convertFromPixel({ xAxisIndex: 0 }, x))),
+    );
+    const by = 2 ** (event.deltaY / 240);
+    const [from, to] = [
+      Math.max(range[0], at - (at - window[0]) * by),
+      Math.min(range[1], at + (window[1] - at) * by),
+    ];
+    if (!(to - from > (range[1] - range[0]) * 1e-6)) return;
+    this.context.time.move(from <= range[0] && to >= range[1] ? null : [from, to]);
   }
 
   /** Selects a part of the time by a drag over the curves; a double click leads back. */
@@ -338,43 +386,6 @@ export class Frame {
     };
     addEventListener("pointermove", move);
     addEventListener("pointerup", up);
-  }
-
-  #zoomTo(window: Window): void {
-    this.#window = window;
-    this.#chart?.dispatchAction({
-      type: "dataZoom",
-      dataZoomIndex: 0,
-      startValue: window[0],
-      endValue: window[1],
-    });
-    this.#recut();
-  }
-
-  /** Handles a move of the brush: curves are cut again, at most once an animation frame. */
-  #zoomed(): void {
-    const { range } = this.#figure;
-    const zoom = (this.#chart?.getOption() as { dataZoom?: { start?: number; end?: number }[] } | undefined)
-      ?.dataZoom?.[0];
-    if (!zoom || !range) return;
-    const at = (percent: number): number => range[0] + ((range[1] - range[0]) * percent) / 100;
-    const window: Window = [at(zoom.start ?? 0), at(zoom.end ?? 100)];
-    if (this.#window && window[0] === this.#window[0] && window[1] === this.#window[1]) return;
-    this.#window = window;
-    this.context.time.show(window[0] <= range[0] && window[1] >= range[1] ? null : window);
-    if (this.#pending !== 0) return;
-    this.#pending = requestAnimationFrame(() => {
-      this.#pending = 0;
-      this.#recut(true);
-    });
-    clearTimeout(this.#settling);
-    this.#settling = self.setTimeout(() => this.#recut(), SETTLED);
-  }
-
-  #recut(moving = false): void {
-    const { zoom, range } = this.#figure;
-    if (!zoom || !range || !this.#chart) return;
-    this.#chart.setOption(zoom(this.context.theme.ink, this.#window ?? range, moving), { lazyUpdate: false });
   }
 }
 

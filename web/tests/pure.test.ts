@@ -5,15 +5,7 @@ import { describe, expect, it } from "vitest";
 import { readState, writeState } from "../src/address";
 import { extent, linearLimits, logLimits, niceStep, tickFormatter, wantsLog } from "../src/axis";
 import { toCsv } from "../src/csv";
-import {
-  averaged,
-  columnExtremes,
-  decimate,
-  isolated,
-  lowerBound,
-  nearest,
-  nearestValue,
-} from "../src/decimate";
+import { columnExtremes, isolated, lowerBound, nearest, nearestValue, Reduced } from "../src/decimate";
 import { eventLabel, placeLabels } from "../src/events";
 import { sample, wrap, xml } from "../src/export";
 import { gapFigure } from "../src/figures/distribution";
@@ -194,7 +186,7 @@ describe("decimation", () => {
     const y = x.map(() => 1);
     y[54_321] = 9;
     y[70_001] = -9;
-    const points = decimate(x, y, 500);
+    const points = new Reduced(x, y).extremes(500);
     expect(points.length).toBeLessThanOrEqual(1500);
     expect(points).toContainEqual([54_321, 9]);
     expect(points).toContainEqual([70_001, -9]);
@@ -205,14 +197,14 @@ describe("decimation", () => {
 
   it("leaves a gap a gap", () => {
     const y = x.map((at) => (at === 40_000 ? null : at % 7));
-    expect(decimate(x, y, 500).some(([at, value]) => at === 40_000 && value === null)).toBe(true);
+    expect(new Reduced(x, y).extremes(500).some(([at, value]) => at === 40_000 && value === null)).toBe(true);
   });
 
   it("cuts to a window and one point beyond each edge", () => {
     const y = x.map((at) => at);
-    expect(decimate(x, y, 500, [10.5, 13.5]).map(([at]) => at)).toEqual([10, 11, 12, 13, 14, 15]);
-    expect(decimate([], [], 10)).toEqual([]);
-    expect(decimate([1, 2], [5], 10)).toEqual([
+    expect(new Reduced(x, y).extremes(500, [10.5, 13.5]).map(([at]) => at)).toEqual([10, 11, 12, 13, 14, 15]);
+    expect(new Reduced([], []).extremes(10)).toEqual([]);
+    expect(new Reduced([1, 2], [5]).extremes(10)).toEqual([
       [1, 5],
       [2, null],
     ]);
@@ -221,7 +213,7 @@ describe("decimation", () => {
   it("means runs of samples that do not move with the window, and leaves a gap a gap", () => {
     const some = x.slice(0, 1000);
     const y = some.map((at) => (at >= 500 && at < 600 ? null : at % 2));
-    const whole = averaged(some, y, 100, [0, 999]);
+    const whole = new Reduced(some, y).means(100, [0, 999]);
     expect(whole.length).toBeLessThanOrEqual(102);
     expect(
       whole
@@ -229,13 +221,14 @@ describe("decimation", () => {
         .every(([, value]) => Math.abs((value as number) - 0.5) < 0.06),
     ).toBe(true);
     expect(whole.some(([at, value]) => at > 520 && at < 580 && value === null)).toBe(true);
-    const later = new Set(averaged(some, y, 50, [301, 799]).map(([at]) => at));
+    const later = new Set(new Reduced(some, y).means(50, [301, 799]).map(([at]) => at));
     expect(
-      averaged(some, y, 50, [311, 809])
+      new Reduced(some, y)
+        .means(50, [311, 809])
         .filter(([at]) => at > 320 && at < 780)
         .every(([at]) => later.has(at)),
     ).toBe(true);
-    expect(averaged([1, 2, 3], [4, null, 6], 100, [0, 9])).toEqual([
+    expect(new Reduced([1, 2, 3], [4, null, 6]).means(100, [0, 9])).toEqual([
       [1, 4],
       [2, null],
       [3, 6],

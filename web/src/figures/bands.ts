@@ -8,6 +8,7 @@ import { quantity, shortened, significant } from "../format";
 import type { Ink } from "../palette";
 import type { Expect, ExtraFigure, Numbers, Report } from "../report";
 import { tip } from "../tooltip";
+import { boundLook, carrier } from "./carrier";
 import { endNames, levelAt } from "./end-names";
 import { reaching } from "./time-bounds";
 
@@ -68,6 +69,17 @@ export function bandsFigure(figure: ExtraFigure, report: Report, settings: Setti
   );
   const range = [0, end] as const;
   const height = TOP + groups.length * PANEL + (groups.length - 1) * GAP + FOOT;
+  let width = 0;
+  const drawn = (ink: Ink): Drawn => ({
+    groups,
+    report,
+    log,
+    range,
+    ink,
+    width,
+    unit: figure.y.unit,
+    name: figure.y.label,
+  });
   return {
     id: `extra-${figure.id}`,
     title: figure.title,
@@ -86,13 +98,10 @@ export function bandsFigure(figure: ExtraFigure, report: Report, settings: Setti
         ),
       },
     ],
-    draw: (ink, width, window) => ({
-      height,
-      option: option(
-        { groups, report, log, range, ink, width, unit: figure.y.unit, name: figure.y.label },
-        window,
-      ),
-    }),
+    draw: (ink, shown, window) => {
+      width = shown;
+      return { height, option: option(drawn(ink), window ?? range) };
+    },
     table: () => ({
       columns: ["group", "percentile", "time_s", `${figure.y.label} [${figure.y.unit}]`],
       rows: groups.flatMap((group) =>
@@ -101,8 +110,7 @@ export function bandsFigure(figure: ExtraFigure, report: Report, settings: Setti
         ),
       ),
     }),
-    // The panels follow the axis by themselves.
-    zoom: () => ({}),
+    zoom: (ink, window) => zoomed(drawn(ink), window),
     range,
   };
 }
@@ -118,23 +126,20 @@ interface Drawn {
   name: string;
 }
 
-function option(drawn: Drawn, window?: readonly [number, number]): EChartsOption {
-  const { groups, ink, log, unit, width } = drawn;
-  const shown = window ?? drawn.range;
-  const right = width >= NAMED_FROM ? NAMES : NARROW;
-  const tops = groups.map((_, at) => TOP + at * (PANEL + GAP));
-  const warmup = drawn.report.runs[0]?.summary.warmupS ?? 0;
-  const bounds = groups.map((group) => boundsOf(drawn.report, group.name));
+/** Returns the vertical pixel at which a panel begins. */
+const topOf = (panel: number): number => TOP + panel * (PANEL + GAP);
+
+/** Returns the parts that depend on the window: the time axes, and the names at the ends of the curves. */
+function zoomed(drawn: Drawn, window: readonly [number, number]): EChartsOption {
+  const { groups, ink, log, width } = drawn;
   const last = groups.length - 1;
   return {
-    ...base(ink),
-    grid: tops.map((top) => ({ left: LEFT, right, top, height: PANEL, outerBoundsMode: "none" })),
     xAxis: groups.map((_, at) => ({
       ...axisLook(ink),
       type: "value",
       gridIndex: at,
-      min: shown[0],
-      max: shown[1],
+      min: window[0],
+      max: window[1],
       name: at === last ? "Time, s" : "",
       nameLocation: "middle",
       nameGap: 26,
@@ -146,6 +151,31 @@ function option(drawn: Drawn, window?: readonly [number, number]): EChartsOption
         formatter: tickFormatter("", drawn.range, false),
       },
     })),
+    series:
+      width < NAMED_FROM
+        ? []
+        : groups.map((group, at) => named(group, at, window, ink, colourOf(ink, at), log)),
+  } as EChartsOption;
+}
+
+const colourOf = (ink: Ink, group: number): string => ink.series[group % ink.series.length] as string;
+
+function option(drawn: Drawn, window: readonly [number, number]): EChartsOption {
+  const { groups, ink, log, unit, width } = drawn;
+  const right = width >= NAMED_FROM ? NAMES : NARROW;
+  const warmup = drawn.report.runs[0]?.summary.warmupS ?? 0;
+  const bounds = groups.map((group) => boundsOf(drawn.report, group.name));
+  const { xAxis, series: names } = zoomed(drawn, window);
+  return {
+    ...base(ink),
+    grid: groups.map((_, at) => ({
+      left: LEFT,
+      right,
+      top: topOf(at),
+      height: PANEL,
+      outerBoundsMode: "none",
+    })),
+    xAxis,
     yAxis: groups.map((group, at) => ({
       ...yAxis({
         name: `${group.name}: ${drawn.name}`,
@@ -163,45 +193,49 @@ function option(drawn: Drawn, window?: readonly [number, number]): EChartsOption
       formatter: (parameters: unknown) => tipOf(drawn, parameters),
     },
     axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: ink.soft }, label: { show: false } },
-    dataZoom: [
-      {
-        type: "inside",
-        xAxisIndex: groups.map((_, at) => at),
-        filterMode: "none",
-        zoomOnMouseWheel: "ctrl",
-        moveOnMouseWheel: false,
-        moveOnMouseMove: false,
-        preventDefaultMouseMove: false,
-      },
-    ],
-    series: groups.flatMap((group, at) => {
-      const colour = ink.series[at % ink.series.length] as string;
-      const place = { xAxisIndex: at, yAxisIndex: at };
-      return [
-        carrier(drawn, at, bounds[at] ?? [], warmup),
-        ...group.curves.slice(0, -1).map((curve, index) => ({
-          ...place,
-          ...band(curve, group.curves[index + 1] ?? curve, log, {
-            fill: colour,
-            opacity: CURVES[index]?.above ?? 0,
+    series: [
+      ...groups.flatMap((group, at) => {
+        const colour = colourOf(ink, at);
+        const place = { xAxisIndex: at, yAxisIndex: at };
+        return [
+          carrier({
+            ink,
+            panel: at,
+            lines: (bounds[at] ?? []).map((bound) => ({
+              ...boundLook(ink, wordsOf(bound, unit)),
+              yAxis: bound.high,
+            })),
+            opacity: 1,
+            warmup,
+            words: at === 0 ? "warm-up" : "",
           }),
-        })),
-        ...group.curves.map((curve, index) => ({
-          ...place,
-          type: "line",
-          name: `${group.name} ${curve.name}`,
-          data: points(curve, log),
-          showSymbol: false,
-          silent: true,
-          z: 3,
-          lineStyle: { color: colour, width: CURVES[index]?.width ?? 1, join: "round" },
-          itemStyle: { color: colour },
-        })),
-        ...(right === NAMES ? [named(group, at, tops[at] ?? 0, shown, ink, colour, log)] : []),
-      ];
-    }),
+          ...group.curves.slice(0, -1).map((curve, index) => ({
+            ...place,
+            ...band(curve, group.curves[index + 1] ?? curve, log, {
+              fill: colour,
+              opacity: CURVES[index]?.above ?? 0,
+            }),
+          })),
+          ...group.curves.map((curve, index) => ({
+            ...place,
+            type: "line",
+            name: `${group.name} ${curve.name}`,
+            data: points(curve, log),
+            showSymbol: false,
+            silent: true,
+            z: 3,
+            lineStyle: { color: colour, width: CURVES[index]?.width ?? 1, join: "round" },
+            itemStyle: { color: colour },
+          })),
+        ];
+      }),
+      ...(names as object[]),
+    ],
   } as EChartsOption;
 }
+
+const wordsOf = ({ that, high }: Expect, unit: string): string =>
+  `${shortened(that.replace(/^.*?\.owd\./, ""), 24)} < ${quantity(high, unit)}`;
 
 const points = ({ x, y }: Group["curves"][number], log: boolean): Point[] =>
   x.flatMap((at, index): Point[] => {
@@ -241,42 +275,9 @@ function band(
   };
 }
 
-/** Returns an empty line that carries the bounds of a panel and the shading of its warm-up. */
-function carrier(drawn: Drawn, panel: number, bounds: readonly Expect[], warmup: number): object {
-  const { ink, unit } = drawn;
-  const line = ({ that, high }: Expect): object => ({
-    yAxis: high,
-    name: `${shortened(that.replace(/^.*?\.owd\./, ""), 24)} < ${quantity(high, unit)}`,
-    label: { position: "insideEndTop", color: ink.bad, fontSize: 11, fontWeight: 600, formatter: "{b}" },
-  });
-  return {
-    type: "line",
-    xAxisIndex: panel,
-    yAxisIndex: panel,
-    data: [],
-    silent: true,
-    markLine: {
-      silent: true,
-      symbol: "none",
-      animation: false,
-      // By default the library rounds to hundredths.
-      precision: -1,
-      lineStyle: { color: ink.bad, width: 1.5, type: [5, 3] },
-      data: bounds.map(line),
-    },
-    markArea: {
-      silent: true,
-      itemStyle: { color: ink.text, opacity: 0.05 },
-      label: { show: panel === 0, position: "insideTopLeft", color: ink.soft, fontSize: 11 },
-      data: warmup > 0 ? [[{ name: "warm-up", xAxis: 0 }, { xAxis: warmup }]] : [],
-    },
-  };
-}
-
 function named(
   group: Group,
   index: number,
-  top: number,
   window: readonly [number, number],
   ink: Ink,
   colour: string,
@@ -288,8 +289,8 @@ function named(
   });
   return endNames({
     index,
-    top: top + 2,
-    bottom: top + PANEL - 2,
+    top: topOf(index) + 2,
+    bottom: topOf(index) + PANEL - 2,
     end: window[1],
     names,
     panel: ink.panel,

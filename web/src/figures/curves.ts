@@ -2,7 +2,7 @@
 import type { EChartsOption } from "echarts";
 import { type Extent, extent, pointed, xAxis, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
-import { decimate, lowerBound } from "../decimate";
+import { lowerBound, reduced } from "../decimate";
 import type { Table } from "../figure";
 import type { Dash, Ink } from "../palette";
 import type { Numbers } from "../report";
@@ -92,7 +92,8 @@ function bounds(curve: Curve): Numbers[] {
 }
 
 function seriesOf(curve: Curve, xLog: boolean, yLog: boolean): object[] {
-  const data = decimate(curve.x, curve.y, BUCKETS)
+  const data = reduced(curve.x, curve.y)
+    .extremes(BUCKETS)
     .filter(([x]) => !xLog || x > 0)
     .map(([x, y]) => [x, y !== null && yLog && y <= 0 ? null : y]);
   const marks = curve.mark === null ? [] : data.filter(([, y]) => y !== null);

@@ -12,7 +12,7 @@ import type { TipRow } from "../tooltip";
 import { asideOf } from "./rules";
 import { duration } from "./time";
 import type { Curve, Panel } from "./time-curves";
-import { STRIP, TimeDrawing } from "./time-drawing";
+import { TimeDrawing } from "./time-drawing";
 
 /** Returns whether the report has an observed TCP sender. */
 export function hasSenders(report: Report): boolean {
@@ -40,12 +40,10 @@ export function senderFigure(view: View, settings: Settings): Figure {
     empty: view.flows.some(isSender) ? null : "None of the flows shown is a TCP sender.",
     choices: [axisChoice("window", log)],
     key: (ink) => flowKey(view, ink, isSender),
-    draw: (ink, width, window) =>
-      window
-        ? { height: drawing.height - STRIP, option: drawing.still(ink, width, window) }
-        : { height: drawing.height, option: drawing.option(ink, width) },
+    draw: (ink, width, window) => ({ height: drawing.height, option: drawing.option(ink, width, window) }),
     table: () => senderTable(view),
     zoom: (ink, window, moving) => drawing.cut(ink, window, moving),
+    brush: (ink, width) => drawing.silhouette(ink, width),
     range,
   };
 }

@@ -1,15 +1,16 @@
-/** Figures over time: panels over one time axis, with every change as a rule, bounds as lines, and a brush. */
+/** Figures over time: panels over one time axis, with every change as a rule, and bounds as lines. */
 import type { EChartsOption } from "echarts";
 import { axisLook, extent, pointed, tickFormatter, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
-import { averaged, decimate, isolated, nearest, nearestValue, type Point } from "../decimate";
+import { isolated, nearest, nearestValue, type Point, reduced } from "../decimate";
 import { eventLabel, eventText, type Placed, placeLabels } from "../events";
+import type { Silhouette } from "../figure";
 import { quantity, shortened, significant } from "../format";
 import type { Ink } from "../palette";
-import type { Flow } from "../report";
 import { flowOf, portOf, type View } from "../selection";
 import { runName, styleOf } from "../style";
 import { type TipRow, tip } from "../tooltip";
+import { boundLook, carrier } from "./carrier";
 import { endNames, levelAt, type NamedPanel } from "./end-names";
 import { queueStyles } from "./queues";
 import { LABELLED, type Rule, rulesOf } from "./rules";
@@ -24,12 +25,12 @@ const NAMES = 112;
 const NAMED_FROM = 640;
 /** Curves wider than this are of flows that an expectation judges. */
 const JUDGED = 2;
-/** Height in pixels of the strip with the brush, which a still picture does not have. */
-export const STRIP = 42;
 /** Largest number of buckets of a curve; each keeps its extremes, so that no spike is lost. */
 const BUCKETS = 640;
-/** The same while the window moves. */
+/** The same while the window moves, and of the silhouette of the whole run. */
 const MOVING = 160;
+/** Curves at most so opaque accompany another one: the rate offered, the 99th percentile, the greatest queue. */
+const THIN = 0.5;
 /**
  * Least distance in pixels between two points of a rate: means over several intervals are readable, single
  * ones are all spikes.
@@ -43,6 +44,13 @@ const REACH = 4;
  */
 const DOT = [0.4, 2.2] as const;
 
+/** Series of a curve: its points, and its unchanging look. */
+interface Drawn extends Record<string, unknown> {
+  id: string;
+  data: Point[];
+  symbolSize?: number;
+}
+
 export class TimeDrawing {
   readonly height: number;
   readonly rules: Rule[];
@@ -50,6 +58,7 @@ export class TimeDrawing {
   readonly #bounds: BoundLine[];
   readonly #tops: number[] = [];
   #width = 900;
+  #cached: { ink: Ink; curves: (Curve & { gaps: boolean })[] } | null = null;
   /** Seconds a pixel in the window drawn last. */
   #pixel = 0;
 
@@ -68,39 +77,21 @@ export class TimeDrawing {
       this.#tops.push(top);
       top += panel.height + 27;
     }
-    this.height = top + 56;
+    this.height = top + 14;
   }
 
-  option(ink: Ink, width: number): EChartsOption {
+  /** Returns the drawing of a window, by default of the whole range. */
+  option(ink: Ink, width: number, window = this.range): EChartsOption {
     this.#width = width;
-    const last = this.panels.length - 1;
     return {
       ...base(ink),
-      ...this.cut(ink, this.range),
+      ...this.cut(ink, window),
       grid: this.panels.map((panel, index) => ({
         left: LEFT,
         right: this.#right,
         top: this.#tops[index] as number,
         height: panel.height,
         outerBoundsMode: "none",
-      })),
-      xAxis: this.panels.map((_, index) => ({
-        ...axisLook(ink),
-        gridIndex: index,
-        type: "value",
-        min: this.range[0],
-        max: this.range[1],
-        name: index === last ? "Time, s" : "",
-        nameLocation: "middle",
-        nameGap: 24,
-        axisLabel: {
-          show: index === last,
-          color: ink.soft,
-          fontSize: 11,
-          hideOverlap: true,
-          formatter: tickFormatter("", this.range, false),
-        },
-        axisPointer: { label: { show: false } },
       })),
       axisPointer: {
         link: [{ xAxisIndex: "all" }],
@@ -112,7 +103,6 @@ export class TimeDrawing {
         trigger: "axis",
         formatter: (parameters: unknown) => this.#tip(ink, parameters),
       } as object,
-      dataZoom: this.#brush(ink, width),
     } as EChartsOption;
   }
 
@@ -122,68 +112,39 @@ export class TimeDrawing {
     return names ? NAMES : RIGHT;
   }
 
-  /** Returns the strip below the axis with its brush, and zooming by Ctrl and the wheel over the panels. */
-  #brush(ink: Ink, width: number): object[] {
-    return [
-      {
-        type: "slider",
-        xAxisIndex: this.panels.map((_, index) => index),
-        filterMode: "none",
-        left: LEFT,
-        right: this.#right,
-        bottom: 10,
-        height: 30,
-        brushSelect: true,
-        showDetail: width > 500,
-        labelFormatter: (value: number) => quantity(value, "s", 4),
-        textStyle: { color: ink.soft, fontSize: 11 },
-        borderColor: ink.rule,
-        backgroundColor: "transparent",
-        fillerColor: ink.name === "dark" ? "rgba(124,196,242,.14)" : "rgba(0,87,138,.09)",
-        dataBackground: {
-          lineStyle: { color: ink.soft, width: 1 },
-          areaStyle: { color: ink.rule, opacity: 0.6 },
-        },
-        selectedDataBackground: {
-          lineStyle: { color: ink.accent, width: 1 },
-          areaStyle: { color: ink.accent, opacity: 0.2 },
-        },
-        handleStyle: { color: ink.panel, borderColor: ink.soft },
-        moveHandleSize: 5,
-        moveHandleStyle: { color: ink.rule },
-        emphasis: { handleStyle: { borderColor: ink.accent }, moveHandleStyle: { color: ink.soft } },
-      },
-      {
-        type: "inside",
-        disabled: typeof matchMedia === "function" && matchMedia("(pointer: coarse)").matches,
-        xAxisIndex: this.panels.map((_, index) => index),
-        filterMode: "none",
-        zoomOnMouseWheel: "ctrl",
-        moveOnMouseWheel: false,
-        // A drag selects the part of the time to zoom to (frame.ts).
-        moveOnMouseMove: false,
-        preventDefaultMouseMove: false,
-      },
-    ];
+  /** Returns the delays of the whole run, or else its rates, with its changes, in the margins of the plots. */
+  silhouette(ink: Ink, width: number): Silhouette {
+    this.#width = width;
+    const curves = this.#all(ink);
+    const drawn = [1, 0]
+      .map((panel) => curves.filter((curve) => curve.panel === panel && curve.width >= 1))
+      .find((found) => found.length > 0);
+    return {
+      curves: (drawn ?? []).map(({ x, y, colour }) => ({
+        colour,
+        points: reduced(x, y).extremes(MOVING, this.range),
+      })),
+      from: this.#warmup,
+      rules: this.rules.map((rule) => rule.at_s),
+      left: LEFT,
+      right: this.#right,
+    };
   }
 
-  /** Returns a still picture of a window, for a file. */
-  still(ink: Ink, width: number, window: readonly [number, number]): EChartsOption {
-    const { dataZoom: _, ...option } = this.option(ink, width);
-    const axes = (option.xAxis as object[]).map((axis) => ({ ...axis, min: window[0], max: window[1] }));
-    return { ...option, ...this.cut(ink, window), xAxis: axes } as EChartsOption;
+  get #warmup(): number {
+    return this.view.runs[0]?.run.summary.warmupS ?? 0;
   }
 
   /** Returns the parts that depend on the window: its points, and vertical axes that fit them. */
   cut(ink: Ink, window: readonly [number, number], moving = false): EChartsOption {
-    const curves = this.curves(ink);
+    const curves = this.#all(ink);
     this.#pixel = (window[1] - window[0]) / Math.max(100, this.#width - LEFT - this.#right);
     const points = curves.map((curve) =>
       this.panels[curve.panel]?.mean === true
-        ? averaged(curve.x, curve.y, this.#width / MEAN, window)
-        : decimate(curve.x, curve.y, moving ? MOVING : BUCKETS, window),
+        ? reduced(curve.x, curve.y).means(this.#width / MEAN, window)
+        : reduced(curve.x, curve.y).extremes(moving ? MOVING : BUCKETS, window),
     );
-    const warmup = this.view.runs[0]?.run.summary.warmupS ?? 0;
+    const warmup = this.#warmup;
     // The axes fit the measured part: a spike of the warm-up is cut, and its size is written beside it.
     const measured = window[1] > warmup ? warmup : window[0];
     const spikes: (number | null)[] = [];
@@ -207,29 +168,55 @@ export class TimeDrawing {
         gridIndex: index,
       };
     });
-    const overview = this.#overview();
+    const drawn = curves.flatMap((curve, index) => {
+      // The thin ones are left out while the window moves.
+      const shown = moving && curve.opacity <= THIN ? [] : (points[index] ?? []);
+      return this.#series(curve, shown, this.panels[curve.panel]?.log === true);
+    });
+    const [from, to] = window;
+    // The library compares every key that it is given: of a moving window it gets only what moves.
+    if (moving)
+      return {
+        xAxis: this.panels.map(() => ({ min: from, max: to })),
+        yAxis: axes.map(({ min, max, interval, name, axisLabel }) => ({
+          min,
+          max,
+          interval,
+          name,
+          axisLabel: { formatter: axisLabel.formatter },
+        })),
+        series: [
+          ...this.panels.map((_, index) => ({ id: `names-${index}`, data: [] })),
+          ...drawn.map(({ id, data, symbolSize }) =>
+            symbolSize === undefined ? { id, data } : { id, data, symbolSize },
+          ),
+        ],
+      } as EChartsOption;
+    const last = this.panels.length - 1;
     return {
-      yAxis: [...axes, { type: "value", show: false, gridIndex: 0 }],
-      series: [
-        // The first series, because the strip under the brush draws the first line of the chart.
-        {
-          id: "overview",
-          type: "line",
-          data: overview,
-          yAxisIndex: this.panels.length,
-          // None, or the library draws a ring on this invisible line under the pointer.
-          symbol: "none",
-          lineStyle: { opacity: 0 },
-          silent: true,
-          tooltip: { show: true },
+      xAxis: this.panels.map((_, index) => ({
+        ...axisLook(ink),
+        gridIndex: index,
+        type: "value",
+        min: from,
+        max: to,
+        name: index === last ? "Time, s" : "",
+        nameLocation: "middle",
+        nameGap: 24,
+        axisLabel: {
+          show: index === last,
+          color: ink.soft,
+          fontSize: 11,
+          hideOverlap: true,
+          formatter: tickFormatter("", this.range, false),
         },
+        axisPointer: { label: { show: false } },
+      })),
+      yAxis: axes,
+      series: [
         ...this.panels.map((_, index) => this.#carrier(ink, index, window, spikes[index] ?? null)),
-        ...this.panels.map((_, index) =>
-          endNames(this.#named(ink, index, window, moving ? [] : curves, points)),
-        ),
-        ...curves.flatMap((curve, index) =>
-          this.#series(curve, points[index] ?? [], this.panels[curve.panel]?.log === true),
-        ),
+        ...this.panels.map((_, index) => endNames(this.#named(ink, index, window, curves, points))),
+        ...drawn,
       ],
     } as EChartsOption;
   }
@@ -254,81 +241,28 @@ export class TimeDrawing {
     return { index: panel, top, bottom, end: window[1], names, panel: ink.panel, soft: ink.soft };
   }
 
-  /** Returns the total received rate of the first shown run, which is the silhouette under the brush. */
-  #overview(): Point[] {
-    const run = this.view.runs[0]?.run;
-    const flows = run ? this.view.flows.flatMap((name) => flowOf(run, name) ?? []) : [];
-    const longest = flows.reduce<Flow | undefined>(
-      (best, flow) => (flow.series.time_s.length > (best?.series.time_s.length ?? 0) ? flow : best),
-      undefined,
-    );
-    if (!longest)
-      return [
-        [this.range[0], 0],
-        [this.range[1], 0],
-      ];
-    const total = longest.series.time_s.map((_, index) =>
-      flows.reduce((sum, flow) => sum + (flow.series.received_bps[index] ?? 0), 0),
-    );
-    // Means: the extremes of short intervals would fill the strip.
-    return averaged(longest.series.time_s, total, 300, this.range);
-  }
-
-  /** Returns an empty line that carries the rules of a panel and the shading of its warm-up. */
+  /** Returns the rules and bounds of a panel, with the shading of its warm-up. */
   #carrier(ink: Ink, panel: number, window: readonly [number, number], spike: number | null): object {
-    const unit = this.panels[panel]?.unit ?? "";
-    const early = spike === null ? "" : `up to ${quantity(spike, unit)}`;
-    const warmup = this.view.runs[0]?.run.summary.warmupS ?? 0;
+    const early = spike === null ? "" : `up to ${quantity(spike, this.panels[panel]?.unit ?? "")}`;
     const placed = new Map(panel === 0 ? this.#labels(window).map((label) => [label.index, label]) : []);
-    return {
-      id: `rules-${panel}`,
-      type: "line",
-      xAxisIndex: panel,
-      yAxisIndex: panel,
-      data: [],
-      silent: true,
-      markLine: {
-        silent: true,
-        symbol: "none",
-        animation: false,
-        // By default the library rounds to hundredths, and would draw a bound of 15 ms at 10.
-        precision: -1,
-        lineStyle: {
-          color: ink.soft,
-          width: 1,
-          type: "solid",
-          opacity: this.rules.length > LABELLED ? 0.25 : 0.8,
-        },
-        label: {
-          show: true,
-          position: "end",
-          distance: 16,
-          color: ink.text,
-          fontSize: 11,
-          fontWeight: 600,
-          formatter: "{b}",
-        },
-        data: [
-          ...this.#boundLines(ink, panel, window),
-          ...this.rules.map((rule, index) => {
-            const label = placed.get(index);
-            const colour = rule.kind === "expect" ? { color: ink.bad } : {};
-            return {
-              xAxis: rule.at_s,
-              name: label?.text ?? "",
-              lineStyle: colour,
-              label: { ...colour, show: label !== undefined, align: label?.ends === true ? "right" : "left" },
-            };
-          }),
-        ],
-      },
-      markArea: {
-        silent: true,
-        itemStyle: { color: ink.text, opacity: 0.05 },
-        label: { show: true, position: "insideTopLeft", color: ink.soft, fontSize: 11 },
-        data: warmup > 0 ? [[{ name: panel === 0 ? "warm-up" : early, xAxis: 0 }, { xAxis: warmup }]] : [],
-      },
-    };
+    const rules = this.rules.map((rule, index) => {
+      const label = placed.get(index);
+      const colour = rule.kind === "expect" ? { color: ink.bad } : {};
+      return {
+        xAxis: rule.at_s,
+        name: label?.text ?? "",
+        lineStyle: colour,
+        label: { ...colour, show: label !== undefined, align: label?.ends === true ? "right" : "left" },
+      };
+    });
+    return carrier({
+      ink,
+      panel,
+      lines: [...this.#boundLines(ink, panel, window), ...rules],
+      opacity: this.rules.length > LABELLED ? 0.25 : 0.8,
+      warmup: this.#warmup,
+      words: panel === 0 ? "warm-up" : early,
+    });
   }
 
   /** Returns the lines of the bounds of a panel, with their numbers; that of a part of the run lies over this part. */
@@ -336,29 +270,13 @@ export class TimeDrawing {
     return this.#bounds
       .filter((bound) => bound.panel === panel)
       .flatMap((bound): object[] => {
-        const look = this.#boundLook(ink, bound.words);
+        const look = boundLook(ink, bound.words);
         if (bound.during === null) return [{ ...look, yAxis: bound.value }];
         // Cut to the window: the label of a line whose end is outside would not be drawn.
         const [from, to] = [Math.max(window[0], bound.during[0]), Math.min(window[1], bound.during[1])];
         if (from >= to) return [];
         return [[{ ...look, coord: [from, bound.value] }, { coord: [to, bound.value] }]];
       });
-  }
-
-  #boundLook(ink: Ink, words: string): object {
-    return {
-      name: words,
-      lineStyle: { color: ink.bad, width: 1.5, type: [5, 3], opacity: 1 },
-      label: {
-        show: true,
-        position: "insideEndTop",
-        distance: 2,
-        color: ink.bad,
-        fontSize: 11,
-        fontWeight: 600,
-        align: "right",
-      },
-    };
   }
 
   /** Returns the labels above the rules of a window, as far as there is room. */
@@ -378,7 +296,19 @@ export class TimeDrawing {
     return recordedCurves({ view: this.view, queues: this.queues, bytes: this.bytes, lost }, ink);
   }
 
-  #series(curve: Curve, points: Point[], log: boolean): object[] {
+  /** Returns the curves with what does not depend on the window, computed once for an ink. */
+  #all(ink: Ink): (Curve & { gaps: boolean })[] {
+    if (this.#cached?.ink !== ink) {
+      const curves = this.curves(ink).map((curve) => ({
+        ...curve,
+        gaps: hasGaps(curve, this.panels[curve.panel]?.log === true),
+      }));
+      this.#cached = { ink, curves };
+    }
+    return this.#cached.curves;
+  }
+
+  #series(curve: Curve & { gaps: boolean }, points: Point[], log: boolean): Drawn[] {
     const data = log ? points.map(([x, y]): Point => [x, y !== null && y > 0 ? y : null]) : points;
     const place = { xAxisIndex: curve.panel, yAxisIndex: curve.panel, silent: true };
     const line = {
@@ -398,7 +328,7 @@ export class TimeDrawing {
       itemStyle: { color: curve.colour },
       ...(curve.area ? { areaStyle: { color: curve.colour, opacity: 0.25 }, step: "end" } : {}),
     };
-    const lines = hasGaps(curve, log) ? [line, this.#dots(curve, data, place)] : [line];
+    const lines = curve.gaps ? [line, this.#dots(curve, data, place)] : [line];
     if (curve.mark === null) return lines;
     const marked = data.filter((point) => point[1] !== null);
     const step = Math.max(1, Math.floor(marked.length / 12));
@@ -417,7 +347,7 @@ export class TimeDrawing {
   }
 
   /** Returns the dots of points between gaps, hollow if the line is dashed. */
-  #dots(curve: Curve, points: readonly Point[], place: object): object {
+  #dots(curve: Curve, points: readonly Point[], place: object): Drawn {
     const data = isolated(points.map(([, y]) => y)).map((index) => points[index] as Point);
     const spacing = data.reduce(
       (least, [x], index) => Math.min(least, x - (data[index - 1]?.[0] ?? -Infinity)),

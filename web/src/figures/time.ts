@@ -10,7 +10,7 @@ import { flowKey } from "../style";
 import { queueKey, queuesOf } from "./queues";
 import { asideOf } from "./rules";
 import { delayOf, isBrief, type Panel } from "./time-curves";
-import { STRIP, TimeDrawing } from "./time-drawing";
+import { TimeDrawing } from "./time-drawing";
 import { timeTable } from "./time-table";
 
 export function duration(view: View): readonly [number, number] {
@@ -77,12 +77,10 @@ export function timeFigure(view: View, settings: Settings): Figure {
       },
     ],
     key: (ink) => [...flowKey(view, ink), ...queueKey(view, queues.shown, ink)],
-    draw: (ink, width, window) =>
-      window
-        ? { height: drawing.height - STRIP, option: drawing.still(ink, width, window) }
-        : { height: drawing.height, option: drawing.option(ink, width) },
+    draw: (ink, width, window) => ({ height: drawing.height, option: drawing.option(ink, width, window) }),
     table: () => timeTable(view, queues.shown),
     zoom: (ink, window, moving) => drawing.cut(ink, window, moving),
+    brush: (ink, width) => drawing.silhouette(ink, width),
     range,
   };
 }

@@ -1,0 +1,67 @@
+/** Empty line of a panel over time that carries its vertical rules, its bounds, and the shading of its warm-up. */
+import type { Ink } from "../palette";
+
+export interface Carried {
+  ink: Ink;
+  panel: number;
+  /** Lines of the panel: of bounds (`boundLook`), or at times. */
+  lines: object[];
+  /** Opacity of lines at times. */
+  opacity: number;
+  /** End of the warm-up in seconds, and the words in its shading. */
+  warmup: number;
+  words: string;
+}
+
+/** Returns the series of a panel without data that carries its lines and its shading. */
+export function carrier({ ink, panel, lines, opacity, warmup, words }: Carried): object {
+  return {
+    id: `rules-${panel}`,
+    type: "line",
+    xAxisIndex: panel,
+    yAxisIndex: panel,
+    data: [],
+    silent: true,
+    markLine: {
+      silent: true,
+      symbol: "none",
+      animation: false,
+      // By default the library rounds to hundredths, and would draw a bound of 15 ms at 10.
+      precision: -1,
+      lineStyle: { color: ink.soft, width: 1, type: "solid", opacity },
+      label: {
+        show: true,
+        position: "end",
+        distance: 16,
+        color: ink.text,
+        fontSize: 11,
+        fontWeight: 600,
+        formatter: "{b}",
+      },
+      data: lines,
+    },
+    markArea: {
+      silent: true,
+      itemStyle: { color: ink.text, opacity: 0.05 },
+      label: { show: true, position: "insideTopLeft", color: ink.soft, fontSize: 11 },
+      data: warmup > 0 ? [[{ name: words, xAxis: 0 }, { xAxis: warmup }]] : [],
+    },
+  };
+}
+
+/** Returns the look of a bound's line, with its words at its end. */
+export function boundLook(ink: Ink, words: string): object {
+  return {
+    name: words,
+    lineStyle: { color: ink.bad, width: 1.5, type: [5, 3], opacity: 1 },
+    label: {
+      show: true,
+      position: "insideEndTop",
+      distance: 2,
+      color: ink.bad,
+      fontSize: 11,
+      fontWeight: 600,
+      align: "right",
+    },
+  };
+}
