@@ -1,0 +1,231 @@
+/** Figures over time: curves, events at their rules, senders, densities: checked without a browser. */
+import { describe, expect, it } from "vitest";
+import { eventLabel, placeLabels } from "../src/events";
+import { gapFigure } from "../src/figures/distribution";
+import { hasSenders, senderFigure } from "../src/figures/sender";
+import { timeFigure } from "../src/figures/time";
+import { THIN } from "../src/format";
+import { LIGHT } from "../src/palette";
+import { type Report, readReport } from "../src/report";
+import { isFolded, Selection } from "../src/selection";
+import { sampleReport, sparseReport } from "./sample";
+
+const spaced = (text: string): string => text.replaceAll(THIN, " ");
+const sampled = (): Report => readReport(sampleReport());
+
+describe("senders and other directions", () => {
+  const report = (): Report => {
+    const raw = JSON.parse(JSON.stringify(sampleReport())) as {
+      runs: { flows: Record<string, unknown>[]; summary: { flows: Record<string, unknown> } }[];
+    };
+    const { flows, summary } = raw.runs[0] as (typeof raw.runs)[number];
+    const first = flows[0] as Record<string, unknown>;
+    first["tcp"] = {
+      congestion: "cubic",
+      time_s: [1, 2, 3],
+      cwnd_bytes: [14480, 28960, 14480],
+      ssthresh_bytes: [null, null, 20000],
+      in_flight_bytes: [1448, 2896, 1448],
+      rtt_s: [null, 0.04, 0.05],
+      rto_s: [1, 0.24, 0.25],
+      retransmissions: [0, 0, 2],
+    };
+    const back = `${String(first["name"])}/return`;
+    flows.unshift({ ...JSON.parse(JSON.stringify(first)), name: back, tcp: null });
+    summary.flows[back] = summary.flows[String(first["name"])];
+    return readReport(raw);
+  };
+
+  it("draws windows, times and repetitions of the senders that are shown", () => {
+    const read = report();
+    expect(hasSenders(read)).toBe(true);
+    expect(hasSenders(sampled())).toBe(false);
+    const figure = senderFigure(new Selection(read).view(), {});
+    expect(figure.empty).toBeNull();
+    const { columns, rows } = figure.table();
+    expect(figure.key(LIGHT)[0]?.entries.map(({ label }) => label)).toEqual([rows[0]?.[1]]);
+    expect(rows.map((row) => row[columns.indexOf("cwnd_bytes")])).toEqual([14480, 28960, 14480]);
+    expect(rows.map((row) => row[columns.indexOf("ssthresh_bytes")])).toEqual([null, null, 20000]);
+    expect(rows[2]?.[columns.indexOf("retransmissions")]).toBe(2);
+    const drawing = figure.draw(LIGHT, 900) as { option: { series: { id: string; yAxisIndex?: number }[] } };
+    const ids = drawing.option.series.map((series) => series.id);
+    const name = String(rows[0]?.[1]);
+    for (const what of ["cwnd", "in flight", "ssthresh", "rtt", "rto", "sent again"])
+      expect(ids).toContain(`0 ${what} ${name}`);
+    expect(senderFigure(new Selection(sampled()).view(), {}).empty).not.toBeNull();
+  });
+
+  it("folds the other directions until they are asked for", () => {
+    const read = report();
+    const selection = new Selection(read);
+    const back = read.runs[0]?.flows[0]?.name ?? "";
+    expect(back.endsWith("/return")).toBe(true);
+    expect(selection.ranked.at(-1)).toBe(back);
+    expect(selection.view().flows).not.toContain(back);
+    selection.toggleFlow(selection.view().flows[0] ?? "");
+    selection.toggleFlow(back);
+    expect(selection.view().flows).toContain(back);
+    expect(isFolded("backup/17/control")).toBe(true);
+    expect(isFolded("backup/17")).toBe(false);
+  });
+});
+
+describe("a comparison of one flow", () => {
+  const runs = (["fifo", "fq_codel"] as const).map((kind) => ({
+    label: kind,
+    mode: "sim",
+    flows: [{ name: "call", series: { time_s: [1, 2], received_bps: [1, 2] } }],
+    ports: [
+      {
+        name: "a:b",
+        queues: [...(kind === "fifo" ? ["fifo"] : ["bulk", "voice"]), "rest"].map((name) => ({
+          name,
+          kind,
+          parent: null,
+          series: { time_s: [1, 2], backlog_packets: [3, 4] },
+        })),
+      },
+    ],
+  }));
+  const view = new Selection(readReport({ runs })).view();
+
+  it("has one colour code: queues have the colour of their variant, and strokes of their own", () => {
+    const [variantsKey, queuesKey] = timeFigure(view, {}).key(LIGHT).slice(1);
+    const colours = new Map(variantsKey?.entries.map(({ label, colour }) => [label.split(" ")[0], colour]));
+    expect(new Set(colours.values()).size).toBe(2);
+    const shown = queuesKey?.entries.map(({ label, colour, dash }) => [label, colour, dash]);
+    expect(shown).toEqual([
+      ["fifo", colours.get("fifo"), null],
+      ["rest", LIGHT.soft, [6, 3]],
+      ["bulk", colours.get("fq_codel"), null],
+      ["voice", colours.get("fq_codel"), [1.5, 3]],
+    ]);
+  });
+});
+
+describe("events at their rules", () => {
+  const change = (
+    path: string,
+    value: string,
+    kind = "change",
+    text = "",
+  ): Parameters<typeof eventLabel>[0] => ({ kind, path, value, text });
+  it.each([
+    [change("port.router->client.root", "fair"), "root → fair"],
+    [change('port."a.b->c".queue.voice.limit', "20p"), "voice limit → 20p"],
+    [change("link.wan.rate, link.wan.delay", "8mbit, 3ms"), "wan rate → 8mbit +1"],
+    [change("link.wan.burst", "default"), "wan burst → default"],
+    [change("flow.web.owd.p95", "", "expect", "87 ms, wanted below 50 ms"), "web.owd.p95 missed"],
+    [change("", "", "note", "called back"), "called back"],
+  ])("%j", (event, wanted) => expect(eventLabel(event)).toBe(wanted));
+
+  it("stand beside rules as far as there is room, and count those that have none", () => {
+    const texts = ["root → one", "root → two", "root → three", "x", "root → last"];
+    const placed = placeLabels(texts, [10, 30, 200, 500, 395], 400);
+    expect(placed).toEqual([
+      { index: 0, text: "root → one +1", ends: false },
+      { index: 2, text: "root → three", ends: false },
+      { index: 4, text: "root → last", ends: true },
+    ]);
+  });
+
+  it("say in the record over time what changed", () => {
+    const option = (
+      timeFigure(new Selection(sampled()).view(), {}).draw(LIGHT, 1300) as {
+        option: {
+          series: {
+            markLine?: { data: { name: string; xAxis?: number; yAxis?: number; label: { show: boolean } }[] };
+          }[];
+        };
+      }
+    ).option;
+    const said = option.series
+      .flatMap((series) => series.markLine?.data ?? [])
+      .filter((rule) => rule.label.show);
+    const rules = said.filter((rule) => rule.xAxis !== undefined);
+    expect(rules.map((rule) => rule.name)).toEqual(["web.owd.p95 missed", "rest target → 5ms +1"]);
+    // Every bound on a flow that is drawn is a line with its number.
+    const bounds = said.filter((rule) => rule.yAxis !== undefined);
+    expect(bounds.map((rule) => [spaced(rule.name), rule.yAxis])).toEqual([
+      ["upload > 8.5 Mbit/s", 8.5e6],
+      ["voice < 20 ms", 0.02],
+      ["web < 50 ms", 0.05],
+    ]);
+  });
+});
+
+describe("the record over time", () => {
+  type Drawn = { height: number; option: { grid: unknown[]; series: { id: string; data: unknown[] }[] } };
+  const drawn = (report: Report, width: number): Drawn =>
+    timeFigure(new Selection(report).view(), {}).draw(LIGHT, width) as Drawn;
+
+  it("is low enough to stand above the fold, and has rates of few points", () => {
+    const { height, option } = drawn(sampled(), 1300);
+    expect(height).toBeLessThan(640);
+    const points = (id: string): number => option.series.find((series) => series.id === id)?.data.length ?? 0;
+    expect(points("0 received upload")).toBeLessThan(130);
+    expect(points("0 p50 upload")).toBe(600);
+    expect(
+      drawn(sampled(), 340).option.series.find((series) => series.id === "0 received upload")?.data.length,
+    ).toBeLessThan(40);
+  });
+
+  it("leaves the losses out where there are none", () => {
+    const raw = JSON.parse(JSON.stringify(sampleReport())) as {
+      runs: { flows: { series: { lost_packets: number[] } }[] }[];
+    };
+    for (const run of raw.runs) for (const flow of run.flows) flow.series.lost_packets.fill(0);
+    expect([
+      drawn(sampled(), 900).option.grid.length,
+      drawn(readReport(raw), 900).option.grid.length,
+    ]).toEqual([4, 3]);
+    expect(timeFigure(new Selection(readReport(raw)).view(), {}).caption).toContain(
+      "No packet of these flows was lost.",
+    );
+  });
+
+  it("draws points between gaps as dots, and bridges no gap", () => {
+    const { series } = drawn(readReport(sparseReport()), 900).option;
+    const data = (id: string): [number, number | null][] | undefined =>
+      series.find((one) => one.id === id)?.data as [number, number | null][] | undefined;
+    const delays = data("0 p50 voice") ?? [];
+    expect(delays.filter(([, y]) => y === null)).toHaveLength(400);
+    const dots = data("0 p50 voice dots") ?? [];
+    expect(dots).toEqual(delays.filter(([, y]) => y !== null));
+    expect(dots.some(([x]) => x > 20.1 && x < 40)).toBe(false);
+    expect(data("0 received voice dots")).toBeUndefined();
+    const caption = (report: object): string =>
+      timeFigure(new Selection(readReport(report)).view(), {}).caption;
+    expect(caption(sparseReport())).toContain("A dot is an interval");
+    expect(caption(sampleReport())).not.toContain("A dot");
+  });
+
+  it("draws the largest delays of flows that have no medians", () => {
+    const raw = JSON.parse(JSON.stringify(sampleReport())) as {
+      runs: { flows: { name: string; series: Record<string, (number | null)[]> }[] }[];
+    };
+    for (const flow of raw.runs.flatMap((run) => run.flows).filter(({ name }) => name === "voice")) {
+      flow.series["owd_p50_s"]?.fill(null);
+      flow.series["owd_p99_s"]?.fill(null);
+      flow.series["owd_max_s"]?.fill(0.25);
+    }
+    const { series } = drawn(readReport(raw), 900).option;
+    const delays = series.find((one) => one.id === "0 p50 voice")?.data as [number, number | null][];
+    expect(delays.length).toBeGreaterThan(0);
+    expect(delays.every(([, y]) => y === 0.25)).toBe(true);
+    expect(timeFigure(new Selection(readReport(raw)).view(), {}).caption).toContain(
+      "Members of groups have the largest delay of each interval.",
+    );
+  });
+});
+
+describe("densities", () => {
+  it("are on logarithmic axes, which are called axes, until the reader chooses", () => {
+    const view = new Selection(sampled()).view();
+    const type = (settings: Record<string, string>): string =>
+      (gapFigure(view, settings).draw(LIGHT, 900) as unknown as { option: { yAxis: { type: string } } })
+        .option.yAxis.type;
+    expect([type({}), type({ y: "linear" })]).toEqual(["log", "value"]);
+    expect(gapFigure(view, {}).choices.map((choice) => choice.label)).toEqual(["x axis", "y axis"]);
+  });
+});
