@@ -162,6 +162,7 @@ fn headline(summary: &Summary, outcome: Outcome) -> String {
 fn held(all: &[Expectation]) -> Vec<String> {
     let what = match all {
         [_] => "It holds".to_owned(),
+        [_, _] => "Both hold".to_owned(),
         all => format!("All {} hold", all.len()),
     };
     let rank = |expect: &&Expectation| used(expect).unwrap_or(0.0);
@@ -171,7 +172,7 @@ fn held(all: &[Expectation]) -> Vec<String> {
     let Some(tightest) = tightest.filter(|one| !margin(one).is_empty()) else {
         return vec![format!("{what}.")];
     };
-    let told = format!("{} {}", text::words(tightest).in_sentence(), measured(tightest));
+    let told = measured(tightest);
     match all {
         [_] => vec![format!("{what}: {told}.")],
         _ => vec![format!("{what}."), format!("Tightest: {told}.")],
@@ -184,18 +185,26 @@ fn missed(all: &[Expectation]) -> Vec<String> {
     let rank = |expect: &Expectation| used(expect).unwrap_or(f64::INFINITY);
     // The first of equally bad ones.
     let worst = missed.iter().rev().max_by(|one, other| rank(one).total_cmp(&rank(other)));
-    let told = worst.map(|worst| format!("{} {}", text::words(worst).in_sentence(), measured(worst)));
+    let told = worst.map(|worst| measured(worst));
     let count = match (missed.len(), all.len()) {
         (1, 1) => "It is missed".to_owned(),
+        (2, 2) => "Both are missed".to_owned(),
         (missed, all) if missed == all => format!("All {all} are missed"),
         (missed, all) => format!("{missed} of {all} missed"),
     };
-    let first = if missed.len() > 1 { "worst: " } else { "" };
-    vec![told.map_or_else(|| format!("{count}."), |told| format!("{count}: {first}{told}."))]
+    let first = if missed.len() > 1 { "; worst: " } else { ": " };
+    vec![told.map_or_else(|| format!("{count}."), |told| format!("{count}{first}{told}."))]
 }
 
-/// Returns value and margin: `8.88 Mbit/s, 11 % above its bound of 8 Mbit/s`.
+/// Returns subject, value and margin: `backup goodput sum 8.88 Mbit/s, 11 % above its bound of 8 Mbit/s`, or with the
+/// name that the scenario gives it: `“the line stays free”: 8.88 Mbit/s, 11 % above its bound of 8 Mbit/s`.
 fn measured(expect: &Expectation) -> String {
+    let words = Words::of(&expect.that);
+    let subject = match &expect.name {
+        Some(name) => format!("“{name}”:"),
+        None if expect.members.is_some() => format!("{}:", words.in_sentence()),
+        None => words.in_sentence(),
+    };
     if let Some(members) = expect.members {
         let share = figures::ratio(Some(members.held as f64 / members.of.max(1) as f64));
         let wanted = if members.wanted_ratio < 1.0 {
@@ -203,20 +212,22 @@ fn measured(expect: &Expectation) -> String {
         } else {
             String::new()
         };
+        let keeps = if members.held == 1 { "keeps" } else { "keep" };
+        // The name may not say of which quantity the bound is.
+        let quantity = expect.name.as_ref().map(|_| format!("{} ", words.quantity)).unwrap_or_default();
+        let bounds = short_bounds(expect);
         return format!(
-            "{}: kept by {} of {} ({share}){wanted}",
-            short_bounds(expect),
-            members.held,
-            members.of
+            "{subject} {} of {} ({share}) {keeps} {quantity}{bounds}{wanted}",
+            members.held, members.of
         );
     }
     let value = value(expect);
     if expect.value.is_none() {
-        return format!("was not observed, wanted {}", short_bounds(expect));
+        return format!("{subject} was not observed, wanted {}", short_bounds(expect));
     }
     match text::margin_of_bound(expect).as_str() {
-        "" => format!("{value}, wanted {}", short_bounds(expect)),
-        margin => format!("{value}, {margin}"),
+        "" => format!("{subject} {value}, wanted {}", short_bounds(expect)),
+        margin => format!("{subject} {value}, {margin}"),
     }
 }
 
@@ -226,14 +237,18 @@ fn exceptions(summary: &Summary, expect: &Expectation) -> Option<String> {
     let address = Address::parse(&expect.that).ok()?;
     let outside = members.of - members.held;
     let share = figures::ratio(Some(outside as f64 / members.of.max(1) as f64));
-    let Words { subject, quantity } = Words::of(&expect.that);
+    let Words { quantity, .. } = Words::of(&expect.that);
+    let all = words::members(&address);
     let (worst, value) = summary.worst_of(&address)?;
     let worst_value = quantity_of(&expect.that, value);
-    Some(format!(
-        "But {outside} of {} {subject} ({share}) have {quantity} not {}: worst {worst}, {worst_value}.",
-        members.of,
-        short_bounds(expect)
-    ))
+    let fails = match (text::opposite(expect), outside) {
+        (Some(opposite), 1) => format!("has {quantity} {opposite}"),
+        (Some(opposite), _) => format!("have {quantity} {opposite}"),
+        (None, 1) => format!("does not keep {quantity} {}", short_bounds(expect)),
+        (None, _) => format!("do not keep {quantity} {}", short_bounds(expect)),
+    };
+    let worst = if outside == 1 { worst } else { format!("worst {worst}") };
+    Some(format!("But {outside} of {} {all} ({share}) {fails}: {worst}, {worst_value}.", members.of))
 }
 
 fn quantity_of(path: &str, value: f64) -> String {

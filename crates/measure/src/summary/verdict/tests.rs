@@ -62,7 +62,7 @@ fn what_holds_is_said_with_the_tightest_bound_and_where_packets_wait() {
     assert_eq!(
         verdict.sentences(),
         [
-            "All 2 hold. Tightest: backup goodput sum 8.88 Mbit/s, 11 % above its bound of 8 Mbit/s.",
+            "Both hold. Tightest: backup goodput sum 8.88 Mbit/s, 11 % above its bound of 8 Mbit/s.",
             "Longest wait: 18.0 ms (p99) in the fifo at modem:isp, nothing dropped there; fair (fq_codel) at \
              router:modem dropped 66 (0.440 %).",
         ]
@@ -83,7 +83,7 @@ fn what_is_missed_comes_first_with_the_worst() {
     let verdict = summary.verdict();
     assert_eq!(
         verdict.headline,
-        "2 of 4 missed: worst: web page load mean 4.00 s, 4 times its bound of 1 s."
+        "2 of 4 missed; worst: web page load mean 4.00 s, 4 times its bound of 1 s."
     );
     let missed: Vec<&str> = verdict.rows.iter().map(|row| row.subject.as_str()).collect();
     assert_eq!(missed, ["game", "web", "call", "backup"]);
@@ -114,13 +114,68 @@ fn of_many_flows_the_exceptions_are_said_too() {
     let verdict = summary.verdict();
     assert_eq!(
         verdict.headline,
-        "It holds. But 1 of 4 video/* (25.0 %) have loss not at most 1 %: worst video/1, 19.0 %."
+        "It holds. But 1 of 4 video flows (25.0 %) has loss above 1 %: video/1, 19.0 %."
+    );
+    // Two of them, by a bound that a value must not reach, and with the scenario's name.
+    let mut two = summary.clone();
+    two.flows["video/2"].loss_ratio = Some(0.02);
+    two.expect.clear();
+    let half = Expected {
+        bounds: vec![Bound::Below(0.02)],
+        held_by: Some(0.5),
+        name: Some("most see it".to_owned()),
+        ..expected.clone()
+    };
+    assert_eq!(two.expect(&half), Ok(true));
+    assert_eq!(
+        two.verdict().headline,
+        "It holds. But 2 of 4 video flows (50.0 %) have loss of 2 % or more: worst video/1, 19.0 %."
+    );
+    two.expect.clear();
+    assert_eq!(two.expect(&Expected { held_by: Some(0.75), ..half.clone() }), Ok(false));
+    assert_eq!(
+        two.verdict().headline,
+        "It is missed: “most see it”: 2 of 4 (50.0 %) keep loss below 2 %, wanted 75 %."
+    );
+    two.expect.clear();
+    assert_eq!(two.expect(&Expected { name: None, held_by: None, ..half.clone() }), Ok(false));
+    assert_eq!(two.verdict().headline, "It is missed: video/* loss: 2 of 4 (50.0 %) keep below 2 %.");
+    two.expect.clear();
+    let range = Expected { bounds: vec![Bound::Between(0.0, 0.1)], name: None, ..half };
+    assert_eq!(two.expect(&range), Ok(true));
+    assert_eq!(
+        two.verdict().headline,
+        "It holds. But 1 of 4 video flows (25.0 %) does not keep loss between 0 % and 10 %: video/1, 19.0 %."
     );
     assert_eq!(
         (verdict.rows[0].value.as_str(), verdict.rows[0].wanted.as_str()),
         ("3 of 4", "at most 1 %, for 75 %")
     );
     assert_eq!(summary.expect[0].members, Some(MembersHeld { held: 3, of: 4, wanted_ratio: 0.75 }));
+}
+
+#[test]
+fn an_expectation_with_a_name_is_quoted_by_it() {
+    let mut summary = home();
+    summary.expect[1].name = Some("the backup ends tonight".to_owned());
+    assert_eq!(
+        summary.verdict().headline,
+        "Both hold. Tightest: “the backup ends tonight”: 8.88 Mbit/s, 11 % above its bound of 8 Mbit/s."
+    );
+}
+
+#[test]
+fn members_are_named_by_their_group() {
+    for (path, words) in [
+        ("flow.video/*.loss", "video flows"),
+        ("flow.*.loss", "flows"),
+        ("flow.v*.loss", "flows v*"),
+        ("port.bng:olt.queue.plan/*.sojourn.p99", "plan queues at bng:olt"),
+        ("port.bng:*.utilisation", "ports bng:*"),
+    ] {
+        let address = Address::parse(path).unwrap_or_else(|problem| panic!("{path}: {problem:?}"));
+        assert_eq!(words::members(&address), words, "{path}");
+    }
 }
 
 #[test]
@@ -175,6 +230,19 @@ fn what_limits_a_judged_rate_is_said_and_a_full_receive_window() {
     let judged_too =
         format!("backup was limited by its congestion window for 97 % of the time; {}", sentence());
     assert_eq!(limits::sentence(&summary), Some(judged_too));
+    summary.expect.push(judged("flow.near.goodput", Bound::Above(8e6), Some(9e6)));
+    summary.expect.push(judged("flow.backup/1.goodput", Bound::Above(8e6), Some(9e6)));
+    summary.flows["near"] = sender(0.01);
+    let together = "backup and near were limited by their congestion windows for 97 % of the time; backup/1 was \
+                    limited by its congestion window for 98 % of the time; far";
+    let said = limits::sentence(&summary).unwrap_or_default();
+    assert!(said.starts_with(together), "{said}");
+    if let Some(limits) = summary.flows["near"].tcp.as_mut().and_then(|tcp| tcp.limits.as_mut()) {
+        (limits.congestion_window_ratio, limits.application_ratio) = (0.996, 0.004);
+    }
+    summary.expect.remove(0);
+    let said = limits::sentence(&summary).unwrap_or_default();
+    assert!(said.starts_with("near was limited by its congestion window all of the time;"), "{said}");
     summary.flows.clear();
     assert_eq!(limits::sentence(&summary), None);
 }

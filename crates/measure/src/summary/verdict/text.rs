@@ -105,6 +105,22 @@ pub fn short_bounds(expect: &Expectation) -> String {
     plain_bounds(expect, short).join(", ")
 }
 
+/// Returns what a value does that does not keep the bound, such as `above 1 %` for `at most 1 %`; `None` for a grade, and
+/// for more than one bound.
+pub(super) fn opposite(expect: &Expectation) -> Option<String> {
+    let bound = |value: f64| figures::without_zeros(&quantity(&expect.that, Some(value)));
+    if expect.grade.is_some() {
+        return None;
+    }
+    match (expect.below, expect.at_most, expect.above, expect.at_least, expect.between) {
+        (Some(below), None, None, None, None) => Some(format!("of {} or more", bound(below))),
+        (None, Some(most), None, None, None) => Some(format!("above {}", bound(most))),
+        (None, None, Some(above), None, None) => Some(format!("of {} or less", bound(above))),
+        (None, None, None, Some(least), None) => Some(format!("below {}", bound(least))),
+        _ => None,
+    }
+}
+
 fn plain_bounds(expect: &Expectation, format: impl Fn(&str, Option<f64>) -> String) -> Vec<String> {
     let quantity = |bound: f64| format(&expect.that, Some(bound));
     let named = [

@@ -59,6 +59,21 @@ fn subject(address: &Address) -> String {
     }
 }
 
+/// Returns the words for the flows, queues or ports that a pattern stands for: `video flows`, `plan queues at bng:olt`.
+pub(super) fn members(address: &Address) -> String {
+    let named = |pattern: &str, noun: &str| match pattern.strip_suffix("/*") {
+        Some(group) => format!("{group} {noun}"),
+        None if pattern == "*" => noun.to_owned(),
+        None => format!("{noun} {pattern}"),
+    };
+    match &address.subject {
+        Subject::Flow(name) => named(name, "flows"),
+        Subject::Port(name) => named(name, "ports"),
+        Subject::Queue(port, queue) => format!("{} at {port}", named(queue, "queues")),
+        Subject::Run | Subject::Group(_) | Subject::Bin(..) => subject(address),
+    }
+}
+
 fn quantity(address: &Address) -> String {
     let mut text = metric(address.metric);
     if let Some(statistic) = address.statistic {
