@@ -94,6 +94,52 @@ export function breakable(text: string): (string | HTMLElement)[] {
   return text.split(/(?<=[.>/,])/).flatMap((part, index) => (index === 0 ? [part] : [h("wbr"), part]));
 }
 
+const widths = new WeakMap<Element, number>();
+let resized: ResizeObserver | null = null;
+
+/**
+ * Returns the width of an element at the last layout. Reading it from the element lays the page out at once, which
+ * takes long in the middle of a picture, when its tables have changed.
+ */
+export function widthOf(element: Element): number {
+  const known = widths.get(element);
+  if (known !== undefined) return known;
+  resized ??= new ResizeObserver((entries) => {
+    for (const { target } of entries) widths.set(target, target.clientWidth);
+  });
+  resized.observe(element);
+  widths.set(element, element.clientWidth);
+  return element.clientWidth;
+}
+
+/** Elements with the knowledge whether they are near the screen, which they are until the first layout. */
+export class Sight {
+  readonly #far = new WeakSet<Element>();
+  readonly #watched = new WeakSet<Element>();
+  readonly #observer: IntersectionObserver;
+
+  /** `come` is called when an element comes near. */
+  constructor(come: () => void) {
+    this.#observer = new IntersectionObserver(
+      (entries) => {
+        for (const { target, isIntersecting } of entries)
+          if (isIntersecting) this.#far.delete(target);
+          else this.#far.add(target);
+        if (entries.some(({ isIntersecting }) => isIntersecting)) come();
+      },
+      { rootMargin: "200px" },
+    );
+  }
+
+  isNear(element: Element): boolean {
+    if (!this.#watched.has(element)) {
+      this.#watched.add(element);
+      this.#observer.observe(element);
+    }
+    return !this.#far.has(element);
+  }
+}
+
 let live: HTMLElement | null = null;
 
 /** Announces a short message to screen readers, and shows it for a moment. */

@@ -366,6 +366,8 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
   it.each([
     [1280, "light"],
     [1280, "dark"],
+    [820, "light"],
+    [820, "dark"],
     [360, "light"],
     [360, "dark"],
   ] as const)(
@@ -665,6 +667,43 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     );
     expect(sum).toBeLessThan(0.02);
     await context.close();
+    player.close();
+  });
+
+  it("draws a part of the page when it comes near the screen, and not before", async () => {
+    const player = new Player(html);
+    const { page, complaints } = await open(player, 390, "light");
+    const cells = page.locator(".flows td");
+    await expect.poll(() => cells.count()).toBeGreaterThan(0);
+    const texts = (): Promise<string> => page.locator(".flows tbody").innerText();
+    // The first picture has all parts; then the far ones stand still.
+    const clock = (): Promise<string> => page.locator(".clock").innerText();
+    await page.evaluate(() => {
+      const seen: number[] = [];
+      Object.assign(window, { seen });
+      const body = document.querySelector(".flows tbody");
+      if (body)
+        new MutationObserver(() => seen.push(1)).observe(body, {
+          childList: true,
+          characterData: true,
+          subtree: true,
+        });
+    });
+    player.sample = (number) => {
+      const whole = sample(number);
+      return {
+        ...whole,
+        flows: whole.flows.map((flow) => ({ ...flow, lost_packets: number })),
+      };
+    };
+    const before = await clock();
+    await expect.poll(clock).not.toBe(before);
+    await page.waitForTimeout(600);
+    expect(await page.evaluate(() => (window as unknown as { seen: number[] }).seen.length)).toBe(0);
+    const old = await texts();
+    await page.locator(".flows").scrollIntoViewIfNeeded();
+    await expect.poll(texts).not.toBe(old);
+    expect(complaints).toEqual([]);
     player.close();
   });
 

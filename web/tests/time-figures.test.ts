@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { eventLabel, placeLabels } from "../src/events";
 import { gapFigure } from "../src/figures/distribution";
 import { hasSenders, senderFigure } from "../src/figures/sender";
-import { timeFigure } from "../src/figures/time";
+import { endOf, timeFigure } from "../src/figures/time";
 import { THIN } from "../src/format";
 import { LIGHT } from "../src/palette";
 import { type Report, readReport } from "../src/report";
@@ -151,6 +151,29 @@ describe("events at their rules", () => {
       ["voice < 20 ms", 0.02],
       ["web < 50 ms", 0.05],
     ]);
+  });
+});
+
+describe("the end of figures over time", () => {
+  it("is that of the run, or shortly after the last packet of flows that end early", () => {
+    expect(endOf(19.9, 20)).toBe(20);
+    expect(endOf(5, 20)).toBe(20);
+    expect(endOf(0.01, 0.5)).toBeCloseTo(0.011, 9);
+    // A sample may end after the run, and nothing may be received at all.
+    expect(endOf(20.1, 20)).toBe(20.1);
+    expect(endOf(0, 20)).toBe(20);
+  });
+
+  it("fits the packets of the shown runs", () => {
+    const raw = JSON.parse(JSON.stringify(sampleReport())) as {
+      runs: { flows: { series: { received_bps: number[] } }[] }[];
+    };
+    const end = (): number => timeFigure(new Selection(readReport(raw)).view(), {}).range?.[1] ?? 0;
+    const whole = end();
+    for (const run of raw.runs)
+      for (const { series } of run.flows)
+        series.received_bps = series.received_bps.map((rate, at) => (at < 9 ? rate : 0));
+    expect(end()).toBeLessThan(whole / 4);
   });
 });
 

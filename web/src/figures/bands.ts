@@ -10,6 +10,7 @@ import type { Expect, ExtraFigure, Numbers, Report } from "../report";
 import { tip } from "../tooltip";
 import { boundLook, carrier } from "./carrier";
 import { endNames, levelAt } from "./end-names";
+import { endOf } from "./time";
 import { reaching } from "./time-bounds";
 
 const LEFT = 58;
@@ -63,10 +64,8 @@ function boundsOf(report: Report, group: string): Expect[] {
 export function bandsFigure(figure: ExtraFigure, report: Report, settings: Settings): Figure {
   const groups = groupsOf(figure);
   const log = settings["y"] === "log";
-  const end = Math.max(
-    report.runs[0]?.summary.durationS ?? 0,
-    extent(groups.flatMap(({ curves }) => curves.map(({ x }) => x)))?.[1] ?? 1,
-  );
+  const last = extent(groups.flatMap(({ curves }) => curves.map(({ x }) => x)))?.[1] ?? 1;
+  const end = endOf(last, report.runs[0]?.summary.durationS ?? 0);
   const range = [0, end] as const;
   const height = TOP + groups.length * PANEL + (groups.length - 1) * GAP + FOOT;
   let width = 0;

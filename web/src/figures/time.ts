@@ -13,13 +13,30 @@ import { delayOf, isBrief, type Panel } from "./time-curves";
 import { TimeDrawing } from "./time-drawing";
 import { timeTable } from "./time-table";
 
+/** Part of a run after which figures end with the last packet, if no flow receives any more. */
+const SHORT = 0.25;
+
+/** Returns the end of figures of flows of which the last receives at `last`: of the run, or shortly after that. */
+export function endOf(last: number, duration: number): number {
+  return last > 0 && last < SHORT * duration ? 1.1 * last : Math.max(last, duration);
+}
+
+/** Returns the last time at which a flow receives; 0 if none does. */
+function lastReceived(view: View): number {
+  const series = view.runs.flatMap(({ run }) => run.flows.map((flow) => flow.series));
+  return series.reduce((last, { time_s, received_bps }) => {
+    const index = received_bps.findLastIndex((rate) => (rate ?? 0) > 0);
+    return Math.max(last, time_s[index] ?? 0);
+  }, 0);
+}
+
 export function duration(view: View): readonly [number, number] {
   const times = view.runs.flatMap(({ run }) => [
     ...run.flows.map((flow) => flow.series.time_s),
     ...run.ports.flatMap((port) => port.queues.map((queue) => queue.series.time_s)),
   ]);
   const stated = view.runs.map(({ run }) => run.summary.durationS);
-  const end = extent([...times, stated])?.[1] ?? 1;
+  const end = endOf(lastReceived(view), extent([...times, stated])?.[1] ?? 1);
   return [0, end > 0 ? end : 1];
 }
 

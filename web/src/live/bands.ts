@@ -3,7 +3,7 @@
  * members, which stay listed however they are later.
  */
 import uPlot from "uplot";
-import { h, update } from "../dom";
+import { h, update, widthOf } from "../dom";
 import type { Sample } from "../generated/lockgate";
 import type { Ink } from "../palette";
 import { groupColumns } from "./columns";
@@ -80,7 +80,7 @@ export class Bands {
     const groups = samples.at(-1)?.groups ?? [];
     this.element.hidden = groups.length === 0;
     if (groups.length === 0) return;
-    const width = Math.max(280, this.element.clientWidth);
+    const width = Math.max(280, widthOf(this.element));
     const key = JSON.stringify([groups.map(({ name }) => name), ink.name]);
     if (key !== this.#built) {
       this.#built = key;

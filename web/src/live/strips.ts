@@ -4,7 +4,7 @@
  */
 import uPlot from "uplot";
 import { columnExtremes, isolated } from "../decimate";
-import { h } from "../dom";
+import { h, widthOf } from "../dom";
 import { placeLabels } from "../events";
 import { quantity, scaleFor, significant, THIN } from "../format";
 import type { Sample } from "../generated/lockgate";
@@ -85,7 +85,7 @@ export class Strips {
   ): void {
     const chosen: readonly QueueLifetime[] =
       flow === "" ? queues : [{ port: -1, queue: flow, slot: 0, first: 0, last: Number.POSITIVE_INFINITY }];
-    const width = Math.max(280, this.element.clientWidth);
+    const width = Math.max(280, widthOf(this.element));
     const end = samples.at(-1)?.at_s ?? 0;
     const gone = (seen: QueueLifetime): string =>
       seen.last < end ? ` until ${significant(seen.last, 4)}${THIN}s` : "";

@@ -1,7 +1,7 @@
 /** The page of a running run: topology, queues with knobs, strips over time, events; pause and scrub. */
 import "uplot/dist/uPlot.min.css";
 import "../style/live.css";
-import { announce, h, svg, update } from "../dom";
+import { announce, h, Sight, svg, update } from "../dom";
 import { eventLabel } from "../events";
 import type { Sample, Status } from "../generated/lockgate";
 import { Bands } from "../live/bands";
@@ -71,6 +71,8 @@ class LivePage {
   #flow = "";
   /** Time at which a large network's run was asked for that flow. */
   #followed = 0;
+  /** Parts of the page that are drawn only near the screen. */
+  readonly #sight = new Sight(() => this.#ask());
   #queued = false;
   /** Earliest time of the next picture. */
   #rested = 0;
@@ -423,7 +425,7 @@ class LivePage {
     if (drawn)
       drawTopology(this.picture, status, sample, ink, this.choice.port, (port) => this.#select(port, ""));
     this.queues.draw(sample, ink);
-    this.#drawFlows(sample);
+    if (this.#sight.isNear(this.flows.closest("section") ?? this.flows)) this.#drawFlows(sample);
     this.log.draw(this.#paused ?? Number.POSITIVE_INFINITY);
     this.inside.draw(
       portAt(sample, this.choice.port)?.queues.find((queue) => queue.name === this.choice.queue),
@@ -437,10 +439,10 @@ class LivePage {
     const chosen = this.history.within(this.choice.port, this.choice.queue, end - this.#window, end);
     const rules = events.map((event): Rule => ({ at: event.at_s, label: eventLabel(event) }));
     this.bands.worst.take(samples);
-    this.bands.draw(shown, ink);
+    if (this.bands.element.hidden || this.#sight.isNear(this.bands.element)) this.bands.draw(shown, ink);
     this.backButton.hidden = this.#flow === "";
     this.#followFlow(sample);
-    this.strips.draw(shown, chosen, this.#flow, rules, ink);
+    if (this.#sight.isNear(this.strips.element)) this.strips.draw(shown, chosen, this.#flow, rules, ink);
     this.#reveal();
   }
 

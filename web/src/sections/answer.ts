@@ -68,18 +68,20 @@ function judgedTable(rows: readonly JudgedRow[], selection: Selection): HTMLElem
 
 function judgedRow(row: JudgedRow, selection: Selection): HTMLElement {
   const flows = selection.flowsOf(row.that);
-  const subject =
+  // An expectation with a name of its own has no subject.
+  const named = row.subject === "" ? row.quantity : row.subject;
+  const shown =
     flows.length === 0
-      ? row.subject
+      ? named
       : h(
           "button",
           {
             type: "button",
             class: "quiet",
-            title: `Show ${row.subject} alone; again: what was shown`,
+            title: `Show ${flows.length > 3 ? `these ${flows.length} flows` : flows.join(", ")} alone; again: what was shown`,
             onclick: () => selection.only(flows),
           },
-          row.subject,
+          named,
         );
   const used = row.usedRatio;
   const meter =
@@ -94,8 +96,8 @@ function judgedRow(row: JudgedRow, selection: Selection): HTMLElement {
     "tr",
     { class: row.holds ? "good" : "bad", title: row.that },
     h("td", { class: "sign" }, row.holds ? "✓" : "✗"),
-    h("td", { class: "subject" }, subject),
-    h("td", { class: "quantity" }, row.quantity),
+    h("td", { class: "subject" }, row.subject === "" ? null : shown),
+    h("td", { class: "quantity" }, row.subject === "" ? shown : row.quantity),
     h("td", { class: "value" }, row.value),
     h("td", { class: "wanted" }, row.wanted),
     h("td", { class: "margin" }, meter, row.margin),
