@@ -4,6 +4,7 @@
 //! Netlink, ethtool, Namespace     find and configure interfaces; xdp_features: what their drivers can do
 //! Interfaces: Dataplane           open, receive, transmit, wait      sockets: AF_XDP or packet sockets
 //! Redirection, XdpRedirection     take frames off the kernel's way while a Lease is held
+//! Translations                    hosts behind the address translation of this machine
 //! FrameSlab                       frames by index
 //! MonotonicClock, RealTimeThread, LatencyRequest, mailbox            time, punctual threads, messages
 //! ```
@@ -63,6 +64,8 @@ pub mod socket;
 mod super_frame;
 #[cfg(target_os = "linux")]
 pub mod tcp;
+#[cfg(target_os = "linux")]
+pub mod translations;
 #[cfg(target_os = "linux")]
 #[doc(hidden)]
 pub mod tun;

@@ -40,6 +40,12 @@ pub struct Fields {
 pub trait Headers {
     /// Returns the fields of `packet`; `None` if it carries none.
     fn fields(&self, packet: &Packet) -> Option<Fields>;
+
+    /// Returns the hosts between which `packet` goes, source first, as they are behind the address translation of this
+    /// machine; those of its fields where nothing is translated.
+    fn hosts(&self, packet: &Packet) -> Option<[IpAddr; 2]> {
+        self.fields(packet).map(|fields| [fields.source, fields.destination])
+    }
 }
 
 /// [`Headers`] for trees whose rules need no addresses.

@@ -10,6 +10,7 @@ use lockgate_engine::classify::{Fields, Headers, PROTOCOL_OTHER};
 use lockgate_engine::packet::{FlowId, Packet};
 
 use crate::frame::{IpHeader, set_traffic_class};
+use crate::nat::HostTable;
 
 /// Header fields of a frame, beside its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,8 @@ const OTHER: Fields = Fields {
 pub(crate) struct Frames {
     pub(crate) slab: FrameSlab,
     metadata: Vec<FrameMetadata>,
+    /// Hosts behind translated addresses; `None`: no queue needs them.
+    pub(crate) hosts: Option<Box<HostTable>>,
     /// Keyed hash of flows, so that a sender cannot choose frames that share one.
     flows: RandomState,
 }
@@ -49,7 +52,8 @@ impl Frames {
     pub(crate) fn new(count: u32, longest: usize) -> Self {
         let metadata = FrameMetadata { fields: OTHER, ip_offset: 0, traffic_class: 0, flow: NO_FLOW };
         let flows = RandomState::new();
-        Self { slab: FrameSlab::new(count, longest), metadata: vec![metadata; count as usize], flows }
+        let (slab, metadata) = (FrameSlab::new(count, longest), vec![metadata; count as usize]);
+        Self { slab, metadata, hosts: None, flows }
     }
 
     /// Reads the frame in `slot`, for the queues. Returns its flow, and its IP header, if it has one.
@@ -65,6 +69,9 @@ impl Frames {
             },
             None => FrameMetadata { fields: OTHER, ip_offset: 0, traffic_class: 0, flow },
         };
+        if let Some(hosts) = &mut self.hosts {
+            hosts.find(slot, &self.metadata[slot as usize].fields);
+        }
         (flow, header)
     }
 
@@ -110,6 +117,11 @@ impl Frames {
 impl Headers for Frames {
     fn fields(&self, packet: &Packet) -> Option<Fields> {
         self.metadata.get(packet.payload as usize).map(|metadata| metadata.fields)
+    }
+
+    fn hosts(&self, packet: &Packet) -> Option<[IpAddr; 2]> {
+        let own = || self.fields(packet).map(|fields| [fields.source, fields.destination]);
+        self.hosts.as_ref().and_then(|hosts| hosts.of(packet.payload)).or_else(own)
     }
 }
 

@@ -38,6 +38,7 @@ mod forward;
 #[cfg(target_os = "linux")]
 mod frames;
 #[cfg(target_os = "linux")]
+mod nat;
 #[cfg(target_os = "linux")]
 mod port;
 #[cfg(target_os = "linux")]

@@ -35,6 +35,7 @@ use crate::forward::{
     Forwarder, Newest, NotApplied, OrderError, OrderSender, apply_everywhere, orders, samples,
 };
 use crate::frames::Frames;
+use crate::nat::Follower;
 use crate::port::{PortChange, RouterPort};
 use crate::tap::{CaptureReader, tap};
 use crate::watchdog::{self, Flags};
@@ -90,6 +91,9 @@ pub struct Router {
     priority: Option<i32>,
     /// Number of the policy that runs, and whether it is on trial.
     noted_policy: Arc<Mutex<(u64, bool)>>,
+    /// Follower of the kernel's connections, while a queue needs the hosts behind them.
+    nat: Option<Follower>,
+    tell: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 /// Thread of some ports.
@@ -114,6 +118,7 @@ impl Router {
         tell: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
         await_pairs_gone(&policy)?;
+        let tell: Arc<dyn Fn(&str) + Send + Sync> = Arc::new(tell);
         let attachment = Arc::new(Attachment::prepare(&policy)?);
         let all: Vec<usize> = (0..policy.ports.len()).collect();
         let groups: Vec<&[usize]> =
@@ -143,6 +148,8 @@ impl Router {
             packet_senders,
             priority: options.priority,
             noted_policy: Arc::default(),
+            nat: None,
+            tell: tell.clone(),
         };
         for (group, (interfaces, ports)) in groups.iter().zip(opened) {
             let (order, receiving) = orders();
@@ -172,10 +179,22 @@ impl Router {
                 .map_err(|why| lockgate_dataplane::error::Refusal::new("start a thread", why))?;
             router.workers.push(Worker { ports: group.to_vec(), orders: order, newest, stop, thread });
         }
+        router.follow_connections()?;
         attachment.attach()?;
         attachment.doubts().iter().for_each(|doubt| tell(doubt));
-        router.watchdog = watchdog::start(attachment, router.flags.clone(), Box::new(tell));
+        router.watchdog = watchdog::start(attachment, router.flags.clone(), Box::new(move |text| tell(text)));
         Ok(router)
+    }
+
+    /// Follows the kernel's connections while a queue of the policy needs the hosts behind them.
+    fn follow_connections(&mut self) -> Result<(), Failure> {
+        if !self.policy.trees().any(|(_, tree)| tree.needs_hosts()) {
+            self.nat = None;
+        } else if self.nat.is_none() {
+            let forwarders = self.workers.iter().map(|worker| worker.orders.hosts()).collect();
+            self.nat = Some(Follower::start(forwarders, self.policy.frames as usize, self.tell.clone())?);
+        }
+        Ok(())
     }
 
     /// Returns the reason why frames come by packet sockets; `None` if by `AF_XDP`.
@@ -366,6 +385,9 @@ impl Engine for Router {
         match apply_everywhere(&forwarders, changes, CHANGE_TIMEOUT) {
             Ok(applied) => {
                 self.policy = policy.clone();
+                if let Err(why) = self.follow_connections() {
+                    (self.tell)(&format!("`nat`: the hosts behind this machine count as one: {why}"));
+                }
                 Ok(applied)
             }
             Err(failure) => Err(self.adopt_failure(policy, failure)),

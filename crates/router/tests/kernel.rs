@@ -264,9 +264,9 @@ fn shares(network: &Network) -> [u32; 2] {
     shares
 }
 
-#[test]
-fn hosts_share_an_upload_before_masquerading() {
-    let Some(network) = Network::make(1_500) else { return };
+/// Makes a network whose host 0 has two addresses, and whose router masquerades; `None`, noted as skipped, if it cannot.
+fn masquerading() -> Option<Network> {
+    let network = Network::make(1_500)?;
     network.route_by_kernel();
     network.whole_frames();
     let second = [10, 1, 0, HOST_ADDRESSES[0][3] + 1].into();
@@ -279,8 +279,16 @@ fn hosts_share_an_upload_before_masquerading() {
         std::process::Command::new("nft").arg(rules).output()
     });
     if !masquerades.expect("entered").is_ok_and(|done| done.status.success()) {
-        common::skip("`nft` is not installed: hosts share an upload without masquerading");
+        common::skip("no `nft`: nothing masquerades");
+        return None;
     }
+    warm_up(&network);
+    Some(network)
+}
+
+#[test]
+fn hosts_share_an_upload_before_masquerading() {
+    let Some(network) = masquerading() else { return };
     let policy = |port: &str, cake: &str| {
         format!(
             "[router]\nmode = \"both\"\ninterfaces = {{ lan = \"eth1\", wan = \"eth2\" }}\n\
@@ -289,7 +297,6 @@ fn hosts_share_an_upload_before_masquerading() {
             if port == "wan" { cake } else { "" }
         )
     };
-    warm_up(&network);
     // 2 Mbit/s are 240 datagrams a second, of some 3000 sent: half of them each, although one host sends twice as many.
     let cake = "rate = \"2mbit\"\nqueue.cake = { kind = \"cake\", isolation = \"dual-srchost\" }\n";
     let (router, _) = network.start(&policy("lan:in", cake));
@@ -297,4 +304,45 @@ fn hosts_share_an_upload_before_masquerading() {
     router.stop().expect("drained");
     let ratio = f64::from(many) / f64::from(one.max(1));
     assert!((0.9..1.1).contains(&ratio), "eight flows {many}, one flow {one}");
+}
+
+/// After masquerading all frames have the router's address: with `nat` a queue there knows the hosts all the same, from the
+/// first policy on or from one that is applied, and counts them as one again without it.
+#[test]
+fn hosts_share_an_upload_after_masquerading() {
+    let Some(network) = masquerading() else { return };
+    // Of what a run leaves in the queue, less arrives than the next one leaves out at its start.
+    let policy = |nat: bool| {
+        common::policy_of(&format!(
+            "[router]\nmode = \"egress\"\ninterfaces = {{ wan = \"eth2\" }}\n[port.wan]\nrate = \"2mbit\"\n\
+             queue.cake = {{ kind = \"cake\", isolation = \"dual-srchost\", memlimit = \"50kB\", nat = {nat} }}\n"
+        ))
+    };
+    let ratio = || {
+        let [many, one] = shares(&network);
+        f64::from(many) / f64::from(one.max(1))
+    };
+    let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::<String>::new()));
+    let telling = told.clone();
+    let tell = move |text: &str| telling.lock().expect("no panic").push(text.to_owned());
+    let start = || lockgate_router::router::Router::start(policy(true), Default::default(), tell);
+    let mut router = network.router.inside(start).expect("entered").expect("started");
+    let of_the_first = ratio();
+    let mut apply = |nat| {
+        let applied = network.router.inside(|| router.apply(&policy(nat))).expect("entered");
+        applied.unwrap_or_else(|why| panic!("{why}"));
+    };
+    apply(false);
+    let without = ratio();
+    apply(true);
+    let again = ratio();
+    router.stop().expect("drained");
+    println!(
+        "eight flows to one: {of_the_first:.2} with `nat`, {without:.2} without, {again:.2} with it again"
+    );
+    for with in [of_the_first, again] {
+        assert!((0.9..1.1).contains(&with), "{with}");
+    }
+    assert!(without > 4.0, "{without}: the hosts are one without `nat`");
+    assert_eq!(*told.lock().expect("no panic"), [""; 0]);
 }

@@ -104,6 +104,14 @@ impl QueueTree {
         }
     }
 
+    /// Returns true if a queue needs to know the hosts behind address translation: a `cake` with `nat`.
+    pub fn needs_hosts(&self) -> bool {
+        let needs = |queue: &Queue| {
+            queue.kind == "cake" && queue.config.get("nat").and_then(toml::Value::as_bool) == Some(true)
+        };
+        self.queues.iter().any(needs)
+    }
+
     fn rate_at(&self, queue: &Queue) -> Option<Rate> {
         let rate = |table: &toml::Table, key: &str| table.get(key)?.as_str()?.parse::<Rate>().ok();
         let own = match queue.kind {

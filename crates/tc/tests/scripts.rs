@@ -144,7 +144,10 @@ fn a_gateway_has_a_port_each_way() {
     assert_eq!((rate(up, "link", "bandwidth"), rate(down, "link", "bandwidth")), (38_000_000, 95_000_000));
     assert_eq!((value(up, "link", "framing"), value(up, "link", "overhead")), ("ptm".into(), "30B".into()));
     assert_eq!((value(down, "link", "ingress"), value(down, "link", "wash")), ("true".into(), "true".into()));
-    for named in ["`nat` of `cake`", "`split-gso` of `cake`", "skbedit priority 1:1"] {
+    for queues in [up, down] {
+        assert_eq!(value(queues, "link", "nat"), "true");
+    }
+    for named in ["`ack-filter` of `cake`", "`split-gso` of `cake`", "skbedit priority 1:1"] {
         assert!(text.contains(named), "{named}: {text}");
     }
     assert_eq!(findings("ifb-cake-ingress.sh"), []);

@@ -20,8 +20,9 @@
 //! none is reordered; memory is the bytes of the frames. A tin that borrowed owes at most one packet. The
 //! manual mentions a shorter interval for voice, but its listing has none, and neither has this. A backlog of
 //! 1514 bytes in a flow's queue is always acceptable. There is no `ack-filter` (filtering of
-//! acknowledgements) and no `autorate-ingress` (estimate of the rate), and no `nat`, `fwmark` or `split-gso`,
-//! whose data the engine does not have. Code point 1 is LE (RFC 8622), which the manual also calls TOS1.
+//! acknowledgements) and no `autorate-ingress` (estimate of the rate), and no `fwmark` or `split-gso`, whose data the
+//! engine does not have. With `nat`, flows are told apart by the addresses that a packet has, as without it, so that a
+//! flow keeps its queue when its translation becomes known. Code point 1 is LE (RFC 8622), which the manual also calls TOS1.
 
 mod diffserv;
 mod hosts;
@@ -73,6 +74,10 @@ pub struct Config {
     /// `dual-srchost`, `dual-dsthost` or `triple-isolate`. A packet without addresses counts as its flow's,
     /// and the flow as a host. A change of it sorts the queued packets anew.
     pub isolation: Isolation,
+    /// Hosts are those behind the address translation of this machine, as its kernel tracks connections (TCP and
+    /// UDP): hosts that share one address share the link fairly. In a router; simulated hosts have addresses of their
+    /// own, and nothing changes. A change of it sorts the queued packets anew.
+    pub nat: bool,
     /// Round trip to be suitable for: the interval of the control law. The target is a twentieth of it, or
     /// the time of one and a half full frames at the tin's part of the link if that is more.
     pub rtt: Duration,
@@ -112,6 +117,7 @@ impl Default for Config {
             link_rate: None,
             diffserv: Diffserv::default(),
             isolation: Isolation::default(),
+            nat: false,
             rtt: Duration::from_millis(100),
             overhead: None,
             raw: false,
@@ -262,7 +268,8 @@ impl Discipline for Cake {
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
         config.check()?;
         let terms = terms(&config, self.terms.salt)?;
-        let sorts = config.diffserv != self.config.diffserv || config.isolation != self.config.isolation;
+        let key = |config: &Config| (config.diffserv, config.isolation, config.nat);
+        let sorts = key(&config) != key(&self.config);
         let (before, after) = (self.config.bandwidth, config.bandwidth);
         self.next = retimed(self.next, before, after, cx.now);
         let mut waiting = Vec::new();
@@ -358,6 +365,7 @@ fn terms(config: &Config, salt: u64) -> Result<Terms, Invalid> {
     let step = |of: f64| Probability::from_f64(1.0 / of).unwrap_or(Probability::ZERO);
     Ok(Terms {
         isolation: config.isolation,
+        nat: config.nat,
         compensation: config.compensation()?,
         steps: Steps::new(step(256.0), step(4096.0)),
         salt,
@@ -382,7 +390,7 @@ impl Cake {
             self.salted = true;
             self.terms.salt = (u64::from(cx.random.bits()) << 32) | u64::from(cx.random.bits());
         }
-        let identity = Identity::of(&packet, self.terms.isolation, self.terms.salt, cx);
+        let identity = Identity::of(&packet, &self.terms, cx);
         let tin = &mut self.tins[self.config.diffserv.tin(packet.dscp())];
         if tin.packets == 0 {
             tin.clock = tin.clock.max(cx.now);
@@ -473,7 +481,14 @@ impl Cake {
 
 #[cfg(test)]
 mod tests {
+    use core::net::{IpAddr, Ipv4Addr};
+
     use super::*;
+    use crate::classify::{Fields, Headers, NoHeaders};
+    use crate::node::Node;
+    use crate::packet::{FlowId, Header};
+    use crate::port::{Poll, Port};
+    use crate::random::{Random, Seed};
 
     /// The rate of a pacer behind it sets the scale of memory, target and quantum, and shapes nothing.
     #[test]
@@ -487,5 +502,77 @@ mod tests {
         assert_ne!(scale(&paced), scale(&unknown));
         assert_eq!(paced.bandwidth, None);
         assert!(Config { link_rate: Some(Rate::from_bits(0)), ..Config::default() }.check().is_err());
+    }
+
+    /// Address of flow 0's host, of that of flows 1 to 8, and of the machine that translates both.
+    const HOSTS: [IpAddr; 3] = [host(1), host(2), host(3)];
+
+    const fn host(last: u8) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::new(10, 0, 0, last))
+    }
+
+    /// Flows that all have the translated address; their hosts are known from some time on.
+    struct Translated {
+        is_known: bool,
+    }
+
+    impl Headers for Translated {
+        fn fields(&self, packet: &Packet) -> Option<Fields> {
+            Some(Fields {
+                protocol: 6,
+                source: HOSTS[2],
+                destination: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
+                source_port: packet.flow.0 as u16,
+                destination_port: 443,
+                flow_label: 0,
+            })
+        }
+
+        fn hosts(&self, packet: &Packet) -> Option<[IpAddr; 2]> {
+            let destination = self.fields(packet)?.destination;
+            let own = if self.is_known { HOSTS[usize::from(packet.flow.0 > 0)] } else { HOSTS[2] };
+            Some([own, destination])
+        }
+    }
+
+    /// A host with one flow and one with eight share alike if they are known, also if that happens while packets wait; no
+    /// flow changes its order.
+    #[test]
+    fn hosts_behind_a_translation_share_alike() {
+        let packets = |nat: bool, known_from: u32| {
+            let config = Config { nat, isolation: Isolation::DualSrchost, ..Config::default() };
+            let node = Node::new::<Cake>("cake", config, Vec::new()).expect("a queue");
+            let mut port = Port::new(node, Random::stream(Seed(1), "cake"));
+            let now = Instant::ZERO;
+            for round in 0..200 {
+                for flow in 0..9 {
+                    let headers = Translated { is_known: round >= known_from };
+                    let header =
+                        Header { flow: FlowId(flow), length: 1_000, sequence: round, ..Header::default() };
+                    port.offer(Packet::new(header), now, &headers);
+                }
+                if round == 20 {
+                    // All flows are bulk by now.
+                    for _ in 0..90 {
+                        assert!(matches!(port.poll(now, &NoHeaders), Poll::Transmit(_)));
+                    }
+                }
+            }
+            let mut last = [None; 9];
+            let mut own = 0;
+            for _ in 0..200 {
+                let Poll::Transmit(packet) = port.poll(now, &NoHeaders) else { panic!("packets wait") };
+                let flow = packet.flow.0 as usize;
+                assert!(last[flow] < Some(packet.sequence), "flow {flow}");
+                last[flow] = Some(packet.sequence);
+                own += u32::from(flow == 0);
+            }
+            own
+        };
+        for known_from in [0, 1, 50] {
+            assert!(packets(true, known_from).abs_diff(100) <= 3, "known from round {known_from}");
+            assert!(packets(false, known_from) <= 25, "without `nat`");
+        }
+        assert!(packets(true, 1_000) <= 25, "never known");
     }
 }

@@ -21,6 +21,7 @@ use lockgate_engine::units::Instant;
 use super::Sampling;
 use crate::control::Applied;
 use crate::frames::Frames;
+use crate::nat::{HostMessage, Receiver};
 use crate::port::{PortChange, RouterPort};
 use crate::tap::Tap;
 
@@ -31,6 +32,14 @@ enum Message {
     Tap(usize, Tap),
     /// Record in the samples that a policy was applied at this time.
     NoteApplied(Instant),
+    /// Hosts behind translated addresses.
+    Hosts(HostMessage),
+}
+
+impl From<HostMessage> for Message {
+    fn from(message: HostMessage) -> Self {
+        Self::Hosts(message)
+    }
 }
 
 /// Changes of ports, all between the same two packets.
@@ -136,6 +145,11 @@ impl OrderSender {
         self.messages.send(Message::Tap(port, tap));
     }
 
+    /// Returns a sender of hosts behind translated addresses.
+    pub(crate) fn hosts(&self) -> Box<dyn Receiver> {
+        Box::new(self.messages.clone())
+    }
+
     /// Sends an order. Returns the flag by which it is claimed.
     fn send(&self, changes: Vec<PortChange>) -> Arc<AtomicBool> {
         let claimed = Arc::new(AtomicBool::new(false));
@@ -192,6 +206,17 @@ impl Orders {
             match message {
                 Message::NoteApplied(at) => sampling.note_change(at),
                 Message::Tap(port, tap) => ports[port].tap = Some(tap),
+                Message::Hosts(HostMessage::Use(table)) => {
+                    let before = core::mem::replace(&mut frames.hosts, table);
+                    if let (Some(hosts), Some(before)) = (&mut frames.hosts, before) {
+                        hosts.keep_slots(*before);
+                    }
+                }
+                Message::Hosts(HostMessage::Change(changes)) => {
+                    if let Some(hosts) = &mut frames.hosts {
+                        hosts.change(&changes);
+                    }
+                }
                 Message::Change(Order { mut changes, claimed }) => {
                     let is_cancelled = claimed.swap(true, Ordering::AcqRel);
                     let result =

@@ -53,7 +53,6 @@ const HARMLESS: &[Harmless] = &[
 /// Settings that are left out of a script, although they have an effect on a kernel's packets: a comparison
 /// with a kernel's runs refuses them.
 const NAMED: &[Harmless] = &[
-    harmless(&[Kind::Cake], "nat", "hosts are those of the addresses that the queue sees"),
     harmless(&[Kind::Cake], "fwmark", "tins are chosen by code point here"),
     harmless(&[Kind::Cake], "unlimited", DEFAULT),
     harmless(&[Kind::Cake], "ack-filter", "acknowledgements are not filtered here: all are sent"),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::tin::Terms;
 use crate::discipline::Context;
 use crate::packet::{FlowId, Packet};
 
@@ -68,7 +69,8 @@ fn mix_host(state: u64, host: Host) -> u64 {
 
 impl Identity {
     /// Returns the identity of a packet, from its addresses as far as it has any.
-    pub(super) fn of(packet: &Packet, isolation: Isolation, salt: u64, cx: &Context<'_>) -> Self {
+    pub(super) fn of(packet: &Packet, terms: &Terms, cx: &Context<'_>) -> Self {
+        let Terms { isolation, salt, nat, .. } = *terms;
         let by_flow = Host::Flow(packet.flow);
         if isolation == Isolation::Flowblind {
             return Self { tag: salt, source: by_flow, destination: by_flow };
@@ -76,14 +78,16 @@ impl Identity {
         let Some(fields) = cx.headers.fields(packet) else {
             return Self { tag: mix_host(salt, by_flow), source: by_flow, destination: by_flow };
         };
-        let (source, destination) = (Host::Address(fields.source), Host::Address(fields.destination));
+        let own = [fields.source, fields.destination];
+        let hosts = if nat { cx.headers.hosts(packet).unwrap_or(own) } else { own };
+        let [source, destination] = hosts.map(Host::Address);
         let tag = match isolation {
             Isolation::Srchost => mix_host(salt, source),
             Isolation::Dsthost => mix_host(salt, destination),
             Isolation::Hosts => mix_host(mix_host(salt, source), destination),
             _ => {
                 let ports = u64::from(fields.source_port) << 16 | u64::from(fields.destination_port);
-                let ends = mix_host(mix_host(salt, source), destination);
+                let ends = own.into_iter().fold(salt, |state, end| mix_host(state, Host::Address(end)));
                 mix(ends, ports << 8 | u64::from(fields.protocol))
             }
         };
@@ -134,6 +138,11 @@ impl Hosts {
             self.slots.remove(&load.host);
             self.free.push(slot);
         }
+    }
+
+    /// Returns the host in a slot.
+    pub(super) fn host(&self, slot: u32) -> Host {
+        self.loads[slot as usize].host
     }
 
     /// Counts a bulk flow from one host to another.

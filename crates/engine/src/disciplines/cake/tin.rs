@@ -39,6 +39,8 @@ const BYTE: i64 = 1 << 20;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     pub isolation: Isolation,
+    /// True if hosts are those behind address translation.
+    pub nat: bool,
     pub compensation: Compensation,
     pub steps: Steps,
     pub salt: u64,
@@ -194,7 +196,25 @@ impl Tin {
             let turn = self.turn(source, destination, terms);
             self.queues.get_mut(index).deficit = turn;
             self.new.push_back(index);
+        } else if terms.nat && queue.owner == Some(identity.tag) {
+            self.rehost(index, identity);
         }
+    }
+
+    /// Counts a queue as one of other hosts, if those of its flow became known while it was backlogged.
+    fn rehost(&mut self, index: QueueIndex, identity: &Identity) {
+        let queue = self.queues.get_mut(index);
+        let old = [queue.source, queue.destination];
+        if old.map(|slot| self.hosts.host(slot)) == [identity.source, identity.destination] {
+            return;
+        }
+        let new = [identity.source, identity.destination].map(|host| self.hosts.acquire(host));
+        [queue.source, queue.destination] = new;
+        if queue.bulk {
+            self.hosts.end_bulk(old[0], old[1]);
+            self.hosts.begin_bulk(new[0], new[1]);
+        }
+        old.into_iter().for_each(|slot| self.hosts.release(slot));
     }
 
     /// Returns the quantum of a turn of a queue with these hosts.
@@ -338,7 +358,7 @@ impl Tin {
         backlog.bytes -= packet.bytes();
         backlog.update(queue, TinQueue { tin: self.index, queue: index });
         if self.flow_table.has_guests() {
-            self.flow_table.packet_left(Identity::of(&packet, terms.isolation, terms.salt, cx).tag);
+            self.flow_table.packet_left(Identity::of(&packet, terms, cx).tag);
         }
         Some(packet)
     }

@@ -29,6 +29,7 @@ fn settings_become_parameters() {
         ("tbf rate 1mbit burst 5k linklayer atm", r#"rate="1000000bit" burst="5120B" framing="atm""#),
         ("tbf rate 1mbit burst 5k mtu 1540", r#"rate="1000000bit" burst="5120B""#),
         ("cake nonat metro split-gso besteffort", r#"rtt="10000000ns" diffserv="besteffort""#),
+        ("cake nat dual-srchost", r#"nat=true isolation="dual-srchost""#),
         ("cake overhead -4 mpu 64", r#"overhead="-4B" mpu="64B""#),
         ("prio bands 4 priomap 1 2 2 3", ""),
         ("sfq perturb 10 quantum 1514", r#"perturb="10000000000ns" quantum="1514B""#),
@@ -50,7 +51,7 @@ fn refusals_name_the_setting_and_its_place() {
         ("tbf linklayer", "linklayer"),
         ("cbq bandwidth 1mbit cell", "cell"),
         ("red nodrop", "nodrop"),
-        ("cake nat", "nat"),
+        ("cake ack-filter", "ack-filter"),
         ("teql", "kind `teql`"),
     ] {
         let why = translated(words).expect_err(words);

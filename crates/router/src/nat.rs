@@ -1,0 +1,297 @@
+//! Hosts behind the address translation of this machine, for queues that are fair to them (`nat` of `cake`).
+//!
+//! ```text
+//! kernel: conntrack --list, events--> Follower (a thread) --mailbox--> HostTable of each forwarder
+//! frame --RouterPort::take--> Frames: its ends --HostTable--> its hosts --> cake
+//! ```
+//!
+//! A forwarder never waits for the kernel: a frame whose connection it does not know yet counts as the router's own,
+//! mostly the first of a connection. So do the connections beyond [`MOST`].
+
+use core::net::IpAddr;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration as WallTime;
+
+use lockgate_dataplane::error::Refusal;
+use lockgate_dataplane::mailbox::Sender;
+use lockgate_dataplane::translations::{Events, OutsideEnds, Translation, Translations};
+use lockgate_engine::classify::Fields;
+use lockgate_engine::units::Duration;
+
+/// Translated connections that are known at most: 4 MiB in each forwarder.
+pub(crate) const MOST: usize = 50_000;
+
+/// Time after which the kernel is tried again, and limit on a wait for events, after which the end is noticed.
+const RETRY: WallTime = WallTime::from_secs(10);
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// Interval at which the time to try again is looked at.
+const NAP: WallTime = WallTime::from_millis(500);
+
+/// Message to a forwarder.
+pub(crate) enum HostMessage {
+    /// The table for its frames; `None`: no queue needs hosts.
+    Use(Option<Box<HostTable>>),
+    /// Connections that began or ended.
+    Change(Vec<Translation>),
+}
+
+/// Hosts behind translated connections, and those of the frames that are queued.
+#[derive(Debug)]
+pub(crate) struct HostTable {
+    hosts: HashMap<OutsideEnds, IpAddr>,
+    /// By slot: source and destination of its frame.
+    of_slots: Vec<Option<[IpAddr; 2]>>,
+}
+
+impl HostTable {
+    /// Creates an empty table for so many slots. Later it allocates nothing.
+    fn new(slots: usize) -> Self {
+        Self { hosts: HashMap::with_capacity(MOST), of_slots: vec![None; slots] }
+    }
+
+    /// Notes connections that began or ended.
+    pub(crate) fn change(&mut self, changes: &[Translation]) {
+        for &Translation { ends, host, is_ended } in changes {
+            if is_ended {
+                self.hosts.remove(&ends);
+            } else if self.hosts.len() < MOST {
+                self.hosts.insert(ends, host);
+            }
+        }
+    }
+
+    /// Keeps what an earlier table has found for the frames that are queued: queues count on the same hosts to the end.
+    pub(crate) fn keep_slots(&mut self, before: Self) {
+        self.of_slots = before.of_slots;
+    }
+
+    /// Looks up the hosts of the frame in `slot`.
+    pub(crate) fn find(&mut self, slot: u64, fields: &Fields) {
+        let Some(known) = self.of_slots.get_mut(slot as usize) else { return };
+        let &Fields { protocol, source, destination, source_port, destination_port, .. } = fields;
+        let ends = [(source, source_port), (destination, destination_port)];
+        // Either end may be the translated one: frames go both ways.
+        let host = |own: usize| {
+            let ends = OutsideEnds { protocol, own: ends[own], other: ends[1 - own] };
+            self.hosts.get(&ends).copied().unwrap_or(ends.own.0)
+        };
+        *known = Some([host(0), host(1)]);
+    }
+
+    /// Returns the hosts of the frame in `slot`, if they were looked up.
+    pub(crate) fn of(&self, slot: u64) -> Option<[IpAddr; 2]> {
+        *self.of_slots.get(slot as usize)?
+    }
+}
+
+/// Sends messages to a forwarder.
+pub(crate) trait Receiver: Send {
+    /// Sends one.
+    fn send(&self, message: HostMessage);
+}
+
+impl<T: From<HostMessage> + Send> Receiver for Sender<T> {
+    fn send(&self, message: HostMessage) {
+        Sender::send(self, message.into());
+    }
+}
+
+/// Thread that follows the kernel's tracking of connections, in the namespace in which it was started. Ends soon after it is dropped; the
+/// forwarders then have no table.
+pub(crate) struct Follower {
+    ended: Arc<AtomicBool>,
+}
+
+impl Follower {
+    /// Starts it for forwarders with so many slots each. `tell` gets messages for the user.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub(crate) fn start(
+        forwarders: Vec<Box<dyn Receiver>>,
+        slots: usize,
+        tell: Arc<dyn Fn(&str) + Send + Sync>,
+    ) -> Result<Self, Refusal> {
+        let ended = Arc::new(AtomicBool::new(false));
+        let following = Following { forwarders, slots, tell, ended: ended.clone(), known: HashMap::new() };
+        thread::Builder::new()
+            .name("nat".into())
+            .spawn(move || following.run())
+            .map_err(|why| Refusal::new("start a thread", why))?;
+        Ok(Self { ended })
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+}
+
+/// State of the thread.
+struct Following {
+    forwarders: Vec<Box<dyn Receiver>>,
+    slots: usize,
+    tell: Arc<dyn Fn(&str) + Send + Sync>,
+    ended: Arc<AtomicBool>,
+    /// Connections that the forwarders know.
+    known: HashMap<OutsideEnds, IpAddr>,
+}
+
+impl Following {
+    fn run(mut self) {
+        let (mut is_unread, mut is_full) = (false, false);
+        while !self.has_ended() {
+            let why = match self.follow(&mut is_unread, &mut is_full) {
+                Ok(()) => break,
+                Err(why) => why,
+            };
+            if !is_unread {
+                is_unread = true;
+                self.say(&format!("`nat`: the hosts behind this machine count as one, because it {why}"));
+            }
+            let mut waited = WallTime::ZERO;
+            while waited < RETRY && !self.has_ended() {
+                thread::sleep(NAP);
+                waited += NAP;
+            }
+        }
+        self.send(|| HostMessage::Use(None));
+    }
+
+    /// Follows the connections until it has ended.
+    fn follow(&mut self, is_unread: &mut bool, is_full: &mut bool) -> Result<(), Refusal> {
+        let mut translations = Translations::open()?;
+        let mut is_listed = false;
+        while !self.has_ended() {
+            let mut changes = Vec::new();
+            if is_listed {
+                let events = translations.wait(LONGEST_WAIT, &mut |change| changes.push(change))?;
+                is_listed = events != Events::Lost;
+            } else {
+                translations.list(&mut |one| changes.push(one))?;
+                is_listed = true;
+                self.known.clear();
+                self.send(|| HostMessage::Use(Some(Box::new(HostTable::new(self.slots)))));
+                if core::mem::take(is_unread) {
+                    self.say("`nat`: the hosts behind this machine are told apart");
+                }
+            }
+            let beyond = self.note(&mut changes);
+            if beyond && !core::mem::replace(is_full, true) {
+                self.say(&format!(
+                    "`nat`: of more than {MOST} translated connections, the hosts of the later ones count as one"
+                ));
+            }
+            if !changes.is_empty() {
+                self.send(|| HostMessage::Change(changes.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the changes that the forwarders need. Returns true if a connection found no room.
+    fn note(&mut self, changes: &mut Vec<Translation>) -> bool {
+        let mut beyond = false;
+        changes.retain(|change| {
+            if change.is_ended {
+                return self.known.remove(&change.ends).is_some();
+            }
+            let has_room = self.known.len() < MOST || self.known.contains_key(&change.ends);
+            beyond |= !has_room;
+            has_room && self.known.insert(change.ends, change.host) != Some(change.host)
+        });
+        beyond
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    fn say(&self, text: &str) {
+        (self.tell)(text);
+    }
+
+    fn send(&self, message: impl Fn() -> HostMessage) {
+        self.forwarders.iter().for_each(|forwarder| forwarder.send(message()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PUBLIC: IpAddr = IpAddr::V4(core::net::Ipv4Addr::new(192, 0, 2, 7));
+    const SERVER: IpAddr = IpAddr::V4(core::net::Ipv4Addr::new(198, 51, 100, 1));
+    const HOST: IpAddr = IpAddr::V4(core::net::Ipv4Addr::new(10, 1, 0, 2));
+
+    fn translation(port: u16, is_ended: bool) -> Translation {
+        let ends = OutsideEnds { protocol: 6, own: (PUBLIC, port), other: (SERVER, 443) };
+        Translation { ends, host: HOST, is_ended }
+    }
+
+    #[test]
+    fn frames_of_both_directions_are_of_the_host() {
+        let mut table = HostTable::new(4);
+        table.change(&[translation(6_000, false)]);
+        let mut find = |slot: u64, source, source_port, destination, destination_port| {
+            let fields =
+                Fields { protocol: 6, source, destination, source_port, destination_port, flow_label: 0 };
+            table.find(slot, &fields);
+            table.of(slot).expect("looked up")
+        };
+        assert_eq!(find(0, PUBLIC, 6_000, SERVER, 443), [HOST, SERVER]);
+        assert_eq!(find(1, SERVER, 443, PUBLIC, 6_000), [SERVER, HOST]);
+        assert_eq!(find(2, PUBLIC, 6_001, SERVER, 443), [PUBLIC, SERVER], "not known");
+        assert_eq!(table.of(3), None);
+        table.change(&[translation(6_000, true)]);
+        table.find(
+            0,
+            &Fields {
+                protocol: 6,
+                source: PUBLIC,
+                destination: SERVER,
+                source_port: 6_000,
+                destination_port: 443,
+                flow_label: 0,
+            },
+        );
+        assert_eq!(table.of(0), Some([PUBLIC, SERVER]), "ended");
+    }
+
+    #[test]
+    fn tables_are_bounded_and_agree() {
+        let mut following = Following {
+            forwarders: Vec::new(),
+            slots: 1,
+            tell: Arc::new(|_| ()),
+            ended: Arc::default(),
+            known: HashMap::new(),
+        };
+        let mut table = HostTable::new(1);
+        let capacity = table.hosts.capacity();
+        // Two servers, because there are not enough ports.
+        let many = |count: usize, is_ended| -> Vec<Translation> {
+            let one = |number: usize| {
+                let mut one = translation((number % 40_000) as u16, is_ended);
+                one.ends.other.1 += (number / 40_000) as u16;
+                one
+            };
+            (0..count).map(one).collect()
+        };
+        let mut changes = many(MOST + 7, false);
+        assert!(following.note(&mut changes));
+        table.change(&changes);
+        assert_eq!((changes.len(), following.known.len(), table.hosts.len()), (MOST, MOST, MOST));
+        // Those that are known say nothing new, and one that ended makes room.
+        let mut changes = [many(3, false), many(1, true), many(1, false)].concat();
+        assert!(!following.note(&mut changes));
+        assert_eq!(changes.len(), 2);
+        table.change(&changes);
+        assert_eq!((table.hosts.len(), table.hosts.capacity()), (MOST, capacity));
+    }
+}
