@@ -83,10 +83,17 @@ pub(crate) struct Group {
     /// Number of members.
     pub(crate) members: u32,
     /// Names of the members below that of the group; empty: they are numbered from 1.
-    names: Arc<[String]>,
+    names: Arc<Names>,
     /// Index among the sites of the one that each member is below, if it is of the table of sites, or of the table of
     /// subscribers beside one.
     sites: Option<Arc<[Option<usize>]>>,
+}
+
+/// Names of the members of a group, and the number of each, which is looked up for every queue of a file.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Names {
+    all: Vec<String>,
+    numbers: BTreeMap<String, u32>,
 }
 
 /// Tables that a file names.
@@ -105,7 +112,7 @@ const SITES: &str = "sites";
 impl Group {
     /// Returns the name of the member with this number, from 1.
     fn member(&self, number: u32) -> String {
-        match self.names.get(number as usize - 1) {
+        match self.names.all.get(number as usize - 1) {
             Some(own) => format!("{}/{own}", self.name),
             None => format!("{}/{number}", self.name),
         }
@@ -121,9 +128,8 @@ impl Groups {
     pub(crate) fn number(&self, section: &str, name: &str) -> Option<u32> {
         let (group, own) = name.split_once('/')?;
         let group = self.group(section, group)?;
-        if !group.names.is_empty() {
-            let at = group.names.iter().position(|name| name == own)?;
-            return u32::try_from(at + 1).ok();
+        if !group.names.all.is_empty() {
+            return group.names.numbers.get(own).copied();
         }
         own.parse().ok().filter(|number| (1..=group.members).contains(number))
     }
@@ -256,7 +262,7 @@ impl<'e> Expansion<'e> {
                 continue;
             };
             found = true;
-            let names = self.names(section, name, written, members).into();
+            let names = Arc::new(self.names(section, name, written, members));
             let sites = self.sites(written).filter(|_| section == "queue");
             let group = Group { section, name: name.to_owned(), members, names, sites };
             self.refuse_unknown(&group, entries);
@@ -282,22 +288,23 @@ impl<'e> Expansion<'e> {
 
     /// Notes the entries that would change a member that the group does not have.
     fn refuse_unknown(&mut self, group: &Group, entries: &DeTable<'_>) {
-        if group.names.is_empty() {
+        let Names { all, numbers } = &*group.names;
+        if all.is_empty() {
             return;
         }
         for key in entries.keys() {
             let own = key.get_ref().split_once('/').filter(|(of, _)| *of == group.name).map(|(_, own)| own);
-            let Some(own) = own.filter(|own| !group.names.iter().any(|name| name == own)) else { continue };
+            let Some(own) = own.filter(|own| !numbers.contains_key(*own)) else { continue };
             let problem = format!("`{}` has no member called `{}`", group.name, shorten(own));
-            let help = suggest(own, group.names.iter().map(String::as_str));
+            let help = suggest(own, all.iter().map(String::as_str));
             self.problems.push(Problem::new(key.span(), problem).help_if(help));
         }
     }
 
     /// Returns the names of the members of a group of queues that has a key `name`; none without it. A name that no
     /// queue can have, or that two members have, is noted.
-    fn names(&mut self, section: &str, group: &str, written: &DeTable<'_>, members: u32) -> Vec<String> {
-        let Some(value) = written.get(NAME).filter(|_| section == "queue") else { return Vec::new() };
+    fn names(&mut self, section: &str, group: &str, written: &DeTable<'_>, members: u32) -> Names {
+        let Some(value) = written.get(NAME).filter(|_| section == "queue") else { return Names::default() };
         let rows = self.rows(written);
         let mut refuse = |problem: String, help: &str| {
             self.problems.push(Problem::new(value.span(), problem).help(help));
@@ -307,10 +314,10 @@ impl<'e> Expansion<'e> {
                 "the `name` of members is a text".to_owned(),
                 "write a column, such as `name = \"$circuit_id\"`",
             );
-            return Vec::new();
+            return Names::default();
         };
         let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
-        let mut names = Vec::new();
+        let mut all = Vec::new();
         for number in 1..=members {
             let fill = Fill { number, groups: &self.groups, rows, room: &self.room };
             let name = fill.name(text);
@@ -324,17 +331,17 @@ impl<'e> Expansion<'e> {
                     line.unwrap_or_default()
                 );
                 refuse(problem, "it has 1 to 64 letters, digits, `_`, `-` or `+`: use another column");
-                return Vec::new();
+                return Names::default();
             }
             if let Some(first) = numbers.insert(name.clone(), number) {
                 let problem =
                     format!("members {first} and {number} of `{group}` are both called `{}`", shorten(&name));
                 refuse(problem, "each needs a name of its own: use a column whose values differ");
-                return Vec::new();
+                return Names::default();
             }
-            names.push(name);
+            all.push(name);
         }
-        names
+        Names { all, numbers }
     }
 
     /// Returns the number of members of an entry; `None` if it is not a group, or none that must be expanded.

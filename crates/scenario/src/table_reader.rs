@@ -248,17 +248,20 @@ pub(crate) fn read_table<T: DeserializeOwned>(
         let problem = Problem::new(place.header.clone(), format!("{} needs `{}`", place.what, key.name));
         problems.push(problem.help(key.add()));
     }
-    let mut table = place.only(known);
+    // What is left after values were taken out; a table without problems is copied once.
+    let mut left: Option<DeTable<'_>> = None;
     let mut taken_out: Vec<String> = Vec::new();
     // Each round removes one entry; no table written by hand needs more rounds than this.
     for _ in 0..64 {
-        let whole = Spanned::new(place.header.clone(), DeValue::Table(table.clone()));
+        let table = left.clone().unwrap_or_else(|| place.only(known));
+        let whole = Spanned::new(place.header.clone(), DeValue::Table(table));
         let error = match T::deserialize(ValueDeserializer::from(whole)) {
             Ok(value) => return Some(value),
             Err(error) => error,
         };
         let span = error.span().unwrap_or_else(|| place.header.clone());
-        let path = locate(&table, &span);
+        let table = left.get_or_insert_with(|| place.only(known));
+        let path = locate(table, &span);
         // A field missing because its value was removed, or noted above, is not reported again.
         let missing = missing_field(error.message());
         let absent =
@@ -267,7 +270,7 @@ pub(crate) fn read_table<T: DeserializeOwned>(
             problems.push(explain(place.what, path.as_deref().unwrap_or_default(), error.message(), span));
         }
         let Some(path) = path else { break };
-        remove(&mut table, &path);
+        remove(table, &path);
         taken_out.extend(path.last().cloned());
     }
     if problems.len() == noted && !misspelt {

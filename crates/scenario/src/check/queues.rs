@@ -123,7 +123,7 @@ impl Checker<'_> {
         let root = chosen?;
         Some(Trees {
             root: entries[root].name.to_owned(),
-            tree: resolve(root, &entries),
+            tree: resolve(root, &mut entries),
             queues: entries.iter().map(|entry| entry.name.to_owned()).collect(),
             roots: roots
                 .iter()
@@ -411,23 +411,25 @@ fn stand_in() -> Option<Node> {
     QueueTree::fifo().build().ok()
 }
 
+/// Returns a queue without its rules, of which a queue above ten thousand others has as many, and its children.
 fn queue_of(entry: &Entry<'_, '_>) -> Option<Queue> {
     Some(Queue {
         name: entry.name.into(),
         kind: entry.kind.as_ref()?.name,
         config: entry.config.clone()?,
         share: entry.share.clone()?,
-        rules: entry.rules.clone(),
+        rules: Vec::new(),
         children: Vec::new(),
     })
 }
 
-/// Returns the tree below `root`: parents before children, in the order of `children`.
-fn resolve(root: usize, entries: &[Entry<'_, '_>]) -> QueueTree {
+/// Returns the tree below `root`, with the rules of its entries: parents before children, in the order of `children`.
+fn resolve(root: usize, entries: &mut [Entry<'_, '_>]) -> QueueTree {
     let mut queues: Vec<Queue> = Vec::new();
     let mut waiting = vec![(root, None)];
     while let Some((index, parent)) = waiting.pop() {
-        let Some(queue) = queue_of(&entries[index]) else { continue };
+        let Some(mut queue) = queue_of(&entries[index]) else { continue };
+        queue.rules = core::mem::take(&mut entries[index].rules);
         let place = queues.len();
         queues.push(queue);
         if let Some(parent) = parent {
