@@ -526,6 +526,50 @@ fn a_twin_is_a_table() {
     }
 }
 
+/// A policy for both directions, in the laboratory and on veths: its ports have a rate and a wait in the table, beside the
+/// flows. By hand: at 2 Mbit/s a port passes 2 Mbit/s of frames.
+#[test]
+fn a_twin_of_a_policy_has_both_directions_in_its_table() {
+    if !is_possible() {
+        return;
+    }
+    let place = Place::new();
+    let policy = "[router]\nmode = \"both\"\ninterfaces = { wan = \"eth0\" }\n\
+                  [port.wan]\nrate = \"2mbit\"\nqueue.q = { kind = \"fifo\", limit = \"20p\" }\n\
+                  [port.\"wan:in\"]\nrate = \"3mbit\"\nqueue.p = { kind = \"fifo\", limit = \"20p\" }\n";
+    let folder = Path::new(&place.out()).parent().expect("a folder").to_owned();
+    std::fs::write(folder.join("house.toml"), policy).expect("written");
+    let laboratory = "duration = \"2s\"\nwarmup = \"500ms\"\nnode = { a = {}, r = {}, b = {} }\n\
+         link.lan = { between = [\"a\", \"r\"], rate = \"100mbit\" }\nlink.line = { between = [\"r\", \"b\"], rate = \"100mbit\" }\n\
+         port.\"r:b\".policy = \"house.toml:wan\"\nport.\"r:a\".policy = \"house.toml:wan:in\"\n\
+         flow.up = { from = \"a\", to = \"b\", size = \"1000B\", rate = \"4mbit\" }\n\
+         flow.down = { from = \"b\", to = \"a\", size = \"1000B\", rate = \"4mbit\" }\n";
+    std::fs::write(folder.join("laboratory.toml"), laboratory).expect("written");
+    let mut command = Command::new(LOCKGATE);
+    command.args(["run", "--twin", "--quiet", "--json", "--out"]).arg(place.out()).arg("laboratory.toml");
+    let done = command.current_dir(&folder).output().expect("runs");
+    // 3 and 5: a tolerance or a limit was exceeded, which is possible on a busy machine.
+    assert!(matches!(done.status.code(), Some(0 | 3 | 5)), "{done:?}");
+    let twin: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    let row = |metric: &str| {
+        let rows = twin["differences"].as_array().expect("a list");
+        rows.iter().find(|row| row["metric"] == metric).unwrap_or_else(|| panic!("no {metric}: {rows:?}"))
+    };
+    for (queue, rate) in [("port.r:b.queue.q", 2e6), ("port.r:a.queue.p", 3e6)] {
+        let throughput = row(&format!("{queue}.throughput"));
+        let [simulated, tolerance] =
+            ["simulated", "tolerance"].map(|key| throughput[key].as_f64().expect(key));
+        assert!((simulated / rate - 1.0).abs() < 0.004, "{queue}: {simulated}");
+        assert!((tolerance - simulated / 1000.0).abs() < 1e-6, "{queue}: {tolerance}");
+        assert!(throughput["live"].as_f64().is_some_and(|live| live > 0.0), "{throughput}");
+        // Twenty frames of 1000 bytes.
+        let wait = row(&format!("{queue}.sojourn.p99"))["simulated"].as_f64().expect("a wait");
+        assert!((wait / (20.0 * 8_000.0 / rate) - 1.0).abs() < 0.1, "{queue}: {wait} s");
+    }
+    row("flow.up.throughput");
+    row("flow.down.throughput");
+}
+
 #[test]
 fn a_sender_and_a_receiver_agree() {
     // A port of the dynamic range is free, unless another program takes it before the receiver does.

@@ -4,10 +4,13 @@ use lockgate_measure::recording::Recording;
 pub use lockgate_measure::twin::Difference;
 use lockgate_scenario::{Scenario, Transport};
 
-/// Compares the metrics of simulated and live runs, each with its tolerance.
+/// Compares the metrics of simulated and live runs, each with its tolerance: of flows, and of the ports that have a rate
+/// of their own, as those of a policy have.
 pub fn differences(scenario: &Scenario, simulated: &[Recording], live: &[Recording]) -> Vec<Difference> {
     let is_reliable = |flow: &str| is_reliable(scenario, flow);
-    lockgate_measure::twin::differences(simulated, live, &is_reliable)
+    let paced = scenario.ports.iter().filter(|port| port.pace.rate.is_some());
+    let queues: Vec<String> = paced.map(|port| format!("port.{}.queue.{}", port.name, port.root)).collect();
+    lockgate_measure::twin::differences(simulated, live, &is_reliable, &queues)
 }
 
 /// Returns whether a flow of the scenario is TCP; `None` for another direction of a flow, or if there is no

@@ -7,6 +7,8 @@
 //! | | one-way delay, p99 | 5 % + 1 ms |
 //! | reliable | goodput | 5 % |
 //! | | mean queueing delay | 15 % |
+//! | queue of a port with a rate of its own | throughput | 0.1 % |
+//! | | sojourn time, p99 | 5 % + 1 ms |
 //!
 //! A p99 at a *knee* is not a miss: where the live distribution is so steep that the simulated p99 lies between
 //! the live p98 and p99.7, a few packets decide the difference.
@@ -20,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::recording::Recording;
 use crate::summary::{FlowSummary, Summary, summarise};
 
-/// A metric of a flow, in simulation and live.
+/// A metric of a flow or a queue, in simulation and live.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// Address of the metric, such as `flow.voice.owd.p99`.
@@ -42,6 +44,30 @@ pub struct Difference {
 }
 
 impl Difference {
+    /// Compares a metric; `None` if neither side has observed it.
+    fn within(
+        relative: f64,
+        absolute: f64,
+        metric: String,
+        simulated: Option<f64>,
+        live: Option<f64>,
+    ) -> Option<Self> {
+        if simulated.is_none() && live.is_none() {
+            return None;
+        }
+        let tolerance = absolute + relative * simulated.unwrap_or(0.0).abs();
+        let pair = simulated.zip(live);
+        Some(Self {
+            metric,
+            simulated,
+            live,
+            relative: pair.filter(|(simulated, _)| *simulated > 0.0).map(|(sim, live)| live / sim - 1.0),
+            tolerance,
+            holds: pair.is_some_and(|(simulated, live)| (live - simulated).abs() <= tolerance),
+            at_knee: false,
+        })
+    }
+
     /// Returns true if the difference is beyond the tolerance, and not at a knee of the distribution.
     pub fn is_missed(&self) -> bool {
         !self.holds && !self.at_knee
@@ -70,12 +96,17 @@ const RELIABLE: [Tolerance; 2] = [
     Tolerance { metric: "queueing.mean", of: |flow| flow.queueing_s.mean, relative: 0.15, absolute: 0.0 },
 ];
 
+/// Metrics of a queue, with relative and absolute tolerances.
+const QUEUES: [(&str, f64, f64); 2] = [("throughput", 0.001, 0.0), ("sojourn.p99", 0.05, 1e-3)];
+
 /// Returns the differences between simulated and live runs, flow by flow in the order of the simulation.
-/// `is_reliable` returns true for TCP flows; flows for which it returns `None` are left out.
+/// `is_reliable` returns true for TCP flows; flows for which it returns `None` are left out. `queues` are the addresses of
+/// queues to compare as well, such as `port.a:b.queue.q`.
 pub fn differences(
     simulated: &[Recording],
     live: &[Recording],
     is_reliable: &dyn Fn(&str) -> Option<bool>,
+    queues: &[String],
 ) -> Vec<Difference> {
     let one_by_one = |recordings: &[Recording]| -> Vec<Summary> {
         recordings.iter().map(|recording| summarise(core::slice::from_ref(recording))).collect()
@@ -98,6 +129,13 @@ pub fn differences(
             differences.extend(tolerance.judge(name, of(&simulated), of(&live), tail(name)));
         }
     }
+    for (queue, (metric, relative, absolute)) in queues.iter().flat_map(|queue| QUEUES.map(|it| (queue, it)))
+    {
+        let metric = format!("{queue}.{metric}");
+        let of = |runs: &[Summary]| median(runs.iter().filter_map(|run| run.metric(&metric).ok()).collect());
+        let (simulated, live) = (of(&simulated), of(&live));
+        differences.extend(Difference::within(relative, absolute, metric, simulated, live));
+    }
     differences
 }
 
@@ -110,22 +148,11 @@ impl Tolerance {
         live: Option<f64>,
         knee: Option<[f64; 2]>,
     ) -> Option<Difference> {
-        if simulated.is_none() && live.is_none() {
-            return None;
-        }
-        let tolerance = self.absolute + self.relative * simulated.unwrap_or(0.0).abs();
-        let pair = simulated.zip(live);
-        let holds = pair.is_some_and(|(simulated, live)| (live - simulated).abs() <= tolerance);
+        let metric = format!("flow.{flow}.{}", self.metric);
+        let difference = Difference::within(self.relative, self.absolute, metric, simulated, live)?;
         let is_around = |[low, high]: [f64; 2]| simulated.is_some_and(|p99| (low..=high).contains(&p99));
-        Some(Difference {
-            metric: format!("flow.{flow}.{}", self.metric),
-            simulated,
-            live,
-            relative: pair.filter(|(simulated, _)| *simulated > 0.0).map(|(sim, live)| live / sim - 1.0),
-            tolerance,
-            holds,
-            at_knee: !holds && self.metric == P99 && knee.is_some_and(is_around),
-        })
+        let at_knee = !difference.holds && self.metric == P99 && knee.is_some_and(is_around);
+        Some(Difference { at_knee, ..difference })
     }
 }
 
