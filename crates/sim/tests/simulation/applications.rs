@@ -164,6 +164,36 @@ flow.f = { from = "a/*", to = "b", transport = "tcp", bytes = "256kB" }
     assert_near("40", summary.groups["f"].all.ps_fct_s.mean.expect("forty files"), 40.0 * alone, 1e-9);
 }
 
+/// Forty senders of DCTCP over links of 10 Gbit/s, a round trip of 1 ms. By hand: processor sharing is done when the last
+/// link has sent all forty files, 8.57 ms. DCTCP needs 17 to 22 rounds, one of them for the handshake: its first windows
+/// are ten segments each, 606 kB that arrive within 12 us, above the mark of 95 kB, so that slow start ends there. From a
+/// window of 5 (one cut; of 3 after two) each round adds a segment, and 177 are sent after 16 rounds (18). The link, which
+/// could carry 20 segments of each a round, is idle for half of the time: the slowdown is 2.0 to 2.6.
+#[test]
+fn an_incast_of_dctcp_takes_twice_its_share_and_more() {
+    let text = r#"
+duration = "200ms"
+node = { a = { count = 40 }, r = {}, b = {} }
+link.edge = { between = ["a/*", "r"], rate = "10gbit", delay = "250us" }
+link.shared = { between = ["r", "b"], rate = "10gbit", delay = "250us" }
+flow.f = { from = "a/*", to = "b", transport = "tcp", congestion = "dctcp", bytes = "256kB" }
+[port."r:b"]
+queue.q = { kind = "fifo", limit = "1MB", mark = "95kB" }
+"#;
+    let recording = crate::common::simulate(text, 1);
+    let summary = summarise(&[recording]);
+    let all = &summary.groups["f"].all;
+    let alone = 8.0 * (256_000.0 + 177.0 * 66.0) / 1e10;
+    assert_near("shared", all.ps_fct_s.mean.expect("forty files"), 40.0 * alone, 1e-9);
+    assert_eq!((all.files, all.completed), (40, 40));
+    let slowdown = all.slowdown.mean.expect("forty files");
+    println!("slowdown {slowdown}");
+    let rounds = slowdown * 40.0 * alone / 1e-3;
+    assert!((17.0..22.0).contains(&rounds), "{slowdown}, {rounds} rounds");
+    let loss = summary.metric("group.f.loss.max").expect("a value");
+    assert!(loss < 1e-9, "{loss}: nothing waits for a timer");
+}
+
 /// A port's own rate is what its files share, with what it charges for a frame (an overhead of 34 bytes in place of the 14 of
 /// Ethernet); and what its utilisation is of.
 #[test]

@@ -183,6 +183,23 @@ fn a_line_of_cells_charges_the_same_wherever_it_is_said() {
     }
 }
 
+/// A flood of twice the rate waits in a `cake` behind a port's `rate` as long as in one that shapes: memory, target and
+/// quantum follow the rate, wherever it is said. Without a rate it would hold 13 s of packets.
+#[test]
+fn a_flood_waits_as_long_behind_a_ports_rate_as_behind_that_of_cake() {
+    let flood =
+        "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"1514B\"\nrate = \"20mbit\"";
+    let waits = |port: &str| {
+        let recording = simulate(&one_link("20s", "100mbit", port, flood), 1);
+        lockgate_measure::summarise(&[recording]).metric("port.a:b.queue.q.sojourn.p99").expect("packets")
+    };
+    let port = waits("rate = \"9.5mbit\"\nqueue.q = { kind = \"cake\" }");
+    let cake = waits("queue.q = { kind = \"cake\", bandwidth = \"9.5mbit\" }");
+    let unknown = waits("rate = \"9.5mbit\"\nqueue.q = { kind = \"cake\", link_rate = \"10gbit\" }");
+    assert_near("p99", port, cake, 0.02);
+    assert!(cake < 2.0 && unknown > 2.0 * cake, "{cake} s; without a rate {unknown} s");
+}
+
 /// A port's own rate holds from the instant that it is set, and the packets before stay charged.
 #[test]
 fn the_rate_of_a_port_changes_during_a_run() {
