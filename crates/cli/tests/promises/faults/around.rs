@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fs;
+use std::io::Write;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -124,4 +125,76 @@ fn a_full_disk_undoes_a_change_and_the_old_policy_runs() {
     stream.end().expect_all(0, "a full disk");
     let log = router.stop();
     assert!(log.contains("; 0 frames lost"), "{log}");
+}
+
+/// Library that shows a program another wall clock: later by the seconds in a file, which it shares.
+const OTHER_CLOCK: &str = r#"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static volatile long *later;
+__attribute__((constructor)) static void begin(void) {
+    int file = open(getenv("OTHER_CLOCK"), O_RDONLY);
+    later = mmap(0, sizeof *later, PROT_READ, MAP_SHARED, file, 0);
+}
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    int result = syscall(SYS_clock_gettime, clock, time);
+    if (result == 0 && clock == CLOCK_REALTIME && later != MAP_FAILED) time->tv_sec += *later;
+    return result;
+}
+"#;
+
+/// The wall clock of the router steps by an hour forwards and two back, while the kernel's stamps of frames keep the old one:
+/// more than a true step does to it. Frames pass in order, and a trial ends when its time is over, not when the clock says so.
+#[test]
+fn a_step_of_the_wall_clock_changes_neither_frames_nor_trials() {
+    if found("cc").is_none() {
+        return common::skip("no cc");
+    }
+    let Some(network) = network("egress") else { return };
+    let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+    let within = |name: &str| folder.path().join(name);
+    // Never shorter, not even for a moment: the router has the file in its memory.
+    let step = |seconds: i64| {
+        let file = fs::File::options().create(true).write(true).truncate(false).open(within("later"));
+        file.and_then(|mut file| file.write_all(&seconds.to_ne_bytes())).expect("written");
+    };
+    step(0);
+    fs::write(within("clock.c"), OTHER_CLOCK).expect("written");
+    let mut compile = Command::new("cc");
+    compile.args(["-shared", "-fPIC", "-o", "clock.so", "clock.c"]).current_dir(folder.path());
+    assert!(compile.status().expect("cc").success());
+    let text = |rate: &str| policy("egress", rate, FIFO).replace("[router]", "[router]\nio = \"packet\"");
+    fs::write(within("policy.toml"), text("8mbit")).expect("written");
+    let mut command = Running::command(folder.path(), &["--fresh"]);
+    command.env("LD_PRELOAD", within("clock.so")).env("OTHER_CLOCK", within("later"));
+    let router = Running::start_by(&network, folder.clone(), command);
+    let stream = Stream::start(&network, "egress", super::RATE, super::SIZE, 5_000);
+    let begun = Instant::now();
+    router.apply(&text("9mbit"), &["--confirm-within", "3s"]);
+    for later in [3_600, -7_200] {
+        std::thread::sleep(Duration::from_millis(500));
+        step(later);
+    }
+    while !router.status()["trial"].is_null() {
+        assert!(begun.elapsed() < super::PATIENCE, "{}", router.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let took = begun.elapsed();
+    println!(
+        "| the wall clock steps | egress | Shaped | 0 | | 0.0 | the trial of 3 s was reverted after {took:.1?}"
+    );
+    assert!(took >= Duration::from_secs(3), "reverted early, after {took:?}");
+    // The history is dated by the new clock, so the router has it.
+    step(3_600 * 24 * 365 * 100);
+    router.apply(&text("7mbit"), &[]);
+    let status = router.status();
+    let at = status["history"][0]["at"].as_str().unwrap_or_default().to_owned();
+    assert!(at.starts_with("21"), "the clock of the router was another: {at}");
+    stream.end().expect_all(0, "a step of the wall clock");
+    let log = router.stop();
+    assert!(log.contains("; 0 frames lost") && !log.contains("stands still"), "{log}");
 }
