@@ -58,6 +58,10 @@ impl Home {
             (&network.router, "address add fd01::1/64 dev eth1 nodad".into()),
             (&network.router, "address add fd02::1/64 dev eth2 nodad".into()),
             (provider, "address add fd02::2/64 dev b0 nodad".into()),
+            // Without a link-local address a router cannot ask who has the next hop of a packet that it forwards.
+            (&network.router, "address add fe80::1/64 dev eth1 nodad".into()),
+            (&network.router, "address add fe80::1/64 dev eth2 nodad".into()),
+            (provider, "address add fe80::2/64 dev b0 nodad".into()),
             (provider, "address add 10.8.0.1/24 dev tun0".into()),
             (provider, "address add fd08::1/64 dev tun0 nodad".into()),
             (provider, "link set tun0 up".into()),
