@@ -55,6 +55,8 @@ impl JoinedSender {
             self.paused_until = None;
         }
         let mut taken = 0;
+        // Read once for a batch, not by a call of the kernel for each super-frame.
+        let mut longest = None;
         while taken < frames.len() {
             let rest = &frames[taken..];
             let next = (0..rest.len()).find_map(|first| Some((first, Joined::of(&rest[first..])?)));
@@ -71,7 +73,8 @@ impl JoinedSender {
                 return Ok(Sent { taken, stopped: Some(Stopped::Busy) });
             }
             let segments = &frames[taken..taken + joined.count()];
-            if self.send_joined(&joined, segments) {
+            let longest = *longest.get_or_insert_with(|| self.mtu().unwrap_or(0));
+            if self.send_joined(&joined, segments, longest) {
                 taken += segments.len();
                 continue;
             }
@@ -83,12 +86,12 @@ impl JoinedSender {
         Ok(Sent { taken, stopped: None })
     }
 
-    /// Sends a super-frame of `segments`. Returns false if the kernel refuses it, or would send longer frames than the
-    /// interface carries, which it does not check.
-    fn send_joined(&mut self, joined: &Joined, segments: &[&[u8]]) -> bool {
+    /// Sends a super-frame of `segments`. Returns false if the kernel refuses it, or would send longer packets than those of
+    /// `mtu`, which it does not check.
+    fn send_joined(&mut self, joined: &Joined, segments: &[&[u8]], mtu: usize) -> bool {
         let has_tag = joined.start().get(HEADERS + 8..HEADERS + 10) == Some(&[0x81, 0]);
         let room = HEADERS + if has_tag { TAG } else { 0 };
-        if !self.mtu().is_ok_and(|mtu| joined.segment() <= mtu + room) {
+        if joined.segment() > mtu + room {
             return false;
         }
         let vector =
