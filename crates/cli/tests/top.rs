@@ -339,7 +339,7 @@ fn delays_are_those_of_the_packets() {
     let (count, sum) = (root["total"]["sojourn_count"].as_u64(), root["total"]["sojourn_sum_s"].as_f64());
     let (count, sum) = (count.expect("a count") as f64, sum.expect("a sum"));
     assert!(count >= 90.0, "{count} delays: {root}");
-    // Nobody waits for less than if all had been sent at once, less the time that sending takes. Frames of the kernel's
+    // No packet waits for less than if all had been sent at once, less the time that sending takes. Frames of the kernel's
     // own, which do not wait, add nothing to the sum.
     let time = |name: &str| {
         let text = std::fs::read_to_string(directory.path().join(name)).expect("a time");
