@@ -10,8 +10,7 @@
 
 use core::net::IpAddr;
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration as WallTime;
 
@@ -100,10 +99,27 @@ impl<T: From<HostMessage> + Send> Receiver for Sender<T> {
     }
 }
 
-/// Thread that follows the kernel's tracking of connections, in the namespace in which it was started. Ends soon after it is dropped; the
-/// forwarders then have no table.
+/// Forwarders, until the follower is dropped: what its thread sends later must not reach them, because another follower
+/// may have begun.
+struct Forwarders {
+    all: Vec<Box<dyn Receiver>>,
+    has_ended: bool,
+}
+
+impl Forwarders {
+    fn send(&self, message: impl Fn() -> HostMessage) {
+        self.all.iter().for_each(|forwarder| forwarder.send(message()));
+    }
+}
+
+fn locked(forwarders: &Mutex<Forwarders>) -> MutexGuard<'_, Forwarders> {
+    forwarders.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Thread that follows the kernel's tracking of connections, in the namespace in which it was started. The forwarders have
+/// no table once it is dropped; the thread ends soon after.
 pub(crate) struct Follower {
-    ended: Arc<AtomicBool>,
+    forwarders: Arc<Mutex<Forwarders>>,
 }
 
 impl Follower {
@@ -116,28 +132,29 @@ impl Follower {
         slots: usize,
         tell: Arc<dyn Fn(&str) + Send + Sync>,
     ) -> Result<Self, Refusal> {
-        let ended = Arc::new(AtomicBool::new(false));
-        let following = Following { forwarders, slots, tell, ended: ended.clone(), known: HashMap::new() };
+        let forwarders = Arc::new(Mutex::new(Forwarders { all: forwarders, has_ended: false }));
+        let following = Following { forwarders: forwarders.clone(), slots, tell, known: HashMap::new() };
         thread::Builder::new()
             .name("nat".into())
             .spawn(move || following.run())
             .map_err(|why| Refusal::new("start a thread", why))?;
-        Ok(Self { ended })
+        Ok(Self { forwarders })
     }
 }
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        self.ended.store(true, Ordering::Relaxed);
+        let mut forwarders = locked(&self.forwarders);
+        forwarders.has_ended = true;
+        forwarders.send(|| HostMessage::Use(None));
     }
 }
 
 /// State of the thread.
 struct Following {
-    forwarders: Vec<Box<dyn Receiver>>,
+    forwarders: Arc<Mutex<Forwarders>>,
     slots: usize,
     tell: Arc<dyn Fn(&str) + Send + Sync>,
-    ended: Arc<AtomicBool>,
     /// Connections that the forwarders know.
     known: HashMap<OutsideEnds, IpAddr>,
 }
@@ -160,7 +177,6 @@ impl Following {
                 waited += NAP;
             }
         }
-        self.send(|| HostMessage::Use(None));
     }
 
     /// Follows the connections until it has ended.
@@ -209,7 +225,7 @@ impl Following {
     }
 
     fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Relaxed)
+        locked(&self.forwarders).has_ended
     }
 
     fn say(&self, text: &str) {
@@ -217,7 +233,10 @@ impl Following {
     }
 
     fn send(&self, message: impl Fn() -> HostMessage) {
-        self.forwarders.iter().for_each(|forwarder| forwarder.send(message()));
+        let forwarders = locked(&self.forwarders);
+        if !forwarders.has_ended {
+            forwarders.send(message);
+        }
     }
 }
 
@@ -263,15 +282,41 @@ mod tests {
         assert_eq!(table.of(0), Some([PUBLIC, SERVER]), "ended");
     }
 
-    #[test]
-    fn tables_are_bounded_and_agree() {
-        let mut following = Following {
-            forwarders: Vec::new(),
+    fn following(all: Vec<Box<dyn Receiver>>) -> Following {
+        Following {
+            forwarders: Arc::new(Mutex::new(Forwarders { all, has_ended: false })),
             slots: 1,
             tell: Arc::new(|_| ()),
-            ended: Arc::default(),
             known: HashMap::new(),
-        };
+        }
+    }
+
+    /// Notes whether the forwarder has a table after each message.
+    struct Noted(Arc<Mutex<Vec<bool>>>);
+
+    impl Receiver for Noted {
+        fn send(&self, message: HostMessage) {
+            self.0.lock().expect("no panic").push(!matches!(message, HostMessage::Use(None)));
+        }
+    }
+
+    /// A policy without `nat` may be followed at once by one with it, whose table must stay.
+    #[test]
+    fn nothing_comes_from_a_follower_that_was_dropped() {
+        let noted = Arc::default();
+        let following = following(vec![Box::new(Noted(Arc::clone(&noted)))]);
+        let table = || HostMessage::Use(Some(Box::new(HostTable::new(1))));
+        following.send(table);
+        drop(Follower { forwarders: following.forwarders.clone() });
+        assert!(following.has_ended());
+        following.send(table);
+        following.send(|| HostMessage::Change(vec![translation(1, false)]));
+        assert_eq!(*noted.lock().expect("no panic"), [true, false]);
+    }
+
+    #[test]
+    fn tables_are_bounded_and_agree() {
+        let mut following = following(Vec::new());
         let mut table = HostTable::new(1);
         let capacity = table.hosts.capacity();
         // Two servers, because there are not enough ports.
