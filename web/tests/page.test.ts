@@ -116,10 +116,21 @@ describe.skipIf(executable === undefined)("the page", () => {
     const verdict = {
       outcome: "missed",
       headline: "1 of 2 missed: voice delay p99 31.8 ms, 59 % above its bound of 20 ms.",
-      findings: ["Longest wait: 30 ms (p99) in the <b>fifo</b> at a:b, nothing dropped there."],
+      findings: [
+        "Longest wait: 30 ms (p99) in the <b>fifo</b> at a:b, nothing dropped there.",
+        "Take port.router:modem.queue.cake.bandwidth=9.872mbit,port.modem:router.queue.cake.bandwidth=98mbit.",
+      ],
       rows: [
         { ...row, value: "31.8 ms", holds: false, used_ratio: 1.59, margin: "59 % above its bound" },
-        { ...row, subject: "", quantity: "named", value: "0 %", holds: true, margin: "" },
+        {
+          ...row,
+          subject: "",
+          quantity: "the line stays responsive under load",
+          value: "4.13 ms, grade A+",
+          wanted: "grade A or better",
+          holds: true,
+          margin: "",
+        },
       ],
       phases: {
         heads: ["5 to 30 s", "30 to 60 s, a:b = fair"],
@@ -147,6 +158,13 @@ describe.skipIf(executable === undefined)("the page", () => {
     const meter = await page.locator(".judged tr.bad .meter i").first().getAttribute("style");
     expect(meter).toBe("width:100.0%");
     expect(await page.locator(".judged tr").nth(1).locator(".meter").count()).toBe(0);
+    // An expectation with a name has no subject, and is shown by its name.
+    const names = await page.locator(".judged button").allTextContents();
+    expect(names).toEqual(["voice", "the line stays responsive under load"]);
+    const cells = await page
+      .locator(".judged td:visible")
+      .evaluateAll((all) => all.map((cell) => cell.getBoundingClientRect().right));
+    expect(Math.max(...cells)).toBeLessThanOrEqual(width);
     expect(await page.locator(".answer .network svg circle").count()).toBeGreaterThan(0);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     expect(wide).toBeLessThanOrEqual(width);
