@@ -18,17 +18,25 @@ describe("decimation", () => {
     );
   });
 
-  it("takes the same points of a part for every window, gaps and spikes included", () => {
+  it.each([
+    ["kept", 40_000],
+    ["short", 1_000],
+  ])("takes the same points of a part for every window, and reaches its edges: %s buckets", (_, span) => {
     const y = x.map((at) => (at % 997 === 0 ? null : at === 54_321 ? 99 : Math.sin(at)));
     const series = new Reduced(x, y);
-    const inside = (window: readonly [number, number]): string =>
-      JSON.stringify(series.extremes(200, window).filter(([at]) => at > 45_000 && at < 65_000));
-    const seen = inside([40_000, 80_000]);
-    expect(seen).toContain("[54321,99]");
-    for (let by = 1; by <= 4_000; by += 333) expect(inside([40_000 + by, 80_000 + by])).toBe(seen);
-    // Kept points are the ones that are computed for the window alone.
-    const fresh = new Reduced(x, y).extremes(200, [40_000, 80_000]);
-    expect(series.extremes(200, [40_000, 80_000])).toEqual(fresh);
+    const cut = (from: number): readonly (readonly [number, number | null])[] => {
+      const points = series.extremes(200, [from + 0.5, from + span - 0.5]);
+      expect(points[0]?.[0]).toBeLessThanOrEqual(from + 1 + span / 100);
+      expect(points.at(-1)?.[0]).toBeGreaterThanOrEqual(from + span - 1 - span / 100);
+      expect(points.length).toBeLessThanOrEqual(600);
+      return points;
+    };
+    const middle = 54_000;
+    const inside = (from: number): string =>
+      JSON.stringify(cut(from).filter(([at]) => Math.abs(at - middle) < 0.35 * span));
+    const seen = inside(middle - span / 2);
+    if (span > 1_000) expect(seen).toContain("[54321,99]");
+    for (const by of [1, 3, 7, 30]) expect(inside(middle - span / 2 + by), `${by}`).toBe(seen);
   });
 
   it("leaves a gap a gap", () => {
