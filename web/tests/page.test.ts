@@ -374,6 +374,11 @@ describe.skipIf(executable === undefined)("the page", () => {
         fill(template, { ...base, runs, topology, comparisons: [] } as never),
         width,
       );
+      // Figures are drawn when they are near.
+      for (const id of ["drops", "topology"]) {
+        await scrollTo(page, id);
+        await page.locator(`#figure-${id} .picture svg text`).first().waitFor();
+      }
       const clipped = await page
         .locator("#figure-drops .picture svg text")
         .evaluateAll((texts) =>
@@ -402,6 +407,9 @@ describe.skipIf(executable === undefined)("the page", () => {
         );
       });
       expect(covered, `${width}`).toEqual([]);
+      // The slowest link says its rates, with a short unit if the link is short.
+      const said = await page.locator("#figure-topology .picture svg").innerHTML();
+      expect(said).toMatch(width > 1000 ? />→ 10\u202fMbit\/s</ : />→ 10\u202fM</);
       expect(complaints).toEqual([]);
       await page.context().close();
     }
@@ -480,6 +488,13 @@ describe.skipIf(executable === undefined)("the page", () => {
       null,
       "mark",
     ]);
+    await page.context().close();
+  });
+
+  it("begins an experiment without a run of its own with what was found", async () => {
+    const report = { ...sampleReport(), runs: [], verdict: ["the paper's claims: 14 of 15 hold", "quick"] };
+    const { page } = await open("claims", fill(template, report as never));
+    expect(await page.locator(".verdict .headline").allTextContents()).toEqual([report.verdict[0]]);
     await page.context().close();
   });
 

@@ -249,13 +249,17 @@ function drawLink(
   if (label === null) return group;
   const length = Math.hypot(to.x - from.x, to.y - from.y);
   const middle = { x: from.x + (to.x - from.x) * label, y: from.y + (to.y - from.y) * label };
-  // A short link has its label in several lines, so that it stays between its nodes; without room the label
-  // is only in the table.
+  // A short link has its label in several lines, so that it stays between its nodes, and a shorter one in `M`; without
+  // room for that the label is only in the table.
   const room = (line: string): number => line.length * 6 + (label === 0.5 ? 8 : 64);
   const whole = words.join(", ");
-  const lines = length > Math.max(190, room(whole)) ? [whole] : words;
-  const needed = Math.max(0, ...lines.map(room));
-  if ((label !== 0.5 || run > rise) && run < needed) return group;
+  const fits = (lines: readonly string[]): boolean =>
+    (label === 0.5 && run <= rise) || run >= Math.max(0, ...lines.map(room));
+  const lines = [
+    length > Math.max(190, room(whole)) ? [whole] : words,
+    words.map((line) => line.replace("bit/s", "")),
+  ].find(fits);
+  if (lines === undefined) return group;
   lines.forEach((line, index) => {
     // Above the link, because the names of nodes are below it.
     const y = middle.y - 7 - thickness / 2 - (lines.length - 1 - index) * 13;

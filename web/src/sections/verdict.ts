@@ -66,9 +66,9 @@ export function verdictSection(report: Report): HTMLElement[] {
   if (warned > 0)
     parts[0]?.append(" ", h("a", { class: "warned", href: "#warnings" }, plural(warned, "warning")));
   const { sentences, commands } = split(sentencesOf(report));
-  // The first sentence of a comparison or a search decides it.
+  // The first sentence of a comparison, a search or an experiment without a run of its own decides it.
   const decides = (index: number): boolean =>
-    index === 0 && (report.variants !== null || commands.length > 0);
+    index === 0 && (report.variants !== null || commands.length > 0 || report.runs.length === 0);
   const line = (text: string, index: number): HTMLElement =>
     h("p", decides(index) ? { class: "headline none" } : {}, text);
   if (sentences.length > 0) parts.push(h("div", { class: "verdict" }, ...sentences.map(line)));
