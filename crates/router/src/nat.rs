@@ -57,7 +57,7 @@ impl HostTable {
         for &Translation { ends, host, is_ended } in changes {
             if is_ended {
                 self.hosts.remove(&ends);
-            } else if self.hosts.len() < MOST {
+            } else if self.hosts.len() < MOST || self.hosts.contains_key(&ends) {
                 self.hosts.insert(ends, host);
             }
         }
@@ -189,7 +189,8 @@ impl Following {
                 let events = translations.wait(LONGEST_WAIT, &mut |change| changes.push(change))?;
                 is_listed = events != Events::Lost;
             } else {
-                translations.list(&mut |one| changes.push(one))?;
+                // One more than there is room for tells that there are more.
+                translations.list(&mut |one| changes.extend((changes.len() <= MOST).then_some(one)))?;
                 is_listed = true;
                 self.known.clear();
                 self.send(|| HostMessage::Use(Some(Box::new(HostTable::new(self.slots)))));
@@ -338,5 +339,11 @@ mod tests {
         assert_eq!(changes.len(), 2);
         table.change(&changes);
         assert_eq!((table.hosts.len(), table.hosts.capacity()), (MOST, capacity));
+        // A connection whose end was not heard of, and that began anew from another host.
+        let mut changes = vec![Translation { host: SERVER, ..translation(5, false) }];
+        assert!(!following.note(&mut changes));
+        table.change(&changes);
+        assert_eq!(table.hosts.get(&translation(5, false).ends), Some(&SERVER));
+        assert_eq!(table.hosts, following.known);
     }
 }
