@@ -73,6 +73,7 @@ oracles! {
     cake_voice::CakeVoice,
     cake_ways::CakeWays,
     cake_flood::CakeFlood,
+    cake_acks::CakeAcks,
     code_points::CodePoints,
     deadlines::Deadlines,
     buffer_share::BufferShare,

@@ -103,6 +103,7 @@ tests! {
     cake_voice "cake-voice",
     cake_ways "cake-ways",
     cake_flood "cake-flood",
+    cake_acks "cake-acks",
     code_points "code-points",
     deadlines "deadlines",
     buffer_share "buffer-share",

@@ -36,7 +36,56 @@ pub struct Fields {
     pub flow_label: u32,
 }
 
-/// Reader of a packet's addresses and ports: the simulator's table of flows, the live frame.
+/// Acknowledgement of a TCP segment, as far as a filter of acknowledgements compares it. Such a filter is rare, so it is
+/// read from the segment and has no room in the packet's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledgement {
+    /// Acknowledgement number of the TCP header, which wraps.
+    pub number: u32,
+    /// True if the segment has no data, no blocks of SACK, and no option but padding and timestamps.
+    pub is_bare: bool,
+}
+
+/// Kinds of TCP options (RFC 9293 section 3.1, RFC 7323).
+const END: u8 = 0;
+const NO_OPERATION: u8 = 1;
+const TIMESTAMPS: u8 = 8;
+
+/// Length of a TCP header without options, in bytes.
+const TCP_HEADER: usize = 20;
+
+impl Acknowledgement {
+    /// Reads the one of a TCP segment, header and data; `None` if the header is damaged. The flag that says whether
+    /// the number is valid is the caller's to check.
+    pub fn in_segment(segment: &[u8]) -> Option<Self> {
+        let number = u32::from_be_bytes(*segment.get(8..)?.first_chunk()?);
+        let offset = *segment.get(12)?;
+        let header = 4 * usize::from(offset >> 4);
+        let options = segment.get(TCP_HEADER..header)?;
+        // The other bits are reserved, or a count of congestion marks (RFC 9768).
+        let is_plain = offset & 0x0f == 0;
+        Some(Self { number, is_bare: is_plain && segment.len() == header && has_only_timestamps(options) })
+    }
+
+    /// Returns whether it acknowledges more than `other` (RFC 9293 section 3.4: numbers are compared modulo 2^32).
+    pub fn is_beyond(self, other: Self) -> bool {
+        self.number != other.number && self.number.wrapping_sub(other.number) < 1 << 31
+    }
+}
+
+/// Returns whether there is no option but padding and timestamps.
+fn has_only_timestamps(mut options: &[u8]) -> bool {
+    loop {
+        match options {
+            [] | [END, ..] => return true,
+            [NO_OPERATION, rest @ ..] => options = rest,
+            [TIMESTAMPS, 10, _, _, _, _, _, _, _, _, rest @ ..] => options = rest,
+            _ => return false,
+        }
+    }
+}
+
+/// Reader of what a packet's header does not have: the simulator's table of flows, the live frame.
 pub trait Headers {
     /// Returns the fields of `packet`; `None` if it carries none.
     fn fields(&self, packet: &Packet) -> Option<Fields>;
@@ -45,6 +94,16 @@ pub trait Headers {
     /// machine; those of its fields where nothing is translated.
     fn hosts(&self, packet: &Packet) -> Option<[IpAddr; 2]> {
         self.fields(packet).map(|fields| [fields.source, fields.destination])
+    }
+
+    /// Returns the acknowledgement of `packet`; `None` if it is not a TCP segment with one.
+    fn acknowledgement(&self, _: &Packet) -> Option<Acknowledgement> {
+        None
+    }
+
+    /// Returns the mark of a firewall that `packet` has; 0 if it has none.
+    fn mark(&self, _: &Packet) -> u32 {
+        0
     }
 }
 
@@ -235,6 +294,39 @@ mod tests {
             destination_port: 5060,
             flow_label: 0,
         })
+    }
+
+    #[test]
+    fn an_acknowledgement_is_bare_without_data_and_other_options() {
+        let segment = |offset: u8, options: &[u8], data: &[u8]| {
+            let mut bytes = vec![0; 20];
+            bytes[8..12].copy_from_slice(&[0xff, 0, 0, 7]);
+            bytes[12] = offset;
+            bytes.extend(options);
+            bytes.extend(data);
+            Acknowledgement::in_segment(&bytes).map(|read| (read.number, read.is_bare))
+        };
+        let timestamps = [1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8];
+        let sack = [1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 9];
+        let number = 0xff00_0007;
+        assert_eq!(segment(0x50, &[], &[]), Some((number, true)));
+        assert_eq!(segment(0x50, &[], &[0]), Some((number, false)), "data");
+        assert_eq!(segment(0x80, &timestamps, &[]), Some((number, true)));
+        assert_eq!(segment(0x80, &sack, &[]), Some((number, false)), "blocks");
+        assert_eq!(segment(0x60, &[0, 9, 9, 9], &[]), Some((number, true)), "padding");
+        assert_eq!(segment(0x60, &[8, 0, 0, 0], &[]), Some((number, false)), "a damaged option");
+        assert_eq!(segment(0x51, &[], &[]), Some((number, false)), "a reserved bit");
+        assert_eq!(segment(0x40, &[], &[]), None, "a damaged offset");
+        assert_eq!(segment(0xf0, &[], &[]), None, "a short segment");
+        assert_eq!(Acknowledgement::in_segment(&[0; 12]), None);
+    }
+
+    #[test]
+    fn acknowledgement_numbers_wrap() {
+        let of = |number| Acknowledgement { number, is_bare: true };
+        assert!(of(7).is_beyond(of(u32::MAX)) && !of(u32::MAX).is_beyond(of(7)));
+        assert!(!of(7).is_beyond(of(7)) && of(8).is_beyond(of(7)));
+        assert!(!of(1 << 31).is_beyond(of(0)), "as far as it can be: it may as well be behind");
     }
 
     #[test]

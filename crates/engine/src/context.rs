@@ -68,12 +68,22 @@ pub enum DropReason {
     Oversize,
     /// A change made the queue's limit smaller.
     Shrunk,
+    /// A later acknowledgement of the same connection in the same queue says more (`ack_filter` of `cake`).
+    Superseded,
 }
 
 impl DropReason {
     /// Every reason.
-    pub const ALL: [Self; 7] =
-        [Self::Limit, Self::Head, Self::PushOut, Self::Early, Self::Forced, Self::Oversize, Self::Shrunk];
+    pub const ALL: [Self; 8] = [
+        Self::Limit,
+        Self::Head,
+        Self::PushOut,
+        Self::Early,
+        Self::Forced,
+        Self::Oversize,
+        Self::Shrunk,
+        Self::Superseded,
+    ];
 
     /// Returns the reason as results spell it.
     pub const fn name(self) -> &'static str {
@@ -85,6 +95,7 @@ impl DropReason {
             Self::Forced => "forced",
             Self::Oversize => "oversize",
             Self::Shrunk => "shrunk",
+            Self::Superseded => "superseded",
         }
     }
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use crate::context::{Context, Dequeue, DropReason, Invalid, PortConditions};
-use crate::node::Node;
+use crate::node::{Band, Node};
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant, Limit};
 
@@ -90,6 +90,11 @@ pub trait Discipline: Sized + Send + 'static {
     /// after a colon.
     fn doubts(&self, port: PortConditions, tell: &mut dyn FnMut(Invalid)) {
         let _ = (port, tell);
+    }
+
+    /// Calls `emit` with the name and the account of each band within it, if it has any, the least urgent first.
+    fn bands(&self, emit: &mut dyn FnMut(&'static str, Band)) {
+        let _ = emit;
     }
 
     /// Calls `emit` with internal quantities worth plotting, such as `("tokens_bytes", 1500.0)`.

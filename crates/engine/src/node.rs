@@ -47,7 +47,7 @@ use crate::packet::{Header, Packet};
 use crate::prefetch::prefetch;
 use crate::units::{Bytes, Instant};
 
-pub use account::{Count, Counters, Tally};
+pub use account::{Band, Count, Counters, Tally};
 pub(crate) use contents::{Contents, Erased, InnerClass};
 
 /// Information on a child's next packet that its parent gets without dequeuing it.
@@ -587,6 +587,11 @@ impl Node {
     /// Calls `emit` with the discipline's internal quantities.
     pub fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         self.contents.gauges(emit);
+    }
+
+    /// Calls `emit` with the bands within the discipline.
+    pub fn bands(&self, emit: &mut dyn FnMut(&'static str, Band)) {
+        self.contents.bands(emit);
     }
 
     /// Reports parameters that the discipline accepted but that are probably mistakes: see

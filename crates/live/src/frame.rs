@@ -14,7 +14,7 @@ pub mod timestamp;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use etherparse::{EtherType, NetSlice, SlicedPacket, TransportSlice};
-use lockgate_engine::classify::Fields;
+use lockgate_engine::classify::{Acknowledgement, Fields};
 
 use timestamp::Timestamp;
 
@@ -160,6 +160,14 @@ impl Ip {
         self.payload = (payload.as_ptr() as usize).saturating_sub(frame.as_ptr() as usize).min(frame.len());
         self.payload_length = payload.len();
         self
+    }
+}
+
+/// Returns the acknowledgement of the frame's TCP segment; `None` if it has none.
+pub fn acknowledgement(frame: &[u8]) -> Option<Acknowledgement> {
+    match SlicedPacket::from_ethernet(frame).ok()?.transport? {
+        TransportSlice::Tcp(tcp) => Acknowledgement::in_segment(tcp.slice()),
+        _ => None,
     }
 }
 

@@ -7,10 +7,11 @@
 use core::net::{IpAddr, Ipv4Addr};
 
 use lockgate_dataplane::slab::FrameSlab;
-use lockgate_engine::classify::{Fields, Headers};
+use lockgate_engine::classify::{Acknowledgement, Fields, Headers};
 use lockgate_engine::packet::Packet;
 use lockgate_engine::units::Duration;
 
+use crate::frame::acknowledgement;
 use crate::frame::timestamp::Timestamp;
 
 /// Metadata of a frame, beside its bytes.
@@ -18,6 +19,8 @@ use crate::frame::timestamp::Timestamp;
 pub struct FrameMetadata {
     /// Addresses and ports.
     pub fields: Fields,
+    /// Mark of a firewall that its flow has in the scenario.
+    pub mark: u32,
     /// Index of the node it came from.
     pub from: u32,
     /// Index of the node it goes to.
@@ -39,6 +42,7 @@ const EMPTY: FrameMetadata = FrameMetadata {
         destination_port: 0,
         flow_label: 0,
     },
+    mark: 0,
     from: 0,
     to: 0,
     reported: false,
@@ -101,5 +105,13 @@ impl Frames {
 impl Headers for Frames {
     fn fields(&self, packet: &Packet) -> Option<Fields> {
         self.metadata.get(packet.payload as usize).map(|metadata| metadata.fields)
+    }
+
+    fn acknowledgement(&self, packet: &Packet) -> Option<Acknowledgement> {
+        acknowledgement(self.bytes(packet.payload))
+    }
+
+    fn mark(&self, packet: &Packet) -> u32 {
+        self.metadata.get(packet.payload as usize).map_or(0, |metadata| metadata.mark)
     }
 }

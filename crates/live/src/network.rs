@@ -399,6 +399,7 @@ impl<'a> Network<'a> {
         }
         let mut metadata = FrameMetadata {
             fields: ip.fields,
+            mark: self.scenario.flows.get(header.flow.0 as usize).map_or(0, |flow| flow.mark),
             from: node as u32,
             to: node as u32,
             reported: stamp.is_some(),

@@ -11,7 +11,7 @@
 use core::net::IpAddr;
 
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
-use lockgate_engine::classify::Fields;
+use lockgate_engine::classify::{Acknowledgement, Fields};
 
 /// Length of the two Ethernet addresses, in bytes. The Ethernet type follows them.
 const ADDRESSES: usize = 12;
@@ -76,6 +76,15 @@ impl IpHeader {
         let protocol = protocol.0;
         let fields = Fields { protocol, source, destination, source_port, destination_port, flow_label };
         Some(Self { offset: offset as u16, fields, traffic_class, tcp_sequence, tcp_flags })
+    }
+}
+
+/// Returns the acknowledgement of the TCP segment in the IP packet at `offset`; `None` if it has none.
+pub fn acknowledgement(frame: &[u8], offset: u16) -> Option<Acknowledgement> {
+    let packet = LaxSlicedPacket::from_ip(frame.get(usize::from(offset)..)?).ok()?;
+    match packet.transport? {
+        TransportSlice::Tcp(tcp) => Acknowledgement::in_segment(tcp.slice()),
+        _ => None,
     }
 }
 

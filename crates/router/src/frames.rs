@@ -6,10 +6,10 @@ use std::hash::RandomState;
 
 use lockgate_dataplane::dataplane::BATCH;
 use lockgate_dataplane::slab::FrameSlab;
-use lockgate_engine::classify::{Fields, Headers, PROTOCOL_OTHER};
+use lockgate_engine::classify::{Acknowledgement, Fields, Headers, PROTOCOL_OTHER};
 use lockgate_engine::packet::{FlowId, Packet};
 
-use crate::frame::{IpHeader, set_traffic_class};
+use crate::frame::{IpHeader, acknowledgement, set_traffic_class};
 use crate::nat::HostTable;
 
 /// Header fields of a frame, beside its bytes.
@@ -122,6 +122,11 @@ impl Headers for Frames {
     fn hosts(&self, packet: &Packet) -> Option<[IpAddr; 2]> {
         let own = || self.fields(packet).map(|fields| [fields.source, fields.destination]);
         self.hosts.as_ref().and_then(|hosts| hosts.of(packet.payload)).or_else(own)
+    }
+
+    fn acknowledgement(&self, packet: &Packet) -> Option<Acknowledgement> {
+        let offset = self.metadata.get(packet.payload as usize)?.ip_offset;
+        acknowledgement(self.slab.bytes(packet.payload), offset)
     }
 }
 

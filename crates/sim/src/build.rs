@@ -29,13 +29,8 @@ pub(crate) fn build(scenario: &Scenario, seed: Seed) -> Result<Network, Failure>
     for (host, time) in hosts.pending() {
         events.set(slots.host(host), time);
     }
-    let schedule = Schedule {
-        events,
-        slots,
-        flows: FlowTable(scenario.flows.iter().map(|flow| flow.fields).collect()),
-        hosts,
-        quiet_until: Instant::ZERO,
-    };
+    let schedule =
+        Schedule { events, slots, flows: FlowTable::of(scenario), hosts, quiet_until: Instant::ZERO };
     let setups = |propagation: &[_]| flow_setups(scenario, propagation);
     let destinations: Arc<[u32]> = scenario.flows.iter().map(|flow| flow.to as u32).collect();
     let at: Vec<Hops> =

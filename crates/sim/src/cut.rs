@@ -14,6 +14,7 @@ use lockgate_engine::units::Duration;
 use lockgate_network::{Part, path};
 use lockgate_scenario::Scenario;
 use lockgate_scenario::model::PortModel;
+use lockgate_scenario::tree::Queue;
 
 use crate::network::Slots;
 
@@ -62,16 +63,30 @@ impl Cut {
     }
 
     /// Returns the cut of a scenario whose run may be split: nothing changes it on its way, and no row of each packet
-    /// is kept, whose order is that of the whole network.
+    /// is kept, whose order is that of the whole network. A filter of acknowledgements reads the segments, which are
+    /// those of the hosts' part.
     pub(crate) fn to_split(scenario: &Scenario) -> Option<Self> {
         let keeps_rows = scenario.record.packets || scenario.record.capture;
-        if keeps_rows || !scenario.changes.is_empty() { None } else { Self::of(scenario) }
+        if keeps_rows || filters_acks(scenario) || !scenario.changes.is_empty() {
+            None
+        } else {
+            Self::of(scenario)
+        }
     }
 
     /// Returns the parts in which the link of each port starts and ends.
     pub(crate) fn ends(&self, scenario: &Scenario) -> impl Iterator<Item = [Part; 2]> {
         scenario.ports.iter().map(|port| [self.parts[port.from], self.parts[port.to]])
     }
+}
+
+/// Returns whether a queue of a scenario filters acknowledgements.
+fn filters_acks(scenario: &Scenario) -> bool {
+    let is_on = |queue: &Queue| {
+        let filter = queue.config.get("ack_filter");
+        queue.kind == "cake" && filter.is_some_and(|filter| filter.as_bool() != Some(false))
+    };
+    scenario.ports.iter().any(|port| port.tree.queues().iter().any(is_on))
 }
 
 fn delay(scenario: &Scenario, port: &PortModel) -> Duration {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lockgate_engine::classify::{Fields, Headers};
+use lockgate_engine::classify::{Acknowledgement, Fields, Headers};
 use lockgate_engine::packet::{FlowId, Packet};
 use lockgate_engine::units::{Bytes, Instant};
 use lockgate_measure::recording::Recording;
@@ -17,11 +17,20 @@ use crate::tcp_hosts::{TcpArrival, TcpHosts};
 
 /// Header fields of each flow's packets.
 #[derive(Clone)]
-pub(crate) struct FlowTable(pub(crate) Arc<[Fields]>);
+pub(crate) struct FlowTable {
+    fields: Arc<[Fields]>,
+    /// Marks of a firewall; empty if no flow has one.
+    marks: Arc<[u32]>,
+}
 
-impl Headers for FlowTable {
-    fn fields(&self, packet: &Packet) -> Option<Fields> {
-        self.0.get(packet.flow.0 as usize).copied()
+impl FlowTable {
+    pub(crate) fn of(scenario: &Scenario) -> Self {
+        let has_marks = scenario.flows.iter().any(|flow| flow.mark != 0);
+        let marked = if has_marks { &scenario.flows[..] } else { &[] };
+        Self {
+            fields: scenario.flows.iter().map(|flow| flow.fields).collect(),
+            marks: marked.iter().map(|flow| flow.mark).collect(),
+        }
     }
 }
 
@@ -101,12 +110,26 @@ pub(crate) struct Schedule {
     pub(crate) quiet_until: Instant,
 }
 
+impl Headers for Schedule {
+    fn fields(&self, packet: &Packet) -> Option<Fields> {
+        self.flows.fields.get(packet.flow.0 as usize).copied()
+    }
+
+    fn acknowledgement(&self, packet: &Packet) -> Option<Acknowledgement> {
+        self.hosts.acknowledgement(packet)
+    }
+
+    fn mark(&self, packet: &Packet) -> u32 {
+        self.flows.marks.get(packet.flow.0 as usize).copied().unwrap_or(0)
+    }
+}
+
 impl Runtime for Schedule {
-    type Headers = FlowTable;
+    type Headers = Self;
 
     #[inline(always)]
-    fn headers(&self) -> &FlowTable {
-        &self.flows
+    fn headers(&self) -> &Self {
+        self
     }
 
     #[inline(always)]

@@ -10,6 +10,7 @@
 //! that moves later, as the retransmission timer does with every acknowledgement, costs nothing until the old
 //! time comes.
 
+use lockgate_engine::classify::Acknowledgement;
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
@@ -134,6 +135,16 @@ impl TcpHosts {
         if packet.tcp_flags != 0 {
             let _ = self.segments.take(packet.payload);
         }
+    }
+
+    /// Returns the acknowledgement of the segment that `packet` carries; `None` if it carries none.
+    pub(crate) fn acknowledgement(&self, packet: &Packet) -> Option<Acknowledgement> {
+        let segment = (packet.tcp_flags != 0).then(|| self.segments.get(packet.payload))??;
+        // Where the numbers of the header begin is of no importance to differences.
+        Some(Acknowledgement {
+            number: segment.acknowledgment as u32,
+            is_bare: segment.length == 0 && segment.sack_count == 0,
+        })
     }
 
     /// Records the current state of the senders that have changed since the last sample, or of `all`, in the

@@ -111,6 +111,11 @@ impl Segments {
         self.kept.len() as u64 - 1
     }
 
+    /// Returns the segment in a slot; `None` if there is no such slot.
+    pub fn get(&self, place: u64) -> Option<&Segment> {
+        self.kept.get(place as usize)
+    }
+
     /// Takes the segment out of its slot, which is free then.
     #[inline]
     pub fn take(&mut self, place: u64) -> Segment {

@@ -3,7 +3,7 @@
 use core::any::Any;
 
 use super::{Child, Context, Dequeue, Discipline, Invalid, PortConditions};
-use crate::node::{Contents, Erased, Node};
+use crate::node::{Band, Contents, Erased, Node};
 use crate::packet::Packet;
 use crate::units::Instant;
 
@@ -34,6 +34,9 @@ impl<D: Discipline> Erased for D {
     }
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         D::gauges(self, emit);
+    }
+    fn bands(&self, emit: &mut dyn FnMut(&'static str, Band)) {
+        D::bands(self, emit);
     }
     fn doubts(&self, port: PortConditions, tell: &mut dyn FnMut(Invalid)) {
         D::doubts(self, port, tell);

@@ -19,11 +19,13 @@
 //! host's, as in Linux since 5.1; a flow that shares a queue stays there while it has packets in it, so that
 //! none is reordered; memory is the bytes of the frames. A tin that borrowed owes at most one packet. The
 //! manual mentions a shorter interval for voice, but its listing has none, and neither has this. A backlog of
-//! 1514 bytes in a flow's queue is always acceptable. There is no `ack-filter` (filtering of
-//! acknowledgements) and no `autorate-ingress` (estimate of the rate), and no `fwmark` or `split-gso`, whose data the
-//! engine does not have. With `nat`, flows are told apart by the addresses that a packet has, as without it, so that a
-//! flow keeps its queue when its translation becomes known. Code point 1 is LE (RFC 8622), which the manual also calls TOS1.
+//! 1514 bytes in a flow's queue is always acceptable. There is no `autorate-ingress` (estimate of the rate), and no
+//! `split-gso`, whose data the engine does not have. With `nat`, flows are told apart by the addresses that a packet has,
+//! as without it, so that a flow keeps its queue when its translation becomes known. Acknowledgements with blocks of SACK
+//! are never filtered; Linux drops one whose blocks a later one has as well. Code point 1 is LE (RFC 8622), which the
+//! manual also calls TOS1.
 
+mod ack_filter;
 mod diffserv;
 mod hosts;
 mod set_associative;
@@ -32,6 +34,7 @@ mod tin;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::ack_filter::AckFilter;
 pub use self::diffserv::Diffserv;
 use self::diffserv::Part;
 use self::hosts::Identity;
@@ -43,6 +46,7 @@ use crate::discipline::{
     About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare,
 };
 use crate::framing::{Compensation, Framing};
+use crate::node::{Band, Tally};
 use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Instant, Overhead, Probability, Rate};
 
@@ -106,8 +110,15 @@ pub struct Config {
     /// bandwidth, and the law leaves two packets in each queue. A sender that does not react is left with
     /// little.
     pub ingress: bool,
-    /// Filtering of acknowledgements. Not supported: only `false` is accepted.
-    pub ack_filter: bool,
+    /// Filtering of acknowledgements, for lines that send far less than they receive. A TCP segment that arrives
+    /// drops the oldest acknowledgement of its connection in the same queue that acknowledges less, has no data, and
+    /// says nothing else (SYN, FIN, RST, URG, an echo of congestion, blocks of SACK, options but timestamps). With
+    /// `true`, only if a second such one stays; with `"aggressive"`, always. Equal ones stay: senders count them.
+    pub ack_filter: AckFilter,
+    /// Bits of the firewall's mark that choose the tin; 0 for none. The bits, shifted down to the lowest, are the
+    /// tin's number in the order of `tc -s`: 1 is bulk in `diffserv3` and `diffserv4`. Without such a tin, the code
+    /// point decides. Frames that a router forwards have no mark here.
+    pub fwmark: u32,
 }
 
 impl Default for Config {
@@ -126,7 +137,8 @@ impl Default for Config {
             memlimit: None,
             wash: false,
             ingress: false,
-            ack_filter: false,
+            ack_filter: AckFilter::Off,
+            fwmark: 0,
         }
     }
 }
@@ -153,9 +165,6 @@ impl Config {
         }
         if self.memlimit == Some(Bytes::ZERO) {
             return Err(Invalid::new("memlimit", "holds nothing: it is at least the bytes of a packet"));
-        }
-        if self.ack_filter {
-            return Err(Invalid::new("ack_filter", "is not supported: leave it out"));
         }
         self.compensation().map(|_| ())
     }
@@ -268,14 +277,21 @@ impl Discipline for Cake {
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
         config.check()?;
         let terms = terms(&config, self.terms.salt)?;
-        let key = |config: &Config| (config.diffserv, config.isolation, config.nat);
+        let key = |config: &Config| {
+            (config.diffserv, config.isolation, config.nat, config.fwmark, config.ack_filter)
+        };
         let sorts = key(&config) != key(&self.config);
         let (before, after) = (self.config.bandwidth, config.bandwidth);
         self.next = retimed(self.next, before, after, cx.now);
         let mut waiting = Vec::new();
         if sorts {
             self.flush(&mut waiting);
+            let accounts: Vec<Band> = match config.diffserv == self.config.diffserv {
+                true => self.tins.iter().map(|tin| tin.account).collect(),
+                false => Vec::new(),
+            };
             self.tins = config.tins();
+            self.tins.iter_mut().zip(accounts).for_each(|(tin, account)| tin.account = account);
             self.tins.iter_mut().for_each(|tin| tin.clock = cx.now);
             self.backlog = Backlog::default();
             self.turn = 0;
@@ -303,6 +319,9 @@ impl Discipline for Cake {
         }
         if self.backlog.packets == 0 {
             self.next = self.next.max(cx.now);
+        }
+        if self.config.ack_filter != AckFilter::Off {
+            return self.enqueue_filtered(packet, cx);
         }
         self.push(packet, cx);
         while self.backlog.bytes > self.memory && self.evict(DropReason::Head, cx) {}
@@ -339,6 +358,13 @@ impl Discipline for Cake {
         out[from..].sort_by_key(|packet| packet.arrived);
     }
 
+    fn bands(&self, emit: &mut dyn FnMut(&'static str, Band)) {
+        for (name, index) in self.config.diffserv.tins() {
+            let tin = &self.tins[index];
+            emit(name, Band { backlog: Tally { packets: tin.packets, bytes: tin.bytes }, ..tin.account });
+        }
+    }
+
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         const TINS: [&str; 8] = [
             "tin_0_bytes",
@@ -370,6 +396,7 @@ fn terms(config: &Config, salt: u64) -> Result<Terms, Invalid> {
         steps: Steps::new(step(256.0), step(4096.0)),
         salt,
         ingress: config.ingress,
+        ack_filter: config.ack_filter,
     })
 }
 
@@ -385,17 +412,47 @@ fn retimed(time: Instant, before: Option<Rate>, after: Option<Rate>, now: Instan
 }
 
 impl Cake {
-    fn push(&mut self, packet: Packet, cx: &mut Context<'_>) {
+    /// Adds a packet to its queue, and returns the queue.
+    fn push(&mut self, packet: Packet, cx: &mut Context<'_>) -> TinQueue {
         if !self.salted {
             self.salted = true;
             self.terms.salt = (u64::from(cx.random.bits()) << 32) | u64::from(cx.random.bits());
         }
         let identity = Identity::of(&packet, &self.terms, cx);
-        let tin = &mut self.tins[self.config.diffserv.tin(packet.dscp())];
+        let number = self.tin_of(&packet, cx);
+        let tin = &mut self.tins[number];
         if tin.packets == 0 {
             tin.clock = tin.clock.max(cx.now);
         }
-        tin.push(packet, &identity, &self.terms, &mut self.backlog);
+        let queue = tin.push(packet, &identity, &self.terms, &mut self.backlog, cx);
+        TinQueue { tin: number as u8, queue }
+    }
+
+    /// Returns the index of a packet's tin.
+    fn tin_of(&self, packet: &Packet, cx: &Context<'_>) -> usize {
+        let by_mark = match self.config.fwmark {
+            0 => None,
+            mask => self.config.diffserv.tin_of_mark(cx.headers.mark(packet), mask),
+        };
+        by_mark.unwrap_or_else(|| self.config.diffserv.tin(packet.dscp()))
+    }
+
+    /// Enqueues a packet, and drops the acknowledgement that it supersedes.
+    #[inline(never)]
+    fn enqueue_filtered(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        let newer = ack_filter::superseding(&packet, cx);
+        let TinQueue { tin, queue } = self.push(packet, cx);
+        if let Some(newer) = newer {
+            let number = usize::from(tin);
+            let tin = &mut self.tins[number];
+            if let Some(older) = tin.take_superseded(queue, newer, &self.terms, &mut self.backlog, cx) {
+                if self.config.ingress {
+                    self.charge(number, self.terms.compensation.on_link(older.bytes()), cx.now);
+                }
+                cx.drop(older, DropReason::Superseded);
+            }
+        }
+        while self.backlog.bytes > self.memory && self.evict(DropReason::Head, cx) {}
     }
 
     /// Drops the head of the fattest queue. Returns whether there was one.

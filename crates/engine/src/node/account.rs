@@ -11,6 +11,23 @@ pub struct Tally {
     pub bytes: Bytes,
 }
 
+/// Account of a band within a leaf, such as a tin of `cake`, since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Band {
+    /// Packets that left.
+    pub sent: Tally,
+    /// Sum of the times that these waited in the port, in picoseconds.
+    pub waited_ps: u128,
+    /// Packets dropped, superseded acknowledgements among them.
+    pub dropped_packets: u64,
+    /// Acknowledgements that later ones superseded.
+    pub superseded_packets: u64,
+    /// Packets marked.
+    pub marked_packets: u64,
+    /// Packets that wait now.
+    pub backlog: Tally,
+}
+
 /// A [`Tally`] in one `u128`, for counters that change with every packet: packets in the upper half, bytes
 /// in the lower. Adding or removing a packet is one addition of two instructions; for the two words of a
 /// [`Tally`] the compiler makes six.

@@ -19,7 +19,7 @@ use core::any::Any;
 use core::ops::{Deref, DerefMut};
 
 pub(crate) use self::inner_class::InnerClass;
-use super::Node;
+use super::{Band, Node};
 use crate::context::{Context, Dequeue, Invalid, PortConditions};
 use crate::packet::Packet;
 use crate::queue::Overflow;
@@ -38,6 +38,7 @@ pub(crate) trait Erased: Send {
     fn next_timer(&self) -> Option<Instant>;
     fn on_timer(&mut self, cx: &mut Context<'_>);
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64));
+    fn bands(&self, _: &mut dyn FnMut(&'static str, Band)) {}
     fn doubts(&self, _: PortConditions, _: &mut dyn FnMut(Invalid)) {}
     fn as_any(&mut self) -> &mut dyn Any;
 }

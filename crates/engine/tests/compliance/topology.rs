@@ -160,7 +160,7 @@ impl Topology {
             by_rules: Vec::new(),
             is_evicted: Vec::new(),
             is_work_conserving: kinds.iter().all(|kind| kind.work_conserving),
-            reorders: kinds.iter().any(|kind| kind.reorders),
+            reorders: kinds.iter().any(|kind| kind.reorders) || self.may_give_code_points(),
             is_hostile: self.is_hostile(),
         };
         let flows: Vec<u32> = (0..FLOWS).collect();
@@ -195,6 +195,12 @@ impl Topology {
             .into_iter()
             .filter(|place| !kind::is_class(&place.kind))
             .map(|place| kind::kind(&place.kind))
+    }
+
+    /// Returns whether a meter above a `cake` may give packets code points: those of one flow then come to several tins.
+    fn may_give_code_points(&self) -> bool {
+        let is_above = |place: &Self| place.places().iter().any(|below| below.kind == "cake");
+        self.places().into_iter().any(|place| place.kind == "policer" && is_above(place))
     }
 
     /// Returns whether it has the hostile leaf.

@@ -258,3 +258,17 @@ fn damage_is_survived() {
         }
     }
 }
+
+#[test]
+fn acknowledgements_are_read_from_frames() {
+    let of = |data: &[u8]| {
+        let builder = PacketBuilder::ethernet2(A, B).ipv4([10, 0, 0, 1], [10, 0, 0, 2], 9);
+        let mut frame = Vec::new();
+        builder.tcp(1, 2, 3, 4).ack(77).write(&mut frame, data).expect("fits");
+        // A card pads short frames.
+        frame.resize(frame.len().max(60), 0);
+        acknowledgement(&frame).map(|read| (read.number, read.is_bare))
+    };
+    assert_eq!((of(b""), of(b"data")), (Some((77, true)), Some((77, false))));
+    assert_eq!(acknowledgement(&udp4(9, b"data")), None);
+}

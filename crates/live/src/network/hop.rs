@@ -141,6 +141,7 @@ impl Network<'_> {
         let Some(to) = self.by_address.get(&ip.fields.destination).copied() else { return };
         let metadata = FrameMetadata {
             fields: ip.fields,
+            mark: 0,
             from: node as u32,
             to,
             reported: false,

@@ -100,3 +100,25 @@ proptest! {
         }
     }
 }
+
+/// A bare acknowledgement fills no frame: the padding behind it is no data.
+#[test]
+fn acknowledgements_are_read_behind_any_encapsulation() {
+    let of = |encapsulation: &[u8], length: u8, offset: u8, rest: &[u8]| {
+        let mut frame = vec![2; ADDRESSES];
+        frame.extend(encapsulation);
+        frame.extend([0x45, 0, 0, length, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend([0x04, 0x57, 0, 80, 0, 0, 0, 1, 1, 2, 3, 4, offset, 0x10, 0, 9, 0, 0, 0, 0]);
+        frame.extend(rest);
+        frame.resize(frame.len().max(60), 0);
+        let header = IpHeader::read(&frame).expect("an IP packet");
+        assert_eq!(header.tcp_flags, 0x10);
+        acknowledgement(&frame, header.offset).map(|read| (read.number, read.is_bare))
+    };
+    for encapsulation in [&[8, 0][..], &[0x81, 0, 0, 5, 8, 0], &[0x88, 0x64, 0x11, 0, 0, 1, 0, 42, 0, 0x21]] {
+        assert_eq!(of(encapsulation, 40, 0x50, &[]), Some((0x0102_0304, true)));
+        assert_eq!(of(encapsulation, 41, 0x50, &[7]), Some((0x0102_0304, false)), "data");
+    }
+    assert_eq!(acknowledgement(&behind(&[8, 0]), 14), None, "a datagram");
+    assert_eq!(acknowledgement(&[], 9), None);
+}

@@ -327,6 +327,7 @@ impl Checker<'_> {
                 flow_label: table.flow_label.map_or(0, |label| label.0),
             }
         });
+        let mark = table.mark.map_or(0, |mark| mark.value);
         let flow = ends.zip(fields).zip(traffic).map(|(([from, to], fields), traffic)| Flow {
             name: name.to_owned(),
             from,
@@ -334,6 +335,7 @@ impl Checker<'_> {
             transport,
             fields,
             traffic_class: table.tos.map(|tos| tos.0).or(table.dscp.map(|code| code.0 << 2)).unwrap_or(0),
+            mark,
             traffic,
             start: start.unwrap_or_default(),
             start_law: law.clone().filter(|_| start.is_none()),
@@ -344,7 +346,6 @@ impl Checker<'_> {
             echo: table.echo,
             voice,
         });
-        let mark = table.mark.map_or(0, |mark| mark.value);
         let count = table.count.or(listed.as_ref().map(|listed| listed.len() as u32));
         Read { count, flow: flow.filter(|_| self.problems.len() == noted), listed, mark }
     }

@@ -23,6 +23,8 @@ pub struct Flow {
     pub fields: Fields,
     /// DSCP in the upper six bits, ECN in the lower two.
     pub traffic_class: u8,
+    /// Mark of a firewall; 0 if it has none.
+    pub mark: u32,
     /// Traffic that it offers, with the files that belong to it.
     pub traffic: Traffic,
     /// Start of the flow; with `start_law`, added to the drawn time.

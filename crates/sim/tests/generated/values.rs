@@ -155,7 +155,7 @@ fn values(name: &str, property: &Value, definitions: &Value) -> Vec<Value> {
         .cloned()
         .chain(property["oneOf"].as_array().into_iter().flatten().map(|option| option["const"].clone()))
         .collect();
-    if !constants.is_empty() && constants.iter().all(Value::is_string) {
+    if !constants.is_empty() && !constants.iter().any(Value::is_null) {
         return constants;
     }
     let kind = match &property["type"] {

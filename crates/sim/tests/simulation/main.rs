@@ -1,6 +1,7 @@
 //! Laws of a simulation: its account, links, applications and TCP, its steps, and what observers and scale change.
 
 mod accounts;
+mod acks;
 mod applications;
 mod common;
 mod links;

@@ -59,6 +59,33 @@ impl Diffserv {
         }
     }
 
+    /// Returns the names of the tins with their indices, in the order of `tc -s`: bulk before best effort.
+    pub(super) fn tins(self) -> impl Iterator<Item = (&'static str, usize)> {
+        let tins: &'static [(&str, usize)] = match self {
+            Self::Besteffort => &[("best effort", 0)],
+            Self::Diffserv3 => &[("bulk", 1), ("best effort", 0), ("voice", 2)],
+            Self::Diffserv4 => &[("bulk", 1), ("best effort", 0), ("video", 2), ("voice", 3)],
+            Self::Precedence | Self::Diffserv8 => &[
+                ("tin 0", 0),
+                ("tin 1", 1),
+                ("tin 2", 2),
+                ("tin 3", 3),
+                ("tin 4", 4),
+                ("tin 5", 5),
+                ("tin 6", 6),
+                ("tin 7", 7),
+            ],
+        };
+        tins.iter().copied()
+    }
+
+    /// Returns the tin that the bits of a mark under `mask` choose, numbered from 1; `None` if there is no such tin.
+    pub(super) fn tin_of_mark(self, mark: u32, mask: u32) -> Option<usize> {
+        let shift = mask.trailing_zeros().min(u32::BITS - 1);
+        let number = ((mark & mask) >> shift).checked_sub(1)?;
+        self.tins().nth(number as usize).map(|(_, tin)| tin)
+    }
+
     /// Returns the tin of a code point.
     pub(super) fn tin(self, dscp: u8) -> usize {
         match self {
@@ -95,6 +122,20 @@ impl Diffserv {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Numbers of tins are those of `tc -s`, from 1; where there is none, the code point decides.
+    #[test]
+    fn marks_choose_tins_by_their_bits() {
+        let of = |preset: Diffserv, mark, mask| preset.tin_of_mark(mark, mask);
+        let all = |preset| [0, 1, 2, 3, 4, 5].map(|number| of(preset, number, u32::MAX));
+        assert_eq!(all(Diffserv::Besteffort), [None, Some(0), None, None, None, None]);
+        assert_eq!(all(Diffserv::Diffserv3), [None, Some(1), Some(0), Some(2), None, None]);
+        assert_eq!(all(Diffserv::Diffserv4), [None, Some(1), Some(0), Some(2), Some(3), None]);
+        assert_eq!(all(Diffserv::Diffserv8), [None, Some(0), Some(1), Some(2), Some(3), Some(4)]);
+        assert_eq!(of(Diffserv::Diffserv4, 0xff4f, 0x00f0), Some(3), "bits beside the mask do not count");
+        assert_eq!(of(Diffserv::Diffserv4, 0xff0f, 0x00f0), None);
+        assert_eq!(of(Diffserv::Diffserv8, 0x8000_0000, 0x8000_0000), Some(0));
+    }
 
     #[test]
     fn code_points_go_to_the_tins_of_the_manual() {

@@ -21,12 +21,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::ack_filter::{self, AckFilter};
 use super::hosts::{Hosts, Identity, Isolation};
 use super::set_associative::{Assignment, BySet, FlowTable, QueueIndex};
+use crate::classify::Acknowledgement;
 use crate::control::Aim;
 use crate::control::cobalt::{CobaltLaw, Steps};
 use crate::discipline::{Context, DropReason};
 use crate::framing::Compensation;
+use crate::node::Band;
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::queue::fattest::Fattest;
@@ -46,6 +49,7 @@ pub(super) struct Terms {
     pub salt: u64,
     /// True if dropped packets have used the link as well.
     pub ingress: bool,
+    pub ack_filter: AckFilter,
 }
 
 /// A queue among those of all tins.
@@ -101,6 +105,8 @@ struct Queue {
     use_number: Option<UseNumber>,
     source: u32,
     destination: u32,
+    /// Number of its packets that a later one may supersede; 0 without a filter.
+    redundant: u32,
     listed: bool,
     /// True if it counts as a bulk flow of its hosts.
     bulk: bool,
@@ -135,6 +141,8 @@ pub(super) struct Tin {
     pub deficit: i64,
     pub packets: u64,
     pub bytes: Bytes,
+    /// Account since the start, without the backlog.
+    pub account: Band,
     index: u8,
     queues: BySet<Queue>,
     flow_table: FlowTable,
@@ -161,6 +169,7 @@ impl Tin {
             deficit: 0,
             packets: 0,
             bytes: Bytes::ZERO,
+            account: Band::default(),
             index,
             queues: BySet::default(),
             flow_table: FlowTable::default(),
@@ -172,7 +181,15 @@ impl Tin {
         }
     }
 
-    pub(super) fn push(&mut self, packet: Packet, identity: &Identity, terms: &Terms, backlog: &mut Backlog) {
+    /// Adds a packet to the queue of its flow, and returns the queue.
+    pub(super) fn push(
+        &mut self,
+        packet: Packet,
+        identity: &Identity,
+        terms: &Terms,
+        backlog: &mut Backlog,
+        cx: &Context<'_>,
+    ) -> QueueIndex {
         let owner = |queue| self.queues.get(queue).and_then(|queue| queue.owner);
         let is_free = |queue| self.queues.get(queue).is_none_or(|queue| !queue.listed);
         let (index, found) = self.flow_table.assign(identity.tag, owner, is_free);
@@ -186,6 +203,9 @@ impl Tin {
         self.bytes += packet.bytes();
         backlog.packets += 1;
         backlog.bytes += packet.bytes();
+        if terms.ack_filter != AckFilter::Off && ack_filter::redundant(&packet, cx).is_some() {
+            queue.redundant += 1;
+        }
         queue.packets.push(packet);
         backlog.update(queue, TinQueue { tin: self.index, queue: index });
         if !queue.listed {
@@ -199,6 +219,7 @@ impl Tin {
         } else if terms.nat && queue.owner == Some(identity.tag) {
             self.rehost(index, identity);
         }
+        index
     }
 
     /// Counts a queue as one of other hosts, if those of its flow became known while it was backlogged.
@@ -284,6 +305,9 @@ impl Tin {
                 HeadPacket::Packet(packet) => {
                     let length = terms.compensation.on_link(packet.bytes());
                     self.queues.get_mut(index).charge(length);
+                    self.account.sent.packets += 1;
+                    self.account.sent.bytes += packet.bytes();
+                    self.account.waited_ps += u128::from(cx.now.since(packet.arrived.min(cx.now)).as_picos());
                     return TinOutput { packet: Some(packet), dropped };
                 }
                 HeadPacket::Dropped(length) => {
@@ -333,11 +357,14 @@ impl Tin {
         };
         // The last packet of a queue is never dropped; on ingress, the last two.
         let spared = if terms.ingress { 2 } else { 1 };
+        let was_marked = packet.is_marked();
         let drops = queue.law.judge(&aim, &mut packet, queue.packets.bytes(), cx);
+        self.account.marked_packets += u64::from(packet.is_marked() != was_marked);
         if !drops || queue.packets.len() < spared {
             return HeadPacket::Packet(packet);
         }
         let length = terms.compensation.on_link(packet.bytes());
+        self.account.dropped_packets += 1;
         cx.drop(packet, DropReason::Early);
         HeadPacket::Dropped(length)
     }
@@ -350,17 +377,73 @@ impl Tin {
         backlog: &mut Backlog,
         cx: &mut Context<'_>,
     ) -> Option<Packet> {
+        let packet = self.queues.get_mut(index).packets.pop()?;
+        self.account_removal(index, &packet, terms, backlog, cx);
+        Some(packet)
+    }
+
+    /// Takes the oldest acknowledgement from a queue that its newest packet, which acknowledges `newer`, supersedes.
+    pub(super) fn take_superseded(
+        &mut self,
+        index: QueueIndex,
+        newer: Acknowledgement,
+        terms: &Terms,
+        backlog: &mut Backlog,
+        cx: &Context<'_>,
+    ) -> Option<Packet> {
+        let queue = self.queues.get(index)?;
+        let last = queue.packets.len().checked_sub(1)?;
+        // The queue may have packets of other connections, if flows are not isolated or share it.
+        let ends = |packet: &Packet| {
+            let fields = cx.headers.fields(packet)?;
+            Some((fields.source, fields.destination, fields.source_port, fields.destination_port))
+        };
+        let (own, mut left) = (ends(queue.packets.get(last)?)?, queue.redundant);
+        let mut first = None;
+        for place in 0..last {
+            // The rest are data: a long queue is searched only as far as it holds acknowledgements.
+            if left == 0 {
+                break;
+            }
+            let packet = queue.packets.get(place)?;
+            let Some(older) = ack_filter::redundant(packet, cx) else { continue };
+            left -= 1;
+            if !newer.is_beyond(older) || ends(packet) != Some(own) {
+                continue;
+            }
+            let oldest = *first.get_or_insert(place);
+            if terms.ack_filter == AckFilter::Aggressive || oldest < place {
+                let packet = self.queues.get_mut(index).packets.take(oldest)?;
+                self.account_removal(index, &packet, terms, backlog, cx);
+                self.account.dropped_packets += 1;
+                self.account.superseded_packets += 1;
+                return Some(packet);
+            }
+        }
+        None
+    }
+
+    /// Accounts for a packet that left a queue.
+    fn account_removal(
+        &mut self,
+        index: QueueIndex,
+        packet: &Packet,
+        terms: &Terms,
+        backlog: &mut Backlog,
+        cx: &Context<'_>,
+    ) {
         let queue = self.queues.get_mut(index);
-        let packet = queue.packets.pop()?;
+        if queue.redundant > 0 && ack_filter::redundant(packet, cx).is_some() {
+            queue.redundant -= 1;
+        }
         self.packets -= 1;
         self.bytes -= packet.bytes();
         backlog.packets -= 1;
         backlog.bytes -= packet.bytes();
         backlog.update(queue, TinQueue { tin: self.index, queue: index });
         if self.flow_table.has_guests() {
-            self.flow_table.packet_left(Identity::of(&packet, terms, cx).tag);
+            self.flow_table.packet_left(Identity::of(packet, terms, cx).tag);
         }
-        Some(packet)
     }
 
     /// Takes the oldest packet of a queue to make room: the limit is reached.
@@ -373,6 +456,7 @@ impl Tin {
     ) -> Option<Packet> {
         let packet = self.pop(index, terms, backlog, cx)?;
         self.queues.get_mut(index).law.full(&self.aim, terms.steps, cx.now);
+        self.account.dropped_packets += 1;
         Some(packet)
     }
 
@@ -381,7 +465,7 @@ impl Tin {
         for index in self.new.drain(..).chain(core::mem::take(&mut self.old).into_values()) {
             let queue = self.queues.get_mut(index);
             queue.packets.flush(out);
-            (queue.listed, queue.bulk) = (false, false);
+            (queue.listed, queue.bulk, queue.redundant) = (false, false, 0);
             backlog.update(queue, TinQueue { tin: self.index, queue: index });
         }
         self.hosts = Hosts::default();
