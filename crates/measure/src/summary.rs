@@ -304,6 +304,9 @@ pub struct QueueSummary {
     pub drops_by: IndexMap<String, u64>,
     /// Packets marked in the window, here or below.
     pub marked_packets: u64,
+    /// Tins of a `cake` by name, the least urgent first.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub tins: IndexMap<String, TinSummary>,
     /// Packets taken over from the previous tree, if the port's tree was replaced in the window.
     #[serde(default)]
     pub moved_in_packets: u64,
@@ -320,6 +323,26 @@ pub struct QueueSummary {
     /// Mean time from arrival at the port until a packet is passed to the device ring, in seconds; `null`
     /// without a ring.
     pub scheduling_mean_s: Option<f64>,
+}
+
+/// Results of a tin of `cake` in the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct TinSummary {
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Frame bytes of these.
+    pub sent_bytes: u64,
+    /// Packets dropped, superseded acknowledgements among them. Packets dropped before they had a tin are not.
+    pub dropped_packets: u64,
+    /// Acknowledgements that a later one of their connection superseded (`ack_filter`).
+    pub superseded_packets: u64,
+    /// Packets marked.
+    pub marked_packets: u64,
+    /// Backlog at the end, in packets.
+    pub backlog_packets: u64,
+    /// Mean time that the sent packets waited in the port, in seconds; `null` if none was sent.
+    pub sojourn_mean_s: Option<f64>,
 }
 
 /// Statistics of a distribution; all `null` if nothing was observed. Quantiles are by nearest rank, with a

@@ -733,6 +733,8 @@ dropped_packets: number,
 drops_by: { [key in string]: number },
 /** Packets marked in the window, here or below. */
 marked_packets: number,
+/** Tins of a `cake` by name, the least urgent first. */
+tins?: { [key in string]: TinSummary },
 /** Packets taken over from the previous tree, if the port's tree was replaced in the window. */
 moved_in_packets: number,
 /** Packets handed over to the next tree, if the port's tree was replaced in the window. */
@@ -1020,6 +1022,23 @@ cwnd_max_bytes: number | null,
 rtt_mean_s: number | null,
 /** Reasons that kept it from sending more; absent for live runs, which do not observe them. */
 limits?: TcpLimits | null, };
+
+/** Results of a tin of `cake` in the window. */
+export type TinSummary = {
+/** Packets sent. */
+sent_packets: number,
+/** Frame bytes of these. */
+sent_bytes: number,
+/** Packets dropped, superseded acknowledgements among them. Packets dropped before they had a tin are not. */
+dropped_packets: number,
+/** Acknowledgements that a later one of their connection superseded (`ack_filter`). */
+superseded_packets: number,
+/** Packets marked. */
+marked_packets: number,
+/** Backlog at the end, in packets. */
+backlog_packets: number,
+/** Mean time that the sent packets waited in the port, in seconds; `null` if none was sent. */
+sojourn_mean_s: number | null, };
 
 /** Topology of the network. */
 export type Topology = {

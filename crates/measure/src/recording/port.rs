@@ -3,7 +3,7 @@
 mod part;
 
 use lockgate_engine::discipline::DropReason;
-use lockgate_engine::node::{Count, Counters, Node, Tally};
+use lockgate_engine::node::{Band, Count, Counters, Node, Tally};
 use lockgate_engine::port::{Port, Requests, Retired, RingInput};
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
@@ -105,6 +105,9 @@ pub struct PlaceRecord {
     pub counters: Counters,
     /// Counters at the last sample not later than the end of the warm-up.
     pub before: Counters,
+    /// Bands within it at the last sample, with their accounts at the last sample not later than the end of the
+    /// warm-up; empty if it has none.
+    pub bands: Vec<BandRecord>,
     /// Packets passed to the device ring, at the last sample.
     pub handed: RingInput,
     /// Packets passed to the device ring, at the last sample not later than the end of the warm-up.
@@ -121,6 +124,17 @@ pub struct PlaceRecord {
     pub is_brief: bool,
     /// Series; one row for each of [`PortRecord::ends`], unless it is recorded briefly.
     pub series: PlaceSeries,
+}
+
+/// Band within a queue, such as a tin of `cake`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BandRecord {
+    /// Name.
+    pub name: &'static str,
+    /// Account at the last sample.
+    pub now: Band,
+    /// Account at the last sample not later than the end of the warm-up.
+    pub before: Band,
 }
 
 impl PortRecord {
@@ -422,6 +436,7 @@ impl PortRecord {
             }
             if let Some(place) = places.get_mut(id) {
                 place.sample(node.counters(), peak, now, warmup);
+                place.read_bands(node, now, warmup);
             }
         });
         for Retired { place: id, counters, mut peak } in port.take_retired(|id| is_read(id as usize)) {
@@ -476,6 +491,7 @@ impl PortRecord {
                     parent: place.parent,
                     counters: Counters::default(),
                     before: Counters::default(),
+                    bands: Vec::new(),
                     handed: RingInput::default(),
                     handed_before: RingInput::default(),
                     peak: Tally::default(),
@@ -639,6 +655,27 @@ impl PlaceRecord {
     /// tree.
     fn lifetime_until(&self, end: Instant, warmup: Instant) -> Duration {
         self.lifetime + self.since.map_or(Duration::ZERO, |since| end.since(since.max(warmup)))
+    }
+
+    /// Reads the accounts of the bands within the queue.
+    fn read_bands(&mut self, node: &Node, now: Instant, warmup: Instant) {
+        let mut count = 0;
+        node.bands(&mut |name, band| {
+            // Other bands than at the last sample count anew.
+            if self.bands.get(count).is_some_and(|known| known.name != name) {
+                self.bands.truncate(count);
+            }
+            if self.bands.len() == count {
+                self.bands.push(BandRecord { name, now: Band::default(), before: Band::default() });
+            }
+            let record = &mut self.bands[count];
+            record.now = band;
+            if now <= warmup {
+                record.before = band;
+            }
+            count += 1;
+        });
+        self.bands.truncate(count);
     }
 
     /// Samples the counters of packets passed to the device ring.

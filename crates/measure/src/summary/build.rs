@@ -6,14 +6,15 @@ use lockgate_engine::units::Instant;
 
 use super::{
     Distribution, EngineSummary, FileSummary, FlowSummary, PICOS, PortSummary, QueueSummary, Summary,
-    TcpLimits, TcpSummary, VoiceSummary, files, finite, phases, ratio, requests,
+    TcpLimits, TcpSummary, TinSummary, VoiceSummary, files, finite, phases, ratio, requests,
 };
 use crate::emodel::Codec;
 use crate::fairness::jain;
 use crate::group::group_of;
 use crate::intervals::Interval;
 use crate::recording::{
-    Brief, FlowRecord, Mode, Part, PlaceRecord, PortRecord, Recording, TcpLimit, TcpRecord, Window,
+    BandRecord, Brief, FlowRecord, Mode, Part, PlaceRecord, PortRecord, Recording, TcpLimit, TcpRecord,
+    Window,
 };
 use crate::warmup;
 
@@ -229,6 +230,22 @@ fn port(record: &PortRecord, end: Instant) -> PortSummary {
     }
 }
 
+/// Returns the results of a band in the window.
+fn tin(band: &BandRecord) -> TinSummary {
+    let (now, before) = (&band.now, &band.before);
+    let sent_packets = now.sent.packets.saturating_sub(before.sent.packets);
+    let waited_ps = now.waited_ps.saturating_sub(before.waited_ps);
+    TinSummary {
+        sent_packets,
+        sent_bytes: now.sent.bytes.0.saturating_sub(before.sent.bytes.0),
+        dropped_packets: now.dropped_packets.saturating_sub(before.dropped_packets),
+        superseded_packets: now.superseded_packets.saturating_sub(before.superseded_packets),
+        marked_packets: now.marked_packets.saturating_sub(before.marked_packets),
+        backlog_packets: now.backlog.packets,
+        sojourn_mean_s: ratio(waited_ps as f64 / PICOS, sent_packets as f64),
+    }
+}
+
 fn queue(
     record: &PortRecord,
     number: u32,
@@ -255,6 +272,7 @@ fn queue(
         sent_bytes,
         throughput_bps: ratio(sent_bytes as f64 * 8.0, lifetime),
         dropped_packets,
+        tins: place.bands.iter().map(|band| (band.name.to_owned(), tin(band))).collect(),
         drops_by: drops.into_iter().map(|(why, packets)| (why.name().to_owned(), packets)).collect(),
         marked_packets: place.counters.marked_packets.saturating_sub(place.before.marked_packets),
         moved_in_packets,

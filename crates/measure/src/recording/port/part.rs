@@ -86,6 +86,8 @@ impl PortPart {
             PlaceRecord {
                 name: place.name.clone(),
                 before: before.counters,
+                // Metrics of a part have no bands.
+                bands: Vec::new(),
                 handed_before: before.handed,
                 peak: before.peak,
                 lifetime: before.lifetime,

@@ -22,6 +22,7 @@ fn queue(kind: &str, wait: f64, offered: u64, dropped: u64) -> QueueSummary {
         throughput_bps: None,
         dropped_packets: dropped,
         drops_by: IndexMap::new(),
+        tins: IndexMap::new(),
         marked_packets: 0,
         moved_in_packets: 0,
         moved_out_packets: 0,
