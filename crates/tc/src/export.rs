@@ -28,6 +28,8 @@ pub struct Device<'a> {
     pub name: &'a str,
     /// Device by which what arrives is queued; `None`: what leaves is queued.
     pub ifb: Option<&'a str>,
+    /// True if a `cake` at the root is divided among the device's transmit queues (`cake_mq`).
+    pub has_queues: bool,
 }
 
 /// Commands that set up a port.
@@ -235,6 +237,14 @@ impl<'a> Writer<'a> {
             (false, true) => Kind::PfifoHeadDrop,
             (false, false) => kind,
         };
+        let is_divided = self.device.has_queues && parent.is_none();
+        if is_divided && kind != Kind::Cake {
+            self.refuse(format!(
+                "queue `{}`: only a `cake` at the root is divided among transmit queues, not `{kind}`",
+                queue.name
+            ));
+        }
+        let kind = if is_divided && kind == Kind::Cake { Kind::CakeMq } else { kind };
         self.kinds.insert(kind);
         let wanted = match parent {
             None => 1,
@@ -243,17 +253,29 @@ impl<'a> Writer<'a> {
         };
         let handle = Handle { major: self.major(wanted), minor: 0 };
         let children = self.children(queue);
-        let (mut words, refused) =
-            settings::of_qdisc(queue, kind, children.len(), self.is_framed && parent.is_none());
+        let (mut words, refused) = settings::of_qdisc(
+            queue,
+            if kind == Kind::CakeMq { Kind::Cake } else { kind },
+            children.len(),
+            self.is_framed && parent.is_none(),
+        );
         for why in refused {
             self.refuse(why);
+        }
+        if self.device.ifb.is_some() && words.iter().any(|word| word == "fwmark") {
+            self.refuse(format!(
+                "queue `{}`: `fwmark` of what arrives, which comes to the queues before a firewall has marked it",
+                queue.name
+            ));
         }
         let rest = Self::rest_of(&children);
         words.extend(self.classification(queue, kind, handle, &children, rest));
         let place = parent.map_or_else(|| "root".to_owned(), |parent| format!("parent {parent}"));
         let table = stab.map_or_else(String::new, |stab| format!("{stab} "));
         let words: String = words.iter().flat_map(|word| [" ", word]).collect();
-        self.line(format!("tc qdisc add dev {} {place} handle {handle} {table}{kind}{words}", self.name));
+        // It has a discipline for each transmit queue, and takes no handle.
+        let handle_of = if kind == Kind::CakeMq { String::new() } else { format!(" handle {handle}") };
+        self.line(format!("tc qdisc add dev {} {place}{handle_of} {table}{kind}{words}", self.name));
         if kind.has_explicit_classes() {
             let ids = self.class_ids(queue, handle);
             let r2q = core::mem::replace(&mut self.r2q, settings::r2q(queue));

@@ -127,6 +127,22 @@ impl fmt::Display for Version {
     }
 }
 
+/// Least and greatest values that the kernel or `tc` takes: tc-cake(8), tc-pie(8), tc-fq_pie(8), tc-red(8), tc-sfq(8),
+/// tc-dualpi2(8), and for `qfq` systemd.network(5).
+const RANGES: &[(&[Kind], &str, [f64; 2])] = &[
+    (&[Kind::Cake, Kind::CakeMq], "overhead", [-64.0, 256.0]),
+    (&[Kind::Cake, Kind::CakeMq], "mpu", [0.0, 256.0]),
+    (&[Kind::Choke, Kind::Red], "probability", [0.0, 1.0]),
+    (&[Kind::Dualpi2], "classic_protection", [0.0, 100.0]),
+    (&[Kind::Dualpi2], "coupling_factor", [0.0, 255.0]),
+    (&[Kind::FqPie, Kind::Pie], "alpha", [0.0, 32.0]),
+    (&[Kind::FqPie, Kind::Pie], "beta", [0.0, 32.0]),
+    (&[Kind::Netem], "loss", [0.0, 100.0]),
+    (&[Kind::Qfq], "maxpkt", [512.0, 65_536.0]),
+    (&[Kind::Qfq], "weight", [1.0, 1024.0]),
+    (&[Kind::Sfq], "divisor", [1.0, 65_536.0]),
+];
+
 /// All kinds, in the order of [`Kind`].
 pub const LANGUAGES: &[Language] = &[
     leaf(Kind::Bfifo, "bfifo", &[word("limit", ValueType::Size)]),
@@ -215,7 +231,7 @@ const CAKE: &[Word] = &[
     word("ipoa-vcmux", ValueType::Flag),
     word("ipoa-llcsnap", ValueType::Flag),
     word("no_overhead", ValueType::Flag),
-    word("fwmark", ValueType::Number),
+    word("fwmark", ValueType::Mask),
 ];
 
 /// Blocks of filters that several devices share.
@@ -436,6 +452,12 @@ impl Kind {
             return Some(format!("Linux has `{self}` from {first} on, not in {version}"));
         }
         (version >= *end).then(|| format!("Linux has no `{self}` since {end}"))
+    }
+
+    /// Returns the least and the greatest value of a setting; `None` if it has no known limits.
+    pub fn range(self, name: &str) -> Option<[f64; 2]> {
+        let of = |(kinds, known, _): &&(&[Self], &str, [f64; 2])| *known == name && kinds.contains(&self);
+        RANGES.iter().find(of).map(|(.., range)| *range)
     }
 
     /// Returns its vocabulary.

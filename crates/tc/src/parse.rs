@@ -200,8 +200,9 @@ fn netem(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>) -> Vec<Settin
         let value_type = Kind::Netem.language().qdisc.iter().find(|known| known.name == name);
         let read =
             cursor.next().and_then(|text| value_type.and_then(|known| known.value_type.read(text.value)));
-        match read {
-            Some(value) => settings.push(Setting { name: Located::new(name, word.at), value }),
+        match read.map(|value| in_range(Kind::Netem, word, value)) {
+            Some(Ok(value)) => settings.push(Setting { name: Located::new(name, word.at), value }),
+            Some(Err(problem)) => problems.push(problem),
             None => problems
                 .push(Problem::new(word.at, format!("`{name}` of `netem` has no value that it takes"))),
         }
@@ -280,17 +281,29 @@ fn settings(
             }
             continue;
         };
-        let mut read = value(cursor, kind, word, known.value_type, is_on);
-        // `default 0x16` of older kernels is printed without `0x`, `burst 1600b/8` with the cell's size.
-        if (known.name, word.value) == ("ack-filter", "ack-filter") && cursor.skip("aggressive") {
-            read = Ok(Value::Flag);
+        let mut name = known.name;
+        let read = value(cursor, kind, word, known.value_type, is_on);
+        // In two words, as it is printed by some.
+        if name == "ack-filter" && cursor.skip("aggressive") {
+            name = "ack-filter-aggressive";
         }
-        match read {
-            Ok(value) => settings.push(Setting { name: Located::new(known.name, word.at), value }),
+        match read.and_then(|value| in_range(kind, word, value)) {
+            Ok(value) => settings.push(Setting { name: Located::new(name, word.at), value }),
             Err(problem) => problems.push(problem),
         }
     }
     Ok(settings)
+}
+
+/// Returns the value of a setting, unless the kernel refuses it.
+fn in_range(kind: Kind, word: Located<&str>, value: Value) -> Result<Value, Problem> {
+    match kind.range(word.value).zip(value.number()) {
+        Some(([least, most], number)) if !(least..=most).contains(&number) => {
+            let message = format!("`{} {value}` of `{kind}`: the kernel takes {least} to {most}", *word);
+            Err(Problem::new(word.at, message))
+        }
+        _ => Ok(value),
+    }
 }
 
 /// Returns the known setting that a word sets, and false if the word clears it.

@@ -30,6 +30,8 @@ pub enum ValueType {
     Threshold,
     /// Whole number.
     Number,
+    /// Bits of 32, decimal or with `0x`.
+    Mask,
     /// Real number.
     Real,
     /// Real number of hundredths, with or without `%`.
@@ -83,6 +85,18 @@ pub enum Value {
     Curve(Curve),
 }
 
+impl Value {
+    /// Returns the number of a value that is compared with a [range](crate::language::Kind::range).
+    pub(crate) fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) | Self::Packets(number) | Self::Size(Bytes(number)) => Some(*number as f64),
+            Self::Offset(number) => Some(*number as f64),
+            Self::Real(number) | Self::Percent(number) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
 /// Service curve of H-FSC: the slope `m1` for a time `d`, then the slope `m2`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Curve {
@@ -119,6 +133,7 @@ impl ValueType {
                 )
             }
             Self::Number => number::decimal(text).map(Value::Number),
+            Self::Mask => number::integer(text).map(|mask| Value::Number(u64::from(mask))),
             Self::Real => real(text).map(Value::Real),
             Self::Percent => real(text.strip_suffix('%').unwrap_or(text)).map(Value::Percent),
             Self::Choice(words) => words.iter().find(|word| **word == text).map(|word| Value::Choice(word)),
@@ -137,6 +152,7 @@ impl ValueType {
             Self::Packets => "a number of packets",
             Self::Threshold => "a time such as `1ms`, or packets such as `5p`",
             Self::Number => "a whole number",
+            Self::Mask => "bits such as `0xff`",
             Self::Real => "a number",
             Self::Percent => "a percentage such as `10%`",
             Self::Choice(words) => return format!("one of `{}`", words.join("`, `")),

@@ -55,6 +55,8 @@ const IMPORTED: &[(&str, &[&str])] = &[
             "hosts wash",
             "memlimit 10000 ptm",
             "fwmark 8 atm",
+            "fwmark 0xff00 diffserv4",
+            "no-ack-filter ack-filter aggressive",
             "overhead 128 mpu 256",
             "conservative ingress",
             "dual-srchost ack-filter",
@@ -93,7 +95,18 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("sfq", "redflowlimit 100000 min 8000", "`redflowlimit`"),
     ("red", "ecn nodrop limit 1M avpkt 1500", "`nodrop`"),
     ("cake", "autorate-ingress", "`autorate-ingress`"),
+    ("cake", "overhead 257", "the kernel takes -64 to 256"),
+    ("cake", "overhead -65", "the kernel takes -64 to 256"),
+    ("cake", "mpu 300", "the kernel takes 0 to 256"),
+    ("cake", "fwmark 0x1ffffffff", "bits such as `0xff`"),
+    ("pie", "alpha 33", "the kernel takes 0 to 32"),
+    ("fq_pie", "beta 33", "the kernel takes 0 to 32"),
+    ("red", "limit 1M avpkt 1500 probability 1.5", "the kernel takes 0 to 1"),
+    ("sfq", "divisor 131072", "the kernel takes 1 to 65536"),
+    ("dualpi2", "coupling_factor 256", "the kernel takes 0 to 255"),
+    ("dualpi2", "classic_protection 101%", "the kernel takes 0 to 100"),
     ("netem", "delay 100ms 10ms distribution normal", "`distribution`"),
+    ("netem", "loss 101%", "the kernel takes 0 to 100"),
     ("netem", "loss gemodel 1%", "`loss`"),
     ("netem", "slot 10 200", "`slot`"),
     ("bfifo", "foorbar", "`foorbar`"),
@@ -191,6 +204,10 @@ fn dualpi2_is_that_of_linux() {
         "{far}"
     );
     assert!(port("typical_rtt 20ms max_rtt 200ms").contains(r#"target = "20000000ns""#));
+    // One round trip gives the other, and both override the rest.
+    let usual = port("typical_rtt 20ms alpha 3 tupdate 1ms");
+    assert!(usual.contains(r#"max_rtt = "120000000ns", target = "20000000ns""#), "{usual}");
+    assert!(!usual.contains("alpha") && !usual.contains("tupdate"), "{usual}");
     assert!(port("step_thresh 3p").contains(r#"step_thresh = "3p""#));
     // Its timer has no ticks.
     assert!(port("tupdate 15ms").contains(r#"tupdate = "15000000ns""#));
@@ -202,4 +219,44 @@ fn vlans_add_to_the_overhead() {
     let scenario =
         imported("tc qdisc add dev eth0 root cake pppoe-ptm ether-vlan ether-vlan\n").expect("imported");
     assert!(scenario.contains(r#"overhead = "38B""#), "{scenario}");
+}
+
+/// Shares of `qfq` beyond what the kernel takes are refused, with the limits; those at the limits are taken.
+#[test]
+fn shares_of_qfq_are_within_the_limits_of_the_kernel() {
+    let script = |share: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: qfq\ntc class add dev eth0 parent 1: classid 1:1 qfq {share}\n"
+        )
+    };
+    for (share, range) in [
+        ("weight 9999999", "1 to 1024"),
+        ("weight 0", "1 to 1024"),
+        ("weight 1025", "1 to 1024"),
+        ("maxpkt 99", "512 to 65536"),
+        ("maxpkt 65537", "512 to 65536"),
+    ] {
+        let problems = imported(&script(share)).expect_err(share);
+        assert!(problems.contains(&format!("`{share}` of `qfq`: the kernel takes {range}")), "{problems}");
+    }
+    for share in ["weight 1 maxpkt 512", "weight 1024 maxpkt 65536"] {
+        imported(&script(share)).unwrap_or_else(|problems| panic!("{share}{problems}"));
+    }
+}
+
+/// Filter of acknowledgements and mask of marks are parameters of `cake`, and the last word counts.
+#[test]
+fn cake_has_its_filter_and_its_mask() {
+    let queue = |settings: &str| {
+        let scenario = imported(&format!("tc qdisc add dev eth0 root cake {settings}\n")).expect("imported");
+        scenario.lines().find(|line| line.starts_with("queue.link")).expect("a queue").to_owned()
+    };
+    assert!(queue("ack-filter fwmark 0xff00").contains("ack_filter = true, fwmark = 65280"));
+    for aggressive in
+        ["ack-filter-aggressive", "ack-filter aggressive", "no-ack-filter ack-filter-aggressive"]
+    {
+        assert!(queue(aggressive).contains(r#"ack_filter = "aggressive""#), "{aggressive}");
+    }
+    assert!(queue("ack-filter no-ack-filter").contains("ack_filter = false"));
+    assert!(!queue("").contains("ack_filter"));
 }

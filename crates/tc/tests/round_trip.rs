@@ -28,7 +28,11 @@ const LEAVES: &[&str] = &[
     "tbf rate 5mbit burst 10kb limit 60000 peakrate 8mbit mtu 1600",
     "cake bandwidth 10mbit diffserv4 dual-srchost rtt 50ms ptm overhead 30 mpu 64",
     "cake besteffort flowblind wash",
+    "cake bandwidth 1mbit ack-filter fwmark 0xff00 diffserv4",
+    "cake bandwidth 1mbit ack-filter-aggressive ingress",
     "dualpi2 limit 5000 target 10ms tupdate 16ms alpha 0.2 beta 3.0",
+    "dualpi2 max_rtt 60ms typical_rtt 12ms",
+    "dualpi2 typical_rtt 20ms any_ect",
 ];
 
 const MATCHES: &[&str] = &[
@@ -116,7 +120,11 @@ impl Maker {
                     100 + self.random.below(900)
                 ),
                 "drr" => format!("quantum {}", 600 + self.random.below(9000)),
-                "qfq" => format!("weight {} maxpkt 1514", 1 + self.random.below(100)),
+                "qfq" => format!(
+                    "weight {} maxpkt {}",
+                    1 + self.random.below(1024),
+                    512 + self.random.below(65_025)
+                ),
                 _ => String::new(),
             };
             if !is_banded {
@@ -185,7 +193,7 @@ fn scenario(commands: &str) -> (String, Scenario) {
 
 fn exported(scenario: &Scenario, marks: &Marks) -> Exported {
     let tree = &scenario.ports.iter().find(|port| port.name == "here:there").expect("a port").tree;
-    export(tree, Some(scenario), marks, &Device { name: "eth0", ifb: None })
+    export(tree, Some(scenario), marks, &Device { name: "eth0", ifb: None, has_queues: false })
 }
 
 fn tree(scenario: &Scenario) -> &QueueTree {
@@ -280,7 +288,7 @@ fn every_port_of_the_shipped_scenarios_is_exported_or_refused_by_name() {
                 &port.tree,
                 Some(&scenario),
                 &marks(&text, &port.name),
-                &Device { name: "eth0", ifb: None },
+                &Device { name: "eth0", ifb: None, has_queues: false },
             );
             let is_whole = written.refused.is_empty();
             exported_ports += usize::from(is_whole);
@@ -306,7 +314,7 @@ filter add dev eth0 parent ffff: protocol all prio 50 u32 match u32 0 0 at 0 pol
     let (_, first) = scenario(commands);
     let of = |scenario: &Scenario, ifb: Option<&'static str>| {
         let port = scenario.ports.iter().find(|port| port.name == "there:here").expect("a port");
-        export(&port.tree, Some(scenario), &Marks::new(), &Device { name: "eth0", ifb })
+        export(&port.tree, Some(scenario), &Marks::new(), &Device { name: "eth0", ifb, has_queues: false })
     };
     let written = of(&first, Some("ifb0"));
     assert_eq!(written.refused, Vec::<String>::new());
@@ -344,7 +352,12 @@ gap = \"10ms\"
     let exported = |text: &str| {
         let scenario = read(text);
         let port = scenario.ports.iter().find(|port| port.name == "a:b").expect("a port");
-        export(&port.tree, Some(&scenario), &Marks::new(), &Device { name: "eth0", ifb: None })
+        export(
+            &port.tree,
+            Some(&scenario),
+            &Marks::new(),
+            &Device { name: "eth0", ifb: None, has_queues: false },
+        )
     };
     let shared = exported(text);
     assert_eq!(shared.refused, Vec::<String>::new());
@@ -360,4 +373,49 @@ gap = \"10ms\"
     );
     let refused = exported(&one.replace("burst = ", "green_dscp = 10, burst = ")).refused;
     assert!(refused.len() == 1 && refused[0].contains("two colours"), "{refused:?}");
+}
+
+/// A `cake` divided among transmit queues is one of the same rate again when it is imported.
+#[test]
+fn a_cake_of_several_transmit_queues_has_one_rate() {
+    let (_, first) = scenario("qdisc add dev eth0 root handle 1: cake bandwidth 900mbit besteffort\n");
+    let of = |scenario: &Scenario| {
+        let device = Device { name: "eth0", ifb: None, has_queues: true };
+        export(tree(scenario), Some(scenario), &Marks::new(), &device)
+    };
+    let written = of(&first);
+    assert_eq!(written.refused, Vec::<String>::new());
+    let script = written.script();
+    let is_whole = ["tc qdisc add dev eth0 root cake_mq bandwidth 900mbit ", " besteffort "];
+    assert!(is_whole.iter().all(|part| script.contains(part)), "{script}");
+    assert!(script.contains("Linux: 7.0") && !script.contains("handle"), "{script}");
+    let reading = lockgate_tc::read(&script, &[], "eth0");
+    let findings = lockgate_tc::lint::check(&reading, &lockgate_tc::lint::Machine::default());
+    assert_eq!(findings, []);
+    let (_, again) = scenario(&script);
+    assert_eq!(of(&again).script(), script);
+    assert_eq!(again.ports.len(), first.ports.len());
+    // Other disciplines are not divided.
+    let (_, other) = scenario("qdisc add dev eth0 root handle 1: fq_codel\n");
+    let refused = of(&other).refused;
+    assert!(refused.len() == 1 && refused[0].contains("only a `cake` at the root"), "{refused:?}");
+}
+
+/// In `tc` a round trip of `dualpi2` overrides its gains, so that a script has one or the other.
+#[test]
+fn the_controller_of_dualpi2_is_written_once() {
+    let of = |settings: &str| {
+        let (_, scenario) = scenario(&format!("qdisc add dev eth0 root handle 1: dualpi2 {settings}\n"));
+        exported(&scenario, &Marks::new()).script()
+    };
+    for (settings, written, absent) in [
+        ("", "target 15ms tupdate 16ms alpha 0.16015625 beta 3.19921875", "rtt"),
+        ("target 10ms tupdate 8ms alpha 0.2 beta 3", "target 10ms tupdate 8ms alpha 0.2 beta 3", "rtt"),
+        ("max_rtt 60ms", "max_rtt 60ms", "alpha"),
+        ("max_rtt 60ms", "typical_rtt 10ms", "target"),
+        ("typical_rtt 20ms alpha 3", "max_rtt 120ms", "alpha"),
+    ] {
+        let script = of(settings);
+        assert!(script.contains(written) && !script.contains(absent), "{settings}: {script}");
+    }
 }

@@ -147,7 +147,8 @@ fn a_gateway_has_a_port_each_way() {
     for queues in [up, down] {
         assert_eq!(value(queues, "link", "nat"), "true");
     }
-    for named in ["`ack-filter` of `cake`", "`split-gso` of `cake`", "skbedit priority 1:1"] {
+    assert_eq!([up, down].map(|queues| value(queues, "link", "ack_filter")), ["true", "false"]);
+    for named in ["`split-gso` of `cake`", "skbedit priority 1:1"] {
         assert!(text.contains(named), "{named}: {text}");
     }
     assert_eq!(findings("ifb-cake-ingress.sh"), []);

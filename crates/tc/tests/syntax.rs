@@ -2,7 +2,7 @@
 
 use lockgate_tc::language::{LANGUAGES, Language, Word};
 use lockgate_tc::value::ValueType;
-use lockgate_tc::{Environment, Headers, Position, import, parse};
+use lockgate_tc::{Environment, Headers, Kind, Position, import, parse};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -135,6 +135,7 @@ fn value(takes: ValueType) -> BoxedStrategy<String> {
                 .boxed()
         }
         ValueType::Packets | ValueType::Number => "[0-9]{1,9}".boxed(),
+        ValueType::Mask => "0x[0-9a-f]{1,8}".boxed(),
         ValueType::Real => "-?[0-9]\\.[0-9]{1,9}(e-?[0-9]{1,2})?".boxed(),
         ValueType::Percent => "[0-9]{1,2}(\\.[0-9])?%".boxed(),
         ValueType::Threshold => "[0-9]{1,3}(ms|p)".boxed(),
@@ -145,12 +146,20 @@ fn value(takes: ValueType) -> BoxedStrategy<String> {
     }
 }
 
-fn settings(words: &'static [Word]) -> BoxedStrategy<String> {
+/// Returns a value of a setting that the kernel takes.
+fn value_of(kind: Kind, word: &Word) -> BoxedStrategy<String> {
+    match kind.range(word.name) {
+        Some([least, most]) => (least as i64..=most as i64).prop_map(|number| number.to_string()).boxed(),
+        None => value(word.value_type),
+    }
+}
+
+fn settings(kind: Kind, words: &'static [Word]) -> BoxedStrategy<String> {
     if words.is_empty() {
         return Just(String::new()).boxed();
     }
     let setting = select(words.iter().collect::<Vec<_>>())
-        .prop_flat_map(|word| value(word.value_type).prop_map(move |value| (word, value)));
+        .prop_flat_map(move |word| value_of(kind, word).prop_map(move |value| (word, value)));
     let text = |settings: Vec<(&Word, String)>| {
         settings.iter().flat_map(|(word, value)| [" ", word.name, " ", value]).collect::<String>()
     };
@@ -160,9 +169,9 @@ fn settings(words: &'static [Word]) -> BoxedStrategy<String> {
 fn command() -> impl Strategy<Value = String> {
     let object = |language: &'static Language| {
         let name = language.name;
-        let qdisc =
-            settings(language.qdisc).prop_map(move |text| format!("qdisc add dev x root {name}{text}"));
-        let class = settings(language.class.unwrap_or_default())
+        let qdisc = settings(language.kind, language.qdisc)
+            .prop_map(move |text| format!("qdisc add dev x root {name}{text}"));
+        let class = settings(language.kind, language.class.unwrap_or_default())
             .prop_map(move |text| format!("class add dev x parent 1: classid 1:a {name}{text}"));
         if language.class.is_some() { prop_oneof![qdisc, class].boxed() } else { qdisc.boxed() }
     };

@@ -76,6 +76,9 @@ pub(crate) struct TcExport {
     /// Intermediate device, for a port of what arrives at the device
     #[arg(long, value_name = "NAME")]
     pub(crate) ifb: Option<String>,
+    /// Divides a `cake` at the root among the device's transmit queues (`cake_mq`, from Linux 7.0): they share its rate
+    #[arg(long)]
+    pub(crate) mq: bool,
     /// Sets a value of the scenario first; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) overrides: Vec<String>,

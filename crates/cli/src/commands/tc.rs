@@ -127,7 +127,7 @@ fn export(arguments: &TcExport) -> Result<Exit, Failure> {
     let port = port_of(&scenario, arguments.port.as_deref())?;
     let text = lockgate::files::text(&arguments.file).unwrap_or_default();
     let marks = lockgate_tc::export::marks(&text, &port.name);
-    let device = Device { name: &arguments.dev, ifb: arguments.ifb.as_deref() };
+    let device = Device { name: &arguments.dev, ifb: arguments.ifb.as_deref(), has_queues: arguments.mq };
     let mut exported = lockgate_tc::export::export(&port.tree, Some(&scenario), &marks, &device);
     if port.pace.rate.is_some() {
         exported.refuse("the `rate` of the port itself: give it to a `tbf` or `htb` at the root".to_owned());

@@ -30,7 +30,7 @@ pub(crate) fn offer(file: &Path, varied: &[String], settings: &[String]) -> Opti
     let (Some(index), None) = (touched.next(), touched.next()) else { return None };
     let port = &scenario.ports[index];
     let text = lockgate::files::text(file).unwrap_or_default();
-    let device = Device { name: "eth0", ifb: None };
+    let device = Device { name: "eth0", ifb: None, has_queues: false };
     let exported = export(&port.tree, Some(&scenario), &marks(&text, &port.name), &device);
     if let Some(why) = exported.refused.first() {
         return Some(format!("not with `tc`: {why}"));

@@ -5,7 +5,7 @@ use lockgate_scenario::QueueTree;
 use lockgate_scenario::reference::{Parameter, cached};
 use lockgate_scenario::tree::Queue;
 
-use crate::import::settings::words_of;
+use crate::import::settings::{ack_filter_word, words_of};
 use crate::language::{Kind, Word};
 use crate::number::{rate_text, time_text};
 use crate::syntax::{LinkLayer, Stab};
@@ -82,6 +82,10 @@ pub(super) fn of_qdisc(queue: &Queue, kind: Kind, children: usize, is_framed: bo
     for name in skipped {
         given.remove(*name);
     }
+    let (skipped, trip) = match kind {
+        Kind::Dualpi2 => settle_controller(&mut given),
+        _ => (skipped, None),
+    };
     let (mut words, refused) = written(queue, kind, &given, parameters, kind.language().qdisc, skipped);
     // `tc` asks for it, also where a discipline below it replaces the queue that it sizes.
     let has = |words: &[String], name: &str| words.iter().any(|word| word == name);
@@ -91,7 +95,35 @@ pub(super) fn of_qdisc(queue: &Queue, kind: Kind, children: usize, is_framed: bo
     if kind == Kind::Tbf && children > 0 && has(&words, "latency") && has(&words, "limit") {
         words.retain(|word| word != "latency");
     }
+    words.extend(trip.into_iter().flat_map(|trip| ["typical_rtt".to_owned(), time_text(trip)]));
     (words, refused)
+}
+
+/// Settles how the controller of a `dualpi2` is written: in `tc`, a round trip overrides its other settings. Returns the
+/// parameters that are left out, and the usual round trip if it is written.
+fn settle_controller(given: &mut toml::Table) -> (&'static [&'static str], Option<Duration>) {
+    const GAINS: [&str; 3] = ["tupdate", "alpha", "beta"];
+    let time = |given: &toml::Table, name: &str, default: u64| {
+        let text = given.get(name).and_then(toml::Value::as_str);
+        text.and_then(|text| text.parse().ok()).unwrap_or(Duration::from_millis(default))
+    };
+    let (longest, target) = (time(given, "max_rtt", 100), time(given, "target", 15));
+    if GAINS.iter().all(|name| !given.contains_key(*name)) {
+        return (&["target", "tupdate", "alpha", "beta"], Some(target));
+    }
+    // RFC 9332, appendix A.1.
+    let update = given.get("tupdate").and_then(toml::Value::as_str).and_then(|text| text.parse().ok());
+    let update = update.unwrap_or_else(|| target.min(longest / 3));
+    let (update_s, longest_s) = (update.as_secs_f64(), longest.as_secs_f64());
+    for (name, value) in [
+        ("tupdate", toml::Value::String(format!("{}ns", update.as_picos() / 1000))),
+        ("alpha", toml::Value::Float(0.1 * update_s / (longest_s * longest_s))),
+        ("beta", toml::Value::Float(0.3 / longest_s)),
+    ] {
+        given.entry(name).or_insert(value);
+    }
+    given.remove("max_rtt");
+    (&["max_rtt"], None)
 }
 
 /// Returns the words of a class; `r2q` is that of its `htb`.
@@ -162,13 +194,22 @@ fn written(
             }
             continue;
         }
-        match word(kind, name, &value, vocabulary) {
+        let is_off = kind == Kind::Cake && name == "fwmark" && value.as_integer() == Some(0);
+        match word(kind, name, &value, vocabulary).filter(|words| is_taken(kind, words)) {
+            Some(_) if is_off => {}
             Some(found) => words.extend(found),
             None if is_given => refused.push(format!("queue `{queue}`: `{name} = {value}` of `{kind}`")),
             None => {}
         }
     }
     (words, refused)
+}
+
+/// Returns whether the kernel takes the value of a setting.
+fn is_taken(kind: Kind, words: &[String]) -> bool {
+    let [name, value] = words else { return true };
+    let number = value.trim_end_matches('%').parse::<f64>();
+    kind.range(name).zip(number.ok()).is_none_or(|([least, most], number)| (least..=most).contains(&number))
 }
 
 fn default_value(text: &str) -> toml::Value {
@@ -185,6 +226,9 @@ fn word(kind: Kind, name: &str, value: &toml::Value, vocabulary: &'static [Word]
             "noatm" => Some(Vec::new()),
             _ => None,
         };
+    }
+    if (kind, name) == (Kind::Cake, "ack_filter") {
+        return ack_filter_word(value).map(|word| vec![word.to_owned()]);
     }
     if let Some(choices) = words_of(kind, name) {
         let chosen = value.as_str()?;
@@ -222,6 +266,7 @@ fn word(kind: Kind, name: &str, value: &toml::Value, vocabulary: &'static [Word]
             Some(count) => one(count.to_string()),
             None => one(text?.parse::<Packets>().ok()?.0.to_string()),
         },
+        ValueType::Mask => one(format!("{:#x}", value.as_integer()?)),
         ValueType::Number | ValueType::Minor => one(value.as_integer()?.to_string()),
         ValueType::Real => one(number(value)?.to_string()),
         ValueType::Percent => one(format!("{}%", number(value)? * 100.0)),

@@ -43,7 +43,6 @@ const HARMLESS: &[Harmless] = &[
     harmless(&[Kind::Pie, Kind::FqPie], "no_dq_rate_estimator", "waits are measured here"),
     harmless(&[Kind::Cake], "nonat", DEFAULT),
     harmless(&[Kind::Cake], "egress", DEFAULT),
-    harmless(&[Kind::Cake], "no-ack-filter", DEFAULT),
     harmless(&[Kind::Cake], "split-gso", SINGLE),
     harmless(&[Kind::Cake], "no-split-gso", SINGLE),
     harmless(&[Kind::Dualpi2], "split_gso", SINGLE),
@@ -53,10 +52,7 @@ const HARMLESS: &[Harmless] = &[
 /// Settings that are left out of a script, although they have an effect on a kernel's packets: a comparison
 /// with a kernel's runs refuses them.
 const NAMED: &[Harmless] = &[
-    harmless(&[Kind::Cake], "fwmark", "tins are chosen by code point here"),
     harmless(&[Kind::Cake], "unlimited", DEFAULT),
-    harmless(&[Kind::Cake], "ack-filter", "acknowledgements are not filtered here: all are sent"),
-    harmless(&[Kind::Cake], "ack-filter-aggressive", "acknowledgements are not filtered here: all are sent"),
     harmless(&[Kind::Htb], "offload", "the queue is in software here"),
 ];
 
@@ -118,6 +114,23 @@ const LINES: [(&str, i64, u64, &str); 14] = [
     ("no_overhead", 0, 0, "noatm"),
 ];
 
+/// Words of `cake` for its filter of acknowledgements, and the values of `ack_filter`.
+const ACK_FILTERS: [(&str, Value); 3] = [
+    ("no-ack-filter", Value::Switch(false)),
+    ("ack-filter", Value::Switch(true)),
+    ("ack-filter-aggressive", Value::Choice("aggressive")),
+];
+
+/// Returns the word of a value of `ack_filter`.
+pub(crate) fn ack_filter_word(value: &toml::Value) -> Option<&'static str> {
+    let is_meant = |known: &Value| match known {
+        Value::Switch(is_on) => value.as_bool() == Some(*is_on),
+        Value::Choice(word) => value.as_str() == Some(*word),
+        _ => false,
+    };
+    ACK_FILTERS.iter().find(|(_, known)| is_meant(known)).map(|(word, _)| *word)
+}
+
 /// Bytes of the header of a VLAN.
 const VLAN: i64 = 4;
 
@@ -178,6 +191,9 @@ fn meaning(kind: Kind, setting: &Setting, known: &[Parameter]) -> Option<Paramet
     if let Some((_, parameter, _)) = WORDS.iter().find(is_word) {
         return Some(vec![(parameter, Value::Choice(name))]);
     }
+    if let Some((_, value)) = ACK_FILTERS.iter().find(|(word, _)| kind == Kind::Cake && *word == name) {
+        return Some(vec![("ack_filter", value.clone())]);
+    }
     // Framing of a shaper's own line.
     if let (Kind::Htb | Kind::Tbf, "linklayer", Value::Choice("atm" | "adsl")) = (kind, name, &setting.value)
     {
@@ -230,7 +246,7 @@ pub(super) fn translate(
         };
         for (name, value) in meaning(kind, setting, known).ok_or_else(unknown)? {
             // Later words of `cake` replace those of a preset.
-            if kind == Kind::Cake && ["overhead", "mpu", "framing", "rtt"].contains(&name) {
+            if kind == Kind::Cake && ["ack_filter", "overhead", "mpu", "framing", "rtt"].contains(&name) {
                 parameters.retain(|(other, _)| *other != name);
             }
             if parameters.iter().any(|(other, _)| *other == name) {

@@ -278,7 +278,7 @@ impl<'a> Builder<'a> {
             parameters.push(("flavour", Value::Choice("linux")));
         }
         if kind == Kind::Dualpi2 {
-            kernel::dualpi2_defaults(parameters);
+            kernel::dualpi2_defaults(&qdisc.settings, parameters);
         }
         // Updates of PIE's probability run on a timer of whole ticks.
         if matches!(kind, Kind::Pie | Kind::FqPie) {

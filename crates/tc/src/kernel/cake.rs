@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::attributes::{Attributes, add};
-use super::layout::Field;
+use super::layout::{Field, layout};
 
 /// Attribute of the tins, which are attributes of types from 1.
 const TINS: u16 = 10;
@@ -31,7 +31,7 @@ macro_rules! nested {
 
             /// Calls `emit` with the name of each figure, its value, and true if it counts events.
             pub(crate) fn emit(&self, emit: &mut dyn FnMut(&'static str, f64, bool)) {
-                $(emit(stringify!($field), Field::number(self.$field), false $(|| stringify!($counts) == "count")?);)*
+                $(emit(layout!(@name $field $($counts)?), Field::number(self.$field), false $(|| layout!(@counts $counts))?);)*
             }
         }
     };

@@ -61,10 +61,11 @@ macro_rules! layout {
                 $(<$type as $crate::kernel::layout::Field>::write(self.$field, out);)*
             }
 
-            /// Calls `emit` with the name of each field, its value, and true if it counts events.
+            /// Calls `emit` with the name of each figure, the field's value, and true if it counts events: its figure is
+            /// their rate.
             pub(crate) fn emit(&self, emit: &mut dyn FnMut(&'static str, f64, bool)) {
                 $(emit(
-                    stringify!($field),
+                    $crate::kernel::layout::layout!(@name $field $($counter)?),
                     <$type as $crate::kernel::layout::Field>::number(self.$field),
                     false $(|| layout!(@counts $counter))?,
                 );)*
@@ -72,6 +73,8 @@ macro_rules! layout {
         }
     };
     (@counts count) => { true };
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident count) => { concat!(stringify!($field), "_per_s") };
 }
 
 pub(crate) use layout;

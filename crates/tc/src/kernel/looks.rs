@@ -230,11 +230,12 @@ fn close(
     let offered_bps = sent_bps + (dropped as f64 * mean_size + grown) * 8.0 / interval_s;
     let per_second = |before: u64, now: u64| (now - before) as f64 / interval_s;
     let mut gauges: Vec<(Cow<'static, str>, f64)> = Vec::new();
-    for (name, before, now) in
-        [("overlimits", before.overlimits, now.overlimits), ("requeued", before.requeued, now.requeued)]
-    {
+    for (name, before, now) in [
+        ("overlimits_per_s", before.overlimits, now.overlimits),
+        ("requeued_per_s", before.requeued, now.requeued),
+    ] {
         if now > 0 {
-            gauges.push((Cow::Owned(format!("{name}_per_s")), per_second(before, now)));
+            gauges.push((Cow::Borrowed(name), per_second(before, now)));
         }
     }
     for (index, (name, value, counts)) in figures.iter().enumerate() {
@@ -242,7 +243,7 @@ fn close(
             let before = state.own.get(index).map_or(*value, |(_, before)| *before);
             // Counters of 32 bits wrap.
             let grown = if *value < before { value + 4_294_967_296.0 - before } else { value - before };
-            gauges.push((Cow::Owned(format!("{name}_per_s")), grown / interval_s));
+            gauges.push((Cow::Borrowed(*name), grown / interval_s));
         } else {
             gauges.push((Cow::Borrowed(*name), *value));
         }

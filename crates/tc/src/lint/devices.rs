@@ -34,8 +34,18 @@ pub(super) fn check(devices: &[Device<'_>], findings: &mut Findings) {
     }
 }
 
-/// Reports filters by mark on a device that gets packets before netfilter.
+/// Reports filters and tins by mark on a device that gets packets before netfilter.
 fn lost(queue: &Device<'_>, from: &str, findings: &mut Findings) {
+    for qdisc in &queue.qdiscs {
+        if let Some(mask) = qdisc.settings.iter().find(|setting| *setting.name == "fwmark") {
+            let message = format!(
+                "what arrives at `{from}` comes to `{}` before netfilter: it has no mark yet, and chooses no tin",
+                queue.name
+            );
+            let help = "restore the mark before the redirection: `... action connmark action mirred egress redirect dev ...`";
+            findings.warn("mark-on-ingress", mask.name.at, message, help);
+        }
+    }
     for filter in &queue.filters {
         let is_by_mark = match &filter.classifier.value {
             Classifier::Fw => true,

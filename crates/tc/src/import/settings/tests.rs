@@ -51,7 +51,7 @@ fn refusals_name_the_setting_and_its_place() {
         ("tbf linklayer", "linklayer"),
         ("cbq bandwidth 1mbit cell", "cell"),
         ("red nodrop", "nodrop"),
-        ("cake ack-filter", "ack-filter"),
+        ("cake autorate-ingress", "autorate-ingress"),
         ("teql", "kind `teql`"),
     ] {
         let why = translated(words).expect_err(words);
@@ -81,6 +81,7 @@ fn is_accepted(takes: ValueType, parameter: &str) -> bool {
         ValueType::Time | ValueType::Seconds => &["duration"],
         ValueType::Threshold => &["threshold"],
         ValueType::Packets => &["limit", "number of packets"],
+        ValueType::Mask => &["whole number"],
         ValueType::Number => &["whole number", "power of two"],
         ValueType::Real => &["probability", "number"],
         ValueType::Percent => &["probability"],

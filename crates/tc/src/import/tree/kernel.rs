@@ -4,9 +4,9 @@ use lockgate_engine::units::{Bytes, Duration};
 use lockgate_scenario::reference::Parameter;
 
 use super::Builder;
-use crate::import::settings::Parameters;
+use crate::import::settings::{Parameters, value_of};
 use crate::problem::Problem;
-use crate::syntax::{Class, LinkLayer};
+use crate::syntax::{Class, LinkLayer, Setting};
 use crate::value::Value;
 
 /// Highest number of a priority in `htb`.
@@ -70,30 +70,33 @@ impl Builder<'_> {
     }
 }
 
-/// Adds the defaults of Linux's `dualpi2` (tc-dualpi2(8)): of the round trips, one is six times the other, and they
-/// set the controller; without them it has the gains of the kernel.
-pub(super) fn dualpi2_defaults(parameters: &mut Parameters) {
-    let time = |parameters: &Parameters, name: &str| match super::value(parameters, name) {
-        Some(Value::Time(time)) => Some(*time),
+/// Longest round trip of Linux's `dualpi2`, in usual ones, where only one of both is given.
+const TRIPS: u64 = 6;
+
+/// Adds the defaults of Linux's `dualpi2` (tc-dualpi2(8)). A round trip that is given sets the whole controller, also
+/// against its other settings; without one it has gains of 0.16 and 3.2 Hz, here as the kernel holds them, in 256ths.
+pub(super) fn dualpi2_defaults(settings: &[Setting], parameters: &mut Parameters) {
+    let time = |name: &str| match value_of(settings, name) {
+        Some(Value::Time(time)) => Some(time.as_picos()),
         _ => None,
     };
-    let (longest, usual) = (time(parameters, "max_rtt"), time(parameters, "target"));
-    match (longest, usual) {
-        (Some(longest), None) => {
-            parameters.push(("target", Value::Time(Duration::from_picos(longest.as_picos() / 6))));
-        }
-        (Some(_), Some(_)) => {}
-        // `target` alone leaves the gains as they are.
-        (None, _) => {
-            for (name, default) in [
-                ("tupdate", Value::Time(Duration::from_millis(16))),
-                ("alpha", Value::Real(41.0 / 256.0)),
-                ("beta", Value::Real(819.0 / 256.0)),
-            ] {
-                if super::value(parameters, name).is_none() {
-                    parameters.push((name, default));
-                }
+    let (longest, usual) = (time("max_rtt"), time("typical_rtt"));
+    let Some(given) = longest.or(usual) else {
+        for (name, default) in [
+            ("tupdate", Value::Time(Duration::from_millis(16))),
+            ("alpha", Value::Real(41.0 / 256.0)),
+            ("beta", Value::Real(819.0 / 256.0)),
+        ] {
+            if super::value(parameters, name).is_none() {
+                parameters.push((name, default));
             }
         }
+        return;
+    };
+    let longest = longest.unwrap_or(given.saturating_mul(TRIPS));
+    let usual = usual.unwrap_or(longest / TRIPS);
+    parameters.retain(|(name, _)| !["max_rtt", "target", "tupdate", "alpha", "beta"].contains(name));
+    for (name, picos) in [("max_rtt", longest), ("target", usual)] {
+        parameters.push((name, Value::Time(Duration::from_picos(picos))));
     }
 }
