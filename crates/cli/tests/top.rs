@@ -114,6 +114,35 @@ fn counters_are_those_of_tc() {
     }
 }
 
+/// The document in the form of `tc` has the keys and the values of `tc`'s own, but for options and counts of references.
+#[test]
+fn a_document_has_the_form_of_tc() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let script = format!(
+        "{SHAPER}
+        for n in $(seq 100); do echo {text} > /dev/udp/10.0.0.2/5060; echo {text} > /dev/udp/10.0.0.2/9; done
+        sleep 2
+        $LOCKGATE top v0 --once --tc --every 50ms 2>/dev/null
+        echo =====; tc -s -j qdisc show dev v0",
+        text = "x".repeat(400)
+    );
+    let Some(said) = inside(directory.path(), &script) else { return };
+    let documents: Vec<Vec<Value>> =
+        said.split("=====\n").map(|part| serde_json::from_str(part).expect("JSON")).collect();
+    let [ours, theirs] = &documents[..] else { panic!("{said}") };
+    assert_eq!((ours.len(), theirs.len()), (3, 3), "{said}");
+    for queue in theirs {
+        let same = ours.iter().find(|known| known["handle"] == queue["handle"]).expect("the discipline");
+        for (name, value) in queue.as_object().expect("an object") {
+            if ["options", "refcnt", "dev"].contains(&name.as_str()) {
+                continue;
+            }
+            assert_eq!(&same[name], value, "{name} of {queue}");
+        }
+    }
+    assert!(ours.iter().all(|queue| queue["dev"] == "v0" && queue["packets"].as_u64() > Some(0)), "{said}");
+}
+
 /// Policies that a kernel with HTB, TBF, FIFO, u32, ingress and mirred has.
 const POLICIES: [&str; 4] = [
     "qdisc add dev v0 root handle 1: htb default 30 r2q 10

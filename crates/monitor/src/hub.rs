@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration as WallTime, Instant};
 
 use lockgate_engine::units::Duration;
@@ -53,8 +53,15 @@ pub struct Frame {
     pub sample: Arc<Sample>,
     /// Part of it that readers get: all of it unless the network is large.
     pub shown: Arc<Sample>,
-    /// That part as JSON.
-    pub json: Arc<str>,
+    /// That part as JSON, once it was asked for.
+    json: Arc<OnceLock<Arc<str>>>,
+}
+
+impl Frame {
+    /// Returns what readers get as JSON. It is written once for all of them.
+    pub fn json(&self) -> &Arc<str> {
+        self.json.get_or_init(|| serde_json::to_string(&*self.shown).unwrap_or_default().into())
+    }
 }
 
 /// One reader's end of the stream of samples.
@@ -80,6 +87,8 @@ pub struct Hub {
     /// Texts that readers follow, in lower case, and until when.
     followed: Mutex<Vec<(String, Instant)>>,
     over: AtomicBool,
+    /// False if no reader will ask for samples of the past.
+    has_history: AtomicBool,
     /// Number of readers of the stream.
     pub(crate) streams: AtomicUsize,
 }
@@ -98,6 +107,7 @@ impl Hub {
             kept: Mutex::default(),
             followed: Mutex::default(),
             over: AtomicBool::new(false),
+            has_history: AtomicBool::new(true),
             streams: AtomicUsize::new(0),
         });
         let keeper = hub.clone();
@@ -112,15 +122,16 @@ impl Hub {
 
     fn take(&self, sample: Arc<Sample>) {
         let shown = fold(&sample, &self.followed());
-        let json: Arc<str> = serde_json::to_string(&*shown).unwrap_or_default().into();
-        let frame = Frame { sample, shown, json };
+        let frame = Frame { sample, shown, json: Arc::default() };
         if let Ok(mut kept) = self.kept.lock() {
-            kept.bytes += frame.json.len();
             kept.events.extend(frame.sample.events.iter().cloned());
             let surplus = kept.events.len().saturating_sub(KEPT_EVENTS);
             kept.events.drain(..surplus);
             let oldest = frame.sample.at_s - KEPT_S;
-            kept.texts.push_back((frame.sample.at_s, frame.json.clone()));
+            if self.has_history.load(Ordering::Relaxed) {
+                kept.bytes += frame.json().len();
+                kept.texts.push_back((frame.sample.at_s, frame.json().clone()));
+            }
             while kept.bytes > KEPT_BYTES || kept.texts.front().is_some_and(|(at_s, _)| *at_s < oldest) {
                 let Some((_, old)) = kept.texts.pop_front() else { break };
                 kept.bytes -= old.len();
@@ -129,6 +140,11 @@ impl Hub {
         }
         // Fails only if there are no readers.
         let _ = self.frames.send(frame);
+    }
+
+    /// Keeps no samples of the past: only a page reads them, and their text is most of the work.
+    pub fn forget_history(&self) {
+        self.has_history.store(false, Ordering::Relaxed);
     }
 
     /// Subscribes to all further samples.

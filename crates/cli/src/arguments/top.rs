@@ -22,6 +22,9 @@ pub(crate) struct Top {
     /// Prints one JSON document with --once, else one for each sample
     #[arg(long)]
     pub(crate) json: bool,
+    /// With --once, prints the document of `tc -s -j qdisc show`, its options left out
+    #[arg(long, requires = "once", conflicts_with = "json")]
+    pub(crate) tc: bool,
     /// Lets keys, the page and `lockgate set` change the queues
     #[arg(long, conflicts_with_all = ["once", "stream", "from"])]
     pub(crate) set: bool,

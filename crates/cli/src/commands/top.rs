@@ -11,6 +11,8 @@ mod record;
 #[cfg(target_os = "linux")]
 mod remote;
 #[cfg(target_os = "linux")]
+mod shape;
+#[cfg(target_os = "linux")]
 mod sojourn;
 #[cfg(target_os = "linux")]
 mod stream;

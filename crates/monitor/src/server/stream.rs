@@ -104,7 +104,7 @@ impl Stream {
             let _ = write!(text, "event: missed\ndata: {missed}\n\n");
         }
         if !batch.is_empty() {
-            let parts: Vec<&str> = batch.iter().map(|frame| &*frame.json).collect();
+            let parts: Vec<&str> = batch.iter().map(|frame| &**frame.json()).collect();
             let _ = write!(text, "event: samples\ndata: [{}]\n\n", parts.join(","));
         }
         let status = self.reader.0.status();

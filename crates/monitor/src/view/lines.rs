@@ -35,7 +35,7 @@ pub fn print(
     let mut known_over = false;
     loop {
         let printed = match frames.try_recv() {
-            Ok(frame) if json => print(Part::Line(&frame.json)),
+            Ok(frame) if json => print(Part::Line(frame.json())),
             Ok(frame) => lines(&frame.shown).iter().try_for_each(|line| print(Part::Line(line))),
             Err(TryRecvError::Lagged(lost)) => print(Part::Missed(lost)),
             Err(TryRecvError::Closed) => return,

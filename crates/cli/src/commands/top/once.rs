@@ -27,19 +27,26 @@ pub(super) fn once(mut kernel: Kernel, arguments: &Top) -> Result<Exit, Failure>
     let mut looks = Looks::default();
     let first = kernel.look()?;
     first.add_to(&mut looks);
-    looks.close(&kernel.trees(first), start.elapsed().as_secs_f64());
+    let at = first.at;
+    looks.close(&kernel.trees(first), (at - start).as_secs_f64());
     thread::sleep(interval);
     let last = kernel.look()?;
     last.add_to(&mut looks);
-    let cost_s = last.cost.as_secs_f64();
+    let (cost_s, at) = (last.cost.as_secs_f64(), last.at);
     let trees = kernel.trees(last);
-    let sample = looks.close(&trees, start.elapsed().as_secs_f64());
+    let sample = looks.close(&trees, (at - start).as_secs_f64());
     let rates: Vec<Vec<QueueSample>> = sample
         .ports
         .into_iter()
         .map(|port| port.queues.into_iter().filter(|queue| queue.kind != "tin").collect())
         .collect();
-    if arguments.json {
+    if arguments.tc {
+        let mut all = Vec::new();
+        for tree in &trees {
+            all.extend(super::shape::disciplines(tree)?);
+        }
+        results::print_json(&all)?;
+    } else if arguments.json {
         let devices: Vec<Value> =
             trees.iter().zip(&rates).map(|(tree, rates)| device(tree, rates)).collect::<Result<_, _>>()?;
         let document = json!({

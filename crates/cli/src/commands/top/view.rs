@@ -97,8 +97,9 @@ pub(super) fn view(kernel: Kernel, arguments: &Top) -> Result<Exit, Failure> {
         json: arguments.json,
     };
     let frames = hub.subscribe();
-    if let Some(address) = arguments.web {
-        live_view::serve(address, &options, &hub)?;
+    match arguments.web {
+        Some(address) => live_view::serve(address, &options, &hub)?,
+        None => hub.forget_history(),
     }
     // Lines are for programs, which take every look; a recording has every look, too.
     let is_every = live_view::is_plain(&options) || arguments.record.is_some();
@@ -214,14 +215,15 @@ impl Watcher {
                 (self.cost * INERTIA + look.cost) / (INERTIA + 1)
             };
             look.add_to(&mut self.looks);
-            let now = Instant::now();
+            // Rates are over the time between the kernel's counts, however late the thread goes on.
+            let (now, at) = (Instant::now(), look.at);
             if now - sampled >= self.least || sampled == start {
                 let trees = self.kernel.trees(look);
                 if published.is_none_or(|published| now - published >= PUBLISHED) || !self.events.is_empty() {
                     self.publish(&trees)?;
                     published = Some(now);
                 }
-                let mut sample = self.looks.close(&trees, (now - start).as_secs_f64());
+                let mut sample = self.looks.close(&trees, (at - start).as_secs_f64());
                 if let Some(sojourn) = &mut self.sojourn {
                     sojourn.fill(&mut sample, &trees);
                 }
