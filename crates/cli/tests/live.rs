@@ -190,6 +190,19 @@ fn a_run_is_the_same_live_and_leaves_nothing() {
         assert!(summary["fidelity"][name].is_number(), "{name}");
     }
     assert_eq!(traces(), before);
+    // The manifest has the kernel's settings, for whoever compares it with that of another machine.
+    let manifest = fs::read(place.out().join("manifest.json")).expect("a manifest");
+    let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
+    let kernel = &manifest["host"]["kernel"];
+    let read = |name: &str| fs::read_to_string(format!("/proc/sys/net/{name}")).expect("a setting");
+    assert_eq!(kernel["tcp_congestion_control"], read("ipv4/tcp_congestion_control").trim());
+    assert_eq!(kernel["tcp_ecn"].to_string(), read("ipv4/tcp_ecn").trim());
+    assert_eq!(kernel["default_qdisc"], read("core/default_qdisc").trim());
+    let modules = kernel["qdisc_modules"].as_array().expect("a list");
+    for module in modules {
+        let name = module.as_str().expect("a name");
+        assert!(PathBuf::from(format!("/sys/module/sch_{name}")).is_dir(), "{name}");
+    }
 }
 
 #[test]

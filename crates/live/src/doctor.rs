@@ -1,7 +1,5 @@
 //! Capabilities of this host, each determined by trying it.
 
-use std::fs;
-
 use lockgate_dataplane::real_time::RealTimeThread;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
@@ -12,6 +10,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 use crate::clock::MonotonicClock;
 use crate::cpu_latency::LatencyRequest;
 use crate::failure::Failure;
+use crate::kernel_settings::{KernelSettings, read};
 use crate::traffic::priority::FLOW_END;
 
 /// State of a capability.
@@ -45,11 +44,12 @@ const TRIES: u64 = 200;
 pub fn examine(trial: &Scenario) -> Vec<Finding> {
     let mut findings = vec![system(), privileges()];
     findings.extend(tried(trial));
+    let settings = KernelSettings::read();
     findings.extend([
         locked_memory(),
-        congestion_controls(),
-        ecn(),
-        default_discipline(),
+        congestion_controls(&settings),
+        ecn(&settings),
+        disciplines(&settings),
         clock_source(),
         wake_up(),
     ]);
@@ -58,10 +58,6 @@ pub fn examine(trial: &Scenario) -> Vec<Finding> {
 
 fn good(what: &'static str, found: impl Into<String>) -> Finding {
     Finding { what, state: State::Good, found: found.into(), help: String::new() }
-}
-
-fn read(file: &str) -> Option<String> {
-    fs::read_to_string(file).ok().map(|text| text.trim().to_owned())
 }
 
 fn system() -> Finding {
@@ -149,10 +145,10 @@ fn locked_memory() -> Finding {
     good("locked memory", limit.map_or_else(|| "no limit".to_owned(), |bytes| format!("{} KiB", bytes >> 10)))
 }
 
-fn congestion_controls() -> Finding {
+fn congestion_controls(settings: &KernelSettings) -> Finding {
     let what = "congestion controls";
     let there = read("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-    let default = read("/proc/sys/net/ipv4/tcp_congestion_control").unwrap_or_default();
+    let default = settings.congestion_control.as_deref().unwrap_or_default();
     let allowed = read("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap_or_default();
     let mut finding = good(what, format!("{there} (default {default}, to ordinary users {allowed})"));
     if !there.split(' ').any(|name| name == "cubic") {
@@ -163,26 +159,28 @@ fn congestion_controls() -> Finding {
 }
 
 /// Returns the negotiation of ECN by the kernel's TCP (`ip-sysctl`).
-fn ecn() -> Finding {
-    let number = read("/proc/sys/net/ipv4/tcp_ecn").unwrap_or_default();
-    let words = match number.as_str() {
-        "0" => "off",
-        "1" => "asked for and accepted",
-        "2" => "accepted, not asked for",
-        "3" => "accurate ECN asked for and accepted",
-        "4" => "accurate ECN accepted, classic ECN asked for",
-        "5" => "accurate ECN accepted, not asked for",
+fn ecn(settings: &KernelSettings) -> Finding {
+    let words = match settings.tcp_ecn {
+        Some(0) => "off",
+        Some(1) => "asked for and accepted",
+        Some(2) => "accepted, not asked for",
+        Some(3) => "accurate ECN asked for and accepted",
+        Some(4) => "accurate ECN accepted, classic ECN asked for",
+        Some(5) => "accurate ECN accepted, not asked for",
         _ => "unknown",
     };
+    let number = settings.tcp_ecn.map_or_else(String::new, |number| number.to_string());
     good("ECN of TCP", format!("{words} (tcp_ecn {number})"))
 }
 
-/// Returns the discipline that new interfaces get.
-fn default_discipline() -> Finding {
-    good(
-        "default discipline",
-        read("/proc/sys/net/core/default_qdisc").unwrap_or_else(|| "unknown".to_owned()),
-    )
+/// Returns the discipline that new interfaces get, and those that are loaded.
+fn disciplines(settings: &KernelSettings) -> Finding {
+    let default = settings.default_discipline.as_deref().unwrap_or("unknown");
+    let modules = match settings.discipline_modules.as_slice() {
+        [] => "no module of another is loaded".to_owned(),
+        modules => format!("loaded: {}", modules.join(", ")),
+    };
+    good("default discipline", format!("{default}; {modules}"))
 }
 
 fn clock_source() -> Finding {

@@ -33,6 +33,7 @@ mod flows;
 pub mod frame;
 pub mod frames;
 pub mod generator;
+pub mod kernel_settings;
 pub mod machine;
 pub mod network;
 pub mod preflight;

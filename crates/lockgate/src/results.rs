@@ -73,9 +73,40 @@ struct Cost {
 
 #[derive(Serialize)]
 struct Host {
+    /// Of a live run: settings of the kernel on which its outcome depends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<KernelHost>,
     system: String,
     architecture: &'static str,
     processors: usize,
+}
+
+/// Settings of the kernel, named as `sysctl` names them.
+#[derive(Serialize)]
+struct KernelHost {
+    tcp_ecn: Option<u32>,
+    tcp_congestion_control: Option<String>,
+    default_qdisc: Option<String>,
+    /// Queueing disciplines that are loaded as modules.
+    qdisc_modules: Vec<String>,
+}
+
+impl KernelHost {
+    #[cfg(feature = "live")]
+    fn this() -> Option<Self> {
+        let settings = lockgate_live::kernel_settings::KernelSettings::read();
+        Some(Self {
+            tcp_ecn: settings.tcp_ecn,
+            tcp_congestion_control: settings.congestion_control,
+            default_qdisc: settings.default_discipline,
+            qdisc_modules: settings.discipline_modules,
+        })
+    }
+
+    #[cfg(not(feature = "live"))]
+    fn this() -> Option<Self> {
+        None
+    }
 }
 
 impl Host {
@@ -88,6 +119,7 @@ impl Host {
         #[cfg(not(unix))]
         let system = std::env::consts::OS.to_owned();
         Self {
+            kernel: None,
             system,
             architecture: std::env::consts::ARCH,
             processors: std::thread::available_parallelism().map_or(1, usize::from),
@@ -198,6 +230,8 @@ impl<'a> RunResults<'a> {
     }
 
     fn manifest(&self) -> Manifest<'_> {
+        let is_live = self.summary.mode == Mode::Live || self.overlaid.is_some();
+        let kernel = if is_live { KernelHost::this() } else { None };
         Manifest {
             lockgate: env!("CARGO_PKG_VERSION"),
             title: &self.scenario.title,
@@ -207,7 +241,7 @@ impl<'a> RunResults<'a> {
             seeds: self.seeds.iter().map(|seed| seed.0).collect(),
             finished: now(),
             interrupted: self.runs.stopped_early,
-            host: Host::this(),
+            host: Host { kernel, ..Host::this() },
             cost: self.runs.recordings.iter().map(cost).collect(),
         }
     }
