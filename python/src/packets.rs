@@ -69,7 +69,7 @@ fn queues(recording: &Recording, columns: PacketColumns<'_>) -> Result<ArrayRef,
     let mut names: IndexSet<&str> = IndexSet::new();
     let ports = recording.ports.iter();
     let keys: Vec<Vec<usize>> = ports
-        .map(|port| port.places().iter().map(|place| names.insert_full(&place.name).0).collect())
+        .map(|port| port.queues().iter().map(|place| names.insert_full(&place.name).0).collect())
         .collect();
     let key = |(port, place): (&u32, &u32)| {
         let key = keys.get(*port as usize)?.get(*place as usize)?;

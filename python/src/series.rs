@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, UInt64Array};
 use lockgate::Recording;
 use lockgate::units::{Bytes, Duration, Instant};
-use lockgate_measure::recording::{FlowRecord, PlaceRecord, PortRecord, TcpRecord};
+use lockgate_measure::recording::{FlowRecord, PortRecord, QueueRecord, TcpRecord};
 use lockgate_scenario::Override;
 use pyo3::prelude::*;
 
@@ -43,8 +43,8 @@ pub(crate) fn table(recording: &Recording, address: &str) -> PyResult<Table> {
             let port = port.ok_or_else(|| unknown(choices("ports", names)))?;
             match rest {
                 ["queue", queue, rest @ ..] => {
-                    let names = port.places().iter().map(|place| place.name.as_str());
-                    let place = port.places().iter().find(|place| place.name == *queue);
+                    let names = port.queues().iter().map(|place| place.name.as_str());
+                    let place = port.queues().iter().find(|place| place.name == *queue);
                     (of_queue(port, place.ok_or_else(|| unknown(choices("queues", names)))?), rest)
                 }
                 rest => (of_port(port), rest),
@@ -144,7 +144,7 @@ fn of_tcp(tcp: &TcpRecord) -> Columns {
     ]
 }
 
-fn of_queue(port: &PortRecord, place: &PlaceRecord) -> Columns {
+fn of_queue(port: &PortRecord, place: &QueueRecord) -> Columns {
     let (series, ends) = (&place.series, port.ends());
     let mut columns = vec![
         time(ends),
@@ -165,9 +165,9 @@ fn of_queue(port: &PortRecord, place: &PlaceRecord) -> Columns {
 /// Returns the sums over the port's roots: it has one at a time, and another one after its tree was replaced.
 fn of_port(port: &PortRecord) -> Columns {
     let ends = port.ends();
-    let roots: Vec<&PlaceRecord> =
-        port.places().iter().filter(|place| place.parent.is_none() && !place.is_brief).collect();
-    let sum = |of: &dyn Fn(&PlaceRecord, usize) -> u64| -> Vec<u64> {
+    let roots: Vec<&QueueRecord> =
+        port.queues().iter().filter(|place| place.parent.is_none() && !place.is_brief).collect();
+    let sum = |of: &dyn Fn(&QueueRecord, usize) -> u64| -> Vec<u64> {
         (0..ends.len()).map(|row| roots.iter().map(|place| of(place, row)).sum()).collect()
     };
     let at = |values: &[u64], row: usize| values.get(row).copied().unwrap_or_default();

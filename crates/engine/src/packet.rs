@@ -45,7 +45,7 @@ pub struct Header {
 
 /// Position of a packet in a tree: the number of the node that it entered last, as assigned by the port, and
 /// the index of the child of that node to which it was classified. Both have 20 bits, which is the room in a
-/// header of one cache line: a port has at most a million queues ([`Place::MOST`](crate::port::Place::MOST)).
+/// header of one cache line: a port has at most a million queues ([`Queue::MOST`](crate::port::Queue::MOST)).
 ///
 /// The node's number and part of the child's index share a word that is written and read as a whole. For
 /// single bytes the compiler writes each by itself and reads them in pairs. Such a read waits until the

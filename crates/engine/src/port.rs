@@ -48,10 +48,10 @@ impl Poll {
     }
 }
 
-/// Place in the tree, as results name it. Its index in [`Port::places`] is a packet's
+/// Queue of the tree, as results name it. Its index in [`Port::queues`] is a packet's
 /// [`position`](crate::packet::Header::position).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Queue {
     /// Name of the queue in the scenario.
     pub name: Arc<str>,
     /// Kind of its discipline (the latest, if it was replaced).
@@ -60,9 +60,9 @@ pub struct Place {
     pub parent: Option<u32>,
 }
 
-impl Place {
-    /// Maximum number of places that a port tells apart, over all trees it ever had: a packet names one in
-    /// 20 bits. Further places share the index of the last.
+impl Queue {
+    /// Maximum number of queues that a port tells apart, over all trees it ever had: a packet names one in
+    /// 20 bits. Further queues share the index of the last.
     pub const MOST: usize = Position::MOST;
 }
 
@@ -84,7 +84,7 @@ impl Requests {
     pub const MOST_COMPARED: usize = 64;
 }
 
-/// Packets that a place passed to the device ring.
+/// Packets that a queue passed to the device ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RingInput {
     /// Number of packets.
@@ -93,11 +93,11 @@ pub struct RingInput {
     pub waited_ps: u128,
 }
 
-/// Place that is no longer in the tree.
+/// Queue that is no longer in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retired {
     /// Its index.
-    pub place: u32,
+    pub queue: u32,
     /// Its counters, which no longer change.
     pub counters: Counters,
     /// Its largest backlog since the peak was last taken.
@@ -116,12 +116,12 @@ pub struct Port {
     ring: Option<Ring>,
     pacing: Pacing,
     requests: Requests,
-    /// By place; empty without a ring.
+    /// By queue; empty without a ring.
     handed: Vec<RingInput>,
     /// True if the root has few enough queues to be compared before each packet.
     compares: bool,
     random: Random,
-    places: Vec<Place>,
+    queues: Vec<Queue>,
     /// Places that are no longer in the tree.
     retired: Vec<Retired>,
     /// Number of trees so far.
@@ -143,7 +143,7 @@ impl Port {
             compares: false,
             random,
             drops: Drops::default(),
-            places: Vec::new(),
+            queues: Vec::new(),
             retired: Vec::new(),
             trees: 0,
             had_another_root: false,
@@ -200,7 +200,7 @@ impl Port {
         self.root.each_direct(&mut |_| queues += 1);
         self.compares = (2..=Requests::MOST_COMPARED).contains(&queues);
         if self.ring.is_some() {
-            self.handed.resize(self.places.len().min(Place::MOST), RingInput::default());
+            self.handed.resize(self.queues.len().min(Queue::MOST), RingInput::default());
         }
     }
 
@@ -389,10 +389,10 @@ impl Port {
         self.requests
     }
 
-    /// Returns the packets that the place with this index passed to the device ring, without those of places
+    /// Returns the packets that the queue with this index passed to the device ring, without those of queues
     /// below it; zero without a ring.
-    pub fn handed(&self, place: u32) -> RingInput {
-        self.handed.get(place as usize).copied().unwrap_or_default()
+    pub fn handed(&self, queue: u32) -> RingInput {
+        self.handed.get(queue as usize).copied().unwrap_or_default()
     }
 
     /// Returns whether it has a device ring.
@@ -406,7 +406,7 @@ impl Port {
         !self.drops.waiting.is_empty()
     }
 
-    /// Takes the packets dropped since the last call. A packet's `position` names the place that it had entered.
+    /// Takes the packets dropped since the last call. A packet's `position` names the queue that it had entered.
     pub fn take_drops(&mut self) -> impl Iterator<Item = (Packet, DropReason)> + '_ {
         self.drops.waiting.drain(..)
     }
@@ -421,7 +421,7 @@ impl Port {
         waiting.sort_by_key(|packet| (packet.arrived, packet.flow, packet.sequence));
         let retired = &mut self.retired;
         self.root.each(&mut |node, _| {
-            retired.push(Retired { place: node.id(), counters: node.counters(), peak: node.peak() });
+            retired.push(Retired { queue: node.id(), counters: node.counters(), peak: node.peak() });
         });
         self.had_another_root |= self.root.name() != root.name();
         let old = core::mem::replace(&mut self.root, root);
@@ -465,12 +465,12 @@ impl Port {
         self.root.flush(out);
     }
 
-    /// Returns all places, those of replaced trees included, parents before children.
-    pub fn places(&self) -> &[Place] {
-        &self.places
+    /// Returns all queues, those of replaced trees included, parents before children.
+    pub fn queues(&self) -> &[Queue] {
+        &self.queues
     }
 
-    /// Returns the number of trees so far, the current one included: [`places`](Self::places) change with it
+    /// Returns the number of trees so far, the current one included: [`queues`](Self::queues) change with it
     /// only.
     pub fn trees(&self) -> u32 {
         self.trees
@@ -494,38 +494,38 @@ impl Port {
         at
     }
 
-    /// Iterates over the places that are no longer in the tree.
+    /// Iterates over the queues that are no longer in the tree.
     pub fn retired(&self) -> impl Iterator<Item = Retired> + '_ {
         self.retired.iter().copied()
     }
 
-    /// Iterates over the places that are no longer in the tree and that are `wanted`, and resets their peaks.
+    /// Iterates over the queues that are no longer in the tree and that are `wanted`, and resets their peaks.
     pub fn take_retired(&mut self, wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = Retired> {
-        self.retired.iter_mut().filter(move |retired| wanted(retired.place)).map(|retired| {
+        self.retired.iter_mut().filter(move |retired| wanted(retired.queue)).map(|retired| {
             let taken = *retired;
             retired.peak = Tally::default();
             taken
         })
     }
 
-    /// Assigns every node of the tree its index: that of the place of its name, or a new one.
+    /// Assigns every node of the tree its index: that of the queue of its name, or a new one.
     fn assign_ids(&mut self) {
         self.trees += 1;
-        let Self { root, places, retired, .. } = self;
+        let Self { root, queues, retired, .. } = self;
         let mut known: BTreeMap<Arc<str>, usize> =
-            places.iter().enumerate().map(|(index, place)| (place.name.clone(), index)).collect();
+            queues.iter().enumerate().map(|(index, queue)| (queue.name.clone(), index)).collect();
         let mut past: BTreeMap<u32, Retired> =
-            retired.drain(..).map(|retired| (retired.place, retired)).collect();
+            retired.drain(..).map(|retired| (retired.queue, retired)).collect();
         let mut path: Vec<u32> = Vec::new();
         root.each(&mut |node, depth| {
             path.truncate(depth);
             let parent = path.last().copied();
-            let index = *known.entry(node.name().clone()).or_insert(places.len());
-            if index == places.len() {
-                places.push(Place { name: node.name().clone(), kind: node.kind(), parent });
+            let index = *known.entry(node.name().clone()).or_insert(queues.len());
+            if index == queues.len() {
+                queues.push(Queue { name: node.name().clone(), kind: node.kind(), parent });
             } else {
-                places[index].kind = node.kind();
-                places[index].parent = parent;
+                queues[index].kind = node.kind();
+                queues[index].parent = parent;
             }
             let id = Position::clamp(index) as u32;
             let (counters, peak) =
@@ -607,7 +607,7 @@ mod tests {
         });
         let root = Node::new::<Drr>("root", drr::Config::default(), children.collect()).expect("valid");
         let mut port = Port::new(root, Random::stream(Seed(1), "port"));
-        assert_eq!(port.places().len(), CHILDREN as usize + 1);
+        assert_eq!(port.queues().len(), CHILDREN as usize + 1);
         let mut ids = Vec::new();
         port.each_node(&mut |node| ids.push(node.id()));
         assert!(ids.into_iter().eq(0..=CHILDREN));

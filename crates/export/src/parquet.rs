@@ -178,7 +178,7 @@ impl Names {
                 .ports
                 .iter()
                 .map(|port| {
-                    let queues = port.places().iter().map(|place| bytes(&place.name)).collect();
+                    let queues = port.queues().iter().map(|place| bytes(&place.name)).collect();
                     (bytes(&port.setup.name), queues)
                 })
                 .collect(),

@@ -40,7 +40,7 @@ fn series(recording: &Recording) -> (Vec<f64>, Vec<Named>) {
         }
     }
     for port in &recording.ports {
-        for queue in port.places().iter().filter(|queue| !queue.is_brief) {
+        for queue in port.queues().iter().filter(|queue| !queue.is_brief) {
             for series in METRICS.iter().flat_map(|metric| metric.series) {
                 if let Some(rows) = series.of_queue(port, queue).filter(|rows| !rows.values.is_empty()) {
                     let name = format!("port.{}.queue.{}.{}", port.setup.name, queue.name, series.name);

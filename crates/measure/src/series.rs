@@ -53,7 +53,7 @@ impl FlowSeries {
 
 /// Series of one queue. All columns have the same length.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PlaceSeries {
+pub struct QueueSeries {
     /// Backlog at the end of the interval.
     pub backlog: Vec<Tally>,
     /// Largest backlog during the interval.
@@ -71,7 +71,7 @@ pub struct PlaceSeries {
     pub scheduling: Vec<Option<Duration>>,
 }
 
-impl PlaceSeries {
+impl QueueSeries {
     /// Returns the series of a queue created after `rows` intervals, with zeros for them.
     pub(crate) fn after(rows: usize) -> Self {
         Self {

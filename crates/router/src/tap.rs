@@ -73,7 +73,7 @@ impl Tap {
     ) -> bool {
         let nanos = |picos: u64| WallTime::from_nanos(picos / 1_000);
         let waited = nanos(now.since(packet.arrived.min(now)).as_picos());
-        let Some(place) = port.places().get(packet.position.node() as usize) else { return true };
+        let Some(place) = port.queues().get(packet.position.node() as usize) else { return true };
         let fate = Fate { queue: &place.name, waited_s: waited.as_secs_f64(), reason };
         if !self.filter.has(&fate) {
             return true;

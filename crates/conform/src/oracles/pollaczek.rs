@@ -14,7 +14,7 @@ pub(super) struct Pollaczek;
 /// packets.
 pub(super) fn mean_wait_ms(recording: &Recording, place: &str) -> f64 {
     let port = &recording.ports[0];
-    let index = port.places().iter().position(|found| found.name == place);
+    let index = port.queues().iter().position(|found| found.name == place);
     index.and_then(|index| port.sojourn(index as u32).mean()).map_or(f64::NAN, |picos| picos / 1e9)
 }
 

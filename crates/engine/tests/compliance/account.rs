@@ -292,9 +292,9 @@ impl Account {
         self.port.each_node(&mut |node| {
             totals.insert(node.name().to_string(), node.counters());
         });
-        for Retired { place, counters, .. } in self.port.retired() {
-            let past = totals.insert(self.port.places()[place as usize].name.to_string(), counters);
-            assert!(past.is_none(), "a place is both in the tree and retired");
+        for Retired { queue, counters, .. } in self.port.retired() {
+            let past = totals.insert(self.port.queues()[queue as usize].name.to_string(), counters);
+            assert!(past.is_none(), "a queue is both in the tree and retired");
         }
         totals
     }
@@ -375,8 +375,8 @@ impl Account {
     pub(crate) fn check(&mut self) {
         self.take_drops();
         let counters = self.counters();
-        for Retired { place, counters, .. } in self.port.retired() {
-            assert_eq!(counters.backlog, Tally::default(), "retired place {place} holds packets");
+        for Retired { queue, counters, .. } in self.port.retired() {
+            assert_eq!(counters.backlog, Tally::default(), "retired queue {queue} holds packets");
         }
         let ring = self.port.ring_occupancy();
         let root = counters[0].backlog;

@@ -169,7 +169,7 @@ fn column(path: &str, recording: &Recording) -> Option<(Rows, Fold)> {
         Subject::Flow(of) => series.of_flow(flow(recording, &of)?)?,
         Subject::Queue(of, queue) => {
             let port = port(recording, &of)?;
-            series.of_queue(port, port.places().iter().find(|place| place.name == queue)?)?
+            series.of_queue(port, port.queues().iter().find(|place| place.name == queue)?)?
         }
         _ => return None,
     };
@@ -224,7 +224,7 @@ fn histogram(path: &str, recording: &Recording) -> Option<Histogram> {
         (Values::Flow(read), Subject::Flow(of)) => read(flow(recording, &of)?).cloned(),
         (Values::Queue(read), Subject::Queue(of, queue)) => {
             let port = port(recording, &of)?;
-            let place = port.places().iter().position(|place| place.name == queue)?;
+            let place = port.queues().iter().position(|place| place.name == queue)?;
             Some(read(port, u32::try_from(place).ok()?))
         }
         _ => None,

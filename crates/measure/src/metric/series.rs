@@ -6,8 +6,8 @@ use lockgate_engine::node::Tally;
 use lockgate_engine::units::{Duration, Instant};
 
 use crate::histogram::Histogram;
-use crate::recording::{FlowRecord, PlaceRecord, PortRecord, TcpSample};
-use crate::series::{FlowSeries, PlaceSeries};
+use crate::recording::{FlowRecord, PortRecord, QueueRecord, TcpSample};
+use crate::series::{FlowSeries, QueueSeries};
 
 /// A series over time, with a name in formulas of claims.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ pub enum SeriesOf {
     /// Of a flow; `None` if it has no such series.
     Flow(fn(&FlowRecord) -> Option<Rows>),
     /// Of a queue: its values at the ends of the port's intervals.
-    Queue(fn(&PlaceSeries) -> Vec<f64>),
+    Queue(fn(&QueueSeries) -> Vec<f64>),
 }
 
 /// Rows of a series: the end of each interval, and its value, NaN if there was none.
@@ -79,7 +79,7 @@ impl Series {
         Self { name, fold, read: SeriesOf::Flow(read) }
     }
 
-    pub(super) const fn queue(name: &'static str, fold: Fold, read: fn(&PlaceSeries) -> Vec<f64>) -> Self {
+    pub(super) const fn queue(name: &'static str, fold: Fold, read: fn(&QueueSeries) -> Vec<f64>) -> Self {
         Self { name, fold, read: SeriesOf::Queue(read) }
     }
 
@@ -92,7 +92,7 @@ impl Series {
     }
 
     /// Returns the rows of a queue of `port`; `None` if it is not a queue's series.
-    pub fn of_queue(&self, port: &PortRecord, queue: &PlaceRecord) -> Option<Rows> {
+    pub fn of_queue(&self, port: &PortRecord, queue: &QueueRecord) -> Option<Rows> {
         match self.read {
             SeriesOf::Queue(read) => Some(Rows { ends: port.ends().to_vec(), values: read(&queue.series) }),
             SeriesOf::Flow(_) => None,

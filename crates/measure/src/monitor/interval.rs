@@ -62,7 +62,7 @@ impl Pass {
 #[derive(Debug, Default)]
 pub(super) struct PortState {
     transmitted: Tally,
-    places: Vec<PlaceState>,
+    places: Vec<QueueState>,
     parents: Vec<Option<u32>>,
     /// Packets passed to the ring by each queue, everything below it included; empty without a ring.
     handed: Vec<RingInput>,
@@ -70,7 +70,7 @@ pub(super) struct PortState {
 
 /// State of a queue at the end of the last interval, and sums over the observations since.
 #[derive(Debug, Default)]
-struct PlaceState {
+struct QueueState {
     counters: Counters,
     drops: [u64; DropReason::ALL.len()],
     peak: Tally,
@@ -93,7 +93,7 @@ impl PortState {
         let passed = port.each_node_in(&range, &mut |node| {
             let place = node.id() as usize;
             if place >= places.len() {
-                places.resize_with(place + 1, PlaceState::default);
+                places.resize_with(place + 1, QueueState::default);
             }
             let state = &mut places[place];
             let peak = record.take_peak(node);
@@ -128,7 +128,7 @@ impl PortState {
         }
         if pass.step == Step::Clear {
             // Those of this port: a port with many queues leaves as many figures, which no other port reads.
-            let count = record.places().len();
+            let count = record.queues().len();
             let used = count.min(seen.len());
             seen[pass.take(left, used)].iter_mut().for_each(QueueFigures::clear);
             if pass.next < used {
@@ -158,7 +158,7 @@ impl PortState {
         shown.sent_bps = per_second(bytes, interval);
         shown.ring_packets = port.ring_occupancy();
         self.parents.clear();
-        self.parents.extend(port.places().iter().map(|place| place.parent));
+        self.parents.extend(port.queues().iter().map(|place| place.parent));
         self.count_handed(port);
     }
 
@@ -220,7 +220,7 @@ impl PortState {
     }
 }
 
-impl PlaceState {
+impl QueueState {
     fn close(
         &mut self,
         shown: &mut QueueSample,

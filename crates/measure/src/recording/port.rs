@@ -13,7 +13,7 @@ use super::sojourns::Sojourns;
 use super::watch::{QueueFigures, Watch};
 use crate::histogram::Histogram;
 use crate::metric::During;
-use crate::series::PlaceSeries;
+use crate::series::QueueSeries;
 
 /// Properties of a port known before the run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -75,7 +75,7 @@ pub struct PortRecord {
     transmitted_early: Count,
     /// Dropped packets by reason, by index of the queue that dropped.
     drops: Vec<[u64; DropReason::ALL.len()]>,
-    places: Vec<PlaceRecord>,
+    queues: Vec<QueueRecord>,
     ends: Vec<Instant>,
     /// Rate of the link over time: start and rate.
     rates: Vec<(Instant, Rate)>,
@@ -94,7 +94,7 @@ pub struct PortRecord {
 
 /// Observations of one queue.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PlaceRecord {
+pub struct QueueRecord {
     /// Name in the scenario.
     pub name: String,
     /// Discipline (the latest, if it was replaced).
@@ -123,7 +123,7 @@ pub struct PlaceRecord {
     /// True if it has no series, as a member of a group.
     pub is_brief: bool,
     /// Series; one row for each of [`PortRecord::ends`], unless it is recorded briefly.
-    pub series: PlaceSeries,
+    pub series: QueueSeries,
 }
 
 /// Band within a queue, such as a tin of `cake`.
@@ -152,7 +152,7 @@ impl PortRecord {
             transmitted_early: Count::default(),
             sojourns: Vec::new(),
             drops: Vec::new(),
-            places: Vec::new(),
+            queues: Vec::new(),
             ends: Vec::new(),
             rates: vec![(Instant::ZERO, setup.rate)],
             line: [Line::default(); 2],
@@ -192,7 +192,7 @@ impl PortRecord {
         if is_early {
             self.transmitted_early = self.transmitted;
         }
-        let since = self.places.get(node as usize).and_then(|place| place.since);
+        let since = self.queues.get(node as usize).and_then(|queue| queue.since);
         let was_moved = since.is_some_and(|since| now.since(since) < sojourn);
         for part in &mut self.parts {
             if part.during.contains(now) {
@@ -213,23 +213,23 @@ impl PortRecord {
 
     /// Records that the port's tree was replaced at `now`.
     pub fn on_replaced(&mut self, now: Instant, port: &mut Port) {
-        let known = self.places.len();
+        let known = self.queues.len();
         self.learn_places(port);
-        let mut is_present = vec![false; self.places.len()];
+        let mut is_present = vec![false; self.queues.len()];
         port.each_node(&mut |node| {
             if let Some(is_present) = is_present.get_mut(node.id() as usize) {
                 *is_present = true;
             }
         });
-        for (index, (place, is_present)) in self.places.iter_mut().zip(is_present).enumerate() {
-            let since = place.since.filter(|_| index < known);
+        for (index, (queue, is_present)) in self.queues.iter_mut().zip(is_present).enumerate() {
+            let since = queue.since.filter(|_| index < known);
             if !is_present {
-                place.lifetime = place.lifetime_until(now, self.warmup);
+                queue.lifetime = queue.lifetime_until(now, self.warmup);
                 for part in &mut self.parts {
-                    part.on_removed(index, place.since, now);
+                    part.on_removed(index, queue.since, now);
                 }
             }
-            place.since = is_present.then(|| since.unwrap_or(now));
+            queue.since = is_present.then(|| since.unwrap_or(now));
         }
         self.special_until = Instant::NEVER;
     }
@@ -243,10 +243,10 @@ impl PortRecord {
         } else {
             &mut self.sojourns
         };
-        let count = self.places.len().max(node as usize + 1);
+        let count = self.queues.len().max(node as usize + 1);
         sojourns.reserve_exact(count.saturating_sub(sojourns.len()));
-        for place in sojourns.len()..=node as usize {
-            let is_member = self.is_member.get(place).copied().unwrap_or(self.is_brief);
+        for queue in sojourns.len()..=node as usize {
+            let is_member = self.is_member.get(queue).copied().unwrap_or(self.is_brief);
             sojourns.push(Sojourns::new(is_member, self.detail));
         }
         sojourns[node as usize].note(sojourn);
@@ -272,25 +272,25 @@ impl PortRecord {
     pub fn take_peak(&mut self, node: &mut Node) -> Tally {
         let peak = node.take_peak();
         let Some(watch) = &mut self.watch else { return peak };
-        let place = watch.place(node.id());
-        place.peak = larger(place.peak, peak);
-        larger(peak, core::mem::take(&mut place.unseen))
+        let queue = watch.queue(node.id());
+        queue.peak = larger(queue.peak, peak);
+        larger(peak, core::mem::take(&mut queue.unseen))
     }
 
     /// Adds the figures of the queues with indices in `range` to their entries in `all`, and to those of the queues
     /// above them; their next interval begins. Returns the number of queues that have such figures: none while no
     /// observer is attached.
     pub fn add_seen(&mut self, all: &mut [QueueFigures], range: &core::ops::Range<usize>) -> usize {
-        let Self { watch: Some(watch), places, .. } = self else { return 0 };
-        let count = watch.places.len();
+        let Self { watch: Some(watch), queues, .. } = self else { return 0 };
+        let count = watch.queues.len();
         let range = range.start.min(count)..range.end.min(count);
-        for (node, watched) in range.clone().zip(&mut watch.places[range.clone()]) {
+        for (node, watched) in range.clone().zip(&mut watch.queues[range.clone()]) {
             let mut at = Some(node);
             // A chain of parents is at most as long as the number of queues.
-            for _ in 0..=places.len() {
-                let Some(seen) = at.and_then(|place| all.get_mut(place)) else { break };
+            for _ in 0..=queues.len() {
+                let Some(seen) = at.and_then(|queue| all.get_mut(queue)) else { break };
                 seen.add(watched);
-                at = at.and_then(|place| places.get(place)?.parent).map(|parent| parent as usize);
+                at = at.and_then(|queue| queues.get(queue)?.parent).map(|parent| parent as usize);
             }
             watched.sojourn.clear();
         }
@@ -302,7 +302,7 @@ impl PortRecord {
     pub fn on_drop(&mut self, node: u32, reason: DropReason, now: Instant) {
         let index = DropReason::ALL.iter().position(|known| *known == reason).unwrap_or(0);
         if let Some(watch) = &mut self.watch {
-            watch.place(node).drops[index] += 1;
+            watch.queue(node).drops[index] += 1;
         }
         if now < self.warmup {
             return;
@@ -310,11 +310,11 @@ impl PortRecord {
         for part in self.parts.iter_mut().filter(|part| part.during.contains(now)) {
             part.record.on_drop(node, reason, now);
         }
-        let place = node as usize;
-        if place >= self.drops.len() {
-            self.drops.resize(place + 1, Default::default());
+        let queue = node as usize;
+        if queue >= self.drops.len() {
+            self.drops.resize(queue + 1, Default::default());
         }
-        self.drops[place][index] += 1;
+        self.drops[queue][index] += 1;
     }
 
     /// Records a change of the link's rate.
@@ -364,21 +364,21 @@ impl PortRecord {
     fn cross_parts(&mut self, now: Instant) {
         let mut parts = core::mem::take(&mut self.parts);
         for part in &mut parts {
-            part.keep_peaks(&self.places);
+            part.keep_peaks(&self.queues);
         }
-        for place in &mut self.places {
-            place.recent_peak = Tally::default();
+        for queue in &mut self.queues {
+            queue.recent_peak = Tally::default();
         }
         for part in &mut parts {
             if part.ends_at(now) {
-                let places = part.places(&self.places);
+                let queues = part.queues(&self.queues);
                 part.record.line[1] = self.line[1].without(part.begun_at_end);
                 part.record.requests[0] = self.requests[0];
                 part.record.is_parent.clone_from(&self.is_parent);
-                part.record.places = places;
+                part.record.queues = queues;
                 part.is_over = true;
             } else if part.begins_at(now) {
-                part.begin(&self.places);
+                part.begin(&self.queues);
                 part.record.line[0] = self.line[1].without(part.record.transmitted.tally().bytes);
                 part.record.requests[1] = self.requests[0];
             }
@@ -409,18 +409,18 @@ impl PortRecord {
         if closes {
             self.ends.push(now);
         }
-        let Self { watch, places, is_member, warmup, .. } = self;
+        let Self { watch, queues, is_member, warmup, .. } = self;
         let warmup = *warmup;
         // A queue with series is read only if a row is added.
         let is_read =
-            |place: usize| if is_member.get(place).copied().unwrap_or(false) { all } else { closes };
+            |queue: usize| if is_member.get(queue).copied().unwrap_or(false) { all } else { closes };
         self.requests[0] = port.requests();
         if now <= warmup {
             self.requests[1] = self.requests[0];
         }
         if port.has_ring() {
-            for (place, record) in places.iter_mut().enumerate().filter(|(place, _)| is_read(*place)) {
-                record.hand(port.handed(place as u32), now, warmup);
+            for (queue, record) in queues.iter_mut().enumerate().filter(|(queue, _)| is_read(*queue)) {
+                record.hand(port.handed(queue as u32), now, warmup);
             }
         }
         port.each_node(&mut |node| {
@@ -430,31 +430,31 @@ impl PortRecord {
             }
             let mut peak = node.take_peak();
             if let Some(watch) = watch {
-                let place = watch.place(node.id());
-                place.unseen = larger(place.unseen, peak);
-                peak = larger(peak, core::mem::take(&mut place.peak));
+                let queue = watch.queue(node.id());
+                queue.unseen = larger(queue.unseen, peak);
+                peak = larger(peak, core::mem::take(&mut queue.peak));
             }
-            if let Some(place) = places.get_mut(id) {
-                place.sample(node.counters(), peak, now, warmup);
-                place.read_bands(node, now, warmup);
+            if let Some(queue) = queues.get_mut(id) {
+                queue.sample(node.counters(), peak, now, warmup);
+                queue.read_bands(node, now, warmup);
             }
         });
-        for Retired { place: id, counters, mut peak } in port.take_retired(|id| is_read(id as usize)) {
+        for Retired { queue: id, counters, mut peak } in port.take_retired(|id| is_read(id as usize)) {
             if let Some(watch) = watch {
-                peak = larger(peak, core::mem::take(&mut watch.place(id).peak));
+                peak = larger(peak, core::mem::take(&mut watch.queue(id).peak));
             }
-            if let Some(place) = places.get_mut(id as usize) {
-                place.sample(counters, peak, now, warmup);
+            if let Some(queue) = queues.get_mut(id as usize) {
+                queue.sample(counters, peak, now, warmup);
             }
         }
         if !closes {
             return;
         }
         // A queue that is neither in the tree nor retired does not exist; its rows stay aligned even so.
-        for &place in &self.with_series {
-            let place = &mut places[place as usize];
-            if place.series.len() == rows {
-                place.sample(place.counters, Tally::default(), now, warmup);
+        for &queue in &self.with_series {
+            let queue = &mut queues[queue as usize];
+            if queue.series.len() == rows {
+                queue.sample(queue.counters, Tally::default(), now, warmup);
             }
         }
     }
@@ -466,29 +466,29 @@ impl PortRecord {
         }
         self.trees = port.trees();
         let rows = self.ends.len();
-        if self.places.len() != port.places().len() {
-            let count = port.places().len();
+        if self.queues.len() != port.queues().len() {
+            let count = port.queues().len();
             self.is_parent = vec![false; count];
             // Most ports have one queue; `Vec`'s minimum of four would dominate their memory.
-            self.places.reserve_exact(count.saturating_sub(self.places.len()));
+            self.queues.reserve_exact(count.saturating_sub(self.queues.len()));
         }
-        for (known, place) in port.places().iter().enumerate() {
-            if let Some(parent) = place.parent {
+        for (known, queue) in port.queues().iter().enumerate() {
+            if let Some(parent) = queue.parent {
                 self.is_parent[parent as usize] = true;
             }
-            if let Some(record) = self.places.get_mut(known) {
-                record.kind = place.kind;
-                record.parent = place.parent;
+            if let Some(record) = self.queues.get_mut(known) {
+                record.kind = queue.kind;
+                record.parent = queue.parent;
             } else {
-                let is_brief = self.is_brief || self.detail.is_brief(&place.name);
+                let is_brief = self.is_brief || self.detail.is_brief(&queue.name);
                 self.is_member.push(is_brief);
                 if !is_brief {
                     self.with_series.push(known as u32);
                 }
-                self.places.push(PlaceRecord {
-                    name: place.name.to_string(),
-                    kind: place.kind,
-                    parent: place.parent,
+                self.queues.push(QueueRecord {
+                    name: queue.name.to_string(),
+                    kind: queue.kind,
+                    parent: queue.parent,
                     counters: Counters::default(),
                     before: Counters::default(),
                     bands: Vec::new(),
@@ -499,7 +499,7 @@ impl PortRecord {
                     since: Some(Instant::ZERO),
                     lifetime: Duration::ZERO,
                     is_brief,
-                    series: if is_brief { PlaceSeries::default() } else { PlaceSeries::after(rows) },
+                    series: if is_brief { QueueSeries::default() } else { QueueSeries::after(rows) },
                 });
             }
         }
@@ -571,9 +571,9 @@ impl PortRecord {
     /// Returns the mean time in ps from arrival at the port until a packet of this queue, or of one below
     /// it, left for the device ring, during the window; `None` without a ring, and if there were no
     /// packets.
-    pub fn scheduling(&self, place: u32) -> Option<f64> {
+    pub fn scheduling(&self, queue: u32) -> Option<f64> {
         let (mut packets, mut waited) = (0, 0);
-        for (_, record) in self.within(&self.places, place) {
+        for (_, record) in self.within(&self.queues, queue) {
             packets += record.handed.packets - record.handed_before.packets;
             waited += record.handed.waited_ps - record.handed_before.waited_ps;
         }
@@ -581,13 +581,13 @@ impl PortRecord {
     }
 
     /// Returns the part of the window that ends at `end` during which a queue was in the port's tree.
-    pub fn lifetime(&self, place: &PlaceRecord, end: Instant) -> Duration {
-        place.lifetime_until(end, self.warmup)
+    pub fn lifetime(&self, queue: &QueueRecord, end: Instant) -> Duration {
+        queue.lifetime_until(end, self.warmup)
     }
 
     /// Returns its queues by index, parents before children.
-    pub fn places(&self) -> &[PlaceRecord] {
-        &self.places
+    pub fn queues(&self) -> &[QueueRecord] {
+        &self.queues
     }
 
     /// Returns the end of each sampling interval.
@@ -598,8 +598,8 @@ impl PortRecord {
     /// Returns the sojourn times in ps of the packets sent in the window that were in this queue or below it,
     /// without those that a replaced tree handed over: only sums and extremes if one of these queues has no
     /// distribution.
-    pub fn sojourn(&self, place: u32) -> Histogram {
-        let used = || self.within(&self.sojourns, place).map(|(_, own)| own).filter(|own| !own.is_empty());
+    pub fn sojourn(&self, queue: u32) -> Histogram {
+        let used = || self.within(&self.sojourns, queue).map(|(_, own)| own).filter(|own| !own.is_empty());
         let is_sum = used().any(Sojourns::is_sum);
         let mut all = Histogram::default();
         used().for_each(|own| own.add_to(&mut all, is_sum));
@@ -607,34 +607,34 @@ impl PortRecord {
     }
 
     /// Returns the packets dropped in the window in this queue or below it, by reason, if any.
-    pub fn drops_by(&self, place: u32) -> Vec<(DropReason, u64)> {
+    pub fn drops_by(&self, queue: u32) -> Vec<(DropReason, u64)> {
         let count =
-            |index: usize| -> u64 { self.within(&self.drops, place).map(|(_, drops)| drops[index]).sum() };
+            |index: usize| -> u64 { self.within(&self.drops, queue).map(|(_, drops)| drops[index]).sum() };
         let all = DropReason::ALL.into_iter().enumerate().map(|(index, reason)| (reason, count(index)));
         all.filter(|(_, packets)| *packets > 0).collect()
     }
 
-    /// Returns the queues from `all` that are `place` or below it, with their indices. For a queue with none
+    /// Returns the queues from `all` that are `queue` or below it, with their indices. For a queue with none
     /// below it this takes one step.
-    fn within<'a, T>(&'a self, all: &'a [T], place: u32) -> impl Iterator<Item = (usize, &'a T)> {
-        let index = place as usize;
+    fn within<'a, T>(&'a self, all: &'a [T], queue: u32) -> impl Iterator<Item = (usize, &'a T)> {
+        let index = queue as usize;
         let is_leaf = !self.is_parent.get(index).copied().unwrap_or(true);
         let range = if is_leaf { index.min(all.len())..(index + 1).min(all.len()) } else { 0..all.len() };
         let first = range.start;
         let within = all[range].iter().enumerate().map(move |(offset, entry)| (first + offset, entry));
-        within.filter(move |(node, _)| is_leaf || self.is_within(*node, place))
+        within.filter(move |(node, _)| is_leaf || self.is_within(*node, queue))
     }
 
-    /// Returns true if the queue with the index `node` is `place` or below it.
-    fn is_within(&self, node: usize, place: u32) -> bool {
+    /// Returns true if the queue with the index `node` is `queue` or below it.
+    fn is_within(&self, node: usize, queue: u32) -> bool {
         let mut at = Some(node);
         // A chain of parents is at most as long as the number of queues.
-        for _ in 0..=self.places.len() {
+        for _ in 0..=self.queues.len() {
             match at {
-                Some(current) if current == place as usize => return true,
+                Some(current) if current == queue as usize => return true,
                 Some(current) => {
                     at = self
-                        .places
+                        .queues
                         .get(current)
                         .and_then(|record| record.parent)
                         .map(|parent| parent as usize);
@@ -650,7 +650,7 @@ pub(super) fn larger(one: Tally, other: Tally) -> Tally {
     Tally { packets: one.packets.max(other.packets), bytes: one.bytes.max(other.bytes) }
 }
 
-impl PlaceRecord {
+impl QueueRecord {
     /// Returns the time between the end of the warm-up and `end` during which the queue was in the port's
     /// tree.
     fn lifetime_until(&self, end: Instant, warmup: Instant) -> Duration {

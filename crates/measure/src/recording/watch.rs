@@ -30,7 +30,7 @@ pub const SOJOURN_CLASSES: [Duration; 12] = [
 
 /// Counters of one queue.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Place {
+pub(super) struct Queue {
     /// Sojourn times of the packets sent from it in this interval, in ps.
     pub(super) sojourn: Coarse,
     /// Packets it dropped since the start, by reason.
@@ -48,26 +48,26 @@ pub(super) struct Place {
 /// Counters of one port.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Watch {
-    pub(super) places: Vec<Place>,
+    pub(super) queues: Vec<Queue>,
     /// Sojourn times of the recording itself, by index of the queue.
     pub(super) recorded: Vec<Sojourns>,
 }
 
 impl Watch {
-    pub(super) fn place(&mut self, node: u32) -> &mut Place {
+    pub(super) fn queue(&mut self, node: u32) -> &mut Queue {
         let index = node as usize;
-        if index >= self.places.len() {
-            self.places.resize_with(index + 1, Place::default);
+        if index >= self.queues.len() {
+            self.queues.resize_with(index + 1, Queue::default);
         }
-        &mut self.places[index]
+        &mut self.queues[index]
     }
 
     pub(super) fn on_transmit(&mut self, node: u32, sojourn: Duration) {
-        let place = self.place(node);
-        place.sojourn.record(sojourn.as_picos());
-        place.sojourns.0 += 1;
-        place.sojourns.1 += u128::from(sojourn.as_picos());
-        for (count, class) in place.classes.iter_mut().zip(SOJOURN_CLASSES).rev() {
+        let queue = self.queue(node);
+        queue.sojourn.record(sojourn.as_picos());
+        queue.sojourns.0 += 1;
+        queue.sojourns.1 += u128::from(sojourn.as_picos());
+        for (count, class) in queue.classes.iter_mut().zip(SOJOURN_CLASSES).rev() {
             if sojourn > class {
                 break;
             }
@@ -97,14 +97,14 @@ impl QueueFigures {
         *self = Self { sojourn: core::mem::take(&mut self.sojourn), ..Self::default() };
     }
 
-    pub(super) fn add(&mut self, place: &Place) {
-        self.sojourn.merge(&place.sojourn);
-        self.sojourns.0 += place.sojourns.0;
-        self.sojourns.1 += place.sojourns.1;
-        for (sum, count) in self.drops.iter_mut().zip(place.drops) {
+    pub(super) fn add(&mut self, queue: &Queue) {
+        self.sojourn.merge(&queue.sojourn);
+        self.sojourns.0 += queue.sojourns.0;
+        self.sojourns.1 += queue.sojourns.1;
+        for (sum, count) in self.drops.iter_mut().zip(queue.drops) {
             *sum += count;
         }
-        for (sum, count) in self.classes.iter_mut().zip(place.classes) {
+        for (sum, count) in self.classes.iter_mut().zip(queue.classes) {
             *sum += count;
         }
     }

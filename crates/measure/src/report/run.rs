@@ -309,7 +309,7 @@ fn tcp_data(record: &TcpRecord) -> TcpSeriesData {
 fn port_data(record: &PortRecord, summary: &Summary) -> PortData {
     let time_s = times(record.ends());
     let results = summary.ports.get(&record.setup.name);
-    let queue = |place: &crate::recording::PlaceRecord| {
+    let queue = |place: &crate::recording::QueueRecord| {
         let series = &place.series;
         let packets = |column: &[Tally]| column.iter().map(|tally| tally.packets).collect();
         let results = results.and_then(|port| port.queues.get(&place.name));
@@ -334,7 +334,7 @@ fn port_data(record: &PortRecord, summary: &Summary) -> PortData {
         name: record.setup.name.clone(),
         rate_bps: record.setup.rate.as_bits() as f64,
         queues: record
-            .places()
+            .queues()
             .iter()
             .filter(|place| results.is_none_or(|port| port.queues.contains_key(&place.name)))
             .filter(|place| !place.is_brief)

@@ -13,7 +13,7 @@ use crate::fairness::jain;
 use crate::group::group_of;
 use crate::intervals::Interval;
 use crate::recording::{
-    BandRecord, Brief, FlowRecord, Mode, Part, PlaceRecord, PortRecord, Recording, TcpLimit, TcpRecord,
+    BandRecord, Brief, FlowRecord, Mode, Part, PortRecord, QueueRecord, Recording, TcpLimit, TcpRecord,
     Window,
 };
 use crate::warmup;
@@ -214,7 +214,7 @@ fn limits(record: &TcpRecord) -> Option<TcpLimits> {
 }
 
 fn port(record: &PortRecord, end: Instant) -> PortSummary {
-    let places = record.places();
+    let places = record.queues();
     let queues = places.iter().enumerate().map(|(number, place)| {
         let parent = place.parent.and_then(|parent| places.get(parent as usize));
         let lifetime = record.lifetime(place, end).as_secs_f64();
@@ -249,8 +249,8 @@ fn tin(band: &BandRecord) -> TinSummary {
 fn queue(
     record: &PortRecord,
     number: u32,
-    place: &PlaceRecord,
-    parent: Option<&PlaceRecord>,
+    place: &QueueRecord,
+    parent: Option<&QueueRecord>,
     lifetime: f64,
 ) -> QueueSummary {
     let since = |get: fn(&Counters) -> Tally| {

@@ -23,7 +23,7 @@ use crate::table_reader::{TableKeys, TableLocation, shorten, split_outside_quote
 use crate::tree::{Queue, QueueTree, make, maps_rest};
 
 /// Limit on the queues of a port: a packet names its queue in 20 bits.
-const MOST_QUEUES: usize = lockgate_engine::port::Place::MOST - 1;
+const MOST_QUEUES: usize = lockgate_engine::port::Queue::MOST - 1;
 
 /// A port's trees.
 pub(super) struct Trees {

@@ -94,7 +94,7 @@ fn packets_that_wait_at_the_end_leave_a_row() {
     let count = |left: bool, lost: bool| {
         rows.iter().filter(|row| row.departed.is_some() == left && row.drop.is_some() == lost).count() as u64
     };
-    let place = &recording.ports[0].places()[0];
+    let place = &recording.ports[0].queues()[0];
     assert_eq!(count(true, false), recording.ports[0].transmitted().packets);
     assert_eq!(count(false, true), place.counters.dropped.packets);
     // The link has one of the ring's three slots, two packets wait in the others.

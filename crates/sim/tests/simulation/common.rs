@@ -83,9 +83,9 @@ pub(crate) fn assert_same(one: &Recording, other: &Recording) {
         assert_eq!(one.series(), other.series());
     }
     for (one, other) in one.ports.iter().zip(&other.ports) {
-        assert_eq!(one.places(), other.places());
+        assert_eq!(one.queues(), other.queues());
         assert_eq!(one.ends(), other.ends());
-        for place in 0..one.places().len() as u32 {
+        for place in 0..one.queues().len() as u32 {
             assert_eq!(one.sojourn(place), other.sojourn(place));
             assert_eq!(one.drops_by(place), other.drops_by(place));
         }

@@ -151,7 +151,7 @@ fn queues_without_series_have_the_counters_and_peaks_of_those_with_series() {
     let mut peaks = 0;
     for (brief, full) in brief.ports.iter().zip(&full.ports) {
         assert!(brief.ends().len() < full.ends().len());
-        for (brief, full) in brief.places().iter().zip(full.places()) {
+        for (brief, full) in brief.queues().iter().zip(full.queues()) {
             assert_eq!((&brief.name, brief.peak), (&full.name, full.peak));
             assert_eq!((brief.before, brief.counters), (full.before, full.counters), "{}", brief.name);
             peaks += u64::from(brief.is_brief && brief.peak.packets > 10);

@@ -4,9 +4,9 @@ use lockgate_engine::node::{Counters, Tally};
 use lockgate_engine::port::RingInput;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
-use super::{PlaceRecord, PortRecord, larger};
+use super::{PortRecord, QueueRecord, larger};
 use crate::metric::During;
-use crate::series::PlaceSeries;
+use crate::series::QueueSeries;
 
 /// Record of a port in a part of the run.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,21 +51,21 @@ impl PortPart {
         self.begins_at(now) || self.ends_at(now)
     }
 
-    pub(super) fn begin(&mut self, places: &[PlaceRecord]) {
+    pub(super) fn begin(&mut self, all: &[QueueRecord]) {
         self.has_begun = true;
-        self.queues.resize(places.len().max(self.queues.len()), Before::default());
-        for (before, place) in self.queues.iter_mut().zip(places) {
-            before.counters = place.counters;
-            before.handed = place.handed;
+        self.queues.resize(all.len().max(self.queues.len()), Before::default());
+        for (before, queue) in self.queues.iter_mut().zip(all) {
+            before.counters = queue.counters;
+            before.handed = queue.handed;
             before.peak = Tally::default();
         }
     }
 
     /// Adds the largest backlogs since the last part began or ended.
-    pub(super) fn keep_peaks(&mut self, places: &[PlaceRecord]) {
-        self.queues.resize(places.len().max(self.queues.len()), Before::default());
-        for (before, place) in self.queues.iter_mut().zip(places) {
-            before.peak = larger(before.peak, place.recent_peak);
+    pub(super) fn keep_peaks(&mut self, all: &[QueueRecord]) {
+        self.queues.resize(all.len().max(self.queues.len()), Before::default());
+        for (before, queue) in self.queues.iter_mut().zip(all) {
+            before.peak = larger(before.peak, queue.recent_peak);
         }
     }
 
@@ -80,21 +80,21 @@ impl PortPart {
     }
 
     /// Returns the queues of the part, which ends now.
-    pub(super) fn places(&self, places: &[PlaceRecord]) -> Vec<PlaceRecord> {
-        let place = |(index, place): (usize, &PlaceRecord)| {
+    pub(super) fn queues(&self, all: &[QueueRecord]) -> Vec<QueueRecord> {
+        let queue = |(index, queue): (usize, &QueueRecord)| {
             let before = self.queues.get(index).copied().unwrap_or_default();
-            PlaceRecord {
-                name: place.name.clone(),
+            QueueRecord {
+                name: queue.name.clone(),
                 before: before.counters,
                 // Metrics of a part have no bands.
                 bands: Vec::new(),
                 handed_before: before.handed,
                 peak: before.peak,
                 lifetime: before.lifetime,
-                series: PlaceSeries::default(),
-                ..*place
+                series: QueueSeries::default(),
+                ..*queue
             }
         };
-        places.iter().enumerate().map(place).collect()
+        all.iter().enumerate().map(queue).collect()
     }
 }

@@ -139,7 +139,7 @@ fn a_refusal_of_one_port_changes_no_port_of_the_thread() {
         assert!(matches!(&result, Err(OrderError::Refused(why)) if why.contains("other")), "{result:?}");
         assert_eq!(forwarder.backlogs(), [4, 4]);
         assert_eq!(forwarder.fill(), [4, 4], "the old limits hold");
-        let kinds = forwarder.ports[0].port.places().iter().map(|place| (&*place.name, place.kind));
+        let kinds = forwarder.ports[0].port.queues().iter().map(|place| (&*place.name, place.kind));
         assert_eq!(kinds.into_iter().next(), Some(("q", "fifo")));
         assert!(forwarder.notes().is_empty());
     }
