@@ -284,8 +284,19 @@ fn rows_come_back_as_they_went_in() {
     assert_eq!(
         names,
         [
-            "limit", "head", "push-out", "early", "forced", "oversize", "shrunk", "link", "router", "hops",
-            "frames", "host"
+            "limit",
+            "head",
+            "push-out",
+            "early",
+            "forced",
+            "oversize",
+            "shrunk",
+            "superseded",
+            "link",
+            "router",
+            "hops",
+            "frames",
+            "host"
         ]
     );
 }
