@@ -8,7 +8,7 @@ use crate::summary::{FlowSummary, Summary, TcpLimits};
 /// Share of the time from which a full receive window is worth a sentence.
 const NOTABLE: f64 = 0.1;
 
-/// What limited some flows, and for how much of the time.
+/// Limit of some flows, and the part of the time for which it held.
 struct Told {
     names: Vec<String>,
     what: &'static str,
