@@ -24,7 +24,9 @@ const HEIGHTS: [(u16, u16, u16, u16); 3] = [(45, 14, 5, 14), (34, 9, 4, 11), (0,
 pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
     let area = frame.area();
     let by_height = HEIGHTS.into_iter().find(|(least, ..)| area.height >= *least).unwrap_or(HEIGHTS[2]);
-    let (_, most_flows, events, selected) = by_height;
+    let (_, most_flows, most_events, selected) = by_height;
+    // Until something happens, its lines belong to the curves.
+    let events = u16::try_from(screen.events.len()).unwrap_or(u16::MAX).clamp(1, most_events);
     let flows = (flows::shown(screen).count() as u16).min(most_flows) + 1;
     let lines = u16::try_from(screen.lines().len() + 1).unwrap_or(u16::MAX);
     let rest = area.height.saturating_sub(1 + flows + selected + events + 2);
