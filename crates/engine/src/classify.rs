@@ -63,7 +63,7 @@ impl Acknowledgement {
         let header = 4 * usize::from(offset >> 4);
         let options = segment.get(TCP_HEADER..header)?;
         // The other bits are reserved, or a count of congestion marks (RFC 9768).
-        let is_plain = offset & 0x0f == 0;
+        let is_plain = offset << 4 == 0;
         Some(Self { number, is_bare: is_plain && segment.len() == header && has_only_timestamps(options) })
     }
 
@@ -78,8 +78,7 @@ fn has_only_timestamps(mut options: &[u8]) -> bool {
     loop {
         match options {
             [] | [END, ..] => return true,
-            [NO_OPERATION, rest @ ..] => options = rest,
-            [TIMESTAMPS, 10, _, _, _, _, _, _, _, _, rest @ ..] => options = rest,
+            [NO_OPERATION, rest @ ..] | [TIMESTAMPS, 10, _, _, _, _, _, _, _, _, rest @ ..] => options = rest,
             _ => return false,
         }
     }

@@ -82,6 +82,7 @@ struct Host {
 }
 
 /// Settings of the kernel, named as `sysctl` names them.
+#[cfg_attr(not(feature = "live"), allow(dead_code, reason = "only live runs have it"))]
 #[derive(Serialize)]
 struct KernelHost {
     tcp_ecn: Option<u32>,
@@ -91,21 +92,16 @@ struct KernelHost {
     qdisc_modules: Vec<String>,
 }
 
+#[cfg(feature = "live")]
 impl KernelHost {
-    #[cfg(feature = "live")]
-    fn this() -> Option<Self> {
+    fn this() -> Self {
         let settings = lockgate_live::kernel_settings::KernelSettings::read();
-        Some(Self {
+        Self {
             tcp_ecn: settings.tcp_ecn,
             tcp_congestion_control: settings.congestion_control,
             default_qdisc: settings.default_discipline,
             qdisc_modules: settings.discipline_modules,
-        })
-    }
-
-    #[cfg(not(feature = "live"))]
-    fn this() -> Option<Self> {
-        None
+        }
     }
 }
 
@@ -230,8 +226,10 @@ impl<'a> RunResults<'a> {
     }
 
     fn manifest(&self) -> Manifest<'_> {
-        let is_live = self.summary.mode == Mode::Live || self.overlaid.is_some();
-        let kernel = if is_live { KernelHost::this() } else { None };
+        #[cfg(feature = "live")]
+        let kernel = (self.summary.mode == Mode::Live || self.overlaid.is_some()).then(KernelHost::this);
+        #[cfg(not(feature = "live"))]
+        let kernel = None;
         Manifest {
             lockgate: env!("CARGO_PKG_VERSION"),
             title: &self.scenario.title,

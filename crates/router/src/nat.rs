@@ -9,11 +9,11 @@
 //! mostly the first of a connection. So do the connections beyond [`MOST`].
 
 use core::net::IpAddr;
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration as WallTime;
 
+use indexmap::IndexMap;
 use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::mailbox::Sender;
 use lockgate_dataplane::translations::{Events, OutsideEnds, Translation, Translations};
@@ -41,7 +41,7 @@ pub(crate) enum HostMessage {
 /// Hosts behind translated connections, and those of the frames that are queued.
 #[derive(Debug)]
 pub(crate) struct HostTable {
-    hosts: HashMap<OutsideEnds, IpAddr>,
+    hosts: IndexMap<OutsideEnds, IpAddr>,
     /// By slot: source and destination of its frame.
     of_slots: Vec<Option<[IpAddr; 2]>>,
 }
@@ -49,14 +49,14 @@ pub(crate) struct HostTable {
 impl HostTable {
     /// Creates an empty table for so many slots. Later it allocates nothing.
     fn new(slots: usize) -> Self {
-        Self { hosts: HashMap::with_capacity(MOST), of_slots: vec![None; slots] }
+        Self { hosts: IndexMap::with_capacity(MOST), of_slots: vec![None; slots] }
     }
 
     /// Notes connections that began or ended.
     pub(crate) fn change(&mut self, changes: &[Translation]) {
         for &Translation { ends, host, is_ended } in changes {
             if is_ended {
-                self.hosts.remove(&ends);
+                self.hosts.swap_remove(&ends);
             } else if self.hosts.len() < MOST || self.hosts.contains_key(&ends) {
                 self.hosts.insert(ends, host);
             }
@@ -133,7 +133,7 @@ impl Follower {
         tell: Arc<dyn Fn(&str) + Send + Sync>,
     ) -> Result<Self, Refusal> {
         let forwarders = Arc::new(Mutex::new(Forwarders { all: forwarders, has_ended: false }));
-        let following = Following { forwarders: forwarders.clone(), slots, tell, known: HashMap::new() };
+        let following = Following { forwarders: forwarders.clone(), slots, tell, known: IndexMap::new() };
         thread::Builder::new()
             .name("nat".into())
             .spawn(move || following.run())
@@ -156,7 +156,7 @@ struct Following {
     slots: usize,
     tell: Arc<dyn Fn(&str) + Send + Sync>,
     /// Connections that the forwarders know.
-    known: HashMap<OutsideEnds, IpAddr>,
+    known: IndexMap<OutsideEnds, IpAddr>,
 }
 
 impl Following {
@@ -216,7 +216,7 @@ impl Following {
         let mut beyond = false;
         changes.retain(|change| {
             if change.is_ended {
-                return self.known.remove(&change.ends).is_some();
+                return self.known.swap_remove(&change.ends).is_some();
             }
             let has_room = self.known.len() < MOST || self.known.contains_key(&change.ends);
             beyond |= !has_room;
@@ -288,7 +288,7 @@ mod tests {
             forwarders: Arc::new(Mutex::new(Forwarders { all, has_ended: false })),
             slots: 1,
             tell: Arc::new(|_| ()),
-            known: HashMap::new(),
+            known: IndexMap::new(),
         }
     }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use common::{HOST_ADDRESSES, Network, expect_doubts};
 use lockgate_dataplane::datagrams::{DatagramBatch, enable_time_stamps};
 use lockgate_router::control::Engine;
+use lockgate_router::router::Options;
 
 /// Policy of `eth2` in a mode, at 20 Mbit/s.
 fn policy(mode: &str, attach: &str, io: &str) -> String {
@@ -325,7 +326,7 @@ fn hosts_share_an_upload_after_masquerading() {
     let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::<String>::new()));
     let telling = told.clone();
     let tell = move |text: &str| telling.lock().expect("no panic").push(text.to_owned());
-    let start = || lockgate_router::router::Router::start(policy(true), Default::default(), tell);
+    let start = || lockgate_router::router::Router::start(policy(true), Options::default(), tell);
     let mut router = network.router.inside(start).expect("entered").expect("started");
     let of_the_first = ratio();
     let mut apply = |nat| {

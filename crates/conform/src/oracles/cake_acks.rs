@@ -42,7 +42,7 @@ struct Segment {
 impl Segment {
     /// Returns whether a later acknowledgement may make it needless.
     fn is_needless(self) -> bool {
-        self.flags == ACK && self.is_bare || self.flags == ACK | PSH && self.is_bare
+        self.is_bare && (self.flags == ACK || self.flags == ACK | PSH)
     }
 
     /// Returns whether it makes `older` needless.

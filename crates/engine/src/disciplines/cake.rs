@@ -286,10 +286,9 @@ impl Discipline for Cake {
         let mut waiting = Vec::new();
         if sorts {
             self.flush(&mut waiting);
-            let accounts: Vec<Band> = match config.diffserv == self.config.diffserv {
-                true => self.tins.iter().map(|tin| tin.account).collect(),
-                false => Vec::new(),
-            };
+            let has_same_tins = config.diffserv == self.config.diffserv;
+            let accounts: Vec<Band> =
+                self.tins.iter().filter(|_| has_same_tins).map(|tin| tin.account).collect();
             self.tins = config.tins();
             self.tins.iter_mut().zip(accounts).for_each(|(tin, account)| tin.account = account);
             self.tins.iter_mut().for_each(|tin| tin.clock = cx.now);

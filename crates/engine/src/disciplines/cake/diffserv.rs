@@ -79,10 +79,10 @@ impl Diffserv {
         tins.iter().copied()
     }
 
-    /// Returns the tin that the bits of a mark under `mask` choose, numbered from 1; `None` if there is no such tin.
-    pub(super) fn tin_of_mark(self, mark: u32, mask: u32) -> Option<usize> {
-        let shift = mask.trailing_zeros().min(u32::BITS - 1);
-        let number = ((mark & mask) >> shift).checked_sub(1)?;
+    /// Returns the tin that these `bits` of a mark choose, numbered from 1; `None` if there is no such tin.
+    pub(super) fn tin_of_mark(self, mark: u32, bits: u32) -> Option<usize> {
+        let shift = bits.trailing_zeros().min(u32::BITS - 1);
+        let number = ((mark & bits) >> shift).checked_sub(1)?;
         self.tins().nth(number as usize).map(|(_, tin)| tin)
     }
 

@@ -235,7 +235,9 @@ impl Tin {
             self.hosts.end_bulk(old[0], old[1]);
             self.hosts.begin_bulk(new[0], new[1]);
         }
-        old.into_iter().for_each(|slot| self.hosts.release(slot));
+        for slot in old {
+            self.hosts.release(slot);
+        }
     }
 
     /// Returns the quantum of a turn of a queue with these hosts.
