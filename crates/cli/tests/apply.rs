@@ -214,7 +214,7 @@ fn the_guide_shows_valid_policies() {
     let guide = include_str!("../../../docs/guides/router.md");
     let policies: Vec<&str> =
         guide.split("```toml\n").skip(1).filter_map(|part| part.split("```").next()).collect();
-    assert_eq!(policies.len(), 5);
+    assert_eq!(policies.len(), 6);
     let policies: Vec<_> = policies
         .into_iter()
         .map(|text| lockgate_scenario::read_policy(text, "guide.toml").expect("a policy"))

@@ -37,8 +37,8 @@ use serde::{Deserialize, Serialize};
 pub use self::ack_filter::AckFilter;
 pub use self::diffserv::Diffserv;
 use self::diffserv::Part;
-use self::hosts::Identity;
 pub use self::hosts::Isolation;
+use self::hosts::{Identity, Sorting};
 use self::tin::{Backlog, Terms, Tin, TinQueue};
 use crate::control::Aim;
 use crate::control::cobalt::Steps;
@@ -230,7 +230,7 @@ pub struct Cake {
     memory: Bytes,
     backlog: Backlog,
     terms: Terms,
-    /// True if `terms.salt` was drawn.
+    /// True if `terms.sorting.salt` was drawn.
     salted: bool,
     config: Config,
 }
@@ -276,7 +276,7 @@ impl Discipline for Cake {
 
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
         config.check()?;
-        let terms = terms(&config, self.terms.salt)?;
+        let terms = terms(&config, self.terms.sorting.salt)?;
         let key = |config: &Config| {
             (config.diffserv, config.isolation, config.nat, config.fwmark, config.ack_filter)
         };
@@ -389,11 +389,9 @@ impl Discipline for Cake {
 fn terms(config: &Config, salt: u64) -> Result<Terms, Invalid> {
     let step = |of: f64| Probability::from_f64(1.0 / of).unwrap_or(Probability::ZERO);
     Ok(Terms {
-        isolation: config.isolation,
-        nat: config.nat,
+        sorting: Sorting { isolation: config.isolation, nat: config.nat, salt },
         compensation: config.compensation()?,
         steps: Steps::new(step(256.0), step(4096.0)),
-        salt,
         ingress: config.ingress,
         ack_filter: config.ack_filter,
     })
@@ -415,9 +413,9 @@ impl Cake {
     fn push(&mut self, packet: Packet, cx: &mut Context<'_>) -> TinQueue {
         if !self.salted {
             self.salted = true;
-            self.terms.salt = (u64::from(cx.random.bits()) << 32) | u64::from(cx.random.bits());
+            self.terms.sorting.salt = (u64::from(cx.random.bits()) << 32) | u64::from(cx.random.bits());
         }
-        let identity = Identity::of(&packet, &self.terms, cx);
+        let identity = Identity::of(&packet, self.terms.sorting, cx);
         let number = self.tin_of(&packet, cx);
         let tin = &mut self.tins[number];
         if tin.packets == 0 {

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::tin::Terms;
 use crate::discipline::Context;
 use crate::packet::{FlowId, Packet};
 
@@ -67,10 +66,19 @@ fn mix_host(state: u64, host: Host) -> u64 {
     mix(mix(mix(state, kind), bits as u64), (bits >> 64) as u64)
 }
 
+/// Properties that tell the flows of a `cake` apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sorting {
+    pub isolation: Isolation,
+    /// True if hosts are those behind address translation.
+    pub nat: bool,
+    pub salt: u64,
+}
+
 impl Identity {
     /// Returns the identity of a packet, from its addresses as far as it has any.
-    pub(super) fn of(packet: &Packet, terms: &Terms, cx: &Context<'_>) -> Self {
-        let Terms { isolation, salt, nat, .. } = *terms;
+    pub(super) fn of(packet: &Packet, sorting: Sorting, cx: &Context<'_>) -> Self {
+        let Sorting { isolation, nat, salt } = sorting;
         let by_flow = Host::Flow(packet.flow);
         if isolation == Isolation::Flowblind {
             return Self { tag: salt, source: by_flow, destination: by_flow };

@@ -22,7 +22,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::ack_filter::{self, AckFilter};
-use super::hosts::{Hosts, Identity, Isolation};
+use super::hosts::{Hosts, Identity, Sorting};
 use super::set_associative::{Assignment, BySet, FlowTable, QueueIndex};
 use crate::classify::Acknowledgement;
 use crate::control::Aim;
@@ -41,12 +41,9 @@ const BYTE: i64 = 1 << 20;
 /// Parameters of `cake` that its tins need.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
-    pub isolation: Isolation,
-    /// True if hosts are those behind address translation.
-    pub nat: bool,
+    pub sorting: Sorting,
     pub compensation: Compensation,
     pub steps: Steps,
-    pub salt: u64,
     /// True if dropped packets have used the link as well.
     pub ingress: bool,
     pub ack_filter: AckFilter,
@@ -216,7 +213,7 @@ impl Tin {
             let turn = self.turn(source, destination, terms);
             self.queues.get_mut(index).deficit = turn;
             self.new.push_back(index);
-        } else if terms.nat && queue.owner == Some(identity.tag) {
+        } else if terms.sorting.nat && queue.owner == Some(identity.tag) {
             self.rehost(index, identity);
         }
         index
@@ -242,7 +239,7 @@ impl Tin {
 
     /// Returns the quantum of a turn of a queue with these hosts.
     fn turn(&self, source: u32, destination: u32, terms: &Terms) -> i64 {
-        let load = self.hosts.load(terms.isolation, source, destination);
+        let load = self.hosts.load(terms.sorting.isolation, source, destination);
         (self.quantum.cast_signed() * BYTE / i64::from(load)).max(1)
     }
 
@@ -444,7 +441,7 @@ impl Tin {
         backlog.bytes -= packet.bytes();
         backlog.update(queue, TinQueue { tin: self.index, queue: index });
         if self.flow_table.has_guests() {
-            self.flow_table.packet_left(Identity::of(packet, terms, cx).tag);
+            self.flow_table.packet_left(Identity::of(packet, terms.sorting, cx).tag);
         }
     }
 
