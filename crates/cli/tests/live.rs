@@ -190,7 +190,7 @@ fn a_run_is_the_same_live_and_leaves_nothing() {
         assert!(summary["fidelity"][name].is_number(), "{name}");
     }
     assert_eq!(traces(), before);
-    // The manifest has the kernel's settings, for whoever compares it with that of another machine.
+    // The manifest has the kernel's settings, by which runs on two machines are compared.
     let manifest = fs::read(place.out().join("manifest.json")).expect("a manifest");
     let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
     let kernel = &manifest["host"]["kernel"];

@@ -123,7 +123,7 @@ impl Diffserv {
 mod tests {
     use super::*;
 
-    /// Numbers of tins are those of `tc -s`, from 1; where there is none, the code point decides.
+    /// Tins are numbered as in `tc -s`, from 1; without a tin of that number, the code point decides.
     #[test]
     fn marks_choose_tins_by_their_bits() {
         let of = |preset: Diffserv, mark, mask| preset.tin_of_mark(mark, mask);
