@@ -1,6 +1,9 @@
 /** The browser and the command that the page's tests run, and the record of what cannot run without them. */
-import { appendFileSync, existsSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { AxeBuilder } from "@axe-core/playwright";
+import type { Page } from "playwright-core";
+import { inject } from "vitest";
 
 /** Path of a Chromium: `CHROMIUM`, or where distributions put it; `undefined` if not installed. */
 export const executable = [
@@ -20,6 +23,21 @@ export const FLAGS =
   "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync".split(
     " ",
   );
+
+/** Returns the page, as `tests/build.ts` built it. */
+export const builtPage = (): string => readFileSync(inject("built"), "utf8");
+
+/** Returns the faults of a page that are serious, or worse, for those who see or point otherwise. */
+export async function seriousFaults(page: Page): Promise<string[]> {
+  const axe = new AxeBuilder({ page: page as never }).options({ resultTypes: ["violations"] });
+  const { violations } = await axe.analyze();
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes.map(({ target, html }) => `${target.join(" ")} ${html}`).join(", ")}`,
+    );
+}
 
 /** Records that the tests `name` are not run, and why; `make test` prints the record at its end (`tests/skips.sh`). */
 export function skipped(name: string, why: string): void {

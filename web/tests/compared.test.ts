@@ -5,9 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
-import { build } from "vite";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { executable, FLAGS, lockgate } from "./browser";
+import { afterAll, describe, expect, it } from "vitest";
+import { builtPage, executable, FLAGS, lockgate } from "./browser";
 
 const folder = mkdtempSync(join(tmpdir(), "lockgate-compared-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -42,15 +41,7 @@ function same(text: string, interval: Interval | null | undefined): void {
 }
 
 describe.skipIf(executable === undefined || lockgate === undefined)("the page of a comparison", () => {
-  let template = "";
-  beforeAll(async () => {
-    await build({
-      root: fileURLToPath(new URL("..", import.meta.url)),
-      logLevel: "silent",
-      build: { outDir: join(folder, "page"), emptyOutDir: true },
-    });
-    template = readFileSync(join(folder, "page/report.html"), "utf8");
-  });
+  const template = builtPage();
 
   it("has the numbers, the decision and what holds of its document", async () => {
     const scenario = fileURLToPath(new URL("../../scenarios/home.toml", import.meta.url));

@@ -1,11 +1,8 @@
 /** A large network: percentiles over members, where packets wait, the worst members and one of them; commands of a verdict. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { AxeBuilder } from "@axe-core/playwright";
 import { type Browser, chromium } from "playwright-core";
-import { build } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chartToSvg } from "../src/chart";
 import { bandsFigure, groupsOf } from "../src/figures/bands";
@@ -13,7 +10,7 @@ import { duringOf } from "../src/figures/time-bounds";
 import { LIGHT } from "../src/palette";
 import { readReport } from "../src/report";
 import { split } from "../src/sections/verdict";
-import { executable, FLAGS } from "./browser";
+import { builtPage, executable, FLAGS, seriousFaults } from "./browser";
 import { fill, singleReport } from "./sample";
 
 const MEMBERS = 200;
@@ -183,12 +180,7 @@ describe.skipIf(executable === undefined)("the page of a large network", () => {
   let browser: Browser;
   let html = "";
   beforeAll(async () => {
-    await build({
-      root: fileURLToPath(new URL("..", import.meta.url)),
-      logLevel: "silent",
-      build: { outDir: folder, emptyOutDir: true },
-    });
-    html = fill(readFileSync(join(folder, "report.html"), "utf8"), large() as never);
+    html = fill(builtPage(), large() as never);
     browser = await chromium.launch({ executablePath: executable as string, args: FLAGS });
   });
   afterAll(async () => {
@@ -233,9 +225,7 @@ describe.skipIf(executable === undefined)("the page of a large network", () => {
       for (const words of ["1 of 200", "sub/200", "50 Mbit", "plan/200", "p99 700", "100 (25 %"])
         expect(facts.replaceAll("\u202f", " ")).toContain(words);
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
-      const found = await new AxeBuilder({ page: page as never }).analyze();
-      const serious = found.violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-      expect(serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
+      expect(await seriousFaults(page)).toEqual([]);
       expect(complaints).toEqual([]);
       await page.context().close();
     },

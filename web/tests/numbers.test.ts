@@ -6,10 +6,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { type Browser, chromium, type Page } from "playwright-core";
-import { build } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Expectation, Summary } from "../src/generated/lockgate";
-import { executable, FLAGS, lockgate } from "./browser";
+import { builtPage, executable, FLAGS, lockgate } from "./browser";
 import { fill } from "./sample";
 
 /** A table as a reader sees it: its name, the heading above it, headings with units, and texts of cells. */
@@ -304,14 +303,8 @@ expect = [
 describe.skipIf(executable === undefined || lockgate === undefined)("numbers of the page", () => {
   const folder = mkdtempSync(join(tmpdir(), "lockgate-numbers-"));
   let browser: Browser;
-  let template = "";
+  const template = builtPage();
   beforeAll(async () => {
-    await build({
-      root: fileURLToPath(new URL("..", import.meta.url)),
-      logLevel: "silent",
-      build: { outDir: join(folder, "page"), emptyOutDir: true },
-    });
-    template = readFileSync(join(folder, "page", "report.html"), "utf8");
     browser = await chromium.launch({ executablePath: executable as string, args: FLAGS });
   });
   afterAll(async () => {

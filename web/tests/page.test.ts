@@ -2,26 +2,15 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
-import { build } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { executable, FLAGS } from "./browser";
+import { builtPage, executable, FLAGS } from "./browser";
 import { compareReport, edgeReport, fill, sampleReport, singleReport, sparseReport } from "./sample";
 
 const FIGURES = ["topology", "time", "owd-cdf", "owd-ccdf", "owd-box", "owd-split", "iat-density", "drops"];
 
 const folder = mkdtempSync(join(tmpdir(), "lockgate-web-"));
-let template = "";
-
-beforeAll(async () => {
-  await build({
-    root: fileURLToPath(new URL("..", import.meta.url)),
-    logLevel: "silent",
-    build: { outDir: folder, emptyOutDir: true },
-  });
-  template = readFileSync(join(folder, "report.html"), "utf8");
-});
+const template = builtPage();
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("the built file", () => {

@@ -1,0 +1,191 @@
+/** Layout of the live page in a real browser: widths, themes, shifts, keyboard, and readers who see or point otherwise. */
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { executable, seriousFaults } from "./browser";
+import { LivePages, Player, queue, sample, status } from "./player";
+
+describe.skipIf(executable === undefined)("the layout of the live page", () => {
+  const pages = new LivePages();
+
+  it.each([
+    [390, "light"],
+    [1400, "dark"],
+  ] as const)("fits %i pixels, %s", async (width, scheme) => {
+    const player = new Player(pages.html);
+    const { page, complaints } = await pages.open(player, width, scheme);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(
+      0,
+    );
+    expect(await page.locator(".strip canvas").count()).toBe(4);
+    expect(await page.locator(".wide tbody tr").count()).toBe(3);
+    expect(await page.locator(".events li").first().textContent()).toContain("link.l.rate = 10mbit");
+    if (process.env["SCREENSHOTS"])
+      await page.screenshot({
+        path: join(process.env["SCREENSHOTS"], `live-${width}-${scheme}.png`),
+        fullPage: true,
+      });
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
+  it.each([1400, 820, 390])("lets no rate cover another, nor the bar the title: %i pixels", async (width) => {
+    const player = new Player(pages.html);
+    const nodes = [..."abcdef"];
+    const chain = nodes.slice(1).map((to, index) => ({ from: nodes[index] as string, to }));
+    const ends = chain.flatMap(({ from, to }, link) => [
+      { from, to, link: `l${link}` },
+      { from: to, to: from, link: `l${link}` },
+    ]);
+    player.status = {
+      ...status,
+      nodes,
+      links: chain.map((link, index) => ({ ...status.links[0], ...link, name: `l${index}` })),
+      ports: ends.map((port) => ({ ...port, name: `${port.from}->${port.to}`, root: null, queues: [] })),
+    };
+    const ports = ends.map(({ from, to }, index) => ({
+      name: `${from}->${to}`,
+      index,
+      sent_bps: 9.47e6,
+      ring_packets: 0,
+      queues: [{ ...queue("fifo", 0, null, 3), dropped_packets: 0 }],
+    }));
+    player.sample = (number) => ({ ...sample(number), ports });
+    const { page, complaints } = await pages.open(player, width, "light");
+    const rates = page.locator("svg text", { hasText: /^9\.47 M/ });
+    await expect.poll(() => rates.count()).toBe(10);
+    const covered = await rates.evaluateAll((texts) => {
+      const boxes = texts.map((text) => text.getBoundingClientRect());
+      return boxes.flatMap((a, at) =>
+        boxes
+          .slice(at + 1)
+          .filter((b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom),
+      ).length;
+    });
+    expect(covered).toBe(0);
+    const bar = await page.locator(".live .bar").boundingBox();
+    const controls = await page.locator(".live .bar .end").boundingBox();
+    expect((controls?.y ?? 0) + (controls?.height ?? 0)).toBeLessThanOrEqual(
+      (bar?.y ?? 0) + (bar?.height ?? 0),
+    );
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
+  it.each([
+    [1280, "light"],
+    [1280, "dark"],
+    [820, "light"],
+    [820, "dark"],
+    [360, "light"],
+    [360, "dark"],
+  ] as const)(
+    "has no serious fault for those who see or point otherwise: %i pixels, %s",
+    async (width, scheme) => {
+      const player = new Player(pages.html);
+      const { page } = await pages.open(player, width, scheme);
+      expect(
+        await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
+      ).toBeLessThanOrEqual(0);
+      // A picture that stands still while it is looked at.
+      await page.locator(".live h1").click();
+      await page.keyboard.press("Space");
+      expect(await seriousFaults(page)).toEqual([]);
+      player.close();
+    },
+  );
+
+  it("is worked by the keyboard alone", async () => {
+    const player = new Player(pages.html);
+    const { page } = await pages.open(player, 1280, "light");
+    const reached = new Set<string>();
+    for (let step = 0; step < 60; step += 1) {
+      await page.keyboard.press("Tab");
+      reached.add(
+        await page.evaluate(() => {
+          const focus = document.activeElement;
+          const outline =
+            focus === null ? "" : getComputedStyle(focus).outlineStyle + getComputedStyle(focus).boxShadow;
+          return `${focus?.getAttribute("aria-label") ?? focus?.textContent ?? ""}|${outline === "nonenone" ? "unseen" : "seen"}`;
+        }),
+      );
+    }
+    for (const name of [
+      "Pause",
+      "Mark",
+      "Save scenario",
+      "Interval of samples",
+      "Filter events",
+      "Scrub over the last minutes",
+      "undo: set link.l.rate=5mbit",
+      "port.a->b.root, limit",
+    ]) {
+      expect(
+        [...reached].some((one) => one.startsWith(name) && one.endsWith("|seen")),
+        `${name} in ${[...reached].join("; ")}`,
+      ).toBe(true);
+    }
+    player.close();
+  });
+
+  it.each([1400, 390])("moves nothing when the first samples come: %i pixels", async (width) => {
+    const player = new Player(pages.html);
+    player.status = { ...status, warmup_s: 4, expectations: 4 };
+    const context = await pages.browser.newContext({ viewport: { width, height: 900 } });
+    const page = await context.newPage();
+    await page.addInitScript(() => {
+      const shifts: number[] = [];
+      Object.assign(window, { shifts });
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) shifts.push((entry as unknown as { value: number }).value);
+      }).observe({ type: "layout-shift", buffered: true });
+    });
+    await page.goto(await player.listen());
+    await page.waitForSelector(".live:not(.waiting) tr.selected");
+    await page.waitForFunction(() =>
+      /1[3-9]\.\d\d s/.test(document.querySelector(".clock")?.textContent ?? ""),
+    );
+    const sum = await page.evaluate(() =>
+      (window as unknown as { shifts: number[] }).shifts.reduce((all, one) => all + one, 0),
+    );
+    expect(sum).toBeLessThan(0.02);
+    await context.close();
+    player.close();
+  });
+
+  it("draws a part of the page when it comes near the screen, and not before", async () => {
+    const player = new Player(pages.html);
+    const { page, complaints } = await pages.open(player, 390, "light");
+    const cells = page.locator(".flows td");
+    await expect.poll(() => cells.count()).toBeGreaterThan(0);
+    const texts = (): Promise<string> => page.locator(".flows tbody").innerText();
+    // The first picture has all parts; then the far ones stand still.
+    const clock = (): Promise<string> => page.locator(".clock").innerText();
+    await page.evaluate(() => {
+      const seen: number[] = [];
+      Object.assign(window, { seen });
+      const body = document.querySelector(".flows tbody");
+      if (body)
+        new MutationObserver(() => seen.push(1)).observe(body, {
+          childList: true,
+          characterData: true,
+          subtree: true,
+        });
+    });
+    player.sample = (number) => {
+      const whole = sample(number);
+      return {
+        ...whole,
+        flows: whole.flows.map((flow) => ({ ...flow, lost_packets: number })),
+      };
+    };
+    const before = await clock();
+    await expect.poll(clock).not.toBe(before);
+    await page.waitForTimeout(600);
+    expect(await page.evaluate(() => (window as unknown as { seen: number[] }).seen.length)).toBe(0);
+    const old = await texts();
+    await page.locator(".flows").scrollIntoViewIfNeeded();
+    await expect.poll(texts).not.toBe(old);
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+});

@@ -1,0 +1,227 @@
+/** A server that plays a run to the live page, and the page in a real browser. */
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll } from "vitest";
+import { builtPage, executable, FLAGS } from "./browser";
+
+export const knob = (key: string, value: string, choices: string[] = []) => ({
+  path: `port.a->b.queue.one.${key}`,
+  key,
+  value,
+  is_default: false,
+  takes: "limit",
+  about: "how much may wait",
+  choices,
+  lower: key === "limit" ? "40p" : null,
+  higher: key === "limit" ? "62p" : null,
+});
+
+export const status = {
+  title: "two classes",
+  mode: "sim",
+  seed: 1,
+  duration_s: 60,
+  pace: 1,
+  every_s: 0.1,
+  held: false,
+  ended: false,
+  version: 0,
+  nodes: ["a", "b"],
+  links: [{ name: "l", from: "a", to: "b", rate_bps: [1e7, 1e8], delay_s: [0.005, 0.005], knobs: [] }],
+  ports: [
+    {
+      name: "a->b",
+      from: "a",
+      to: "b",
+      link: "l",
+      root: { ...knob("root", "q", ["q", "fair"]), path: "port.a->b.root" },
+      queues: [
+        ["q", []],
+        ["one", [knob("limit", "50p")]],
+      ],
+    },
+    { name: "b->a", from: "b", to: "a", link: "l", root: null, queues: [] },
+  ],
+  flows: ["f"],
+};
+
+export function queue(name: string, place: number, parent: number | null, packets: number) {
+  return {
+    name,
+    kind: "fifo",
+    place,
+    parent,
+    packets,
+    bytes: 0,
+    mean_packets: packets,
+    peak_packets: packets + 3,
+    offered_bps: 1.2e7,
+    sent_bps: 1e7,
+    sent_packets: 9,
+    dropped_packets: place,
+    dropped_by: [],
+    marked_packets: 0,
+    sojourn_mean_s: 0.02,
+    sojourn_p50_s: 0.02,
+    sojourn_p99_s: 0.04,
+    waited_mean_s: null,
+    gauges: [],
+    total: { offered_packets: 9 },
+  };
+}
+
+export const sample = (number: number) => ({
+  number,
+  at_s: number / 10,
+  interval_s: 0.1,
+  dropped_samples: 0,
+  left_out: { ports: 0, queues: 0, flows: 0 },
+  ports: [
+    {
+      name: "a->b",
+      index: 0,
+      sent_bps: 9e6,
+      ring_packets: 0,
+      queues: [queue("q", 0, null, 10 + (number % 20)), queue("one", 1, 0, number % 20)],
+    },
+    {
+      name: "b->a",
+      index: 1,
+      sent_bps: 0,
+      ring_packets: 0,
+      queues: [{ ...queue("fifo", 0, null, 0), total: { offered_packets: 0 } }],
+    },
+  ],
+  flows: [
+    {
+      name: "f",
+      offered_bps: 1.2e7,
+      sent_packets: 9,
+      received_bps: 1e7,
+      lost_packets: 1,
+      owd_p50_s: 0.02,
+      owd_p99_s: 0.04,
+      cwnd_bytes: 14480,
+      rtt_s: 0.04,
+    },
+  ],
+  events:
+    number === 100
+      ? [
+          {
+            at_s: 9.95,
+            kind: "change",
+            path: "link.l.rate",
+            value: "10mbit",
+            moved_packets: null,
+            forced_out_packets: 0,
+            text: "",
+            before: ["link.l.rate=5mbit"],
+          },
+        ]
+      : [],
+});
+
+/** Plays a run: a sample a tenth of a second, and whatever is set is taken. */
+export class Player {
+  /** How a sample of this number looks, and what the network is. */
+  sample: (number: number) => object = sample;
+  status: object = status;
+  /** The answer to a request of a large network's page, by its path and query. */
+  answer: ((path: string) => unknown) | null = null;
+  readonly streams = new Set<ServerResponse>();
+  readonly asked: { path: string; body: string }[] = [];
+  number = 120;
+  playing = true;
+  readonly server: Server;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(page: string) {
+    this.server = createServer((request, response) => {
+      const path = (request.url ?? "").split("?")[0] ?? "";
+      const json = (value: unknown): void =>
+        void response.setHeader("Content-Type", "application/json").end(JSON.stringify(value));
+      if (request.method === "POST") {
+        let body = "";
+        request.on("data", (part: Buffer) => (body += part.toString()));
+        request.on("end", () => {
+          this.asked.push({ path, body });
+          json({ at_s: this.number / 10, before: ["port.a->b.queue.one.limit=50p"] });
+        });
+      } else if (path === "/") response.setHeader("Content-Type", "text/html").end(page);
+      else if (path === "/api/state")
+        json({
+          ...this.status,
+          changes_need_token: false,
+          read_only: false,
+          events: [sample(100).events[0]],
+          sample: null,
+        });
+      else if (path === "/api/samples")
+        json(Array.from({ length: this.number }, (_, number) => this.sample(number)));
+      else if (path === "/api/stream" && this.playing) {
+        response.writeHead(200, { "Content-Type": "text/event-stream" });
+        this.streams.add(response);
+      } else if (this.answer !== null) json(this.answer(request.url ?? ""));
+      else response.writeHead(404).end();
+    });
+    this.#timer = setInterval(() => {
+      this.number += 1;
+      for (const stream of this.streams)
+        stream.write(`event: samples\ndata: [${JSON.stringify(this.sample(this.number))}]\n\n`);
+    }, 100);
+  }
+
+  async listen(): Promise<string> {
+    await new Promise<void>((done) => this.server.listen(0, "127.0.0.1", done));
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/`;
+  }
+
+  cut(): void {
+    this.playing = false;
+    for (const stream of this.streams) stream.destroy();
+    this.streams.clear();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.cut();
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+}
+
+/** A browser with the live page, for all tests of a file. */
+export class LivePages {
+  browser!: Browser;
+  html = "";
+
+  constructor() {
+    beforeAll(async () => {
+      this.html = builtPage()
+        .replace('id="lockgate-data">{}<', 'id="lockgate-data">{"live":true}<')
+        .replace("default-src 'none';", "default-src 'none'; connect-src 'self';");
+      this.browser = await chromium.launch({ executablePath: executable as string, args: FLAGS });
+    });
+    afterAll(() => this.browser?.close());
+  }
+
+  /** Opens the page of a player, and gathers whatever it complains of. */
+  async open(
+    player: Player,
+    width: number,
+    colorScheme: "light" | "dark",
+  ): Promise<{ page: Page; complaints: string[] }> {
+    const page = await (
+      await this.browser.newContext({ viewport: { width, height: 900 }, colorScheme })
+    ).newPage();
+    const complaints: string[] = [];
+    page.on("pageerror", (error) => complaints.push(error.message));
+    page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+    await page.goto(await player.listen());
+    await page.waitForSelector(".live .state[data-state=ok]");
+    await page.waitForSelector("tr.selected");
+    return { page, complaints };
+  }
+}
