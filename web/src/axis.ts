@@ -194,6 +194,38 @@ export function xAxis(request: AxisRequest): object {
   };
 }
 
+/** Time axis of one of several panels below each other, of which only the last has ticks and a title. */
+export interface TimeAxisRequest {
+  panel: number;
+  isLast: boolean;
+  window: readonly [number, number];
+  /** Range of the whole run, which decides the format of the ticks. */
+  range: readonly [number, number];
+  ink: Ink;
+}
+
+/** Returns the time axis of a panel. */
+export function timeAxis({ panel, isLast, window, range, ink }: TimeAxisRequest): object {
+  return {
+    ...axisLook(ink),
+    gridIndex: panel,
+    type: "value",
+    min: window[0],
+    max: window[1],
+    name: isLast ? "Time, s" : "",
+    nameLocation: "middle",
+    nameGap: 24,
+    axisLabel: {
+      show: isLast,
+      color: ink.soft,
+      fontSize: 11,
+      hideOverlap: true,
+      formatter: tickFormatter("", range, false),
+    },
+    axisPointer: { label: { show: false } },
+  };
+}
+
 /** Formats the value at the pointer for tooltips. */
 export function pointed(value: number | null | undefined, unit: string): string {
   return value === null || value === undefined ? "–" : quantity(value, unit).replaceAll(THIN, "\u00a0");

@@ -6,6 +6,14 @@ export interface TipRow {
   cells: string[];
 }
 
+/** Returns the place on the axis that the library's parameters of a tooltip are of; NaN for none. */
+export function placeOf(parameters: unknown): number {
+  const first = (Array.isArray(parameters) ? parameters[0] : parameters) as
+    | { axisValue?: unknown }
+    | undefined;
+  return Number(first?.axisValue);
+}
+
 /**
  * Returns a tooltip: a heading, the names of the columns, and rows; a row without a colour is a subheading.
  */

@@ -1,13 +1,13 @@
 /** Percentiles over the members of groups over time: a panel a group, bands from the median to the largest delay. */
 import type { EChartsOption } from "echarts";
-import { axisLook, type Extent, extent, pointed, tickFormatter, yAxis } from "../axis";
+import { type Extent, extent, pointed, timeAxis, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { nearest, type Point } from "../decimate";
 import { axisChoice, type Figure, type KeyEntry, type Settings } from "../figure";
 import { quantity, shortened, significant } from "../format";
 import type { Ink } from "../palette";
 import type { Expect, ExtraFigure, Numbers, Report } from "../report";
-import { tip } from "../tooltip";
+import { placeOf, tip } from "../tooltip";
 import { boundLook, carrier } from "./carrier";
 import { endNames, levelAt } from "./end-names";
 import { endOf } from "./time";
@@ -133,23 +133,9 @@ function zoomed(drawn: Drawn, window: readonly [number, number]): EChartsOption 
   const { groups, ink, log, width } = drawn;
   const last = groups.length - 1;
   return {
-    xAxis: groups.map((_, at) => ({
-      ...axisLook(ink),
-      type: "value",
-      gridIndex: at,
-      min: window[0],
-      max: window[1],
-      name: at === last ? "Time, s" : "",
-      nameLocation: "middle",
-      nameGap: 26,
-      axisLabel: {
-        show: at === last,
-        color: ink.soft,
-        fontSize: 11,
-        hideOverlap: true,
-        formatter: tickFormatter("", drawn.range, false),
-      },
-    })),
+    xAxis: groups.map((_, panel) =>
+      timeAxis({ panel, isLast: panel === last, window, range: drawn.range, ink }),
+    ),
     series:
       width < NAMED_FROM
         ? []
@@ -298,10 +284,7 @@ function named(
 }
 
 function tipOf({ groups, ink, unit }: Drawn, parameters: unknown): HTMLElement | string {
-  const first = (Array.isArray(parameters) ? parameters[0] : parameters) as
-    | { axisValue?: unknown }
-    | undefined;
-  const at = Number(first?.axisValue);
+  const at = placeOf(parameters);
   if (!Number.isFinite(at)) return "";
   const rows = groups.map((group, index) => ({
     colour: ink.series[index % ink.series.length] as string,

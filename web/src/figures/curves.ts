@@ -6,7 +6,7 @@ import { lowerBound, reduced } from "../decimate";
 import type { Table } from "../figure";
 import type { Dash, Ink } from "../palette";
 import type { Numbers } from "../report";
-import { type TipRow, tip } from "../tooltip";
+import { placeOf, type TipRow, tip } from "../tooltip";
 
 /** Number of buckets to which more points are reduced, because no screen has more columns. */
 const BUCKETS = 1000;
@@ -183,10 +183,7 @@ function valueAt(curve: Curve, x: number): number | null {
 }
 
 function tipOf(parameters: unknown, curves: readonly Curve[], x: Axis, y: Axis): HTMLElement | string {
-  const first = (Array.isArray(parameters) ? parameters[0] : parameters) as
-    | { axisValue?: unknown }
-    | undefined;
-  const at = Number(first?.axisValue);
+  const at = placeOf(parameters);
   if (!Number.isFinite(at)) return "";
   const rows: TipRow[] = curves
     .slice(0, 24)

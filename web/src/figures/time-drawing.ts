@@ -1,6 +1,6 @@
 /** Figures over time: panels over one time axis, with every change as a rule, and bounds as lines. */
 import type { EChartsOption } from "echarts";
-import { axisLook, extent, pointed, tickFormatter, yAxis } from "../axis";
+import { extent, pointed, timeAxis, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { isolated, nearest, nearestValue, type Point, reduced } from "../decimate";
 import { eventLabel, eventText, type Placed, placeLabels } from "../events";
@@ -9,7 +9,7 @@ import { quantity, shortened, significant } from "../format";
 import type { Ink } from "../palette";
 import { flowOf, portOf, type View } from "../selection";
 import { runName, styleOf } from "../style";
-import { type TipRow, tip } from "../tooltip";
+import { placeOf, type TipRow, tip } from "../tooltip";
 import { boundLook, carrier } from "./carrier";
 import { endNames, levelAt, type NamedPanel } from "./end-names";
 import { queueStyles } from "./queues";
@@ -194,24 +194,9 @@ export class TimeDrawing {
       } as EChartsOption;
     const last = this.panels.length - 1;
     return {
-      xAxis: this.panels.map((_, index) => ({
-        ...axisLook(ink),
-        gridIndex: index,
-        type: "value",
-        min: from,
-        max: to,
-        name: index === last ? "Time, s" : "",
-        nameLocation: "middle",
-        nameGap: 24,
-        axisLabel: {
-          show: index === last,
-          color: ink.soft,
-          fontSize: 11,
-          hideOverlap: true,
-          formatter: tickFormatter("", this.range, false),
-        },
-        axisPointer: { label: { show: false } },
-      })),
+      xAxis: this.panels.map((_, panel) =>
+        timeAxis({ panel, isLast: panel === last, window, range: this.range, ink }),
+      ),
       yAxis: axes,
       series: [
         ...this.panels.map((_, index) => this.#carrier(ink, index, window, spikes[index] ?? null)),
@@ -373,10 +358,7 @@ export class TimeDrawing {
   }
 
   #tip(ink: Ink, parameters: unknown): HTMLElement | string {
-    const first = (Array.isArray(parameters) ? parameters[0] : parameters) as
-      | { axisValue?: unknown }
-      | undefined;
-    const at = Number(first?.axisValue);
+    const at = placeOf(parameters);
     if (!Number.isFinite(at)) return "";
     const near = this.rules.filter(
       (rule) => Math.abs(rule.at_s - at) <= (this.range[1] - this.range[0]) / 100,
