@@ -86,6 +86,7 @@ export class Frame {
     }
     context.selection.onChange(() => this.refresh());
     context.theme.onChange(() => this.refresh());
+    context.selection.onLight((flows) => this.#light(flows));
     new ResizeObserver(() => this.fit()).observe(this.#picture);
     this.#whenNear();
     if (this.#figure.zoom) {
@@ -336,6 +337,11 @@ export class Frame {
     this.#chart.setOption(this.#figure.zoom(this.context.theme.ink, window, isMoving), { silent: true });
     // In this frame, and not in the next one, in which the pointer may have moved again.
     this.#chart.getZr().flush();
+  }
+
+  #light(flows: readonly string[] | null): void {
+    const option = this.#isNear ? this.#figure.light?.(this.context.theme.ink, flows) : undefined;
+    if (option) this.#chart?.setOption(option, { silent: true });
   }
 
   /** Zooms around the pointer by Ctrl and the wheel. */

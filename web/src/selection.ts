@@ -153,6 +153,7 @@ export class Selection {
   readonly #expected: ReadonlySet<string>;
   readonly #slots = new Map<string, number>();
   readonly #listeners: (() => void)[] = [];
+  readonly #lightings: ((flows: readonly string[] | null) => void)[] = [];
 
   constructor(readonly report: Report) {
     this.ranked = rankFlows(report);
@@ -182,6 +183,16 @@ export class Selection {
 
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
+  }
+
+  onLight(listener: (flows: readonly string[] | null) => void): void {
+    this.#lightings.push(listener);
+  }
+
+  /** Makes the curves of shown flows that are not among these faint for a while; null ends it. */
+  light(flows: readonly string[] | null): void {
+    const isSeen = flows === null || flows.some((flow) => this.#shown.has(flow));
+    for (const listener of this.#lightings) listener(isSeen ? flows : null);
   }
 
   isShown(flow: string): boolean {

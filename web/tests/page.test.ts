@@ -161,6 +161,24 @@ describe.skipIf(executable === undefined)("the page", () => {
     await page.context().close();
   });
 
+  it("makes the curves of other flows faint while a row of the verdict is pointed at", async () => {
+    const { page, complaints } = await open("lit", fill(template, answered() as never), 1400);
+    const faint = (): Promise<number> =>
+      page
+        .locator("#figure-time path")
+        .evaluateAll(
+          (all) => all.filter((path) => Number(path.getAttribute("stroke-opacity") ?? 1) < 0.2).length,
+        );
+    await expect.poll(() => page.locator("#figure-time path").count()).toBeGreaterThan(8);
+    const before = await faint();
+    await page.locator(".judged tr").first().hover();
+    await expect.poll(faint).toBeGreaterThan(before);
+    await page.locator("h1").hover();
+    await expect.poll(faint).toBe(before);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
   it("zooms by a drag, keeps the view in its address, and goes back by a double click", async () => {
     const { page, complaints } = await open("drag", fill(template, answered() as never), 1400);
     const picture = page.locator("#figure-time .picture");

@@ -43,6 +43,7 @@ export function senderFigure(view: View, settings: Settings): Figure {
     draw: (ink, width, window) => ({ height: drawing.height, option: drawing.option(ink, width, window) }),
     table: () => senderTable(view),
     zoom: (ink, window, moving) => drawing.cut(ink, window, moving),
+    light: (ink, flows) => drawing.light(ink, flows),
     brush: (ink, width) => drawing.silhouette(ink, width),
     range,
   };
@@ -61,6 +62,7 @@ class SenderDrawing extends TimeDrawing {
           const mark = width > 1 ? style.mark : null;
           curves.push({
             id: `${shown.index} ${what} ${name}`,
+            of: name,
             panel,
             x: series.time_s,
             y,

@@ -17,6 +17,8 @@ export interface Panel {
 /** One curve of a panel, before it is cut to a window. */
 export interface Curve {
   id: string;
+  /** Flow or queue that it is of. */
+  of: string;
   panel: number;
   x: Numbers;
   y: Numbers;
@@ -84,6 +86,7 @@ export function recordedCurves(of: Recorded, ink: Ink): Curve[] {
         const back = judging && !front && kind === "delay";
         curves.push({
           id: `${shown.index} ${what} ${name}`,
+          of: name,
           panel,
           x: series.time_s,
           y,
@@ -120,6 +123,7 @@ function queueCurves(
     if (!series) continue;
     const style = styleOf(view, ink, shown, name);
     const common = {
+      of: name,
       panel: 2,
       x: series.time_s,
       ...style,

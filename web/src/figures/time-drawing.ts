@@ -23,6 +23,8 @@ const RIGHT = 22;
 const NAMES = 112;
 /** Least width of a figure whose curves are named at their ends. */
 const NAMED_FROM = 640;
+/** Part of its opacity that a curve keeps while another flow is lit. */
+const FAINT = 0.18;
 /** Curves wider than this are of flows that an expectation judges. */
 const JUDGED = 2;
 /** Largest number of buckets of a curve; each keeps its extremes, so that no spike is lost. */
@@ -204,6 +206,19 @@ export class TimeDrawing {
         ...drawn,
       ],
     } as EChartsOption;
+  }
+
+  /** Returns the curves with those of other flows faint; those of queues too, if a shown one is called as a lit flow. */
+  light(ink: Ink, flows: readonly string[] | null): EChartsOption {
+    const hasQueue = this.queues.some((name) => flows?.includes(name));
+    const series = this.#all(ink).flatMap((curve) => {
+      const isKept =
+        flows === null || flows.includes(curve.of) || (!hasQueue && !this.view.flows.includes(curve.of));
+      const opacity = curve.opacity * (isKept ? 1 : FAINT);
+      const ids = [curve.id, ...(curve.gaps ? [`${curve.id} dots`] : [])];
+      return ids.map((id) => ({ id, lineStyle: { opacity }, itemStyle: { opacity } }));
+    });
+    return { series } as EChartsOption;
   }
 
   /** Returns the names of a panel's curves, if there is room for them beside it. */

@@ -94,7 +94,14 @@ function judgedRow(row: JudgedRow, selection: Selection): HTMLElement {
         );
   return h(
     "tr",
-    { class: row.holds ? "good" : "bad", title: row.that },
+    {
+      class: row.holds ? "good" : "bad",
+      title: row.that,
+      onpointerenter: () => selection.light(flows.length > 0 ? flows : null),
+      onpointerleave: () => selection.light(null),
+      onfocusin: () => selection.light(flows.length > 0 ? flows : null),
+      onfocusout: () => selection.light(null),
+    },
     h("td", { class: "sign" }, row.holds ? "✓" : "✗"),
     h("td", { class: "subject" }, row.subject === "" ? null : shown),
     h("td", { class: "quantity" }, row.subject === "" ? shown : row.quantity),
