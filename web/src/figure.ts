@@ -76,6 +76,8 @@ export interface Figure {
   table(): Table;
   /** Redraws for a window of the time axis, coarser while it moves; only figures over time have it. */
   zoom?(ink: Ink, window: readonly [number, number], moving?: boolean): EChartsOption;
+  /** True if `zoom` returns every series that the picture then has; others are removed. */
+  zoomsSeries?: boolean;
   /** Makes the curves of other flows faint; null: none. Only figures over time have it. */
   light?(ink: Ink, flows: readonly string[] | null): EChartsOption;
   /** Returns what the brush below the figure shows of the whole run. */

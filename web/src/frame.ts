@@ -334,7 +334,10 @@ export class Frame {
     if (!this.#figure.zoom || !window || !this.#chart) return;
     const { isMoving } = this.context.time;
     this.#isBehind = isMoving;
-    this.#chart.setOption(this.#figure.zoom(this.context.theme.ink, window, isMoving), { silent: true });
+    const option = this.#figure.zoom(this.context.theme.ink, window, isMoving);
+    // Series that a moving window leaves out are removed, because each costs time in every picture, drawn or not.
+    const replaceMerge = this.#figure.zoomsSeries ? ["series"] : [];
+    this.#chart.setOption(option, { silent: true, replaceMerge });
     // In this frame, and not in the next one, in which the pointer may have moved again.
     this.#chart.getZr().flush();
   }

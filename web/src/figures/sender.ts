@@ -43,6 +43,7 @@ export function senderFigure(view: View, settings: Settings): Figure {
     draw: (ink, width, window) => ({ height: drawing.height, option: drawing.option(ink, width, window) }),
     table: () => senderTable(view),
     zoom: (ink, window, moving) => drawing.cut(ink, window, moving),
+    zoomsSeries: true,
     light: (ink, flows) => drawing.light(ink, flows),
     brush: (ink, width) => drawing.silhouette(ink, width),
     range,

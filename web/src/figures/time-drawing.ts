@@ -171,9 +171,9 @@ export class TimeDrawing {
       };
     });
     const drawn = curves.flatMap((curve, index) => {
-      // The thin ones are left out while the window moves.
-      const shown = moving && curve.opacity <= THIN ? [] : (points[index] ?? []);
-      return this.#series(curve, shown, this.panels[curve.panel]?.log === true);
+      // The thin ones, which only accompany another, are left out while the window moves.
+      if (moving && curve.opacity <= THIN) return [];
+      return this.#series(curve, points[index] ?? [], this.panels[curve.panel]?.log === true);
     });
     const [from, to] = window;
     // The library compares every key that it is given: of a moving window it gets only what moves.
@@ -188,7 +188,7 @@ export class TimeDrawing {
           axisLabel: { formatter: axisLabel.formatter },
         })),
         series: [
-          ...this.panels.map((_, index) => ({ id: `names-${index}`, data: [] })),
+          ...this.panels.map((_, index) => ({ id: `rules-${index}` })),
           ...drawn.map(({ id, data, symbolSize }) =>
             symbolSize === undefined ? { id, data } : { id, data, symbolSize },
           ),

@@ -97,6 +97,7 @@ export function timeFigure(view: View, settings: Settings): Figure {
     draw: (ink, width, window) => ({ height: drawing.height, option: drawing.option(ink, width, window) }),
     table: () => timeTable(view, queues.shown),
     zoom: (ink, window, moving) => drawing.cut(ink, window, moving),
+    zoomsSeries: true,
     light: (ink, flows) => drawing.light(ink, flows),
     brush: (ink, width) => drawing.silhouette(ink, width),
     range,
