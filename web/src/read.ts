@@ -25,6 +25,11 @@ export const texts = (value: unknown): string[] =>
     .map((item) => text(item))
     .filter((item) => item !== "");
 
+/** Returns a sentence with the sign of microseconds, which the command writes in ASCII for terminals and files. */
+export const micro = (sentence: string): string => sentence.replace(/(\d[ \u202f])us\b/g, "$1µs");
+/** Reads a sentence, or a number with its unit, that was made for a reader. */
+export const words = (value: unknown): string => micro(text(value));
+
 export function mapValues<T>(value: unknown, read: (item: unknown) => T): Record<string, T> {
   // A flow may be called `__proto__`, so properties are not assigned by name.
   return Object.fromEntries(Object.entries(record(value)).map(([name, item]) => [name, read(item)]));

@@ -7,7 +7,19 @@
  */
 
 import type * as wire from "./generated/lockgate";
-import { counts, list, mapValues, type Numbers, number, numbers, record, text, texts } from "./read";
+import {
+  counts,
+  list,
+  mapValues,
+  micro,
+  type Numbers,
+  number,
+  numbers,
+  record,
+  text,
+  texts,
+  words,
+} from "./read";
 import { readVariants, type Variants } from "./variants";
 
 export type { Numbers } from "./read";
@@ -321,19 +333,19 @@ function verdict(value: unknown): Verdict | null {
   const outcome = raw["outcome"];
   return {
     outcome: outcome === "held" || outcome === "missed" ? outcome : "none",
-    headline: raw["headline"],
-    findings: texts(raw["findings"]),
+    headline: words(raw["headline"]),
+    findings: texts(raw["findings"]).map(micro),
     rows: list(raw["rows"]).map((item) => {
       const row = record<wire.JudgedRow>(item);
       return {
         that: text(row["that"]),
         subject: text(row["subject"]),
         quantity: text(row["quantity"]),
-        value: text(row["value"]),
-        wanted: text(row["wanted"]),
+        value: words(row["value"]),
+        wanted: words(row["wanted"]),
         holds: row["holds"] === true,
         usedRatio: number(row["used_ratio"]),
-        margin: text(row["margin"]),
+        margin: words(row["margin"]),
       };
     }),
     phases:
@@ -346,7 +358,7 @@ function verdict(value: unknown): Verdict | null {
               return {
                 subject: text(row["subject"]),
                 quantity: text(row["quantity"]),
-                values: texts(row["values"]),
+                values: texts(row["values"]).map(micro),
                 judged: row["judged"] === true,
               };
             }),
@@ -370,7 +382,7 @@ function summary(value: unknown): Summary {
       queues: mapValues(record<wire.PortSummary>(item)["queues"], queueSummary),
     })),
     expect: list(raw["expect"]).map(expectation),
-    warnings: texts(raw["warnings"]),
+    warnings: texts(raw["warnings"]).map(micro),
     intervals: mapValues(raw["intervals"], (item) => ({
       mean: number(record<wire.Interval>(item)["mean"]),
       half_width: number(record<wire.Interval>(item)["half_width"]),
@@ -495,7 +507,13 @@ function run(value: unknown, index: number): Run {
 }
 
 const cell = (value: unknown): Cell =>
-  typeof value === "string" ? value : typeof value === "boolean" ? (value ? "yes" : "no") : number(value);
+  typeof value === "string"
+    ? micro(value)
+    : typeof value === "boolean"
+      ? value
+        ? "yes"
+        : "no"
+      : number(value);
 
 /** Reads a cell of a table, which may have a unit. */
 function tableCell(value: unknown): Cell | Quantity {
@@ -515,7 +533,7 @@ function figure(value: unknown, index: number): ExtraFigure {
   return {
     id: text(raw["id"]) || `figure-${index + 1}`,
     title: text(raw["title"]) || `Figure ${index + 1}`,
-    caption: text(raw["caption"]),
+    caption: words(raw["caption"]),
     kind: KINDS.find((kind) => kind === raw["kind"]) ?? "line",
     x: axis(raw["x"]),
     y: axis(raw["y"]),
@@ -538,7 +556,7 @@ export function readReport(value: unknown): Report {
     version: text(raw["version"]),
     generated: text(raw["generated"]),
     title: text(raw["title"]),
-    verdict: texts(raw["verdict"]),
+    verdict: texts(raw["verdict"]).map(micro),
     command: text(raw["command"]),
     scenario: text(raw["scenario"]),
     scenarioHash: text(raw["scenario_hash"]),
@@ -559,7 +577,7 @@ export function readReport(value: unknown): Report {
     definitions: list(raw["definitions"]).map((item) => ({
       name: text(record<wire.Definition>(item)["name"]),
       about: text(record<wire.Definition>(item)["about"], "flow") as wire.About,
-      text: text(record<wire.Definition>(item)["text"]),
+      text: words(record<wire.Definition>(item)["text"]),
       source: text(record<wire.Definition>(item)["source"]),
       unit: text(record<wire.Definition>(item)["unit"]),
     })),
@@ -568,7 +586,7 @@ export function readReport(value: unknown): Report {
       title: text(record<wire.Comparison>(item)["title"]),
       columns: list(record<wire.Comparison>(item)["columns"]).map((name) => text(name)),
       rows: list(record<wire.Comparison>(item)["rows"]).map((row) => list(row).map(tableCell)),
-      note: text(record<wire.Comparison>(item)["note"]),
+      note: words(record<wire.Comparison>(item)["note"]),
     })),
     figures: list(raw["figures"]).map(figure),
     variants: readVariants(raw["variants"]),

@@ -5,7 +5,7 @@
 
 import { shortened } from "./format";
 import type * as wire from "./generated/lockgate";
-import { list, type Numbers, number, numbers, record, text, texts } from "./read";
+import { list, type Numbers, number, numbers, record, text, texts, words } from "./read";
 
 export interface Variable {
   name: string;
@@ -156,7 +156,7 @@ export function readVariants(value: unknown): Variants | null {
       one.words = heads[first + index] || one.words;
     });
   const holds = isJudged ? cells.map((row) => row.at(-1) ?? "") : [];
-  return { variables, variants, seeds, metrics, fronts, cells, holds, note: text(table["note"]) };
+  return { variables, variants, seeds, metrics, fronts, cells, holds, note: words(table["note"]) };
 }
 
 /** Returns the name of a metric as axes and headings show it. */

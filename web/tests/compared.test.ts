@@ -11,7 +11,7 @@ import { builtPage, executable, FLAGS, lockgate } from "./browser";
 const folder = mkdtempSync(join(tmpdir(), "lockgate-compared-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const FACTORS: Record<string, number> = { "%": 0.01, us: 1e-6, ms: 1e-3, s: 1 };
+const FACTORS: Record<string, number> = { "%": 0.01, µs: 1e-6, ms: 1e-3, s: 1 };
 const RATES: Record<string, number> = { "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9 };
 
 interface Interval {

@@ -1,6 +1,7 @@
 /** Expectations of a run that count along, and its verdict at the end. */
 import { h, update } from "../dom";
 import type { JudgedRow, Sample, Status } from "../generated/lockgate";
+import { micro } from "../read";
 
 /** Returns a row as a chip: sign, quantity, value, bound, and how much of the bound is used. */
 function chip(row: JudgedRow): HTMLElement {
@@ -11,8 +12,8 @@ function chip(row: JudgedRow): HTMLElement {
     { class: row.holds ? "good" : "bad", title: `${row.that} ${row.margin}`.trim() },
     h("span", { class: "sign" }, row.holds ? "✓" : "✗"),
     h("b", {}, `${row.subject} ${row.quantity}`.trim()),
-    h("span", { class: "value" }, row.value),
-    h("span", { class: "wanted" }, row.wanted),
+    h("span", { class: "value" }, micro(row.value)),
+    h("span", { class: "wanted" }, micro(row.wanted)),
     h("span", { class: "meter", hidden: used === null }, h("i", { style: `width:${width}%` })),
   );
 }
@@ -58,9 +59,9 @@ export function endingVerdict(status: Status): HTMLElement[] {
     h(
       "p",
       { class: `headline ${verdict.outcome === "missed" ? "bad" : "good"}` },
-      `${sign}${verdict.headline}`,
+      `${sign}${micro(verdict.headline)}`,
     ),
-    ...verdict.findings.map((finding) => h("p", { class: "finding" }, finding)),
+    ...verdict.findings.map((finding) => h("p", { class: "finding" }, micro(finding))),
     h("ul", { class: "chips" }, ...verdict.rows.map(chip)),
     status.results
       ? h("p", {}, "Report: ", h("code", {}, `${status.results}/report.html`))
