@@ -85,9 +85,7 @@ impl Tuned<'_> {
     pub fn recommended(&self) -> Vec<(&'static str, usize)> {
         let role = |finalist: usize| match finalist {
             _ if self.judged.winner == Some(finalist) => "the winner",
-            _ if self.judged.knee == Some(finalist) => {
-                "the knee of the front: from here, a step along it costs a larger factor than it gains"
-            }
+            _ if self.judged.knee == Some(finalist) => "the knee of the front",
             _ => "on the front",
         };
         let all = self.judged.recommended().into_iter();

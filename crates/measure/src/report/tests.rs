@@ -102,6 +102,7 @@ fn the_answer_is_on_the_page_as_elements_before_the_data_with_every_name_as_text
     let mut data = ReportData::new("one & <i>only</i>");
     data.runs.push(Run::new("prio", &recording, &summary.folded()));
     data.verdict = summary.verdict().sentences();
+    data.verdict.push("Longest wait: 522 us (p99) of 5 users.".into());
     let template = format!(r#"<html><div id="page"></div>{MARKER}</html>"#);
     let page = page(&template, &data);
     let (before, read, _) = carried(&page);
@@ -112,6 +113,7 @@ fn the_answer_is_on_the_page_as_elements_before_the_data_with_every_name_as_text
         r#"<p class="headline good"><span class="sign">✓</span> It holds: “&lt;b&gt;the&lt;/b&gt; call”: 310 ms, 38 % below its bound of 500 ms.</p>"#,
         r#"<td class="value">310 ms</td><td class="wanted">below 500 ms</td>"#,
         r#"<i style="width:62.0%">"#,
+        "522 µs (p99) of 5 users.",
     ] {
         assert!(before.contains(part), "{part} in {before}");
     }

@@ -34,7 +34,12 @@ impl Tuned<'_> {
         for (role, index) in recommended {
             let settings = self.found.tried[index].point.settings.join(", ");
             let values = self.values(index);
-            lines.push(format!("{}, point #{}: {settings}{values}.", capital(role), index + 1));
+            let reason = if self.judged.front.len() > 1 && self.point(self.judged.knee) == Some(index) {
+                " Every other point of the front loses a larger factor in one goal than it gains in another."
+            } else {
+                ""
+            };
+            lines.push(format!("{}, point #{}: {settings}{values}.{reason}", capital(role), index + 1));
             lines.extend(self.cliffs(index));
             lines.push(self.command(file, index));
         }
