@@ -125,6 +125,7 @@ describe("percentiles over members", () => {
     const svg = chartToSvg(drawing.option, 900, drawing.height);
     const filled = svg.split("<polygon").filter((shape) => shape.includes(`fill="${LIGHT.series[0]}"`));
     expect(filled.length).toBe(3);
+    expect(svg.replaceAll("\u202f", " ")).toContain("p99 of 95 % &lt; 120 ms");
     // The highest curve is the largest delay at its end, on an axis up to 0.4 s.
     const [grid] = drawing.option.grid as { top: number; height: number }[];
     const [limits] = drawing.option.yAxis as { min: number; max: number }[];

@@ -219,8 +219,14 @@ function option(drawn: Drawn, window: readonly [number, number]): EChartsOption 
   } as EChartsOption;
 }
 
-const wordsOf = ({ that, high }: Expect, unit: string): string =>
-  `${shortened(that.replace(/^.*?\.owd\./, ""), 24)} < ${quantity(high, unit)}`;
+/** Returns the words of a bound: `p99 < 30 ms`; of a percentile over members `p99 of 95 % < 30 ms`. */
+function wordsOf({ that, high }: Expect, unit: string): string {
+  const metric = that
+    .replace(/^.*?\.owd\./, "")
+    .replace(/\.p(\d\d?)$/, " of $1 %")
+    .replace(/\.worst$/, " of the worst");
+  return `${shortened(metric, 24)} < ${quantity(high, unit)}`;
+}
 
 const points = ({ x, y }: Group["curves"][number], log: boolean): Point[] =>
   x.flatMap((at, index): Point[] => {
