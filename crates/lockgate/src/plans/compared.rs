@@ -228,8 +228,9 @@ impl<'a> Compared<'a> {
     /// and the variants with the same values.
     fn verdicts(&self, metric: usize) -> Vec<String> {
         let (path, compared) = (&self.plan.metrics[metric], &self.metrics[metric]);
+        let words = Words::of(path).in_sentence();
         let Some(reference) = compared.reference else {
-            return vec![format!("{path}: no variant has a value")];
+            return vec![format!("{words}: no variant has a value")];
         };
         let role = if compared.best == Some(reference) { "best" } else { "base" };
         let all = || {
@@ -245,7 +246,7 @@ impl<'a> Compared<'a> {
         let real: Vec<(usize, &Difference)> =
             all().filter(|(_, one)| one.verdict == Verdict::Differs).collect();
         let unknown = all().filter(|(_, one)| one.verdict == Verdict::Unknown).count();
-        let mut line = format!("{path}: {role} is {}", self.name(reference));
+        let mut line = format!("{words}: {role} is {}", self.name(reference));
         match real.as_slice() {
             few if (1..=SHOWN).contains(&few.len()) && self.variants.len() <= SHOWN + 1 => {
                 let texts: Vec<String> = few
