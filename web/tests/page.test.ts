@@ -499,8 +499,18 @@ describe.skipIf(executable === undefined)("the page", () => {
   });
 
   it("begins an experiment without a run of its own with what was found", async () => {
-    const report = { ...sampleReport(), runs: [], verdict: ["the paper's claims: 14 of 15 hold", "quick"] };
+    const claims = ["✓ holds", "✗ is 3, wanted 2", "- not decidable"];
+    const table = {
+      title: "the paper's claims",
+      columns: ["claim", "verdict"],
+      rows: claims.map((words, at) => [`claim ${at + 1}`, words]),
+      note: "",
+    };
+    const verdict = ["the paper's claims: 14 of 15 hold", "quick"];
+    const report = { ...sampleReport(), runs: [], verdict, comparisons: [table] };
     const { page } = await open("claims", fill(template, report as never));
+    const order = await page.locator("#comparison tbody tr").allInnerTexts();
+    expect(order.map((row) => /claim (\d)/.exec(row)?.[1])).toEqual(["2", "1", "3"]);
     expect(await page.locator(".verdict .headline").allTextContents()).toEqual([report.verdict[0]]);
     await page.context().close();
   });

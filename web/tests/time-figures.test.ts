@@ -47,11 +47,17 @@ describe("senders and other directions", () => {
     expect(rows.map((row) => row[columns.indexOf("cwnd_bytes")])).toEqual([14480, 28960, 14480]);
     expect(rows.map((row) => row[columns.indexOf("ssthresh_bytes")])).toEqual([null, null, 20000]);
     expect(rows[2]?.[columns.indexOf("retransmissions")]).toBe(2);
-    const drawing = figure.draw(LIGHT, 900) as { option: { series: { id: string; yAxisIndex?: number }[] } };
+    const drawing = figure.draw(LIGHT, 900) as {
+      option: { series: { id: string; yAxisIndex?: number; markLine?: { data: { yAxis?: number }[] } }[] };
+    };
     const ids = drawing.option.series.map((series) => series.id);
     const name = String(rows[0]?.[1]);
     for (const what of ["cwnd", "in flight", "ssthresh", "rtt", "rto", "sent again"])
       expect(ids).toContain(`0 ${what} ${name}`);
+    // The bound of a one-way delay belongs to no panel of senders, not even to that of round trips.
+    expect(read.runs[0]?.summary.expect.some(({ that }) => that.includes(".owd."))).toBe(true);
+    const lines = drawing.option.series.flatMap(({ markLine }) => markLine?.data ?? []);
+    expect(lines.filter((line) => line.yAxis !== undefined)).toEqual([]);
     expect(senderFigure(new Selection(sampled()).view(), {}).empty).not.toBeNull();
   });
 

@@ -11,6 +11,7 @@ import { flowKey, runName, styleOf } from "../style";
 import type { TipRow } from "../tooltip";
 import { asideOf } from "./rules";
 import { duration } from "./time";
+import type { BoundLine } from "./time-bounds";
 import type { Curve, Panel } from "./time-curves";
 import { TimeDrawing } from "./time-drawing";
 
@@ -51,6 +52,11 @@ export function senderFigure(view: View, settings: Settings): Figure {
 }
 
 class SenderDrawing extends TimeDrawing {
+  /** None: expectations are on one-way delays and rates, which no panel here shows. */
+  protected override bounds(): BoundLine[] {
+    return [];
+  }
+
   protected override curves(ink: Ink): Curve[] {
     const curves: Curve[] = [];
     for (const shown of this.view.runs) {

@@ -72,7 +72,7 @@ export class TimeDrawing {
     readonly range: readonly [number, number],
   ) {
     this.rules = rulesOf(view);
-    this.#bounds = boundsOf(view);
+    this.#bounds = this.bounds();
     // A line above the first axis is reserved for the labels of rules.
     let top = this.rules.length > 0 ? 38 : 24;
     for (const panel of panels) {
@@ -288,6 +288,11 @@ export class TimeDrawing {
       this.rules.map((rule) => ((rule.at_s - window[0]) / (window[1] - window[0])) * width),
       width,
     );
+  }
+
+  /** Returns the bounds of expectations that the panels show. */
+  protected bounds(): BoundLine[] {
+    return boundsOf(this.view);
   }
 
   /** Returns the curves of all panels. */

@@ -66,8 +66,15 @@ export function columnOf(
 
 const isQuantity = (cell: Cell | Quantity): cell is Quantity => typeof cell === "object" && cell !== null;
 
+/** Returns the rows with those whose last cell says that a claim is missed first. */
+function missedFirst(rows: Comparison["rows"]): Comparison["rows"] {
+  const isMissed = (row: Comparison["rows"][number]): boolean => String(row.at(-1) ?? "").startsWith("✗");
+  return [...rows.filter(isMissed), ...rows.filter((row) => !isMissed(row))];
+}
+
 export function comparisonTables(comparisons: readonly Comparison[]): HTMLElement[] {
-  return comparisons.map((comparison) => {
+  return comparisons.map((told) => {
+    const comparison = { ...told, rows: missedFirst(told.rows) };
     const width = Math.max(comparison.columns.length, ...comparison.rows.map((row) => row.length), 0);
     const columns = Array.from({ length: width }, (_, index) =>
       columnOf(
