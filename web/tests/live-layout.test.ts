@@ -94,6 +94,23 @@ describe.skipIf(executable === undefined)("the layout of the live page", () => {
     },
   );
 
+  it("shows no table of flows of a router, and no space in a rate of none", async () => {
+    const player = new Player(pages.html);
+    player.status = { ...status, mode: "route", duration_s: 0, flows: [] };
+    player.sample = (number) => {
+      const [forth, back] = sample(number).ports;
+      return { ...sample(number), flows: [], ports: [{ ...forth, sent_bps: 0 }, back] };
+    };
+    const { page, complaints } = await pages.open(player, 1280, "light");
+    await expect.poll(() => page.locator(".state").textContent()).toBe("● routing");
+    await expect
+      .poll(() => page.locator("svg text", { hasText: "bit/s" }).allTextContents())
+      .toEqual(["0/10.00 Mbit/s"]);
+    expect(await page.locator("section.flows").isVisible()).toBe(false);
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
   it("is worked by the keyboard alone", async () => {
     const player = new Player(pages.html);
     const { page } = await pages.open(player, 1280, "light");

@@ -124,7 +124,7 @@ export function drawTopology(
       if (!idle) {
         // Without room, the rate of the direction is shown only by its name, and drops only by the ring.
         const sent = bits(shown?.sent_bps ?? 0);
-        const whole = `${sent}${rate === null ? "" : `/${bits(rate)}`}bit/s`;
+        const whole = rate === null ? `${sent}bit/s` : `${sent.trimEnd()}/${bits(rate)}bit/s`;
         const labels = [`${whole}${dropping ? " drops" : ""}`, whole, `${sent}bit/s`];
         const room = Math.abs(end.x - start.x) - 8;
         const label = labels.find((text) => text.length * 6 <= room) ?? sent.trimEnd();

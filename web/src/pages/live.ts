@@ -425,7 +425,10 @@ class LivePage {
     if (drawn)
       drawTopology(this.picture, status, sample, ink, this.choice.port, (port) => this.#select(port, ""));
     this.queues.draw(sample, ink);
-    if (this.#sight.isNear(this.flows.closest("section") ?? this.flows)) this.#drawFlows(sample);
+    const flows = this.flows.closest("section") ?? this.flows;
+    // A router counts packets by queue, and has no flows.
+    flows.hidden = status.mode === "route";
+    if (this.#sight.isNear(flows)) this.#drawFlows(sample);
     this.log.draw(this.#paused ?? Number.POSITIVE_INFINITY);
     this.inside.draw(
       portAt(sample, this.choice.port)?.queues.find((queue) => queue.name === this.choice.queue),
