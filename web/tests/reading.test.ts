@@ -54,6 +54,13 @@ describe("reading", () => {
     expect([none?.bounds, none?.low, none?.high, none?.members]).toEqual([[], null, null, null]);
   });
 
+  it("has microseconds in sentences as in the numbers of the page, and leaves the rest alone", () => {
+    const verdict = ["Longest wait: 522 us (p99) of 5 users.", "lockgate run a.toml --set gap=5us"];
+    const report = readReport({ verdict, scenario: "gap = '5 us'" });
+    expect(report.verdict).toEqual(["Longest wait: 522 µs (p99) of 5 users.", verdict[1]]);
+    expect(report.scenario).toBe("gap = '5 us'");
+  });
+
   it("never calls an undecided expectation held", () => {
     const one = (holds: boolean | null): Report =>
       readReport({
