@@ -139,6 +139,18 @@ pub fn differences(
     differences
 }
 
+/// Compares a flow of datagrams that other means than a live run have measured: throughput in bit/s, median and p99 of the
+/// one-way delay in seconds, in this order. `knee` has the bounds of the measured delay around its p99.
+pub fn datagrams(
+    flow: &str,
+    simulated: [Option<f64>; 3],
+    measured: [Option<f64>; 3],
+    knee: Option<[f64; 2]>,
+) -> Vec<Difference> {
+    let pairs = DATAGRAMS.iter().zip(simulated.into_iter().zip(measured));
+    pairs.filter_map(|(tolerance, (simulated, live))| tolerance.judge(flow, simulated, live, knee)).collect()
+}
+
 impl Tolerance {
     /// Compares a metric of `flow`; `knee` has the bounds of the live delay around its p99.
     fn judge(
@@ -168,7 +180,7 @@ fn knee(recordings: &[Recording], flow: &str) -> Option<[f64; 2]> {
 }
 
 /// Returns the median: the middle value, or the mean of the two in the middle.
-fn median(mut values: Vec<f64>) -> Option<f64> {
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     let upper = *values.get(middle)?;
