@@ -419,3 +419,18 @@ fn the_controller_of_dualpi2_is_written_once() {
         assert!(script.contains(written) && !script.contains(absent), "{settings}: {script}");
     }
 }
+
+/// A mark chooses a tin of what leaves, but none of what arrives: it is refused there instead of losing its effect.
+#[test]
+fn a_tin_by_mark_is_refused_for_what_arrives() {
+    let (_, first) =
+        scenario("qdisc add dev eth0 root handle 1: cake bandwidth 10mbit fwmark 0xff00 diffserv4\n");
+    let of = |ifb| {
+        export(tree(&first), Some(&first), &Marks::new(), &Device { name: "eth0", ifb, has_queues: false })
+    };
+    let leaves = of(None);
+    assert_eq!(leaves.refused, Vec::<String>::new());
+    assert!(leaves.script().contains(" fwmark 0xff00"), "{}", leaves.script());
+    let refused = of(Some("ifb0")).refused;
+    assert!(refused.len() == 1 && refused[0].contains("`fwmark` of what arrives"), "{refused:?}");
+}

@@ -237,7 +237,7 @@ fn quanta_by_hand_are_kept_and_the_largest_is_reported() {
     let reading = read(&script("custom-rates.sh"), &[], "eth0");
     let found = lint::check(&reading, &Machine::default());
     let turn = found.iter().find(|finding| finding.rule == "quantum-too-large").expect("a finding");
-    assert!(turn.at.line == 7 && turn.message.contains("273 ms"), "{turn:?}");
+    assert!(turn.at.line == 7 && turn.message.contains("274 ms"), "{turn:?}");
 }
 
 fn queue_share(tree: &QueueTree, queue: &str, key: &str) -> String {
@@ -298,4 +298,41 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff
     let text = scenario(text).0;
     assert!(text.contains("in Linux what exceeds takes from neither"), "{text}");
     assert!(text.contains("Linux tries the next filters for packets beyond the rate"), "{text}");
+}
+
+/// Marks come from netfilter, which what arrives has not passed, unless the redirection restores them.
+#[test]
+fn a_mark_on_what_arrives_is_reported_unless_it_is_restored() {
+    let script = |redirection: &str, queue: &str| {
+        format!(
+            "tc qdisc add dev eth0 handle ffff: ingress
+tc filter add dev eth0 parent ffff: protocol all u32 match u32 0 0 {redirection}
+tc qdisc add dev ifb0 root handle 1: {queue}
+"
+        )
+    };
+    let classes = "htb default 10
+tc class add dev ifb0 parent 1: classid 1:10 htb rate 5mbit
+tc class add dev ifb0 parent 1: classid 1:11 htb rate 5mbit
+tc filter add dev ifb0 parent 1: protocol ip prio 1 MATCH flowid 1:11";
+    let plain = "action mirred egress redirect dev ifb0";
+    let restored = "action connmark action mirred egress redirect dev ifb0";
+    for (queue, line) in [
+        ("cake bandwidth 10mbit fwmark 0xff", 3),
+        (&classes.replace("MATCH", "handle 7 fw"), 6),
+        (&classes.replace("MATCH", "u32 match mark 7 0xff"), 6),
+    ] {
+        let found = |redirection: &str| {
+            let reading = lockgate_tc::read(&script(redirection, queue), &[], "eth0");
+            assert_eq!(reading.problems, [], "{queue}");
+            let found = lint::check(&reading, &Machine::default());
+            found.iter().map(|finding| (finding.at.line, finding.rule)).collect::<Vec<_>>()
+        };
+        assert_eq!(found(plain), [(line, "mark-on-ingress")], "{queue}");
+        assert_eq!(found(restored), [], "{queue}");
+    }
+    // Without marks nothing is reported, nor on a device to which nothing is redirected.
+    let clean = |text: &str| lint::check(&lockgate_tc::read(text, &[], "eth0"), &Machine::default());
+    assert_eq!(clean(&script(plain, "cake bandwidth 10mbit diffserv4")), []);
+    assert_eq!(clean("tc qdisc add dev eth0 root handle 1: cake bandwidth 10mbit fwmark 0xff\n"), []);
 }

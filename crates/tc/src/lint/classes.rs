@@ -130,7 +130,8 @@ fn quantum(device: &Device<'_>, class: &Class, rate: Rate, machine: &Machine, fi
         }
         let parent = device.classes.iter().find(|other| *other.id == *class.parent);
         let line = parent.and_then(|parent| guaranteed(parent)).unwrap_or(rate);
-        let turn = u128::from(*quantum) * 8000 / u128::from(line.as_bits().max(1));
+        let line_bits = u128::from(line.as_bits().max(1));
+        let turn = (u128::from(*quantum) * 8000 + line_bits / 2) / line_bits;
         if turn > u128::from(LONGEST_TURN) {
             let message = format!(
                 "`quantum {quantum}` of `{id}` is {turn} ms of {} in one turn, in which others wait",
