@@ -43,18 +43,24 @@ fn draw(
     let mut terminal = ratatui::try_init()?;
     let mut screen = Screen::new(hub.status(), colour);
     let pressed = Keys::start();
+    let (mut size, mut is_stale) = (None, true);
     let shown = loop {
-        gather(hub, &mut frames, &mut screen, &answers);
-        if let Err(error) = terminal.draw(|frame| paint::paint(&screen, frame)) {
+        is_stale |= gather(hub, &mut frames, &mut screen, &answers);
+        // Most of the time nothing has happened since the last picture, which costs more than a look at a small tree.
+        let drawn_on = terminal.size().ok();
+        is_stale |= drawn_on != size;
+        if is_stale && let Err(error) = terminal.draw(|frame| paint::paint(&screen, frame)) {
             if has_hung_up() {
                 interrupt.store(true, Ordering::SeqCst);
                 break Ok(());
             }
             break Err(error);
         }
+        (size, is_stale) = (drawn_on, false);
         match keys(hub, &mut screen, &pressed, &told) {
-            Ok(true) => {}
-            Ok(false) => break Ok(()),
+            Ok(Keyed::Nothing) => {}
+            Ok(Keyed::Changed) => is_stale = true,
+            Ok(Keyed::Quit) => break Ok(()),
             Err(Gone) => interrupt.store(true, Ordering::SeqCst),
         }
         if interrupt.load(Ordering::SeqCst) {
@@ -69,29 +75,43 @@ fn draw(
     shown
 }
 
-fn gather(hub: &Hub, frames: &mut Frames, screen: &mut Screen, answers: &Receiver<String>) {
+/// Takes what is new since the last call. Returns whether anything was.
+fn gather(hub: &Hub, frames: &mut Frames, screen: &mut Screen, answers: &Receiver<String>) -> bool {
+    let mut has_news = false;
     loop {
         match frames.try_recv() {
             Ok(frame) => screen.take(frame.shown),
             Err(TryRecvError::Lagged(lost)) => screen.missed += lost,
             Err(TryRecvError::Empty | TryRecvError::Closed) => break,
         }
+        has_news = true;
     }
     hub.follow(&screen.filter);
-    screen.status = hub.status();
+    let status = hub.status();
+    has_news |= !Arc::ptr_eq(&status, &screen.status);
+    screen.status = status;
     if let Some(answer) = answers.try_iter().last() {
         screen.message = answer;
+        has_news = true;
     }
+    has_news
 }
 
-/// Handles pressed keys. Returns false to quit.
-fn keys(hub: &Arc<Hub>, screen: &mut Screen, pressed: &Keys, told: &Sender<String>) -> Result<bool, Gone> {
-    let mut patience = FRAME;
+/// Effect of pressed keys.
+enum Keyed {
+    Nothing,
+    Changed,
+    Quit,
+}
+
+/// Handles pressed keys.
+fn keys(hub: &Arc<Hub>, screen: &mut Screen, pressed: &Keys, told: &Sender<String>) -> Result<Keyed, Gone> {
+    let (mut patience, mut keyed) = (FRAME, Keyed::Nothing);
     while let Some(key) = pressed.next(patience)? {
-        patience = Duration::ZERO;
+        (patience, keyed) = (Duration::ZERO, Keyed::Changed);
         match screen.press(key) {
             KeyRequest::Nothing => {}
-            KeyRequest::Quit => return Ok(false),
+            KeyRequest::Quit => return Ok(Keyed::Quit),
             KeyRequest::Every(every) => {
                 hub.tell(Command::Every(every));
             }
@@ -119,5 +139,5 @@ fn keys(hub: &Arc<Hub>, screen: &mut Screen, pressed: &Keys, told: &Sender<Strin
             }
         }
     }
-    Ok(true)
+    Ok(keyed)
 }
