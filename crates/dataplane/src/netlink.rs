@@ -117,6 +117,8 @@ const FORWARDED_GROUPS: u16 = 0xfff8;
 pub struct Netlink {
     socket: Socket,
     sequence: u32,
+    /// Last part of an answer.
+    answer: Vec<u8>,
 }
 
 impl Netlink {
@@ -134,7 +136,7 @@ impl Netlink {
         // SAFETY: the descriptor is open, and owned by nothing else.
         let mut socket = unsafe { Socket::from_raw_fd(socket.into_raw_fd()) };
         socket.bind_auto().and_then(|_| socket.connect(&SocketAddr::new(0, 0))).map_err(refused)?;
-        Ok(Self { socket, sequence: 0 })
+        Ok(Self { socket, sequence: 0, answer: Vec::new() })
     }
 
     /// Returns the index of an interface of the socket's namespace.

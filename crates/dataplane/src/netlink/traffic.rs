@@ -114,11 +114,12 @@ impl Netlink {
 
     /// Passes the objects of an answer to `take` until it ends.
     fn answers(&mut self, take: &mut dyn FnMut(TrafficObject<'_>)) -> io::Result<()> {
-        let mut answer: Vec<u8> = Vec::with_capacity(BUFFER);
         loop {
-            answer.clear();
-            self.socket.recv(&mut answer, 0)?;
-            let mut rest = answer.as_slice();
+            self.answer.clear();
+            // Kept between dumps: memory of this size is the kernel's again whenever it is freed.
+            self.answer.reserve(BUFFER);
+            self.socket.recv(&mut self.answer, 0)?;
+            let mut rest = self.answer.as_slice();
             while let Ok(message) = NetlinkBuffer::new_checked(rest) {
                 let length = message.length() as usize;
                 rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();

@@ -33,6 +33,8 @@ pub(super) struct Kernel {
     has_flows: bool,
     names: BTreeMap<u32, String>,
     looks: u32,
+    /// Most queues that an interface had at the last look.
+    most: usize,
 }
 
 /// A discipline or class of the kernel.
@@ -65,8 +67,9 @@ impl Kernel {
     /// Opens the kernel's interface for an interface, or for all.
     pub(super) fn open(device: Option<&str>, is_all: bool, has_flows: bool) -> Result<Self, Failure> {
         let netlink = Netlink::open().map_err(missing)?;
-        let (names, looks) = (BTreeMap::new(), 0);
-        let mut kernel = Self { netlink, device: device.map(str::to_owned), is_all, has_flows, names, looks };
+        let (names, looks, most) = (BTreeMap::new(), 0, 0);
+        let device = device.map(str::to_owned);
+        let mut kernel = Self { netlink, device, is_all, has_flows, names, looks, most };
         kernel.list()?;
         Ok(kernel)
     }
@@ -99,6 +102,8 @@ impl Kernel {
     fn look_once(&mut self) -> Result<Look, Failure> {
         let (start, begun) = (thread_cpu_time(), Instant::now());
         let mut found: BTreeMap<u32, Vec<KernelQueue>> = BTreeMap::new();
+        // Without this the list of a large tree is moved several times a look.
+        let room = if self.names.len() == 1 { self.most } else { 0 };
         let names = &self.names;
         let read = |object: TrafficObject<'_>, is_class: bool| {
             let handles = (object.handle, object.parent);
@@ -109,7 +114,7 @@ impl Kernel {
             if names.contains_key(&object.interface)
                 && let Some(queue) = read(object, false)
             {
-                found.entry(object.interface).or_default().push(queue);
+                found.entry(object.interface).or_insert_with(|| Vec::with_capacity(room)).push(queue);
             }
         });
         dumped.map_err(missing)?;
@@ -131,6 +136,7 @@ impl Kernel {
             });
             dumped.map_err(missing)?;
         }
+        self.most = found.values().map(Vec::len).max().unwrap_or_default();
         let cost = Duration::from_nanos((thread_cpu_time().as_picos() - start.as_picos()) / 1000);
         let span = begun.elapsed();
         Ok(Look { at: begun + span / 2, span, queues: found, cost })
