@@ -29,6 +29,9 @@ const TRACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// Events.
 const EVENTS: [&str; 2] = ["qdisc_enqueue", "qdisc_dequeue"];
 
+/// Roots that are not traced themselves.
+const BY_TRANSMIT_QUEUE: [&str; 3] = ["mq", "mqprio", "cake_mq"];
+
 /// Packets that wait at most; beyond, the oldest addresses are forgotten.
 const MOST: usize = 1 << 18;
 
@@ -41,12 +44,28 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Kilobytes of the kernel's buffer, for each processor.
 const BUFFER_KB: &str = "2048";
 
-/// Delays since the last sample, by interface.
+/// Interface, and handle of the discipline at its root: another namespace may have the interface's number, too.
+type Root = (u32, u32);
+
+/// Delays since the last sample, by root.
 #[derive(Debug, Default)]
 struct Delays {
-    by_interface: BTreeMap<u32, Vec<f64>>,
+    by_root: BTreeMap<Root, Vec<f64>>,
     /// Events that the kernel had no room for.
     lost: u64,
+}
+
+impl Delays {
+    /// Returns the delays of a tree. Below a root with a discipline for each transmit queue, each of these is traced.
+    fn of(&self, tree: &Tree) -> Vec<f64> {
+        let Some(root) = tree.queues.first().map(|branch| &branch.queue) else { return Vec::new() };
+        let is_one = !BY_TRANSMIT_QUEUE.contains(&root.kind.as_str());
+        let all = self.by_root.range((tree.interface, 0)..=(tree.interface, u32::MAX));
+        all.filter(|((_, handle), _)| !is_one || *handle == root.handle)
+            .flat_map(|(_, delays)| delays)
+            .copied()
+            .collect()
+    }
 }
 
 /// Totals of an interface since the start.
@@ -152,7 +171,7 @@ impl Sojourn {
         for (port, tree) in sample.ports.iter_mut().zip(trees) {
             let Some(root) = port.queues.iter_mut().find(|queue| queue.parent.is_none()) else { continue };
             let total = self.totals.entry(tree.interface).or_default();
-            let mut delays = new.by_interface.get(&tree.interface).cloned().unwrap_or_default();
+            let mut delays = new.of(tree);
             delays.sort_by(f64::total_cmp);
             root.sojourn_mean_s = None;
             if !delays.is_empty() {
@@ -224,7 +243,7 @@ fn read(mut pipe: fs::File, delays: &Mutex<Delays>, ends: &AtomicBool) {
 
 /// Packets that wait: address to the time of their arrival, in seconds.
 #[derive(Debug, Default)]
-struct Pairs(BTreeMap<(u32, u64), f64>);
+struct Pairs(BTreeMap<(Root, u64), f64>);
 
 impl Pairs {
     /// Takes a line: `task-12 [000] d... 12.345678: qdisc_enqueue: enqueue ifindex=3 ... skbaddr=00000000abcd1234`.
@@ -237,18 +256,19 @@ impl Pairs {
         let time = head.rsplit(' ').next().and_then(|time| time.parse::<f64>().ok());
         let field = |name: &str| event.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
         let interface = field("ifindex").and_then(|index| index.parse::<u32>().ok());
-        let address = field("skbaddr")
-            .and_then(|address| u64::from_str_radix(address.trim_start_matches("0x"), 16).ok());
-        let (Some(time), Some(interface), Some(address)) = (time, interface, address) else { return };
+        let hexadecimal = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
+        let address = field("skbaddr").and_then(hexadecimal);
+        let handle = field("handle").and_then(hexadecimal).and_then(|handle| u32::try_from(handle).ok());
+        let (Some(time), Some(root), Some(address)) = (time, interface.zip(handle), address) else { return };
         if event.starts_with("enqueue") {
             if self.0.len() >= MOST {
                 self.0.clear();
             }
-            self.0.insert((interface, address), time);
+            self.0.insert((root, address), time);
         } else if event.starts_with("dequeue")
-            && let Some(since) = self.0.remove(&(interface, address))
+            && let Some(since) = self.0.remove(&(root, address))
         {
-            let all = delays.by_interface.entry(interface).or_default();
+            let all = delays.by_root.entry(root).or_default();
             if all.len() < KEPT {
                 all.push((time - since).max(0.0));
             }
@@ -258,6 +278,8 @@ impl Pairs {
 
 #[cfg(test)]
 mod tests {
+    use lockgate_tc::kernel::KernelQueue;
+
     use super::*;
 
     #[test]
@@ -279,10 +301,27 @@ mod tests {
             pairs.line(line, &mut delays);
         }
         assert_eq!(delays.lost, 17);
-        let found = &delays.by_interface[&3];
+        let found = &delays.by_root[&(3, 0x1_0000)];
         assert_eq!(found.len(), 2);
         assert!((found[0] - 0.25).abs() < 1e-6 && (found[1] - 0.5).abs() < 1e-6, "{found:?}");
-        assert!(pairs.0.is_empty() && delays.by_interface.len() == 1);
+        assert!(pairs.0.is_empty() && delays.by_root.len() == 1);
+    }
+
+    #[test]
+    fn delays_of_another_namespace_are_told_apart_by_the_handle() {
+        let by_root = BTreeMap::from([
+            ((2, 0x1_0000), vec![9.0]),
+            ((3, 0x1_0000), vec![1.0]),
+            ((3, 0x8001_0000), vec![2.0]),
+        ]);
+        let delays = Delays { by_root, lost: 0 };
+        let of = |kind: &str, handle: u32| {
+            let root =
+                KernelQueue { handle, parent: u32::MAX, kind: kind.to_owned(), ..KernelQueue::default() };
+            delays.of(&Tree::of(3, "eth0", vec![root]))
+        };
+        assert_eq!((of("htb", 0x1_0000), of("cake", 0x8001_0000)), (vec![1.0], vec![2.0]));
+        assert_eq!((of("mq", 0), of("htb", 0x2_0000)), (vec![1.0, 2.0], vec![]));
     }
 
     #[test]
