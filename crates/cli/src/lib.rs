@@ -7,7 +7,6 @@
 
 mod arguments;
 mod commands;
-mod digest;
 mod exit;
 mod interrupt;
 mod live_view;
@@ -18,7 +17,6 @@ mod results;
 mod routers;
 mod runs;
 mod starts;
-mod tables;
 mod terminal;
 mod version;
 

@@ -3,7 +3,6 @@
 pub(crate) mod live;
 pub(crate) mod report;
 mod runner;
-pub(crate) mod show;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,30 +1,22 @@
 //! Terminal output: tables on stdout; progress, warnings and errors on stderr.
 
-mod grid;
-mod surface;
-pub(crate) mod text;
-
-use std::borrow::Cow;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::time::Duration as WallTime;
 
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lockgate_measure::report::{self, Comparison};
+use lockgate::text::{self, NAMED_COLUMNS};
+pub(crate) use lockgate::text::{Cell, Column, Grid, Lines, Look, Surface, visible};
+use lockgate::{Runs, Summary};
+use lockgate_measure::report::Comparison;
 use lockgate_scenario::diagnostic::{Problem, Problems};
+use terminal_size::{Width, terminal_size_of};
 
-pub(crate) use self::grid::{Cell, Column, Grid};
-pub(crate) use self::surface::{Look, Surface};
-use crate::output::{say, stderr_colours, tell};
+use crate::output::{say, stderr_colours, stdout_colours, tell};
 
 const RED: Style = AnsiColor::Red.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default();
-
-/// Escapes control characters, which could move the cursor or set the window's title, as in `\u{1b}`. Line
-/// ends stay.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    lockgate_scenario::diagnostic::visible(text)
-}
 
 /// Prints an error and its remedy.
 pub(crate) fn error(message: &str, help: &str) {
@@ -67,89 +59,64 @@ fn diagnostic(problem: &Problem) {
     }
 }
 
-/// Prints a table of results: the first column left-aligned, the others right-aligned. If the surface is too
-/// narrow, columns are left out from the right, the last one excepted, and a line names them.
-pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) {
-    let last = header.len().saturating_sub(1);
-    let column = |(index, title): (usize, &&str)| match index {
-        0 => Column::name(title),
-        index if index == last => Column::number(title),
-        index => Column::number(title).rank(u8::try_from(index).unwrap_or(u8::MAX)),
-    };
-    let mut grid = Grid::new(header.iter().enumerate().map(column).collect());
-    for row in rows {
-        grid.row(row.iter().map(Cell::from));
+/// Returns the surface of stdout. The variable `COLUMNS`, if set, is its width.
+pub(crate) fn surface() -> Surface {
+    let named = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
+    let stdout = std::io::stdout();
+    let is_terminal = stdout.is_terminal();
+    let of_terminal = || terminal_size_of(&stdout).map(|(Width(columns), _)| usize::from(columns));
+    let columns = named.filter(|columns| NAMED_COLUMNS.contains(columns)).or_else(of_terminal);
+    Surface { columns, is_terminal, colours: stdout_colours() }
+}
+
+/// Prints the lines that `add` makes.
+pub(crate) fn show(add: impl FnOnce(&mut Lines)) {
+    let mut lines = Lines::new(surface());
+    add(&mut lines);
+    for line in lines {
+        say!("{line}");
     }
-    print(&grid);
+}
+
+/// Prints a table of results.
+pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) {
+    show(|lines| lines.table(header, rows));
 }
 
 /// Prints a table, and the titles of the columns that the surface is too narrow for.
 pub(crate) fn print(grid: &Grid) {
-    let surface = Surface::stdout();
-    for line in grid.lines(&surface) {
-        say!("{line}");
-    }
-    let left_out = grid.left_out(&surface);
-    if !left_out.is_empty() {
-        let text = format!("too narrow here for {}", left_out.join(", "));
-        for line in surface.wrapped(&text, "  ") {
-            say!("{}", surface.paint(Look::Faint, &line));
-        }
-    }
+    show(|lines| lines.grid(grid));
 }
 
 /// Prints a table that the library made of texts.
 pub(crate) fn comparison(table: &Comparison) {
-    let text = |cell: &report::Cell| match cell {
-        report::Cell::Text(text) => text.clone(),
-        report::Cell::Number(number) => number.to_string(),
-        report::Cell::Quantity(one) => lockgate::figures::quantity(Some(one.value), one.unit.symbol()),
-        report::Cell::Empty => "-".to_owned(),
-    };
-    let header: Vec<&str> = table.columns.iter().map(String::as_str).collect();
-    let rows: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(text).collect()).collect();
-    self::table(&header, &rows);
+    show(|lines| lines.comparison(table));
 }
 
 /// Prints a sentence, in lines that fit the terminal.
 pub(crate) fn sentence(text: &str) {
-    for line in Surface::stdout().wrapped(text, "  ") {
-        say!("{line}");
-    }
+    show(|lines| lines.sentence(text));
 }
 
-/// Prints a sentence whose end may be a command of this program: the command stands on a line of its own, unbroken, as it
-/// is copied.
+/// Prints a sentence, and the command at its end on a line of its own.
 pub(crate) fn offer(text: &str) {
-    match text.split_once(": lockgate ") {
-        Some((before, command)) => {
-            sentence(&format!("{before}:"));
-            say!("  lockgate {command}");
-        }
-        None => sentence(text),
-    }
+    show(|lines| lines.offer(text));
 }
 
-/// Prints a table of words: every column left-aligned, and wrapped except the first.
+/// Prints a table of words.
 pub(crate) fn words(header: &[&str], rows: &[Vec<String>]) {
-    let column = |(index, title): (usize, &&str)| {
-        if index == 0 { Column::name(title) } else { Column::sentences(title) }
-    };
-    let mut grid = Grid::new(header.iter().enumerate().map(column).collect());
-    for row in rows {
-        grid.row(row.iter().map(Cell::from));
-    }
-    for line in grid.lines(&Surface::stdout()) {
-        say!("{line}");
-    }
+    show(|lines| lines.words(header, rows));
 }
 
 /// Prints a heading over a table.
 pub(crate) fn heading(text: &str) {
-    let surface = Surface::stdout();
-    say!();
-    for line in surface.wrapped(&visible(text), "  ") {
-        say!("{}", surface.paint(Look::Strong, &line));
+    show(|lines| lines.heading(text));
+}
+
+/// Prints the digest of a run whose results, if written, are in `directory`.
+pub(crate) fn digest(summary: &Summary, runs: &Runs, directory: Option<&Path>) {
+    for line in text::digest(summary, runs, directory, "(--tables for all)", &surface()) {
+        say!("{line}");
     }
 }
 

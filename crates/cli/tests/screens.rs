@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use unicode_width::UnicodeWidthStr;
+use lockgate::text::width;
 
 const WIDTHS: [usize; 4] = [60, 79, 120, 200];
 
@@ -59,7 +59,7 @@ fn is_as_known(name: &str, arguments: &[&str]) {
         for line in text.lines() {
             // A path and a command are copied, and never broken.
             let is_copied = line.starts_with("report: ") || line.starts_with("  lockgate ");
-            assert!(line.width() <= columns || is_copied, "{name} at {columns}: {line}");
+            assert!(width(line) <= columns || is_copied, "{name} at {columns}: {line}");
             assert!(!line.ends_with(' '), "{name} at {columns}: {line:?}");
         }
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/screens/{name}-{columns}.txt"));

@@ -31,7 +31,7 @@
 //! ```
 //!
 //! Features: `results` (default) writes directories of results; `plans` makes many runs, with a store; `live`
-//! makes runs on real packets.
+//! makes runs on real packets; `text` makes digests and tables for terminals.
 #![forbid(unsafe_code)]
 
 mod cost;
@@ -49,6 +49,8 @@ mod read;
 #[cfg(feature = "results")]
 pub mod results;
 mod run;
+#[cfg(feature = "text")]
+pub mod text;
 pub mod twin;
 pub mod verdict;
 

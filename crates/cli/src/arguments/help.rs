@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use anstyle::Style;
 use clap::{CommandFactory, FromArgMatches};
+use lockgate::text::wrapped;
 
 use super::Arguments;
-use crate::terminal::Surface;
-use crate::terminal::text::wrapped;
+use crate::terminal;
 
 /// The commands by what they are for. A command in none of them is shown in the last one.
 const GROUPS: [(&str, &[&str]); 6] = [
@@ -28,7 +28,7 @@ const WIDEST: usize = 100;
 
 /// Parses the command line; the error may be the help that it asks for.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
-    let columns = Surface::stdout().columns.map_or(WIDEST, |columns| columns.min(WIDEST));
+    let columns = terminal::surface().columns.map_or(WIDEST, |columns| columns.min(WIDEST));
     let matches = command(columns).try_get_matches_from(arguments)?;
     Arguments::from_arg_matches(&matches)
 }
@@ -79,7 +79,7 @@ fn groups(command: &clap::Command, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::text::width;
+    use lockgate::text::width;
 
     #[test]
     fn every_command_is_in_a_group_and_no_line_is_too_long() {

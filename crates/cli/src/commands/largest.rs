@@ -12,7 +12,7 @@ use crate::arguments::Tune;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
 use crate::plans::outputs::{Form, OutputFile};
-use crate::terminal::{self, Cell, Column, Grid, Look, Surface};
+use crate::terminal::{self, Cell, Column, Grid, Look};
 use crate::{interrupt, plans, results, runs};
 
 /// Limit on the numbers that are tried.
@@ -111,7 +111,7 @@ impl Question<'_> {
 
     /// Prints the numbers that were tried, and the answer.
     fn show(&self, found: &Largest) {
-        let surface = Surface::stdout();
+        let surface = terminal::surface();
         let mut grid = Grid::new(vec![
             Column::sign(),
             Column::number(self.path),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use lockgate::text;
 use lockgate_engine::disciplines::KINDS;
 use lockgate_experiment::claims::{
     Folder, JudgedClaim, LiveRequest, Reproduction, Request, Tallies, reproduce as run,
@@ -14,9 +15,9 @@ use serde::Serialize;
 use crate::arguments::Reproduce;
 use crate::exit::{Exit, Failure};
 use crate::papers::live::PacketRunner;
-use crate::papers::{self, PaperRunner, show};
+use crate::papers::{self, PaperRunner};
 use crate::results::ResultsDirectory;
-use crate::{interrupt, results};
+use crate::{interrupt, results, terminal};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -81,7 +82,7 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
         let papers: Vec<_> = all.iter().map(|reproduction| document(reproduction, arguments)).collect();
         crate::results::print_json(&serde_json::json!({ "schema": 2, "papers": papers }))?;
     } else if all.len() > 1 {
-        show::overview(&all);
+        terminal::show(|lines| text::overview(&all, lines));
     }
     let missed = all.iter().flat_map(|reproduction| &reproduction.claims).any(JudgedClaim::fails);
     let is_outside = all.iter().filter_map(|one| one.live.as_ref()).any(|live| !live.outside.is_empty());
@@ -152,8 +153,10 @@ fn one(folder: &Folder, out: ResultsDirectory, arguments: &Reproduce) -> Result<
     out.write("report.html", papers::report::report(&reproduction, &command(folder, arguments)))?;
     let directory = out.finish(&manifest)?;
     if !arguments.output.json {
-        show::show(&reproduction);
-        show::cost(&reproduction, started.elapsed(), &directory.join("report.html"));
+        terminal::show(|lines| {
+            text::reproduction(&reproduction, lines);
+            text::reproduction_cost(&reproduction, started.elapsed(), &directory.join("report.html"), lines);
+        });
     }
     Ok(reproduction)
 }

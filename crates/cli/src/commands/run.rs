@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use lockgate::results::SavedFile;
+use lockgate::text;
 use lockgate::{Detail, Recording, Scenario, Seed, figures, memory, verdict};
 use lockgate_export::{members, series};
 
@@ -11,7 +12,7 @@ use crate::arguments::{Output, Run};
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
 use crate::results::{self, ResultsDirectory, RunResults};
-use crate::{digest, interrupt, runs, tables, terminal};
+use crate::{interrupt, runs, terminal};
 
 /// Estimate above which a run prints its memory, in bytes: 512 MiB.
 const SAID: u64 = 512 << 20;
@@ -63,12 +64,16 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     let directory = results::write(results, RunResults::new(&scenario, &seeds, &runs, &summary))?;
     match &arguments.output {
         Output { json: true, .. } => crate::results::print_json(&summary.written())?,
-        Output { quiet: false, .. } if !arguments.tables => digest::show(&summary, &runs, Some(&directory)),
+        Output { quiet: false, .. } if !arguments.tables => {
+            terminal::digest(&summary, &runs, Some(&directory));
+        }
         Output { quiet, .. } => {
             if !quiet {
-                tables::show(&summary);
-                tables::programs(&runs);
-                tables::cost(&runs);
+                terminal::show(|lines| {
+                    text::tables(&summary, lines);
+                    text::programs(&runs, lines);
+                    text::cost(&runs, lines);
+                });
                 say!();
             }
             end(&summary, &runs, *quiet, &directory);

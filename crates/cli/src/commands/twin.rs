@@ -1,5 +1,6 @@
 //! `lockgate run --twin`: the same scenario simulated and live, compared.
 
+use lockgate::text;
 use lockgate::twin::{Difference, differences};
 use lockgate::{Scenario, Seed, Summary, figures, verdict};
 use lockgate_measure::report::Run as ReportRun;
@@ -10,7 +11,7 @@ use crate::arguments::Run;
 use crate::exit::{Exit, Failure};
 use crate::output::say;
 use crate::results::{self, ResultsDirectory, RunResults};
-use crate::{runs, tables, terminal};
+use crate::{runs, terminal};
 
 /// Output of `--twin --json`.
 #[derive(Serialize)]
@@ -59,8 +60,8 @@ pub(super) fn twin(
         crate::results::print_json(&document)?;
     } else {
         if !quiet {
-            tables::show(&of_live);
-            tables::programs(&live);
+            terminal::show(|lines| text::tables(&of_live, lines));
+            terminal::show(|lines| text::programs(&live, lines));
             table(&differences, seeds.len());
             say!();
         }

@@ -22,7 +22,7 @@ use crate::exit::{Exit, Failure};
 use crate::live_view::{self, View};
 use crate::output::tell;
 use crate::results::{self, ResultsDirectory, RunResults, SavedFile};
-use crate::{digest, interrupt, runs, terminal};
+use crate::{interrupt, runs, terminal};
 
 pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     let every = interval(&arguments.every)?;
@@ -157,7 +157,7 @@ impl WrittenOutput {
     fn end(self, arguments: &Watch) -> Exit {
         let is_plain = live_view::is_plain(&view_of(arguments));
         if let Some((summary, runs)) = self.ran.as_ref().filter(|_| !is_plain) {
-            digest::show(summary, runs, self.directory.as_deref());
+            terminal::digest(summary, runs, self.directory.as_deref());
         } else {
             if !self.verdict.is_empty() {
                 tell!("{}", self.verdict);

@@ -1,15 +1,15 @@
 //! Rows of flows: members of a group in one row, return flows left out.
 
 use indexmap::IndexMap;
-use lockgate::figures;
-use lockgate::{Recording, Summary};
 use lockgate_measure::group::group_of;
 use lockgate_measure::metric::matches;
 use lockgate_measure::recording::FlowRecord;
 use lockgate_measure::summary::{FlowSummary, sort_worst_first};
 
 use super::sparkline::{Curve, curve, draw};
-use crate::terminal::{Cell, Column, Grid, Look, Surface};
+use crate::text::grid::{Cell, Column, Grid};
+use crate::text::surface::{Look, Surface};
+use crate::{Recording, Summary, figures};
 
 /// Number of rows; of more flows the worst are shown.
 const MOST_ROWS: usize = 10;

@@ -1,10 +1,11 @@
 //! Rows of expectations: the missed ones first, each with the part of its bound that is used.
 
-use lockgate::{Summary, verdict};
 use lockgate_measure::summary::Expectation;
 
 use super::{brief, names};
-use crate::terminal::{Cell, Column, Grid, Look, Surface};
+use crate::text::grid::{Cell, Column, Grid};
+use crate::text::surface::{Look, Surface};
+use crate::{Summary, verdict};
 
 /// Number of expectations shown, if more hold.
 const MOST_EXPECTATIONS: usize = 12;

@@ -1,7 +1,7 @@
 //! Tables that fit their surface: columns are left out, cut or wrapped, and no line is longer than the surface.
 
 use super::surface::{Look, Surface};
-use super::text::{cut, width, wrapped};
+use super::width::{cut, width, wrapped};
 
 /// Blanks between two columns.
 const GAP: usize = 2;
@@ -14,7 +14,7 @@ const LEAST_WRAPPED: usize = 16;
 
 /// A column of a table.
 #[derive(Clone, Debug)]
-pub(crate) struct Column {
+pub struct Column {
     title: String,
     rank: u8,
     is_right: bool,
@@ -25,45 +25,48 @@ pub(crate) struct Column {
 
 impl Column {
     /// Creates a column of numbers, right-aligned, that is never left out.
-    pub(crate) fn number(title: &str) -> Self {
+    pub fn number(title: &str) -> Self {
         Self { title: title.to_owned(), rank: 0, is_right: true, wraps: false, gap: GAP }
     }
 
     /// Creates a column of signs, such as `✓`, that belong to the column after it.
-    pub(crate) fn sign() -> Self {
+    pub fn sign() -> Self {
         Self { gap: 1, ..Self::name("") }
     }
 
     /// Creates a column of names, left-aligned, that is cut if nothing else helps.
-    pub(crate) fn name(title: &str) -> Self {
+    pub fn name(title: &str) -> Self {
         Self { is_right: false, ..Self::number(title) }
     }
 
     /// Creates a column of sentences, which are broken into several lines.
-    pub(crate) fn sentences(title: &str) -> Self {
+    pub fn sentences(title: &str) -> Self {
         Self { wraps: true, ..Self::name(title) }
     }
 
     /// Aligns the column to the right.
-    pub(crate) fn right(self) -> Self {
+    #[must_use]
+    pub fn right(self) -> Self {
         Self { is_right: true, ..self }
     }
 
     /// Leaves the column out if the surface is too narrow, before those of lower rank; 0: never.
-    pub(crate) fn rank(self, rank: u8) -> Self {
+    #[must_use]
+    pub fn rank(self, rank: u8) -> Self {
         Self { rank, ..self }
     }
 }
 
 /// A cell of a table: lines of text, and their meaning.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cell {
+pub struct Cell {
     text: String,
     look: Look,
 }
 
 impl Cell {
-    pub(crate) fn new(text: impl AsRef<str>, look: Look) -> Self {
+    /// Creates a cell; control characters of its text are escaped.
+    pub fn new(text: impl AsRef<str>, look: Look) -> Self {
         Self { text: super::visible(text.as_ref()).into_owned(), look }
     }
 }
@@ -76,37 +79,39 @@ impl<T: AsRef<str>> From<T> for Cell {
 
 /// A table. Rows have a cell for each column.
 #[derive(Clone, Debug)]
-pub(crate) struct Grid {
+pub struct Grid {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
 }
 
 impl Grid {
-    pub(crate) fn new(columns: Vec<Column>) -> Self {
+    /// Creates a table without rows.
+    pub fn new(columns: Vec<Column>) -> Self {
         Self { columns, rows: Vec::new() }
     }
 
-    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+    /// Adds a row; cells that it lacks are empty.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         let mut cells: Vec<Cell> = cells.into_iter().collect();
         cells.resize(self.columns.len(), Cell::default());
         self.rows.push(cells);
     }
 
     /// Returns the columns that remain free beside the table on this surface.
-    pub(crate) fn spare(&self, surface: &Surface) -> usize {
+    pub fn spare(&self, surface: &Surface) -> usize {
         let widths = self.widths(surface.width());
         surface.width().saturating_sub(self.total(&widths))
     }
 
     /// Returns the titles of the columns that this surface is too narrow for.
-    pub(crate) fn left_out(&self, surface: &Surface) -> Vec<&str> {
+    pub fn left_out(&self, surface: &Surface) -> Vec<&str> {
         let widths = self.widths(surface.width());
         let columns = self.columns.iter().zip(widths);
         columns.filter(|(_, width)| width.is_none()).map(|(column, _)| column.title.as_str()).collect()
     }
 
     /// Returns its lines, the titles first unless all are empty.
-    pub(crate) fn lines(&self, surface: &Surface) -> Vec<String> {
+    pub fn lines(&self, surface: &Surface) -> Vec<String> {
         let widths = self.widths(surface.width());
         let mut lines = Vec::new();
         if self.columns.iter().any(|column| !column.title.is_empty()) {

@@ -3,12 +3,12 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Returns the number of columns of a line.
-pub(crate) fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     text.width()
 }
 
 /// Returns a line of at most `columns` columns; one that is cut ends with `…`.
-pub(crate) fn cut(text: &str, columns: usize) -> String {
+pub fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -31,7 +31,7 @@ fn head(text: &str, columns: usize) -> &str {
 
 /// Returns a text in lines of at most `columns` columns, broken between words; the second and later lines of
 /// each line of the text begin with `indent`. A longer word is broken itself.
-pub(crate) fn wrapped(text: &str, columns: usize, indent: &str) -> Vec<String> {
+pub fn wrapped(text: &str, columns: usize, indent: &str) -> Vec<String> {
     let columns = columns.max(width(indent) + 1);
     let mut lines = Vec::new();
     for paragraph in text.split('\n') {

@@ -1,32 +1,28 @@
 //! Surface that results are printed on: its width, and whether it is a terminal with colours.
 
-use std::io::IsTerminal;
-
 use anstyle::{AnsiColor, Style};
-use terminal_size::{Width, terminal_size_of};
-
-use crate::output::stdout_colours;
 
 /// Width of tables where there is no terminal, in columns.
 const PIPE: usize = 120;
 
 /// Widths that `COLUMNS` may name; narrower ones leave no room for a name and a number.
-const NAMED: core::ops::RangeInclusive<usize> = 40..=1000;
+pub const NAMED_COLUMNS: core::ops::RangeInclusive<usize> = 40..=1000;
 
 /// Surface that results are printed on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Surface {
+pub struct Surface {
     /// Columns of a line; `None`: lines may have any length, as in a file.
-    pub(crate) columns: Option<usize>,
+    pub columns: Option<usize>,
     /// True for a reader at a terminal: curves of blocks, and the time that a run took.
-    pub(crate) is_terminal: bool,
+    pub is_terminal: bool,
     /// True if text may have colours.
-    pub(crate) colours: bool,
+    pub colours: bool,
 }
 
 /// Meaning of a text, shown by its colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Look {
+pub enum Look {
+    /// Text without a meaning of its own.
     #[default]
     Plain,
     /// Headings.
@@ -42,23 +38,13 @@ pub(crate) enum Look {
 }
 
 impl Surface {
-    /// Returns the surface of stdout. The variable `COLUMNS`, if set, is its width.
-    pub(crate) fn stdout() -> Self {
-        let named = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
-        let stdout = std::io::stdout();
-        let is_terminal = stdout.is_terminal();
-        let of_terminal = || terminal_size_of(&stdout).map(|(Width(columns), _)| usize::from(columns));
-        let columns = named.filter(|columns| NAMED.contains(columns)).or_else(of_terminal);
-        Self { columns, is_terminal, colours: stdout_colours() }
-    }
-
     /// Returns the width of tables.
-    pub(crate) fn width(&self) -> usize {
-        self.columns.unwrap_or(PIPE).max(*NAMED.start())
+    pub fn width(&self) -> usize {
+        self.columns.unwrap_or(PIPE).max(*NAMED_COLUMNS.start())
     }
 
     /// Returns `text` in the colour of its meaning.
-    pub(crate) fn paint(&self, look: Look, text: &str) -> String {
+    pub fn paint(&self, look: Look, text: &str) -> String {
         let style = match look {
             _ if !self.colours || text.is_empty() => return text.to_owned(),
             Look::Plain => return text.to_owned(),
@@ -72,10 +58,10 @@ impl Surface {
     }
 
     /// Returns a sentence in lines that fit; the second and later ones are indented.
-    pub(crate) fn wrapped(&self, text: &str, indent: &str) -> Vec<String> {
+    pub fn wrapped(&self, text: &str, indent: &str) -> Vec<String> {
         match self.columns {
             None => text.lines().map(str::to_owned).collect(),
-            Some(columns) => super::text::wrapped(text, columns, indent),
+            Some(columns) => super::width::wrapped(text, columns, indent),
         }
     }
 }

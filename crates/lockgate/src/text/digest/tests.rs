@@ -1,6 +1,6 @@
 //! The digest of a small run, as lines.
 
-use lockgate::{Options, no_files, parse_settings, read_text};
+use crate::{Options, no_files, parse_settings, read_text};
 
 use super::*;
 
@@ -27,13 +27,19 @@ fn digest(columns: Option<usize>, settings: &[&str]) -> Vec<String> {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
     let settings = parse_settings(&settings).expect("settings");
     let scenario = read_text(SCENARIO, "s.toml", &no_files(), &settings).expect("a scenario");
-    let mut runs = lockgate::run(&scenario, &Options::default()).expect("it runs");
+    let mut runs = crate::run(&scenario, &Options::default()).expect("it runs");
     for recording in &mut runs.recordings {
         recording.engine.wall_s = 0.02;
     }
-    let summary = lockgate::summarise(&scenario, &runs.recordings).expect("a summary");
+    let summary = crate::summarise(&scenario, &runs.recordings).expect("a summary");
     let surface = Surface { columns, is_terminal: columns.is_some(), colours: false };
-    lines(&summary, &runs, Some(Path::new("runs/a-small-home-20261126")), &surface)
+    super::digest(
+        &summary,
+        &runs,
+        Some(Path::new("runs/a-small-home-20261126")),
+        "(--tables for all)",
+        &surface,
+    )
 }
 
 #[test]
@@ -41,7 +47,7 @@ fn a_small_home_at_four_widths() {
     for columns in [60, 79, 120, 200] {
         let lines = digest(Some(columns), &[]);
         let text = lines.join("\n") + "\n";
-        let file = format!("{}/src/digest/tests/{columns}.txt", env!("CARGO_MANIFEST_DIR"));
+        let file = format!("{}/src/text/digest/tests/{columns}.txt", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("LOCKGATE_SCREENS").is_some_and(|value| value == "write") {
             std::fs::write(&file, &text).expect("written");
         }

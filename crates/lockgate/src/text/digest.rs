@@ -9,22 +9,22 @@ mod sparkline;
 use std::fmt::Write;
 use std::path::Path;
 
-use lockgate::{Runs, Summary, figures, verdict};
 use lockgate_measure::recording::Mode;
 
-use crate::output::say;
-use crate::terminal::text::width;
-use crate::terminal::{Look, Surface, visible};
+use super::surface::{Look, Surface};
+use super::visible;
+use super::width::width;
+use crate::{ProgramOutput, Runs, Summary, figures, verdict};
 
-/// Prints the digest of a run whose results, if written, are in `directory`.
-pub(crate) fn show(summary: &Summary, runs: &Runs, directory: Option<&Path>) {
-    for line in lines(summary, runs, directory, &Surface::stdout()) {
-        say!("{line}");
-    }
-}
-
-/// Returns the lines of the digest.
-fn lines(summary: &Summary, runs: &Runs, directory: Option<&Path>, surface: &Surface) -> Vec<String> {
+/// Returns the digest of a run, as lines for a surface. `directory` has its results, if they are written; `hint` stands
+/// behind the path of their report.
+pub fn digest(
+    summary: &Summary,
+    runs: &Runs,
+    directory: Option<&Path>,
+    hint: &str,
+    surface: &Surface,
+) -> Vec<String> {
     let mut lines = head(summary, runs, surface);
     lines.extend(flows::lines(summary, runs.recordings.first(), surface));
     // The verdict's first findings are those of the changes, one between two phases.
@@ -38,7 +38,7 @@ fn lines(summary: &Summary, runs: &Runs, directory: Option<&Path>, surface: &Sur
     for warning in &summary.warnings {
         lines.extend(surface.wrapped(&format!("warning: {}", visible(warning)), "  "));
     }
-    lines.extend(last(summary, runs, directory, surface));
+    lines.extend(last(summary, runs, directory, hint, surface));
     lines
 }
 
@@ -82,13 +82,18 @@ fn head(summary: &Summary, runs: &Runs, surface: &Surface) -> Vec<String> {
 
 /// Returns a line for each program of the hosts.
 fn programs(runs: &Runs, surface: &Surface) -> Vec<String> {
-    let line =
-        |ran: &lockgate::ProgramOutput| format!("{}: `{}` {}", ran.node, visible(&ran.command), ran.ended);
+    let line = |ran: &ProgramOutput| format!("{}: `{}` {}", ran.node, visible(&ran.command), ran.ended);
     runs.programs.iter().flat_map(|ran| surface.wrapped(&line(ran), "  ")).collect()
 }
 
 /// Returns the verdict and the report's path, in a line if they fit.
-fn last(summary: &Summary, runs: &Runs, directory: Option<&Path>, surface: &Surface) -> Vec<String> {
+fn last(
+    summary: &Summary,
+    runs: &Runs,
+    directory: Option<&Path>,
+    hint: &str,
+    surface: &Surface,
+) -> Vec<String> {
     let (all, held) = (summary.expect.len(), summary.expect.iter().filter(|one| one.holds).count());
     let (verdict, look) = match (runs.unfaithful.is_empty(), all) {
         (false, _) => (verdict::line(summary, runs), Look::Bad),
@@ -106,17 +111,16 @@ fn last(summary: &Summary, runs: &Runs, directory: Option<&Path>, surface: &Surf
         return surface.wrapped(&verdict, "  ").iter().map(paint).collect();
     };
     let report = format!("report: {}", directory.join("report.html").display());
-    let all = "(--tables for all)";
     let room = surface.columns.unwrap_or(usize::MAX);
     let widths = [&verdict, &report].map(|text| width(text));
-    let hint = surface.paint(Look::Faint, all);
-    if widths[0] + 3 + widths[1] + 2 + all.len() <= room {
-        return vec![format!("{}   {report}  {hint}", paint(&verdict))];
+    let painted = surface.paint(Look::Faint, hint);
+    if widths[0] + 3 + widths[1] + 2 + hint.len() <= room {
+        return vec![format!("{}   {report}  {painted}", paint(&verdict))];
     }
     let mut lines: Vec<String> = surface.wrapped(&verdict, "  ").iter().map(paint).collect();
-    match lines.last_mut().filter(|_| widths[0] + 2 + all.len() <= room) {
-        Some(line) => *line = format!("{line}  {hint}"),
-        None => lines.push(hint),
+    match lines.last_mut().filter(|_| widths[0] + 2 + hint.len() <= room) {
+        Some(line) => *line = format!("{line}  {painted}"),
+        None => lines.push(painted),
     }
     // A path is copied: it is never broken.
     lines.push(report);

@@ -1,17 +1,16 @@
-//! Reproductions in the terminal.
+//! Reproductions of papers as text.
 
 use std::time::Duration;
 
-use lockgate::figures;
 use lockgate_experiment::claims::words::{bound, claims, on_packets, remarks, sentences, whose};
 use lockgate_experiment::claims::{JudgedClaim, Reproduction, Tallies, Tally, number};
 use lockgate_measure::report::Cell;
 
-use crate::output::say;
-use crate::terminal;
+use super::lines::Lines;
+use crate::figures;
 
-/// Prints the tallies of all papers.
-pub(crate) fn overview(all: &[Reproduction]) {
+/// Adds the tallies of all papers.
+pub fn overview(all: &[Reproduction], lines: &mut Lines) {
     let mut tallies: Vec<(&str, Tallies)> =
         all.iter().map(|one| (one.name.as_str(), Tallies::of(&one.claims))).collect();
     let sum = tallies.iter().fold(Tallies::default(), |sum, (_, tallies)| sum.plus(*tallies));
@@ -21,43 +20,43 @@ pub(crate) fn overview(all: &[Reproduction]) {
         ("the papers' claims", (|tallies| tallies.paper) as fn(&Tallies) -> Tally),
         (whose(true), |tallies| tallies.own),
     ] {
-        terminal::heading(title);
+        lines.heading(title);
         let row = |(name, tallies): &(&str, Tallies)| {
             let Tally { claims, hold, hold_fitted, do_not_hold, not_decidable } = of(tallies);
             let counts = [claims, hold, hold_fitted, do_not_hold, not_decidable];
             std::iter::once((*name).to_owned()).chain(counts.iter().map(usize::to_string)).collect()
         };
-        terminal::table(&header, &tallies.iter().map(row).collect::<Vec<_>>());
+        lines.table(&header, &tallies.iter().map(row).collect::<Vec<_>>());
     }
 }
 
-/// Prints a reproduction.
-pub(crate) fn show(reproduction: &Reproduction) {
-    terminal::heading(&reproduction.title);
-    say!("{}", reproduction.paper);
+/// Adds a reproduction.
+pub fn reproduction(reproduction: &Reproduction, lines: &mut Lines) {
+    lines.heading(&reproduction.title);
+    lines.line(&reproduction.paper);
     for own in [false, true] {
         let claims = claims(reproduction, own);
         if !claims.is_empty() {
-            terminal::heading(whose(own));
-            terminal::words(&["claim", "in words"], &claims.into_iter().map(row).collect::<Vec<_>>());
+            lines.heading(whose(own));
+            lines.words(&["claim", "in words"], &claims.into_iter().map(row).collect::<Vec<_>>());
         }
     }
     for table in &reproduction.tables {
-        terminal::heading(&table.title);
+        lines.heading(&table.title);
         let header: Vec<&str> = table.columns.iter().map(String::as_str).collect();
         let rows: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(text).collect()).collect();
-        terminal::table(&header, &rows);
-        say!("{}", table.note);
+        lines.table(&header, &rows);
+        lines.line(&table.note);
     }
     for note in &reproduction.notes {
-        say!("note: {note}");
+        lines.line(&format!("note: {note}"));
     }
-    say!("");
+    lines.line("");
     for sentence in sentences(reproduction) {
-        say!("{sentence}");
+        lines.line(&sentence);
     }
     if let Some(live) = &reproduction.live {
-        say!("{}", on_packets(reproduction, live));
+        lines.line(&on_packets(reproduction, live));
     }
 }
 
@@ -79,25 +78,30 @@ fn row(judged: &JudgedClaim) -> Vec<String> {
     vec![format!("{}\n{}", claim.id, judged.words()), lines.join("\n")]
 }
 
-/// Prints the number of runs and the time that they took, and the report's path.
-pub(crate) fn cost(reproduction: &Reproduction, took: Duration, report: &std::path::Path) {
+/// Adds the number of runs and the time that they took, and the report's path.
+pub fn reproduction_cost(
+    reproduction: &Reproduction,
+    took: Duration,
+    report: &std::path::Path,
+    lines: &mut Lines,
+) {
     if let Some(live) = &reproduction.live {
-        say!(
+        lines.line(&format!(
             "\n{} live runs, {:.0} s of real time if one after the other; {} outside the limits",
             live.scales.len(),
             live.real_s,
             live.outside.len()
-        );
+        ));
     }
     let cost = &reproduction.cost;
-    say!(
+    lines.line(&format!(
         "\n{} runs, {:.0} s simulated, {:.0} million packet-hops in {:.1} s; report: {}",
         cost.runs,
         cost.simulated_s,
         cost.packet_hops as f64 / 1e6,
         took.as_secs_f64(),
         report.display()
-    );
+    ));
 }
 
 fn text(cell: &Cell) -> String {

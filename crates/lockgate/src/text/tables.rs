@@ -1,14 +1,15 @@
-//! Terminal tables of a run.
+//! Tables of a run as text.
 //!
 //! A table of too many rows shows the worst ones, which are also in `summary.json`, and the number of all.
 
-use lockgate::{Runs, figures, verdict};
 use lockgate_measure::recording::{Detail, Mode};
 use lockgate_measure::report::files::sizes;
 use lockgate_measure::summary::{Expectation, FlowTable, Summary, WORST, sort_worst_first};
 
-use crate::output::say;
-use crate::terminal::{self, Cell, Column, Grid};
+use super::grid::{Cell, Column, Grid};
+use super::lines::Lines;
+use super::visible;
+use crate::{Runs, figures, verdict};
 
 /// Number of rows above which a table is cut.
 const MOST_ROWS: usize = 40;
@@ -31,10 +32,10 @@ impl<'a> Rows<'a> {
         self.rows.push((badness, row));
     }
 
-    /// Prints the table under its title. If there are too many rows, prints the worst, and the title says of how many.
+    /// Adds the table under its title. If there are too many rows, adds the worst, and the title says of how many.
     ///
     /// `columns` are titles with their ranks: a narrow terminal leaves out the largest first, and never those of 0.
-    fn print(mut self, title: &str, columns: &[(&str, u8)]) {
+    fn print(mut self, lines: &mut Lines, title: &str, columns: &[(&str, u8)]) {
         let all = self.rows.len();
         if all == 0 {
             return;
@@ -43,9 +44,9 @@ impl<'a> Rows<'a> {
             sort_worst_first(&mut self.rows);
             self.rows.truncate(WORST);
             let file = if self.summary.detail == Detail::All { "each" } else { "these" };
-            terminal::heading(&format!("{title}: the worst {WORST} of {all} (summary.json has {file})"));
+            lines.heading(&format!("{title}: the worst {WORST} of {all} (summary.json has {file})"));
         } else {
-            terminal::heading(title);
+            lines.heading(title);
         }
         let column = |(index, (title, rank)): (usize, &(&str, u8))| {
             if index == 0 { Column::name(title) } else { Column::number(title).rank(*rank) }
@@ -54,12 +55,12 @@ impl<'a> Rows<'a> {
         for (_, row) in self.rows {
             grid.row(row.iter().map(Cell::from));
         }
-        terminal::print(&grid);
+        lines.grid(&grid);
     }
 }
 
-/// Prints the tables of a run.
-pub(crate) fn show(summary: &Summary) {
+/// Adds the tables of a run.
+pub fn tables(summary: &Summary, lines: &mut Lines) {
     let left_out = if summary.warmup_s > 0.0 {
         format!(", the first {} left out", figures::seconds(Some(summary.warmup_s)))
     } else {
@@ -67,38 +68,38 @@ pub(crate) fn show(summary: &Summary) {
     };
     let duration = figures::seconds(Some(summary.duration_s));
     let how = if summary.mode == Mode::Live { "live" } else { "simulated" };
-    terminal::heading(&format!("{}  ({duration} {how}{left_out}, seed {})", summary.title, summary.seed));
-    groups(summary);
-    flows(summary);
-    files(summary);
-    requests(summary);
-    calls(summary);
-    queues(summary);
-    intervals(summary);
-    expectations(summary);
-    fidelity(summary);
+    lines.heading(&format!("{}  ({duration} {how}{left_out}, seed {})", summary.title, summary.seed));
+    groups(summary, lines);
+    flows(summary, lines);
+    files(summary, lines);
+    requests(summary, lines);
+    calls(summary, lines);
+    queues(summary, lines);
+    intervals(summary, lines);
+    expectations(summary, lines);
+    fidelity(summary, lines);
     for warning in &summary.warnings {
-        terminal::sentence(&format!("warning: {}", terminal::visible(warning)));
+        lines.sentence(&format!("warning: {}", visible(warning)));
     }
 }
 
-/// Prints the results of the hosts' programs.
-pub(crate) fn programs(runs: &Runs) {
+/// Adds the results of the hosts' programs.
+pub fn programs(runs: &Runs, lines: &mut Lines) {
     if runs.programs.is_empty() {
         return;
     }
-    terminal::heading("programs");
+    lines.heading("programs");
     for ran in &runs.programs {
-        say!("{}: `{}` {}", ran.node, terminal::visible(&ran.command), ran.ended);
+        lines.line(&format!("{}: `{}` {}", ran.node, visible(&ran.command), ran.ended));
     }
 }
 
-/// Prints the amount of work of the runs.
-pub(crate) fn cost(runs: &Runs) {
+/// Adds the amount of work of the runs.
+pub fn cost(runs: &Runs, lines: &mut Lines) {
     let hops: u64 = runs.recordings.iter().map(lockgate_measure::recording::Recording::packet_hops).sum();
     let cpu: f64 = runs.recordings.iter().map(|recording| recording.engine.cpu_s).sum();
     if cpu > 0.0 {
-        say!(
+        lines.line(&format!(
             "\n{hops} packet-hops in {} of processor time ({} a second)",
             figures::seconds(Some(cpu)),
             match hops as f64 / cpu {
@@ -106,12 +107,12 @@ pub(crate) fn cost(runs: &Runs) {
                 rate if rate >= 1e3 => format!("{:.1} k", rate / 1e3),
                 rate => format!("{rate:.0}"),
             }
-        );
+        ));
     }
 }
 
-/// Prints the fidelity of a live run: each figure, its limit, if any, and whether it is kept.
-fn fidelity(summary: &Summary) {
+/// Adds the fidelity of a live run: each figure, its limit, if any, and whether it is kept.
+fn fidelity(summary: &Summary, lines: &mut Lines) {
     if summary.fidelity.is_empty() {
         return;
     }
@@ -128,12 +129,12 @@ fn fidelity(summary: &Summary) {
         let limit = limit.map_or_else(String::new, |limit| format!("at most {}", shown(name, limit)));
         vec![words, shown(name, *value), limit, sign.to_owned()]
     };
-    terminal::heading("fidelity");
-    terminal::table(&["figure", "value", "limit", ""], &summary.fidelity.iter().map(row).collect::<Vec<_>>());
+    lines.heading("fidelity");
+    lines.table(&["figure", "value", "limit", ""], &summary.fidelity.iter().map(row).collect::<Vec<_>>());
 }
 
-/// Prints groups of flows as wholes, if there are too many flows to show each.
-fn groups(summary: &Summary) {
+/// Adds groups of flows as wholes, if there are too many flows to show each.
+fn groups(summary: &Summary, lines: &mut Lines) {
     if summary.flows.len() <= MOST_ROWS {
         return;
     }
@@ -156,6 +157,7 @@ fn groups(summary: &Summary) {
         );
     }
     rows.print(
+        lines,
         "groups of flows",
         &[
             ("group", 0),
@@ -171,7 +173,7 @@ fn groups(summary: &Summary) {
     );
 }
 
-fn flows(summary: &Summary) {
+fn flows(summary: &Summary, lines: &mut Lines) {
     let mut rows = Rows::of(summary);
     let mut left_out = 0;
     // Packets under way at the end are neither received nor lost; their column is shown if there are any.
@@ -199,11 +201,11 @@ fn flows(summary: &Summary) {
     header.extend(inside.then_some(("under way", 9)));
     header.extend([("loss", 1), ("throughput", 0), ("owd p50", 2), ("p99", 0), ("max", 3)]);
     header.extend([("queueing p99", 4), ("jitter RFC3550", 5)]);
-    rows.print("flows", &header);
+    rows.print(lines, "flows", &header);
     if left_out > 0 {
         let file = if summary.detail == Detail::All { "each of them" } else { "the worst of them" };
         let flows = figures::count(left_out, "flow");
-        say!("and {flows} of groups of files, below; summary.json has {file}");
+        lines.line(&format!("and {flows} of groups of files, below; summary.json has {file}"));
     }
 }
 
@@ -214,8 +216,8 @@ fn is_one_of_many(name: &str, summary: &Summary) -> bool {
     group.is_some_and(|group| group.all.files > SHOWN_MEMBERS)
 }
 
-/// Prints completion times of groups of files by size, compared with processor sharing.
-fn files(summary: &Summary) {
+/// Adds completion times of groups of files by size, compared with processor sharing.
+fn files(summary: &Summary, lines: &mut Lines) {
     let mut rows = Rows::of(summary);
     for (name, group) in summary.groups.iter().filter(|(_, group)| group.all.files > 0) {
         let bins = group.bins.iter().filter(|_| group.bins.len() > 1);
@@ -238,6 +240,7 @@ fn files(summary: &Summary) {
         }
     }
     rows.print(
+        lines,
         "completion times of files",
         &[
             ("files", 0),
@@ -253,8 +256,8 @@ fn files(summary: &Summary) {
     );
 }
 
-/// Prints round-trip times of echoes, and the times of pages.
-fn requests(summary: &Summary) {
+/// Adds round-trip times of echoes, and the times of pages.
+fn requests(summary: &Summary, lines: &mut Lines) {
     let mut rows = Rows::of(summary);
     for (name, flow) in &summary.flows {
         let echo = flow.echo.map(|echo| (echo.requests, echo.answers, echo.rtt_loss_ratio, echo.rtt_s));
@@ -276,6 +279,7 @@ fn requests(summary: &Summary) {
         );
     }
     rows.print(
+        lines,
         "requests and their answers",
         &[
             ("flow", 0),
@@ -291,8 +295,8 @@ fn requests(summary: &Summary) {
     );
 }
 
-/// Prints the quality of calls.
-fn calls(summary: &Summary) {
+/// Adds the quality of calls.
+fn calls(summary: &Summary, lines: &mut Lines) {
     let mut rows = Rows::of(summary);
     for (name, flow) in &summary.flows {
         let Some(voice) = &flow.voice else { continue };
@@ -309,13 +313,14 @@ fn calls(summary: &Summary) {
         );
     }
     rows.print(
+        lines,
         "calls, as the E-model rates them",
         &[("flow", 0), ("codec", 3), ("R", 1), ("MOS", 0), ("mouth to ear", 2), ("lost or late", 0)],
     );
 }
 
-/// Prints the queues that were active: a packet waited or was dropped there, or the scenario names it.
-fn queues(summary: &Summary) {
+/// Adds the queues that were active: a packet waited or was dropped there, or the scenario names it.
+fn queues(summary: &Summary, lines: &mut Lines) {
     let mut rows = Rows::of(summary);
     for (port, results) in &summary.ports {
         for (name, queue) in &results.queues {
@@ -338,6 +343,7 @@ fn queues(summary: &Summary) {
         }
     }
     rows.print(
+        lines,
         "queues where packets waited",
         &[
             ("port and queue", 0),
@@ -352,8 +358,8 @@ fn queues(summary: &Summary) {
     );
 }
 
-/// Prints means over repetitions of the flows' delays and rates. `summary.json` has all others.
-fn intervals(summary: &Summary) {
+/// Adds means over repetitions of the flows' delays and rates. `summary.json` has all others.
+fn intervals(summary: &Summary, lines: &mut Lines) {
     // Without random draws there are no intervals, and a warning says so.
     if summary.intervals.values().all(|interval| interval.half_width.is_none()) {
         return;
@@ -373,17 +379,19 @@ fn intervals(summary: &Summary) {
         rows.add(relative, vec![path.clone(), verdict::quantity(path, Some(interval.mean)), around]);
     }
     rows.print(
+        lines,
         &format!("means over {} runs, with 95 % confidence intervals", summary.runs),
         &[("metric", 0), ("mean", 0), ("95 %", 0)],
     );
-    say!("the other tables are of the first run; summary.json has every interval and every run's value");
+    lines
+        .line("the other tables are of the first run; summary.json has every interval and every run's value");
 }
 
-fn expectations(summary: &Summary) {
+fn expectations(summary: &Summary, lines: &mut Lines) {
     let several = summary.runs > 1;
     let row = |expect: &Expectation| {
         let mut row = vec![
-            terminal::visible(expect.name.as_deref().unwrap_or(&expect.that)).into_owned(),
+            visible(expect.name.as_deref().unwrap_or(&expect.that)).into_owned(),
             verdict::bounds(expect),
             verdict::value(expect),
         ];
@@ -403,14 +411,14 @@ fn expectations(summary: &Summary) {
     if shown.is_empty() {
         return;
     }
-    terminal::heading("expectations");
+    lines.heading("expectations");
     let header: &[&str] = if several {
         &["metric", "expected", "value", "in", "held by", "verdict"]
     } else {
         &["metric", "expected", "value", "verdict"]
     };
-    terminal::words(header, &shown.iter().map(|expect| row(expect)).collect::<Vec<_>>());
+    lines.words(header, &shown.iter().map(|expect| row(expect)).collect::<Vec<_>>());
     if summary.expect.len() > shown.len() {
-        say!("and {} more; summary.json has each", summary.expect.len() - shown.len());
+        lines.line(&format!("and {} more; summary.json has each", summary.expect.len() - shown.len()));
     }
 }
