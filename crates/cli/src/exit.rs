@@ -251,6 +251,21 @@ impl From<lockgate_monitor::Error> for Failure {
     }
 }
 
+#[cfg(target_os = "linux")]
+impl From<lockgate_monitor::kernel::KernelError> for Failure {
+    fn from(error: lockgate_monitor::kernel::KernelError) -> Self {
+        use lockgate_monitor::kernel::KernelError as Kernel;
+        match error {
+            Kernel::Usage { message, help } => Self::Usage { message, help },
+            Kernel::Run { message, help } => Self::Run { message, help },
+            Kernel::Missing { message, help } => Self::Missing { message, help },
+            Kernel::Recording(error) => Self::saved_file(&error, "--record"),
+            Kernel::Json(error) => Self::fault(&error),
+            _ => Self::run(error, "please report this"),
+        }
+    }
+}
+
 impl From<lockgate_experiment::Error> for Failure {
     fn from(error: lockgate_experiment::Error) -> Self {
         use lockgate_experiment::Error as Experiment;

@@ -19,7 +19,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("conform", &["engine", "traffic", "scenario", "measure", "sim", "tc"]),
     ("dataplane", &["engine"]),
     ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network", "dataplane"]),
-    ("monitor", &["engine", "scenario", "measure", "session", "sim", "live"]),
+    ("monitor", &["engine", "scenario", "measure", "session", "sim", "live", "dataplane", "tc", "lockgate"]),
     ("router", &["engine", "scenario", "measure", "dataplane"]),
     ("experiment", &["engine", "scenario", "measure", "export"]),
     ("lockgate", &["engine", "scenario", "measure", "export", "sim", "live", "experiment"]),

@@ -10,7 +10,8 @@
 //!
 //! The session itself, without threads and channels, is the crate `lockgate-session`. Its owner holds the
 //! [`Channels`]: `SimulatedSession` (feature `sim`) observes a simulation on the simulation's own thread;
-//! `LiveSession` (feature `live`) runs beside a driver that only fills samples and applies prepared changes.
+//! `LiveSession` (feature `live`) runs beside a driver that only fills samples and applies prepared changes;
+//! `kernel::KernelSession` (feature `kernel`, on Linux) looks at the queues of the kernel itself.
 //! Invariant: neither waits for a reader; a sample that finds its channel full is dropped and counted.
 //!
 //! Nothing here prints, handles signals or ends the process: lines are passed to a callback, and a flag of
@@ -32,6 +33,8 @@ mod command;
 mod error;
 mod fold;
 mod hub;
+#[cfg(all(feature = "kernel", target_os = "linux"))]
+pub mod kernel;
 #[cfg(feature = "live")]
 mod live;
 pub mod server;

@@ -9,6 +9,7 @@
 
 mod attributes;
 mod cake;
+mod document;
 mod knobs;
 mod layout;
 mod looks;

@@ -1,21 +1,7 @@
 //! `lockgate top`: the kernel's own queues.
 
 #[cfg(target_os = "linux")]
-mod kernel;
-#[cfg(target_os = "linux")]
-mod knobs;
-#[cfg(target_os = "linux")]
 mod once;
-#[cfg(target_os = "linux")]
-mod record;
-#[cfg(target_os = "linux")]
-mod remote;
-#[cfg(target_os = "linux")]
-mod shape;
-#[cfg(target_os = "linux")]
-mod sojourn;
-#[cfg(target_os = "linux")]
-mod stream;
 #[cfg(target_os = "linux")]
 mod view;
 
@@ -25,9 +11,10 @@ use crate::exit::{Exit, Failure};
 #[cfg(target_os = "linux")]
 pub(crate) fn top(arguments: &Top) -> Result<Exit, Failure> {
     if let Some(from) = &arguments.from {
-        return remote::show(from, arguments);
+        return view::remote(from, arguments);
     }
-    let kernel = kernel::Kernel::open(arguments.device.as_deref(), arguments.all, arguments.flows)?;
+    let kernel =
+        lockgate_monitor::kernel::Kernel::open(arguments.device.as_deref(), arguments.all, arguments.flows)?;
     if arguments.once { once::once(kernel, arguments) } else { view::view(kernel, arguments) }
 }
 

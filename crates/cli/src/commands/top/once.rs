@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use lockgate::figures;
 use lockgate_measure::monitor::QueueSample;
+use lockgate_monitor::kernel::Kernel;
 use lockgate_tc::kernel::{Branch, HtbStatistics, Looks, OwnStatistics, Tree};
 use serde_json::{Value, json};
 
-use super::kernel::Kernel;
 use crate::arguments::Top;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
@@ -43,7 +43,7 @@ pub(super) fn once(mut kernel: Kernel, arguments: &Top) -> Result<Exit, Failure>
     if arguments.tc {
         let mut all = Vec::new();
         for tree in &trees {
-            all.extend(super::shape::disciplines(tree)?);
+            all.extend(tree.disciplines().map_err(|error| Failure::fault(&error))?);
         }
         results::print_json(&all)?;
     } else if arguments.json {

@@ -1,29 +1,22 @@
-//! Living view of the kernel's queues: looks at the pace of the clock, samples to the hub.
+//! Live view of the kernel's queues, of this machine or of a stream: on screen, as a page, or as lines.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::channel;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use lockgate::figures;
-use lockgate::units::Duration as RunTime;
-use lockgate_measure::monitor::{EventSample, Sample};
-use lockgate_measure::recording::EventKind;
-use lockgate_monitor::{Channels, Command, Hub};
-use lockgate_session::{Done, Knob, LinkStatus, PortStatus, Refused, Status};
-use lockgate_tc::kernel::{Looks, Tree};
+use lockgate_monitor::kernel::{
+    CHANGED_BY, Kernel, KernelError, KernelOptions, KernelSession, Program, Recorder, Sink, Sojourn, Source,
+    relay,
+};
+use lockgate_monitor::{Channels, Hub};
 
-use super::kernel::Kernel;
-use super::knobs::{self, Lasting};
-use super::record::Recorder;
-use super::sojourn::Sojourn;
-use super::stream::{self, Head, Line};
 use crate::arguments::Top;
 use crate::exit::{Exit, Failure};
-use crate::interrupt;
 use crate::live_view::{self, View};
 use crate::output::{document, has_no_reader, tell};
+use crate::{interrupt, results};
 
 /// Interval between looks.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -31,370 +24,99 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// Least interval between samples for a screen or a page; each has mean and peak of its looks.
 const SCREEN: Duration = Duration::from_millis(100);
 
-/// Longest interval between looks.
-const LONGEST_LOOK_INTERVAL: Duration = Duration::from_secs(5);
+/// Reason why the page of a stream changes nothing.
+const ELSEWHERE: &str = "run `lockgate top --set` on the machine itself";
 
-/// Multiple of its cost that passes between looks: they take at most 2 % of a processor, and hold the kernel's lock of
-/// interfaces no longer.
-const SPARING: u32 = 50;
-
-/// Share of the old mean cost in a new one, of four.
-const INERTIA: u32 = 3;
-
-/// Interval at which the status is published.
-const PUBLISHED: Duration = Duration::from_secs(1);
-
-/// Way to change the queues.
-const CHANGED_BY: &str = "start `lockgate top --set`, or change the kernel's queues with `tc`";
-
-/// Queues up to which their values are read and can be set from the view.
-const SET: usize = 400;
-
-/// Sink of the looks.
-enum Sink {
-    /// Screen, page, or lines for a reader.
-    View(Channels),
-    /// Lines for another `lockgate top`.
-    Stream,
-}
-
+/// Shows the queues of this machine.
 pub(super) fn view(kernel: Kernel, arguments: &Top) -> Result<Exit, Failure> {
     let every = arguments.every.as_deref().map_or(Ok(INTERVAL), super::interval)?;
     let sojourn = arguments.sojourn.as_deref().map(|given| {
         let given = Some(given).filter(|given| !given.as_os_str().is_empty());
         Sojourn::start(given, &kernel.interfaces())
     });
-    let recorder = arguments.record.as_deref().map(Recorder::start).transpose()?;
+    let (sojourn, recorder) = (sojourn.transpose()?, recorder(arguments)?);
     interrupt::listen();
     interrupt::serve_view();
-    let watcher = |sink: Sink, least: Duration| -> Result<Watcher, Failure> {
-        Ok(Watcher {
-            kernel,
-            sink,
-            sojourn: sojourn.transpose()?,
-            recorder,
-            lasting: Lasting::default(),
-            events: Vec::new(),
-            is_set: arguments.set,
-            head: Head::default(),
-            every,
-            least,
-            looks: Looks::default(),
-            cost: Duration::ZERO,
-        })
+    let options = view_of(arguments, (!arguments.set).then_some(CHANGED_BY));
+    // Lines are for programs, which take every look; a recording has every look, too.
+    let is_every = arguments.stream || live_view::is_plain(&options) || arguments.record.is_some();
+    let least = if is_every { Duration::ZERO } else { SCREEN };
+    let session = KernelOptions { every, least, is_set: arguments.set, sojourn, recorder };
+    let print = |line: &str| {
+        document(line.as_bytes());
+        !has_no_reader()
     };
-    let has_left = AtomicBool::new(false);
     if arguments.stream {
-        watcher(Sink::Stream, Duration::ZERO)?.follow(&has_left)?;
+        let session = KernelSession::new(kernel, session, Sink::Lines(&print), program());
+        session.follow(&AtomicBool::new(false))?;
         return Ok(Exit::Ok);
     }
     let (hub, channels) = Hub::start();
-    let options = View {
-        web: arguments.web,
-        names: &arguments.names,
-        read_only: (!arguments.set).then_some(CHANGED_BY),
-        plain: arguments.plain,
-        json: arguments.json,
-    };
-    let frames = hub.subscribe();
-    match arguments.web {
-        Some(address) => live_view::serve(address, &options, &hub)?,
-        None => hub.forget_history(),
+    if arguments.web.is_none() {
+        hub.forget_history();
     }
-    // Lines are for programs, which take every look; a recording has every look, too.
-    let is_every = live_view::is_plain(&options) || arguments.record.is_some();
-    let watcher = watcher(Sink::View(channels), if is_every { Duration::ZERO } else { SCREEN })?;
-    thread::scope(|scope| {
-        let watcher = scope.spawn(|| watcher.follow(&has_left));
-        let shown = live_view::show(&options, &hub, frames, channel());
-        has_left.store(true, Ordering::Relaxed);
-        let followed = watcher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        shown?;
-        followed.map(|()| Exit::Ok)
+    show(&options, &hub, channels, |channels, has_left| {
+        KernelSession::new(kernel, session, Sink::View(channels), program()).follow(has_left)
     })
 }
 
-/// Ends a recording, and says where it is. `scenario` is the import of the queues.
-pub(super) fn recorded(recorder: Option<Recorder>, scenario: Option<&str>) -> Result<(), Failure> {
-    if let Some(recorder) = recorder {
-        let said = recorder.finish(scenario)?;
-        tell!("{said}");
-    }
-    Ok(())
+/// Shows the stream of another machine, or a recording.
+pub(super) fn remote(from: &str, arguments: &Top) -> Result<Exit, Failure> {
+    let source = Source::open(from, arguments.device.as_deref(), arguments.every.as_deref())?;
+    let recorder = recorder(arguments)?;
+    interrupt::listen();
+    interrupt::serve_view();
+    let (hub, channels) = Hub::start();
+    let options = view_of(arguments, Some(ELSEWHERE));
+    let is_paced = source.is_recorded && !live_view::is_plain(&options);
+    show(&options, &hub, channels, |channels, has_left| {
+        relay(source, channels, recorder, is_paced, has_left, program())
+    })
 }
 
-/// Returns the status for a head, with the knobs of each queue.
-pub(super) fn status(head: &Head, knobs: &dyn Fn(&str, &str) -> Vec<Knob>, has_ended: bool) -> Status {
-    const NETWORK: &str = "network";
-    let port = |(device, queues): &(String, Vec<String>)| PortStatus {
-        name: device.clone(),
-        from: device.clone(),
-        to: NETWORK.to_owned(),
-        link: device.clone(),
-        root: None,
-        queues: queues.iter().map(|queue| (queue.clone(), knobs(device, queue))).collect(),
-    };
-    let link = |(device, _): &(String, Vec<String>)| LinkStatus {
-        name: device.clone(),
-        from: device.clone(),
-        to: NETWORK.to_owned(),
-        ..LinkStatus::default()
-    };
-    let names = head.devices.iter().map(|(device, _)| device.clone());
-    Status {
-        title: head.title.clone(),
-        mode: "kernel",
-        pace: 1.0,
-        every_s: head.every_s,
-        ended: has_ended,
-        nodes: names.chain([NETWORK.to_owned()]).collect(),
-        ports: head.devices.iter().map(port).collect(),
-        links: head.devices.iter().map(link).collect(),
-        ..Status::default()
+fn recorder(arguments: &Top) -> Result<Option<Recorder>, Failure> {
+    let start = |path| Recorder::start(path, &results::command_line());
+    Ok(arguments.record.as_deref().map(start).transpose()?)
+}
+
+fn view_of<'a>(arguments: &'a Top, read_only: Option<&'static str>) -> View<'a> {
+    View {
+        web: arguments.web,
+        names: &arguments.names,
+        read_only,
+        plain: arguments.plain,
+        json: arguments.json,
     }
 }
 
-struct Watcher {
-    kernel: Kernel,
-    sink: Sink,
-    sojourn: Option<Sojourn>,
-    recorder: Option<Recorder>,
-    /// Settings that end.
-    lasting: Lasting,
-    /// Settings since the last sample.
-    events: Vec<EventSample>,
-    /// True if settings are allowed.
-    is_set: bool,
-    head: Head,
-    /// Interval that is asked for.
-    every: Duration,
-    /// Least interval between samples.
-    least: Duration,
-    looks: Looks,
-    /// Mean cost of a look.
-    cost: Duration,
-}
-
-/// Returns the interval between looks of this cost.
-fn paced(every: Duration, cost: Duration) -> Duration {
-    every.max(cost.saturating_mul(SPARING)).min(LONGEST_LOOK_INTERVAL.max(every))
-}
-
-impl Watcher {
-    /// Looks until the view is left. What was set for a time is restored.
-    ///
-    /// # Errors
-    /// If the kernel does not answer any more, or the interface is gone.
-    fn follow(mut self, has_left: &AtomicBool) -> Result<(), Failure> {
-        let looked = self.look_on(has_left);
-        self.lasting.restore(&mut self.kernel, true);
-        if looked.is_err()
-            && let Sink::View(channels) = &self.sink
-        {
-            channels.publish_status(status(
-                &Head { devices: Vec::new(), ..self.head.clone() },
-                &|_, _| Vec::new(),
-                true,
-            ));
-        }
-        let scenario = self.recorder.as_ref().and_then(|_| imported(&self.head));
-        // The view learns of the end.
-        drop(self.sink);
-        recorded(self.recorder, scenario.as_deref())?;
-        looked
-    }
-
-    fn look_on(&mut self, has_left: &AtomicBool) -> Result<(), Failure> {
-        let start = Instant::now();
-        let (mut next, mut sampled, mut published) = (start, start, None::<Instant>);
-        while !has_left.load(Ordering::Relaxed) && !interrupt::is_requested() {
-            let look = self.kernel.look()?;
-            self.cost = if self.cost.is_zero() {
-                look.cost
-            } else {
-                (self.cost * INERTIA + look.cost) / (INERTIA + 1)
-            };
-            look.add_to(&mut self.looks);
-            // Rates are over the time between the kernel's counts, however late the thread goes on.
-            let (now, at) = (Instant::now(), look.at);
-            if now - sampled >= self.least || sampled == start {
-                let trees = self.kernel.trees(look);
-                if published.is_none_or(|published| now - published >= PUBLISHED) || !self.events.is_empty() {
-                    self.publish(&trees)?;
-                    published = Some(now);
-                }
-                let mut sample = self.looks.close(&trees, (at - start).as_secs_f64());
-                if let Some(sojourn) = &mut self.sojourn {
-                    sojourn.fill(&mut sample, &trees);
-                }
-                sample.events = core::mem::take(&mut self.events);
-                if !self.hand_out(sample)? {
-                    return Ok(());
-                }
-                sampled = now;
-            }
-            // A look that came late does not make the next ones come faster.
-            next = (next + paced(self.every, self.cost)).max(now);
-            if !self.wait(next, start) {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Passes a sample on. Returns false without a reader.
-    fn hand_out(&mut self, sample: Sample) -> Result<bool, Failure> {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.sample(&sample)?;
-        }
-        match &self.sink {
-            Sink::View(channels) => {
-                channels.send(sample);
-                Ok(true)
-            }
-            Sink::Stream => line(&Line::Sample(Box::new(sample))),
-        }
-    }
-
-    /// Answers commands until `next`. Returns false if the view ends.
-    fn wait(&mut self, next: Instant, start: Instant) -> bool {
-        loop {
-            let at_s = start.elapsed().as_secs_f64();
-            for made in self.lasting.restore(&mut self.kernel, false) {
-                self.events.push(event(at_s, &made, Vec::new()));
-            }
-            let end = self.lasting.next().map_or(next, |until| until.min(next));
-            let left = end.saturating_duration_since(Instant::now());
-            let Sink::View(channels) = &self.sink else {
-                // Ctrl-C does not wait for the next look.
-                interrupt::wait(left);
-                if Instant::now() >= next || interrupt::is_requested() {
-                    return !interrupt::is_requested();
-                }
-                continue;
-            };
-            match channels.commands().recv_timeout(left) {
-                Ok(Command::Set { settings, lasting, reply }) => {
-                    if reply.begin() {
-                        let answer = self.set(&settings, lasting, at_s);
-                        reply.send(answer);
-                    }
-                }
-                Ok(Command::Every(every)) => self.every = Duration::from_nanos(every.as_picos() / 1000),
-                Ok(Command::Stop) => return false,
-                Ok(_) => {}
-                Err(RecvTimeoutError::Timeout) if Instant::now() < next => {}
-                Err(RecvTimeoutError::Timeout) => return true,
-                Err(RecvTimeoutError::Disconnected) => {
-                    thread::sleep(left);
-                    return true;
-                }
-            }
-        }
-    }
-
-    fn set(&mut self, settings: &[String], lasting: Option<RunTime>, at_s: f64) -> Result<Done, Refused> {
-        if !self.is_set {
-            return Err(Refused::because("the view does not change the kernel's queues", CHANGED_BY));
-        }
-        let mut done = knobs::set(&mut self.kernel, settings, at_s)?;
-        for (setting, before) in settings.iter().zip(&done.before) {
-            self.events.push(event(at_s, setting, vec![before.clone()]));
-        }
-        if let Some(lasting) = lasting {
-            done.until_s = Some(at_s + lasting.as_secs_f64());
-            self.lasting.add(Duration::from_nanos(lasting.as_picos() / 1000), done.before.clone());
-        }
-        Ok(done)
-    }
-
-    /// Publishes the devices, the interval, and what a look costs.
-    fn publish(&mut self, trees: &[Tree]) -> Result<(), Failure> {
-        let every = paced(self.every, self.cost);
-        let share = self.cost.as_secs_f64() / every.as_secs_f64() * 100.0;
-        let sparing = if every > self.every {
-            format!(" instead of {} to spare the kernel", figures::seconds(Some(self.every.as_secs_f64())))
-        } else {
-            String::new()
-        };
-        let lost = self.sojourn.as_ref().map_or(0, Sojourn::lost);
-        let lost = if lost > 0 { format!("; {lost} events of the trace were lost") } else { String::new() };
-        let title = format!(
-            "kernel's queues; a look takes {} ({share:.1} % of a processor){sparing}{lost}",
-            figures::seconds(Some(self.cost.as_secs_f64()))
-        );
-        let names = |tree: &Tree| tree.queues.iter().map(|branch| branch.queue.name()).collect();
-        self.head = Head {
-            schema: stream::SCHEMA,
-            host: host(),
-            title,
-            every_s: every.max(self.least).as_secs_f64(),
-            devices: trees.iter().map(|tree| (tree.device.clone(), names(tree))).collect(),
-        };
-        if let Some(recorder) = &mut self.recorder {
-            recorder.head(&self.head)?;
-        }
-        let queues: usize = trees.iter().map(|tree| tree.queues.len()).sum();
-        let mut knobs =
-            if self.is_set && queues <= SET { self.kernel.knobs(&knobs::of)? } else { BTreeMap::new() };
-        match &self.sink {
-            Sink::View(channels) => {
-                let taken = std::cell::RefCell::new(&mut knobs);
-                let of = |device: &str, queue: &str| {
-                    taken.borrow_mut().remove(&(device.to_owned(), queue.to_owned())).unwrap_or_default()
-                };
-                channels.publish_status(status(&self.head, &of, false));
-            }
-            Sink::Stream => {
-                line(&Line::Head(self.head.clone()))?;
-            }
-        }
-        Ok(())
+/// Returns what a session needs of the command.
+fn program() -> Program<'static> {
+    Program {
+        interrupt: interrupt::flag(),
+        wait: &interrupt::wait,
+        import: &|device| crate::commands::tc::import_of(device),
+        tell: &|text| tell!("{text}"),
     }
 }
 
-/// Prints a line of a stream. Returns false without a reader.
-fn line(line: &Line) -> Result<bool, Failure> {
-    let text = serde_json::to_string(line).map_err(|error| Failure::fault(&error))?;
-    document(format!("{text}\n").as_bytes());
-    Ok(!has_no_reader())
-}
-
-/// Returns the event of a setting, which `before` undoes.
-fn event(at_s: f64, setting: &str, before: Vec<String>) -> EventSample {
-    let (path, value) = setting.split_once('=').unwrap_or((setting, ""));
-    EventSample {
-        at_s,
-        kind: EventKind::Change,
-        path: path.to_owned(),
-        value: value.to_owned(),
-        moved_packets: None,
-        forced_out_packets: 0,
-        text: String::new(),
-        before,
+/// Shows what `follow` passes to the channels, which it takes along into its thread: the view learns of its end.
+fn show(
+    options: &View<'_>,
+    hub: &Arc<Hub>,
+    channels: Channels,
+    follow: impl FnOnce(Channels, &AtomicBool) -> Result<(), KernelError> + Send,
+) -> Result<Exit, Failure> {
+    let frames = hub.subscribe();
+    if let Some(address) = options.web {
+        live_view::serve(address, options, hub)?;
     }
-}
-
-/// Returns the import of the queues that were shown, if it can be made.
-fn imported(head: &Head) -> Option<String> {
-    let (device, _) = head.devices.first()?;
-    crate::commands::tc::import_of(device)
-}
-
-/// Returns the name of this machine.
-fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn costly_looks_are_rare() {
-        let ms = Duration::from_millis;
-        assert_eq!(paced(ms(10), Duration::from_micros(150)), ms(10));
-        assert_eq!(paced(ms(10), ms(3)), ms(150));
-        assert_eq!(paced(ms(10), ms(400)), ms(5000));
-    }
+    let has_left = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let session = scope.spawn(|| follow(channels, &has_left));
+        let shown = live_view::show(options, hub, frames, channel());
+        has_left.store(true, Ordering::Relaxed);
+        let followed = session.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        shown?;
+        Ok(followed.map(|()| Exit::Ok)?)
+    })
 }

@@ -21,7 +21,7 @@ use lockgate_measure::monitor::Sample;
 use lockgate_measure::recording::SOJOURN_CLASSES;
 use lockgate_tc::kernel::Tree;
 
-use crate::exit::Failure;
+use super::error::KernelError;
 
 /// Places where the kernel's traces usually are.
 const TRACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -77,7 +77,7 @@ struct Total {
 }
 
 /// Trace under way. It ends, and its instance is removed, when it is dropped.
-pub(super) struct Sojourn {
+pub struct Sojourn {
     instance: PathBuf,
     delays: Arc<Mutex<Delays>>,
     ends: Arc<AtomicBool>,
@@ -86,13 +86,16 @@ pub(super) struct Sojourn {
     lost: u64,
 }
 
-fn missing(message: String, help: &str) -> Failure {
-    Failure::Missing { message, help: help.to_owned() }
+fn missing(message: String, help: &str) -> KernelError {
+    KernelError::Missing { message, help: help.to_owned() }
 }
 
 impl Sojourn {
     /// Starts to trace the interfaces of these indices; all, if there are none. `given` is the folder of `tracefs`.
-    pub(super) fn start(given: Option<&Path>, interfaces: &[u32]) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// If this kernel has no such tracepoints, or this process may not use them.
+    pub fn start(given: Option<&Path>, interfaces: &[u32]) -> Result<Self, KernelError> {
         let has_events = |path: &&Path| path.join("events/qdisc/qdisc_dequeue").exists();
         let usual = TRACES.map(Path::new);
         let root =
@@ -160,12 +163,12 @@ impl Sojourn {
     }
 
     /// Returns events that were lost so far.
-    pub(super) fn lost(&self) -> u64 {
+    pub(crate) fn lost(&self) -> u64 {
         self.lost
     }
 
     /// Sets the delays of the roots of a sample.
-    pub(super) fn fill(&mut self, sample: &mut Sample, trees: &[Tree]) {
+    pub(crate) fn fill(&mut self, sample: &mut Sample, trees: &[Tree]) {
         let new = core::mem::take(&mut *self.delays.lock().unwrap_or_else(PoisonError::into_inner));
         self.lost += new.lost;
         for (port, tree) in sample.ports.iter_mut().zip(trees) {
@@ -328,7 +331,7 @@ mod tests {
     fn a_missing_trace_is_said_with_its_remedy() {
         let directory = tempfile::tempdir().expect("a directory");
         let refused = |path: &Path| match Sojourn::start(Some(path), &[]) {
-            Err(Failure::Missing { message, .. }) => message,
+            Err(KernelError::Missing { message, .. }) => message,
             _ => panic!("refused as missing"),
         };
         assert!(refused(directory.path()).contains("not mounted"));

@@ -2,10 +2,11 @@
 //!
 //! Options are left out: of what a program reads there, the counters change.
 
-use lockgate_tc::kernel::{KernelQueue, OwnStatistics, Tree};
 use serde_json::{Map, Value, json};
 
-use crate::exit::Failure;
+use super::own::OwnStatistics;
+use super::queue::KernelQueue;
+use super::tree::Tree;
 
 /// Names of a discipline's own figures where `tc` has another: kind, ours, that of `tc`.
 const NAMES: &[(&str, &str, &str)] = &[
@@ -29,15 +30,20 @@ const TIN: &[(&str, &str)] = &[
     ("max_skblen", "max_pkt_len"),
 ];
 
-/// Returns the disciplines of a device.
-pub(super) fn disciplines(tree: &Tree) -> Result<Vec<Value>, Failure> {
-    let all = tree.queues.iter().map(|branch| &branch.queue);
-    all.filter(|queue| !queue.is_class).map(|queue| discipline(&tree.device, queue)).collect()
+impl Tree {
+    /// Returns its disciplines as `tc -s -j qdisc show` prints them.
+    ///
+    /// # Errors
+    /// None: every queue can be written as JSON.
+    pub fn disciplines(&self) -> serde_json::Result<Vec<Value>> {
+        let all = self.queues.iter().map(|branch| &branch.queue);
+        all.filter(|queue| !queue.is_class).map(|queue| discipline(&self.device, queue)).collect()
+    }
 }
 
-fn discipline(device: &str, queue: &KernelQueue) -> Result<Value, Failure> {
+fn discipline(device: &str, queue: &KernelQueue) -> serde_json::Result<Value> {
     // `tc` prints handles of disciplines without a minor part, and a place that is no handle as a word.
-    let text = serde_json::to_value(queue).map_err(|error| Failure::fault(&error))?;
+    let text = serde_json::to_value(queue)?;
     let parent = text["parent"].as_str().unwrap_or_default();
     let mut object = Map::new();
     object.insert("kind".to_owned(), json!(queue.kind));
@@ -89,7 +95,7 @@ fn tins(tins: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lockgate_tc::kernel::{CakeStatistics, CakeTin, KernelQueue};
+    use crate::kernel::{CakeStatistics, CakeTin, KernelQueue};
 
     /// The names are those that `tc -s -j qdisc show` of iproute2 6.1 prints for a `cake`.
     #[test]
@@ -115,7 +121,7 @@ mod tests {
         let statistics =
             CakeStatistics { memory_limit: 5_000_000, tins: vec![tin], ..CakeStatistics::default() };
         cake.statistics.own = OwnStatistics::Cake(Box::new(statistics));
-        let shown = disciplines(&Tree::of(3, "eth0", vec![cake])).expect("a document");
+        let shown = Tree::of(3, "eth0", vec![cake]).disciplines().expect("a document");
         let expected: Value = serde_json::from_str(
             r#"[{
             "kind": "cake", "handle": "8001:", "dev": "eth0", "root": true, "options": {},

@@ -8,7 +8,7 @@ use lockgate_live::clock::thread_cpu_time;
 use lockgate_session::Knob;
 use lockgate_tc::kernel::{KernelQueue, Looks, Tree};
 
-use crate::exit::Failure;
+use super::error::KernelError;
 
 /// Disciplines with classes that are not flows. The class of a `tbf` is a formality.
 const CLASSFUL: [&str; 8] = ["htb", "hfsc", "drr", "qfq", "ets", "prio", "cbq", "mqprio"];
@@ -20,13 +20,13 @@ const BY_FLOW: [&str; 4] = ["fq_codel", "sfq", "cake", "fq_pie"];
 const LISTED: u32 = 64;
 
 /// Returns the settings of a queue, given its device, its name, the kernel's attributes, and whether it is a class.
-pub(super) type KnobsOf<'a> = dyn Fn(&str, &str, &[u8], bool) -> Vec<Knob> + 'a;
+pub(crate) type KnobsOf<'a> = dyn Fn(&str, &str, &[u8], bool) -> Vec<Knob> + 'a;
 
 /// Settings of each queue, by device and name of the queue.
-pub(super) type KnobsByQueue = BTreeMap<(String, String), Vec<Knob>>;
+pub(crate) type KnobsByQueue = BTreeMap<(String, String), Vec<Knob>>;
 
-/// The kernel's queues.
-pub(super) struct Kernel {
+/// The kernel's own queues, read by netlink.
+pub struct Kernel {
     netlink: Netlink,
     device: Option<String>,
     is_all: bool,
@@ -38,10 +38,10 @@ pub(super) struct Kernel {
 }
 
 /// A discipline or class of the kernel.
-pub(super) struct Object {
+pub(crate) struct Object {
     interface: u32,
     handles: (u32, u32),
-    pub(super) is_class: bool,
+    pub(crate) is_class: bool,
 }
 
 /// Time beside its processor time that a look may take. If it takes longer, its thread lost the processor, and it is not
@@ -52,20 +52,24 @@ const LOST: Duration = Duration::from_millis(2);
 const TRIES: u32 = 2;
 
 /// Result of a look.
-pub(super) struct Look {
+pub struct Look {
     /// Time at which the counters were read.
-    pub(super) at: Instant,
+    pub at: Instant,
     /// Disciplines and classes by the index of their interface.
-    pub(super) queues: BTreeMap<u32, Vec<KernelQueue>>,
+    pub queues: BTreeMap<u32, Vec<KernelQueue>>,
     /// Time that the dumps took.
     span: Duration,
     /// Processor time that the dumps took. The kernel holds its lock of interfaces for most of it.
-    pub(super) cost: Duration,
+    pub cost: Duration,
 }
 
 impl Kernel {
-    /// Opens the kernel's interface for an interface, or for all.
-    pub(super) fn open(device: Option<&str>, is_all: bool, has_flows: bool) -> Result<Self, Failure> {
+    /// Opens the kernel's interface for the device of this name, or for all devices. `is_all` includes those whose queues
+    /// the kernel chose itself, `has_flows` the flows that disciplines report.
+    ///
+    /// # Errors
+    /// If there is no such device, or the kernel does not answer.
+    pub fn open(device: Option<&str>, is_all: bool, has_flows: bool) -> Result<Self, KernelError> {
         let netlink = Netlink::open().map_err(missing)?;
         let (names, looks, most) = (BTreeMap::new(), 0, 0);
         let device = device.map(str::to_owned);
@@ -75,23 +79,27 @@ impl Kernel {
     }
 
     /// Lists the interfaces.
-    fn list(&mut self) -> Result<(), Failure> {
+    fn list(&mut self) -> Result<(), KernelError> {
         let links = self.netlink.links().map_err(missing)?;
         let known = links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
         let is_wanted = |name: &String| self.device.as_ref().is_none_or(|device| device == name);
         let named = links.iter().map(|link| (link.index, link.name.clone()));
         self.names = named.filter(|(_, name)| is_wanted(name)).collect();
         match &self.device {
-            Some(device) if self.names.is_empty() => {
-                Err(Failure::usage(format!("there is no interface `{device}`"), format!("there are {known}")))
-            }
+            Some(device) if self.names.is_empty() => Err(KernelError::usage(
+                format!("there is no interface `{device}`"),
+                format!("there are {known}"),
+            )),
             _ => Ok(()),
         }
     }
 
     /// Looks at the queues. A look whose time is uncertain is made again: the rates after it would be too low, and those of
     /// the next one too high.
-    pub(super) fn look(&mut self) -> Result<Look, Failure> {
+    ///
+    /// # Errors
+    /// If the kernel does not answer.
+    pub fn look(&mut self) -> Result<Look, KernelError> {
         if self.looks.is_multiple_of(LISTED) && self.looks > 0 {
             self.list()?;
         }
@@ -99,7 +107,7 @@ impl Kernel {
         timed_well(|| self.look_once())
     }
 
-    fn look_once(&mut self) -> Result<Look, Failure> {
+    fn look_once(&mut self) -> Result<Look, KernelError> {
         let (start, begun) = (thread_cpu_time(), Instant::now());
         let mut found: BTreeMap<u32, Vec<KernelQueue>> = BTreeMap::new();
         // Without this the list of a large tree is moved several times a look.
@@ -143,7 +151,7 @@ impl Kernel {
     }
 
     /// Passes all disciplines and classes of the interfaces with their attributes to `take`.
-    fn all(&mut self, take: &mut dyn FnMut(&str, Object, &[u8])) -> Result<(), Failure> {
+    fn all(&mut self, take: &mut dyn FnMut(&str, Object, &[u8])) -> Result<(), KernelError> {
         let names = &self.names;
         let mut of = |object: TrafficObject<'_>, is_class: bool| {
             if let Some(name) = names.get(&object.interface) {
@@ -161,7 +169,7 @@ impl Kernel {
     }
 
     /// Returns a queue by the names that the view has, with its attributes.
-    pub(super) fn raw(&mut self, device: &str, queue: &str) -> Result<(Object, Vec<u8>), String> {
+    pub(crate) fn raw(&mut self, device: &str, queue: &str) -> Result<(Object, Vec<u8>), String> {
         let mut found = None;
         let dumped = self.all(&mut |name, object, attributes| {
             let read = KernelQueue::read(object.interface, object.handles, object.is_class, attributes);
@@ -174,7 +182,7 @@ impl Kernel {
     }
 
     /// Returns what `of` finds to be set, by device and queue.
-    pub(super) fn knobs(&mut self, of: &KnobsOf<'_>) -> Result<KnobsByQueue, Failure> {
+    pub(crate) fn knobs(&mut self, of: &KnobsOf<'_>) -> Result<KnobsByQueue, KernelError> {
         let mut found = BTreeMap::new();
         self.all(&mut |name, object, attributes| {
             if let Ok(queue) =
@@ -189,19 +197,19 @@ impl Kernel {
     }
 
     /// Changes a queue.
-    pub(super) fn change(&mut self, object: &Object, attributes: &[u8]) -> Result<(), String> {
+    pub(crate) fn change(&mut self, object: &Object, attributes: &[u8]) -> Result<(), String> {
         let (handle, parent) = object.handles;
         let object_of = TrafficObject { interface: object.interface, handle, parent, info: 0, attributes };
         self.netlink.change(&object_of, object.is_class).map_err(|refusal| refusal.to_string())
     }
 
     /// Returns the indices of the interfaces, if one is named.
-    pub(super) fn interfaces(&self) -> Vec<u32> {
+    pub fn interfaces(&self) -> Vec<u32> {
         if self.device.is_some() { self.names.keys().copied().collect() } else { Vec::new() }
     }
 
     /// Returns the trees of a look, in the order of the interfaces.
-    pub(super) fn trees(&self, look: Look) -> Vec<Tree> {
+    pub fn trees(&self, look: Look) -> Vec<Tree> {
         let tree = |(interface, queues): (u32, Vec<KernelQueue>)| {
             Some(Tree::of(interface, self.names.get(&interface)?, queues))
         };
@@ -211,7 +219,7 @@ impl Kernel {
 
 impl Look {
     /// Adds the look to those of an interval.
-    pub(super) fn add_to(&self, looks: &mut Looks) {
+    pub fn add_to(&self, looks: &mut Looks) {
         self.queues.iter().for_each(|(interface, queues)| looks.look(*interface, queues));
     }
 }
@@ -229,8 +237,8 @@ fn timed_well<E>(mut look: impl FnMut() -> Result<Look, E>) -> Result<Look, E> {
 }
 
 /// Returns the failure of a refusal of the kernel.
-fn missing(refusal: impl std::fmt::Display) -> Failure {
-    Failure::Missing {
+fn missing(refusal: impl std::fmt::Display) -> KernelError {
+    KernelError::Missing {
         message: refusal.to_string(),
         help: "the kernel's traffic control is read by netlink, without privileges".to_owned(),
     }

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use lockgate_session::{Done, Knob, Refused};
 use lockgate_tc::kernel;
 
-use super::kernel::Kernel;
+use super::look::Kernel;
 
 /// Help for a text that is not the path of a setting.
 const FORM: &str = "write `port.DEVICE.queue.HANDLE.NAME=VALUE`, such as `port.eth0.queue.1:10.rate=5mbit`";
 
 /// Settings that end: the time, and those that restore the values before.
 #[derive(Debug, Default)]
-pub(super) struct Lasting(Vec<(Instant, Vec<String>)>);
+pub(crate) struct Lasting(Vec<(Instant, Vec<String>)>);
 
 /// Parts of a path: device, name of the queue, name of the value.
 fn parts(path: &str) -> Option<(&str, &str, &str)> {
@@ -22,7 +22,7 @@ fn parts(path: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// Sets values in their order. Those before a refused one are restored.
-pub(super) fn set(kernel: &mut Kernel, settings: &[String], at_s: f64) -> Result<Done, Refused> {
+pub(crate) fn set(kernel: &mut Kernel, settings: &[String], at_s: f64) -> Result<Done, Refused> {
     if settings.is_empty() {
         return Err(Refused::because("nothing is to be set", FORM));
     }
@@ -61,7 +61,7 @@ fn one(kernel: &mut Kernel, setting: &str) -> Result<String, Refused> {
 }
 
 /// Returns the knobs of a queue.
-pub(super) fn of(device: &str, queue: &str, attributes: &[u8], is_class: bool) -> Vec<Knob> {
+pub(crate) fn of(device: &str, queue: &str, attributes: &[u8], is_class: bool) -> Vec<Knob> {
     let knob = |setting: kernel::Setting| {
         let [lower, higher] = setting.around;
         Knob {
@@ -81,12 +81,12 @@ pub(super) fn of(device: &str, queue: &str, attributes: &[u8], is_class: bool) -
 
 impl Lasting {
     /// Adds a setting that ends after this time.
-    pub(super) fn add(&mut self, lasting: Duration, before: Vec<String>) {
+    pub(crate) fn add(&mut self, lasting: Duration, before: Vec<String>) {
         self.0.push((Instant::now() + lasting, before));
     }
 
     /// Restores what has lasted its time; all, if the view ends. Returns the settings that were made.
-    pub(super) fn restore(&mut self, kernel: &mut Kernel, is_end: bool) -> Vec<String> {
+    pub(crate) fn restore(&mut self, kernel: &mut Kernel, is_end: bool) -> Vec<String> {
         let now = Instant::now();
         let mut made = Vec::new();
         // The latest first, so that the earliest value stays.
@@ -101,7 +101,7 @@ impl Lasting {
     }
 
     /// Time of the next end.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         self.0.iter().map(|(until, _)| *until).min()
     }
 }

@@ -7,9 +7,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use lockgate_measure::monitor::Sample;
+use lockgate_session::{Knob, LinkStatus, PortStatus, Status};
 use serde::{Deserialize, Serialize};
 
-use crate::exit::Failure;
+use super::error::KernelError;
 
 /// Version of the stream.
 pub(super) const SCHEMA: u32 = 1;
@@ -22,33 +23,68 @@ const LONGEST: u64 = 64 << 20;
 
 /// Head of a stream, repeated when devices or queues change, and each second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Head {
+pub struct Head {
     /// Version of the stream.
-    pub(super) schema: u32,
+    pub schema: u32,
     /// Machine whose queues these are.
-    pub(super) host: String,
+    pub host: String,
     /// Title of the view.
-    pub(super) title: String,
+    pub title: String,
     /// Interval between samples, in seconds.
-    pub(super) every_s: f64,
+    pub every_s: f64,
     /// Devices, each with the names of its queues.
-    pub(super) devices: Vec<(String, Vec<String>)>,
+    pub devices: Vec<(String, Vec<String>)>,
+}
+
+impl Head {
+    /// Returns the status of the view, with the knobs of each queue.
+    pub(super) fn status(&self, knobs: &dyn Fn(&str, &str) -> Vec<Knob>, has_ended: bool) -> Status {
+        const NETWORK: &str = "network";
+        let port = |(device, queues): &(String, Vec<String>)| PortStatus {
+            name: device.clone(),
+            from: device.clone(),
+            to: NETWORK.to_owned(),
+            link: device.clone(),
+            root: None,
+            queues: queues.iter().map(|queue| (queue.clone(), knobs(device, queue))).collect(),
+        };
+        let link = |(device, _): &(String, Vec<String>)| LinkStatus {
+            name: device.clone(),
+            from: device.clone(),
+            to: NETWORK.to_owned(),
+            ..LinkStatus::default()
+        };
+        let names = self.devices.iter().map(|(device, _)| device.clone());
+        Status {
+            title: self.title.clone(),
+            mode: "kernel",
+            pace: 1.0,
+            every_s: self.every_s,
+            ended: has_ended,
+            nodes: names.chain([NETWORK.to_owned()]).collect(),
+            ports: self.devices.iter().map(port).collect(),
+            links: self.devices.iter().map(link).collect(),
+            ..Status::default()
+        }
+    }
 }
 
 /// A line of a stream.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Line {
+pub enum Line {
+    /// Devices and queues from now on.
     Head(Head),
+    /// Counters of an interval.
     Sample(Box<Sample>),
 }
 
 /// Source of a stream: a file, standard input, or a program on another machine.
-pub(super) struct Source {
-    lines: Receiver<Result<Line, Failure>>,
+pub struct Source {
+    lines: Receiver<Result<Line, KernelError>>,
     remote: Option<Child>,
     /// True for a file, whose samples are shown at their pace.
-    pub(super) is_recorded: bool,
+    pub is_recorded: bool,
 }
 
 /// Next part of a stream.
@@ -61,12 +97,15 @@ pub(super) enum Next {
 
 impl Source {
     /// Opens `-`, `ssh://HOST`, or a file. `every` and `device` are passed on to the other machine.
-    pub(super) fn open(from: &str, device: Option<&str>, every: Option<&str>) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// If the address names no host, or the file cannot be read.
+    pub fn open(from: &str, device: Option<&str>, every: Option<&str>) -> Result<Self, KernelError> {
         if let Some(host) = from.strip_prefix("ssh://") {
             return Self::remote(host, device, every);
         }
         if device.is_some() || every.is_some() {
-            return Err(Failure::usage(
+            return Err(KernelError::usage(
                 "the stream has the interfaces and the interval that it was written with",
                 "leave them out, or give them to `lockgate top --stream`",
             ));
@@ -75,7 +114,7 @@ impl Source {
             return Ok(Self::by(std::io::stdin(), None, false));
         }
         let file = File::open(from).map_err(|error| {
-            Failure::usage(
+            KernelError::usage(
                 format!("cannot read `{from}`: {error}"),
                 "give a file of `lockgate top --stream` or `--record FILE.ndjson`, `-`, or `ssh://HOST`",
             )
@@ -83,13 +122,13 @@ impl Source {
         Ok(Self::by(file, None, true))
     }
 
-    fn remote(address: &str, device: Option<&str>, every: Option<&str>) -> Result<Self, Failure> {
+    fn remote(address: &str, device: Option<&str>, every: Option<&str>) -> Result<Self, KernelError> {
         let (host, port) =
             address.rsplit_once(':').map_or((address, None), |(host, port)| (host, Some(port)));
         let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok());
         // A host that begins with a dash would be an option of ssh.
         if host.is_empty() || host.starts_with('-') || !is_port {
-            return Err(Failure::usage(
+            return Err(KernelError::usage(
                 format!("`ssh://{address}` names no host"),
                 "write `ssh://user@host`",
             ));
@@ -100,12 +139,12 @@ impl Source {
         command.args(every.map(|every| ["--every", every]).into_iter().flatten());
         command.args(device.map(quoted));
         let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-        let mut child = started.map_err(|error| Failure::Missing {
+        let mut child = started.map_err(|error| KernelError::Missing {
             message: format!("cannot run `ssh`: {error}"),
             help: "pipe instead: `... lockgate top --stream | lockgate top --from -`".to_owned(),
         })?;
         let Some(output) = child.stdout.take() else {
-            return Err(Failure::usage("`ssh` has no output", "try again"));
+            return Err(KernelError::usage("`ssh` has no output", "try again"));
         };
         Ok(Self::by(output, Some(child), false))
     }
@@ -118,7 +157,7 @@ impl Source {
     }
 
     /// Returns the next line, or that none came within `longest`.
-    pub(super) fn next(&mut self, longest: Duration) -> Result<Next, Failure> {
+    pub(super) fn next(&mut self, longest: Duration) -> Result<Next, KernelError> {
         match self.lines.recv_timeout(longest) {
             Ok(line) => line.map(Next::Line),
             Err(RecvTimeoutError::Timeout) => Ok(Next::Silence),
@@ -127,15 +166,15 @@ impl Source {
     }
 
     /// Fails if the program on the other machine failed.
-    fn ended(&mut self) -> Result<(), Failure> {
+    fn ended(&mut self) -> Result<(), KernelError> {
         let Some(mut child) = self.remote.take() else { return Ok(()) };
         match child.wait() {
             Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(Failure::run(
+            Ok(status) => Err(KernelError::run(
                 format!("the other machine's `lockgate top --stream` ended with {status}"),
                 "run it there by `ssh HOST lockgate top --stream`",
             )),
-            Err(error) => Err(Failure::run(error.to_string(), "run `ssh HOST lockgate top --stream`")),
+            Err(error) => Err(KernelError::run(error.to_string(), "run `ssh HOST lockgate top --stream`")),
         }
     }
 }
@@ -154,7 +193,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-fn read(input: impl Read, sender: &SyncSender<Result<Line, Failure>>) {
+fn read(input: impl Read, sender: &SyncSender<Result<Line, KernelError>>) {
     let mut input = BufReader::new(input);
     let mut number = 0;
     loop {
@@ -165,7 +204,7 @@ fn read(input: impl Read, sender: &SyncSender<Result<Line, Failure>>) {
             Ok(_) if line.trim_ascii().is_empty() => continue,
             Ok(_) => {}
             Err(error) => {
-                let _ = sender.send(Err(Failure::run(error.to_string(), "the stream cannot be read on")));
+                let _ = sender.send(Err(KernelError::run(error.to_string(), "the stream cannot be read on")));
                 return;
             }
         }
@@ -177,9 +216,9 @@ fn read(input: impl Read, sender: &SyncSender<Result<Line, Failure>>) {
     }
 }
 
-fn parse(line: &[u8], number: usize) -> Result<Line, Failure> {
+fn parse(line: &[u8], number: usize) -> Result<Line, KernelError> {
     let wrong = |why: String| {
-        Failure::usage(
+        KernelError::usage(
             format!("line {number} is not one of `lockgate top --stream`: {why}"),
             "the stream is what `lockgate top --stream` prints, unchanged",
         )
@@ -221,7 +260,7 @@ mod tests {
             (&format!("{lines}{{\"sample\":{{"), "line 3"),
         ] {
             let last = read_all(text).pop().expect("a line");
-            let Err(Failure::Usage { message, .. }) = last else { panic!("{text}") };
+            let Err(KernelError::Usage { message, .. }) = last else { panic!("{text}") };
             assert!(message.contains(why), "{message}");
         }
     }

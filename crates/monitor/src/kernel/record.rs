@@ -5,14 +5,14 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use lockgate::figures;
+use lockgate::results::{self, SavedFile};
+use lockgate_measure::figures;
 use lockgate_measure::metric::Unit;
 use lockgate_measure::monitor::{QueueSample, Sample};
 use lockgate_measure::report::{Axis, Cell, Comparison, Figure, FigureKind, FigureSeries, Origin, page};
 
+use super::error::KernelError;
 use super::stream::{Head, Line};
-use crate::exit::Failure;
-use crate::results::{self, SavedFile, report_head};
 
 /// Most rows of a page. When they are full, two become one.
 const MOST_ROWS: usize = 2000;
@@ -92,12 +92,13 @@ enum Form {
 }
 
 /// Recording under way.
-pub(super) struct Recorder {
+pub struct Recorder {
     path: PathBuf,
+    command: String,
     form: Form,
     head: Head,
     queues: Vec<Recorded>,
-    places: BTreeMap<(String, String), usize>,
+    indices: BTreeMap<(String, String), usize>,
     rows: Vec<Row>,
     /// Samples that become a row, and those of the last row so far.
     together: usize,
@@ -108,23 +109,26 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Prepares the file: `FILE.ndjson` has the lines of a stream, any other name a page.
-    pub(super) fn start(path: &Path) -> Result<Self, Failure> {
+    /// Prepares the file: `FILE.ndjson` has the lines of a stream, any other name a page. `command` is the command line
+    /// that the page names.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or is not one that Lockgate wrote.
+    pub fn start(path: &Path, command: &str) -> Result<Self, KernelError> {
         let is_lines = path.extension().is_some_and(|extension| extension == "ndjson");
         let form = if is_lines {
             let file = File::create(path).map_err(|error| failed(path, &error))?;
             Form::Lines(BufWriter::new(file))
         } else {
-            Form::Page(
-                SavedFile::start(path, PAGE_HEAD).map_err(|error| Failure::saved_file(&error, "--record"))?,
-            )
+            Form::Page(SavedFile::start(path, PAGE_HEAD)?)
         };
         Ok(Self {
             path: path.to_path_buf(),
+            command: command.to_owned(),
             form,
             head: Head::default(),
             queues: Vec::new(),
-            places: BTreeMap::new(),
+            indices: BTreeMap::new(),
             rows: Vec::new(),
             together: 1,
             gathered: 0,
@@ -134,23 +138,23 @@ impl Recorder {
         })
     }
 
-    fn write(&mut self, line: &Line) -> Result<(), Failure> {
+    fn write(&mut self, line: &Line) -> Result<(), KernelError> {
         if let Form::Lines(file) = &mut self.form {
-            let text = serde_json::to_string(line).map_err(|error| Failure::fault(&error))?;
+            let text = serde_json::to_string(line)?;
             writeln!(file, "{text}").map_err(|error| failed(&self.path, &error))?;
         }
         Ok(())
     }
 
     /// Takes a head, if it is another than the last.
-    pub(super) fn head(&mut self, head: &Head) -> Result<(), Failure> {
+    pub(crate) fn head(&mut self, head: &Head) -> Result<(), KernelError> {
         let is_new = self.head.devices != head.devices || self.head.schema == 0;
         self.head = head.clone();
         if is_new { self.write(&Line::Head(head.clone())) } else { Ok(()) }
     }
 
     /// Takes a sample.
-    pub(super) fn sample(&mut self, sample: &Sample) -> Result<(), Failure> {
+    pub(crate) fn sample(&mut self, sample: &Sample) -> Result<(), KernelError> {
         self.samples += 1;
         self.missed += self.next.map_or(0, |next| sample.number.saturating_sub(next));
         self.next = Some(sample.number + 1);
@@ -161,23 +165,23 @@ impl Recorder {
         row.figures.resize(self.queues.len(), Figures::default());
         for port in &sample.ports {
             for queue in &port.queues {
-                let place = self.place(&port.name, queue);
-                let known = &mut self.queues[place];
+                let index = self.index(&port.name, queue);
+                let known = &mut self.queues[index];
                 known.sent_bytes += (queue.sent_bps * sample.interval_s / 8.0).round() as u64;
                 known.sent_packets += queue.sent_packets;
                 known.dropped_packets += queue.dropped_packets;
                 known.marked_packets += queue.marked_packets;
-                if row.figures.len() <= place {
-                    row.figures.resize(place + 1, Figures::default());
+                if row.figures.len() <= index {
+                    row.figures.resize(index + 1, Figures::default());
                 }
-                row.figures[place] = Figures::of(queue);
+                row.figures[index] = Figures::of(queue);
             }
             for queue in &port.queues {
                 let above =
                     queue.parent.and_then(|parent| port.queues.iter().find(|above| above.place == parent));
                 if let Some(above) = above {
-                    let place = self.place(&port.name, above);
-                    self.queues[place].has_children = true;
+                    let index = self.index(&port.name, above);
+                    self.queues[index].has_children = true;
                 }
             }
         }
@@ -185,10 +189,10 @@ impl Recorder {
         Ok(())
     }
 
-    fn place(&mut self, device: &str, queue: &QueueSample) -> usize {
+    fn index(&mut self, device: &str, queue: &QueueSample) -> usize {
         let key = (device.to_owned(), format!("{} {}", queue.name, queue.kind));
-        if let Some(place) = self.places.get(&key) {
-            return *place;
+        if let Some(index) = self.indices.get(&key) {
+            return *index;
         }
         self.queues.push(Recorded {
             device: device.to_owned(),
@@ -200,7 +204,7 @@ impl Recorder {
             dropped_packets: 0,
             marked_packets: 0,
         });
-        self.places.insert(key, self.queues.len() - 1);
+        self.indices.insert(key, self.queues.len() - 1);
         self.queues.len() - 1
     }
 
@@ -222,15 +226,14 @@ impl Recorder {
     }
 
     /// Writes the page. Returns its path, and what was recorded in words.
-    pub(super) fn finish(mut self, scenario: Option<&str>) -> Result<String, Failure> {
+    pub(crate) fn finish(mut self, scenario: Option<&str>) -> Result<String, KernelError> {
         let seconds = self.rows.last().map_or(0.0, |row| row.at_s);
         let said = format!("recorded: {}", self.path.display());
         let report = self.report(scenario, seconds);
         match self.form {
             Form::Lines(mut file) => file.flush().map_err(|error| failed(&self.path, &error))?,
             Form::Page(file) => {
-                let written = file.write(page(&results::template(), &report));
-                written.map_err(|error| Failure::saved_file(&error, "--record"))?;
+                file.write(page(&results::template(), &report))?;
             }
         }
         Ok(said)
@@ -239,7 +242,7 @@ impl Recorder {
     fn report(&mut self, scenario: Option<&str>, seconds: f64) -> lockgate_measure::report::ReportData {
         let names = self.head.devices.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" and ");
         let title = format!("queues of {names} on {}", self.head.host);
-        let mut report = report_head(&title, scenario.unwrap_or_default());
+        let mut report = results::report_head(&title, scenario.unwrap_or_default(), &self.command);
         report.generated = results::now();
         report.host.clone_from(&self.head.host);
         report.definitions.clear();
@@ -271,25 +274,25 @@ impl Recorder {
         report
     }
 
-    /// Returns the places of the queues that sent most, those without others below them.
+    /// Returns the indices of the queues that sent most, those without others below them.
     fn largest(&self) -> Vec<usize> {
-        let mut places: Vec<usize> = (0..self.queues.len()).collect();
-        let is_leaf = |place: &usize| !self.queues[*place].has_children;
-        places.retain(is_leaf);
-        places.sort_by_key(|place| {
-            let queue = &self.queues[*place];
+        let mut indices: Vec<usize> = (0..self.queues.len()).collect();
+        let is_leaf = |index: &usize| !self.queues[*index].has_children;
+        indices.retain(is_leaf);
+        indices.sort_by_key(|index| {
+            let queue = &self.queues[*index];
             std::cmp::Reverse(queue.sent_bytes + queue.dropped_packets)
         });
-        places
+        indices
     }
 
     fn table(&self) -> Comparison {
         let quantity = |value: f64, unit: Unit| Cell::quantity(Some(value), unit);
-        let peak = |place: usize, of: fn(&Figures) -> f32| {
-            let values = self.rows.iter().filter_map(|row| row.figures.get(place)).map(of);
+        let peak = |index: usize, of: fn(&Figures) -> f32| {
+            let values = self.rows.iter().filter_map(|row| row.figures.get(index)).map(of);
             f64::from(values.fold(0.0, f32::max))
         };
-        let row = |(place, queue): (usize, &Recorded)| {
+        let row = |(index, queue): (usize, &Recorded)| {
             vec![
                 Cell::Text(queue.device.clone()),
                 Cell::Text(queue.name.clone()),
@@ -298,8 +301,8 @@ impl Recorder {
                 quantity(queue.sent_bytes as f64, Unit::Bytes),
                 Cell::Number(queue.dropped_packets as f64),
                 Cell::Number(queue.marked_packets as f64),
-                quantity(peak(place, |of| of.backlog_bytes), Unit::Bytes),
-                quantity(peak(place, |of| of.delay_s), Unit::Seconds),
+                quantity(peak(index, |of| of.backlog_bytes), Unit::Bytes),
+                quantity(peak(index, |of| of.delay_s), Unit::Seconds),
             ]
         };
         let columns = [
@@ -349,8 +352,8 @@ impl Recorder {
             kind: FigureKind::Line,
             series: shown
                 .iter()
-                .map(|place| {
-                    let queue = &self.queues[*place];
+                .map(|index| {
+                    let queue = &self.queues[*index];
                     let name = format!("{} {}", queue.name, queue.kind);
                     FigureSeries {
                         name: if is_one { name } else { format!("{} {name}", queue.device) },
@@ -359,7 +362,7 @@ impl Recorder {
                         y: self
                             .rows
                             .iter()
-                            .map(|row| row.figures.get(*place).map_or(0.0, |f| f64::from(of(f))))
+                            .map(|row| row.figures.get(*index).map_or(0.0, |f| f64::from(of(f))))
                             .collect(),
                         error: None,
                     }
@@ -374,16 +377,16 @@ impl Recorder {
 fn joined(one: &Row, other: &Row) -> Row {
     let lengths = [one.interval_s, other.interval_s];
     let count = one.figures.len().max(other.figures.len());
-    let of = |row: &Row, place: usize| row.figures.get(place).copied().unwrap_or_default();
+    let of = |row: &Row, index: usize| row.figures.get(index).copied().unwrap_or_default();
     Row {
         at_s: other.at_s,
         interval_s: lengths.iter().sum(),
-        figures: (0..count).map(|place| of(one, place).join(of(other, place), lengths)).collect(),
+        figures: (0..count).map(|index| of(one, index).join(of(other, index), lengths)).collect(),
     }
 }
 
-fn failed(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::usage(
+fn failed(path: &Path, error: &std::io::Error) -> KernelError {
+    KernelError::usage(
         format!("cannot write `{}`: {error}", path.display()),
         "name a file in a folder that you may write",
     )
@@ -399,7 +402,7 @@ mod tests {
     fn a_long_recording_has_few_rows_and_all_packets() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("queues.html");
-        let mut recorder = Recorder::start(&path).expect("a recorder");
+        let mut recorder = Recorder::start(&path, "lockgate top").expect("a recorder");
         let head = Head {
             schema: 1,
             host: "one".to_owned(),
@@ -408,10 +411,10 @@ mod tests {
         };
         recorder.head(&head).expect("a head");
         for number in 0..10_000_u64 {
-            let of = |name: &str, place: u32, parent: Option<u32>| QueueSample {
+            let of = |name: &str, index: u32, parent: Option<u32>| QueueSample {
                 name: name.to_owned(),
                 kind: "htb".into(),
-                place,
+                place: index,
                 parent,
                 sent_bps: 8e6,
                 sent_packets: 10,
@@ -452,8 +455,8 @@ mod tests {
         let text = std::fs::read_to_string(&path).expect("a file");
         assert!(text.starts_with(PAGE_HEAD) && text.contains("queues of eth0 on one"));
         // A file that Lockgate did not write is not replaced; its own is.
-        Recorder::start(&path).expect("its own file");
+        Recorder::start(&path, "lockgate top").expect("its own file");
         std::fs::write(&path, "a letter").expect("written");
-        assert!(Recorder::start(&path).is_err());
+        assert!(Recorder::start(&path, "lockgate top").is_err());
     }
 }
