@@ -1,5 +1,7 @@
 //! Reference of the disciplines: parameters with types, defaults and documentation, derived from the types.
 
+pub mod page;
+
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 

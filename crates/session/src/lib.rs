@@ -41,6 +41,7 @@ mod effective;
 pub mod exports;
 mod history;
 mod notes;
+mod router_status;
 mod sampler;
 mod session;
 mod setting;

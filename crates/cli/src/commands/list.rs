@@ -177,7 +177,7 @@ fn discipline(reference: &Reference) {
     parameters("parameters", &reference.parameters);
     parameters("written on each child", &reference.shares);
     terminal::heading("example");
-    say!("{}", example(reference).trim_end());
+    say!("{}", reference.template().trim_end());
 }
 
 fn parameters(title: &str, parameters: &[Parameter]) {
@@ -197,24 +197,4 @@ fn parameters(title: &str, parameters: &[Parameter]) {
         })
         .collect();
     terminal::words(&["name", "takes", "default", "what"], &rows);
-}
-
-/// Returns a discipline's part of a scenario, as a template.
-pub(crate) fn example(reference: &Reference) -> String {
-    let mut text = format!("[port.\"a:b\".queue.link]\nkind = \"{}\"\n{}", reference.kind, reference.example);
-    let leaf = |name: &str, extra: &str| {
-        format!("\n[port.\"a:b\".queue.{name}]\nkind = \"fifo\"\n{}{extra}", reference.share_example)
-    };
-    if reference.children.starts_with("at least one") {
-        text += "children = [\"voice\", \"rest\"]\n";
-        text += &leaf("voice", "match = [{ protocol = \"udp\", destination_port = 5060 }]\n");
-        let rest = leaf("rest", "");
-        if reference.children.contains("class") {
-            text += &rest.replace("kind = \"fifo\"", "kind = \"class\"\nchildren = [\"bulk\"]");
-            text += &leaf("bulk", "");
-        } else {
-            text += &rest;
-        }
-    }
-    text
 }

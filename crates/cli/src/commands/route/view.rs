@@ -10,8 +10,7 @@ use lockgate::units::Duration;
 use lockgate_monitor::{Channels, Command, Frames, Hub};
 use lockgate_router::router::Observer;
 use lockgate_scenario::Policy;
-use lockgate_scenario::policy::{Direction, PolicyPort};
-use lockgate_session::{LinkStatus, PortStatus, Refused, Status};
+use lockgate_session::{Refused, Status};
 
 use crate::arguments::Route;
 use crate::exit::Failure;
@@ -48,7 +47,7 @@ pub(super) fn start<'a>(
         return None;
     }
     let (hub, channels) = Hub::start();
-    channels.publish_status(status_of(policy, every));
+    channels.publish_status(Status::of_policy(policy, every));
     let options = View {
         web: arguments.web,
         names: &arguments.hosts,
@@ -113,90 +112,5 @@ impl Shown<'_> {
         // Quitting the view quits the router.
         interrupt::flag().store(true, Ordering::SeqCst);
         shown
-    }
-}
-
-/// Returns the status that readers see: the interfaces as nodes, and the ports without knobs.
-pub(crate) fn status_of(policy: &Policy, every: Duration) -> Status {
-    let nodes: Vec<String> = policy.interfaces.iter().map(|interface| interface.role.clone()).collect();
-    let ends = |port: &PolicyPort| (nodes[port.from].clone(), nodes[port.to].clone());
-    // One link for both directions, each with the rate of its port.
-    let link_name = |port: &PolicyPort| {
-        let [one, other] = [port.from.min(port.to), port.from.max(port.to)];
-        if one == other { nodes[one].clone() } else { format!("{}-{}", nodes[one], nodes[other]) }
-    };
-    let mut links: Vec<LinkStatus> = Vec::new();
-    for port in &policy.ports {
-        let (name, (from, to)) = (link_name(port), ends(port));
-        let known = links.iter().position(|link| link.name == name);
-        let index = known.unwrap_or_else(|| {
-            links.push(LinkStatus { name, from: from.clone(), to, ..LinkStatus::default() });
-            links.len() - 1
-        });
-        let direction = usize::from(links[index].from != from || port.direction == Direction::Incoming);
-        links[index].rate_bps[direction] = port.rate.map(|rate| rate.as_bits() as f64);
-    }
-    let queues = |port: &PolicyPort| {
-        port.tree.queues().iter().map(|queue| (queue.name.to_string(), Vec::new())).collect()
-    };
-    let port = |port: &PolicyPort| {
-        let (from, to) = ends(port);
-        let (name, link) = (port.name.clone(), link_name(port));
-        PortStatus { name, from, to, link, root: None, queues: queues(port) }
-    };
-    // A policy needs no title; a page without one does not say of which router it is.
-    let title = match policy.title.as_str() {
-        "" => format!("Router at {}", nodes.join(", ")),
-        title => title.to_owned(),
-    };
-    Status {
-        title,
-        mode: "route",
-        pace: 1.0,
-        every_s: every.as_secs_f64(),
-        links,
-        ports: policy.ports.iter().map(port).collect(),
-        nodes,
-        ..Status::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const POLICY: &str = r#"
-[router]
-mode = "bridge"
-interfaces = { lan = "eth1", wan = "eth0" }
-[port."lan:wan"]
-rate = "9.5mbit"
-queue.all = { kind = "fifo", limit = "100p" }
-[port."wan:lan"]
-rate = "95mbit"
-queue.all = { kind = "fifo", limit = "100p" }
-"#;
-
-    #[test]
-    fn a_policy_without_a_title_is_named_by_its_interfaces() {
-        let title = |text: &str| {
-            let policy = lockgate_scenario::read_policy(text, "house.toml").expect("a policy");
-            status_of(&policy, Duration::from_millis(100)).title
-        };
-        assert_eq!(title(POLICY), "Router at lan, wan");
-        assert_eq!(title(&format!("title = \"house\"\n{POLICY}")), "house");
-    }
-
-    #[test]
-    fn one_link_has_the_rate_of_each_direction() {
-        let rates = |text: &str| {
-            let policy = lockgate_scenario::read_policy(text, "house.toml").expect("a policy");
-            let links = status_of(&policy, Duration::from_secs(1)).links;
-            assert_eq!((links.len(), links[0].from.as_str(), links[0].to.as_str()), (1, "lan", "wan"));
-            links[0].rate_bps
-        };
-        assert_eq!(rates(POLICY), [Some(9.5e6), Some(95e6)]);
-        // A port without a rate sends as fast as its interface.
-        assert_eq!(rates(&POLICY.replace("rate = \"95mbit\"\n", "")), [Some(9.5e6), None]);
     }
 }

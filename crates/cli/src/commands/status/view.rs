@@ -12,7 +12,7 @@ use lockgate_scenario::read_policy;
 use lockgate_session::Refused;
 
 use crate::arguments;
-use crate::commands::route::view::{CHANGED_BY, status_of};
+use crate::commands::route::view::CHANGED_BY;
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::live_view::{self, View};
@@ -102,7 +102,7 @@ fn follow(
 fn publish_status(channels: &Channels, status: &Status, every: Duration, has_ended: bool) {
     // The router has read this text; one of another version may have keys that are unknown here.
     let Ok(policy) = read_policy(&status.policy, &status.router) else { return };
-    let mut shown = status_of(&policy, every);
+    let mut shown = lockgate_session::Status::of_policy(&policy, every);
     shown.ended = has_ended;
     channels.publish_status(shown);
 }

@@ -1,0 +1,151 @@
+//! Reference pages in Markdown: disciplines, traffic and metrics, from the lists that they describe.
+
+use std::fmt::Write;
+
+use lockgate_measure::metric::{METRICS, MemberStatistic, Statistic};
+use lockgate_traffic::{laws, profile};
+
+use super::{Parameter, Reference, references};
+
+/// Explanation of parameters that a queue and its parent share.
+const SHARES: &str = r#"
+A queue's table holds its own parameters and, beside them, what its parent must know of it (below each parent under
+*Written on each child*). Where both have a parameter of one name, the value beside is the queue's own, and the
+parent's stands in `share`:
+
+```
+[port."a:b".queue.bulk]        # a child of an `htb`
+kind = "fq_codel"
+quantum = "300B"               # of fq_codel's flows
+rate = "5mbit"                 # only htb has a rate: no doubt
+share = { quantum = "1514B" }  # of htb's class
+```
+
+Names that both may have: `quantum` (`fq_codel`, `sfq` below `drr`, `htb`), `overhead`, `mpu` and `framing` (`cake`, `tbf` below `htb`),
+`burst` (`tbf`, `red` below `htb`), `rate` (`tbf`, `bandwidth-shaper` below `htb`, `cbq`), `bandwidth` (`red`, `cake` below `cbq`),
+`avpkt` (`red` below `cbq`). `lockgate check` warns where the parent goes without.
+"#;
+
+/// Returns the reference page of the disciplines, in Markdown, without a head.
+pub fn disciplines() -> String {
+    let mut page = format!("# Disciplines\n{SHARES}");
+    for reference in references() {
+        discipline(&mut page, &reference);
+    }
+    page
+}
+
+fn discipline(page: &mut String, reference: &Reference) {
+    let _ = writeln!(page, "\n## {}\n\n{}.\n", reference.kind, sentence(reference.summary));
+    let _ = writeln!(page, "- family: {}", reference.family);
+    let _ = writeln!(page, "- source: {}", reference.source);
+    let _ = writeln!(page, "- children: {}", reference.children);
+    let _ = writeln!(page, "- work conserving: {}", if reference.work_conserving { "yes" } else { "no" });
+    let _ = writeln!(page, "- may reorder within a flow: {}", if reference.reorders { "yes" } else { "no" });
+    for guarantee in reference.guarantees {
+        let _ = writeln!(page, "- guarantee: {guarantee}");
+    }
+    parameters(page, "Parameters", &reference.parameters);
+    parameters(page, "Written on each child", &reference.shares);
+    let _ = writeln!(page, "\n```toml\n{}\n```", reference.template().trim_end());
+}
+
+fn parameters(page: &mut String, title: &str, parameters: &[Parameter]) {
+    if parameters.is_empty() {
+        return;
+    }
+    let _ = writeln!(page, "\n{title}:\n\n| name | takes | default | what |\n| --- | --- | --- | --- |");
+    for parameter in parameters {
+        let default =
+            parameter.default.as_deref().unwrap_or(if parameter.required { "required" } else { "" });
+        let cells = [&parameter.name, &parameter.takes, default, &parameter.doc].map(cell);
+        let _ = writeln!(page, "| {} |", cells.join(" | "));
+    }
+}
+
+/// Returns the reference page of distributions and profiles, in Markdown, without a head.
+pub fn traffic() -> String {
+    let mut page = "# Distributions of gaps and sizes\n".to_owned();
+    for law in laws::descriptions() {
+        let _ = writeln!(page, "\n## {}\n\n{}. Source: {}.\n", law.name, sentence(law.summary), law.source);
+        let _ = writeln!(page, "| parameter | what |\n| --- | --- |");
+        for parameter in law.parameters {
+            let _ = writeln!(page, "| {} | {} |", parameter.field.name(), cell(parameter.doc));
+        }
+    }
+    page += "\n# Profiles\n";
+    for profile in profile::descriptions() {
+        let _ = writeln!(
+            page,
+            "\n## {}\n\n{}. {}\n\nSource: {}.",
+            profile.name,
+            sentence(profile.summary),
+            profile.doc,
+            profile.source
+        );
+        if let Some(written_out) = profile.written_out {
+            let _ = writeln!(page, "\n```toml\n{}\n```", written_out.trim_end());
+        }
+    }
+    page
+}
+
+/// Returns the reference page of the metrics, in Markdown, without a head.
+pub fn metrics() -> String {
+    let mut page = "# Metrics\n\nEach has one definition.\n\n".to_owned();
+    page += "| metric | of a | unit | definition | source |\n| --- | --- | --- | --- | --- |\n";
+    for metric in METRICS {
+        let about = format!("{:?}", metric.about()).to_lowercase();
+        let name = if metric.is_distribution() {
+            format!("{}.STATISTIC", metric.name)
+        } else {
+            metric.name.to_owned()
+        };
+        let cells = [&name, &about, metric.unit.symbol(), metric.definition, metric.source].map(cell);
+        let _ = writeln!(page, "| {} |", cells.join(" | "));
+    }
+    let statistics = Statistic::ALL.map(|(_, name)| name).join(", ");
+    let _ = write!(
+        page,
+        "\nSTATISTIC is one of {statistics}.\n\n\
+         A name that stands for several flows or queues (`flow.*`, `flow.call/*`, `group.call`) is followed by the \
+         metric and a statistic over them, one of {}: `group.call.owd.p99.worst`, `group.backup.goodput.sum`. Worst \
+         is the largest delay or loss, the smallest throughput or rating. The statistic is over those that have a \
+         value. Without one the address is of each of them: the worst, and no value if nothing was observed of one that \
+         can have the metric.\n",
+        MemberStatistic::names()
+    );
+    page
+}
+
+impl Reference {
+    /// Returns a discipline's part of a scenario, as a template.
+    pub fn template(&self) -> String {
+        let mut text = format!("[port.\"a:b\".queue.link]\nkind = \"{}\"\n{}", self.kind, self.example);
+        let leaf = |name: &str, extra: &str| {
+            format!("\n[port.\"a:b\".queue.{name}]\nkind = \"fifo\"\n{}{extra}", self.share_example)
+        };
+        if self.children.starts_with("at least one") {
+            text += "children = [\"voice\", \"rest\"]\n";
+            text += &leaf("voice", "match = [{ protocol = \"udp\", destination_port = 5060 }]\n");
+            let rest = leaf("rest", "");
+            if self.children.contains("class") {
+                text += &rest.replace("kind = \"fifo\"", "kind = \"class\"\nchildren = [\"bulk\"]");
+                text += &leaf("bulk", "");
+            } else {
+                text += &rest;
+            }
+        }
+        text
+    }
+}
+
+/// Escapes a text for a cell of a Markdown table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
