@@ -18,6 +18,8 @@ pub struct Arrival {
     pub at: Instant,
     /// Slot of the frame.
     pub slot: u64,
+    /// True if it is a segment of the super-frame of the arrival before it.
+    pub continues: bool,
 }
 
 /// Reason why an interface did not take a frame.
@@ -100,8 +102,12 @@ pub trait Dataplane {
         while batch.len() < BATCH && slab.free() > 0 {
             let arrivals = (0..self.interface_count()).filter_map(|it| Some((self.next_arrival(it)?, it)));
             let Some((at, interface)) = arrivals.min() else { break };
+            let mut continues = false;
             self.take_frame(interface, &mut |frame| match slab.insert(frame) {
-                Some(slot) => batch.push(Arrival { interface, at, slot }),
+                Some(slot) => {
+                    batch.push(Arrival { interface, at, slot, continues });
+                    continues = true;
+                }
                 None if frame.len() > slab.longest() => dropped.too_long += 1,
                 None => dropped.no_slot += 1,
             });

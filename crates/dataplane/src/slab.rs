@@ -40,6 +40,11 @@ impl FrameSlab {
         self.free.len()
     }
 
+    /// Returns the number of slots in use.
+    pub fn used(&self) -> usize {
+        self.lengths.len() - self.free.len()
+    }
+
     /// Copies a frame in and returns its slot; `None` if it is too long or no slot is free.
     pub fn insert(&mut self, frame: &[u8]) -> Option<u64> {
         if frame.len() > self.size {

@@ -195,12 +195,15 @@ impl<D: Dataplane> Forwarder<D> {
         let dropped = self.dataplane.receive(&mut self.frames.slab, batch);
         self.losses.too_long += dropped.too_long;
         self.losses.no_slot += dropped.no_slot;
-        for &Arrival { interface, at, slot } in batch.iter() {
-            self.tallies.on_receive(interface);
-            match self.port_of[interface] {
-                Some(port) => self.ports[port].take(slot, at, &mut self.frames, &mut self.pool),
-                None => self.frames.slab.release(slot),
+        let mut rest = &batch[..];
+        while let Some(Arrival { interface, .. }) = rest.first() {
+            let (packet, others) = rest.split_at(self.frames.packet_of(rest));
+            packet.iter().for_each(|_| self.tallies.on_receive(*interface));
+            match self.port_of[*interface] {
+                Some(port) => self.ports[port].take(packet, &mut self.frames, &mut self.pool),
+                None => packet.iter().for_each(|frame| self.frames.slab.release(frame.slot)),
             }
+            rest = others;
         }
         self.tallies.publish();
         if self.frames.slab.free() == 0 {
@@ -317,9 +320,7 @@ impl<D: Dataplane> Forwarder<D> {
 
     /// Counts the frames as lost that are still queued, or in the receive rings.
     fn abandon_rest(&mut self) {
-        for port in &self.ports {
-            self.losses.at_the_end += port.outgoing.len() as u64 + port.port.backlog().packets;
-        }
+        self.losses.at_the_end += self.frames.slab.used() as u64;
         self.losses.at_the_end += self.discard(LONGEST_RING);
     }
 

@@ -4,7 +4,7 @@ use core::hash::BuildHasher;
 use core::net::{IpAddr, Ipv4Addr};
 use std::hash::RandomState;
 
-use lockgate_dataplane::dataplane::BATCH;
+use lockgate_dataplane::dataplane::{Arrival, BATCH};
 use lockgate_dataplane::slab::FrameSlab;
 use lockgate_engine::classify::{Acknowledgement, Fields, Headers, PROTOCOL_OTHER};
 use lockgate_engine::packet::{FlowId, Packet};
@@ -21,7 +21,12 @@ struct FrameMetadata {
     /// DSCP and ECN bits that it arrived with.
     traffic_class: u8,
     flow: FlowId,
+    /// Slot of the next segment of the packet that it is a part of; [`LAST`] if there is none.
+    next: u32,
 }
+
+/// Slot after the last segment of a packet.
+const LAST: u32 = u32::MAX;
 
 /// Flow of a frame without an IP packet.
 const NO_FLOW: FlowId = FlowId(0);
@@ -43,6 +48,8 @@ pub(crate) struct Frames {
     metadata: Vec<FrameMetadata>,
     /// Hosts behind translated addresses; `None`: no queue needs them.
     pub(crate) hosts: Option<Box<HostTable>>,
+    /// Length in bytes up to which segments of a super-frame stay one packet; 0: each is a packet.
+    super_frames: usize,
     /// Keyed hash of flows, so that a sender cannot choose frames that share one.
     flows: RandomState,
 }
@@ -50,10 +57,26 @@ pub(crate) struct Frames {
 impl Frames {
     /// Creates a slab of `count` slots for frames of up to `longest` bytes.
     pub(crate) fn new(count: u32, longest: usize) -> Self {
-        let metadata = FrameMetadata { fields: OTHER, ip_offset: 0, traffic_class: 0, flow: NO_FLOW };
+        let metadata =
+            FrameMetadata { fields: OTHER, ip_offset: 0, traffic_class: 0, flow: NO_FLOW, next: LAST };
         let flows = RandomState::new();
         let (slab, metadata) = (FrameSlab::new(count, longest), vec![metadata; count as usize]);
-        Self { slab, metadata, hosts: None, flows }
+        Self { slab, metadata, hosts: None, super_frames: 0, flows }
+    }
+
+    /// Keeps segments of a super-frame as one packet, up to this length in bytes.
+    pub(crate) fn with_super_frames(self, longest: usize) -> Self {
+        Self { super_frames: longest, ..self }
+    }
+
+    /// Returns how many of the first arrivals are one packet: the first one, and the segments of its super-frame.
+    pub(crate) fn packet_of(&self, arrivals: &[Arrival]) -> usize {
+        let mut length = 0;
+        let is_within = |(index, arrival): &(usize, &Arrival)| {
+            length += self.slab.bytes(arrival.slot).len();
+            *index == 0 || (arrival.continues && length <= self.super_frames)
+        };
+        arrivals.iter().enumerate().take_while(is_within).count()
     }
 
     /// Reads the frame in `slot`, for the queues. Returns its flow, and its IP header, if it has one.
@@ -66,13 +89,26 @@ impl Frames {
                 ip_offset: header.offset,
                 traffic_class: header.traffic_class,
                 flow,
+                next: LAST,
             },
-            None => FrameMetadata { fields: OTHER, ip_offset: 0, traffic_class: 0, flow },
+            None => FrameMetadata { fields: OTHER, ip_offset: 0, traffic_class: 0, flow, next: LAST },
         };
         if let Some(hosts) = &mut self.hosts {
             hosts.find(slot, &self.metadata[slot as usize].fields);
         }
         (flow, header)
+    }
+
+    /// Makes `next` the segment after `slot`, of the same packet.
+    pub(crate) fn append(&mut self, slot: u64, next: u64) {
+        self.metadata[next as usize] = self.metadata[slot as usize];
+        self.metadata[slot as usize].next = next as u32;
+    }
+
+    /// Returns the slot of the segment after `slot`, of the same packet.
+    pub(crate) fn next(&self, slot: u64) -> Option<u64> {
+        let next = self.metadata[slot as usize].next;
+        (next != LAST).then_some(u64::from(next))
     }
 
     /// Returns the flow of a packet: a hash of its protocol, addresses and ports, by which disciplines with a
@@ -105,11 +141,11 @@ impl Frames {
         }
     }
 
-    /// Writes the mark that a queue set on `packet` into its frame.
-    pub(crate) fn mark(&mut self, packet: &Packet) {
-        let metadata = &self.metadata[packet.payload as usize];
+    /// Writes the mark that a queue set on `packet` into the frame in `slot`, which is of it.
+    pub(crate) fn mark(&mut self, packet: &Packet, slot: u64) {
+        let metadata = &self.metadata[slot as usize];
         if metadata.ip_offset > 0 && packet.traffic_class != metadata.traffic_class {
-            set_traffic_class(self.slab.bytes_mut(packet.payload), metadata.ip_offset, packet.traffic_class);
+            set_traffic_class(self.slab.bytes_mut(slot), metadata.ip_offset, packet.traffic_class);
         }
     }
 }

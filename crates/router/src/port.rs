@@ -1,6 +1,6 @@
 //! Port of a running router: a scenario's queues, paced, before an interface.
 
-use lockgate_dataplane::dataplane::BATCH;
+use lockgate_dataplane::dataplane::{Arrival, BATCH};
 use lockgate_engine::discipline::{DropReason, Invalid};
 use lockgate_engine::framing::Compensation;
 use lockgate_engine::node::Node;
@@ -126,11 +126,19 @@ impl RouterPort {
         })
     }
 
-    /// Takes the frame in `slot`, which arrived at `at`: queues it, or sends it ahead.
-    pub(crate) fn take(&mut self, slot: u64, at: Instant, frames: &mut Frames, pool: &mut Pool) {
+    /// Takes the frames of one packet, segments of a super-frame or a single one: queues it, or sends it ahead.
+    pub(crate) fn take(&mut self, arrivals: &[Arrival], frames: &mut Frames, pool: &mut Pool) {
+        let [Arrival { slot, at, .. }, others @ ..] = arrivals else { return };
+        let (slot, at) = (*slot, *at);
         let now = at.max(self.latest);
-        let length = (frames.slab.bytes(slot).len() as u32).saturating_sub(self.synthetic);
         let (flow, ip) = frames.read(slot);
+        let mut length = self.length(slot, frames);
+        let mut last = slot;
+        for other in others {
+            frames.append(last, other.slot);
+            last = other.slot;
+            length += self.length(last, frames);
+        }
         if ip.is_none() && self.bypasses_queues(now, Bytes(u64::from(length))) {
             self.outgoing.push(slot);
             return;
@@ -151,6 +159,11 @@ impl RouterPort {
         };
         self.port.offer(pool.take(header), now, frames);
         self.collect_drops(now, frames, pool);
+    }
+
+    /// Returns the length of a frame on the line, in bytes.
+    fn length(&self, slot: u64, frames: &Frames) -> u32 {
+        (frames.slab.bytes(slot).len() as u32).saturating_sub(self.synthetic)
     }
 
     /// True if a frame of this length without an IP packet goes ahead of all queues. Beyond an eighth of the
@@ -193,18 +206,30 @@ impl RouterPort {
 
     fn send(&mut self, packet: Packet, now: Instant, frames: &mut Frames, pool: &mut Pool) {
         self.pacing.charge(now, packet.bytes());
-        self.record.on_transmit(packet.position.node(), now.since(packet.arrived), packet.bytes(), now);
-        frames.mark(&packet);
-        self.show(&packet, None, now, frames);
-        self.outgoing.push(packet.payload);
+        let mut next = Some(packet.payload);
+        while let Some(slot) = next {
+            let bytes = Bytes(u64::from(self.length(slot, frames)));
+            self.record.on_transmit(packet.position.node(), now.since(packet.arrived), bytes, now);
+            frames.mark(&packet, slot);
+            self.show(&packet, slot, None, now, frames);
+            self.outgoing.push(slot);
+            next = frames.next(slot);
+        }
         pool.recycle(packet);
     }
 
     /// Shows a frame that leaves to the capture, if there is one.
     #[inline]
-    fn show(&mut self, packet: &Packet, reason: Option<DropReason>, now: Instant, frames: &Frames) {
+    fn show(
+        &mut self,
+        packet: &Packet,
+        slot: u64,
+        reason: Option<DropReason>,
+        now: Instant,
+        frames: &Frames,
+    ) {
         if let Some(tap) = &mut self.tap
-            && !tap.take(packet, reason, now, &self.port, frames.slab.bytes(packet.payload))
+            && !tap.take(packet, reason, now, &self.port, frames.slab.bytes(slot))
         {
             self.tap = None;
         }
@@ -232,9 +257,13 @@ impl RouterPort {
         let mut drops = core::mem::take(&mut self.drops);
         drops.extend(self.port.take_drops());
         for (packet, reason) in drops.drain(..) {
-            self.record.on_drop(packet.position.node(), reason, now);
-            self.show(&packet, Some(reason), now, frames);
-            frames.slab.release(packet.payload);
+            let mut next = Some(packet.payload);
+            while let Some(slot) = next {
+                self.record.on_drop(packet.position.node(), reason, now);
+                self.show(&packet, slot, Some(reason), now, frames);
+                next = frames.next(slot);
+                frames.slab.release(slot);
+            }
             pool.recycle(packet);
         }
         self.drops = drops;
@@ -318,6 +347,10 @@ mod tests {
 
     use super::*;
 
+    fn arrival(slot: u64) -> Arrival {
+        Arrival { interface: 0, at: Instant::ZERO, slot, continues: false }
+    }
+
     /// Port whose queue has this name and limit.
     fn policy(queue: &str, limit: u64) -> PolicyPort {
         let text = format!(
@@ -343,7 +376,7 @@ mod tests {
             for _ in 0..3 {
                 let slot = frames.slab.insert(&frame).expect("a free slot");
                 port.queues_other = true;
-                port.take(slot, Instant::ZERO, &mut frames, &mut pool);
+                port.take(&[arrival(slot)], &mut frames, &mut pool);
             }
             let again = port.fill(Instant::ZERO, &mut frames, &mut pool);
             let sent = port.outgoing.len() as u64;
@@ -386,7 +419,7 @@ mod tests {
             for _ in 0..10 {
                 let slot = frames.slab.insert(&frame).expect("a free slot");
                 port.queues_other = true;
-                port.take(slot, Instant::ZERO, &mut frames, &mut pool);
+                port.take(&[arrival(slot)], &mut frames, &mut pool);
             }
             // From the first frame's leave to the last one's, as soon as each is due.
             let (mut now, mut times) = (Instant::ZERO, Vec::new());
@@ -405,6 +438,65 @@ mod tests {
                 "{size} bytes, {place}: {took}, {expected} by hand"
             );
         }
+    }
+
+    /// Segments of 100 bytes, in packets of 250 at most: two, two and one, of which a queue of two packets drops the last.
+    #[test]
+    fn segments_of_a_super_frame_are_one_packet_and_counted_by_frames() {
+        let policy = policy("q", 2);
+        let ports = vec![PortSetup::default()];
+        let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
+        let mut port = RouterPort::build(&policy, [0, 1], 0, Seed(1), record).expect("a port");
+        port.queues_other = true;
+        let (mut frames, mut pool) = (Frames::new(20, 100).with_super_frames(250), Pool::default());
+        let slots: Vec<u64> = (0..5).map(|_| frames.slab.insert(&[0; 100]).expect("a free slot")).collect();
+        let arrivals: Vec<Arrival> = slots
+            .iter()
+            .enumerate()
+            .map(|(index, slot)| Arrival { continues: index > 0, ..arrival(*slot) })
+            .collect();
+        let mut rest = &arrivals[..];
+        let mut packets = Vec::new();
+        while !rest.is_empty() {
+            let (packet, others) = rest.split_at(frames.packet_of(rest));
+            port.take(packet, &mut frames, &mut pool);
+            packets.push(packet.len());
+            rest = others;
+        }
+        assert_eq!(packets, [2, 2, 1]);
+        let backlog = port.port.backlog();
+        assert_eq!((backlog.packets, backlog.bytes.0), (2, 400), "a packet has the bytes of its segments");
+        assert_eq!(
+            (frames.slab.used(), port.record.drops_by(0).iter().map(|(_, count)| count).sum::<u64>()),
+            (4, 1),
+            "the third is dropped"
+        );
+        port.fill(Instant::ZERO, &mut frames, &mut pool);
+        assert_eq!(port.outgoing, slots[..4], "all segments leave, in order");
+        let sent = port.record.transmitted();
+        assert_eq!((sent.packets, sent.bytes.0), (4, 400), "counted by frames");
+    }
+
+    /// A mark of a queue is for each segment of the packet.
+    #[test]
+    fn a_mark_is_written_to_each_segment() {
+        let mut frames = Frames::new(20, 100).with_super_frames(1_000);
+        let mut frame = [0; 60];
+        frame[12..16].copy_from_slice(&[8, 0, 0x45, 2]);
+        frame[16..18].copy_from_slice(&[0, 46]);
+        frame[22..24].copy_from_slice(&[64, 17]);
+        let slots = [0, 1, 2].map(|_| frames.slab.insert(&frame).expect("a free slot"));
+        frames.read(slots[0]);
+        frames.append(slots[0], slots[1]);
+        frames.append(slots[1], slots[2]);
+        let header = Header { payload: slots[0], traffic_class: 3, ..Header::default() };
+        let packet = Pool::default().take(header);
+        let mut next = Some(slots[0]);
+        while let Some(slot) = next {
+            frames.mark(&packet, slot);
+            next = frames.next(slot);
+        }
+        assert_eq!(slots.map(|slot| frames.slab.bytes(slot)[15]), [3; 3]);
     }
 
     #[test]
@@ -426,7 +518,7 @@ mod tests {
         for _ in 0..20 {
             let slot = frames.slab.insert(&[0; 60]).expect("a free slot");
             port.queues_other = true;
-            port.take(slot, Instant::ZERO, &mut frames, &mut pool);
+            port.take(&[arrival(slot)], &mut frames, &mut pool);
         }
         assert_eq!(port.port.backlog().packets, 4, "the old limit holds");
     }

@@ -157,7 +157,8 @@ impl Router {
             let stop = Arc::new(AtomicBool::new(false));
             let leases = group.iter().map(|port| attachment.lease(&router.policy.ports[*port])).collect();
             let tallies = attachment.tallies(&used_endpoints(&router.policy, &attachment, group));
-            let frames = Frames::new(frames, attachment.longest());
+            let super_frames = router.policy.super_frames.map_or(0, |longest| longest.0 as usize);
+            let frames = Frames::new(frames, attachment.longest()).with_super_frames(super_frames);
             let watched = (leases, tallies);
             let mut forwarder =
                 Forwarder::new(interfaces, ports, frames, receiving, sampling, watched, stop.clone());

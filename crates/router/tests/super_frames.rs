@@ -53,11 +53,14 @@ fn super_frames_are_counted_by_segments_and_sent_whole() {
     let to_host = |host: usize| SocketAddr::from((HOST_ADDRESSES[host], 5_000));
     let variants = [
         ("bridge", "", "a->b", 0, bridged),
+        ("bridge", "super_frames = \"64kB\"", "a->b", 0, bridged),
         ("egress", "io = \"packet\"", "b", 0, to_host(1)),
+        ("egress", "io = \"packet\"\nsuper_frames = \"64kB\"", "b", 0, to_host(1)),
         ("egress", "", "b", 0, to_host(1)),
         ("ingress", "", "b", 1, to_host(0)),
+        ("ingress", "super_frames = \"4kB\"", "b", 1, to_host(0)),
     ];
-    for (mode, io, port, from, to) in variants {
+    for (mode, keys, port, from, to) in variants {
         // The bridge that a router makes stays.
         let Some(network) = Network::make(1_500) else { return };
         if mode == "bridge" {
@@ -67,7 +70,7 @@ fn super_frames_are_counted_by_segments_and_sent_whole() {
         }
         let interfaces = if mode == "bridge" { "a = \"eth1\", b = \"eth2\"" } else { "b = \"eth2\"" };
         let policy = format!(
-            "[router]\nmode = \"{mode}\"\ninterfaces = {{ {interfaces} }}\n{io}\n\
+            "[router]\nmode = \"{mode}\"\ninterfaces = {{ {interfaces} }}\n{keys}\n\
              [port.\"{port}\"]\nrate = \"2gbit\"\nqueue.q = {{ kind = \"fifo\", limit = \"4000p\" }}\n"
         );
         let (mut router, told) = network.start(&policy);

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use lockgate_engine::clock::ClockConfig;
 use lockgate_engine::framing::Compensation;
 use lockgate_engine::ring::RingConfig;
-use lockgate_engine::units::{Duration, Rate};
+use lockgate_engine::units::{Bytes, Duration, Rate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::de::DeTable;
@@ -252,6 +252,8 @@ pub struct Policy {
     pub io: Option<FrameIo>,
     /// Frames that all queues hold together at most.
     pub frames: u32,
+    /// Length up to which segments that arrive as one super-frame stay one packet; `None`: each is a packet.
+    pub super_frames: Option<Bytes>,
     /// Answer to frames that are lost in it.
     pub on_fault: OnFault,
     /// Way of the frames of the host itself, in mode `bridge`.
@@ -299,6 +301,9 @@ impl Policy {
         if self.frames != running.frames {
             let (new, old) = (self.frames, running.frames);
             return Some(format!("`frames` is {new}, and the running router has {old}"));
+        }
+        if self.super_frames != running.super_frames {
+            return Some("`super_frames` is not that of the running router".to_owned());
         }
         let names = |policy: &Self| policy.ports.iter().map(|port| port.name.clone()).collect::<Vec<_>>();
         let (new, old) = (names(self), names(running));

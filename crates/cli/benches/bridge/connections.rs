@@ -40,10 +40,13 @@ pub(crate) enum Way {
     FqCodel,
     /// The same, by a clock of 4 ms, so that several segments of a subscriber leave at once.
     Coarse,
+    /// The same, with super-frames that stay whole in the queues, as in the kernel's.
+    Whole,
 }
 
 impl Way {
-    pub(crate) const ALL: [Self; 4] = [Self::Kernel, Self::Lockgate, Self::FqCodel, Self::Coarse];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Kernel, Self::Lockgate, Self::FqCodel, Self::Coarse, Self::Whole];
 
     fn name(self) -> &'static str {
         match self {
@@ -51,6 +54,7 @@ impl Way {
             Self::Lockgate => "Lockgate, HTB, 50 ms",
             Self::FqCodel => "Lockgate, HTB, FQ-CoDel",
             Self::Coarse => "Lockgate, HTB, FQ-CoDel, clock of 4 ms",
+            Self::Whole => "Lockgate, HTB, FQ-CoDel, clock of 4 ms, whole super-frames",
         }
     }
 }
@@ -224,18 +228,20 @@ fn start(network: &Network, way: Way, folder: &Path) -> Result<Route, String> {
         let _ = writeln!(table, "s{index},{},{plan},{plan}", subscriber(index));
     }
     let queue = match way {
-        Way::FqCodel | Way::Coarse => "kind = \"fq_codel\"".to_owned(),
+        Way::FqCodel | Way::Coarse | Way::Whole => "kind = \"fq_codel\"".to_owned(),
         Way::Kernel | Way::Lockgate => format!("kind = \"fifo\", limit = \"{QUEUE_BYTES}B\""),
     };
     let (clock, options): (&str, &[&str]) = match way {
-        Way::Coarse => ("clock = { source = \"jiffies\", hz = 250 }", &["--gather", "1ms"]),
+        Way::Coarse | Way::Whole => ("clock = { source = \"jiffies\", hz = 250 }", &["--gather", "1ms"]),
         _ => ("", &[]),
     };
+    let whole = if way == Way::Whole { "super_frames = \"16kB\"" } else { "" };
     let policy = format!(
         r#"subscribers = "plans.csv"
 [router]
 mode = "bridge"
 interfaces = {{ lan = "w0", wan = "w1" }}
+{whole}
 [port."lan->wan"]
 {clock}
 root = "shaper"

@@ -332,7 +332,7 @@ impl Hfsc {
     }
 
     /// Prefetches the state of the leaf that probably sends next.
-    #[inline(always)]
+    #[inline]
     fn prefetch_next(&self) {
         if let Some(next) = self.guarantees.next().or_else(|| self.sharing.next_leaf()) {
             self.sharing.prefetch(next);

@@ -7,6 +7,7 @@ use lockgate_engine::classify::PROTOCOL_OTHER;
 use lockgate_engine::framing::Compensation;
 use lockgate_engine::pacing::Pace;
 use lockgate_engine::port_name;
+use lockgate_engine::units::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
@@ -29,6 +30,12 @@ const SECTIONS: [&str; 5] = ["router", "port", "subscribers", "sites", "alert"];
 /// Default and limits of the number of frames that all queues hold together.
 const FRAMES: u32 = 32_768;
 const FRAMES_RANGE: core::ops::RangeInclusive<u32> = 4_096..=4_194_304;
+
+/// Lengths that a super-frame in the queues may have.
+const SUPER_FRAMES: core::ops::RangeInclusive<u64> = 3_000..=64_000;
+
+/// Keys of ports and queues that say what each frame takes beside its length.
+const FRAME_COSTS: [&str; 3] = ["overhead", "mpu", "framing"];
 
 /// Longest name of an interface: `IFNAMSIZ` less the zero byte.
 const LONGEST_NAME: usize = 15;
@@ -68,6 +75,10 @@ pub(crate) struct RouterTable {
     /// Frames that all queues hold together at most.
     #[serde(default)]
     frames: Option<u32>,
+    /// Length up to which segments that arrive as one frame of TCP stay one packet in the queues; by default each is a
+    /// packet.
+    #[serde(default)]
+    super_frames: Option<Bytes>,
     /// While frames are lost in the router: `open` gives the interfaces back to the kernel, `hold` keeps them.
     #[serde(default)]
     on_fault: OnFault,
@@ -106,6 +117,9 @@ impl Checker<'_> {
         }
         self.attachment(place, &router);
         self.host_frames(place, &router);
+        if let Some(longest) = router.super_frames {
+            self.super_frames(table, place, longest);
+        }
         let ports = self.policy_ports(table, &header, router.mode, &interfaces?);
         let alerts = self.alerts(table, &ports);
         Some(Policy {
@@ -117,6 +131,7 @@ impl Checker<'_> {
             attach: router.attach,
             io: router.io,
             frames,
+            super_frames: router.super_frames,
             on_fault: router.on_fault,
             host: router.host.unwrap_or_default(),
             interfaces: if self.problems.is_empty() { names(router_table) } else { Vec::new() },
@@ -124,6 +139,28 @@ impl Checker<'_> {
             alerts,
             warnings: core::mem::take(&mut self.warnings),
         })
+    }
+
+    /// Checks the length of super-frames, and that no queue has a cost for each frame, which they would pay once.
+    fn super_frames(&mut self, table: &DeTable<'_>, place: TableLocation<'_, '_>, longest: Bytes) {
+        if !SUPER_FRAMES.contains(&longest.0) {
+            let problem =
+                Problem::new(place.value("super_frames"), format!("`super_frames` cannot be {longest}"));
+            self.note(problem.help("it is from 3000B to 64kB: two segments, and what an IP packet holds"));
+        }
+        for port in Self::section_again(table, "port") {
+            let queues = Self::section_again(port.table, "queue");
+            for table in core::iter::once(&port).chain(&queues).map(Entry::place) {
+                for key in FRAME_COSTS.into_iter().filter(|key| table.has(key)) {
+                    let what = format!(
+                        "with `super_frames`, {} would have its `{key}` once for all segments of a packet",
+                        table.what
+                    );
+                    let problem = Problem::new(table.key(key), what).see(place.key("super_frames"), "here");
+                    self.note(problem.help("leave `super_frames` out: each segment is then a packet"));
+                }
+            }
+        }
     }
 
     /// Checks the keys that `attach = "xdp"` excludes.

@@ -83,6 +83,13 @@ fn problems_have_places_and_fixes() {
     );
     swap("io = \"packet\"", "attach = \"dpdk\"", &[(5, 10, "`attach` cannot be `dpdk`", "`tcx`")]);
     swap("io = \"packet\"", "frames = 7", &[(5, 10, "`frames` cannot be 7", "4096")]);
+    let wide = |size: &str| format!("io = \"packet\"\nsuper_frames = \"{size}\"");
+    swap(
+        "io = \"packet\"",
+        &wide("1500B"),
+        &[(6, 16, "`super_frames` cannot be 1500B", "3000B"), (9, 1, "once for all segments", "leave")],
+    );
+    swap("io = \"packet\"", &wide("9kB"), &[(9, 1, "`port.lan->wan` would have its `overhead`", "leave")]);
     swap(", wan = \"eth2\"", "", &[(4, 14, "a bridge joins two interfaces", "lan = \"eth1\"")]);
     swap("\"eth2\"", "\"eth1\"", &[(4, 36, "`eth1` is named twice", "one name")]);
     swap("\"eth2\"", "\"an/interface\"", &[(4, 36, "no interface is called", "`ip link`")]);

@@ -50,14 +50,14 @@ impl Line {
     }
 
     /// Returns the earliest time at which the line has reached the work done.
-    #[inline(always)]
+    #[inline]
     fn time(&self) -> u128 {
         self.at + u128::from(self.rest > 0)
     }
 
     /// Advances by work. The time cannot overflow: it has 128 bits, and the longest packet at the lowest
     /// rate takes 2^75 picoseconds.
-    #[inline(always)]
+    #[inline]
     fn advance(&mut self, work: u128) {
         let (picos, rest) = time_and_rest(work + u128::from(self.rest), self.rate);
         (self.at, self.rest) = (self.at + picos, rest);
@@ -90,7 +90,7 @@ impl Curve {
     }
 
     /// Restarts the curve at `x`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn restart(&mut self, x: u128) {
         match self {
             Self::Straight(line) => (line.at, line.rest) = (x, 0),
@@ -99,7 +99,7 @@ impl Curve {
     }
 
     /// Returns the earliest time at which the curve has reached the work done.
-    #[inline(always)]
+    #[inline]
     pub(super) fn time(&self) -> u128 {
         match self {
             Self::Straight(line) => line.time(),
@@ -125,7 +125,7 @@ impl Curve {
     }
 
     /// Advances by work.
-    #[inline(always)]
+    #[inline]
     pub(super) fn advance(&mut self, work: u128) {
         match self {
             Self::Straight(line) => line.advance(work),
@@ -135,7 +135,7 @@ impl Curve {
 
     /// Begins a backlog at `x`: restarts the curve if `is_first`, otherwise [takes the
     /// minimum](Self::take_minimum). Returns whether the curve starts at `x` now.
-    #[inline(always)]
+    #[inline]
     pub(super) fn begin_backlog(&mut self, x: u128, is_first: bool) -> bool {
         if !is_first {
             return self.take_minimum(x);
@@ -146,7 +146,7 @@ impl Curve {
 
     /// Replaces the curve by the minimum of itself and a new one that starts at `x`. Returns whether the
     /// new one was taken.
-    #[inline(always)]
+    #[inline]
     pub(super) fn take_minimum(&mut self, x: u128) -> bool {
         match self {
             Self::Bent(bent) if !bent.spec.is_convex() => bent.take_minimum_concave(x),
@@ -236,7 +236,7 @@ impl Bent {
 }
 
 /// Returns the whole picoseconds that `work` takes and the work left over.
-#[inline(always)]
+#[inline]
 fn time_and_rest(work: u128, rate: NonZeroU64) -> (u128, u64) {
     match u64::try_from(work) {
         Ok(work) => (u128::from(work / rate), work % rate),

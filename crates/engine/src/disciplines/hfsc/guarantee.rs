@@ -108,7 +108,7 @@ impl Guarantees {
     }
 
     /// Returns whether `leaf` has a guarantee.
-    #[inline(always)]
+    #[inline]
     pub(super) fn covers(&self, leaf: usize) -> bool {
         self.leaves.get(leaf).is_some_and(Option::is_some)
     }

@@ -146,7 +146,7 @@ impl Sharing {
     }
 
     /// Borrows a class and its parent.
-    #[inline(always)]
+    #[inline]
     fn class_and_parent(&mut self, class: usize) -> (&mut Class, &mut Parent) {
         let class = &mut self.classes[class];
         let parent = &mut self.parents[class.parent as usize];
@@ -154,7 +154,7 @@ impl Sharing {
     }
 
     /// Returns the time from which a child of this parent is eligible: any time for a leaf ([`ROOT`]).
-    #[inline(always)]
+    #[inline]
     fn children_eligible_at(&self, as_parent: usize) -> Instant {
         if as_parent == ROOT { Instant::ZERO } else { self.parents[as_parent].eligible_at() }
     }
@@ -204,7 +204,7 @@ impl Sharing {
     }
 
     /// Begins a backlog of `class` at virtual time `entry`.
-    #[inline(always)]
+    #[inline]
     fn begin_backlog(&mut self, class: usize, entry: u128, since: Instant) {
         let has_limits = self.has_limits;
         let (class, parent) = self.class_and_parent(class);
@@ -219,7 +219,7 @@ impl Sharing {
     /// Accounts for the last packet of a leaf and leaves the leaf active until
     /// [`reactivate`](Self::reactivate) or [`deactivate`](Self::deactivate). Does nothing and returns
     /// `false` if the leaf has no active sibling.
-    #[inline(always)]
+    #[inline]
     pub(super) fn defer_deactivation(&mut self, leaf: usize, sent: SentPacket, now: Instant) -> bool {
         if self.has_limits {
             self.defer_deactivation_where::<true>(leaf, sent, now)
@@ -268,7 +268,7 @@ impl Sharing {
     }
 
     /// Accounts for a packet that a leaf sent under either criterion. Deactivates the leaf if it `is_empty`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn account(&mut self, leaf: usize, sent: SentPacket, is_empty: bool, now: Instant) {
         if self.has_limits {
             self.account_where::<true>(leaf, sent, is_empty, now);
@@ -300,7 +300,7 @@ impl Sharing {
 
     /// Accounts for a packet at `parent` and its ancestors, and refreshes their caches; `passive` if no
     /// child of `parent` is active any more.
-    #[inline(always)]
+    #[inline]
     fn account_ancestors<const LIMITED: bool>(
         &mut self,
         mut parent: u32,
@@ -353,7 +353,7 @@ impl Sharing {
     }
 
     /// Selects the leaf that sends now.
-    #[inline(always)]
+    #[inline]
     pub(super) fn select(&mut self, now: Instant) -> Option<usize> {
         if self.has_limits {
             return self.select_by_descent(now);
@@ -383,20 +383,20 @@ impl Sharing {
     }
 
     /// Returns the leaf that is selected next, unless a held class becomes eligible before.
-    #[inline(always)]
+    #[inline]
     pub(super) fn next_leaf(&self) -> Option<usize> {
         let next = self.next_leaf[0];
         (next != NO_LEAF).then_some(next as usize)
     }
 
     /// Prefetches the state of `leaf`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn prefetch(&self, leaf: usize) {
         prefetch(&self.classes[leaf].virtual_time);
     }
 
     /// Recomputes the cached next leaf of a parent from that of its first eligible child.
-    #[inline(always)]
+    #[inline]
     fn refresh_next_leaf(&mut self, parent: usize) {
         let Parent { eligible, position: Position { first_child, as_child, .. }, .. } = &self.parents[parent];
         self.next_leaf[*as_child as usize] = match eligible.first_slot() {

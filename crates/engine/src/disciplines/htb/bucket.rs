@@ -12,7 +12,7 @@ const BYTE: u64 = 8 * PICOS_PER_SECOND;
 const MOST_DEBT: u64 = 60 * PICOS_PER_SECOND;
 
 /// Returns the cost of `bytes` in picobits.
-#[inline(always)]
+#[inline]
 fn picobits(bytes: Bytes) -> i128 {
     // Below 2^107.
     (u128::from(bytes.0) * u128::from(BYTE)).cast_signed()
@@ -49,14 +49,14 @@ impl Bucket {
         self.depth
     }
 
-    #[inline(always)]
+    #[inline]
     fn floor(&self) -> i128 {
         // Above -2^110.
         -(u128::from(MOST_DEBT) * u128::from(self.rate)).cast_signed()
     }
 
     /// Adds the tokens of `elapsed`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn fill(&mut self, elapsed: Duration) {
         let gain = u128::from(elapsed.as_picos()) * u128::from(self.rate);
         let full = picobits(self.depth);
@@ -65,13 +65,13 @@ impl Bucket {
     }
 
     /// Removes the tokens that `bytes` cost.
-    #[inline(always)]
+    #[inline]
     pub(super) fn charge(&mut self, bytes: Bytes) {
         self.level = (self.level - picobits(bytes)).max(self.floor());
     }
 
     /// Returns whether it has no debt.
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_solvent(&self) -> bool {
         self.level >= 0
     }

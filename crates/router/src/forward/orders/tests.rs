@@ -1,5 +1,6 @@
 use std::thread;
 
+use lockgate_dataplane::dataplane::Arrival;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Duration;
 use lockgate_measure::recording::{PortRecord, PortSetup, Recording, Setup};
@@ -90,7 +91,8 @@ impl Forwarder {
                 let mut frame = [0; 60];
                 frame[12..24].copy_from_slice(&[8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17]);
                 let slot = self.frames.slab.insert(&frame).expect("a free slot");
-                port.take(slot, Instant::ZERO, &mut self.frames, &mut self.pool);
+                let arrival = Arrival { interface: 0, at: Instant::ZERO, slot, continues: false };
+                port.take(&[arrival], &mut self.frames, &mut self.pool);
             }
         }
         self.backlogs()

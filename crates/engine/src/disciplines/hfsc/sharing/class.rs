@@ -71,7 +71,7 @@ impl Class {
     }
 
     /// Begins a backlog, which exists since `since`, at virtual time `entry`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn begin_backlog<const LIMITED: bool>(&mut self, entry: u128, since: Instant) {
         let is_first = self.state == State::Fresh;
         self.state = State::Active;
@@ -86,7 +86,7 @@ impl Class {
     }
 
     /// Advances its curves by work, but not its virtual time.
-    #[inline(always)]
+    #[inline]
     pub(super) fn advance_curves<const LIMITED: bool>(&mut self, work: u128) {
         self.curve.advance(work);
         if LIMITED && let Some(limit) = &mut self.limit {
@@ -96,7 +96,7 @@ impl Class {
 
     /// Advances its curves and its virtual time by work. The virtual time is raised to `min_virtual_time`,
     /// that of the sibling selected last: a class does not make up for the time in which a limit held it.
-    #[inline(always)]
+    #[inline]
     pub(super) fn advance<const LIMITED: bool>(&mut self, work: u128, min_virtual_time: Option<u128>) {
         self.advance_curves::<LIMITED>(work);
         self.virtual_time = self.curve.time();

@@ -26,7 +26,7 @@ impl MaxVirtualTime {
     }
 
     /// Sets the virtual time of an active child.
-    #[inline(always)]
+    #[inline]
     pub(super) fn set(&mut self, child: usize, time: u128) {
         self.bound = self.bound.max(time);
         self.stale.insert(child);
@@ -44,7 +44,7 @@ impl MaxVirtualTime {
     }
 
     /// Returns the upper bound of [`largest`](Self::largest) without updating the tree.
-    #[inline(always)]
+    #[inline]
     pub(super) fn bound(&self) -> u128 {
         self.bound
     }

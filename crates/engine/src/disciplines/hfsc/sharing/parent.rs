@@ -113,13 +113,13 @@ impl Parent {
     }
 
     /// Returns the first held child and the time at which it becomes eligible.
-    #[inline(always)]
+    #[inline]
     fn first_held(&self) -> Option<(Instant, usize)> {
         self.held.as_ref()?.first()
     }
 
     /// Returns the time from which a child may send; `Instant::ZERO` if one may now.
-    #[inline(always)]
+    #[inline]
     pub(super) fn eligible_at(&self) -> Instant {
         if self.eligible.is_empty() {
             self.first_held().map_or(Instant::NEVER, |(time, _)| time)
@@ -130,7 +130,7 @@ impl Parent {
 
     /// Files an active child as eligible or held: by its own limit, and by `below`, the time from which one
     /// of its own children is eligible.
-    #[inline(always)]
+    #[inline]
     pub(super) fn file<const LIMITED: bool>(&mut self, child: &Class, below: Instant, now: Instant) {
         let child_index = child.child_index as usize;
         if LIMITED && let Some(held) = &mut self.held {
@@ -172,7 +172,7 @@ impl Parent {
 
     /// Files a child whose virtual time has changed, or deactivates it if it is `passive`. Returns whether
     /// no child is active any more.
-    #[inline(always)]
+    #[inline]
     pub(super) fn refile<const LIMITED: bool>(
         &mut self,
         child: &mut Class,
@@ -190,7 +190,7 @@ impl Parent {
 
     /// Raises the minimum virtual time to that of a selected child. Without limits it is never smaller than
     /// before.
-    #[inline(always)]
+    #[inline]
     pub(super) fn raise_min_virtual_time<const LIMITED: bool>(&mut self, child: &Class) {
         let before = if LIMITED { self.min_virtual_time } else { None };
         self.min_virtual_time =
@@ -198,7 +198,7 @@ impl Parent {
     }
 
     /// Advances the virtual time of an active child that sent a packet.
-    #[inline(always)]
+    #[inline]
     pub(super) fn advance<const LIMITED: bool>(&mut self, child: &mut Class, sent: SentPacket) {
         if sent.by_share {
             self.raise_min_virtual_time::<LIMITED>(child);
@@ -208,7 +208,7 @@ impl Parent {
 
     /// Accounts for a packet of a child that takes part in link sharing; `passive` if the child has no
     /// backlog any more. Returns whether no child is active any more.
-    #[inline(always)]
+    #[inline]
     pub(super) fn account<const LIMITED: bool>(
         &mut self,
         child: &mut Class,
