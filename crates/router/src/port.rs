@@ -206,10 +206,9 @@ impl RouterPort {
 
     fn send(&mut self, packet: Packet, now: Instant, frames: &mut Frames, pool: &mut Pool) {
         self.pacing.charge(now, packet.bytes());
+        self.record.on_transmit(packet.position.node(), now.since(packet.arrived), packet.bytes(), now);
         let mut next = Some(packet.payload);
         while let Some(slot) = next {
-            let bytes = Bytes(u64::from(self.length(slot, frames)));
-            self.record.on_transmit(packet.position.node(), now.since(packet.arrived), bytes, now);
             frames.mark(&packet, slot);
             self.show(&packet, slot, None, now, frames);
             self.outgoing.push(slot);
@@ -257,9 +256,9 @@ impl RouterPort {
         let mut drops = core::mem::take(&mut self.drops);
         drops.extend(self.port.take_drops());
         for (packet, reason) in drops.drain(..) {
+            self.record.on_drop(packet.position.node(), reason, now);
             let mut next = Some(packet.payload);
             while let Some(slot) = next {
-                self.record.on_drop(packet.position.node(), reason, now);
                 self.show(&packet, slot, Some(reason), now, frames);
                 next = frames.next(slot);
                 frames.slab.release(slot);
@@ -442,7 +441,7 @@ mod tests {
 
     /// Segments of 100 bytes, in packets of 250 at most: two, two and one, of which a queue of two packets drops the last.
     #[test]
-    fn segments_of_a_super_frame_are_one_packet_and_counted_by_frames() {
+    fn segments_of_a_super_frame_are_one_packet_of_the_queues() {
         let policy = policy("q", 2);
         let ports = vec![PortSetup::default()];
         let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
@@ -474,7 +473,7 @@ mod tests {
         port.fill(Instant::ZERO, &mut frames, &mut pool);
         assert_eq!(port.outgoing, slots[..4], "all segments leave, in order");
         let sent = port.record.transmitted();
-        assert_eq!((sent.packets, sent.bytes.0), (4, 400), "counted by frames");
+        assert_eq!((sent.packets, sent.bytes.0), (2, 400));
     }
 
     /// A mark of a queue is for each segment of the packet.
