@@ -198,7 +198,7 @@ impl<D: Dataplane> Forwarder<D> {
         let mut rest = &batch[..];
         while let Some(Arrival { interface, .. }) = rest.first() {
             let (packet, others) = rest.split_at(self.frames.packet_of(rest));
-            packet.iter().for_each(|_| self.tallies.on_receive(*interface));
+            self.tallies.on_receive(*interface, packet.len() as u64);
             match self.port_of[*interface] {
                 Some(port) => self.ports[port].take(packet, &mut self.frames, &mut self.pool),
                 None => packet.iter().for_each(|frame| self.frames.slab.release(frame.slot)),

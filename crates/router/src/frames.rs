@@ -49,7 +49,7 @@ pub(crate) struct Frames {
     /// Hosts behind translated addresses; `None`: no queue needs them.
     pub(crate) hosts: Option<Box<HostTable>>,
     /// Length in bytes up to which segments of a super-frame stay one packet; 0: each is a packet.
-    super_frames: usize,
+    longest_packet: usize,
     /// Keyed hash of flows, so that a sender cannot choose frames that share one.
     flows: RandomState,
 }
@@ -61,12 +61,12 @@ impl Frames {
             FrameMetadata { fields: OTHER, ip_offset: 0, traffic_class: 0, flow: NO_FLOW, next: LAST };
         let flows = RandomState::new();
         let (slab, metadata) = (FrameSlab::new(count, longest), vec![metadata; count as usize]);
-        Self { slab, metadata, hosts: None, super_frames: 0, flows }
+        Self { slab, metadata, hosts: None, longest_packet: 0, flows }
     }
 
     /// Keeps segments of a super-frame as one packet, up to this length in bytes.
     pub(crate) fn with_super_frames(self, longest: usize) -> Self {
-        Self { super_frames: longest, ..self }
+        Self { longest_packet: longest, ..self }
     }
 
     /// Returns how many of the first arrivals are one packet: the first one, and the segments of its super-frame.
@@ -74,7 +74,7 @@ impl Frames {
         let mut length = 0;
         let is_within = |(index, arrival): &(usize, &Arrival)| {
             length += self.slab.bytes(arrival.slot).len();
-            *index == 0 || (arrival.continues && length <= self.super_frames)
+            *index == 0 || (arrival.continues && length <= self.longest_packet)
         };
         arrivals.iter().enumerate().take_while(is_within).count()
     }

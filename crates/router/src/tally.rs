@@ -48,10 +48,10 @@ impl Tallies {
         Self { shared, losses, received }
     }
 
-    /// Counts a frame that was received; visible after [`publish`](Self::publish).
+    /// Counts frames that were received; visible after [`publish`](Self::publish).
     #[inline]
-    pub(crate) fn on_receive(&mut self, endpoint: usize) {
-        self.received[endpoint] += 1;
+    pub(crate) fn on_receive(&mut self, endpoint: usize, frames: u64) {
+        self.received[endpoint] += frames;
     }
 
     /// Counts frames that an endpoint took.
