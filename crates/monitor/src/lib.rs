@@ -12,7 +12,8 @@
 //! [`Channels`]: `SimulatedSession` (feature `sim`) observes a simulation on the simulation's own thread;
 //! `LiveSession` (feature `live`) runs beside a driver that only fills samples and applies prepared changes;
 //! `kernel::KernelSession` (feature `kernel`, on Linux) looks at the queues of the kernel itself.
-//! Invariant: neither waits for a reader; a sample that finds its channel full is dropped and counted.
+//! Invariant: no session waits for a reader; a sample that finds its channel full is dropped and counted. Only
+//! `kernel::relay` waits, of a recording.
 //!
 //! Nothing here prints, handles signals or ends the process: lines are passed to a callback, and a flag of
 //! the caller ends the view.

@@ -197,7 +197,7 @@ impl<D: Dataplane> Forwarder<D> {
         self.losses.no_slot += dropped.no_slot;
         let mut rest = &batch[..];
         while let Some(Arrival { interface, .. }) = rest.first() {
-            let (packet, others) = rest.split_at(self.frames.packet_of(rest));
+            let (packet, others) = rest.split_at(self.frames.count_segments(rest));
             self.tallies.on_receive(*interface, packet.len() as u64);
             match self.port_of[*interface] {
                 Some(port) => self.ports[port].take(packet, &mut self.frames, &mut self.pool),

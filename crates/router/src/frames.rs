@@ -70,7 +70,7 @@ impl Frames {
     }
 
     /// Returns how many of the first arrivals are one packet: the first one, and the segments of its super-frame.
-    pub(crate) fn packet_of(&self, arrivals: &[Arrival]) -> usize {
+    pub(crate) fn count_segments(&self, arrivals: &[Arrival]) -> usize {
         let mut length = 0;
         let is_within = |(index, arrival): &(usize, &Arrival)| {
             length += self.slab.bytes(arrival.slot).len();

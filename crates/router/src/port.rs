@@ -140,7 +140,7 @@ impl RouterPort {
             length += self.length(last, frames);
         }
         if ip.is_none() && self.bypasses_queues(now, Bytes(u64::from(length))) {
-            self.outgoing.push(slot);
+            self.outgoing.extend(arrivals.iter().map(|arrival| arrival.slot));
             return;
         }
         self.latest = now;
@@ -457,7 +457,7 @@ mod tests {
         let mut rest = &arrivals[..];
         let mut packets = Vec::new();
         while !rest.is_empty() {
-            let (packet, others) = rest.split_at(frames.packet_of(rest));
+            let (packet, others) = rest.split_at(frames.count_segments(rest));
             port.take(packet, &mut frames, &mut pool);
             packets.push(packet.len());
             rest = others;
@@ -474,6 +474,19 @@ mod tests {
         assert_eq!(port.outgoing, slots[..4], "all segments leave, in order");
         let sent = port.record.transmitted();
         assert_eq!((sent.packets, sent.bytes.0), (2, 400));
+    }
+
+    /// The Ethernet type of a super-frame may be any, so it may have no IP packet.
+    #[test]
+    fn segments_without_an_ip_packet_go_ahead_together() {
+        let ports = vec![PortSetup::default()];
+        let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
+        let mut port = RouterPort::build(&policy("q", 9), [0, 1], 0, Seed(1), record).expect("a port");
+        let (mut frames, mut pool) = (Frames::new(20, 100).with_super_frames(250), Pool::default());
+        let slots = [0, 1].map(|_| frames.slab.insert(&[0; 100]).expect("a free slot"));
+        let arrivals = [arrival(slots[0]), Arrival { continues: true, ..arrival(slots[1]) }];
+        port.take(&arrivals[..frames.count_segments(&arrivals)], &mut frames, &mut pool);
+        assert_eq!(port.outgoing, slots);
     }
 
     /// A mark of a queue is for each segment of the packet.

@@ -48,7 +48,7 @@ fn sent_by(network: &Network, interface: &str) -> u64 {
 }
 
 #[test]
-fn super_frames_are_counted_by_segments_and_sent_whole() {
+fn super_frames_arrive_as_sent_and_are_counted() {
     let bridged = SocketAddr::from(([10, 3, 0, 2], 5_000));
     let to_host = |host: usize| SocketAddr::from((HOST_ADDRESSES[host], 5_000));
     let variants = [
@@ -87,10 +87,14 @@ fn super_frames_are_counted_by_segments_and_sent_whole() {
         let is_counted = if is_whole { sent.sent_packets < segments } else { sent.sent_packets >= segments };
         assert!(is_counted, "{mode}, {keys}: {} packets", sent.sent_packets);
         let least = segments * (SEGMENT + 66);
-        assert!(sent.sent_bytes >= least, "{mode}: {} bytes, each segment with its headers", sent.sent_bytes);
+        assert!(
+            sent.sent_bytes >= least,
+            "{mode}, {keys}: {} bytes, each segment with its headers",
+            sent.sent_bytes
+        );
         if mode != "ingress" {
             let passed = sent_by(&network, INTERFACES[1]) - before;
-            assert!(passed < segments / 2, "{mode}: {passed} frames of {segments} segments");
+            assert!(passed < segments / 2, "{mode}, {keys}: {passed} frames of {segments} segments");
         }
         assert_eq!(router.stop().expect("drained").total(), 0, "{mode}");
         assert!(told.lock().expect("no panic").is_empty(), "{mode}: {told:?}");

@@ -303,7 +303,10 @@ impl Policy {
             return Some(format!("`frames` is {new}, and the running router has {old}"));
         }
         if self.super_frames != running.super_frames {
-            return Some("`super_frames` is not that of the running router".to_owned());
+            let length =
+                |longest: Option<Bytes>| longest.map_or("off".to_owned(), |longest| longest.to_string());
+            let (new, old) = (length(self.super_frames), length(running.super_frames));
+            return Some(format!("`super_frames` is {new}, and the running router has {old}"));
         }
         let names = |policy: &Self| policy.ports.iter().map(|port| port.name.clone()).collect::<Vec<_>>();
         let (new, old) = (names(self), names(running));

@@ -9,7 +9,7 @@ function chip(row: JudgedRow): HTMLElement {
   const width = Math.min(100, Math.max(0, 100 * (used ?? 0))).toFixed(1);
   return h(
     "li",
-    { class: row.holds ? "good" : "bad", title: `${row.that} ${row.margin}`.trim() },
+    { class: row.holds ? "good" : "bad", title: `${row.that} ${micro(row.margin)}`.trim() },
     h("span", { class: "sign" }, row.holds ? "✓" : "✗"),
     h("b", {}, `${row.subject} ${row.quantity}`.trim()),
     h("span", { class: "value" }, micro(row.value)),

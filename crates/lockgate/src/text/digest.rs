@@ -114,11 +114,11 @@ fn last(
     let room = surface.columns.unwrap_or(usize::MAX);
     let widths = [&verdict, &report].map(|text| width(text));
     let painted = surface.paint(Look::Faint, hint);
-    if widths[0] + 3 + widths[1] + 2 + hint.len() <= room {
+    if widths[0] + 3 + widths[1] + 2 + width(hint) <= room {
         return vec![format!("{}   {report}  {painted}", paint(&verdict))];
     }
     let mut lines: Vec<String> = surface.wrapped(&verdict, "  ").iter().map(paint).collect();
-    match lines.last_mut().filter(|_| widths[0] + 2 + hint.len() <= room) {
+    match lines.last_mut().filter(|_| widths[0] + 2 + width(hint) <= room) {
         Some(line) => *line = format!("{line}  {painted}"),
         None => lines.push(painted),
     }

@@ -58,9 +58,9 @@ fn draw(
         }
         (size, is_stale) = (drawn_on, false);
         match keys(hub, &mut screen, &pressed, &told) {
-            Ok(Keyed::Nothing) => {}
-            Ok(Keyed::Changed) => is_stale = true,
-            Ok(Keyed::Quit) => break Ok(()),
+            Ok(KeyEffect::Nothing) => {}
+            Ok(KeyEffect::Changed) => is_stale = true,
+            Ok(KeyEffect::Quit) => break Ok(()),
             Err(Gone) => interrupt.store(true, Ordering::SeqCst),
         }
         if interrupt.load(Ordering::SeqCst) {
@@ -98,20 +98,25 @@ fn gather(hub: &Hub, frames: &mut Frames, screen: &mut Screen, answers: &Receive
 }
 
 /// Effect of pressed keys.
-enum Keyed {
+enum KeyEffect {
     Nothing,
     Changed,
     Quit,
 }
 
 /// Handles pressed keys.
-fn keys(hub: &Arc<Hub>, screen: &mut Screen, pressed: &Keys, told: &Sender<String>) -> Result<Keyed, Gone> {
-    let (mut patience, mut keyed) = (FRAME, Keyed::Nothing);
+fn keys(
+    hub: &Arc<Hub>,
+    screen: &mut Screen,
+    pressed: &Keys,
+    told: &Sender<String>,
+) -> Result<KeyEffect, Gone> {
+    let (mut patience, mut effect) = (FRAME, KeyEffect::Nothing);
     while let Some(key) = pressed.next(patience)? {
-        (patience, keyed) = (Duration::ZERO, Keyed::Changed);
+        (patience, effect) = (Duration::ZERO, KeyEffect::Changed);
         match screen.press(key) {
             KeyRequest::Nothing => {}
-            KeyRequest::Quit => return Ok(Keyed::Quit),
+            KeyRequest::Quit => return Ok(KeyEffect::Quit),
             KeyRequest::Every(every) => {
                 hub.tell(Command::Every(every));
             }
@@ -139,5 +144,5 @@ fn keys(hub: &Arc<Hub>, screen: &mut Screen, pressed: &Keys, told: &Sender<Strin
             }
         }
     }
-    Ok(keyed)
+    Ok(effect)
 }

@@ -37,6 +37,9 @@ const SUPER_FRAMES: core::ops::RangeInclusive<u64> = 3_000..=64_000;
 /// Keys of ports and queues that say what each frame takes beside its length.
 const FRAME_COSTS: [&str; 3] = ["overhead", "mpu", "framing"];
 
+/// Disciplines that drop a packet which is longer than their burst.
+const DROPS_LONG: [&str; 2] = ["tbf", "policer"];
+
 /// Longest name of an interface: `IFNAMSIZ` less the zero byte.
 const LONGEST_NAME: usize = 15;
 
@@ -119,6 +122,7 @@ impl Checker<'_> {
         self.host_frames(place, &router);
         if let Some(longest) = router.super_frames {
             self.super_frames(table, place, longest);
+            self.warn_of_single_frames(place, &router);
         }
         let ports = self.policy_ports(table, &header, router.mode, &interfaces?);
         let alerts = self.alerts(table, &ports);
@@ -148,18 +152,42 @@ impl Checker<'_> {
                 Problem::new(place.value("super_frames"), format!("`super_frames` cannot be {longest}"));
             self.note(problem.help("it is from 3000B to 64kB: two segments, and what an IP packet holds"));
         }
+        let own = place.key("super_frames");
+        let mut refuse = |span, what: String| {
+            let problem = Problem::new(span, what).see(own.clone(), "here");
+            self.note(problem.help("leave `super_frames` out: each segment is then a packet"));
+        };
         for port in Self::section_again(table, "port") {
             let queues = Self::section_again(port.table, "queue");
             for table in core::iter::once(&port).chain(&queues).map(Entry::place) {
-                for key in FRAME_COSTS.into_iter().filter(|key| table.has(key)) {
-                    let what = format!(
-                        "with `super_frames`, {} would have its `{key}` once for all segments of a packet",
-                        table.what
+                let share = table.table.get("share").and_then(|share| share.get_ref().as_table());
+                let shared = |key: &str| share.is_some_and(|share| share.contains_key(key));
+                for key in FRAME_COSTS.into_iter().filter(|key| table.has(key) || shared(key)) {
+                    let span = if table.has(key) { table.key(key) } else { table.inner("share", key) };
+                    let what =
+                        "would have its `{key}` once for all segments of a packet".replace("{key}", key);
+                    refuse(span, format!("with `super_frames`, {} {what}", table.what));
+                }
+                let kind = table.table.get("kind").and_then(|kind| kind.get_ref().as_str());
+                if let Some(kind) = kind.filter(|kind| DROPS_LONG.contains(kind)) {
+                    refuse(
+                        table.value("kind"),
+                        format!("`{kind}` drops packets that are longer than its burst"),
                     );
-                    let problem = Problem::new(table.key(key), what).see(place.key("super_frames"), "here");
-                    self.note(problem.help("leave `super_frames` out: each segment is then a packet"));
                 }
             }
+        }
+    }
+
+    /// Warns if no frame arrives that has segments.
+    fn warn_of_single_frames(&mut self, place: TableLocation<'_, '_>, router: &RouterTable) {
+        let is_single = router.attach == Attach::Xdp
+            || router.io == Some(FrameIo::AfXdp)
+            || (router.mode == Mode::Egress && router.io.is_none());
+        if is_single {
+            let problem = Problem::new(place.key("super_frames"), "frames arrive one by one here");
+            self.warnings
+                .push(problem.help("receive by `io = \"packet\"` and `attach = \"tcx\"`, or leave it out"));
         }
     }
 

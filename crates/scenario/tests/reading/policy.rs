@@ -90,6 +90,15 @@ fn problems_have_places_and_fixes() {
         &[(6, 16, "`super_frames` cannot be 1500B", "3000B"), (9, 1, "once for all segments", "leave")],
     );
     swap("io = \"packet\"", &wide("9kB"), &[(9, 1, "`port.lan->wan` would have its `overhead`", "leave")]);
+    let queue = |text: &str| BRIDGE.replace("io = \"packet\"", &wide("9kB")).replace("\"fq_codel\"", text);
+    let refused_at = |text: &str, expected| {
+        let text = queue(text).replace("overhead = \"pppoe-ptm\"\n", "");
+        refused(&text, &[expected]);
+    };
+    refused_at(
+        "\"tbf\", rate = \"9mbit\", burst = \"10kB\"",
+        (12, 23, "`tbf` drops packets that are longer", "leave"),
+    );
     swap(", wan = \"eth2\"", "", &[(4, 14, "a bridge joins two interfaces", "lan = \"eth1\"")]);
     swap("\"eth2\"", "\"eth1\"", &[(4, 36, "`eth1` is named twice", "one name")]);
     swap("\"eth2\"", "\"an/interface\"", &[(4, 36, "no interface is called", "`ip link`")]);

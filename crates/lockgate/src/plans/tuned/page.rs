@@ -34,10 +34,15 @@ impl Tuned<'_> {
         for (role, index) in recommended {
             let settings = self.found.tried[index].point.settings.join(", ");
             let values = self.values(index);
-            let reason = if self.judged.front.len() > 1 && self.point(self.judged.knee) == Some(index) {
-                " Every other point of the front loses a larger factor in one goal than it gains in another."
-            } else {
-                ""
+            let is_knee = self.judged.front.len() > 1 && self.point(self.judged.knee) == Some(index);
+            let reason = match self.tuning.goals.len() {
+                2 if is_knee => {
+                    " Every other point of the front loses a larger factor in one goal than it gains in the other."
+                }
+                _ if is_knee => {
+                    " Over all goals, every other point of the front loses a larger factor than it gains."
+                }
+                _ => "",
             };
             lines.push(format!("{}, point #{}: {settings}{values}.{reason}", capital(role), index + 1));
             lines.extend(self.cliffs(index));
