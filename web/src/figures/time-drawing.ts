@@ -215,7 +215,11 @@ export class TimeDrawing {
       const isKept =
         flows === null || flows.includes(curve.of) || (!hasQueue && !this.view.flows.includes(curve.of));
       const opacity = curve.opacity * (isKept ? 1 : FAINT);
-      const ids = [curve.id, ...(curve.gaps ? [`${curve.id} dots`] : []), ...(curve.mark === null ? [] : [`${curve.id} marks`])];
+      const ids = [
+        curve.id,
+        ...(curve.gaps ? [`${curve.id} dots`] : []),
+        ...(curve.mark === null ? [] : [`${curve.id} marks`]),
+      ];
       return ids.map((id) => ({ id, lineStyle: { opacity }, itemStyle: { opacity } }));
     });
     return { series } as EChartsOption;

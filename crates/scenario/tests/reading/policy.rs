@@ -87,18 +87,15 @@ fn problems_have_places_and_fixes() {
     swap(
         "io = \"packet\"",
         &wide("1500B"),
-        &[(6, 16, "`super_frames` cannot be 1500B", "3000B"), (9, 1, "once for all segments", "leave")],
+        &[(6, 16, "`super_frames` cannot be 1.5kB", "3000B"), (9, 1, "once for all segments", "leave")],
     );
     swap("io = \"packet\"", &wide("9kB"), &[(9, 1, "`port.lan->wan` would have its `overhead`", "leave")]);
-    let queue = |text: &str| BRIDGE.replace("io = \"packet\"", &wide("9kB")).replace("\"fq_codel\"", text);
-    let refused_at = |text: &str, expected| {
-        let text = queue(text).replace("overhead = \"pppoe-ptm\"\n", "");
-        refused(&text, &[expected]);
-    };
-    refused_at(
-        "\"tbf\", rate = \"9mbit\", burst = \"10kB\"",
-        (12, 23, "`tbf` drops packets that are longer", "leave"),
-    );
+    let whole = BRIDGE.replace("io = \"packet\"", &wide("9kB")).replace("overhead = \"pppoe-ptm\"\n", "");
+    let rest = "\"fq_codel\", rate = \"9mbit\", ceil = \"10mbit\"";
+    let bucket = "\"tbf\", rate = \"9mbit\", burst = \"10kB\", share = { rate = \"9mbit\" }";
+    refused(&whole.replace(rest, bucket), &[(12, 23, "`tbf` drops packets that are longer", "leave")]);
+    let costly = "\"fq_codel\", share = { rate = \"9mbit\", overhead = \"4B\" }";
+    refused(&whole.replace(rest, costly), &[(12, 72, "`queue.rest` would have its `overhead`", "leave")]);
     swap(", wan = \"eth2\"", "", &[(4, 14, "a bridge joins two interfaces", "lan = \"eth1\"")]);
     swap("\"eth2\"", "\"eth1\"", &[(4, 36, "`eth1` is named twice", "one name")]);
     swap("\"eth2\"", "\"an/interface\"", &[(4, 36, "no interface is called", "`ip link`")]);
