@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Browser, chromium, type Page } from "playwright-core";
+import { type Browser, chromium, type Download, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { builtPage, executable, FLAGS } from "./browser";
 import { compareReport, edgeReport, fill, sampleReport, singleReport, sparseReport } from "./sample";
@@ -12,6 +12,16 @@ const FIGURES = ["topology", "time", "owd-cdf", "owd-ccdf", "owd-box", "owd-spli
 const folder = mkdtempSync(join(tmpdir(), "lockgate-web-"));
 const template = builtPage();
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Clicks until a download begins: figures above that are drawn meanwhile may move the button from under the pointer. */
+async function download(page: Page, button: string): Promise<Download> {
+  for (let number = 1; ; number++) {
+    const begun = page.waitForEvent("download", { timeout: 15_000 });
+    const [saved, clicked] = await Promise.allSettled([begun, page.locator(button).click()]);
+    if (saved.status === "fulfilled") return saved.value;
+    if (number === 3 || clicked.status === "rejected") throw saved.reason;
+  }
+}
 
 describe("the built file", () => {
   it("carries the marker once, nothing from outside, and stays small", () => {
@@ -528,10 +538,7 @@ describe.skipIf(executable === undefined)("the page", () => {
     ] as const) {
       const { page, complaints } = await open(name, fill(template, report));
       for (const id of ids) {
-        const [saved] = await Promise.all([
-          page.waitForEvent("download"),
-          page.locator(`#figure-${id} button.save`).click(),
-        ]);
+        const saved = await download(page, `#figure-${id} button.save`);
         expect(saved.suggestedFilename()).toMatch(/^[a-z0-9-]+\.svg$/);
         const text = readFileSync(await saved.path(), "utf8");
         const problem = await page.evaluate(
