@@ -159,7 +159,7 @@ describe.skipIf(executable === undefined)("the layout of the live page", () => {
     await page.goto(await player.listen());
     await page.waitForSelector(".live:not(.waiting) tr.selected");
     await page.waitForFunction(() =>
-      /1[3-9]\.\d\d s/.test(document.querySelector(".clock")?.textContent ?? ""),
+      /(1[3-9]|[2-5]\d)\.\d\d s/.test(document.querySelector(".clock")?.textContent ?? ""),
     );
     const sum = await page.evaluate(() =>
       (window as unknown as { shifts: number[] }).shifts.reduce((all, one) => all + one, 0),

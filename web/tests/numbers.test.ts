@@ -328,7 +328,15 @@ describe.skipIf(executable === undefined || lockgate === undefined)("numbers of 
     const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
     await page.goto(`file://${path}`);
     await page.waitForSelector("#page main");
-    await page.locator("#figure-topology button", { hasText: "Data" }).click();
+    // Figures above that are drawn meanwhile may move the button from under the pointer.
+    const rows = page.locator("#figure-topology .table tbody tr");
+    await expect
+      .poll(async () => {
+        if ((await rows.count()) === 0)
+          await page.locator("#figure-topology button", { hasText: "Data" }).click();
+        return rows.count();
+      })
+      .toBeGreaterThan(0);
     for (const all of await page.locator("button", { hasText: "Show all" }).all())
       if (await all.isVisible()) await all.click();
     return { page, summary: JSON.parse(readFileSync(join(out, "summary.json"), "utf8")) };
