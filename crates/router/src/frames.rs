@@ -21,7 +21,7 @@ struct FrameMetadata {
     /// DSCP and ECN bits that it arrived with.
     traffic_class: u8,
     flow: FlowId,
-    /// Slot of the next segment of the packet that it is a part of; [`LAST`] if there is none.
+    /// Slot of the next segment of its packet; [`LAST`] behind the last one.
     next: u32,
 }
 
