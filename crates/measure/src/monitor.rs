@@ -104,8 +104,8 @@ pub struct LeftOut {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FidelitySample {
-    /// 99th percentile of the lateness of frames, since the start (of a router's in the interval): from when a
-    /// frame was due to when it was handed over. `None` before the first frame.
+    /// 99th percentile of the lateness of frames, since the start (of a router's in the interval): from when
+    /// a frame was due to when it was handed over. `None` before the first frame.
     pub late_p99_s: Option<f64>,
     /// Packets lost by the machine, outside the network under test.
     pub host_losses: u64,
@@ -140,7 +140,9 @@ pub struct QueueSample {
     /// Discipline.
     pub kind: Cow<'static, str>,
     /// Index in the port, constant during the run.
-    pub place: u32,
+    // The name that recordings and pages have.
+    #[serde(rename = "place")]
+    pub index: u32,
     /// Index of its parent.
     pub parent: Option<u32>,
     /// Backlog now, in packets.

@@ -42,10 +42,10 @@ pub(crate) fn fold(sample: &Arc<Sample>, followed: &[String]) -> Arc<Sample> {
     }
     let mut kept = leaves(sample);
     worst_first(&mut kept);
-    let mut chosen: Vec<(usize, usize)> = kept.iter().take(KEPT).map(|leaf| leaf.place).collect();
+    let mut chosen: Vec<(usize, usize)> = kept.iter().take(KEPT).map(|leaf| leaf.position).collect();
     for text in followed {
         let found = kept.iter().filter(|leaf| is_in(text, &leaf.port.name) || is_in(text, &leaf.queue.name));
-        chosen.extend(found.take(KEPT).map(|leaf| leaf.place));
+        chosen.extend(found.take(KEPT).map(|leaf| leaf.position));
     }
     let ports = ports_of(sample, chosen);
     let flows = flows(&sample.flows, followed);
@@ -85,7 +85,7 @@ pub(crate) fn search<'a>(sample: &'a Sample, text: &str, most: usize) -> Vec<Fou
 /// Leaf of a port's tree.
 struct Leaf<'a> {
     /// Indices of its port and of itself in the sample.
-    place: (usize, usize),
+    position: (usize, usize),
     port: &'a PortSample,
     queue: &'a QueueSample,
 }
@@ -98,15 +98,15 @@ fn is_in(text: &str, name: &str) -> bool {
 fn leaves(sample: &Sample) -> Vec<Leaf<'_>> {
     let mut leaves = Vec::new();
     for (index, port) in sample.ports.iter().enumerate() {
-        let places = port.queues.iter().map(|queue| queue.place).max().map_or(0, |last| last as usize + 1);
-        let mut is_parent = vec![false; places];
+        let count = port.queues.iter().map(|queue| queue.index).max().map_or(0, |last| last as usize + 1);
+        let mut is_parent = vec![false; count];
         for parent in port.queues.iter().filter_map(|queue| queue.parent) {
             if let Some(is_parent) = is_parent.get_mut(parent as usize) {
                 *is_parent = true;
             }
         }
-        let own = port.queues.iter().enumerate().filter(|(_, queue)| !is_parent[queue.place as usize]);
-        leaves.extend(own.map(|(place, queue)| Leaf { place: (index, place), port, queue }));
+        let own = port.queues.iter().enumerate().filter(|(_, queue)| !is_parent[queue.index as usize]);
+        leaves.extend(own.map(|(position, queue)| Leaf { position: (index, position), port, queue }));
     }
     leaves
 }
@@ -138,7 +138,7 @@ fn ports_of(sample: &Sample, mut chosen: Vec<(usize, usize)>) -> Vec<PortSample>
         for index in (0..port.queues.len()).rev().filter(|index| *index > 0) {
             if is_kept[index]
                 && let Some(parent) = port.queues[index].parent
-                && let Some(above) = port.queues[..index].iter().rposition(|queue| queue.place == parent)
+                && let Some(above) = port.queues[..index].iter().rposition(|queue| queue.index == parent)
             {
                 is_kept[above] = true;
             }
@@ -175,11 +175,11 @@ fn flows(all: &[FlowSample], followed: &[String]) -> Vec<FlowSample> {
 mod tests {
     use super::*;
 
-    /// Port `olt` with a shaper, classes `all` and `spare`, and 1000 leaves `plan/N` below `all`; a second one
-    /// with one queue.
+    /// Port `olt` with a shaper, classes `all` and `spare`, and 1000 leaves `plan/N` below `all`; a second
+    /// one with one queue.
     fn large() -> Arc<Sample> {
         let queue =
-            |name: String, place, parent| QueueSample { name, place, parent, ..QueueSample::default() };
+            |name: String, index, parent| QueueSample { name, index, parent, ..QueueSample::default() };
         let mut queues = vec![
             queue("shaper".to_owned(), 0, None),
             queue("all".to_owned(), 1, Some(0)),

@@ -47,8 +47,8 @@ struct Flying {
     rest: VecDeque<Behind>,
 }
 
-/// Index, behind the first packet in flight, of the one whose header is prefetched: a long link has more of them than a
-/// near cache holds.
+/// Index, behind the first packet in flight, of the one whose header is prefetched: a long link has more of
+/// them than a near cache holds.
 const HEADER_AHEAD: usize = 4;
 
 /// Index of the packet in flight whose next link is prefetched.
@@ -129,8 +129,8 @@ impl Flying {
     }
 }
 
-/// One direction of a link, with the port before it. What most packets touch comes first: an arrival at the far end
-/// needs the first cache line, a transmission the second as well.
+/// One direction of a link, with the port before it. What most packets touch comes first: an arrival at the
+/// far end needs the first cache line, a transmission the second as well.
 #[repr(C, align(64))]
 pub struct Link {
     flying: Flying,
@@ -194,12 +194,13 @@ impl Link {
             loss: setup.loss,
             random,
         };
-        link.record.learn_places(&link.port);
+        link.record.learn_queues(&link.port);
         link.refresh_fast_path();
         link
     }
 
-    /// Creates a link that only holds packets in flight: those of a link that starts in another part of the network.
+    /// Creates a link that only holds packets in flight: those of a link that starts in another part of the
+    /// network.
     ///
     /// # Errors
     /// None: the default queue can be built.

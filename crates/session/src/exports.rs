@@ -1,9 +1,9 @@
 //! Exports of the latest sample: Prometheus, and the format of `tc -j -s qdisc show`.
 //!
-//! In the shapes of `tc`, queues are numbered by index: the handle of index 0 is `1:`, and so on. For Prometheus a
-//! queue and its parent have their names: an index changes when a policy gets another queue, and the series of one
-//! customer would go on as that of another. With `parent="root"` the figures of a link are those of
-//! `node_exporter`, without counting children twice.
+//! In the shapes of `tc`, queues are numbered by index: the handle of index 0 is `1:`, and so on. For
+//! Prometheus a queue and its parent have their names: an index changes when a policy gets another queue, and
+//! the series of one customer would go on as that of another. With `parent="root"` the figures of a link are
+//! those of `node_exporter`, without counting children twice.
 
 use std::fmt::Write;
 
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::status::Status;
 
-fn handle(place: u32) -> String {
-    format!("{:x}:", place + 1)
+fn handle(index: u32) -> String {
+    format!("{:x}:", index + 1)
 }
 
 fn escaped(text: &str) -> String {
@@ -23,10 +23,10 @@ fn escaped(text: &str) -> String {
 
 /// Returns the name of a queue's parent; `root` for the root alone.
 fn parent_name<'a>(port: &'a PortSample, queue: &QueueSample) -> &'a str {
-    let Some(place) = queue.parent else { return "root" };
-    // Parents come before their children, in the order of their places.
-    let at = port.queues.binary_search_by_key(&place, |other| other.place).ok();
-    let at = at.or_else(|| port.queues.iter().position(|other| other.place == place));
+    let Some(index) = queue.parent else { return "root" };
+    // Parents come before their children, in the order of their indices.
+    let at = port.queues.binary_search_by_key(&index, |other| other.index).ok();
+    let at = at.or_else(|| port.queues.iter().position(|other| other.index == index));
     match at.map_or("", |at| &*port.queues[at].name) {
         "root" => "queue root",
         name => name,
@@ -206,7 +206,7 @@ pub fn tc(sample: Option<&Sample>) -> Value {
                 queue.gauges.iter().map(|(name, value)| (name.clone().into_owned(), json!(value))).collect();
             let mut entry = json!({
                 "kind": queue.kind,
-                "handle": handle(queue.place),
+                "handle": handle(queue.index),
                 "dev": port.name,
                 "options": {},
                 "bytes": queue.total.sent_bytes,
@@ -228,7 +228,7 @@ pub fn tc(sample: Option<&Sample>) -> Value {
             });
             match queue.parent {
                 None => entry["root"] = json!(true),
-                Some(place) => entry["parent"] = json!(handle(place)),
+                Some(index) => entry["parent"] = json!(handle(index)),
             }
             all.push(entry);
         }
@@ -244,15 +244,15 @@ mod tests {
 
     /// Policy of customers with these names, as a sample.
     fn sample(customers: &[&str]) -> Sample {
-        let queue = |name: &str, place, parent| QueueSample {
+        let queue = |name: &str, index, parent| QueueSample {
             name: name.to_owned(),
             kind: "fifo".into(),
-            place,
+            index,
             parent,
             ..QueueSample::default()
         };
         let mut queues = vec![queue("all", 0, None)];
-        queues.extend((1..).zip(customers).map(|(place, name)| queue(name, place, Some(0))));
+        queues.extend((1..).zip(customers).map(|(index, name)| queue(name, index, Some(0))));
         let ports = vec![PortSample { name: "wan".to_owned(), queues, ..PortSample::default() }];
         Sample { ports, ..Sample::default() }
     }

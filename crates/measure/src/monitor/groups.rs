@@ -53,8 +53,8 @@ fn group(name: &str, flows: &[&FlowSample]) -> GroupSample {
     delays.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     // By nearest rank.
     let rank = |fraction: f64| {
-        let place = (fraction * delays.len() as f64).ceil() as usize;
-        delays.get(place.max(1) - 1).map(|(delay, _)| *delay)
+        let rank = (fraction * delays.len() as f64).ceil() as usize;
+        delays.get(rank.max(1) - 1).map(|(delay, _)| *delay)
     };
     GroupSample {
         name: name.to_owned(),

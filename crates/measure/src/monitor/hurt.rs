@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use super::{PortSample, QueueSample, Sample};
 use crate::figures;
 
-/// 99th percentile of the time in the port, in seconds, from which a queue hurts: a call bears 150 ms each way.
+/// 99th percentile of the time in the port, in seconds, from which a queue hurts: a call bears 150 ms each
+/// way.
 pub const LONGEST_WAIT: f64 = 0.1;
 
 /// Share of lost packets from which a queue hurts: speech is impaired, and TCP well below its rate.
@@ -71,7 +72,7 @@ pub fn worst(sample: &Sample) -> Option<Hurt> {
     for port in &sample.ports {
         let parents: BTreeSet<u32> = port.queues.iter().filter_map(|queue| queue.parent).collect();
         let is_active = |queue: &&QueueSample| queue.sent_packets + queue.dropped_packets > 0;
-        for queue in port.queues.iter().filter(|queue| !parents.contains(&queue.place)).filter(is_active) {
+        for queue in port.queues.iter().filter(|queue| !parents.contains(&queue.index)).filter(is_active) {
             let badness = Hurt::of(port, queue).badness();
             if worst.is_none_or(|(most, ..)| badness > most) {
                 worst = Some((badness, port, queue));
@@ -85,10 +86,10 @@ pub fn worst(sample: &Sample) -> Option<Hurt> {
 mod tests {
     use super::*;
 
-    fn queue(name: &str, place: u32, parent: Option<u32>, wait_ms: f64, dropped: u64) -> QueueSample {
+    fn queue(name: &str, index: u32, parent: Option<u32>, wait_ms: f64, dropped: u64) -> QueueSample {
         QueueSample {
             name: name.to_owned(),
-            place,
+            index,
             parent,
             sent_packets: 90,
             dropped_packets: dropped,

@@ -62,7 +62,7 @@ impl Pass {
 #[derive(Debug, Default)]
 pub(super) struct PortState {
     transmitted: Tally,
-    places: Vec<QueueState>,
+    queues: Vec<QueueState>,
     parents: Vec<Option<u32>>,
     /// Packets passed to the ring by each queue, everything below it included; empty without a ring.
     handed: Vec<RingInput>,
@@ -88,14 +88,14 @@ impl PortState {
         port: &mut Port,
         record: &mut PortRecord,
     ) -> bool {
-        let places = &mut self.places;
+        let states = &mut self.queues;
         let range = pass.take(left, usize::MAX);
         let passed = port.each_node_in(&range, &mut |node| {
-            let place = node.id() as usize;
-            if place >= places.len() {
-                places.resize_with(place + 1, QueueState::default);
+            let index = node.id() as usize;
+            if index >= states.len() {
+                states.resize_with(index + 1, QueueState::default);
             }
-            let state = &mut places[place];
+            let state = &mut states[index];
             let peak = record.take_peak(node);
             state.peak.packets = state.peak.packets.max(peak.packets);
             state.peak.bytes = state.peak.bytes.max(peak.bytes);
@@ -150,7 +150,7 @@ impl PortState {
     }
 
     fn begin(&mut self, shown: &mut PortSample, port: &mut Port, record: &mut PortRecord, interval: f64) {
-        record.learn_places(port);
+        record.learn_queues(port);
         let transmitted = record.transmitted();
         let bytes = transmitted.bytes.0 - self.transmitted.bytes.0;
         self.transmitted = transmitted;
@@ -158,7 +158,7 @@ impl PortState {
         shown.sent_bps = per_second(bytes, interval);
         shown.ring_packets = port.ring_occupancy();
         self.parents.clear();
-        self.parents.extend(port.queues().iter().map(|place| place.parent));
+        self.parents.extend(port.queues().iter().map(|queue| queue.parent));
         self.count_handed(port);
     }
 
@@ -171,12 +171,12 @@ impl PortState {
         seen: &mut [QueueFigures],
         (interval, observations): (f64, u64),
     ) -> bool {
-        let (places, parents, queues) = (&mut self.places, &self.parents, &mut shown.queues);
+        let (states, parents, queues) = (&mut self.queues, &self.parents, &mut shown.queues);
         let mut rows = pass.rows;
         let range = pass.take(left, usize::MAX);
         let passed = port.each_node_in(&range, &mut |node| {
             let id = node.id() as usize;
-            let (Some(state), Some(seen)) = (places.get_mut(id), seen.get_mut(id)) else { return };
+            let (Some(state), Some(seen)) = (states.get_mut(id), seen.get_mut(id)) else { return };
             let queue = super::nth(queues, rows);
             rows += 1;
             state.close(queue, node.counters(), seen, interval, observations);
@@ -184,7 +184,7 @@ impl PortState {
             queue.name.clear();
             queue.name.push_str(node.name());
             queue.kind = Cow::Borrowed(node.kind());
-            queue.place = node.id();
+            queue.index = node.id();
             queue.parent = parents.get(id).copied().flatten();
             queue.gauges.clear();
             node.gauges(&mut |name, value| queue.gauges.push((Cow::Borrowed(name), value)));
@@ -206,15 +206,15 @@ impl PortState {
             return;
         }
         self.handed.resize(self.parents.len(), RingInput::default());
-        for place in 0..self.parents.len() {
-            let own = port.handed(place as u32);
-            let mut at = Some(place).filter(|_| own.packets > 0);
+        for index in 0..self.parents.len() {
+            let own = port.handed(index as u32);
+            let mut at = Some(index).filter(|_| own.packets > 0);
             // A chain of parents is at most as long as the number of queues.
             for _ in 0..=self.parents.len() {
-                let Some(place) = at else { break };
-                self.handed[place].packets += own.packets;
-                self.handed[place].waited_ps += own.waited_ps;
-                at = self.parents[place].map(|parent| parent as usize);
+                let Some(index) = at else { break };
+                self.handed[index].packets += own.packets;
+                self.handed[index].waited_ps += own.waited_ps;
+                at = self.parents[index].map(|parent| parent as usize);
             }
         }
     }

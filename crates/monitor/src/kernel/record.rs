@@ -109,8 +109,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Prepares the file: `FILE.ndjson` has the lines of a stream, any other name a page. `command` is the command line
-    /// that the page names.
+    /// Prepares the file: `FILE.ndjson` has the lines of a stream, any other name a page. `command` is the
+    /// command line that the page names.
     ///
     /// # Errors
     /// If the file cannot be written, or is not one that Lockgate wrote.
@@ -178,7 +178,7 @@ impl Recorder {
             }
             for queue in &port.queues {
                 let above =
-                    queue.parent.and_then(|parent| port.queues.iter().find(|above| above.place == parent));
+                    queue.parent.and_then(|parent| port.queues.iter().find(|above| above.index == parent));
                 if let Some(above) = above {
                     let index = self.index(&port.name, above);
                     self.queues[index].has_children = true;
@@ -414,7 +414,7 @@ mod tests {
             let of = |name: &str, index: u32, parent: Option<u32>| QueueSample {
                 name: name.to_owned(),
                 kind: "htb".into(),
-                place: index,
+                index,
                 parent,
                 sent_bps: 8e6,
                 sent_packets: 10,

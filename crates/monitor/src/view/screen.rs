@@ -54,7 +54,8 @@ pub(crate) struct Screen {
 pub(crate) struct Point {
     /// Mean backlog, in packets.
     pub(crate) packets: f64,
-    /// 99th percentile of the time in the port, in seconds, if packets left; the mean if there are no percentiles.
+    /// 99th percentile of the time in the port, in seconds, if packets left; the mean if there are no
+    /// percentiles.
     pub(crate) delay: Option<f64>,
 }
 
@@ -116,7 +117,7 @@ impl Screen {
     pub(crate) fn take(&mut self, sample: Arc<Sample>) {
         for port in &sample.ports {
             for queue in &port.queues {
-                let values = self.history.entry((port.index, queue.place)).or_default();
+                let values = self.history.entry((port.index, queue.index)).or_default();
                 values.push_back(Point { packets: queue.mean_packets, delay: delay(queue) });
                 if values.len() > HISTORY {
                     values.pop_front();
@@ -146,10 +147,10 @@ impl Screen {
             }
         }
         for end in 1..self.order.len() {
-            let mut place = end;
-            while place > 0 && self.order[place].1 > self.order[place - 1].1 * CLEARLY {
-                self.order.swap(place, place - 1);
-                place -= 1;
+            let mut at = end;
+            while at > 0 && self.order[at].1 > self.order[at - 1].1 * CLEARLY {
+                self.order.swap(at, at - 1);
+                at -= 1;
             }
         }
     }
@@ -157,16 +158,16 @@ impl Screen {
     /// Returns the index of the selected line.
     pub(crate) fn line(&self) -> usize {
         let lines = self.lines();
-        let Some((port, place)) = self.selected else { return 0 };
-        let is_selected = |line: &QueueLine<'_>| (line.port.index, line.queue.place) == (port, place);
+        let Some((port, index)) = self.selected else { return 0 };
+        let is_selected = |line: &QueueLine<'_>| (line.port.index, line.queue.index) == (port, index);
         // A queue that was replaced has left its port.
         let is_beside = |line: &QueueLine<'_>| line.port.index == port;
         lines.iter().position(is_selected).or(lines.iter().position(is_beside)).unwrap_or(0)
     }
 
-    /// Returns the queues in the order of the lines, those of the worst port first. Without a filter, ports with a single queue that never
-    /// received a packet are left out, so that busy ones fit the first screen. With a filter, only its
-    /// matches and the queues above them are returned.
+    /// Returns the queues in the order of the lines, those of the worst port first. Without a filter, ports
+    /// with a single queue that never received a packet are left out, so that busy ones fit the first screen.
+    /// With a filter, only its matches and the queues above them are returned.
     pub(crate) fn lines(&self) -> Vec<QueueLine<'_>> {
         let mut lines = Vec::new();
         let filter = self.filter.to_lowercase();
@@ -180,15 +181,15 @@ impl Screen {
             let is_wanted = filter.is_empty() || port.name.to_lowercase().contains(&filter);
             let mut found: BTreeSet<u32> = BTreeSet::new();
             for queue in port.queues.iter().rev() {
-                if is_wanted || found.contains(&queue.place) || queue.name.to_lowercase().contains(&filter) {
-                    found.insert(queue.place);
+                if is_wanted || found.contains(&queue.index) || queue.name.to_lowercase().contains(&filter) {
+                    found.insert(queue.index);
                     found.extend(queue.parent);
                 }
             }
             let mut depths: BTreeMap<u32, usize> = BTreeMap::new();
-            for queue in port.queues.iter().filter(|queue| found.contains(&queue.place)) {
+            for queue in port.queues.iter().filter(|queue| found.contains(&queue.index)) {
                 let depth = queue.parent.and_then(|parent| depths.get(&parent)).map_or(0, |depth| depth + 1);
-                depths.insert(queue.place, depth);
+                depths.insert(queue.index, depth);
                 lines.push(QueueLine { port, depth, queue });
             }
         }
@@ -302,7 +303,7 @@ impl Screen {
         let line = self.line();
         let lines = self.lines();
         let line = line.saturating_add_signed(by).min(lines.len().saturating_sub(1));
-        let selected = lines.get(line).map(|line| (line.port.index, line.queue.place));
+        let selected = lines.get(line).map(|line| (line.port.index, line.queue.index));
         (self.selected, self.knob) = (selected, 0);
     }
 

@@ -1,7 +1,7 @@
 //! Looks at the kernel's counters become samples of the live view.
 //!
-//! The kernel reports no times of packets. The mean delay of a sample is therefore that of Little's law, mean backlog
-//! over rate, except for disciplines that report a delay of their own.
+//! The kernel reports no times of packets. The mean delay of a sample is therefore that of Little's law, mean
+//! backlog over rate, except for disciplines that report a delay of their own.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +12,8 @@ use super::own::OwnStatistics;
 use super::queue::KernelQueue;
 use super::tree::{Branch, Tree};
 
-/// Identity of a queue: interface, whether it is a class, handle, parent (of those without a handle), and tin.
+/// Identity of a queue: interface, whether it is a class, handle, parent (of those without a handle), and
+/// tin.
 type Key = (u32, bool, u32, u32, u8);
 
 /// Counters since the start of a queue, in 64 bits.
@@ -56,7 +57,7 @@ impl Counters {
 /// State of a queue between looks.
 #[derive(Clone, Debug, Default)]
 struct State {
-    place: u32,
+    index: u32,
     /// Counters at the end of the last interval, and now.
     closed: Counters,
     now: Counters,
@@ -88,7 +89,7 @@ impl State {
 #[derive(Debug, Default)]
 pub struct Looks {
     states: BTreeMap<Key, State>,
-    places: u32,
+    indices: u32,
     number: u64,
     closed_s: f64,
 }
@@ -102,7 +103,7 @@ impl Looks {
     /// Adds a look at the queues of a device.
     pub fn look<'a>(&mut self, interface: u32, queues: impl IntoIterator<Item = &'a KernelQueue>) {
         for queue in queues {
-            let state = Self::state(&mut self.states, &mut self.places, key(interface, queue, 0));
+            let state = Self::state(&mut self.states, &mut self.indices, key(interface, queue, 0));
             let now = Counters::of(queue);
             // A discipline that was set up anew counts from 0.
             let is_new = state.looks == 0 && state.seen == 0 || now.bytes < state.now.bytes;
@@ -115,7 +116,7 @@ impl Looks {
             if let OwnStatistics::Cake(cake) = &queue.statistics.own {
                 for (index, tin) in cake.tins.iter().enumerate() {
                     let key = key(interface, queue, index as u8 + 1);
-                    let state = Self::state(&mut self.states, &mut self.places, key);
+                    let state = Self::state(&mut self.states, &mut self.indices, key);
                     let now = Counters {
                         bytes: tin.sent_bytes,
                         packets: tin.sent_packets.into(),
@@ -134,10 +135,10 @@ impl Looks {
         }
     }
 
-    fn state<'a>(states: &'a mut BTreeMap<Key, State>, places: &mut u32, key: Key) -> &'a mut State {
+    fn state<'a>(states: &'a mut BTreeMap<Key, State>, indices: &mut u32, key: Key) -> &'a mut State {
         states.entry(key).or_insert_with(|| {
-            *places += 1;
-            State { place: *places - 1, ..State::default() }
+            *indices += 1;
+            State { index: *indices - 1, ..State::default() }
         })
     }
 
@@ -156,11 +157,11 @@ impl Looks {
 
     fn port(&mut self, index: usize, tree: &Tree, interval_s: f64) -> PortSample {
         let mut queues: Vec<QueueSample> = Vec::with_capacity(tree.queues.len());
-        let mut places: Vec<u32> = Vec::with_capacity(tree.queues.len());
+        let mut indices: Vec<u32> = Vec::with_capacity(tree.queues.len());
         let mut sent_bps = 0.0;
         for branch in &tree.queues {
             let Branch { queue, above, .. } = branch;
-            let parent = above.and_then(|above| places.get(above).copied());
+            let parent = above.and_then(|above| indices.get(above).copied());
             let number = self.number;
             let Some(state) = self.states.get_mut(&key(tree.interface, queue, 0)) else { continue };
             let mut figures = Vec::new();
@@ -178,11 +179,11 @@ impl Looks {
                 sample.gauges.push((Cow::Borrowed("rate_bps"), htb.rate_bps as f64));
                 sample.gauges.push((Cow::Borrowed("ceil_bps"), htb.ceil_bps as f64));
             }
-            places.push(sample.place);
+            indices.push(sample.index);
             if parent.is_none() {
                 sent_bps += sample.sent_bps;
             }
-            let place = sample.place;
+            let own = sample.index;
             queues.push(sample);
             if let OwnStatistics::Cake(cake) = &queue.statistics.own {
                 for (index, tin) in cake.tins.iter().enumerate() {
@@ -194,7 +195,7 @@ impl Looks {
                     let mut sample = close(state, number, waiting, &figures, interval_s);
                     sample.name = format!("{} {}", queue.name(), cake.tin_name(index));
                     sample.kind = Cow::Borrowed("tin");
-                    sample.parent = Some(place);
+                    sample.parent = Some(own);
                     sample.sojourn_mean_s = Some(f64::from(tin.avg_delay_us) / 1e6);
                     queues.push(sample);
                 }
@@ -249,7 +250,7 @@ fn close(
         }
     }
     let sample = QueueSample {
-        place: state.place,
+        index: state.index,
         packets: waiting_packets,
         bytes: waiting_bytes,
         mean_packets: state.packets as f64 / looks,
@@ -275,7 +276,7 @@ fn close(
         ..QueueSample::default()
     };
     *state = State {
-        place: state.place,
+        index: state.index,
         closed: now,
         now,
         own: figures.iter().map(|(name, value, _)| (*name, *value)).collect(),

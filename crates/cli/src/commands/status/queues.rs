@@ -43,7 +43,7 @@ fn worst_of<'a>(all: &[(&'a PortSample, &'a QueueSample)]) -> Vec<(&'a PortSampl
     let parents: BTreeSet<(usize, u32)> =
         all.iter().filter_map(|(port, queue)| Some((port.index, queue.parent?))).collect();
     let mut leaves: Vec<usize> = (0..all.len())
-        .filter(|index| !parents.contains(&(all[*index].0.index, all[*index].1.place)))
+        .filter(|index| !parents.contains(&(all[*index].0.index, all[*index].1.index)))
         .collect();
     leaves.sort_by_key(|index| {
         let queue = all[*index].1;
@@ -78,16 +78,16 @@ mod tests {
 
     #[test]
     fn of_many_queues_the_roots_and_the_worst_leaves_are_shown() {
-        let queue = |place: u32| QueueSample {
-            place,
-            parent: (place > 0).then_some(0),
-            dropped_packets: u64::from(place == 90),
-            packets: u64::from(place),
+        let queue = |index: u32| QueueSample {
+            index,
+            parent: (index > 0).then_some(0),
+            dropped_packets: u64::from(index == 90),
+            packets: u64::from(index),
             ..QueueSample::default()
         };
         let port = PortSample { queues: (0..100).map(queue).collect(), ..PortSample::default() };
         let all: Vec<_> = port.queues.iter().map(|queue| (&port, queue)).collect();
-        let places: Vec<u32> = worst_of(&all).iter().map(|(_, queue)| queue.place).collect();
+        let places: Vec<u32> = worst_of(&all).iter().map(|(_, queue)| queue.index).collect();
         let expected: Vec<u32> = [0].into_iter().chain(80..100).collect();
         assert_eq!(places, expected);
     }

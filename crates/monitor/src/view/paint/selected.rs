@@ -46,7 +46,7 @@ pub(super) fn draw(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
     let [left, right] =
         Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)]).spacing(1).areas(curves);
     let none = std::collections::VecDeque::new();
-    let history = screen.history.get(&(port.index, queue.place)).unwrap_or(&none);
+    let history = screen.history.get(&(port.index, queue.index)).unwrap_or(&none);
     let packets = |point: &Point| Some(point.packets);
     let scale = |most: f64| format!("{most:.0}p");
     curve(

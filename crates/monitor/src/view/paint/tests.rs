@@ -12,18 +12,18 @@ use super::*;
 use crate::view::screen::KeyRequest;
 use lockgate_session::{Knob, PortStatus, Status};
 
-fn queue(name: &str, place: u32, parent: Option<u32>, packets: u64) -> QueueSample {
+fn queue(name: &str, index: u32, parent: Option<u32>, packets: u64) -> QueueSample {
     QueueSample {
         name: name.to_owned(),
         kind: "fifo".into(),
-        place,
+        index,
         parent,
         packets,
         mean_packets: packets as f64,
         peak_packets: packets * 2,
         offered_bps: 12e6,
         sent_bps: 9.98e6,
-        dropped_packets: u64::from(place == 2),
+        dropped_packets: u64::from(index == 2),
         sojourn_p99_s: Some(0.061),
         total: QueueTotal { offered_packets: 1, ..QueueTotal::default() },
         ..QueueSample::default()
