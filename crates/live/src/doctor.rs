@@ -1,5 +1,6 @@
 //! Capabilities of this host, each determined by trying it.
 
+use lockgate_dataplane::finding::{Finding, State};
 use lockgate_dataplane::real_time::RealTimeThread;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
@@ -12,30 +13,6 @@ use crate::cpu_latency::LatencyRequest;
 use crate::failure::Failure;
 use crate::kernel_settings::{KernelSettings, read};
 use crate::traffic::priority::FLOW_END;
-
-/// State of a capability.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Present.
-    Good,
-    /// Absent or reduced: live runs work, less well.
-    Weak,
-    /// Absent, and needed by live runs.
-    Missing,
-}
-
-/// Result of one test.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Capability that was tested.
-    pub what: &'static str,
-    /// State of the capability.
-    pub state: State,
-    /// Observation, in words.
-    pub found: String,
-    /// Remedy; empty if nothing needs to be done.
-    pub help: String,
-}
 
 /// Number of wake-ups that are measured.
 const TRIES: u64 = 200;
@@ -56,10 +33,6 @@ pub fn examine(trial: &Scenario) -> Vec<Finding> {
     findings
 }
 
-fn good(what: &'static str, found: impl Into<String>) -> Finding {
-    Finding { what, state: State::Good, found: found.into(), help: String::new() }
-}
-
 fn system() -> Finding {
     let name = rustix::system::uname();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -68,7 +41,7 @@ fn system() -> Finding {
         name.sysname().to_string_lossy(),
         name.release().to_string_lossy()
     );
-    let mut finding = good("system", found);
+    let mut finding = Finding::good("system", found);
     if processors < 2 {
         finding.state = State::Weak;
         "with one processor the driver and the hosts wait for each other".clone_into(&mut finding.help);
@@ -91,12 +64,12 @@ fn privileges() -> Finding {
     };
     let (there, lacking) = (named(true), named(false));
     if lacking.is_empty() {
-        return good("privileges", there);
+        return Finding::good("privileges", there);
     }
     let found =
         if there.is_empty() { "an ordinary user".to_owned() } else { format!("{there}; not {lacking}") };
     let help = "an ordinary user runs live in a user namespace, if the kernel allows it";
-    Finding { what: "privileges", state: State::Weak, found, help: help.to_owned() }
+    Finding::new("privileges", State::Weak, found, help)
 }
 
 /// Tests everything together (namespaces, wires, sockets, a run), and finds the kind of socket that carried
@@ -115,7 +88,7 @@ fn tried(trial: &Scenario) -> Vec<Finding> {
                 figure("timer_lateness_p50_s"),
                 figure("timer_lateness_p99_s")
             );
-            let mut finding = good(what, found);
+            let mut finding = Finding::good(what, found);
             if !outcome.unfaithful.is_empty() {
                 finding.state = State::Weak;
                 finding.help = outcome.unfaithful.join("; ");
@@ -127,22 +100,25 @@ fn tried(trial: &Scenario) -> Vec<Finding> {
                 Failure::Missing(missing) => missing.help.clone(),
                 _ => String::new(),
             };
-            vec![Finding { what, state: State::Missing, found: failure.to_string(), help }]
+            vec![Finding::new(what, State::Missing, failure.to_string(), help)]
         }
     }
 }
 
 fn frame_io_finding(why_not: Option<String>) -> Finding {
     let what = "AF_XDP sockets";
-    let Some(found) = why_not else { return good(what, "used by live runs") };
+    let Some(found) = why_not else { return Finding::good(what, "used by live runs") };
     let help = "packet sockets are used; AF_XDP needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF outside of user \
                 namespaces, and locked memory";
-    Finding { what, state: State::Weak, found, help: help.to_owned() }
+    Finding::new(what, State::Weak, found, help)
 }
 
 fn locked_memory() -> Finding {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
-    good("locked memory", limit.map_or_else(|| "no limit".to_owned(), |bytes| format!("{} KiB", bytes >> 10)))
+    Finding::good(
+        "locked memory",
+        limit.map_or_else(|| "no limit".to_owned(), |bytes| format!("{} KiB", bytes >> 10)),
+    )
 }
 
 fn congestion_controls(settings: &KernelSettings) -> Finding {
@@ -150,7 +126,8 @@ fn congestion_controls(settings: &KernelSettings) -> Finding {
     let there = read("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     let default = settings.congestion_control.as_deref().unwrap_or_default();
     let allowed = read("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap_or_default();
-    let mut finding = good(what, format!("{there} (default {default}, to ordinary users {allowed})"));
+    let mut finding =
+        Finding::good(what, format!("{there} (default {default}, to ordinary users {allowed})"));
     if !there.split(' ').any(|name| name == "cubic") {
         finding.state = State::Weak;
         "flows of other congestion controls cannot be run live".clone_into(&mut finding.help);
@@ -170,7 +147,7 @@ fn ecn(settings: &KernelSettings) -> Finding {
         _ => "unknown",
     };
     let number = settings.tcp_ecn.map_or_else(String::new, |number| number.to_string());
-    good("ECN of TCP", format!("{words} (tcp_ecn {number})"))
+    Finding::good("ECN of TCP", format!("{words} (tcp_ecn {number})"))
 }
 
 /// Returns the discipline that new interfaces get, and those that are loaded.
@@ -180,12 +157,12 @@ fn disciplines(settings: &KernelSettings) -> Finding {
         [] => "no module of another is loaded".to_owned(),
         modules => format!("loaded: {}", modules.join(", ")),
     };
-    good("default discipline", format!("{default}; {modules}"))
+    Finding::good("default discipline", format!("{default}; {modules}"))
 }
 
 fn clock_source() -> Finding {
     let found = read("/sys/devices/system/clocksource/clocksource0/current_clocksource").unwrap_or_default();
-    let mut finding = good("clock source", found.clone());
+    let mut finding = Finding::good("clock source", found.clone());
     if !["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page"].contains(&found.as_str()) {
         finding.state = State::Weak;
         "reading the time is a system call: live runs are slower".clone_into(&mut finding.help);
@@ -220,7 +197,7 @@ fn wake_up() -> Finding {
         micros(median),
         micros(high)
     );
-    let mut finding = good("waking up", found);
+    let mut finding = Finding::good("waking up", found);
     if high > Duration::from_millis(1).as_picos() {
         finding.state = State::Weak;
         "something else uses the processors; live runs may be outside their fidelity limits"

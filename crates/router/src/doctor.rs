@@ -1,6 +1,7 @@
 //! Capabilities of this host and its interfaces for a router, found without changing anything.
 
 use lockgate_dataplane::ethtool;
+use lockgate_dataplane::finding::{Finding, State};
 use lockgate_dataplane::namespace::{RemoteNamespace, may_make_namespaces};
 use lockgate_dataplane::netlink::{Link, LinkHeader, Netlink, XdpMode};
 use lockgate_dataplane::real_time::is_permitted;
@@ -29,40 +30,6 @@ const NO_NAMESPACE: &str = "allow user namespaces: user.max_user_namespaces abov
 
 /// Kinds of interfaces that are examined by name alone.
 const UNUSUAL: [&str; 3] = ["bridge", "dummy", "ifb"];
-
-/// State of a capability.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Present.
-    Good,
-    /// Absent or reduced: a router runs, less well or not in each mode.
-    Weak,
-    /// Absent, and needed.
-    Missing,
-}
-
-/// Fact about the host or an interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Subject, such as `eth0 queues`.
-    pub what: String,
-    /// State.
-    pub state: State,
-    /// Observation, in words.
-    pub found: String,
-    /// Remedy; empty if nothing needs to be done.
-    pub help: String,
-}
-
-impl Finding {
-    fn new(what: impl Into<String>, state: State, found: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { what: what.into(), state, found: found.into(), help: help.into() }
-    }
-
-    fn good(what: impl Into<String>, found: impl Into<String>) -> Self {
-        Self::new(what, State::Good, found, "")
-    }
-}
 
 /// Examines this host and these interfaces; without names, each but the loopback, bridges, and those
 /// that lead nowhere.
