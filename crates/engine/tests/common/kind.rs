@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use super::fickle::Fickle;
 
-/// A kind of the registry or of the tests, with its examples and schemas as values. Its facts are fields of its own.
+/// A kind of the registry or of the tests, with its examples and schemas as values. Its facts are fields of
+/// its own.
 pub struct Kind {
     facts: disciplines::Kind,
     /// `example`, and its text.
@@ -90,8 +91,8 @@ fn children_of<Share: DeserializeOwned>(children: Vec<(Value, Node)>) -> Result<
     children.into_iter().map(|(share, node)| Ok(Child { share: read(&share)?, node })).collect()
 }
 
-/// Creates an inner class called `place` with these children, for the kind `owner`.
-pub fn build_class(owner: &str, place: &str, children: Vec<(Value, Node)>) -> Result<Node, Refusal> {
+/// Creates an inner class called `name` with these children, for the kind `owner`.
+pub fn build_class(owner: &str, name: &str, children: Vec<(Value, Node)>) -> Result<Node, Refusal> {
     struct Build<'a>(&'a str, Vec<(Value, Node)>);
     impl Visitor for Build<'_> {
         type Output = Result<Node, Refusal>;
@@ -99,20 +100,20 @@ pub fn build_class(owner: &str, place: &str, children: Vec<(Value, Node)>) -> Re
             Node::class::<D::Share>(self.0, children_of(self.1)?).map_err(Refusal::Invalid)
         }
     }
-    visit(owner, Build(place, children))
+    visit(owner, Build(name, children))
 }
 
-/// Creates a node called `place` of this kind with these children and their shares.
-pub fn build(kind: &str, place: &str, config: &Value, children: Vec<(Value, Node)>) -> Result<Node, Refusal> {
+/// Creates a node called `name` of this kind with these children and their shares.
+pub fn build(kind: &str, name: &str, config: &Value, children: Vec<(Value, Node)>) -> Result<Node, Refusal> {
     struct Build<'a>(&'a str, &'a Value, Vec<(Value, Node)>);
     impl Visitor for Build<'_> {
         type Output = Result<Node, Refusal>;
         fn visit<D: Discipline>(self) -> Self::Output {
-            let Self(place, config, children) = self;
-            Node::new::<D>(place, read(config)?, children_of(children)?).map_err(Refusal::Invalid)
+            let Self(name, config, children) = self;
+            Node::new::<D>(name, read(config)?, children_of(children)?).map_err(Refusal::Invalid)
         }
     }
-    visit(kind, Build(place, config, children))
+    visit(kind, Build(name, config, children))
 }
 
 /// Changes the parameters of `node` and the shares of its children.

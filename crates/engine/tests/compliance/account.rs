@@ -23,16 +23,16 @@ struct Known {
     length: u32,
 }
 
-/// Visible state of a place: its name, its counters, and the bits of its gauges.
+/// Visible state of a queue: its name, its counters, and the bits of its gauges.
 type State = (String, Counters, Vec<(&'static str, u64)>);
 
 /// Port under test.
 pub(crate) struct Account {
     pub port: Port,
-    /// Tree of the port. Its places and kinds change by [`replace`](Self::replace) only.
+    /// Tree of the port. Its queues and kinds change by [`replace`](Self::replace) only.
     pub topology: Topology,
     shape: Shape,
-    /// Index of the place of each node, in the order in which the port visits them.
+    /// Index of the queue of each node, in the order in which the port visits them.
     visited: Vec<usize>,
     pub now: Instant,
     pub has_ring: bool,
@@ -50,7 +50,7 @@ pub(crate) struct Account {
     replaced: bool,
     /// Number of packets passed to the link.
     transmitted: u64,
-    /// The length that a place promised for its next packet, and its counters then, by index of the place.
+    /// The length that a queue promised for its next packet, and its counters then, by index of the queue.
     promised: BTreeMap<usize, (Counters, Bytes)>,
     /// Time named by the last poll.
     pub wake: Option<Instant>,
@@ -198,8 +198,8 @@ impl Account {
         match (first, second) {
             (Peek::Length(length), again) => {
                 assert_eq!(again, first, "a second peek differs");
-                let place = self.shape.names.iter().position(|known| known == name).expect("a place");
-                self.promised.entry(place).or_insert((before, length));
+                let index = self.shape.names.iter().position(|known| known == name).expect("a queue");
+                self.promised.entry(index).or_insert((before, length));
             }
             (Peek::NotBefore(time), _) => assert!(time > self.now || self.has_coarse_clock(time)),
             (Peek::Empty, _) => {}
@@ -219,10 +219,10 @@ impl Account {
     ) -> R {
         self.port
             .with_node(name, self.now, &NoHeaders, what)
-            .unwrap_or_else(|| panic!("no place called {name}"))
+            .unwrap_or_else(|| panic!("no queue called {name}"))
     }
 
-    /// Reconfigures the place `name`. A refusal must change nothing.
+    /// Reconfigures the queue `name`. A refusal must change nothing.
     pub(crate) fn reconfigure(
         &mut self,
         name: &str,
@@ -260,7 +260,7 @@ impl Account {
         }
         self.shape = topology.shape();
         self.visited.clear();
-        let old_root = core::mem::replace(&mut self.topology, topology).place;
+        let old_root = core::mem::replace(&mut self.topology, topology).name;
         self.promised.clear();
         self.replaced = true;
         let before = self.totals();
@@ -268,16 +268,16 @@ impl Account {
         assert_eq!(old.backlog().packets, 0, "the old tree is empty");
         assert_eq!(moved, in_tree, "a replacement moves what waits");
         let after = self.totals();
-        for (place, old) in &before {
-            let new = &after[place];
+        for (name, old) in &before {
+            let new = &after[name];
             let only_grew = old.offered.packets <= new.offered.packets
                 && old.sent == new.sent
                 && old.dropped.packets <= new.dropped.packets
                 && old.moved_out.packets + old.backlog.packets == new.moved_out.packets;
-            assert!(only_grew, "{place} counts on from {old:?} to {new:?}");
+            assert!(only_grew, "{name} counts on from {old:?} to {new:?}");
         }
         assert_eq!(after[&old_root].moved_out.packets - before[&old_root].moved_out.packets, moved as u64);
-        let new_root = &self.topology.place;
+        let new_root = &self.topology.name;
         let moved_in = before.get(new_root).map_or(0, |before| before.moved_in.packets);
         assert_eq!(after[new_root].moved_in.packets - moved_in, moved as u64);
         let offered = before.get(new_root).map_or(0, |before| before.offered.packets);
@@ -286,7 +286,7 @@ impl Account {
         self.check();
     }
 
-    /// Returns the counters of all places there ever were, by name.
+    /// Returns the counters of all queues there ever were, by name.
     fn totals(&mut self) -> BTreeMap<String, Counters> {
         let mut totals = BTreeMap::new();
         self.port.each_node(&mut |node| {
@@ -335,9 +335,9 @@ impl Account {
     /// Sets the parameters of every hostile leaf.
     pub(crate) fn tell_fickle(&mut self, config: &fickle::Config) {
         let config = serde_json::to_value(config).expect("a config");
-        let places: Vec<_> =
-            self.topology.places().into_iter().filter(|place| place.kind == Fickle::ABOUT.name).collect();
-        let names: Vec<_> = places.iter().map(|place| place.place.clone()).collect();
+        let queues: Vec<_> =
+            self.topology.queues().into_iter().filter(|queue| queue.kind == Fickle::ABOUT.name).collect();
+        let names: Vec<_> = queues.iter().map(|queue| queue.name.clone()).collect();
         for name in names {
             self.reconfigure(&name, &config, &[]).expect("a hostile leaf takes any temper");
         }
@@ -351,7 +351,7 @@ impl Account {
         }
     }
 
-    /// Returns the counters of all places, by index.
+    /// Returns the counters of all queues, by index.
     fn counters(&mut self) -> Vec<Counters> {
         let Self { port, shape, visited, .. } = self;
         let is_new = visited.is_empty();
@@ -359,16 +359,16 @@ impl Account {
         let mut position = 0;
         port.each_node(&mut |node| {
             if is_new {
-                let place = shape.names.iter().position(|name| **name == **node.name());
-                visited.push(place.expect("a place of the tree"));
+                let index = shape.names.iter().position(|name| **name == **node.name());
+                visited.push(index.expect("a queue of the tree"));
             }
-            let place = visited[position];
-            assert_eq!(*shape.names[place], **node.name(), "another place than before");
-            let past = counters[place].replace(node.counters());
-            assert!(past.is_none(), "two places of one name");
+            let index = visited[position];
+            assert_eq!(*shape.names[index], **node.name(), "another queue than before");
+            let past = counters[index].replace(node.counters());
+            assert!(past.is_none(), "two queues of one name");
             position += 1;
         });
-        counters.into_iter().map(|counters| counters.expect("every place is visited")).collect()
+        counters.into_iter().map(|counters| counters.expect("every queue is visited")).collect()
     }
 
     /// Checks the laws that hold after every call.
@@ -391,19 +391,19 @@ impl Account {
         self.check_promises(&counters);
     }
 
-    /// A place's backlog is that of its children, and at most one packet that it holds for its own parent.
+    /// A queue's backlog is that of its children, and at most one packet that it holds for its own parent.
     fn check_sums(&self, counters: &[Counters]) {
-        for (place, children) in self.shape.children.iter().enumerate() {
+        for (index, children) in self.shape.children.iter().enumerate() {
             if children.is_empty() {
                 continue;
             }
-            let own = counters[place].backlog;
+            let own = counters[index].backlog;
             let below = children.iter().map(|child| counters[*child].backlog);
             let below = below.fold(Tally::default(), |sum, tally| Tally {
                 packets: sum.packets + tally.packets,
                 bytes: sum.bytes + tally.bytes,
             });
-            let name = &self.shape.names[place];
+            let name = &self.shape.names[index];
             let held = own.packets.checked_sub(below.packets);
             assert!(held.is_some_and(|held| held <= 1), "{name}: {own:?} over {below:?}");
             assert!(own.bytes >= below.bytes, "{name}: bytes of what is held");
@@ -418,7 +418,7 @@ impl Account {
     fn check_transmitted(&self, root: &Counters) {
         if !self.replaced {
             let sent = self.transmitted + self.port.ring_occupancy() as u64;
-            assert_eq!(root.sent.packets, sent, "{}: what the link was given", self.topology.place);
+            assert_eq!(root.sent.packets, sent, "{}: what the link was given", self.topology.name);
         }
     }
 
@@ -434,31 +434,31 @@ impl Account {
             |get: fn(&Counters) -> u64| -> u64 { children.iter().map(|child| get(&counters[*child])).sum() };
         let held = root.backlog.packets - of_children(|counters| counters.backlog.packets);
         let sent = of_children(|counters| counters.sent.packets);
-        assert_eq!(sent, root.sent.packets + held, "{}: sent by its children", self.topology.place);
+        assert_eq!(sent, root.sent.packets + held, "{}: sent by its children", self.topology.name);
     }
 
-    /// Each place holds the packets that the test expects there, except for a packet held at each place
+    /// Each queue holds the packets that the test expects there, except for a packet held at each queue
     /// above it.
     fn check_places(&self, counters: &[Counters]) {
-        for &place in &self.shape.by_rules {
-            let count: u64 = self.shape.flows[place].iter().map(|flow| self.waiting_of[*flow as usize]).sum();
-            let backlog = counters[place].backlog;
+        for &index in &self.shape.by_rules {
+            let count: u64 = self.shape.flows[index].iter().map(|flow| self.waiting_of[*flow as usize]).sum();
+            let backlog = counters[index].backlog;
             let above = count.checked_sub(backlog.packets);
             assert!(
-                above.is_some_and(|above| above <= self.shape.depths[place]),
+                above.is_some_and(|above| above <= self.shape.depths[index]),
                 "{} has {backlog:?}, and {count} packets are its own",
-                self.shape.names[place],
+                self.shape.names[index],
             );
         }
     }
 
-    /// The first packet that left a place since a peek has the length that was promised. If the parent
+    /// The first packet that left a queue since a peek has the length that was promised. If the parent
     /// evicts, the dropped packet may be the promised one.
     fn check_promises(&mut self, counters: &[Counters]) {
         let shape = &self.shape;
-        self.promised.retain(|&place, (before, length)| {
-            let (now, name) = (&counters[place], &shape.names[place]);
-            if now.dropped != before.dropped && shape.is_evicted[place] {
+        self.promised.retain(|&index, (before, length)| {
+            let (now, name) = (&counters[index], &shape.names[index]);
+            if now.dropped != before.dropped && shape.is_evicted[index] {
                 return false;
             }
             match now.sent.packets - before.sent.packets {

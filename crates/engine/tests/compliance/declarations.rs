@@ -62,7 +62,7 @@ fn every_example_is_valid_and_shows_what_is_required() {
 }
 
 fn renamed(mut topology: Topology) -> Topology {
-    topology.place = "below".into();
+    topology.name = "below".into();
     topology
 }
 

@@ -19,7 +19,7 @@ fn outcome(poll: Poll) -> Result<u64, Option<Instant>> {
     }
 }
 
-/// Returns counters and peaks of all places.
+/// Returns counters and peaks of all queues.
 fn state(port: &mut Port) -> Vec<(Counters, Tally)> {
     let mut state = Vec::new();
     port.each_node(&mut |node| state.push((node.counters(), node.take_peak())));

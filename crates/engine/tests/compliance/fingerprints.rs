@@ -1,4 +1,5 @@
-//! Fingerprints: one hash for each parameter of each kind, over everything a port shows for a range of values.
+//! Fingerprints: one hash for each parameter of each kind, over everything a port shows for a range of
+//! values.
 //!
 //! The vectors and oracles say what is right; a fingerprint only says that something changed. It covers what
 //! they leave out: refusals and doubts of parameters, gauges, and rarely used parameters. A run offers bursts
@@ -57,7 +58,7 @@ fn trees(kind: &Kind) -> Vec<Topology> {
             vec![Topology::over(
                 "root",
                 kind.name,
-                leaves.map(|(place, kind)| Topology::leaf(place, kind)).into(),
+                leaves.map(|(name, kind)| Topology::leaf(name, kind)).into(),
             )]
         }
         Arity::Classes => ["fifo", "tbf", "codel"].map(|leaf| Topology::classes(kind.name, leaf)).into(),

@@ -255,8 +255,8 @@ fn cve_2023_4921_and_2026_43496_what_is_peeked_is_what_is_dequeued() {
     on_every_pair(|account| {
         for (round, length) in [64, 1514, 9000, 300].into_iter().enumerate() {
             offer_all(account, length);
-            for place in ["leaf/0", "parent", "root"] {
-                account.peek(place);
+            for queue in ["leaf/0", "parent", "root"] {
+                account.peek(queue);
             }
             // A change, a timer and a drop on reconfigure between the peek and the dequeue.
             account.tell_fickle(&Config { reconfigure: 256, timer: 256, ..Config::TAME });
@@ -397,12 +397,12 @@ fn cve_2025_37752_parameters_are_judged_together_whatever_came_before() {
 #[test]
 fn cve_2026_22999_and_23105_a_refused_change_leaves_everything_as_it_was() {
     for topology in Topology::all() {
-        let changes = |place: &Topology| -> Vec<(Value, Vec<Value>)> {
-            let shares = place.shares().len();
-            let all = refused_changes(place).into_iter();
+        let changes = |queue: &Topology| -> Vec<(Value, Vec<Value>)> {
+            let shares = queue.shares().len();
+            let all = refused_changes(queue).into_iter();
             all.map(|(config, share)| (config, vec![share; shares])).collect()
         };
-        let places: Vec<_> = topology.places().into_iter().map(|place| (place, changes(place))).collect();
+        let queues: Vec<_> = topology.queues().into_iter().map(|queue| (queue, changes(queue))).collect();
         let mut digests = Vec::new();
         for disturbed in [false, true] {
             let mut account = Account::plain(&topology, 7);
@@ -410,10 +410,10 @@ fn cve_2026_22999_and_23105_a_refused_change_leaves_everything_as_it_was() {
             for step in 0..400_u64 {
                 account.offer(random.below(FLOWS), 40 + random.below(1500), Duration::ZERO);
                 if disturbed {
-                    let (place, changes) = &places[step as usize % places.len()];
+                    let (queue, changes) = &queues[step as usize % queues.len()];
                     for (config, shares) in changes {
-                        let answer = account.reconfigure(&place.place, config, shares);
-                        assert!(answer.is_err(), "{}: {config} was accepted", place.kind);
+                        let answer = account.reconfigure(&queue.name, config, shares);
+                        assert!(answer.is_err(), "{}: {config} was accepted", queue.kind);
                     }
                 }
                 account.now = account.now + Duration::from_micros(u64::from(random.below(900)));
@@ -426,36 +426,36 @@ fn cve_2026_22999_and_23105_a_refused_change_leaves_everything_as_it_was() {
     }
 }
 
-/// Returns changes that the kind of `place` must refuse: of its parameters, and of each child's share.
-fn refused_changes(place: &Topology) -> Vec<(Value, Value)> {
-    if kind::is_class(&place.kind) {
+/// Returns changes that the kind of `queue` must refuse: of its parameters, and of each child's share.
+fn refused_changes(queue: &Topology) -> Vec<(Value, Value)> {
+    if kind::is_class(&queue.kind) {
         return Vec::new();
     }
-    let share = kind::kind(&place.kind).share.clone();
+    let share = kind::kind(&queue.kind).share.clone();
     let with = |config: &Value, name: &str, value: &str| {
         let mut config = config.clone();
         config[name] = json!(value);
         config
     };
-    match place.kind.as_str() {
+    match queue.kind.as_str() {
         "tbf" => vec![
-            (with(&place.config, "rate", "0bit"), share.clone()),
-            (with(&with(&place.config, "mtu", "1514B"), "peakrate", "1mbit"), share.clone()),
-            (with(&place.config, "peakrate", "1gbit"), share.clone()),
-            (with(&place.config, "mtu", "1514B"), share),
+            (with(&queue.config, "rate", "0bit"), share.clone()),
+            (with(&with(&queue.config, "mtu", "1514B"), "peakrate", "1mbit"), share.clone()),
+            (with(&queue.config, "peakrate", "1gbit"), share.clone()),
+            (with(&queue.config, "mtu", "1514B"), share),
         ],
-        "drr" => vec![(place.config.clone(), with(&share, "quantum", "0B"))],
+        "drr" => vec![(queue.config.clone(), with(&share, "quantum", "0B"))],
         "wrr" | "stfq" | "scfq" | "wf2q+" | "qfq" | "wfq-altq" => {
             let mut none = share;
             none["weight"] = json!(0);
-            vec![(place.config.clone(), none)]
+            vec![(queue.config.clone(), none)]
         }
-        "bandwidth-shaper" => vec![(with(&place.config, "rate", "0bit"), share)],
+        "bandwidth-shaper" => vec![(with(&queue.config, "rate", "0bit"), share)],
         "fickle" => vec![(json!({ "impossible": true }), share)],
-        _ => parameters(&kind::kind(&place.kind).config_schema)
+        _ => parameters(&kind::kind(&queue.kind).config_schema)
             .into_iter()
             .filter(|parameter| parameter.name == "limit")
-            .map(|_| (with(&place.config, "limit", "0p"), share.clone()))
+            .map(|_| (with(&queue.config, "limit", "0p"), share.clone()))
             .collect(),
     }
 }
@@ -466,15 +466,15 @@ fn cve_2023_53624_and_31436_numbers_at_the_ends_of_their_range() {
     // packets under the largest limits, through a class whose share is the largest.
     for parent in parents() {
         let mut tree = Topology::stack(parent.name, parent.name, "fifo");
-        for place in ["leaf/0", "leaf/1", "leaf/2"] {
-            if let Some(leaf) = tree.place_mut(place) {
+        for queue in ["leaf/0", "leaf/1", "leaf/2"] {
+            if let Some(leaf) = tree.queue_mut(queue) {
                 leaf.config = json!({ "limit": "18446744073709551615B" });
             }
         }
         if parent.name == "tbf" {
             let fast = json!({ "rate": "18446744073709551615bit", "burst": "18446744073709551615B" });
             tree.config = fast.clone();
-            tree.place_mut("parent").expect("there is one").config = fast;
+            tree.queue_mut("parent").expect("there is one").config = fast;
         }
         if parent.name == "drr" {
             tree.children[0].share = json!({ "quantum": "18446744073709551615B" });

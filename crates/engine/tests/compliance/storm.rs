@@ -105,7 +105,7 @@ impl<'a> Storm<'a> {
                 // The owner decides which packet an inner class sends next.
                 let name = self.some_place();
                 let topology = &mut self.account.topology;
-                if topology.place_mut(&name).is_some_and(|place| !kind::is_class(&place.kind)) {
+                if topology.queue_mut(&name).is_some_and(|queue| !kind::is_class(&queue.kind)) {
                     self.account.peek(&name);
                 }
             }
@@ -135,22 +135,22 @@ impl<'a> Storm<'a> {
     }
 
     fn some_place(&mut self) -> String {
-        let places = self.account.topology.places();
-        places[self.random.below(places.len() as u32) as usize].place.clone()
+        let queues = self.account.topology.queues();
+        queues[self.random.below(queues.len() as u32) as usize].name.clone()
     }
 
     fn reconfigure(&mut self) {
         let name = self.some_place();
-        let place = self.account.topology.place_mut(&name).expect("its own place").clone();
-        if kind::is_class(&place.kind) {
+        let queue = self.account.topology.queue_mut(&name).expect("its own name").clone();
+        if kind::is_class(&queue.kind) {
             return;
         }
-        let declared = kind::kind(&place.kind);
+        let declared = kind::kind(&queue.kind);
         let own = parameters::parameters(&declared.config_schema);
         let of_child: Vec<Parameter> = parameters::parameters(&declared.share_schema);
         let config = draw(&declared.example, &own, &mut self.random);
         let shares: Vec<_> =
-            place.shares().iter().map(|_| draw(&declared.share, &of_child, &mut self.random)).collect();
+            queue.shares().iter().map(|_| draw(&declared.share, &of_child, &mut self.random)).collect();
         // Refusals are part of the storm: the account checks that they change nothing.
         let _ = self.account.reconfigure(&name, &config, &shares);
     }

@@ -19,29 +19,29 @@ pub(crate) const FLOWS: u32 = 8;
 /// Description of a tree: everything needed to build it, and to predict the path of a packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Topology {
-    /// Name of the place.
-    pub place: String,
+    /// Name of the queue.
+    pub name: String,
     pub kind: String,
     pub config: Value,
-    /// Share of this place under its parent.
+    /// Share of this queue under its parent.
     pub share: Value,
     pub children: Vec<Topology>,
 }
 
 impl Topology {
-    /// Creates a place without children.
-    pub(crate) fn leaf(place: &str, kind: &str) -> Self {
-        Self::over(place, kind, Vec::new())
+    /// Creates a queue without children.
+    pub(crate) fn leaf(name: &str, kind: &str) -> Self {
+        Self::over(name, kind, Vec::new())
     }
 
-    /// Creates a place over these children, with the kind's example parameters.
-    pub(crate) fn over(place: &str, kind: &str, mut children: Vec<Self>) -> Self {
+    /// Creates a queue over these children, with the kind's example parameters.
+    pub(crate) fn over(name: &str, kind: &str, mut children: Vec<Self>) -> Self {
         let declared = kind::kind(kind);
         for child in &mut children {
             child.share = declared.share.clone();
         }
         let share = Value::Object(serde_json::Map::new());
-        Self { place: place.into(), kind: kind.into(), config: declared.example.clone(), share, children }
+        Self { name: name.into(), kind: kind.into(), config: declared.example.clone(), share, children }
     }
 
     /// `grandparent > parent > leaf`, with a second child at each level that takes more than one.
@@ -57,9 +57,9 @@ impl Topology {
     /// Creates a tree of a kind that owns classes, with two levels of inner ones: `owner > class > class >
     /// (leaf, leaf)`, and a leaf beside each inner class.
     pub(crate) fn classes(owner: &str, leaf: &str) -> Self {
-        let class = |place: &str, children| Self {
+        let class = |name: &str, children| Self {
             config: Value::Object(serde_json::Map::new()),
-            ..Self::inner(place, owner, children)
+            ..Self::inner(name, owner, children)
         };
         let below = class("class/1", vec![Self::leaf("leaf/0", leaf), Self::leaf("leaf/1", leaf)]);
         let above = class("class/0", vec![below, Self::leaf("leaf/2", leaf)]);
@@ -67,8 +67,8 @@ impl Topology {
     }
 
     /// Creates an inner class of `owner`.
-    fn inner(place: &str, owner: &str, children: Vec<Self>) -> Self {
-        Self { kind: class::KIND.into(), ..Self::over(place, owner, children) }
+    fn inner(name: &str, owner: &str, children: Vec<Self>) -> Self {
+        Self { kind: class::KIND.into(), ..Self::over(name, owner, children) }
     }
 
     /// Creates a kind by itself, as far as possible.
@@ -123,9 +123,9 @@ impl Topology {
             .collect::<Result<Vec<_>, Refusal>>()?;
         let count = children.len();
         let node = if is_class {
-            kind::build_class(owner, &self.place, children)?
+            kind::build_class(owner, &self.name, children)?
         } else {
-            kind::build(&self.kind, &self.place, &self.config, children)?
+            kind::build(&self.kind, &self.name, &self.config, children)?
         };
         if count < 2 {
             return Ok(node);
@@ -138,15 +138,15 @@ impl Topology {
         Ok(node.with_classifier(Classifier::new(rules.chain([Vec::new()]).collect())))
     }
 
-    /// Returns all places, parents first.
-    pub(crate) fn places(&self) -> Vec<&Self> {
-        let mut places = vec![self];
+    /// Returns all queues, parents first.
+    pub(crate) fn queues(&self) -> Vec<&Self> {
+        let mut queues = vec![self];
         let mut next = 0;
-        while next < places.len() {
-            places.extend(&places[next].children);
+        while next < queues.len() {
+            queues.extend(&queues[next].children);
             next += 1;
         }
-        places
+        queues
     }
 
     /// Computes the properties of the tree that the laws need.
@@ -168,8 +168,8 @@ impl Topology {
         shape
     }
 
-    /// Returns the places that have a share for this one, in the order of its shares: its children, or, if
-    /// it owns classes, all places below, parents first.
+    /// Returns the queues that have a share for this one, in the order of its shares: its children, or, if
+    /// it owns classes, all queues below, parents first.
     pub(crate) fn shares(&self) -> Vec<&Self> {
         let mut shares = Vec::new();
         for child in &self.children {
@@ -181,31 +181,32 @@ impl Topology {
         shares
     }
 
-    /// Returns the place of this name.
-    pub(crate) fn place_mut(&mut self, name: &str) -> Option<&mut Self> {
-        if self.place == name {
+    /// Returns the queue of this name.
+    pub(crate) fn queue_mut(&mut self, name: &str) -> Option<&mut Self> {
+        if self.name == name {
             return Some(self);
         }
-        self.children.iter_mut().find_map(|child| child.place_mut(name))
+        self.children.iter_mut().find_map(|child| child.queue_mut(name))
     }
 
     /// Returns the kinds of its disciplines.
     fn disciplines(&self) -> impl Iterator<Item = &'static Kind> {
-        self.places()
+        self.queues()
             .into_iter()
-            .filter(|place| !kind::is_class(&place.kind))
-            .map(|place| kind::kind(&place.kind))
+            .filter(|queue| !kind::is_class(&queue.kind))
+            .map(|queue| kind::kind(&queue.kind))
     }
 
-    /// Returns whether a meter above a `cake` may give packets code points: those of one flow then come to several tins.
+    /// Returns whether a meter above a `cake` may give packets code points: those of one flow then come to
+    /// several tins.
     fn may_give_code_points(&self) -> bool {
-        let is_above = |place: &Self| place.places().iter().any(|below| below.kind == "cake");
-        self.places().into_iter().any(|place| place.kind == "policer" && is_above(place))
+        let is_above = |queue: &Self| queue.queues().iter().any(|below| below.kind == "cake");
+        self.queues().into_iter().any(|queue| queue.kind == "policer" && is_above(queue))
     }
 
     /// Returns whether it has the hostile leaf.
     pub(crate) fn is_hostile(&self) -> bool {
-        self.places().iter().any(|place| place.kind == Fickle::ABOUT.name)
+        self.queues().iter().any(|queue| queue.kind == Fickle::ABOUT.name)
     }
 
     /// Formats its kinds, as `drr > prio > (fifo, fifo)`.
@@ -221,18 +222,19 @@ impl Topology {
     }
 }
 
-/// Properties of a tree that the laws need: its places by index, each before those below it.
+/// Properties of a tree that the laws need: its queues by index, each before those below it.
 pub(crate) struct Shape {
     pub(crate) names: Vec<String>,
-    /// Indices of each place's children.
+    /// Indices of each queue's children.
     pub(crate) children: Vec<Vec<usize>>,
-    /// Number of places above each.
+    /// Number of queues above each.
     pub(crate) depths: Vec<u64>,
-    /// Flows whose packets pass each place by the rules.
+    /// Flows whose packets pass each queue by the rules.
     pub(crate) flows: Vec<Vec<u32>>,
-    /// Places whose packets depend on rules alone: all except those below a kind that sorts its packets itself.
+    /// Places whose packets depend on rules alone: all except those below a kind that sorts its packets
+    /// itself.
     pub(crate) by_rules: Vec<usize>,
-    /// True for each place whose parent drops packets of its children.
+    /// True for each queue whose parent drops packets of its children.
     pub(crate) is_evicted: Vec<bool>,
     /// True if every kind is work-conserving.
     pub(crate) is_work_conserving: bool,
@@ -243,17 +245,17 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Adds a place and those below it. Returns its index.
+    /// Adds a queue and those below it. Returns its index.
     fn add(
         &mut self,
-        place: &Topology,
+        queue: &Topology,
         depth: u32,
         flows: &[u32],
         by_rules: bool,
         is_evicted: bool,
     ) -> usize {
         let index = self.names.len();
-        self.names.push(place.place.clone());
+        self.names.push(queue.name.clone());
         self.children.push(Vec::new());
         self.depths.push(u64::from(depth));
         self.flows.push(flows.to_vec());
@@ -261,10 +263,10 @@ impl Shape {
         if by_rules {
             self.by_rules.push(index);
         }
-        let classifies = !kind::is_class(&place.kind) && kind::kind(&place.kind).classifies;
-        let evicts = EVICTS.contains(&place.kind.as_str());
-        let count = place.children.len();
-        for (number, child) in place.children.iter().enumerate() {
+        let classifies = !kind::is_class(&queue.kind) && kind::kind(&queue.kind).classifies;
+        let evicts = EVICTS.contains(&queue.kind.as_str());
+        let count = queue.children.len();
+        for (number, child) in queue.children.iter().enumerate() {
             let is_own = |flow: &u32| turn(*flow, depth, count) == number;
             let own: Vec<u32> = flows.iter().copied().filter(is_own).collect();
             let child = self.add(child, depth + 1, &own, by_rules && !classifies, evicts);

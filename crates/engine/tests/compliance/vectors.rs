@@ -61,14 +61,14 @@ fn rows(table: &str) -> Vec<BTreeMap<&str, &str>> {
 }
 
 /// Builds the tree of a `queue` table.
-fn tree(queue: Value, place: &str) -> Node {
+fn tree(queue: Value, name: &str) -> Node {
     let owner = queue["kind"].as_str().expect("a queue has a kind").to_owned();
-    subtree(queue, place, &owner).0
+    subtree(queue, name, &owner).0
 }
 
 /// Builds the tree of a `queue` table, which `owner` owns if it is an inner class, and collects the flows
 /// of its leaves.
-fn subtree(mut queue: Value, place: &str, owner: &str) -> (Node, Vec<FlowId>) {
+fn subtree(mut queue: Value, name: &str, owner: &str) -> (Node, Vec<FlowId>) {
     let table = queue.as_object_mut().expect("a queue is a table");
     let kind = table.remove("kind").expect("a queue has a kind");
     let kind = kind.as_str().expect("text");
@@ -79,14 +79,14 @@ fn subtree(mut queue: Value, place: &str, owner: &str) -> (Node, Vec<FlowId>) {
     for (index, child) in below.as_array().into_iter().flatten().enumerate() {
         let mut child = child.clone();
         let share = child.as_object_mut().and_then(|child| child.remove("share"));
-        let (node, of_child) = subtree(child, &format!("{place}/{index}"), owner);
+        let (node, of_child) = subtree(child, &format!("{name}/{index}"), owner);
         children.push((share.unwrap_or_else(|| serde_json::json!({})), node));
         flows.push(of_child);
     }
     let node = if kind::is_class(kind) {
-        kind::build_class(owner, place, children)
+        kind::build_class(owner, name, children)
     } else {
-        kind::build(kind, place, &queue, children)
+        kind::build(kind, name, &queue, children)
     };
     let node = node.expect("a valid queue");
     let all: Vec<FlowId> = flows.iter().flatten().copied().chain(flow.map(FlowId)).collect();
