@@ -43,6 +43,7 @@ pub mod application;
 pub mod builder;
 pub mod change;
 mod check;
+pub mod completion;
 pub mod condition;
 pub mod diagnostic;
 mod directions;
