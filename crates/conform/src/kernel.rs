@@ -15,6 +15,7 @@ mod comparison;
 mod line;
 mod observed;
 mod oscillation;
+pub mod page;
 mod scenario;
 mod setup;
 

@@ -2,6 +2,8 @@
 
 use core::fmt::Write as _;
 
+use lockgate_measure::report::{Cell, Comparison};
+
 use crate::document::{Conformance, Row};
 use crate::finding::Finding;
 
@@ -20,7 +22,7 @@ pub fn cells(row: &Row) -> Vec<[String; 8]> {
             quantity(finding.worst, finding.unit),
             ratio(finding),
             finding.trials.to_string(),
-            verdict(finding).to_owned(),
+            finding_verdict(finding).to_owned(),
         ]
     };
     row.findings.iter().map(cells).collect()
@@ -41,7 +43,7 @@ fn ratio(finding: &Finding) -> String {
 }
 
 /// Returns the verdict, with a sign that does not depend on colour.
-pub fn verdict(finding: &Finding) -> &'static str {
+pub fn finding_verdict(finding: &Finding) -> &'static str {
     match finding.why {
         Some(_) => "✗ does not hold",
         None if finding.is_tried() => "✓ holds",
@@ -73,6 +75,39 @@ pub fn sentence(document: &Conformance) -> String {
     format!("{sign} {held} of {all} findings of {oracles} oracles hold (seed {})", document.seed)
 }
 
+/// Returns the findings that do not hold: what they are on, and why.
+pub fn failures(document: &Conformance) -> impl Iterator<Item = (String, &str)> {
+    let all = document.rows.iter().flat_map(|row| row.findings.iter().map(move |finding| (row, finding)));
+    all.filter(|(_, finding)| !finding.holds).map(|(row, finding)| {
+        let subject = format!("{} {} on {}", row.family, row.oracle, row.kind);
+        (subject, finding.why.as_deref().unwrap_or_default())
+    })
+}
+
+/// Returns the verdict: the sentence, each finding that does not hold, and the kinds without an oracle.
+pub fn verdict(document: &Conformance) -> Vec<String> {
+    let mut verdict = vec![sentence(document)];
+    verdict.extend(failures(document).map(|(subject, why)| format!("{subject} does not hold: {why}")));
+    if !document.without_oracle.is_empty() {
+        verdict.push(format!("without an oracle: {}", document.without_oracle.join(", ")));
+    }
+    verdict
+}
+
+/// Returns a table for each oracle.
+pub fn tables(document: &Conformance) -> Vec<Comparison> {
+    let table = |rows: &[Row]| {
+        let first = rows.first()?;
+        Some(Comparison {
+            title: format!("{} {}", first.family, first.oracle),
+            columns: COLUMNS.map(str::to_owned).to_vec(),
+            rows: rows.iter().flat_map(cells).map(|cells| cells.map(Cell::Text).to_vec()).collect(),
+            note: format!("{} ({})", first.theorem, first.source),
+        })
+    };
+    document.by_oracle().filter_map(table).collect()
+}
+
 /// Returns the reference page's section on one oracle, from its rows on every kind.
 pub fn section(rows: &[Row]) -> String {
     let Some(first) = rows.first() else { return String::new() };
@@ -88,11 +123,12 @@ pub fn section(rows: &[Row]) -> String {
 /// Returns the whole reference page.
 pub fn reference(document: &Conformance) -> String {
     let mut page = format!(
-        "# Conformance\n\nEvery discipline held against its theorems by `lockgate conform` (seed {}): the limit, the worst \
-         that random traffic made of it, and their ratio, where it came nearest. A *bound* is proven: a ratio of 1 is a bound that is \
-         reached, and behind it stands the ratio from which the traffic tries it. A *tolerance* is chosen, for statistics, rounding and \
-         models that leave something out: the smaller the ratio, the better. *Exact* means that nothing may differ at \
-         all.\n\n{}.\n",
+        "# Conformance\n\nEvery discipline held against its theorems by `lockgate conform` (seed {}): \
+         the limit, the worst that random traffic made of it, and their ratio, where it came nearest. A \
+         *bound* is proven: a ratio of 1 is a bound that is reached, and behind it stands the ratio from \
+         which the traffic tries it. A *tolerance* is chosen, for statistics, rounding and models that \
+         leave something out: the smaller the ratio, the better. *Exact* means that nothing may differ \
+         at all.\n\n{}.\n",
         document.seed,
         sentence(document)
     );

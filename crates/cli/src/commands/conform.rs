@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use lockgate_conform::page::{COLUMNS, cells, sentence};
-use lockgate_conform::{Conformance, Finding, Kind, Row, Task, tasks};
-use lockgate_measure::report::{Cell, Comparison, ReportData, page};
+use lockgate_conform::page::{COLUMNS, cells, failures, sentence, tables, verdict};
+use lockgate_conform::{Conformance, Kind, Row, Task, tasks};
+use lockgate_measure::report::{Comparison, ReportData, page};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -27,7 +27,8 @@ pub(crate) fn conform(arguments: &Conform) -> Result<Exit, Failure> {
     if !arguments.json {
         show(&document);
     }
-    leave(arguments, out, &document, &report(&document), started)?;
+    let report = report("Disciplines against their theorems", verdict(&document), tables(&document));
+    leave(arguments, out, &document, &report, started)?;
     Ok(ended(document.holds, interrupted))
 }
 
@@ -114,9 +115,8 @@ fn show(document: &Conformance) {
         terminal::words(&COLUMNS, &table);
     }
     say!();
-    for (row, finding) in failures(document) {
-        let why = finding.why.as_deref().unwrap_or_default();
-        say!("✗ {} {} on {}: {why}", row.family, row.oracle, row.kind);
+    for (subject, why) in failures(document) {
+        say!("✗ {subject}: {why}");
     }
     for kind in &document.without_oracle {
         say!("{kind}: no oracle is about it");
@@ -124,33 +124,10 @@ fn show(document: &Conformance) {
     say!("{}", sentence(document));
 }
 
-fn failures(document: &Conformance) -> impl Iterator<Item = (&Row, &Finding)> {
-    let all = document.rows.iter().flat_map(|row| row.findings.iter().map(move |finding| (row, finding)));
-    all.filter(|(_, finding)| !finding.holds)
-}
-
-fn report(document: &Conformance) -> ReportData {
-    let mut report = results::report_head("Disciplines against their theorems", "");
-    report.verdict = vec![sentence(document)];
-    let broken = |(row, finding): (&Row, &Finding)| {
-        let why = finding.why.as_deref().unwrap_or_default();
-        format!("{} {} on {} does not hold: {why}", row.family, row.oracle, row.kind)
-    };
-    report.verdict.extend(failures(document).map(broken));
-    if !document.without_oracle.is_empty() {
-        report.verdict.push(format!("without an oracle: {}", document.without_oracle.join(", ")));
-    }
-    let table = |rows: &[Row]| {
-        let first = rows.first()?;
-        let texts = rows.iter().flat_map(cells);
-        Some(Comparison {
-            title: format!("{} {}", first.family, first.oracle),
-            columns: COLUMNS.map(str::to_owned).to_vec(),
-            rows: texts.map(|cells| cells.map(Cell::Text).to_vec()).collect(),
-            note: format!("{} ({})", first.theorem, first.source),
-        })
-    };
-    report.comparisons = document.by_oracle().filter_map(table).collect();
+/// Returns the report of these tables.
+pub(super) fn report(title: &str, verdict: Vec<String>, tables: Vec<Comparison>) -> ReportData {
+    let mut report = results::report_head(title, "");
+    (report.verdict, report.comparisons) = (verdict, tables);
     report.definitions.clear();
     report
 }
