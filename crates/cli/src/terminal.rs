@@ -6,8 +6,8 @@ use std::time::Duration as WallTime;
 
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lockgate::text::{self, NAMED_COLUMNS};
-pub(crate) use lockgate::text::{Cell, Column, Grid, Lines, Look, Surface, visible};
+pub(crate) use lockgate::text::visible;
+use lockgate::text::{Digest, Grid, Lines, NAMED_COLUMNS, Surface};
 use lockgate::{Runs, Summary};
 use lockgate_measure::report::Comparison;
 use lockgate_scenario::diagnostic::{Problem, Problems};
@@ -78,11 +78,6 @@ pub(crate) fn show(add: impl FnOnce(&mut Lines)) {
     }
 }
 
-/// Prints a table of results.
-pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) {
-    show(|lines| lines.table(header, rows));
-}
-
 /// Prints a table, and the titles of the columns that the surface is too narrow for.
 pub(crate) fn print(grid: &Grid) {
     show(|lines| lines.grid(grid));
@@ -115,7 +110,8 @@ pub(crate) fn heading(text: &str) {
 
 /// Prints the digest of a run whose results, if written, are in `directory`.
 pub(crate) fn digest(summary: &Summary, runs: &Runs, directory: Option<&Path>) {
-    for line in text::digest(summary, runs, directory, "(--tables for all)", &surface()) {
+    let digest = Digest { summary, runs, directory, hint: "(--tables for all)" };
+    for line in digest.lines(&surface()) {
         say!("{line}");
     }
 }

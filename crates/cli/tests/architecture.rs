@@ -22,7 +22,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("monitor", &["engine", "scenario", "measure", "session", "sim", "live", "dataplane", "tc", "lockgate"]),
     ("router", &["engine", "scenario", "measure", "dataplane"]),
     ("experiment", &["engine", "scenario", "measure", "export"]),
-    ("lockgate", &["engine", "scenario", "measure", "export", "sim", "live", "experiment"]),
+    ("lockgate", &["engine", "traffic", "scenario", "measure", "export", "sim", "live", "experiment"]),
     (
         "cli",
         &[

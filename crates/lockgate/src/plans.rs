@@ -12,6 +12,7 @@
 mod compared;
 mod curves;
 mod error;
+mod largest;
 mod metrics;
 mod source;
 mod sweep;
@@ -29,6 +30,7 @@ use lockgate_scenario::{Scenario, Vary};
 pub use self::compared::Compared;
 pub use self::curves::Curves;
 pub use self::error::PlanError;
+pub use self::largest::{LargestSearch, TriedNumber};
 pub use self::metrics::Wanted;
 pub use self::source::{SharedFiles, Source};
 pub use self::sweep::{Sweep, repeat};

@@ -15,12 +15,13 @@ use crate::helper_thread::run_on_two_threads;
 use crate::memory::Guard;
 
 /// Options of runs.
+#[derive(Clone)]
 pub struct Options<'a> {
     /// Seeds: one run for each. One run with seed 1 by default.
     pub seeds: Vec<Seed>,
-    /// Number of threads that simulate; by default as many as there are processors. Several runs are simulated on a
-    /// thread each; a single one on two, if its network [can be split](lockgate_sim::can_split). The recordings are the
-    /// same for any number.
+    /// Number of threads that simulate; by default as many as there are processors. Several runs are
+    /// simulated on a thread each; a single one on two, if its network [can be
+    /// split](lockgate_sim::can_split). The recordings are the same for any number.
     pub threads: Option<usize>,
     /// Limit on the resident memory of the process while it simulates, in bytes; unlimited by default.
     pub memory: Option<u64>,

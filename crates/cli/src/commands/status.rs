@@ -1,10 +1,10 @@
 //! `lockgate status`: a running router: its policy, its queues, and the policies before it.
 
-mod queues;
 #[cfg(target_os = "linux")]
 mod view;
 
 use lockgate::figures;
+use lockgate::text::queues;
 use lockgate_measure::monitor::Sample;
 use lockgate_router::control::protocol::{Entry, Status};
 use serde::Serialize;
@@ -38,7 +38,7 @@ pub(crate) fn status(arguments: &arguments::Status) -> Result<Exit, Failure> {
         print(&status);
         if let Some(sample) = sample {
             lateness(&status, &sample);
-            queues::print(&sample, arguments.all);
+            terminal::show(|lines| queues(&sample, arguments.all, lines));
         }
         history(&status);
     }

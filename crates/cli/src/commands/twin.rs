@@ -1,8 +1,8 @@
 //! `lockgate run --twin`: the same scenario simulated and live, compared.
 
 use lockgate::text;
-use lockgate::twin::{Difference, differences};
-use lockgate::{Scenario, Seed, Summary, figures, verdict};
+use lockgate::twin::{Difference, agreement, differences};
+use lockgate::{Scenario, Seed, Summary, verdict};
 use lockgate_measure::report::Run as ReportRun;
 use serde::Serialize;
 
@@ -60,9 +60,11 @@ pub(super) fn twin(
         crate::results::print_json(&document)?;
     } else {
         if !quiet {
-            terminal::show(|lines| text::tables(&of_live, lines));
-            terminal::show(|lines| text::programs(&live, lines));
-            table(&differences, seeds.len());
+            terminal::show(|lines| {
+                text::tables(&of_live, lines);
+                text::programs(&live, lines);
+                text::twin(&differences, seeds.len(), lines);
+            });
             say!();
         }
         for line in &agreement {
@@ -72,39 +74,4 @@ pub(super) fn twin(
     }
     let agree = !differences.iter().any(Difference::is_missed);
     Ok(ended(&live, verdict::holds(&of_simulated) && verdict::holds(&of_live) && agree))
-}
-
-/// Returns in how many metrics both agree, and the limits that the live runs exceed.
-fn agreement(differences: &[Difference], unfaithful: &[String]) -> Vec<String> {
-    let held = differences.iter().filter(|difference| difference.holds).count();
-    let knees = match differences.iter().filter(|difference| difference.at_knee).count() {
-        0 => String::new(),
-        knees => format!("; {knees} at a knee of its distribution"),
-    };
-    let mut lines = vec![format!("simulated and live agree in {held} of {}{knees}", differences.len())];
-    lines.extend(unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}")));
-    lines
-}
-
-fn table(differences: &[Difference], repetitions: usize) {
-    let of = if repetitions > 1 { format!(" (medians of {repetitions} runs)") } else { String::new() };
-    terminal::heading(&format!("simulated and live{of}"));
-    let rows: Vec<Vec<String>> = differences
-        .iter()
-        .map(|difference| {
-            let unit = if difference.metric.ends_with("put") { "bit/s" } else { "s" };
-            let value = |value: Option<f64>| figures::quantity(value, unit);
-            vec![
-                difference.metric.clone(),
-                value(difference.simulated),
-                value(difference.live),
-                difference
-                    .relative
-                    .map_or_else(|| "-".to_owned(), |share| format!("{:+.2} %", share * 100.0)),
-                format!("+- {}", value(Some(difference.tolerance))),
-                if difference.at_knee { "~ at a knee" } else { verdict::sign(difference.holds) }.to_owned(),
-            ]
-        })
-        .collect();
-    terminal::table(&["metric", "simulated", "live", "difference", "tolerance", "verdict"], &rows);
 }

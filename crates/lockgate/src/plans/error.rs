@@ -58,6 +58,9 @@ pub enum PlanError {
     /// No variant has a metric.
     #[error("no variant has the metric `{}`", .0.path())]
     Metric(MetricError),
+    /// The metric of a condition is unknown.
+    #[error("`{}` is not a metric", .0.path())]
+    NotAMetric(MetricError),
     /// A file that the scenario names is missing, or is not that of the plan.
     #[error("the file `{name}` {why}")]
     File {
@@ -109,7 +112,7 @@ impl PlanError {
             Self::NothingVaries => {
                 "name a path and its values, such as `link.wan.rate` and `1mbit,2mbit`".to_owned()
             }
-            Self::Metric(error) => error.help(),
+            Self::Metric(error) | Self::NotAMetric(error) => error.help(),
             Self::File { .. } => "put it back, or sweep into another directory".to_owned(),
             Self::Version { .. } => "resume it with that version, or sweep into another directory".to_owned(),
             Self::Read(_) | Self::Experiment(_) => return None,

@@ -16,30 +16,75 @@ use super::visible;
 use super::width::width;
 use crate::{ProgramOutput, Runs, Summary, figures, verdict};
 
-/// Returns the digest of a run, as lines for a surface. `directory` has its results, if they are written; `hint` stands
-/// behind the path of their report.
-pub fn digest(
-    summary: &Summary,
-    runs: &Runs,
-    directory: Option<&Path>,
-    hint: &str,
-    surface: &Surface,
-) -> Vec<String> {
-    let mut lines = head(summary, runs, surface);
-    lines.extend(flows::lines(summary, runs.recordings.first(), surface));
-    // The verdict's first findings are those of the changes, one between two phases.
-    let changes = summary.phases.len().saturating_sub(1);
-    for sentence in summary.verdict().findings.iter().take(changes) {
-        lines.extend(surface.wrapped(&visible(sentence), "  "));
+/// Run to be shown as a digest.
+#[derive(Clone, Copy, Debug)]
+pub struct Digest<'a> {
+    /// Summary of the run.
+    pub summary: &'a Summary,
+    /// The run itself.
+    pub runs: &'a Runs,
+    /// Directory of its results, if they are written.
+    pub directory: Option<&'a Path>,
+    /// Remark behind the path of the report.
+    pub hint: &'a str,
+}
+
+impl Digest<'_> {
+    /// Returns the digest as lines for a surface.
+    pub fn lines(&self, surface: &Surface) -> Vec<String> {
+        let Self { summary, runs, .. } = *self;
+        let mut lines = head(summary, runs, surface);
+        lines.extend(flows::lines(summary, runs.recordings.first(), surface));
+        // The verdict's first findings are those of the changes, one between two phases.
+        let changes = summary.phases.len().saturating_sub(1);
+        for sentence in summary.verdict().findings.iter().take(changes) {
+            lines.extend(surface.wrapped(&visible(sentence), "  "));
+        }
+        lines.extend(surface.wrapped(&verdict::main_finding(summary), "  "));
+        lines.extend(programs(runs, surface));
+        lines.extend(expectations::lines(summary, surface));
+        for warning in &summary.warnings {
+            lines.extend(surface.wrapped(&format!("warning: {}", visible(warning)), "  "));
+        }
+        lines.extend(self.last(surface));
+        lines
     }
-    lines.extend(surface.wrapped(&verdict::main_finding(summary), "  "));
-    lines.extend(programs(runs, surface));
-    lines.extend(expectations::lines(summary, surface));
-    for warning in &summary.warnings {
-        lines.extend(surface.wrapped(&format!("warning: {}", visible(warning)), "  "));
+
+    /// Returns the verdict and the report's path, in a line if they fit.
+    fn last(&self, surface: &Surface) -> Vec<String> {
+        let Self { summary, runs, directory, hint } = *self;
+        let (all, held) = (summary.expect.len(), summary.expect.iter().filter(|one| one.holds).count());
+        let (verdict, look) = match (runs.unfaithful.is_empty(), all) {
+            (false, _) => (verdict::line(summary, runs), Look::Bad),
+            (true, 0) => ("ended; nothing is expected in this scenario".to_owned(), Look::Plain),
+            (true, all) if held == all => (format!("✓ {held} of {all} hold"), Look::Good),
+            (true, all) => (format!("✗ {} of {all} missed", all - held), Look::Bad),
+        };
+        let verdict = if runs.stopped_early && runs.unfaithful.is_empty() {
+            format!("stopped early; {verdict}")
+        } else {
+            verdict
+        };
+        let paint = |line: &String| surface.paint(look, line);
+        let Some(directory) = directory else {
+            return surface.wrapped(&verdict, "  ").iter().map(paint).collect();
+        };
+        let report = format!("report: {}", directory.join("report.html").display());
+        let room = surface.columns.unwrap_or(usize::MAX);
+        let widths = [&verdict, &report].map(|text| width(text));
+        let painted = surface.paint(Look::Faint, hint);
+        if widths[0] + 3 + widths[1] + 2 + width(hint) <= room {
+            return vec![format!("{}   {report}  {painted}", paint(&verdict))];
+        }
+        let mut lines: Vec<String> = surface.wrapped(&verdict, "  ").iter().map(paint).collect();
+        match lines.last_mut().filter(|_| widths[0] + 2 + width(hint) <= room) {
+            Some(line) => *line = format!("{line}  {painted}"),
+            None => lines.push(painted),
+        }
+        // A path is copied: it is never broken.
+        lines.push(report);
+        lines
     }
-    lines.extend(last(summary, runs, directory, hint, surface));
-    lines
 }
 
 /// Returns the title, and beside it what was run.
@@ -84,47 +129,6 @@ fn head(summary: &Summary, runs: &Runs, surface: &Surface) -> Vec<String> {
 fn programs(runs: &Runs, surface: &Surface) -> Vec<String> {
     let line = |ran: &ProgramOutput| format!("{}: `{}` {}", ran.node, visible(&ran.command), ran.ended);
     runs.programs.iter().flat_map(|ran| surface.wrapped(&line(ran), "  ")).collect()
-}
-
-/// Returns the verdict and the report's path, in a line if they fit.
-fn last(
-    summary: &Summary,
-    runs: &Runs,
-    directory: Option<&Path>,
-    hint: &str,
-    surface: &Surface,
-) -> Vec<String> {
-    let (all, held) = (summary.expect.len(), summary.expect.iter().filter(|one| one.holds).count());
-    let (verdict, look) = match (runs.unfaithful.is_empty(), all) {
-        (false, _) => (verdict::line(summary, runs), Look::Bad),
-        (true, 0) => ("ended; nothing is expected in this scenario".to_owned(), Look::Plain),
-        (true, all) if held == all => (format!("✓ {held} of {all} hold"), Look::Good),
-        (true, all) => (format!("✗ {} of {all} missed", all - held), Look::Bad),
-    };
-    let verdict = if runs.stopped_early && runs.unfaithful.is_empty() {
-        format!("stopped early; {verdict}")
-    } else {
-        verdict
-    };
-    let paint = |line: &String| surface.paint(look, line);
-    let Some(directory) = directory else {
-        return surface.wrapped(&verdict, "  ").iter().map(paint).collect();
-    };
-    let report = format!("report: {}", directory.join("report.html").display());
-    let room = surface.columns.unwrap_or(usize::MAX);
-    let widths = [&verdict, &report].map(|text| width(text));
-    let painted = surface.paint(Look::Faint, hint);
-    if widths[0] + 3 + widths[1] + 2 + width(hint) <= room {
-        return vec![format!("{}   {report}  {painted}", paint(&verdict))];
-    }
-    let mut lines: Vec<String> = surface.wrapped(&verdict, "  ").iter().map(paint).collect();
-    match lines.last_mut().filter(|_| widths[0] + 2 + width(hint) <= room) {
-        Some(line) => *line = format!("{line}  {painted}"),
-        None => lines.push(painted),
-    }
-    // A path is copied: it is never broken.
-    lines.push(report);
-    lines
 }
 
 /// Returns a text whose numbers have no zeros at the end of their decimals: `20 s` for `20.0 s`.

@@ -86,16 +86,18 @@ pub fn reproduction_cost(
     lines: &mut Lines,
 ) {
     if let Some(live) = &reproduction.live {
+        lines.line("");
         lines.line(&format!(
-            "\n{} live runs, {:.0} s of real time if one after the other; {} outside the limits",
+            "{} live runs, {:.0} s of real time if one after the other; {} outside the limits",
             live.scales.len(),
             live.real_s,
             live.outside.len()
         ));
     }
     let cost = &reproduction.cost;
+    lines.line("");
     lines.line(&format!(
-        "\n{} runs, {:.0} s simulated, {:.0} million packet-hops in {:.1} s; report: {}",
+        "{} runs, {:.0} s simulated, {:.0} million packet-hops in {:.1} s; report: {}",
         cost.runs,
         cost.simulated_s,
         cost.packet_hops as f64 / 1e6,

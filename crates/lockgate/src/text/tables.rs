@@ -32,10 +32,12 @@ impl<'a> Rows<'a> {
         self.rows.push((badness, row));
     }
 
-    /// Adds the table under its title. If there are too many rows, adds the worst, and the title says of how many.
+    /// Adds the table under its title. If there are too many rows, adds the worst, and the title says of how
+    /// many.
     ///
-    /// `columns` are titles with their ranks: a narrow terminal leaves out the largest first, and never those of 0.
-    fn print(mut self, lines: &mut Lines, title: &str, columns: &[(&str, u8)]) {
+    /// `columns` are titles with their ranks: a narrow terminal leaves out the largest first, and never those
+    /// of 0.
+    fn add_to(mut self, lines: &mut Lines, title: &str, columns: &[(&str, u8)]) {
         let all = self.rows.len();
         if all == 0 {
             return;
@@ -99,8 +101,9 @@ pub fn cost(runs: &Runs, lines: &mut Lines) {
     let hops: u64 = runs.recordings.iter().map(lockgate_measure::recording::Recording::packet_hops).sum();
     let cpu: f64 = runs.recordings.iter().map(|recording| recording.engine.cpu_s).sum();
     if cpu > 0.0 {
+        lines.line("");
         lines.line(&format!(
-            "\n{hops} packet-hops in {} of processor time ({} a second)",
+            "{hops} packet-hops in {} of processor time ({} a second)",
             figures::seconds(Some(cpu)),
             match hops as f64 / cpu {
                 rate if rate >= 1e6 => format!("{:.1} M", rate / 1e6),
@@ -156,7 +159,7 @@ fn groups(summary: &Summary, lines: &mut Lines) {
             ],
         );
     }
-    rows.print(
+    rows.add_to(
         lines,
         "groups of flows",
         &[
@@ -201,7 +204,7 @@ fn flows(summary: &Summary, lines: &mut Lines) {
     header.extend(inside.then_some(("under way", 9)));
     header.extend([("loss", 1), ("throughput", 0), ("owd p50", 2), ("p99", 0), ("max", 3)]);
     header.extend([("queueing p99", 4), ("jitter RFC3550", 5)]);
-    rows.print(lines, "flows", &header);
+    rows.add_to(lines, "flows", &header);
     if left_out > 0 {
         let file = if summary.detail == Detail::All { "each of them" } else { "the worst of them" };
         let flows = figures::count(left_out, "flow");
@@ -239,7 +242,7 @@ fn files(summary: &Summary, lines: &mut Lines) {
             );
         }
     }
-    rows.print(
+    rows.add_to(
         lines,
         "completion times of files",
         &[
@@ -278,7 +281,7 @@ fn requests(summary: &Summary, lines: &mut Lines) {
             ],
         );
     }
-    rows.print(
+    rows.add_to(
         lines,
         "requests and their answers",
         &[
@@ -312,7 +315,7 @@ fn calls(summary: &Summary, lines: &mut Lines) {
             ],
         );
     }
-    rows.print(
+    rows.add_to(
         lines,
         "calls, as the E-model rates them",
         &[("flow", 0), ("codec", 3), ("R", 1), ("MOS", 0), ("mouth to ear", 2), ("lost or late", 0)],
@@ -342,7 +345,7 @@ fn queues(summary: &Summary, lines: &mut Lines) {
             );
         }
     }
-    rows.print(
+    rows.add_to(
         lines,
         "queues where packets waited",
         &[
@@ -378,7 +381,7 @@ fn intervals(summary: &Summary, lines: &mut Lines) {
         let relative = interval.half_width.map(|half| half / interval.mean.abs().max(1e-12));
         rows.add(relative, vec![path.clone(), verdict::quantity(path, Some(interval.mean)), around]);
     }
-    rows.print(
+    rows.add_to(
         lines,
         &format!("means over {} runs, with 95 % confidence intervals", summary.runs),
         &[("metric", 0), ("mean", 0), ("95 %", 0)],

@@ -33,13 +33,8 @@ fn digest(columns: Option<usize>, settings: &[&str]) -> Vec<String> {
     }
     let summary = crate::summarise(&scenario, &runs.recordings).expect("a summary");
     let surface = Surface { columns, is_terminal: columns.is_some(), colours: false };
-    super::digest(
-        &summary,
-        &runs,
-        Some(Path::new("runs/a-small-home-20261126")),
-        "(--tables for all)",
-        &surface,
-    )
+    let directory = Some(Path::new("runs/a-small-home-20261126"));
+    Digest { summary: &summary, runs: &runs, directory, hint: "(--tables for all)" }.lines(&surface)
 }
 
 #[test]

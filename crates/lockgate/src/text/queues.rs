@@ -1,38 +1,36 @@
-//! Queues of a running router in `lockgate status`: which one hurts, and the counters of each.
+//! Queues of a sample of a running router as text: which one hurts, and the counters of each.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use lockgate::figures;
 use lockgate_measure::monitor::{PortSample, QueueSample, Sample, worst};
 
-use crate::output::say;
-use crate::terminal::{self, visible};
+use super::lines::Lines;
+use super::visible;
+use crate::figures;
 
 /// Queues up to which all are shown, and those shown of more, beside the roots.
 const QUEUES_SHOWN: usize = 40;
 const SHOWN: usize = 20;
 
-/// Prints the queue that hurts, and the counters of the queues.
-pub(super) fn print(sample: &Sample, is_all: bool) {
-    match worst(sample) {
-        Some(hurt) if hurt.hurts() => say!("HURTS: {}", visible(&hurt.to_string())),
-        Some(hurt) => say!("no queue hurts; the worst: {}", visible(&hurt.to_string())),
-        None => say!("no frame in the last {}", figures::seconds(Some(sample.interval_s))),
-    }
+/// Adds the queue that hurts, and the counters of the queues: of many, unless `is_all`, those of the roots and the worst.
+pub fn queues(sample: &Sample, is_all: bool, lines: &mut Lines) {
+    lines.line(&match worst(sample) {
+        Some(hurt) if hurt.hurts() => format!("HURTS: {}", visible(&hurt.to_string())),
+        Some(hurt) => format!("no queue hurts; the worst: {}", visible(&hurt.to_string())),
+        None => format!("no frame in the last {}", figures::seconds(Some(sample.interval_s))),
+    });
     let queues = sample.ports.iter().flat_map(|port| port.queues.iter().map(move |queue| (port, queue)));
     let all: Vec<(&PortSample, &QueueSample)> = queues.collect();
     let shown = if is_all || all.len() <= QUEUES_SHOWN { all.clone() } else { worst_of(&all) };
     if shown.len() < all.len() {
         let (shown, all) = (shown.len(), all.len());
-        terminal::heading(&format!(
-            "the roots and the worst of {all} queues ({shown} shown; --all shows all)"
-        ));
+        lines.heading(&format!("the roots and the worst of {all} queues ({shown} shown; --all shows all)"));
     } else {
-        say!();
+        lines.line("");
     }
     let rows: Vec<Vec<String>> = shown.iter().map(|(port, queue)| row(port, queue)).collect();
-    terminal::table(
+    lines.table(
         &["port", "queue", "kind", "sent", "now", "waiting", "p99", "dropped", "now", "marked"],
         &rows,
     );
@@ -87,8 +85,8 @@ mod tests {
         };
         let port = PortSample { queues: (0..100).map(queue).collect(), ..PortSample::default() };
         let all: Vec<_> = port.queues.iter().map(|queue| (&port, queue)).collect();
-        let places: Vec<u32> = worst_of(&all).iter().map(|(_, queue)| queue.index).collect();
+        let shown: Vec<u32> = worst_of(&all).iter().map(|(_, queue)| queue.index).collect();
         let expected: Vec<u32> = [0].into_iter().chain(80..100).collect();
-        assert_eq!(places, expected);
+        assert_eq!(shown, expected);
     }
 }
