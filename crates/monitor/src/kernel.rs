@@ -6,8 +6,10 @@
 //! ```
 
 mod error;
+pub mod import;
 mod knobs;
 mod look;
+mod once;
 mod record;
 mod relay;
 mod session;
@@ -19,6 +21,7 @@ use std::time::Duration;
 
 pub use error::KernelError;
 pub use look::{Kernel, Look};
+pub use once::Once;
 pub use record::Recorder;
 pub use relay::relay;
 pub use session::{CHANGED_BY, KernelOptions, KernelSession, Sink};
@@ -32,8 +35,6 @@ pub struct Program<'a> {
     pub interrupt: &'a AtomicBool,
     /// Waits for a signal of the user, this long at most.
     pub wait: &'a (dyn Fn(Duration) + Sync),
-    /// Imports the queues of a device as a scenario, if that is possible.
-    pub import: &'a (dyn Fn(&str) -> Option<String> + Sync),
     /// Receives the sentence on a finished recording.
     pub tell: &'a (dyn Fn(&str) + Sync),
 }

@@ -1,7 +1,5 @@
 //! `lockgate tc`: commands of Linux's `tc` as scenarios, and their faults.
 
-mod live;
-
 use std::io::Read as _;
 use std::path::Path;
 
@@ -62,24 +60,24 @@ fn report(name: &str, text: &str, problems: &Problems) {
     }
 }
 
-/// Returns the import of an interface's queues, what is not understood left out; `None` if nothing can be imported.
-pub(super) fn import_of(interface: &str) -> Option<String> {
-    let text = live::shown(interface).ok()?;
-    let (options, origin) = (Options::default(), format!("the queues of {interface}"));
-    let request = Request {
-        text: &text,
-        origin: &origin,
-        definitions: &[],
-        options: &options,
-        rate: None,
-        is_lenient: true,
-    };
-    Some(convert(&request).ok()?.scenario)
+/// Returns name and text of the queues of an interface of this host.
+#[cfg(target_os = "linux")]
+fn shown(interface: &str) -> Result<(String, String), Failure> {
+    use lockgate_monitor::kernel::import;
+    Ok((import::origin(interface), import::shown(interface)?))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn shown(_: &str) -> Result<(String, String), Failure> {
+    Err(Failure::Missing {
+        message: "only Linux has `tc`".to_owned(),
+        help: "give a script instead of `--from`".to_owned(),
+    })
 }
 
 fn import(arguments: &TcImport) -> Result<Exit, Failure> {
     let (name, text) = match (&arguments.from, &arguments.file) {
-        (Some(interface), _) => (format!("the queues of {interface}"), live::shown(interface)?),
+        (Some(interface), _) => shown(interface)?,
         (None, Some(file)) => text_of(file)?,
         (None, None) => {
             return Err(Failure::usage("nothing to import", "name a file, or an interface with --from"));

@@ -15,6 +15,7 @@ use lockgate_tc::kernel::{Looks, Tree};
 
 use super::Program;
 use super::error::KernelError;
+use super::import;
 use super::knobs::{self, Lasting};
 use super::look::Kernel;
 use super::record::Recorder;
@@ -25,8 +26,8 @@ use crate::{Channels, Command};
 /// Longest interval between looks.
 const LONGEST_LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Multiple of its cost that passes between looks: they take at most 2 % of a processor, and hold the kernel's lock of
-/// interfaces no longer.
+/// Multiple of its cost that passes between looks: they take at most 2 % of a processor, and hold the
+/// kernel's lock of interfaces no longer.
 const SPARING: u32 = 50;
 
 /// Share of the old mean cost in a new one, of four.
@@ -127,7 +128,7 @@ impl<'a> KernelSession<'a> {
             channels.publish_status(without_devices.status(&|_, _| Vec::new(), true));
         }
         let device = self.recorder.as_ref().and_then(|_| self.head.devices.first());
-        let scenario = device.and_then(|(device, _)| (self.program.import)(device));
+        let scenario = device.and_then(|(device, _)| import::scenario(device));
         // The view learns of the end.
         drop(self.sink);
         self.program.end(self.recorder, scenario.as_deref())?;

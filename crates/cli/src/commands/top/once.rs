@@ -1,144 +1,35 @@
 //! `lockgate top --once`: two looks, as a table or a document.
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lockgate::figures;
-use lockgate_measure::monitor::QueueSample;
-use lockgate_monitor::kernel::Kernel;
-use lockgate_tc::kernel::{Branch, HtbStatistics, Looks, OwnStatistics, Tree};
-use serde_json::{Value, json};
+use lockgate_monitor::kernel::{Kernel, Once};
 
 use crate::arguments::Top;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
-use crate::results;
-use crate::terminal::{self, Column, Grid};
+use crate::results::print_json;
+use crate::terminal;
 
 /// Time between the two looks.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Version of the document.
-const SCHEMA: u32 = 1;
-
-pub(super) fn once(mut kernel: Kernel, arguments: &Top) -> Result<Exit, Failure> {
+pub(super) fn once(kernel: Kernel, arguments: &Top) -> Result<Exit, Failure> {
     let interval = arguments.every.as_deref().map_or(Ok(INTERVAL), super::interval)?;
-    let start = Instant::now();
-    let mut looks = Looks::default();
-    let first = kernel.look()?;
-    first.add_to(&mut looks);
-    let at = first.at;
-    looks.close(&kernel.trees(first), (at - start).as_secs_f64());
-    thread::sleep(interval);
-    let last = kernel.look()?;
-    last.add_to(&mut looks);
-    let (cost_s, at) = (last.cost.as_secs_f64(), last.at);
-    let trees = kernel.trees(last);
-    let sample = looks.close(&trees, (at - start).as_secs_f64());
-    let rates: Vec<Vec<QueueSample>> = sample
-        .ports
-        .into_iter()
-        .map(|port| port.queues.into_iter().filter(|queue| queue.kind != "tin").collect())
-        .collect();
+    let looks = Once::take(kernel, interval)?;
     if arguments.tc {
-        let mut all = Vec::new();
-        for tree in &trees {
-            all.extend(tree.disciplines().map_err(|error| Failure::fault(&error))?);
-        }
-        results::print_json(&all)?;
+        print_json(&looks.disciplines()?)?;
     } else if arguments.json {
-        let devices: Vec<Value> =
-            trees.iter().zip(&rates).map(|(tree, rates)| device(tree, rates)).collect::<Result<_, _>>()?;
-        let document = json!({
-            "schema": SCHEMA,
-            "interval_s": sample.interval_s,
-            "look_s": cost_s,
-            "devices": devices,
-        });
-        results::print_json(&document)?;
+        print_json(&looks.document()?)?;
     } else {
-        print(&trees, &rates);
-        let queues: usize = trees.iter().map(|tree| tree.queues.len()).sum();
-        tell!(
-            "{}; a look took {} of a processor",
-            figures::count(queues as u64, "queue"),
-            figures::seconds(Some(cost_s))
-        );
+        match looks.grid() {
+            Some(grid) => terminal::print(&grid),
+            None => {
+                say!("no interface has queues that were set up; `--all` shows the kernel's own choice");
+            }
+        }
+        let queues = figures::count(looks.queue_count() as u64, "queue");
+        tell!("{queues}; a look took {} of a processor", figures::seconds(Some(looks.cost_s)));
     }
     Ok(Exit::Ok)
-}
-
-/// Returns for each queue the reason why its packets wait.
-fn reasons(tree: &Tree, rates: &[QueueSample]) -> Vec<Option<String>> {
-    let sent: Vec<f64> = rates.iter().map(|rate| rate.sent_bps).collect();
-    (0..tree.queues.len()).map(|index| Some(tree.reason(index, &sent)?.to_string())).collect()
-}
-
-fn device(tree: &Tree, rates: &[QueueSample]) -> Result<Value, Failure> {
-    let mut document = serde_json::to_value(tree).map_err(|error| Failure::fault(&error))?;
-    let queues = document.get_mut("queues").and_then(Value::as_array_mut);
-    for ((queue, rate), why) in queues.into_iter().flatten().zip(rates).zip(reasons(tree, rates)) {
-        let Some(queue) = queue.as_object_mut() else { continue };
-        queue.insert("sent_bps".to_owned(), json!(rate.sent_bps));
-        let gauges: serde_json::Map<String, Value> =
-            rate.gauges.iter().map(|(name, value)| (name.clone().into_owned(), json!(value))).collect();
-        queue.insert("figures".to_owned(), Value::Object(gauges));
-        if let Some(why) = why {
-            queue.insert("why".to_owned(), json!(why));
-        }
-    }
-    Ok(document)
-}
-
-fn print(trees: &[Tree], rates: &[Vec<QueueSample>]) {
-    if trees.is_empty() {
-        say!("no interface has queues that were set up; `--all` shows the kernel's own choice");
-        return;
-    }
-    let mut grid = Grid::new(vec![
-        Column::name("queue"),
-        Column::name("kind").rank(7),
-        Column::number("now"),
-        Column::number("packets"),
-        Column::number("backlog"),
-        Column::number("dropped"),
-        Column::number("overlimits").rank(5),
-        Column::number("lends/s").rank(4),
-        Column::number("borrows/s").rank(4),
-        Column::number("delay").rank(6),
-        Column::name("why").rank(3),
-    ]);
-    for (tree, rates) in trees.iter().zip(rates) {
-        for ((branch, rate), why) in tree.queues.iter().zip(rates).zip(reasons(tree, rates)) {
-            grid.row(row(tree, branch, rate, why.unwrap_or_default()).iter().map(terminal::Cell::from));
-        }
-    }
-    terminal::print(&grid);
-}
-
-fn row(tree: &Tree, Branch { queue, depth, .. }: &Branch, rate: &QueueSample, why: String) -> Vec<String> {
-    let name = if *depth == 0 {
-        format!("{} {}", tree.device, queue.name())
-    } else {
-        format!("{}{}", "  ".repeat(*depth), queue.name())
-    };
-    let counts = &queue.statistics.queue;
-    let gauge = |name: &str| {
-        let found = rate.gauges.iter().find(|(gauge, _)| gauge == name);
-        found.map_or_else(String::new, |(_, value)| format!("{value:.0}"))
-    };
-    let is_htb = matches!(queue.statistics.own, OwnStatistics::Htb(HtbStatistics { .. }));
-    vec![
-        name,
-        rate.kind.clone().into_owned(),
-        figures::rate(Some(rate.sent_bps)),
-        rate.total.sent_packets.to_string(),
-        format!("{}p", counts.backlog_packets),
-        rate.total.dropped_packets.to_string(),
-        counts.overlimits.to_string(),
-        if is_htb { gauge("lends_per_s") } else { String::new() },
-        if is_htb { gauge("borrows_per_s") } else { String::new() },
-        rate.sojourn_mean_s.map_or_else(String::new, |delay| figures::seconds(Some(delay))),
-        why,
-    ]
 }

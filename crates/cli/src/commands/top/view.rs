@@ -91,15 +91,11 @@ fn view_of<'a>(arguments: &'a Top, read_only: Option<&'static str>) -> View<'a> 
 
 /// Returns what a session needs of the command.
 fn program() -> Program<'static> {
-    Program {
-        interrupt: interrupt::flag(),
-        wait: &interrupt::wait,
-        import: &|device| crate::commands::tc::import_of(device),
-        tell: &|text| tell!("{text}"),
-    }
+    Program { interrupt: interrupt::flag(), wait: &interrupt::wait, tell: &|text| tell!("{text}") }
 }
 
-/// Shows what `follow` passes to the channels, which it takes along into its thread: the view learns of its end.
+/// Shows what `follow` passes to the channels, which it takes along into its thread: the view learns of its
+/// end.
 fn show(
     options: &View<'_>,
     hub: &Arc<Hub>,

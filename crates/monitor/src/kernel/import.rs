@@ -1,23 +1,25 @@
-//! Output of `tc` on the queues of an interface, and of the intermediate devices to which it redirects.
+//! Queues of an interface and of the intermediate devices to which it redirects: as `tc` prints them, and as a scenario.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::process::Command;
 
-use crate::exit::Failure;
+use lockgate_tc::{Options, Request, convert};
+
+use super::error::KernelError;
 
 /// Most devices that are followed.
 const MOST_DEVICES: usize = 16;
 
 /// Runs `tc` and returns what it prints.
-fn tc(arguments: &[&str]) -> Result<String, Failure> {
-    let output = Command::new("tc").args(arguments).output().map_err(|error| Failure::Missing {
+fn tc(arguments: &[&str]) -> Result<String, KernelError> {
+    let output = Command::new("tc").args(arguments).output().map_err(|error| KernelError::Missing {
         message: format!("cannot run `tc`: {error}"),
         help: "install iproute2, or give a script instead of `--from`".to_owned(),
     })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(Failure::run(
+        return Err(KernelError::run(
             format!("`tc {}`: {}", arguments.join(" "), said.trim()),
             "name an interface of this host",
         ));
@@ -33,8 +35,31 @@ fn with_device(line: &str, words: usize, device: &str) -> String {
     }
 }
 
-/// Returns the disciplines, classes and filters of an interface as text.
-pub(super) fn shown(interface: &str) -> Result<String, Failure> {
+/// Returns the import of an interface's queues, what is not understood left out; `None` if nothing can be imported.
+pub(super) fn scenario(interface: &str) -> Option<String> {
+    let text = shown(interface).ok()?;
+    let (options, origin) = (Options::default(), origin(interface));
+    let request = Request {
+        text: &text,
+        origin: &origin,
+        definitions: &[],
+        options: &options,
+        rate: None,
+        is_lenient: true,
+    };
+    Some(convert(&request).ok()?.scenario)
+}
+
+/// Returns the name of an interface's queues as the origin of a scenario.
+pub fn origin(interface: &str) -> String {
+    format!("the queues of {interface}")
+}
+
+/// Returns the disciplines, classes and filters of an interface as text, as `tc` prints them.
+///
+/// # Errors
+/// If `tc` is not installed, or there is no such interface.
+pub fn shown(interface: &str) -> Result<String, KernelError> {
     let mut waiting = vec![interface.to_owned()];
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut text = String::new();
