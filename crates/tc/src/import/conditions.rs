@@ -480,8 +480,8 @@ impl Conditions {
         }
     }
 
-    /// Returns true if it matches all packets of this flow, false if none, `None` if some. With `is_ours`
-    /// as the rule of a scenario does, which does not compare ECN bits.
+    /// Returns true if it matches all packets of this flow, false if none, `None` if some.
+    /// `is_ours`: ignores ECN bits, as scenario rules do.
     ///
     /// # Errors
     /// Fails if a property of the flow that is compared is unknown.
