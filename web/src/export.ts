@@ -119,14 +119,15 @@ export function figureSvg(figure: Figure, configuration: string, window = figure
   const ink = LIGHT;
   const inner = WIDTH - 2 * MARGIN;
   const drawing = figure.draw(ink, inner, window);
+  const tall = figure.height(inner);
   const picture =
     "option" in drawing
-      ? chartToSvg(drawing.option, inner, drawing.height)
+      ? chartToSvg(drawing.option, inner, tall)
       : new XMLSerializer().serializeToString(drawing.element);
   const key = keySvg(figure.key(ink), ink, 44);
   const top = 48 + key.height;
   const lines = [...wrap(figure.caption, 150), ...wrap(figure.aside ?? "", 150), ...wrap(configuration, 150)];
-  const height = top + drawing.height + 14 + lines.length * 16 + 10;
+  const height = top + tall + 14 + lines.length * 16 + 10;
   const placed = picture.replace(/^[\s\S]*?<svg/, `<svg x="${MARGIN}" y="${top}"`);
   return (
     `<?xml version="1.0" encoding="UTF-8"?>\n` +
@@ -139,7 +140,7 @@ export function figureSvg(figure: Figure, configuration: string, window = figure
     lines
       .map(
         (line, index) =>
-          `<text x="${MARGIN}" y="${top + drawing.height + 22 + index * 16}" font-size="12" fill="${ink.soft}">${xml(line)}</text>`,
+          `<text x="${MARGIN}" y="${top + tall + 22 + index * 16}" font-size="12" fill="${ink.soft}">${xml(line)}</text>`,
       )
       .join("") +
     `</svg>\n`

@@ -46,7 +46,7 @@ export const axisChoice = (name: string, log: boolean): Choice => ({
 });
 
 /** Drawing of a figure at one width: a chart's option, or an SVG element. */
-export type Drawing = { height: number; option: EChartsOption } | { height: number; element: SVGSVGElement };
+export type Drawing = { option: EChartsOption } | { element: SVGSVGElement };
 
 /** Curves of a whole run in little. */
 export interface Silhouette {
@@ -71,6 +71,8 @@ export interface Figure {
   empty: string | null;
   choices: Choice[];
   key(ink: Ink): KeyGroup[];
+  /** Height in pixels of the picture, known before it is drawn, so that the page keeps room for it. */
+  height(width: number): number;
   /** Draws the figure. With a window, a still picture of that part of the time axis. */
   draw(ink: Ink, width: number, window?: readonly [number, number]): Drawing;
   table(): Table;

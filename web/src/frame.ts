@@ -96,12 +96,11 @@ export class Frame {
       this.#picture.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
       context.time.onChange(() => this.#follow());
     }
-    this.#title.textContent = this.#figure.title;
+    this.#dress();
   }
 
   /** Draws the figure when it comes near the screen, and again if the page's window moved while it was far. */
   #whenNear(): void {
-    this.#picture.style.minHeight = "220px";
     const observer = new IntersectionObserver(
       (entries) => {
         this.#isNear = entries.at(-1)?.isIntersecting === true;
@@ -119,26 +118,35 @@ export class Frame {
   show(): void {
     if (this.#seen) return;
     this.#seen = true;
-    this.#picture.style.minHeight = "";
-    this.refresh();
-  }
-
-  /** Makes the figure again from the current selection, and draws it. */
-  refresh(): void {
-    this.#stale = true;
-    if (!this.#seen) return;
-    this.#figure = this.make(this.context.selection.view(), this.#settings);
-    this.#width = 0;
     this.fit();
   }
 
+  /** Makes the figure again from the current selection, and draws it unless it has never been near the screen. */
+  refresh(): void {
+    this.#stale = true;
+    this.#figure = this.make(this.context.selection.view(), this.#settings);
+    this.#dress();
+    this.fit();
+  }
+
+  /** Width in pixels that the picture has on the page. */
+  get width(): number {
+    return Math.floor(this.#picture.clientWidth);
+  }
+
   /** Redraws if the width has changed. */
-  fit(): void {
-    const width = Math.floor(this.#picture.clientWidth);
-    if (!this.#seen || width < 40 || (width === this.#width && !this.#stale)) return;
+  fit(width = this.width): void {
+    if (width < 40 || (width === this.#width && !this.#stale)) return;
     this.#width = width;
-    this.#stale = false;
-    this.#draw();
+    this.#keepRoom();
+    this.#stale = !this.#seen;
+    if (this.#seen) this.#draw();
+  }
+
+  /** Keeps room for the picture before it is drawn, so that what is below never moves from under a pointer. */
+  #keepRoom(): void {
+    const { empty } = this.#figure;
+    this.#picture.style.minHeight = empty === null ? `${this.#figure.height(this.#width)}px` : "";
   }
 
   /** Draws at once, because a printer does not wait for the next animation frame. */
@@ -155,7 +163,8 @@ export class Frame {
     );
   }
 
-  #draw(): void {
+  /** Shows everything but the picture: title, choices, key and caption. */
+  #dress(): void {
     const figure = this.#figure;
     const { ink } = this.context.theme;
     this.#title.textContent = figure.title;
@@ -173,11 +182,17 @@ export class Frame {
     this.element.classList.toggle("empty", figure.empty !== null);
     if (figure.empty !== null) this.#caption.replaceChildren();
     if (!this.#data.hidden) this.#fillTable();
-    if (figure.empty !== null) {
-      this.#dispose();
-      this.#picture.replaceChildren(h("p", { class: "nothing" }, figure.empty));
-      return;
-    }
+    this.#keepRoom();
+    if (figure.empty === null) return;
+    this.#dispose();
+    this.#picture.replaceChildren(h("p", { class: "nothing" }, figure.empty));
+  }
+
+  #draw(): void {
+    const figure = this.#figure;
+    if (figure.empty !== null) return;
+    const { ink } = this.context.theme;
+    const height = figure.height(this.#width);
     const drawing = figure.draw(ink, this.#width, this.#window ?? undefined);
     if ("element" in drawing) {
       this.#dispose();
@@ -188,8 +203,8 @@ export class Frame {
     }
     if (!this.#chart) {
       this.#picture.replaceChildren();
-      this.#chart = makeChart(this.#picture, this.#width, drawing.height);
-    } else this.#chart.resize({ width: this.#width, height: drawing.height });
+      this.#chart = makeChart(this.#picture, this.#width, height);
+    } else this.#chart.resize({ width: this.#width, height });
     this.#chart.setOption(drawing.option, { notMerge: true });
     this.#isBehind = false;
     this.#describe(figure);

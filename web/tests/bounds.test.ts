@@ -18,12 +18,13 @@ describe("the line of a bound", () => {
     ];
     const selection = new Selection(readReport(raw));
     selection.showFlows([flow.name]);
-    const drawing = timeFigure(selection.view(), {}).draw(LIGHT, 900);
+    const figure = timeFigure(selection.view(), {});
+    const drawing = figure.draw(LIGHT, 900);
     if (!("option" in drawing)) throw new Error("no chart");
     const grid = (drawing.option.grid as { top: number; height: number }[])[1];
     const axis = (drawing.option.yAxis as { min: number; max: number }[])[1];
     if (!grid || !axis) throw new Error("no panel of delays");
-    const svg = chartToSvg(drawing.option, 900, drawing.height);
+    const svg = chartToSvg(drawing.option, 900, figure.height(900));
     const dashed = svg
       .split("<path")
       .find((path) => path.includes(`stroke="${LIGHT.bad}"`) && path.includes("dasharray"));

@@ -120,9 +120,10 @@ describe("percentiles over members", () => {
     expect(groupsOf(figure).map(({ name, curves }) => [name, curves.map((one) => one.name)])).toEqual([
       ["call", ["p50", "p95", "p99", "max"]],
     ]);
-    const drawing = bandsFigure(figure, report, {}).draw(LIGHT, 900);
+    const drawn = bandsFigure(figure, report, {});
+    const drawing = drawn.draw(LIGHT, 900);
     if (!("option" in drawing)) throw new Error("no chart");
-    const svg = chartToSvg(drawing.option, 900, drawing.height);
+    const svg = chartToSvg(drawing.option, 900, drawn.height(900));
     const filled = svg.split("<polygon").filter((shape) => shape.includes(`fill="${LIGHT.series[0]}"`));
     expect(filled.length).toBe(3);
     expect(svg.replaceAll("\u202f", " ")).toContain("p99 of 95 % &lt; 120 ms");

@@ -84,7 +84,7 @@ describe("variants", () => {
       "really differs",
     ]);
     expect(figure.table().rows).toHaveLength(4);
-    expect(figure.draw(LIGHT, 390).height).toBe(4 * 24 + 64);
+    expect(figure.height(390)).toBe(4 * 24 + 64);
   });
 
   it("are a grid in ascending order, without the variants that have no value", () => {

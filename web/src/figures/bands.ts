@@ -97,9 +97,10 @@ export function bandsFigure(figure: ExtraFigure, report: Report, settings: Setti
         ),
       },
     ],
+    height: () => height,
     draw: (ink, shown, window) => {
       width = shown;
-      return { height, option: option(drawn(ink), window ?? range) };
+      return { option: option(drawn(ink), window ?? range) };
     },
     table: () => ({
       columns: ["group", "percentile", "time_s", `${figure.y.label} [${figure.y.unit}]`],

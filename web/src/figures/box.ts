@@ -36,7 +36,8 @@ export function boxFigure(view: View, settings: Settings): Figure {
     empty: rows.length === 0 ? "No delay percentiles were recorded." : null,
     choices: [axisChoice("delay", log)],
     key: () => [],
-    draw: (ink, width) => ({ height: rows.length * 30 + 64, option: option(view, ink, rows, log, width) }),
+    height: () => rows.length * 30 + 64,
+    draw: (ink, width) => ({ option: option(view, ink, rows, log, width) }),
     table: () => ({
       columns: ["flow", "run", "p5_s", "p25_s", "p50_s", "p75_s", "p95_s", "mean_s"],
       rows: rows.map(({ flow, shown, box }) => [

@@ -53,7 +53,8 @@ function distribution(view: View, settings: Settings, request: Request): Figure 
     empty: plain.length === 0 ? request.empty : null,
     choices: [axisChoice("x", x.log), ...(request.y.limits === undefined ? [axisChoice("y", y.log)] : [])],
     key: (ink) => flowKey(view, ink),
-    draw: (ink) => ({ height: HEIGHT, option: curvesOption(ink, curvesOf(view, ink, request.pick), x, y) }),
+    height: () => HEIGHT,
+    draw: (ink) => ({ option: curvesOption(ink, curvesOf(view, ink, request.pick), x, y) }),
     table: () => curvesTable(plain, "value_s", request.column),
   };
 }

@@ -140,8 +140,8 @@ export function extraFigure(figure: ExtraFigure, settings: Settings): Figure {
         })),
       },
     ],
+    height: () => HEIGHT,
     draw: (ink, width) => ({
-      height: HEIGHT,
       option: named
         ? barsOption(figure, ink, y, width)
         : curvesOption(ink, curvesOf(figure, ink), x, y, beyond(figure, ink)),

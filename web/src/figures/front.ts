@@ -67,8 +67,8 @@ export function frontFigure(data: Variants, front: Front, settings: Settings): F
         ],
       },
     ],
+    height: () => HEIGHT,
     draw: (ink, width) => ({
-      height: HEIGHT,
       option: option({ data, x, y, points }, { ink, width, log: [log("x"), log("y")] }),
     }),
     table: () => ({

@@ -82,7 +82,8 @@ export function heatFigure(data: Variants, metric: VariantMetric, grid: Grid): F
         })),
       },
     ],
-    draw: (ink, width) => draw(metric, grid, { ink, width, factor }),
+    height: () => bottomOf(grid) + FOOT,
+    draw: (ink, width) => ({ element: draw(metric, grid, { ink, width, factor }) }),
     table: () => ({
       columns: [grid.x.name, grid.y.name, "mean"],
       rows: grid.cells.map((cell) => [
@@ -110,15 +111,14 @@ interface Look {
   factor: number;
 }
 
-function draw(
-  metric: VariantMetric,
-  grid: Grid,
-  { ink, width, factor }: Look,
-): { height: number; element: SVGSVGElement } {
+/** Returns the vertical pixel below the last row. */
+const bottomOf = (grid: Grid): number => 6 + ROW * grid.y.values.length;
+
+function draw(metric: VariantMetric, grid: Grid, { ink, width, factor }: Look): SVGSVGElement {
   const names = grid.y.values.map((value) => shortened(value, 12));
   const left = 26 + LETTER * Math.max(3, ...names.map((name) => name.length));
   const size = (width - left - 8) / Math.max(1, grid.x.values.length);
-  const bottom = 6 + ROW * grid.y.values.length;
+  const bottom = bottomOf(grid);
   const height = bottom + FOOT;
   const [low, high] = grid.range;
   const text = (
@@ -172,6 +172,5 @@ function draw(
       transform: `translate(12 ${6 + (bottom - 6) / 2}) rotate(-90)`,
     }),
   ];
-  const element = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, ...cells, ...labels);
-  return { height, element };
+  return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, ...cells, ...labels);
 }

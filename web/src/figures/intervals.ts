@@ -75,8 +75,8 @@ export function intervalsFigure(data: Variants, metric: VariantMetric, settings:
     empty: found.size === 0 ? "No run has a value of it." : null,
     choices: [axisChoice("x", log)],
     key: (ink) => [{ label: "", entries: key(ink) }],
+    height: () => data.variants.length * 24 + 64,
     draw: (ink, width) => ({
-      height: data.variants.length * 24 + 64,
       option: option(data, metric, { ink, width, log }),
     }),
     table: () => ({

@@ -63,6 +63,7 @@ export function multiplesFigure(data: Variants, metric: VariantMetric, settings:
   const panels = request === null ? [] : panelsOf(request);
   const means = panels.map((panel) => panel.points.map((point) => point.mean));
   const log = (settings["y"] ?? (variantsWantLog(extent(means, true)) ? "log" : "linear")) === "log";
+  const columnsOf = (width: number): number => Math.max(1, Math.min(panels.length, Math.floor(width / 230)));
   const others = varying(data).length > 2 ? " The other variables are in the points above each other." : "";
   return {
     id: `multiples-${slug(metric.path)}`,
@@ -71,14 +72,10 @@ export function multiplesFigure(data: Variants, metric: VariantMetric, settings:
     empty: means.flat().length === 0 ? "No run has a value of it." : null,
     choices: [axisChoice("y", log)],
     key: () => [],
-    draw: (ink, width) => {
-      const columns = Math.max(1, Math.min(panels.length, Math.floor(width / 230)));
-      const height = Math.ceil(panels.length / columns) * PANEL;
-      return {
-        height,
-        option: request === null ? {} : option(request, panels, { ink, width, log, columns }),
-      };
-    },
+    height: (width) => Math.ceil(panels.length / columnsOf(width)) * PANEL,
+    draw: (ink, width) => ({
+      option: request === null ? {} : option(request, panels, { ink, width, log, columns: columnsOf(width) }),
+    }),
     table: () => ({
       columns: [pair?.by.variable.name ?? "panel", pair?.x.variable.name ?? "x", "mean", "half_width"],
       rows: panels.flatMap((panel) => panel.points.map(({ x, mean, half }) => [panel.title, x, mean, half])),

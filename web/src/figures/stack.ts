@@ -93,8 +93,8 @@ export function splitFigure(view: View): Figure {
         entries: parts.map((label, at) => ({ label, colour: partColour(ink, at), kind: "swatch" })),
       },
     ],
+    height: () => rows.length * 30 + 64,
     draw: (ink, width) => ({
-      height: rows.length * 30 + 64,
       option: stackOption(ink, width, rows, parts, "Mean one-way delay", "s"),
     }),
     table: () => ({
@@ -152,8 +152,8 @@ export function dropsFigure(view: View): Figure {
         })),
       },
     ],
+    height: () => rows.length * 30 + 64,
     draw: (ink, width) => ({
-      height: rows.length * 30 + 64,
       option: stackOption(ink, width, rows, reasons, "Packets dropped", ""),
     }),
     table: () => ({

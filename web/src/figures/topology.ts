@@ -127,7 +127,8 @@ export function topologyFigure(report: Report, small = false): Figure {
     empty: nodes.length === 0 ? "The report carries no topology." : null,
     choices: [],
     key: () => [],
-    draw: (ink, width) => draw(report, ink, width, small),
+    height: (width) => heightOf(places(nodes, links), width, small),
+    draw: (ink, width) => ({ element: draw(report, ink, width, small) }),
     table: () => ({
       columns: ["link", "from", "to", "rate_bps", "delay_s"],
       // A row for each direction.
@@ -139,23 +140,21 @@ export function topologyFigure(report: Report, small = false): Figure {
   };
 }
 
-function draw(
-  report: Report,
-  ink: Ink,
-  width: number,
-  small: boolean,
-): { height: number; element: SVGSVGElement } {
-  const { nodes, links } = report;
-  const at = places(nodes, links);
+/** Returns the height of the picture, which has room for the column with the most nodes. */
+function heightOf(at: ReadonlyMap<string, Place>, width: number, small: boolean): number {
   const tallest = Math.max(
     1,
     ...tallyBy([...at.values()].map((place) => Math.round(place.x * 1000))).values(),
   );
+  const apart = at.size > NAMED ? 16 : small ? 56 : width < 520 ? 96 : 74;
+  return Math.min(640, Math.max(110, tallest * apart + 40));
+}
+
+function draw(report: Report, ink: Ink, width: number, small: boolean): SVGSVGElement {
+  const { nodes, links } = report;
+  const at = places(nodes, links);
   const named = nodes.length <= NAMED;
-  const height = Math.min(
-    640,
-    Math.max(110, tallest * (named ? (small ? 56 : width < 520 ? 96 : 74) : 16) + 40),
-  );
+  const height = heightOf(at, width, small);
   const side = named ? 54 : 20;
   const spot = (name: string): { x: number; y: number } => {
     const place = at.get(name) ?? { x: 0.5, y: 0.5 };
@@ -194,7 +193,7 @@ function draw(
         nodes.length > 1 ? Math.max(9, Math.floor(width / 60)) : 40,
       ),
     );
-  return { height, element };
+  return element;
 }
 
 function tallyBy<T>(values: readonly T[]): Map<T, number> {

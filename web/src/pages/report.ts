@@ -129,7 +129,10 @@ class Page {
         ),
       ),
     );
-    // Those of the first section are in sight: drawn at once, so that nothing moves afterwards.
+    // All widths are read before the first height is set, which makes the page lay itself out once.
+    const widths = this.frames.map((frame) => frame.width);
+    this.frames.forEach((frame, at) => void frame.fit(widths[at]));
+    // Those of the first section are in sight: drawn at once.
     const sight = root.querySelector("main > section");
     for (const frame of this.frames) if (sight?.contains(frame.element)) frame.show();
     this.#printing();
