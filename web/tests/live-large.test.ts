@@ -1,7 +1,8 @@
 /** The live page of large networks in a real browser: every queue is found, and members are shown as bands. */
 import { describe, expect, it } from "vitest";
 import { executable } from "./browser";
-import { knob, LivePages, Player, queue, sample, status } from "./player";
+import { knob, queue, sample, status } from "./live-sample";
+import { LivePages, Player } from "./player";
 
 describe.skipIf(executable === undefined)("the live page of a large network", () => {
   const pages = new LivePages();

@@ -2,7 +2,8 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { executable, seriousFaults } from "./browser";
-import { LivePages, Player, queue, sample, status } from "./player";
+import { queue, sample, status } from "./live-sample";
+import { LivePages, Player } from "./player";
 
 describe.skipIf(executable === undefined)("the layout of the live page", () => {
   const pages = new LivePages();

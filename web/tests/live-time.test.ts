@@ -2,7 +2,8 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { executable } from "./browser";
-import { LivePages, Player, queue, sample, status } from "./player";
+import { queue, sample, status } from "./live-sample";
+import { LivePages, Player } from "./player";
 
 describe.skipIf(executable === undefined)("what the live page shows", () => {
   const pages = new LivePages();

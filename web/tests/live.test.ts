@@ -10,64 +10,16 @@ import { readable } from "../src/live/knobs";
 import { portAt } from "../src/live/parts";
 import { Progress } from "../src/live/progress";
 import { ticks } from "../src/live/strips";
+import { sample as played, queue } from "./live-sample";
 
-const sample = (number: number, packets = number, name = "q"): Sample => ({
-  number,
-  at_s: number / 10,
-  interval_s: 0.1,
-  dropped_samples: 0,
-  left_out: { ports: 0, queues: 0, flows: 0 },
-  ports: [
-    {
-      name: "a->b",
-      index: 0,
-      sent_bps: 0,
-      ring_packets: 0,
-      queues: [
-        {
-          name,
-          kind: "fifo",
-          place: 3,
-          parent: null,
-          packets,
-          bytes: 0,
-          mean_packets: packets,
-          mean_bytes: 0,
-          peak_packets: packets + 1,
-          peak_bytes: 0,
-          offered_bps: 2,
-          sent_bps: 1,
-          sent_packets: 0,
-          dropped_packets: 0,
-          dropped_by: [],
-          marked_packets: 0,
-          sojourn_mean_s: null,
-          sojourn_p50_s: null,
-          sojourn_p99_s: 0.01,
-          waited_mean_s: null,
-          gauges: [],
-          total: {
-            offered_packets: 1,
-            offered_bytes: 0,
-            sent_packets: 0,
-            sent_bytes: 0,
-            dropped_packets: 0,
-            marked_packets: 0,
-            moved_packets: 0,
-            sojourn_classes: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-            sojourn_count: 0,
-            sojourn_sum_s: 0,
-            waited_count: 0,
-            waited_sum_s: 0,
-          },
-        },
-      ],
-    },
-  ],
-  flows: [],
-  events: [],
-  fidelity: null,
-});
+const sample = (number: number, packets = number, name = "q"): Sample => {
+  const whole = played(number);
+  const [port] = whole.ports;
+  return {
+    ...whole,
+    ports: [{ ...(port as Sample["ports"][number]), queues: [queue(name, 3, null, packets)] }],
+  };
+};
 
 describe("what is kept of the stream", () => {
   it("takes each sample once and counts what is missing", () => {
@@ -90,7 +42,7 @@ describe("the strips", () => {
     const [time, now, most] = columns([sample(0), sample(1), sample(4)], [{ port: 0, queue: "q" }], 2);
     expect(time).toEqual([0, 0.1, 0.25, 0.4]);
     expect(now).toEqual([0, 1, null, 4]);
-    expect(most).toEqual([1, 2, null, 5]);
+    expect(most).toEqual([3, 4, null, 7]);
   });
 
   it("show nothing of a queue that is not there", () => {
