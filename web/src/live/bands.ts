@@ -92,7 +92,8 @@ export class Bands {
     }
     for (const { group, plot, now, list } of this.#plots) {
       if (plot.width !== width) plot.setSize({ width, height: plot.height });
-      plot.setData(groupColumns(samples, group) as uPlot.AlignedData);
+      // Drawn at once, so that the picture knows the time that it takes.
+      plot.batch(() => plot.setData(groupColumns(samples, group) as uPlot.AlignedData));
       const state = groups.find(({ name }) => name === group);
       now.textContent = state
         ? ` ${state.receiving} of ${state.members} receive: p50 ${time(state.owd_p50_s)}, p99 ${time(state.owd_p99_s)}, max ${time(state.owd_max_s)}; ${state.lost_packets} lost`

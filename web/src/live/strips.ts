@@ -109,7 +109,8 @@ export class Strips {
     this.#plots.forEach((plot, strip) => {
       if (plot.width !== width) plot.setSize({ width, height: plot.height });
       const data = flow === "" ? columns(samples, chosen, strip) : flowColumns(samples, flow, strip);
-      plot.setData(data as uPlot.AlignedData);
+      // Drawn at once, so that the picture knows the time that it takes.
+      plot.batch(() => plot.setData(data as uPlot.AlignedData));
     });
   }
 

@@ -27,6 +27,8 @@ const FRAME_MS = 33;
  * the same machine.
  */
 const REST = 15;
+/** Time in milliseconds after which a frame leaves the rest of a picture to the next one. */
+const PART_MS = 5;
 /** Interval at which a flow is asked for, because the run forgets it after a minute. */
 const FOLLOWED_MS = 20_000;
 /** Text of the state of a running run, by its mode. */
@@ -74,6 +76,8 @@ class LivePage {
   /** Parts of the page that are drawn only near the screen. */
   readonly #sight = new Sight(() => this.#ask());
   #queued = false;
+  /** True while a picture is drawn, which may take several frames. */
+  #isDrawing = false;
   /** Earliest time of the next picture. */
   #rested = 0;
 
@@ -344,16 +348,41 @@ class LivePage {
   #ask(): void {
     if (this.#queued) return;
     this.#queued = true;
+    if (!this.#isDrawing) this.#begin();
+  }
+
+  /** Begins the picture that was asked for, when the page has rested. */
+  #begin(): void {
     window.setTimeout(
       () =>
         requestAnimationFrame(() => {
           this.#queued = false;
-          const begun = performance.now();
-          this.#draw();
-          this.#rested = begun + Math.min(500, Math.max(FRAME_MS, REST * (performance.now() - begun)));
+          this.#isDrawing = true;
+          this.#drawOn(this.#draw(), 0);
         }),
       Math.max(0, this.#rested - performance.now()),
     );
+  }
+
+  /**
+   * Draws parts of a picture in this frame, and the others in the next ones: a frame begins no further part once it
+   * has used `PART_MS`. `spent` is the time in milliseconds that the picture has taken before.
+   */
+  #drawOn(parts: Iterator<void>, spent: number): void {
+    const begun = performance.now();
+    const used = (): number => performance.now() - begun;
+    let isDone = true;
+    try {
+      do isDone = parts.next().done === true;
+      while (!isDone && used() < PART_MS);
+    } finally {
+      const all = spent + used();
+      if (isDone) {
+        this.#isDrawing = false;
+        this.#rested = performance.now() + Math.min(500, Math.max(FRAME_MS, REST * all)) - all;
+        if (this.#queued) this.#begin();
+      } else requestAnimationFrame(() => this.#drawOn(parts, all));
+    }
   }
 
   #sample(): Sample | undefined {
@@ -361,26 +390,28 @@ class LivePage {
     return this.#paused === null ? samples.at(-1) : samples[indexAt(samples, this.#paused)];
   }
 
-  #draw(): void {
+  /** Draws the picture in parts; the data are those at its begin, so that all parts show the same time. */
+  *#draw(): Generator<void> {
     const { status, samples, events } = this.feed;
     if (!status) return;
     const sample = this.#sample();
+    const paused = this.#paused;
     const ink = this.theme.ink;
     this.history.take(samples);
     this.choice.follow(sample);
     const last = samples.at(-1)?.at_s ?? 0;
-    const behind = this.#paused === null ? 0 : last - this.#paused;
+    const behind = paused === null ? 0 : last - paused;
     const word = status.ended
       ? "ended"
       : !this.feed.connected
         ? "⚠ stream cut"
-        : this.#paused !== null
+        : paused !== null
           ? `paused, ${behind.toFixed(1)} s behind`
           : status.held
             ? "held"
             : (STATES[status.mode] ?? "● running");
     if (this.state.textContent !== word) this.state.textContent = word;
-    const isPast = this.#paused !== null;
+    const isPast = paused !== null;
     this.state.dataset["state"] = status.ended
       ? "ended"
       : !this.feed.connected
@@ -406,9 +437,9 @@ class LivePage {
     // A run on real packets has no pace.
     this.paceLabel.hidden = this.holdButton.hidden = status.mode !== "sim" || status.ended;
     this.markButton.hidden = this.feed.readOnly || status.ended;
-    this.pauseButton.hidden = status.ended && this.#paused === null;
+    this.pauseButton.hidden = status.ended && paused === null;
     this.everyLabel.hidden = status.ended;
-    this.pauseButton.textContent = this.#paused === null ? "Pause" : "Resume";
+    this.pauseButton.textContent = paused === null ? "Pause" : "Resume";
     if (!this.holdButton.disabled) this.holdButton.textContent = status.held ? "Go on" : "Hold";
     const interval = INTERVALS.find(
       (text) => Math.abs((text.endsWith("ms") ? 1e-3 : 1) * Number.parseFloat(text) - status.every_s) < 1e-6,
@@ -424,25 +455,29 @@ class LivePage {
     document.querySelector(".live main")?.classList.toggle("large", !drawn);
     if (drawn)
       drawTopology(this.picture, status, sample, ink, this.choice.port, (port) => this.#select(port, ""));
+    yield;
     this.queues.draw(sample, ink);
+    yield;
     const flows = this.flows.closest("section") ?? this.flows;
     // A router counts packets by queue, and has no flows.
     flows.hidden = status.mode === "route";
     if (this.#sight.isNear(flows)) this.#drawFlows(sample);
-    this.log.draw(this.#paused ?? Number.POSITIVE_INFINITY);
+    this.log.draw(paused ?? Number.POSITIVE_INFINITY);
     this.inside.draw(
       portAt(sample, this.choice.port)?.queues.find((queue) => queue.name === this.choice.queue),
     );
     this.knobs.show(portAt(sample, this.choice.port)?.name ?? "", this.choice.queue);
-    const end = this.#paused ?? last;
+    yield;
+    const end = paused ?? last;
     [this.scrub.min, this.scrub.max] = [String(samples[0]?.at_s ?? 0), String(last)];
-    if (document.activeElement !== this.scrub || this.#paused === null) this.scrub.value = String(end);
+    if (document.activeElement !== this.scrub || paused === null) this.scrub.value = String(end);
     const from = indexAt(samples, end - this.#window);
     const shown = samples.slice(from, indexAt(samples, end) + 1);
     const chosen = this.history.within(this.choice.port, this.choice.queue, end - this.#window, end);
     const rules = events.map((event): Rule => ({ at: event.at_s, label: eventLabel(event) }));
     this.bands.worst.take(samples);
     if (this.bands.element.hidden || this.#sight.isNear(this.bands.element)) this.bands.draw(shown, ink);
+    yield;
     this.backButton.hidden = this.#flow === "";
     this.#followFlow(sample);
     if (this.#sight.isNear(this.strips.element)) this.strips.draw(shown, chosen, this.#flow, rules, ink);
