@@ -28,7 +28,7 @@ import { type Report, readReport, SCHEMA } from "../report";
 import { answering, answerPart, facts } from "../sections/answer";
 import { flowsSection } from "../sections/flows";
 import { isOfMembers, membersPart } from "../sections/members";
-import { comparisonTables, definitionList, eventTable } from "../sections/notes";
+import { claimStrips, comparisonTables, definitionList, eventTable } from "../sections/notes";
 import { picker } from "../sections/picker";
 import { queuesTable } from "../sections/queues";
 import { setupSection } from "../sections/setup";
@@ -290,7 +290,7 @@ class Page {
         id: "verdict",
         title: "Verdict",
         short: "Verdict",
-        parts: [...this.#answer(), first ?? null, warningList(report)],
+        parts: [...this.#answer(), ...claimStrips(hasRuns ? [] : tables), first ?? null, warningList(report)],
       },
     ];
     if (members)
@@ -345,7 +345,9 @@ class Page {
             ? "Comparison"
             : "Results"
           : "Applications";
-      const figures = extra.length > 0 ? h("div", { class: extra.length > 1 ? "pair" : "" }, ...extra) : null;
+      // Those of an experiment are small multiples.
+      const shape = !hasRuns && extra.length > 3 ? "small" : extra.length > 1 ? "pair" : "";
+      const figures = extra.length > 0 ? h("div", { class: shape }, ...extra) : null;
       sections.push({ id: "comparison", title, short: title, parts: [...comparisons, figures] });
     }
     sections.push(...this.#setup());

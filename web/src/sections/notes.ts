@@ -72,6 +72,37 @@ function missedFirst(rows: Comparison["rows"]): Comparison["rows"] {
   return [...rows.filter(isMissed), ...rows.filter((row) => !isMissed(row))];
 }
 
+/** Returns the sign at the begin of a claim's verdict; a dash if it is neither held nor missed. */
+const signOf = (row: Comparison["rows"][number]): "✓" | "✗" | "–" => {
+  const first = String(row.at(-1) ?? "").slice(0, 1);
+  return first === "✓" || first === "✗" ? first : "–";
+};
+
+/** Returns a strip for each table of claims: a sign a claim, in the order of the paper, with the claim as its title. */
+export function claimStrips(comparisons: readonly Comparison[]): HTMLElement[] {
+  return comparisons
+    .filter(({ columns, rows }) => columns.at(-1) === "verdict" && rows.some((row) => signOf(row) !== "–"))
+    .map(({ title, rows }) => {
+      const count = (sign: string): number => rows.filter((row) => signOf(row) === sign).length;
+      const said = `${title}: ${count("✓")} hold, ${count("✗")} missed, ${count("–")} undecided`;
+      return h(
+        "p",
+        { class: "signs", role: "img", "aria-label": said },
+        h("span", { class: "of" }, title),
+        ...rows.map((row) =>
+          h(
+            "span",
+            {
+              class: { "✓": "good", "✗": "bad", "–": "" }[signOf(row)],
+              title: row.filter((cell) => !isQuantity(cell)).join("; "),
+            },
+            signOf(row),
+          ),
+        ),
+      );
+    });
+}
+
 export function comparisonTables(comparisons: readonly Comparison[]): HTMLElement[] {
   return comparisons.map((told) => {
     const comparison = { ...told, rows: missedFirst(told.rows) };
