@@ -135,6 +135,12 @@ pub struct About {
     pub orders_children: bool,
     /// True if a child takes part in the shares while it is idle: its rate is reserved.
     pub reserves_for_idle: bool,
+    /// True if it reads the time stamp or the hops of a packet, which only simulated sources supply.
+    pub reads_source: bool,
+    /// True if it drops a packet that is longer than its burst, however long it waits.
+    pub drops_long: bool,
+    /// Parameter that, if `true`, needs the hosts behind address translation.
+    pub hosts_parameter: Option<&'static str>,
     /// Example parameters in TOML, as a user would start from; empty if the defaults will do. Valid with and without
     /// the children it may have, and with room for many Ethernet frames.
     pub example: &'static str,
@@ -159,6 +165,9 @@ impl About {
         has_own_times: false,
         orders_children: false,
         reserves_for_idle: false,
+        reads_source: false,
+        drops_long: false,
+        hosts_parameter: None,
         example: "",
         share_example: "",
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lockgate_engine::class;
 use lockgate_engine::classify::{Classifier, Headers, Rule};
 use lockgate_engine::discipline::{Child, Context, Discipline, Invalid};
-use lockgate_engine::disciplines::{self, Visitor};
+use lockgate_engine::disciplines::{self, Kind, Visitor};
 use lockgate_engine::node::Node;
 use lockgate_engine::port::Port;
 use lockgate_engine::units::{Instant, Limit, Rate};
@@ -104,10 +104,11 @@ impl QueueTree {
         }
     }
 
-    /// Returns true if a queue needs to know the hosts behind address translation: a `cake` with `nat`.
+    /// Returns true if a queue needs to know the hosts behind address translation.
     pub fn needs_hosts(&self) -> bool {
         let needs = |queue: &Queue| {
-            queue.kind == "cake" && queue.config.get("nat").and_then(toml::Value::as_bool) == Some(true)
+            let parameter = Kind::named(queue.kind).and_then(|kind| kind.hosts_parameter);
+            parameter.and_then(|name| queue.config.get(name)?.as_bool()) == Some(true)
         };
         self.queues.iter().any(needs)
     }

@@ -254,6 +254,7 @@ impl Discipline for Cake {
         example: "bandwidth = \"50mbit\"\ndiffserv = \"diffserv3\"\nrtt = \"100ms\"\n",
         has_own_times: true,
         draws: true,
+        hosts_parameter: Some("nat"),
         ..About::DEFAULT
     };
     type Config = Config;

@@ -21,6 +21,7 @@ impl Rank for FarthestFromSource {
             "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
         ],
         reorders: false,
+        reads_source: true,
         ..About::DEFAULT
     };
 

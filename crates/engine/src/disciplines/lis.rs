@@ -23,6 +23,7 @@ impl Rank for LongestInSystem {
             "universally stable in the adversarial queueing model",
         ],
         reorders: false,
+        reads_source: true,
         ..About::DEFAULT
     };
 

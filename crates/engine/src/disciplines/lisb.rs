@@ -22,6 +22,7 @@ impl Rank for LongestInBuffers {
             "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
         ],
         reorders: true,
+        reads_source: true,
         ..About::DEFAULT
     };
 

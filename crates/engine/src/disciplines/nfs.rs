@@ -22,6 +22,7 @@ impl Rank for NearestFromSource {
             "universally stable in the adversarial queueing model (there called nearest to source)",
         ],
         reorders: false,
+        reads_source: true,
         ..About::DEFAULT
     };
 

@@ -304,6 +304,7 @@ impl Discipline for Policer {
         children: Arity::Optional,
         drops_early: true,
         example: "rate = \"10mbit\"\nburst = \"100kB\"\n",
+        drops_long: true,
         ..About::DEFAULT
     };
     type Config = Config;

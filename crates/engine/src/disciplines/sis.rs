@@ -23,6 +23,7 @@ impl Rank for ShortestInSystem {
             "universally stable in the adversarial queueing model",
         ],
         reorders: true,
+        reads_source: true,
         ..About::DEFAULT
     };
 

@@ -174,6 +174,7 @@ impl Discipline for Tbf {
         children: Arity::Optional,
         work_conserving: false,
         example: "rate = \"10mbit\"\nburst = \"10kB\"\n",
+        drops_long: true,
         ..About::DEFAULT
     };
     type Config = Config;

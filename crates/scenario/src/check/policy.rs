@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lockgate_engine::classify::PROTOCOL_OTHER;
+use lockgate_engine::disciplines::Kind;
 use lockgate_engine::framing::Compensation;
 use lockgate_engine::pacing::Pace;
 use lockgate_engine::port_name;
@@ -22,7 +23,7 @@ use crate::policy::{
     Attach, Direction, FrameIo, HostFrames, Mode, OnFault, Policy, PolicyInterface, PolicyPort,
 };
 use crate::table_reader::{TableLocation, read_table, read_valid_table, shorten, unknown_keys};
-use crate::tree::QueueTree;
+use crate::tree::{Queue, QueueTree};
 
 /// Sections of a policy.
 const SECTIONS: [&str; 5] = ["router", "port", "subscribers", "sites", "alert"];
@@ -37,14 +38,8 @@ const SUPER_FRAMES: core::ops::RangeInclusive<u64> = 3_000..=64_000;
 /// Keys of ports and queues that say what each frame takes beside its length.
 const FRAME_COSTS: [&str; 3] = ["overhead", "mpu", "framing"];
 
-/// Disciplines that drop a packet which is longer than their burst.
-const DROPS_LONG: [&str; 2] = ["tbf", "policer"];
-
 /// Longest name of an interface: `IFNAMSIZ` less the zero byte.
 const LONGEST_NAME: usize = 15;
-
-/// Disciplines whose rank only a simulated source supplies: its time stamp, and the number of routers passed.
-const SIMULATED: [&str; 5] = ["lis", "lisb", "sis", "ffs", "nfs"];
 
 /// End of the name of a port that queues the arrivals of an interface, in mode `both`.
 const ARRIVALS: &str = ":in";
@@ -145,7 +140,8 @@ impl Checker<'_> {
         })
     }
 
-    /// Checks the length of super-frames, and that no queue has a cost for each frame, which they would pay once.
+    /// Checks the length of super-frames, and that no queue drops each that is long, or has a cost for each frame, which
+    /// they would pay once.
     fn super_frames(&mut self, table: &DeTable<'_>, place: TableLocation<'_, '_>, longest: Bytes) {
         if !SUPER_FRAMES.contains(&longest.0) {
             let problem =
@@ -153,10 +149,10 @@ impl Checker<'_> {
             self.note(problem.help("it is from 3000B to 64kB: two segments, and what an IP packet holds"));
         }
         let own = place.key("super_frames");
-        let mut refuse = |span, what: String| {
-            let problem = Problem::new(span, what).see(own.clone(), "here");
-            self.note(problem.help("leave `super_frames` out: each segment is then a packet"));
+        let mut refuse = |span, what: String, help: &str| {
+            self.note(Problem::new(span, what).see(own.clone(), "here").help(help));
         };
+        let leave_out = "leave `super_frames` out: each segment is then a packet";
         for port in Self::section_again(table, "port") {
             let queues = Self::section_again(port.table, "queue");
             for table in core::iter::once(&port).chain(&queues).map(Entry::place) {
@@ -166,13 +162,15 @@ impl Checker<'_> {
                     let span = if table.has(key) { table.key(key) } else { table.inner("share", key) };
                     let what =
                         "would have its `{key}` once for all segments of a packet".replace("{key}", key);
-                    refuse(span, format!("with `super_frames`, {} {what}", table.what));
+                    refuse(span, format!("with `super_frames`, {} {what}", table.what), leave_out);
                 }
                 let kind = table.table.get("kind").and_then(|kind| kind.get_ref().as_str());
-                if let Some(kind) = kind.filter(|kind| DROPS_LONG.contains(kind)) {
+                if let Some(kind) = kind.filter(|kind| Kind::named(kind).is_some_and(|kind| kind.drops_long))
+                {
                     refuse(
                         table.value("kind"),
                         format!("`{kind}` drops packets that are longer than its burst"),
+                        leave_out,
                     );
                 }
             }
@@ -404,7 +402,8 @@ impl Checker<'_> {
         let (network, flows) = (Network::default(), Flows::default());
         let read = self.port(place, TreeContext { network: &network, flows: &flows, rate: None })?;
         let Pace { rate, charge } = read.pace;
-        for queue in read.tree.queues().iter().filter(|queue| SIMULATED.contains(&queue.kind)) {
+        let reads_source = |queue: &&Queue| Kind::named(queue.kind).is_some_and(|kind| kind.reads_source);
+        for queue in read.tree.queues().iter().filter(reads_source) {
             let queues = place.table.get("queue").and_then(|queues| queues.get_ref().as_table());
             let span = queues.and_then(|queues| queues.get(&*queue.name)).map_or(0..0, Spanned::span);
             let problem = Problem::new(span, format!("`{}` is not supported on real frames", queue.kind));
