@@ -8,7 +8,7 @@ use lockgate_engine::disciplines::Kind;
 use lockgate_engine::framing::Compensation;
 use lockgate_engine::pacing::Pace;
 use lockgate_engine::port_name;
-use lockgate_engine::units::Bytes;
+use lockgate_engine::units::{Bytes, Limit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
@@ -37,6 +37,9 @@ const SUPER_FRAMES: core::ops::RangeInclusive<u64> = 3_000..=64_000;
 
 /// Keys of ports and queues that say what each frame takes beside its length.
 const FRAME_COSTS: [&str; 3] = ["overhead", "mpu", "framing"];
+
+/// Keys of queues that limit the bytes which they hold.
+const LIMITS: [&str; 3] = ["limit", "memory_limit", "memlimit"];
 
 /// Longest name of an interface: `IFNAMSIZ` less the zero byte.
 const LONGEST_NAME: usize = 15;
@@ -172,6 +175,18 @@ impl Checker<'_> {
                         format!("`{kind}` drops packets that are longer than its burst"),
                         leave_out,
                     );
+                }
+                for key in LIMITS {
+                    let text = table.table.get(key).and_then(|limit| limit.get_ref().as_str());
+                    let limit = text.and_then(|text| text.parse().ok());
+                    let Some(Limit::Bytes(limit)) = limit else { continue };
+                    if limit < longest {
+                        let what =
+                            format!("a super-frame of {longest} does not fit into {limit}, and is dropped");
+                        let help =
+                            format!("write `{key} = \"{longest}\"` or more, or a shorter `super_frames`");
+                        refuse(table.value(key), what, &help);
+                    }
                 }
             }
         }

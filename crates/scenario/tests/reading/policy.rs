@@ -94,6 +94,12 @@ fn problems_have_places_and_fixes() {
     let rest = "\"fq_codel\", rate = \"9mbit\", ceil = \"10mbit\"";
     let bucket = "\"tbf\", rate = \"9mbit\", burst = \"10kB\", share = { rate = \"9mbit\" }";
     refused(&whole.replace(rest, bucket), &[(12, 23, "`tbf` drops packets that are longer", "leave")]);
+    let small = rest.replace(", rate", ", memory_limit = \"10kB\", rate");
+    let misfit = (12, 50, "a super-frame of 9kB does not fit into 8.9kB", "`memory_limit = \"9kB\"` or more");
+    refused(&whole.replace(rest, &small.replace("10kB", "8900B")), &[misfit]);
+    for fits in [small, rest.replace(", rate", ", limit = \"5p\", rate")] {
+        read_policy(&whole.replace(rest, &fits), "policy.toml").expect("a policy");
+    }
     let costly = "\"fq_codel\", share = { rate = \"9mbit\", overhead = \"4B\" }";
     refused(&whole.replace(rest, costly), &[(12, 72, "`queue.rest` would have its `overhead`", "leave")]);
     swap(", wan = \"eth2\"", "", &[(4, 14, "a bridge joins two interfaces", "lan = \"eth1\"")]);
