@@ -360,6 +360,7 @@ impl<E: Engine> Serving<E> {
         let at = shown(Timestamp::now());
         let changed = dated(self.control.apply(change, Stamp { now, at: &at, by: &order.by })?);
         if changed.number != before {
+            self.control.begin_trial(self.now());
             self.changed("applied", &changed, &order.by);
         }
         Ok(Answer::Changed(changed))

@@ -85,6 +85,7 @@ enum State {
 }
 
 struct Trial {
+    within: Duration,
     deadline: Duration,
     watch: Option<Watch>,
 }
@@ -161,11 +162,21 @@ impl<E: Engine, S: Storage> Control<E, S> {
         if difference.text.is_empty() && **text == *self.running.text {
             return Ok(changed);
         }
-        let newest = condition.as_ref().and_then(|_| self.engine.sample()).map(|sample| sample.number);
-        changed.applied = self.engine.apply(policy).map_err(misfit)?;
         let outcome = if within.is_some() { Outcome::Trial } else { Outcome::Confirmed };
         let revision = revision(origin, text, difference.text, outcome, stamp);
-        let number = self.store(revision)?;
+        // A disk may stall for longer than a trial lasts, in which nothing would end it.
+        let mut newest = None;
+        let number = if within.is_some() {
+            let before = self.history.clone();
+            let number = self.store_trial(revision)?;
+            newest = condition.as_ref().and_then(|_| self.engine.sample()).map(|sample| sample.number);
+            let applied = self.engine.apply(policy);
+            changed.applied = applied.map_err(|refused| self.forget_trial(before, refused))?;
+            number
+        } else {
+            changed.applied = self.engine.apply(policy).map_err(misfit)?;
+            self.store(revision)?
+        };
         changed.number = number;
         self.running = Running {
             number,
@@ -175,10 +186,18 @@ impl<E: Engine, S: Storage> Control<E, S> {
         };
         if let Some(within) = within {
             let watch = condition.map(|condition| Watch::new(condition, newest));
-            self.state = State::Trial(Trial { deadline: stamp.now.saturating_add(within), watch });
+            self.state = State::Trial(Trial { within, deadline: stamp.now.saturating_add(within), watch });
             changed.trial = self.trial(stamp.now);
         }
         Ok(changed)
+    }
+
+    /// Counts the time of a trial from `now` on. To be called after [`apply`](Self::apply), which may take long: the
+    /// policy ran only once it was stored.
+    pub fn begin_trial(&mut self, now: Duration) {
+        if let State::Trial(trial) = &mut self.state {
+            trial.deadline = now.saturating_add(trial.within);
+        }
     }
 
     /// Returns the effect that a change would have, and changes nothing.
@@ -416,6 +435,26 @@ impl<E: Engine, S: Storage> Control<E, S> {
         }
         self.history = history;
         Ok(number)
+    }
+
+    /// Stores a policy before the engine runs it. If the router ends in between, the next start reverts it.
+    fn store_trial(&mut self, revision: Revision) -> Result<u64, Refusal> {
+        let mut history = self.history.clone();
+        let number = history.push(revision);
+        self.storage.save(&history).map_err(|error| {
+            let message = format!("the change cannot be stored, and is not made: {error}");
+            Refusal::failed(message, "make room or mend the state directory, then apply it again")
+        })?;
+        self.history = history;
+        Ok(number)
+    }
+
+    /// Removes the trial that is stored, because the engine refused it.
+    fn forget_trial(&mut self, before: History, refused: Misfit) -> Refusal {
+        self.history = before;
+        // If it cannot be removed, the next start reverts it.
+        let _ = self.storage.save(&self.history);
+        misfit(refused)
     }
 
     /// Returns the engine to the policy that ran before a change that cannot be stored.

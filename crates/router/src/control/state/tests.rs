@@ -31,6 +31,8 @@ struct World {
     is_full: bool,
     sample: Option<Sample>,
     stored: History,
+    /// Policy that ran when the history was stored last.
+    ran_at_save: String,
 }
 
 #[derive(Clone, Default)]
@@ -60,6 +62,7 @@ impl Storage for Shared {
             return Err(StoreError::Unreachable { what: "write", path: "history".into(), why });
         }
         world.stored = history.clone();
+        world.ran_at_save = world.running.clone();
         Ok(())
     }
 }
@@ -322,6 +325,32 @@ fn a_refused_change_leaves_everything_as_it_was() {
     let refusal = control.apply(change(&draft, None), stamp(0)).expect_err("full");
     assert!(refusal.message.contains("is undone"), "{refusal:?}");
     assert_eq!((control.status(at(0)), world.running()), (before, title(0)));
+}
+
+/// A disk that stalls keeps the policy before for longer, never the one on trial.
+#[test]
+fn a_trial_is_stored_before_it_runs_and_reverted_before_that_is_stored() {
+    let world = Shared::default();
+    let mut control = world.boot();
+    control.apply(change(&draft(&text(1)), Some(5)), stamp(0)).expect("applied");
+    assert_eq!((world.0.borrow().ran_at_save.clone(), world.running()), (title(0), title(1)));
+    // The disk took 40 s.
+    control.begin_trial(at(40_000));
+    assert_eq!((control.tick(at(44_999)), control.wake_after(at(44_999))), (None, Some(at(1))));
+    assert!(control.tick(at(45_000)).is_some());
+    assert_eq!((world.0.borrow().ran_at_save.clone(), world.running()), (title(0), title(0)));
+    // A trial that the engine refuses, or that cannot be stored, leaves nothing.
+    let before = control.status(at(0));
+    let applies = world.0.borrow().applies;
+    for is_full in [false, true] {
+        world.0.borrow_mut().is_full = is_full;
+        world.0.borrow_mut().refuses = !is_full;
+        control.apply(change(&draft(&text(2)), Some(5)), stamp(50_000)).expect_err("refused");
+        control.begin_trial(at(50_000));
+        assert_eq!((control.status(at(0)), world.running()), (before.clone(), title(0)));
+    }
+    assert_eq!(world.0.borrow().applies, applies, "the engine made no change");
+    assert_eq!(world.0.borrow().stored.newest_first().count(), 2, "policies 0 and 1");
 }
 
 #[test]
