@@ -204,7 +204,9 @@ fn the_doctor_of_routers_names_what_an_interface_lacks() {
     assert_eq!((state("lo"), state("no-such-name")), ("ok".into(), "missing".into()));
     let output = lockgate(&["doctor", "--router", "lo"], folder.path());
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
-    for words in ["kernel", "privileges", "locked memory", "lo queues", "lo XDP", "lo offloads"] {
+    for words in
+        ["kernel", "privileges", "locked memory", "connections", "lo queues", "lo XDP", "lo offloads"]
+    {
         assert!(shown.contains(words), "{shown}");
     }
 }

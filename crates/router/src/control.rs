@@ -71,6 +71,11 @@ pub trait Engine {
         String::new()
     }
 
+    /// Returns a sentence about the hosts behind address translation; empty if no queue needs them.
+    fn hosts(&self) -> String {
+        String::new()
+    }
+
     /// Returns which frames have bypassed the router; none, unless the engine knows.
     fn bypass(&self) -> Bypass {
         Bypass::default()

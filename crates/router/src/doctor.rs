@@ -13,6 +13,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::attach::preflight::{Obstacle, Preflight};
 use crate::attach::surroundings::notes;
+use crate::nat;
 use crate::router::PRIORITY;
 use crate::shell::word;
 
@@ -34,7 +35,7 @@ const UNUSUAL: [&str; 3] = ["bridge", "dummy", "ifb"];
 /// Examines this host and these interfaces; without names, each but the loopback, bridges, and those
 /// that lead nowhere.
 pub fn examine(names: &[String]) -> Vec<Finding> {
-    let mut findings = vec![kernel(), privileges(), namespaces(), locked_memory(), priority()];
+    let mut findings = vec![kernel(), privileges(), namespaces(), locked_memory(), priority(), connections()];
     let links = match Netlink::open().and_then(|mut netlink| netlink.links()) {
         Ok(links) => links,
         Err(refusal) => {
@@ -132,6 +133,17 @@ fn priority() -> Finding {
          `ulimit -r {PRIORITY}`, or CAP_SYS_NICE"
     );
     Finding::new(what, State::Weak, format!("real-time priority {PRIORITY} is not permitted"), help)
+}
+
+fn connections() -> Finding {
+    let what = "connections";
+    match nat::unreadable() {
+        None => Finding::good(what, "can be read: `nat` of `cake` tells the hosts behind this machine apart"),
+        Some((why, help)) => {
+            let found = format!("with `nat`, hosts behind this machine count as one: {why}");
+            Finding::new(what, State::Weak, found, help)
+        }
+    }
 }
 
 /// Returns what others have set up at an interface, whose effect a router changes.

@@ -20,6 +20,30 @@ use lockgate_dataplane::translations::{Events, OutsideEnds, Translation, Transla
 use lockgate_engine::classify::Fields;
 use lockgate_engine::units::Duration;
 
+/// Consequence of connections that cannot be read.
+const AS_ONE: &str = "the hosts behind this machine count as one";
+
+/// Returns the reason, with its remedy, why the kernel's connections cannot be read in this thread's namespace.
+pub(crate) fn unreadable() -> Option<(Refusal, &'static str)> {
+    let why = Translations::open().and_then(|mut all| all.list(&mut |_| ())).err()?;
+    let help = match why.why.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => "run it with CAP_NET_ADMIN, as the unit does",
+        _ => "load the kernel's module: `modprobe nf_conntrack_netlink`",
+    };
+    Some((why, help))
+}
+
+/// Returns the sentence of a plan about `nat`.
+pub(crate) fn plan() -> String {
+    unreadable().map_or_else(
+        || {
+            "`nat`: the kernel's connections can be read: the hosts behind this machine are told apart"
+                .to_owned()
+        },
+        |(why, help)| format!("`nat`: {AS_ONE}, because it {why}; {help}"),
+    )
+}
+
 /// Translated connections that are known at most: 4 MiB in each forwarder.
 pub(crate) const MOST: usize = 50_000;
 
@@ -120,6 +144,7 @@ fn locked(forwarders: &Mutex<Forwarders>) -> MutexGuard<'_, Forwarders> {
 /// no table once it is dropped; the thread ends soon after.
 pub(crate) struct Follower {
     forwarders: Arc<Mutex<Forwarders>>,
+    state: Arc<Mutex<String>>,
 }
 
 impl Follower {
@@ -133,12 +158,24 @@ impl Follower {
         tell: Arc<dyn Fn(&str) + Send + Sync>,
     ) -> Result<Self, Refusal> {
         let forwarders = Arc::new(Mutex::new(Forwarders { all: forwarders, has_ended: false }));
-        let following = Following { forwarders: forwarders.clone(), slots, tell, known: IndexMap::new() };
+        let state = Arc::default();
+        let following = Following {
+            forwarders: forwarders.clone(),
+            state: Arc::clone(&state),
+            slots,
+            tell,
+            known: IndexMap::new(),
+        };
         thread::Builder::new()
             .name("nat".into())
             .spawn(move || following.run())
             .map_err(|why| Refusal::new("start a thread", why))?;
-        Ok(Self { forwarders })
+        Ok(Self { forwarders, state })
+    }
+
+    /// Returns a sentence: hosts are told apart or not, and why; empty before the first look.
+    pub(crate) fn state(&self) -> String {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -153,6 +190,8 @@ impl Drop for Follower {
 /// State of the thread.
 struct Following {
     forwarders: Arc<Mutex<Forwarders>>,
+    /// Sentence for the status.
+    state: Arc<Mutex<String>>,
     slots: usize,
     tell: Arc<dyn Fn(&str) + Send + Sync>,
     /// Connections that the forwarders know.
@@ -167,9 +206,11 @@ impl Following {
                 Ok(()) => break,
                 Err(why) => why,
             };
+            let text = format!("`nat`: {AS_ONE}, because it {why}");
+            self.note_state(&text);
             if !is_unread {
                 is_unread = true;
-                self.say(&format!("`nat`: the hosts behind this machine count as one, because it {why}"));
+                self.say(&text);
             }
             let mut waited = WallTime::ZERO;
             while waited < RETRY && !self.has_ended() {
@@ -194,15 +235,19 @@ impl Following {
                 is_listed = true;
                 self.known.clear();
                 self.send(|| HostMessage::Use(Some(Box::new(HostTable::new(self.slots)))));
+                let text = "`nat`: the hosts behind this machine are told apart";
+                self.note_state(text);
                 if core::mem::take(is_unread) {
-                    self.say("`nat`: the hosts behind this machine are told apart");
+                    self.say(text);
                 }
             }
             let beyond = self.note(&mut changes);
             if beyond && !core::mem::replace(is_full, true) {
-                self.say(&format!(
+                let text = format!(
                     "`nat`: of more than {MOST} translated connections, the hosts of the later ones count as one"
-                ));
+                );
+                self.note_state(&text);
+                self.say(&text);
             }
             if !changes.is_empty() {
                 self.send(|| HostMessage::Change(changes.clone()));
@@ -227,6 +272,10 @@ impl Following {
 
     fn has_ended(&self) -> bool {
         locked(&self.forwarders).has_ended
+    }
+
+    fn note_state(&self, text: &str) {
+        text.clone_into(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     fn say(&self, text: &str) {
@@ -286,6 +335,7 @@ mod tests {
     fn following(all: Vec<Box<dyn Receiver>>) -> Following {
         Following {
             forwarders: Arc::new(Mutex::new(Forwarders { all, has_ended: false })),
+            state: Arc::default(),
             slots: 1,
             tell: Arc::new(|_| ()),
             known: IndexMap::new(),
@@ -308,7 +358,7 @@ mod tests {
         let following = following(vec![Box::new(Noted(Arc::clone(&noted)))]);
         let table = || HostMessage::Use(Some(Box::new(HostTable::new(1))));
         following.send(table);
-        drop(Follower { forwarders: following.forwarders.clone() });
+        drop(Follower { forwarders: following.forwarders.clone(), state: Arc::default() });
         assert!(following.has_ended());
         following.send(table);
         following.send(|| HostMessage::Change(vec![translation(1, false)]));

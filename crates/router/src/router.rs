@@ -439,6 +439,10 @@ impl Engine for Router {
     fn priority(&self) -> String {
         self.priority()
     }
+
+    fn hosts(&self) -> String {
+        self.nat.as_ref().map(Follower::state).unwrap_or_default()
+    }
 }
 
 /// Reader of a router's samples, on any thread.

@@ -307,6 +307,47 @@ fn hosts_share_an_upload_before_masquerading() {
     assert!((0.9..1.1).contains(&ratio), "eight flows {many}, one flow {one}");
 }
 
+/// Without the right to read the kernel's connections, `nat` says so, and traffic passes as without it.
+#[test]
+fn connections_that_cannot_be_read_are_said_and_traffic_passes() {
+    use lockgate_router::control::Engine as _;
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
+    let Some(network) = masquerading() else { return };
+    let policy = |nat: bool| {
+        common::policy_of(&format!(
+            "[router]\nmode = \"egress\"\ninterfaces = {{ wan = \"eth2\" }}\n[port.wan]\nrate = \"2mbit\"\n\
+             queue.cake = {{ kind = \"cake\", isolation = \"dual-srchost\", memlimit = \"50kB\", nat = {nat} }}\n"
+        ))
+    };
+    let (told, heard) = std::sync::mpsc::channel();
+    let tell = move |text: &str| drop(told.send(text.to_owned()));
+    let start = || lockgate_router::router::Router::start(policy(false), Options::default(), tell);
+    let mut router = network.router.inside(start).expect("entered").expect("started");
+    assert_eq!(router.hosts(), "");
+    let applied = network.router.inside(|| {
+        // The thread that follows the connections has the rights of the one that starts it.
+        let before = capabilities(None).expect("capabilities");
+        let mut reduced = before;
+        reduced.effective.remove(CapabilitySet::NET_ADMIN);
+        set_capabilities(None, reduced).expect("reduced");
+        let applied = router.apply(&policy(true));
+        set_capabilities(None, before).expect("restored");
+        applied
+    });
+    applied.expect("entered").unwrap_or_else(|why| panic!("{why}"));
+    let said = heard.recv_timeout(std::time::Duration::from_mins(1)).expect("it is said");
+    assert!(said.contains("count as one, because it cannot"), "{said}");
+    assert_eq!(router.hosts(), said);
+    let [many, one] = shares(&network);
+    assert!(one > 0 && many > 4 * one, "eight flows {many}, one flow {one}: all are of one host");
+    router.stop().expect("drained");
+    // With the right, a plan says that they can be read.
+    let plan = network.router.inside(|| lockgate_router::attach::Plan::of(&policy(true)));
+    let plan = plan.expect("entered").unwrap_or_else(|why| panic!("{why}")).to_string();
+    assert!(plan.contains("are told apart"), "{plan}");
+}
+
 /// After masquerading all frames have the router's address: with `nat` a queue there knows the hosts all the same, from the
 /// first policy on or from one that is applied, and counts them as one again without it.
 #[test]

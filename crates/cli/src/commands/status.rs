@@ -73,6 +73,9 @@ fn print(status: &Status) {
     for fault in &status.bypass.faults {
         say!("ALARM: {}", visible(fault));
     }
+    if !status.hosts.is_empty() {
+        say!("{}", visible(&status.hosts));
+    }
     if status.losses.total() > 0 {
         let frames = figures::count(status.losses.total(), "frame");
         say!("{frames} lost outside the queues: {}", status.losses);

@@ -11,6 +11,7 @@ use super::find::find;
 use super::pairs::near_name;
 use super::{await_pairs_gone, taps};
 use crate::failure::Failure;
+use crate::nat;
 
 /// Plan of an attachment, for people to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +73,9 @@ impl Plan {
         let mut netlink = Netlink::open()?;
         lines.extend(found.notes(&mut netlink, policy.mode));
         lines.extend(found.doubts());
+        if policy.trees().any(|(_, tree)| tree.needs_hosts()) {
+            lines.push(nat::plan());
+        }
         for port in &policy.ports {
             let rate = port.rate.map_or("as fast as the interface".to_owned(), |rate| rate.to_string());
             let queues = count(port.tree.queues().len() as u64, "queue");

@@ -181,6 +181,9 @@ pub struct Status {
     /// Sentence about the priority of its threads.
     #[serde(default)]
     pub priority: String,
+    /// Sentence about the hosts behind address translation; empty if no queue needs them.
+    #[serde(default)]
+    pub hosts: String,
     /// Names of the alerts that fire.
     #[serde(default)]
     pub alerts: Vec<String>,

@@ -350,6 +350,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
             bypass: self.engine.bypass(),
             losses: self.engine.losses(),
             priority: self.engine.priority(),
+            hosts: self.engine.hosts(),
             history: self.history.newest_first().map(entry).collect(),
             policy: self.running.text.to_string(),
             ..Status::default()
