@@ -205,8 +205,8 @@ holds: boolean, };
 
 /** Timing accuracy of a live run so far, and whether its figures are reliable. */
 export type FidelitySample = {
-/** 99th percentile of the lateness of frames, since the start (of a router's in the interval): from when a
- * frame was due to when it was handed over. `None` before the first frame. */
+/** 99th percentile of the lateness of frames, since the start (of a router's in the interval): from when
+ * a frame was due to when it was handed over. `None` before the first frame. */
 late_p99_s: number | null,
 /** Packets lost by the machine, outside the network under test. */
 host_losses: number,
