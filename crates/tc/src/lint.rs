@@ -107,8 +107,13 @@ pub fn check(reading: &Reading, machine: &Machine) -> Vec<Finding> {
     let mut findings = Findings { all: Vec::new() };
     let commands = &reading.commands;
     let devices = devices_of(commands);
-    for problem in reading.problems.iter().filter(|problem| !problem.is_limit()) {
-        findings.problem(problem, "syntax");
+    for problem in &reading.problems {
+        if problem.is_limit() {
+            let help = "the command is not checked; `tc` takes it only if the word is spelled right";
+            findings.warn("unread", problem.at, problem.message.clone(), help);
+        } else {
+            findings.problem(problem, "syntax");
+        }
     }
     for problem in faults(commands) {
         findings.problem(&problem, "structure");

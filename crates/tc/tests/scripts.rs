@@ -336,3 +336,12 @@ tc filter add dev ifb0 parent 1: protocol ip prio 1 MATCH flowid 1:11";
     assert_eq!(clean(&script(plain, "cake bandwidth 10mbit diffserv4")), []);
     assert_eq!(clean("tc qdisc add dev eth0 root handle 1: cake bandwidth 10mbit fwmark 0xff\n"), []);
 }
+
+#[test]
+fn a_command_that_is_not_read_is_named() {
+    let text = "tc qdisc add dev eth0 root handel 1: htb default 10\n";
+    let found = lint::check(&lockgate_tc::read(text, &[], "eth0"), &Machine::default());
+    let found: Vec<_> =
+        found.iter().map(|finding| (finding.severity, finding.rule, finding.at.column)).collect();
+    assert_eq!(found, [(Severity::Warning, "unread", 28)]);
+}
