@@ -514,12 +514,20 @@ describe.skipIf(executable === undefined)("the page", () => {
       note: "",
     };
     const verdict = ["the paper's claims: 14 of 15 hold", "quick"];
-    const report = { ...sampleReport(), runs: [], verdict, comparisons: [table] };
+    // A table of conformance has verdicts, and no claims.
+    const oracles = {
+      title: "oracles",
+      columns: ["law", "verdict"],
+      rows: [["a bound", "✓ holds"]],
+      note: "",
+    };
+    const report = { ...sampleReport(), runs: [], verdict, comparisons: [table, oracles] };
     const { page } = await open("claims", fill(template, report as never));
     const order = await page.locator("#comparison tbody tr").allInnerTexts();
-    expect(order.map((row) => /claim (\d)/.exec(row)?.[1])).toEqual(["2", "1", "3"]);
+    expect(order.flatMap((row) => /claim (\d)/.exec(row)?.[1] ?? [])).toEqual(["2", "1", "3"]);
     // A sign for each, in the order of the paper.
     const strip = page.locator("#verdict .signs");
+    expect(await strip.count()).toBe(1);
     expect(await strip.locator(":scope > :not(.of)").allTextContents()).toEqual(["✓", "✗", "–"]);
     expect(await strip.getAttribute("aria-label")).toBe("the paper's claims: 1 hold, 1 missed, 1 undecided");
     expect(await page.locator(".verdict .headline").allTextContents()).toEqual([report.verdict[0]]);

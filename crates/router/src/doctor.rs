@@ -1,4 +1,4 @@
-//! Capabilities of this host and its interfaces for a router, found without changing anything.
+//! Capabilities of this host and its interfaces for a router, found without changing its interfaces.
 
 use lockgate_dataplane::ethtool;
 use lockgate_dataplane::finding::{Finding, State};

@@ -28,7 +28,10 @@ pub(crate) fn unreadable() -> Option<(Refusal, &'static str)> {
     let why = Translations::open().and_then(|mut all| all.list(&mut |_| ())).err()?;
     let help = match why.why.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => "run it with CAP_NET_ADMIN, as the unit does",
-        _ => "load the kernel's module: `modprobe nf_conntrack_netlink`",
+        Some(libc::EINVAL | libc::ENOENT | libc::EOPNOTSUPP | libc::EPROTONOSUPPORT) => {
+            "load the kernel's module: `modprobe nf_conntrack_netlink`"
+        }
+        _ => "a router tries it again each 10 s",
     };
     Some((why, help))
 }
@@ -207,6 +210,8 @@ impl Following {
                 Err(why) => why,
             };
             let text = format!("`nat`: {AS_ONE}, because it {why}");
+            // What was read before would grow stale.
+            self.send(|| HostMessage::Use(None));
             self.note_state(&text);
             if !is_unread {
                 is_unread = true;
@@ -223,7 +228,7 @@ impl Following {
     /// Follows the connections until it has ended.
     fn follow(&mut self, is_unread: &mut bool, is_full: &mut bool) -> Result<(), Refusal> {
         let mut translations = Translations::open()?;
-        let mut is_listed = false;
+        let (mut is_listed, mut is_beyond) = (false, false);
         while !self.has_ended() {
             let mut changes = Vec::new();
             if is_listed {
@@ -233,6 +238,8 @@ impl Following {
                 // One more than there is room for tells that there are more.
                 translations.list(&mut |one| changes.extend((changes.len() <= MOST).then_some(one)))?;
                 is_listed = true;
+                // That they are too many is said once, and stands in the state as long as it is so.
+                is_beyond = false;
                 self.known.clear();
                 self.send(|| HostMessage::Use(Some(Box::new(HostTable::new(self.slots)))));
                 let text = "`nat`: the hosts behind this machine are told apart";
@@ -241,13 +248,14 @@ impl Following {
                     self.say(text);
                 }
             }
-            let beyond = self.note(&mut changes);
-            if beyond && !core::mem::replace(is_full, true) {
+            if self.note(&mut changes) && !core::mem::replace(&mut is_beyond, true) {
                 let text = format!(
                     "`nat`: of more than {MOST} translated connections, the hosts of the later ones count as one"
                 );
                 self.note_state(&text);
-                self.say(&text);
+                if !core::mem::replace(is_full, true) {
+                    self.say(&text);
+                }
             }
             if !changes.is_empty() {
                 self.send(|| HostMessage::Change(changes.clone()));

@@ -109,7 +109,8 @@ pub fn check(reading: &Reading, machine: &Machine) -> Vec<Finding> {
     let devices = devices_of(commands);
     for problem in &reading.problems {
         if problem.is_limit() {
-            let help = "the command is not checked; `tc` takes it only if the word is spelled right";
+            let help = problem.help.as_deref().unwrap_or("is it misspelt?");
+            let help = format!("the command is not checked, because Lockgate does not know the word; {help}");
             findings.warn("unread", problem.at, problem.message.clone(), help);
         } else {
             findings.problem(problem, "syntax");

@@ -470,7 +470,9 @@ class LivePage {
     yield;
     const end = paused ?? last;
     [this.scrub.min, this.scrub.max] = [String(samples[0]?.at_s ?? 0), String(last)];
-    if (document.activeElement !== this.scrub || paused === null) this.scrub.value = String(end);
+    // Not if it was moved since this picture was begun.
+    if (this.#paused === paused && (document.activeElement !== this.scrub || paused === null))
+      this.scrub.value = String(end);
     const from = indexAt(samples, end - this.#window);
     const shown = samples.slice(from, indexAt(samples, end) + 1);
     const chosen = this.history.within(this.choice.port, this.choice.queue, end - this.#window, end);

@@ -345,7 +345,7 @@ class Page {
             ? "Comparison"
             : "Results"
           : "Applications";
-      // Those of an experiment are small multiples.
+      // Many figures without runs, as those of an experiment, are small multiples.
       const shape = !hasRuns && extra.length > 3 ? "small" : extra.length > 1 ? "pair" : "";
       const figures = extra.length > 0 ? h("div", { class: shape }, ...extra) : null;
       sections.push({ id: "comparison", title, short: title, parts: [...comparisons, figures] });

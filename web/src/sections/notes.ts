@@ -78,10 +78,14 @@ const signOf = (row: Comparison["rows"][number]): "✓" | "✗" | "–" => {
   return first === "✓" || first === "✗" ? first : "–";
 };
 
+/** Returns whether a table is one of claims: those of conformance have verdicts, too, and no claims. */
+const isOfClaims = (columns: readonly string[]): boolean =>
+  columns.includes("claim") && columns.at(-1) === "verdict";
+
 /** Returns a strip for each table of claims: a sign a claim, in the order of the paper, with the claim as its title. */
 export function claimStrips(comparisons: readonly Comparison[]): HTMLElement[] {
   return comparisons
-    .filter(({ columns, rows }) => columns.at(-1) === "verdict" && rows.some((row) => signOf(row) !== "–"))
+    .filter(({ columns, rows }) => isOfClaims(columns) && rows.some((row) => signOf(row) !== "–"))
     .map(({ title, rows }) => {
       const count = (sign: string): number => rows.filter((row) => signOf(row) === sign).length;
       const said = `${title}: ${count("✓")} hold, ${count("✗")} missed, ${count("–")} undecided`;
