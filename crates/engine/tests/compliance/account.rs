@@ -43,7 +43,7 @@ pub(crate) struct Account {
     waiting_bytes: u64,
     next: u64,
     sequences: [u32; FLOWS as usize],
-    last_sent: [Option<u32>; FLOWS as usize],
+    last_sent: BTreeMap<(u32, u8), u32>,
     /// Packets in the ring that came from a tree which may reorder, before it was replaced.
     disordered: usize,
     /// Whether another tree preceded this one, under some of the same names.
@@ -74,7 +74,7 @@ impl Account {
             waiting_bytes: 0,
             next: 0,
             sequences: [0; FLOWS as usize],
-            last_sent: [None; FLOWS as usize],
+            last_sent: BTreeMap::new(),
             disordered: 0,
             replaced: false,
             transmitted: 0,
@@ -150,19 +150,19 @@ impl Account {
                 let known = self.leaves(&packet);
                 self.transmitted += 1;
                 self.came = Some(known.flow);
-                let last = &mut self.last_sent[known.flow as usize];
                 if self.disordered > 0 {
                     self.disordered -= 1;
                     // The packets sent before say nothing about the next ones.
-                    self.last_sent = [None; FLOWS as usize];
+                    self.last_sent.clear();
                 } else if !self.shape.reorders {
+                    let code_point = if self.shape.gives_code_points { packet.dscp() } else { 0 };
+                    let last = self.last_sent.insert((known.flow, code_point), known.sequence);
                     assert!(
                         last.is_none_or(|last| last < known.sequence),
                         "flow {} was reordered: {} after {last:?}",
                         known.flow,
                         known.sequence
                     );
-                    *last = Some(known.sequence);
                 }
                 true
             }
@@ -254,9 +254,9 @@ impl Account {
     pub(crate) fn replace(&mut self, topology: Topology) {
         let tree = topology.build().expect("the examples are valid");
         let in_tree = self.port.backlog().packets as usize;
-        if self.shape.reorders {
+        if self.shape.reorders || self.shape.gives_code_points {
             self.disordered = self.port.ring_occupancy();
-            self.last_sent = [None; FLOWS as usize];
+            self.last_sent.clear();
         }
         self.shape = topology.shape();
         self.visited.clear();

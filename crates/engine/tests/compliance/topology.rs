@@ -11,7 +11,7 @@ use crate::common::fickle::Fickle;
 use crate::common::kind::{self, Kind, Refusal};
 
 /// Kinds that drop packets of their children.
-const EVICTS: [&str; 2] = ["wfq-altq", "tbf"];
+const EVICTS: [&str; 3] = ["wfq-altq", "tbf", "cbq"];
 
 /// Number of flows that the suite sends.
 pub(crate) const FLOWS: u32 = 8;
@@ -160,7 +160,8 @@ impl Topology {
             by_rules: Vec::new(),
             is_evicted: Vec::new(),
             is_work_conserving: kinds.iter().all(|kind| kind.work_conserving),
-            reorders: kinds.iter().any(|kind| kind.reorders) || self.may_give_code_points(),
+            reorders: kinds.iter().any(|kind| kind.reorders),
+            gives_code_points: self.gives_code_points(),
             is_hostile: self.is_hostile(),
         };
         let flows: Vec<u32> = (0..FLOWS).collect();
@@ -199,7 +200,7 @@ impl Topology {
 
     /// Returns whether a meter above a `cake` may give packets code points: those of one flow then come to
     /// several tins.
-    fn may_give_code_points(&self) -> bool {
+    fn gives_code_points(&self) -> bool {
         let is_above = |queue: &Self| queue.queues().iter().any(|below| below.kind == "cake");
         self.queues().into_iter().any(|queue| queue.kind == "policer" && is_above(queue))
     }
@@ -240,6 +241,8 @@ pub(crate) struct Shape {
     pub(crate) is_work_conserving: bool,
     /// True if any kind may reorder a flow.
     pub(crate) reorders: bool,
+    /// True if packets of a flow keep their order only among those with the same code point.
+    pub(crate) gives_code_points: bool,
     /// True if it has the hostile leaf.
     pub(crate) is_hostile: bool,
 }
@@ -263,8 +266,10 @@ impl Shape {
         if by_rules {
             self.by_rules.push(index);
         }
-        let classifies = !kind::is_class(&queue.kind) && kind::kind(&queue.kind).classifies;
-        let evicts = EVICTS.contains(&queue.kind.as_str());
+        let is_class = kind::is_class(&queue.kind);
+        let classifies = !is_class && kind::kind(&queue.kind).classifies;
+        // What is below an inner class is dropped by the class's owner.
+        let evicts = if is_class { is_evicted } else { EVICTS.contains(&queue.kind.as_str()) };
         let count = queue.children.len();
         for (number, child) in queue.children.iter().enumerate() {
             let is_own = |flow: &u32| turn(*flow, depth, count) == number;
