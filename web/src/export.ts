@@ -3,26 +3,13 @@
  * date.
  */
 import { chartToSvg, FONT } from "./chart";
-import type { Figure, KeyEntry, KeyGroup } from "./figure";
+import type { Figure, KeyGroup } from "./figure";
+import { sample } from "./key";
 import { type Ink, LIGHT } from "./palette";
+import { xml } from "./xml";
 
 const WIDTH = 960;
 const MARGIN = 20;
-
-/** Characters that XML 1.0 does not allow: control characters, and halves of surrogate pairs. */
-const NOT_XML =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
-  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
-
-/** Escapes text for XML; characters that XML does not allow are removed. */
-export function xml(text: string): string {
-  return text
-    .replace(NOT_XML, "")
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;");
-}
 
 /** Breaks a text into lines of at most `most` characters, at spaces if there are any. */
 export function wrap(text: string, most: number): string[] {
@@ -42,43 +29,6 @@ export function wrap(text: string, most: number): string[] {
   }
   if (line !== "") lines.push(line);
   return lines;
-}
-
-/** Returns the sample of a key entry, 26 by 12 pixels: a stroke as in the figure, a swatch, or a dot. */
-export function sample(entry: KeyEntry): string {
-  const colour = xml(entry.colour);
-  if (entry.kind === "swatch" && entry.dash) {
-    const fill = entry.hollow === undefined ? "none" : colour;
-    return `<rect x="7" y="1" width="12" height="10" fill="${fill}" fill-opacity="0.25" stroke="${colour}" stroke-width="1.5" stroke-dasharray="${entry.dash.map((length) => length / 2).join(" ")}"/>`;
-  }
-  if (entry.kind === "swatch") return `<rect x="7" y="1" width="12" height="10" rx="1.5" fill="${colour}"/>`;
-  if (entry.kind === "dot")
-    return `<circle cx="13" cy="6" r="4.5" fill="none" stroke="${colour}" stroke-width="2.5"/>`;
-  const dash = entry.dash ? ` stroke-dasharray="${entry.dash.join(" ")}"` : "";
-  const bare = entry.dash?.[0] !== undefined && entry.dash[0] < 0.1;
-  const line = bare
-    ? ""
-    : `<line x1="1" y1="6" x2="25" y2="6" stroke="${colour}" stroke-width="${entry.thin ? 1 : 2}"${dash}/>`;
-  const paint =
-    entry.hollow === undefined
-      ? `fill="${colour}"`
-      : `fill="${xml(entry.hollow)}" stroke="${colour}" stroke-width="1.6"`;
-  return line + mark(entry.mark ?? null, paint);
-}
-
-function mark(name: string | null, paint: string): string {
-  switch (name) {
-    case null:
-      return "";
-    case "triangle":
-      return `<path d="M13 2 L17 10 L9 10 Z" ${paint}/>`;
-    case "rect":
-      return `<rect x="9.5" y="2.5" width="7" height="7" ${paint}/>`;
-    case "diamond":
-      return `<path d="M13 1 L17 6 L13 11 L9 6 Z" ${paint}/>`;
-    default:
-      return `<circle cx="13" cy="6" r="3.5" ${paint}/>`;
-  }
 }
 
 function keySvg(groups: readonly KeyGroup[], ink: Ink, top: number): { svg: string; height: number } {

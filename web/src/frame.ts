@@ -3,9 +3,10 @@ import type { ECharts } from "echarts/core";
 import { Brush } from "./brush";
 import { makeChart } from "./chart";
 import { download, h } from "./dom";
-import { figureSvg, sample } from "./export";
-import type { Choice, Figure, KeyGroup, Make, Settings } from "./figure";
+import { figureSvg } from "./export";
+import type { Choice, Figure, Make, Settings } from "./figure";
 import { slug } from "./format";
+import { drawKey } from "./key";
 import type { Selection } from "./selection";
 import type { SharedWindow, Window } from "./shared-window";
 import { makeTable } from "./table";
@@ -411,36 +412,4 @@ export class Frame {
     addEventListener("pointermove", move);
     addEventListener("pointerup", up);
   }
-}
-
-/** Draws the key of a figure. Entries that name a flow are buttons that show it alone. */
-function drawKey(groups: readonly KeyGroup[], solo: (flow: string) => void): HTMLElement[] {
-  return groups
-    .filter((group) => group.entries.length > 0)
-    .map((group) =>
-      h(
-        "span",
-        { class: "group" },
-        group.label === "" ? null : h("span", { class: "group-name" }, group.label),
-        ...group.entries.map((entry) => {
-          const picture = h("span", { class: "sample", "aria-hidden": "true" });
-          // Safe as HTML: the text is built from colours and numbers, never from names.
-          picture.innerHTML = `<svg width="26" height="12" viewBox="0 0 26 12">${sample(entry)}</svg>`;
-          const { flow } = entry;
-          return flow === undefined
-            ? h("span", { class: "entry" }, picture, h("span", { class: "name" }, entry.label))
-            : h(
-                "button",
-                {
-                  type: "button",
-                  class: "entry",
-                  title: `Show ${flow} alone; again: show what was shown`,
-                  onclick: () => solo(flow),
-                },
-                picture,
-                h("span", { class: "name" }, entry.label),
-              );
-        }),
-      ),
-    );
 }

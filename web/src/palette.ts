@@ -74,11 +74,26 @@ export const MODE_NAMES: Record<Mode, string> = {
 export type Dash = readonly number[] | null;
 
 /**
- * Returns the stroke of a mode: simulation dashed, live solid, theory dotted. If all curves are of one mode,
- * the stroke is solid, which is drawn more exactly; the key names the mode in either case.
+ * Strokes that distinguish curves beside their colours: green and pink, or vermilion and amber, are one colour to
+ * many readers, and all are on grey paper. The first is solid, which is drawn most exactly.
  */
-export function dashOf(mode: Mode, mixed: boolean): Dash {
-  if (!mixed) return null;
+export const STROKES: readonly Dash[] = [
+  null,
+  [14, 3],
+  [7, 3],
+  [12, 2.5, 2.5, 2.5],
+  [3, 2],
+  [9, 2, 2, 2, 2, 2],
+  [1.5, 2.5],
+];
+
+/** Returns the stroke of a slot. When the colours start again, the strokes are shifted by one. */
+export function strokeOf(slot: number): Dash {
+  return STROKES[(slot + Math.floor(slot / COLOURS)) % STROKES.length] ?? null;
+}
+
+/** Returns the stroke of a mode, where several modes meet: simulation dashed, live solid, theory dotted. */
+export function dashOf(mode: Mode): Dash {
   if (mode === "sim") return [6, 3];
   if (mode === "theory") return [1.5, 3];
   return null;

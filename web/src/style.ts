@@ -1,10 +1,10 @@
 /**
- * Style of a curve of one flow in one run: colour by flow, stroke by mode, and a mark for further runs of one
- * mode.
+ * Style of a curve of one flow in one run: colour and stroke by flow, and a mark for further runs. Where several modes
+ * meet, the stroke is that of the mode.
  */
 
 import type { KeyEntry, KeyGroup } from "./figure";
-import { type Dash, dashOf, type Ink, MARKS, MODE_NAMES } from "./palette";
+import { COLOURS, type Dash, dashOf, type Ink, MARKS, MODE_NAMES, STROKES, strokeOf } from "./palette";
 import type { Run } from "./report";
 import type { ShownRun, View } from "./selection";
 
@@ -26,12 +26,18 @@ function ordinal(view: View, shown: ShownRun): number {
   return view.report.runs.slice(0, shown.index).filter((run) => run.mode === shown.run.mode).length;
 }
 
+/** Returns whether marks stand for flows: strokes are those of modes, and no mode has a further run. */
+function areMarksOfFlows(view: View): boolean {
+  const { runs } = view.report;
+  return view.mixed && !isByRun(view) && new Set(runs.map((run) => run.mode)).size === runs.length;
+}
+
 export function styleOf(view: View, ink: Ink, shown: ShownRun, flow: string): Style {
   const variant = isByRun(view) ? view.report.variants?.variants[shown.index] : undefined;
   if (variant) {
     return {
       colour: ink.series[variant.colour % ink.series.length] as string,
-      dash: dashOf(shown.run.mode, view.mixed),
+      dash: strokeOf(variant.colour),
       mark: MARKS[variant.mark % MARKS.length] ?? null,
       phase: (variant.mark * 0.37 + 0.5) % 1,
     };
@@ -39,12 +45,15 @@ export function styleOf(view: View, ink: Ink, shown: ShownRun, flow: string): St
   const slot = isByRun(view) ? shown.index : view.slotOf(flow);
   // When the colours start again, the marks are shifted by one, so that no two runs look alike.
   const place = ordinal(view, shown);
-  const mark = isByRun(view) ? place + Math.floor(place / ink.series.length) : place;
+  const again = isByRun(view) ? Math.floor(place / COLOURS) : 0;
+  const mark = areMarksOfFlows(view) ? slot : place + again;
+  // Runs are told apart by their marks, and need strokes only when these start again.
+  const stroke = isByRun(view) ? (STROKES[again % STROKES.length] ?? null) : strokeOf(slot);
   return {
     colour: ink.series[slot % ink.series.length] as string,
-    dash: dashOf(shown.run.mode, view.mixed),
+    dash: view.mixed ? dashOf(shown.run.mode) : stroke,
     mark: MARKS[mark % MARKS.length] ?? null,
-    phase: (place * 0.37 + 0.5) % 1,
+    phase: (mark * 0.37 + 0.5) % 1,
   };
 }
 
@@ -69,18 +78,26 @@ export function curveName(view: View, shown: ShownRun, flow: string): string {
   return view.runs.length > 1 ? `${flow}, ${keyName(view, shown)}` : flow;
 }
 
-/** Returns the key of figures of flows: flows by colour, runs by stroke; without flows that a figure does not draw. */
+/** Returns the key of figures of flows, and of runs if several are shown; without flows that a figure does not draw. */
 export function flowKey(view: View, ink: Ink, isDrawn: (flow: string) => boolean = () => true): KeyGroup[] {
   const groups: KeyGroup[] = [];
   const alone = isByRun(view);
+  const marked = areMarksOfFlows(view);
+  const [first] = view.runs;
   groups.push({
     label: "Flow",
-    entries: view.flows.filter(isDrawn).map((flow) => ({
-      label: flow,
-      colour: alone ? ink.text : (ink.series[view.slotOf(flow) % ink.series.length] as string),
-      kind: "swatch",
-      flow,
-    })),
+    entries: view.flows.filter(isDrawn).map((flow): KeyEntry => {
+      if (alone || !first) return { label: flow, colour: ink.text, kind: "swatch", flow };
+      const { colour, dash, mark } = styleOf(view, ink, first, flow);
+      return {
+        label: flow,
+        colour,
+        kind: view.mixed && !marked ? "swatch" : "line",
+        dash: view.mixed ? null : dash,
+        mark: marked ? mark : null,
+        flow,
+      };
+    }),
   });
   // A single run is named in the page's title, and in a file by its configuration.
   if (view.runs.length > 1) {
@@ -92,8 +109,8 @@ export function flowKey(view: View, ink: Ink, isDrawn: (flow: string) => boolean
           label: keyName(view, shown),
           colour: alone ? style.colour : ink.soft,
           kind: "line",
-          dash: style.dash,
-          mark: style.mark,
+          dash: alone || view.mixed ? style.dash : null,
+          mark: marked ? null : style.mark,
         };
       }),
     });

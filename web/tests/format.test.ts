@@ -1,10 +1,12 @@
 /** Numbers, names and files as text: checked without a browser. */
 import { describe, expect, it } from "vitest";
 import { toCsv } from "../src/csv";
-import { sample, wrap, xml } from "../src/export";
+import { wrap } from "../src/export";
 import { columnScale, date, quantity, shortened, significant, slug, THIN } from "../src/format";
+import { sample } from "../src/key";
 import { unitOf } from "../src/metric";
 import { compareCells } from "../src/table";
+import { xml } from "../src/xml";
 
 const spaced = (text: string): string => text.replaceAll(THIN, " ");
 

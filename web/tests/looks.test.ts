@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { shares } from "../src/figures/rows";
-import { COLOURS, DARK, dashOf, LIGHT } from "../src/palette";
+import { COLOURS, DARK, dashOf, LIGHT, strokeOf } from "../src/palette";
 import { runName } from "../src/style";
 
 describe("looks", () => {
@@ -17,12 +17,15 @@ describe("looks", () => {
   );
 
   it("has simulation dashed, live solid and theory dotted where they meet", () => {
-    expect([dashOf("sim", true), dashOf("live", true), dashOf("theory", true)]).toEqual([
-      [6, 3],
-      null,
-      [1.5, 3],
-    ]);
-    expect(dashOf("sim", false)).toBeNull();
+    expect([dashOf("sim"), dashOf("live"), dashOf("theory")]).toEqual([[6, 3], null, [1.5, 3]]);
+  });
+
+  it("has a stroke for each colour, and never the same colour and stroke again", () => {
+    const strokes = (from: number, to: number): string[] =>
+      Array.from({ length: to - from }, (_, at) => JSON.stringify(strokeOf(from + at)));
+    expect(new Set(strokes(0, COLOURS)).size).toBe(COLOURS);
+    const looks = strokes(0, COLOURS ** 2).map((stroke, slot) => `${LIGHT.series[slot % COLOURS]} ${stroke}`);
+    expect(new Set(looks).size).toBe(COLOURS ** 2);
   });
 
   it("has text that can be read on its ground, in both themes", () => {

@@ -5,7 +5,7 @@ import { gapFigure } from "../src/figures/distribution";
 import { hasSenders, senderFigure } from "../src/figures/sender";
 import { endOf, timeFigure } from "../src/figures/time";
 import { THIN } from "../src/format";
-import { LIGHT } from "../src/palette";
+import { LIGHT, STROKES } from "../src/palette";
 import { type Report, readReport } from "../src/report";
 import { isFolded, Selection } from "../src/selection";
 import { sampleReport, sparseReport } from "./sample";
@@ -102,9 +102,9 @@ describe("a comparison of one flow", () => {
     const shown = queuesKey?.entries.map(({ label, colour, dash }) => [label, colour, dash]);
     expect(shown).toEqual([
       ["fifo", colours.get("fifo"), null],
-      ["rest", LIGHT.soft, [6, 3]],
+      ["rest", LIGHT.soft, STROKES[1]],
       ["bulk", colours.get("fq_codel"), null],
-      ["voice", colours.get("fq_codel"), [1.5, 3]],
+      ["voice", colours.get("fq_codel"), STROKES[2]],
     ]);
   });
 });

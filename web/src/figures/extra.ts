@@ -4,26 +4,30 @@ import { axisLook, extent, pointed, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { axisChoice, type Figure, type Settings } from "../figure";
 import { quantity, shortened } from "../format";
-import { dashOf, type Ink, MODE_NAMES } from "../palette";
+import { type Dash, dashOf, type Ink, MODE_NAMES, strokeOf } from "../palette";
 import type { Cell, ExtraAxis, ExtraFigure, ExtraSeries } from "../report";
 import { tip } from "../tooltip";
 import { type Axis, type Curve, curvesOption, curvesTable, footed } from "./curves";
 
 const HEIGHT = 320;
 const PAPER_MARKS = ["diamond", "triangle", "rect", "circle"];
+/** Marks of points, by the name of their series where strokes are those of modes. */
+const POINT_MARKS = ["circle", "triangle", "rect", "diamond"];
 
 /**
  * Series of one name in several modes are the same quantity, measured in several ways, and share a colour. If
  * there is only one name, the colours distinguish the modes too.
  */
 function colourOf(figure: ExtraFigure, ink: Ink, series: ExtraSeries): string {
-  const names = [...new Set(figure.series.map((item) => item.name))];
+  const names = namesOf(figure);
   if (names.length === 1) {
     const modes = { sim: 0, live: 1, theory: ink.series.length - 1, paper: 2 };
     return ink.series[modes[series.mode]] as string;
   }
   return ink.series[names.indexOf(series.name) % ink.series.length] as string;
 }
+
+const namesOf = (figure: ExtraFigure): string[] => [...new Set(figure.series.map((item) => item.name))];
 
 const several = (figure: ExtraFigure): boolean =>
   new Set(figure.series.filter((item) => item.mode !== "paper").map((item) => item.mode)).size > 1;
@@ -36,8 +40,12 @@ const label = (figure: ExtraFigure, series: ExtraSeries): string => {
 
 function curvesOf(figure: ExtraFigure, ink: Ink): Curve[] {
   const mixed = several(figure);
+  const names = namesOf(figure);
   let papers = 0;
   return figure.series.map((series) => {
+    const place = names.indexOf(series.name);
+    // An outlined bar stands for a mode.
+    const dash: Dash = mixed ? dashOf(series.mode) : isNamed(figure) ? null : strokeOf(place);
     const paper = series.mode === "paper";
     const few = series.x.length <= 40 && series.mode !== "theory";
     // The point that a search recommends.
@@ -48,13 +56,13 @@ function curvesOf(figure: ExtraFigure, ink: Ink): Curve[] {
       y: series.y,
       error: series.error,
       colour: colourOf(figure, ink, series),
-      dash: dashOf(series.mode, mixed),
+      dash,
       mark: paper
         ? (PAPER_MARKS[papers++ % PAPER_MARKS.length] ?? "diamond")
         : chosen
           ? "diamond"
           : few || figure.kind === "scatter"
-            ? "circle"
+            ? (POINT_MARKS[mixed && series.mode !== "theory" ? place % POINT_MARKS.length : 0] ?? null)
             : null,
       ...(paper || (mixed && series.mode === "sim") ? { hollow: ink.panel } : {}),
       level: paper || chosen ? 8 : series.mode === "theory" ? 6 : 2,

@@ -1,7 +1,7 @@
 /** Selection and style of the chosen port's queues in figures. */
 import { extent } from "../axis";
 import type { KeyEntry, KeyGroup } from "../figure";
-import type { Dash, Ink } from "../palette";
+import { type Dash, type Ink, STROKES, strokeOf } from "../palette";
 import type { Queue } from "../report";
 import { leavesOf, portOf, type ShownRun, type View } from "../selection";
 import { isByRun, type Style, styleOf } from "../style";
@@ -34,15 +34,12 @@ export function queuesOf(view: View): { shown: string[]; all: number } {
   return { shown: names.filter((name) => fullest.has(name)), all: names.length };
 }
 
-/** Strokes of the queues of one run, where colours stand for runs. */
-const STROKES: readonly Dash[] = [null, [6, 3], [1.5, 3], [9, 3, 2, 3]];
-
 /** Colour and stroke of a queue's curve in a run. */
 export type QueueStyle = Pick<Style, "colour" | "dash">;
 
 /**
- * Returns the style of a queue in a run: the colour of the flow with the same name, otherwise one that no flow
- * has. Where colours stand for runs, it has that of its run, and a stroke of its own if all runs are of one mode.
+ * Returns the style of a queue in a run: that of the flow with the same name, otherwise a colour that no flow has and
+ * a stroke that no other queue has. Where colours stand for runs, it has that of its run. Strokes of modes come first.
  */
 export function queueStyles(
   view: View,
@@ -59,16 +56,19 @@ export function queueStyles(
   const strokes = strokesOf(view, queues);
   return (shown, name) => {
     const style = styleOf(view, ink, shown, name);
-    if (isByRun(view))
-      return { colour: style.colour, dash: view.mixed ? style.dash : (strokes.get(name) ?? null) };
-    return { colour: ink.series[(slots.get(name) ?? 0) % ink.series.length] as string, dash: style.dash };
+    const dash = view.mixed ? style.dash : (strokes.get(name) ?? null);
+    if (isByRun(view)) return { colour: style.colour, dash };
+    return { colour: ink.series[(slots.get(name) ?? 0) % ink.series.length] as string, dash };
   };
 }
 
-/** Returns a stroke for each queue: the first that no earlier queue of the same run has. */
+/** Returns a stroke for each queue: that of its flow, or the first that no other queue of the same run has. */
 function strokesOf(view: View, queues: readonly string[]): Map<string, Dash> {
-  const strokes = new Map<string, Dash>();
-  for (const name of queues) {
+  const isOfFlow = (name: string): boolean => !isByRun(view) && view.flows.includes(name);
+  const strokes = new Map<string, Dash>(
+    queues.filter(isOfFlow).map((name) => [name, strokeOf(view.slotOf(name))]),
+  );
+  for (const name of queues.filter((queue) => !isOfFlow(queue))) {
     const runs = view.runs.filter((run) => hasQueue(view, run, name));
     const isBeside = (other: string): boolean => runs.some((run) => hasQueue(view, run, other));
     const taken = new Set([...strokes].filter(([other]) => isBeside(other)).map(([, stroke]) => stroke));
@@ -88,7 +88,7 @@ export function queueKey(view: View, queues: readonly string[], ink: Ink): KeyGr
     const [shown, other] = view.runs.filter((run) => hasQueue(view, run, name));
     if (!shown) return { label: name, colour: ink.soft, kind: "dot" };
     const { colour, dash } = styles(shown, name);
-    if (!isByRun(view)) return { label: name, colour, kind: "dot" };
+    if (!isByRun(view)) return { label: name, colour, kind: view.mixed ? "dot" : "line", dash };
     return { label: name, colour: other ? ink.soft : colour, kind: "line", dash: view.mixed ? null : dash };
   };
   return [{ label: `Queue of ${view.port}`, entries: queues.map(entry) }];

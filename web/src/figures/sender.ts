@@ -75,6 +75,7 @@ class SenderDrawing extends TimeDrawing {
             x: series.time_s,
             y,
             ...style,
+            dash: width > 1 || this.view.mixed ? style.dash : null,
             mark,
             width,
             opacity,

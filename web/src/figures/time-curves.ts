@@ -91,6 +91,8 @@ export function recordedCurves(of: Recorded, ink: Ink): Curve[] {
           x: series.time_s,
           y,
           ...style,
+          // What accompanies a line, and steps, are read best as solid ones.
+          dash: (thin || area) && !view.mixed ? null : style.dash,
           mark: thin ? null : style.mark,
           width: thin ? (front ? 1.2 : 0.8) : front ? 2.4 : back ? 1 : 1.6,
           opacity: thin ? (back ? 0.22 : 0.5) : back ? 0.55 : 1,
@@ -136,6 +138,7 @@ function queueCurves(
         ...common,
         id: `${shown.index} peak ${name}`,
         y: series.peak_packets,
+        dash: view.mixed ? common.dash : null,
         mark: null,
         width: 1,
         opacity: 0.5,

@@ -355,7 +355,7 @@ export class TimeDrawing {
     ];
   }
 
-  /** Returns the dots of points between gaps, hollow if the line is dashed. */
+  /** Returns the dots of points between gaps, hollow if a dashed line stands for a mode. */
   #dots(curve: Curve, points: readonly Point[], place: object): Drawn {
     const data = isolated(points.map(([, y]) => y)).map((index) => points[index] as Point);
     const spacing = data.reduce(
@@ -365,16 +365,17 @@ export class TimeDrawing {
     const surplus = (0.75 * spacing) / this.#pixel - curve.width;
     const size = curve.width + Math.min(DOT[1], Math.max(DOT[0], surplus));
     const { colour, opacity } = curve;
+    const isHollow = curve.dash !== null && this.view.mixed;
     return {
       ...place,
       id: `${curve.id} dots`,
       type: "scatter",
       symbol: "circle",
-      symbolSize: curve.dash ? size - 1 : size,
+      symbolSize: isHollow ? size - 1 : size,
       // One path for all dots instead of an element each. The library fails to make such a path of no dots.
       large: true,
       largeThreshold: 1,
-      itemStyle: curve.dash
+      itemStyle: isHollow
         ? { color: "transparent", borderColor: colour, borderWidth: 1, opacity }
         : { color: colour, opacity },
       data,

@@ -3,6 +3,7 @@
  * colours, up to their end.
  */
 import type { Sample } from "../generated/lockgate";
+import { COLOURS } from "../palette";
 import { samplesAfter } from "./feed";
 
 /**
@@ -16,8 +17,8 @@ export interface QueueLifetime {
   last: number;
 }
 
-/** Largest number of queues drawn. */
-const MOST = 8;
+/** Largest number of queues drawn, which are as many as can be told apart. */
+const MOST = COLOURS;
 
 export class History {
   readonly #ports = new Map<number, QueueLifetime[]>();

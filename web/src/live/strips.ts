@@ -8,7 +8,8 @@ import { h, widthOf } from "../dom";
 import { placeLabels } from "../events";
 import { quantity, scaleFor, significant, THIN } from "../format";
 import type { Sample } from "../generated/lockgate";
-import type { Ink } from "../palette";
+import { drawSample } from "../key";
+import { type Ink, strokeOf } from "../palette";
 import { columns, flowColumns } from "./columns";
 import type { QueueLifetime } from "./history";
 
@@ -19,14 +20,14 @@ interface Strip {
 
 const OF_QUEUES: readonly Strip[] = [
   { name: "Rate (thin: offered)", unit: "bit/s" },
-  { name: "Delay p99 (dashed: median)", unit: "s" },
-  { name: "Backlog, packets (dashed: maximum)", unit: "" },
-  { name: "Drops and marks (dashed), packets an interval", unit: "" },
+  { name: "Delay p99 (thin: median)", unit: "s" },
+  { name: "Backlog, packets (thin: maximum)", unit: "" },
+  { name: "Drops and marks (thin), packets an interval", unit: "" },
 ];
 
 const OF_A_FLOW: readonly Strip[] = [
   { name: "Rate received (thin: offered)", unit: "bit/s" },
-  { name: "One-way delay p99 (dashed: median)", unit: "s" },
+  { name: "One-way delay p99 (thin: median)", unit: "s" },
   { name: "Congestion window", unit: "B" },
   { name: "Lost, packets an interval", unit: "" },
 ];
@@ -98,7 +99,12 @@ export class Strips {
           h(
             "span",
             { class: "entry" },
-            h("span", { class: "swatch", style: `background:${colourOf(seen, ink)}` }),
+            drawSample({
+              label: "",
+              colour: colourOf(seen, ink),
+              kind: "line",
+              dash: strokeOf(seen.slot),
+            }),
             flow === "" ? seen.queue : `flow ${flow}`,
             h("small", {}, gone(seen)),
           ),
@@ -131,11 +137,13 @@ export class Strips {
       const series: uPlot.Series[] = [{}];
       chosen.forEach((seen) => {
         const stroke = colourOf(seen, ink);
+        const dash = strokeOf(seen.slot);
         series.push({
           label: seen.queue,
           stroke,
           width: 2,
           spanGaps: false,
+          ...(dash === null ? {} : { dash: [...dash] }),
           points: { ...DOTS, size: 4, width: 0, fill: stroke },
         });
         series.push({
@@ -143,7 +151,6 @@ export class Strips {
           width: 1,
           spanGaps: false,
           points: { ...DOTS, size: 4, width: 1, fill: strip === 0 ? stroke : "transparent" },
-          ...(strip === 0 ? {} : { dash: [4, 3] }),
         });
       });
       const last = strip === strips.length - 1;

@@ -1,0 +1,135 @@
+/** Lines that are told apart without colour, in figures, keys and files: checked without a browser. */
+import { describe, expect, it } from "vitest";
+import type { Figure } from "../src/figure";
+import { cdfFigure } from "../src/figures/distribution";
+import { extraFigure } from "../src/figures/extra";
+import { timeFigure } from "../src/figures/time";
+import { sample } from "../src/key";
+import { COLOURS, LIGHT } from "../src/palette";
+import { readReport } from "../src/report";
+import { Selection, type View } from "../src/selection";
+
+interface Line {
+  id?: string;
+  name?: string;
+  type: string;
+  symbol?: string;
+  lineStyle?: { color: string; type: unknown };
+}
+
+const names = Array.from({ length: COLOURS }, (_, at) => `flow${at}`);
+
+/** Returns the view of runs of these modes, all with the same flows. */
+function viewOf(modes: readonly string[], flows: readonly string[] = names): View {
+  const runs = modes.map((mode, at) => ({
+    label: `run ${at}`,
+    mode,
+    flows: flows.map((name) => ({
+      name,
+      series: { time_s: [1, 2, 3], received_bps: [1, 2, 3], owd_p50_s: [0.1, 0.2, 0.3] },
+      owd_cdf: { value_s: [0.1, 0.2], fraction: [0, 1] },
+    })),
+    ports: [
+      {
+        name: "a:b",
+        queues: flows.map((name) => ({
+          name: `queue of ${name}`,
+          parent: null,
+          series: { time_s: [1, 2, 3], backlog_packets: [1, 2, 3] },
+        })),
+      },
+    ],
+  }));
+  return new Selection(readReport({ runs })).view();
+}
+
+function linesOf(figure: Figure): Line[] {
+  const { option } = figure.draw(LIGHT, 1200) as unknown as { option: { series: Line[] } };
+  return option.series;
+}
+
+/** Returns the look of each thick line whose id or name matches: stroke and mark, without its colour. */
+function looksOf(figure: Figure, wanted: RegExp): string[] {
+  const all = linesOf(figure);
+  const called = (line: Line): string => line.id ?? line.name ?? "";
+  return all
+    .filter((line) => line.type === "line" && wanted.test(called(line)))
+    .map((line) => {
+      const marked = all.find(
+        (other) => other.type === "scatter" && [`${called(line)} marks`, line.name].includes(called(other)),
+      );
+      return JSON.stringify([line.lineStyle?.type, marked?.symbol ?? null]);
+    });
+}
+
+const entriesOf = (figure: Figure, group: string): string[] =>
+  figure
+    .key(LIGHT)
+    .filter(({ label }) => label.startsWith(group))
+    .flatMap(({ entries }) => entries.map((entry) => sample({ ...entry, colour: "#000" })));
+
+const isDistinct = (looks: readonly string[], count: number): void => {
+  expect(looks).toHaveLength(count);
+  expect(new Set(looks).size, looks.join("\n")).toBe(count);
+};
+
+describe("without colour", () => {
+  const view = viewOf(["sim"]);
+
+  it.each([
+    ["delays over time", timeFigure(view, {}), /p50 /],
+    ["rates over time", timeFigure(view, {}), /received /],
+    ["queues over time", timeFigure(view, {}), /backlog /],
+    ["distributions", cdfFigure(view, {}), /flow/],
+  ] as const)("flows of a run have a stroke each: %s", (_, figure, wanted) => {
+    isDistinct(looksOf(figure, wanted), COLOURS);
+  });
+
+  it("keys show the strokes of the curves", () => {
+    isDistinct(entriesOf(timeFigure(view, {}), "Flow"), COLOURS);
+    isDistinct(entriesOf(timeFigure(view, {}), "Queue"), COLOURS);
+    const dashes = linesOf(timeFigure(view, {}))
+      .filter(({ id }) => id?.includes("p50 "))
+      .map(({ lineStyle }) => lineStyle?.type);
+    const [flows] = timeFigure(view, {}).key(LIGHT);
+    expect(new Set(flows?.entries.map(({ dash }) => dash ?? "solid"))).toEqual(new Set(dashes));
+  });
+
+  it("flows of further runs of one mode have marks beside their strokes", () => {
+    const two = cdfFigure(viewOf(["sim", "sim"]), {});
+    isDistinct(looksOf(two, /flow/), 2 * COLOURS);
+    isDistinct(entriesOf(two, "Run"), 2);
+  });
+
+  it("flows of a simulation beside a live run have marks, and the modes their strokes", () => {
+    const twin = cdfFigure(viewOf(["sim", "live"]), {});
+    isDistinct(looksOf(twin, /flow/), 2 * COLOURS);
+    isDistinct(entriesOf(twin, "Flow"), COLOURS);
+    isDistinct(entriesOf(twin, "Run"), 2);
+  });
+
+  it("many runs of one flow are told by marks, and by strokes when these start again", () => {
+    const many = cdfFigure(viewOf(Array(2 * COLOURS).fill("sim"), ["flow"]), {});
+    isDistinct(looksOf(many, /flow/), 2 * COLOURS);
+    isDistinct(entriesOf(many, "Run"), 2 * COLOURS);
+  });
+
+  it.each([
+    ["one mode", ["sim"]],
+    ["simulation and theory", ["sim", "theory"]],
+  ] as const)("series of an experiment: %s", (_, modes) => {
+    const series = modes.flatMap((mode) =>
+      ["w", "x", "y", "z"].map((name) => ({ name, mode, x: [1, 2], y: [1, 2] })),
+    );
+    const [figure] = readReport({
+      runs: [],
+      figures: [{ id: "f", title: "f", kind: "line", series }],
+    }).figures;
+    if (!figure) throw new Error("no figure was read");
+    const drawn = extraFigure(figure, {});
+    const looks = looksOf(drawn, /^[wxyz]/);
+    if (modes.length === 1) isDistinct(looks, 4);
+    else isDistinct(looks.slice(0, 4), 4);
+    isDistinct(entriesOf(drawn, "").slice(0, 4), 4);
+  });
+});
