@@ -199,7 +199,7 @@ export interface TimeAxisRequest {
   panel: number;
   isLast: boolean;
   window: readonly [number, number];
-  /** Range of the whole run, which decides the format of the ticks. */
+  /** Range of the whole run, which decides the unit and the format of the ticks. */
   range: readonly [number, number];
   ink: Ink;
 }
@@ -212,7 +212,7 @@ export function timeAxis({ panel, isLast, window, range, ink }: TimeAxisRequest)
     type: "value",
     min: window[0],
     max: window[1],
-    name: isLast ? "Time, s" : "",
+    name: isLast ? axisTitle("Time", "s", range, false) : "",
     nameLocation: "middle",
     nameGap: 24,
     axisLabel: {
@@ -220,7 +220,7 @@ export function timeAxis({ panel, isLast, window, range, ink }: TimeAxisRequest)
       color: ink.soft,
       fontSize: 11,
       hideOverlap: true,
-      formatter: tickFormatter("", range, false),
+      formatter: tickFormatter("s", range, false),
     },
     axisPointer: { label: { show: false } },
   };

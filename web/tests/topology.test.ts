@@ -1,9 +1,14 @@
-/** Layout and words of the network: checked without a browser. */
+/** Layout and words of the network: places without a browser, the picture in one. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { linkWords, places } from "../src/figures/topology";
 import { THIN } from "../src/format";
 import { type Report, readReport } from "../src/report";
-import { sampleReport } from "./sample";
+import { builtPage, executable, FLAGS } from "./browser";
+import { fill, sampleReport } from "./sample";
 
 const spaced = (text: string): string => text.replaceAll(THIN, " ");
 const sampled = (): Report => readReport(sampleReport());
@@ -57,5 +62,60 @@ describe("topology", () => {
     ]);
     expect(at.size).toBe(6);
     for (const { x, y } of at.values()) expect(x >= 0 && x <= 1 && y >= 0 && y <= 1).toBe(true);
+  });
+});
+
+describe.skipIf(executable === undefined)("the picture of the network", () => {
+  it("has no text over another, and the rate of every link for which there is room", async () => {
+    const link = (from: string, to: string, rate: number, delay: number) => ({
+      name: `${from}-${to}`,
+      from,
+      to,
+      rate_bps: [rate, rate],
+      delay_s: [delay, delay],
+    });
+    const hosts = ["phone", "console", "laptop", "television", "printer"];
+    const topology = {
+      nodes: [...hosts, "router", "modem", "isp", "server"].map((name) => ({
+        name,
+        router: /^(router|modem|isp)$/.test(name),
+      })),
+      links: [
+        ...hosts.map((host) => link(host, "router", 1e9, 0)),
+        link("router", "modem", 1e9, 0),
+        link("modem", "isp", 1e7, 0.008),
+        link("isp", "server", 1e9, 0.005),
+      ],
+    };
+    const folder = mkdtempSync(join(tmpdir(), "lockgate-network-"));
+    const browser = await chromium.launch({ executablePath: executable as string, args: FLAGS });
+    const path = join(folder, "network.html");
+    writeFileSync(path, fill(builtPage(), { ...sampleReport(), topology } as never));
+    for (const width of [1400, 820, 390]) {
+      const page = await browser.newPage({ viewport: { width, height: 900 } });
+      await page.goto(`file://${path}`);
+      const figure = page.locator("#figure-topology");
+      await figure.scrollIntoViewIfNeeded();
+      await figure.locator(".picture svg").waitFor();
+      const texts = await figure.locator(".picture svg text").evaluateAll((all) =>
+        all.map((text) => {
+          const { left, right, top, bottom } = text.getBoundingClientRect();
+          // Ascent and descent of a line are more than its letters.
+          return { words: text.textContent, left, right, top: top + 3, bottom: bottom - 3 };
+        }),
+      );
+      const covered = texts.flatMap((a, at) =>
+        texts
+          .slice(at + 1)
+          .filter((b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+          .map((b) => `${a.words} and ${b.words}`),
+      );
+      expect(covered, `${width} pixels`).toEqual([]);
+      const rates = texts.filter(({ words }) => /bit\/s|\dG|\d.G/.test(words ?? ""));
+      if (width === 1400) expect(rates.length).toBeGreaterThan(6);
+      await page.close();
+    }
+    await browser.close();
+    rmSync(folder, { recursive: true, force: true });
   });
 });

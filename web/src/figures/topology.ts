@@ -170,6 +170,8 @@ function draw(report: Report, ink: Ink, width: number, small: boolean): SVGSVGEl
     viewBox: `0 0 ${width} ${height}`,
     "font-family": "system-ui, sans-serif",
   });
+  const letters = nodes.length > 1 ? Math.max(9, Math.floor(width / 60)) : 40;
+  const taken = named ? nodes.map((node) => nameBox(shortened(node.name, letters), spot(node.name))) : [];
   for (const link of links) {
     if (!at.has(link.from) || !at.has(link.to)) continue;
     const share =
@@ -180,21 +182,32 @@ function draw(report: Report, ink: Ink, width: number, small: boolean): SVGSVGEl
     const [from, to] = [degree.get(link.from) ?? 0, degree.get(link.to) ?? 0];
     const label = Math.min(from, to) > 1 || Math.max(from, to) < 3 ? 0.5 : from < to ? 0.36 : 0.64;
     element.append(
-      drawLink(ink, link, spot(link.from), spot(link.to), 1.5 + 4 * share, named ? label : null),
+      drawLink(ink, link, spot(link.from), spot(link.to), 1.5 + 4 * share, named ? label : null, taken),
     );
   }
-  for (const node of nodes)
-    element.append(
-      drawNode(
-        ink,
-        node,
-        spot(node.name),
-        named,
-        nodes.length > 1 ? Math.max(9, Math.floor(width / 60)) : 40,
-      ),
-    );
+  for (const node of nodes) element.append(drawNode(ink, node, spot(node.name), named, letters));
   return element;
 }
+
+/** Room that a text takes, in pixels. */
+interface Box {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+/** Returns the room of a node's name, below its mark. */
+function nameBox(name: string, at: Place): Box {
+  const half = name.length * 3.6;
+  return { left: at.x - half, right: at.x + half, top: at.y + 14, bottom: at.y + 29 };
+}
+
+const isApart = (a: Box, b: Box): boolean =>
+  a.right < b.left || b.right < a.left || a.bottom < b.top || b.bottom < a.top;
+
+/** Shares of its length at which the label of a link is tried, if there is no room for it at the first place. */
+const SHARES = [0.42, 0.5, 0.58, 0.3, 0.7];
 
 function tallyBy<T>(values: readonly T[]): Map<T, number> {
   const counts = new Map<T, number>();
@@ -217,7 +230,10 @@ export function linkWords(
   return [...words(link.rate_bps, "bit/s"), ...words(link.delay_s, "s")];
 }
 
-/** Draws a link with its label at this share of its length; null for no label. */
+/**
+ * Draws a link with its label at this share of its length, or at another one if a text stands there; null for no
+ * label. Adds the room of the label to what is taken.
+ */
 function drawLink(
   ink: Ink,
   link: TopologyLink,
@@ -225,6 +241,7 @@ function drawLink(
   to: Place,
   thickness: number,
   label: number | null,
+  taken: Box[],
 ): SVGGElement {
   const [run, rise] = [Math.abs(to.x - from.x), Math.abs(to.y - from.y)];
   const forward = run > rise ? to.x > from.x : to.y > from.y;
@@ -247,7 +264,6 @@ function drawLink(
   );
   if (label === null) return group;
   const length = Math.hypot(to.x - from.x, to.y - from.y);
-  const middle = { x: from.x + (to.x - from.x) * label, y: from.y + (to.y - from.y) * label };
   // A short link has its label in several lines, so that it stays between its nodes, and a shorter one in `M`; without
   // room for that the label is only in the table.
   const room = (line: string): number => line.length * 6 + (label === 0.5 ? 8 : 64);
@@ -259,9 +275,23 @@ function drawLink(
     words.map((line) => line.replace("bit/s", "")),
   ].find(fits);
   if (lines === undefined) return group;
+  const half = Math.max(...lines.map((line) => line.length)) * 3;
+  // Above the link, because the names of nodes are below it.
+  const tried = [label, ...SHARES].map((share) => ({
+    x: from.x + (to.x - from.x) * share,
+    y: from.y + (to.y - from.y) * share - 7 - thickness / 2,
+  }));
+  const boxOf = ({ x, y }: Place): Box => ({
+    left: x - half,
+    right: x + half,
+    top: y - 13 * lines.length + 3,
+    bottom: y + 2,
+  });
+  const middle = tried.find((place) => taken.every((other) => isApart(other, boxOf(place))));
+  if (middle === undefined) return group;
+  taken.push(boxOf(middle));
   lines.forEach((line, index) => {
-    // Above the link, because the names of nodes are below it.
-    const y = middle.y - 7 - thickness / 2 - (lines.length - 1 - index) * 13;
+    const y = middle.y - (lines.length - 1 - index) * 13;
     group.append(
       svg(
         "text",
