@@ -189,12 +189,23 @@ class Page {
         (_, settings) =>
           intervalsFigure(data, metric, settings),
     );
+    const fronts = data.fronts.flatMap((front): Make[] =>
+      frontFigure(data, front, {}) === null
+        ? []
+        : [(_, settings) => frontFigure(data, front, settings) as Figure],
+    );
+    // The first trade-off is seen beside the table, where there is room.
+    const [first] = fronts.splice(0, 1);
+    const table = variantsTable(data, this.theme);
     const sections: Section[] = [
       {
         id: "verdict",
         title: "Verdict",
         short: "Verdict",
-        parts: [...verdictSection(report), variantsTable(data, this.theme)],
+        parts: [
+          ...verdictSection(report),
+          first ? h("div", { class: "compared" }, table, this.#frame(first)) : table,
+        ],
       },
       {
         id: "variants",
@@ -216,11 +227,6 @@ class Page {
         short: "Variables",
         parts: by.map((make) => this.#frame(make)),
       });
-    const fronts = data.fronts.flatMap((front): Make[] =>
-      frontFigure(data, front, {}) === null
-        ? []
-        : [(_, settings) => frontFigure(data, front, settings) as Figure],
-    );
     if (fronts.length > 0)
       sections.push({
         id: "fronts",
@@ -346,7 +352,7 @@ class Page {
             : "Results"
           : "Applications";
       // Many figures without runs, as those of an experiment, are small multiples.
-      const shape = !hasRuns && extra.length > 3 ? "small" : extra.length > 1 ? "pair" : "";
+      const shape = !hasRuns && extra.length > 3 ? "multiples" : extra.length > 1 ? "pair" : "";
       const figures = extra.length > 0 ? h("div", { class: shape }, ...extra) : null;
       sections.push({ id: "comparison", title, short: title, parts: [...comparisons, figures] });
     }
