@@ -39,6 +39,22 @@ export async function seriousFaults(page: Page): Promise<string[]> {
     );
 }
 
+/** Records how much a page's layout shifts from its opening on; called before it is opened. */
+export async function watchShifts(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const watched = { shifts: 0 };
+    Object.assign(window, watched);
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries())
+        (window as unknown as typeof watched).shifts += (entry as unknown as { value: number }).value;
+    }).observe({ type: "layout-shift", buffered: true });
+  });
+}
+
+/** Returns the sum of a page's layout shifts so far. */
+export const shiftsOf = (page: Page): Promise<number> =>
+  page.evaluate(() => (window as unknown as { shifts: number }).shifts);
+
 /** Records that the tests `name` are not run, and why; `make test` prints the record at its end (`tests/skips.sh`). */
 export function skipped(name: string, why: string): void {
   const line = `web::${name}: ${why}`;

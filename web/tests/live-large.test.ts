@@ -1,6 +1,6 @@
 /** The live page of large networks in a real browser: every queue is found, and members are shown as bands. */
 import { describe, expect, it } from "vitest";
-import { executable } from "./browser";
+import { executable, shiftsOf, watchShifts } from "./browser";
 import { knob, queue, sample, status } from "./live-sample";
 import { LivePages, Player } from "./player";
 
@@ -82,6 +82,83 @@ describe.skipIf(executable === undefined)("the live page of a large network", ()
     await expect.poll(() => page.locator(".knobs caption").allTextContents()).toContain("Queue plan/77");
     expect(asked).toContain("/api/knobs?port=bng%3Aolt&queue=plan%2F77");
     expect(complaints).toEqual([]);
+    player.close();
+  });
+
+  it.each([1400, 820, 390])("moves nothing from its opening to its end: %i pixels", async (width) => {
+    const player = new Player(pages.html);
+    player.number = 2;
+    player.answer = () => [];
+    player.status = {
+      ...status,
+      is_large: true,
+      nodes: [],
+      links: [],
+      ports: [],
+      flows: [],
+      warmup_s: 1,
+      expectations: 3,
+    };
+    // At first nothing, then more queues, worse members, and expectations that are judged.
+    player.sample = (number) => {
+      const [flow] = sample(number).flows;
+      const worst = Array.from({ length: Math.min(5, number) }, (_, at) => `download/${1000 + number - at}`);
+      const queues = Array.from({ length: Math.min(100, 3 * number) }, (_, at) =>
+        queue(`plan/${at}`, 1 + at, 0, (number * 7 + at) % 90),
+      );
+      const ports = [
+        {
+          name: "bng:olt",
+          index: 4,
+          sent_bps: 9e9,
+          ring_packets: 0,
+          queues: [queue("shaper", 0, null, 9), ...queues],
+        },
+      ];
+      const delay = number < 4 ? null : number / 1000;
+      const groups = ["call", "download"].map((name) => ({
+        name,
+        members: 2000,
+        receiving: number * 20,
+        received_bps: 1e8,
+        lost_packets: number,
+        owd_p50_s: delay,
+        owd_p95_s: delay,
+        owd_p99_s: delay,
+        owd_max_s: delay,
+        worst,
+      }));
+      const judged = Array.from({ length: number < 10 ? 0 : 3 }, (_, at) => ({
+        that: `group.${at}.owd.p99`,
+        subject: "download",
+        quantity: "delay p99 of 95 % of them",
+        value: `${number} ms`,
+        wanted: "below 300 ms",
+        holds: true,
+        used_ratio: 0.5,
+        margin: "",
+      }));
+      const flows = worst.map((name, at) => ({ ...flow, name, owd_p99_s: (number + at) / 100 }));
+      return {
+        ...sample(number),
+        left_out: { ports: 0, queues: 900, flows: 995 },
+        ports,
+        flows,
+        groups,
+        judged,
+      };
+    };
+    const context = await pages.browser.newContext({ viewport: { width, height: 900 } });
+    const page = await context.newPage();
+    await watchShifts(page);
+    await page.goto(await player.listen());
+    await page.waitForSelector(".live:not(.waiting) tr.selected");
+    await page.waitForFunction(() =>
+      /([5-9]|\d\d)\.\d\d s/.test(document.querySelector(".clock")?.textContent ?? ""),
+    );
+    await player.end(page);
+    expect(await shiftsOf(page)).toBeLessThan(0.02);
+    await context.close();
     player.close();
   });
 

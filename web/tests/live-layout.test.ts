@@ -1,7 +1,7 @@
 /** Layout of the live page in a real browser: widths, themes, shifts, keyboard, and readers who see or point otherwise. */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { executable, seriousFaults } from "./browser";
+import { executable, seriousFaults, shiftsOf, watchShifts } from "./browser";
 import { queue, sample, status } from "./live-sample";
 import { LivePages, Player } from "./player";
 
@@ -145,27 +145,19 @@ describe.skipIf(executable === undefined)("the layout of the live page", () => {
     player.close();
   });
 
-  it.each([1400, 390])("moves nothing when the first samples come: %i pixels", async (width) => {
+  it.each([1400, 390])("moves nothing from the first samples to the end: %i pixels", async (width) => {
     const player = new Player(pages.html);
     player.status = { ...status, warmup_s: 4, expectations: 4 };
     const context = await pages.browser.newContext({ viewport: { width, height: 900 } });
     const page = await context.newPage();
-    await page.addInitScript(() => {
-      const shifts: number[] = [];
-      Object.assign(window, { shifts });
-      new PerformanceObserver((list) => {
-        for (const entry of list.getEntries()) shifts.push((entry as unknown as { value: number }).value);
-      }).observe({ type: "layout-shift", buffered: true });
-    });
+    await watchShifts(page);
     await page.goto(await player.listen());
     await page.waitForSelector(".live:not(.waiting) tr.selected");
     await page.waitForFunction(() =>
       /(1[3-9]|[2-5]\d)\.\d\d s/.test(document.querySelector(".clock")?.textContent ?? ""),
     );
-    const sum = await page.evaluate(() =>
-      (window as unknown as { shifts: number[] }).shifts.reduce((all, one) => all + one, 0),
-    );
-    expect(sum).toBeLessThan(0.02);
+    await player.end(page);
+    expect(await shiftsOf(page)).toBeLessThan(0.02);
     await context.close();
     player.close();
   });

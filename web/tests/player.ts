@@ -61,6 +61,21 @@ export class Player {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/`;
   }
 
+  /** Says that the run has ended, and waits until the page shows it. */
+  async end(page: Page): Promise<void> {
+    const verdict = {
+      outcome: "held",
+      headline: "All hold.",
+      findings: ["Longest wait: 40 ms (p99) at a:b.", "The upload was limited by its window."],
+      rows: [],
+    };
+    this.status = { ...this.status, ended: true, verdict };
+    for (const stream of this.streams)
+      stream.write(`event: status\ndata: ${JSON.stringify(this.status)}\n\n`);
+    await page.waitForSelector(".ending .headline");
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
+  }
+
   cut(): void {
     this.playing = false;
     for (const stream of this.streams) stream.destroy();

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Browser, chromium } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { builtPage, executable, FLAGS } from "./browser";
+import { builtPage, executable, FLAGS, shiftsOf, watchShifts } from "./browser";
 import { compareReport, edgeReport, fill, sampleReport, singleReport } from "./sample";
 
 const folder = mkdtempSync(join(tmpdir(), "lockgate-room-"));
@@ -29,13 +29,7 @@ describe.skipIf(executable === undefined)("a figure", () => {
     writeFileSync(path, fill(builtPage(), report()));
     const context = await browser.newContext({ viewport: { width, height: 900 } });
     const page = await context.newPage();
-    await page.addInitScript(() => {
-      const shifts: number[] = [];
-      Object.assign(window, { shifts });
-      new PerformanceObserver((list) => {
-        for (const entry of list.getEntries()) shifts.push((entry as unknown as { value: number }).value);
-      }).observe({ type: "layout-shift", buffered: true });
-    });
+    await watchShifts(page);
     await page.goto(`file://${path}`);
     await page.waitForSelector("#page main figure .picture svg");
     const heights = (): Promise<[string, number][]> =>
@@ -54,10 +48,7 @@ describe.skipIf(executable === undefined)("a figure", () => {
     }
     expect(await page.locator(undrawn).count()).toBe(0);
     expect(await heights()).toEqual(before);
-    const moved = await page.evaluate(() =>
-      (window as unknown as { shifts: number[] }).shifts.reduce((sum, one) => sum + one, 0),
-    );
-    expect(moved).toBeLessThan(0.002);
+    expect(await shiftsOf(page)).toBeLessThan(0.002);
     await context.close();
   });
 });

@@ -1,7 +1,7 @@
 /**
  * Table of queues: the trees of all ports, or the fullest queues that a filter finds; many ports are folded.
  */
-import { h, update } from "../dom";
+import { h } from "../dom";
 import type { PortSample, QueueSample, Sample } from "../generated/lockgate";
 import type { Ink } from "../palette";
 import type { Choice } from "./choice";
@@ -9,6 +9,7 @@ import type { Feed } from "./feed";
 import type { History } from "./history";
 import { isFolded } from "./parts";
 import { rate, time } from "./quantities";
+import { attributeOf, type LiveRow, LiveRows, textOf } from "./rows";
 
 /** Number of ports above which all except the selected one are folded to their roots. */
 const UNFOLDED = 12;
@@ -65,7 +66,9 @@ export class QueueTable {
   readonly filter: HTMLInputElement;
   readonly order: HTMLSelectElement;
   readonly head = h("thead");
-  readonly body = h("tbody");
+  readonly #rows = new LiveRows();
+  readonly body = this.#rows.element;
+  #ringed = false;
   /** Note on the number of queues that are not listed. */
   readonly note = h("p", { class: "note", hidden: true });
   /** Queues of the table's rows. */
@@ -212,27 +215,34 @@ export class QueueTable {
     if (this.head.childElementCount === 0 || this.head.querySelectorAll("th").length !== names.length)
       this.head.replaceChildren(headings(names));
     this.#shown = rows;
-    update(
-      this.body,
-      rows.map((row) => this.#row(row, most, ringed, ink)),
+    // Rows with other columns are other rows.
+    if (ringed !== this.#ringed) this.#rows.clear();
+    this.#ringed = ringed;
+    this.#rows.show(
+      rows.map((row) => this.#values(row, most, ringed, ink)),
+      () => queueRow(ringed),
     );
   }
 
-  #row(row: Row, most: number, ringed: boolean, ink: Ink): HTMLElement {
+  /** Returns the values of a row, in the order of the writers of `queueRow`. */
+  #values(row: Row, most: number, ringed: boolean, ink: Ink): string[] {
     const { port, depth, queue } = row;
     const selected = this.#isSelected(row);
     const colour = port.index === this.choice.port ? this.history.slotOf(port.index, queue.name) : -1;
-    const name = depth === 0 ? `${port.name} ${queue.name}` : queue.name;
     const swatch = colour < 0 ? "transparent" : (ink.series[colour % ink.series.length] as string);
     const share = (value: number): string => `${Math.min(100, (100 * value) / most).toFixed(1)}%`;
-    const bar = h("span", {
-      class: "thermometer",
-      style: `--now:${share(queue.packets)};--mean:${share(queue.mean_packets)};--max:${share(queue.peak_packets)}`,
-    });
-    const cells = [
+    const drops = queue.dropped_by.map(([reason, packets]) => `${reason} ${packets}`).join(", ");
+    const gauges = queue.gauges.map(([gauge, value]) => `${gauge} ${value.toPrecision(4)}`).join("\n");
+    return [
+      selected ? "selected" : "",
+      String(selected),
+      [gauges, drops].filter((part) => part !== "").join("\n"),
+      `padding-left:${8 + depth * 16}px`,
+      `background:${swatch}`,
+      depth === 0 ? `${port.name} ${queue.name}` : queue.name,
       queue.kind,
       String(queue.packets),
-      bar,
+      `--now:${share(queue.packets)};--mean:${share(queue.mean_packets)};--max:${share(queue.peak_packets)}`,
       String(queue.peak_packets),
       rate(queue.offered_bps),
       rate(queue.sent_bps),
@@ -240,26 +250,33 @@ export class QueueTable {
       time(queue.sojourn_p99_s),
       ...(ringed ? queueAndRing(queue, depth === 0 ? port.ring_packets : undefined) : []),
       String(queue.dropped_packets),
+      queue.dropped_packets > 0 ? "bad" : "",
       String(queue.marked_packets),
     ];
-    const drops = queue.dropped_by.map(([reason, packets]) => `${reason} ${packets}`).join(", ");
-    const gauges = queue.gauges.map(([gauge, value]) => `${gauge} ${value.toPrecision(4)}`).join("\n");
-    const looks = (index: number): string =>
-      index === cells.length - 2 && queue.dropped_packets > 0 ? "bad" : index === 0 ? "word" : "";
-    return h(
-      "tr",
-      {
-        class: selected ? "selected" : "",
-        "aria-selected": String(selected),
-        title: [gauges, drops].filter((part) => part !== "").join("\n"),
-      },
-      h(
-        "th",
-        { scope: "row", style: `padding-left:${8 + depth * 16}px` },
-        h("span", { class: "swatch", style: `background:${swatch}` }),
-        name,
-      ),
-      ...cells.map((cell, index) => h("td", { class: looks(index) }, cell)),
-    );
   }
+}
+
+/** Returns an empty row of a queue. */
+function queueRow(ringed: boolean): LiveRow {
+  const swatch = h("span", { class: "swatch" });
+  const head = h("th", { scope: "row" }, swatch);
+  const bar = h("span", { class: "thermometer" });
+  const cells = (count: number): HTMLElement[] => Array.from({ length: count }, () => h("td"));
+  const [kind, now, before] = [h("td", { class: "word" }), h("td"), cells(ringed ? 7 : 5)];
+  const [drop, mark] = [h("td"), h("td")];
+  const element = h("tr", {}, head, kind, now, h("td", {}, bar), before, drop, mark);
+  return {
+    element,
+    writes: [
+      ...["class", "aria-selected", "title"].map((name) => attributeOf(element, name)),
+      attributeOf(head, "style"),
+      attributeOf(swatch, "style"),
+      ...[head, kind, now].map(textOf),
+      attributeOf(bar, "style"),
+      ...before.map(textOf),
+      textOf(drop),
+      attributeOf(drop, "class"),
+      textOf(mark),
+    ],
+  };
 }

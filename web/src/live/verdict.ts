@@ -29,18 +29,21 @@ export class Expectations {
     this.#list,
   );
 
-  draw(status: Status, sample: Sample | undefined): void {
+  /** Draws the expectations as a sample judges them; at the end of the run as its verdict does, unless `isNow` is false. */
+  draw(status: Status, sample: Sample | undefined, isNow: boolean): void {
     const count = status.expectations ?? 0;
-    const rows = sample?.judged ?? [];
+    const final = status.ended && isNow ? status.verdict?.rows : undefined;
+    const rows = final ?? sample?.judged ?? [];
     // Space is taken at once, so that nothing moves when the first are judged.
-    this.element.hidden = count === 0 || (status.ended && status.verdict !== undefined);
+    this.element.hidden = count === 0;
     if (this.element.hidden) return;
     this.element.style.setProperty("--rows", String(count));
     const held = rows.filter((row) => row.holds).length;
     const at = sample?.at_s ?? 0;
     const later = count - rows.length;
-    const text =
-      rows.length > 0
+    const text = final
+      ? `${held} of ${rows.length} hold`
+      : rows.length > 0
         ? `${held} of ${rows.length} hold so far${later > 0 ? `; ${later} more at the end` : ""}`
         : at <= status.warmup_s
           ? `${count} ${count === 1 ? "expectation" : "expectations"}: counted from ${status.warmup_s} s on`
@@ -50,7 +53,7 @@ export class Expectations {
   }
 }
 
-/** Returns the parts of the card at the end of a run: the verdict, where packets waited, and each expectation. */
+/** Returns the parts of the card at the end of a run: the verdict, and where packets waited. */
 export function endingVerdict(status: Status): HTMLElement[] {
   const { verdict } = status;
   if (verdict === undefined || verdict === null) return [];
@@ -62,7 +65,6 @@ export function endingVerdict(status: Status): HTMLElement[] {
       `${sign}${micro(verdict.headline)}`,
     ),
     ...verdict.findings.map((finding) => h("p", { class: "finding" }, micro(finding))),
-    h("ul", { class: "chips" }, ...verdict.rows.map(chip)),
     status.results
       ? h("p", {}, "Report: ", h("code", {}, `${status.results}/report.html`))
       : h("p", { class: "note" }, "No results were written: “--out DIR” leaves a report."),

@@ -1,7 +1,7 @@
 /** The page of a running run: topology, queues with knobs, strips over time, events; pause and scrub. */
 import "uplot/dist/uPlot.min.css";
 import "../style/live.css";
-import { announce, h, Sight, svg, update } from "../dom";
+import { announce, h, Sight, svg } from "../dom";
 import { eventLabel } from "../events";
 import type { Sample, Status } from "../generated/lockgate";
 import { Bands } from "../live/bands";
@@ -15,6 +15,7 @@ import { portAt } from "../live/parts";
 import { Progress } from "../live/progress";
 import { bytes, rate, time } from "../live/quantities";
 import { headings, QueueTable } from "../live/queue-table";
+import { attributeOf, type LiveRow, LiveRows, textOf } from "../live/rows";
 import { type Rule, Strips } from "../live/strips";
 import { drawTopology } from "../live/topology";
 import { Expectations, endingVerdict } from "../live/verdict";
@@ -90,7 +91,8 @@ class LivePage {
   readonly ending = h("section", { class: "ending", "aria-label": "The run has ended", hidden: true });
   readonly fidelity = h("span", { class: "fidelity", hidden: true });
   readonly picture = svg("svg", { class: "network", "aria-label": "The network" });
-  readonly flows = h("tbody");
+  readonly #flowRows = new LiveRows();
+  readonly flows = this.#flowRows.element;
   readonly scrub = h("input", {
     type: "range",
     class: "scrub",
@@ -214,7 +216,7 @@ class LivePage {
         "main",
         {},
         h("h1", { class: "title" }),
-        h("div", { class: "news" }, this.reasons, this.banner, this.ending, this.expectations.element),
+        h("div", { class: "news" }, this.reasons, this.banner, this.expectations.element),
         h("section", { class: "net", "aria-label": "Topology" }, this.picture),
         this.bands.element,
         h("section", { class: "log" }, h("h2", {}, "Events"), this.log.filter, this.log.list),
@@ -264,6 +266,7 @@ class LivePage {
           "Keys: ↑ ↓ queue, a click on a flow shows it over time, space pause, m mark, [ ] scrub. Enter sets a knob. What is shown is what the run said; a missing sample is a gap.",
         ),
       ),
+      this.ending,
     );
   }
 
@@ -419,7 +422,7 @@ class LivePage {
         : isPast || status.held
           ? "paused"
           : "ok";
-    this.expectations.draw(status, sample);
+    this.expectations.draw(status, sample, paused === null);
     this.#drawBanner(status, behind);
     this.#drawEnding(status, last);
     document.body.classList.toggle("cut", !this.feed.connected && !status.ended);
@@ -435,10 +438,12 @@ class LivePage {
       .join(" · ");
     this.#drawFidelity(sample);
     // A run on real packets has no pace.
-    this.paceLabel.hidden = this.holdButton.hidden = status.mode !== "sim" || status.ended;
-    this.markButton.hidden = this.feed.readOnly || status.ended;
-    this.pauseButton.hidden = status.ended && paused === null;
-    this.everyLabel.hidden = status.ended;
+    this.paceLabel.hidden = this.holdButton.hidden = status.mode !== "sim";
+    this.markButton.hidden = this.feed.readOnly;
+    // At the end their room stays, so that nothing moves.
+    for (const control of [this.paceLabel, this.holdButton, this.markButton, this.everyLabel])
+      control.classList.toggle("unused", status.ended);
+    this.pauseButton.classList.toggle("unused", status.ended && paused === null);
     this.pauseButton.textContent = paused === null ? "Pause" : "Resume";
     if (!this.holdButton.disabled) this.holdButton.textContent = status.held ? "Go on" : "Hold";
     const interval = INTERVALS.find(
@@ -495,7 +500,10 @@ class LivePage {
     if (isPast && this.banner.textContent !== text) this.banner.textContent = text;
   }
 
-  /** Draws the end of the run, once: how long it was, what was missed, and what remains. */
+  /**
+   * Draws the end of the run, once: how long it was, its verdict, and what remains. It stands at the lower edge of the
+   * screen, so that nothing moves when it comes, and in its place at the page's end.
+   */
   #drawEnding(status: Status, last: number): void {
     this.ending.hidden = !status.ended;
     // Written again when the run has been judged, shortly after its end.
@@ -553,26 +561,40 @@ class LivePage {
   #drawFlows(sample: Sample | undefined): void {
     // Traffic of no flow of the scenario has a row only if there is any.
     const flows = (sample?.flows ?? []).filter((flow) => flow.name !== "(other)" || flow.sent_packets > 0);
-    const rows = flows
-      .slice(0, 200)
-      .map((flow) =>
-        h(
-          "tr",
-          { "data-flow": flow.name, class: flow.name === this.#flow ? "selected" : "" },
-          h("th", { scope: "row" }, h("button", { type: "button", class: "quiet" }, flow.name)),
-          ...[
-            rate(flow.offered_bps),
-            rate(flow.received_bps),
-            time(flow.owd_p50_s),
-            time(flow.owd_p99_s),
-            String(flow.lost_packets),
-            bytes(flow.cwnd_bytes),
-            time(flow.rtt_s),
-          ].map((cell) => h("td", {}, cell)),
-        ),
-      );
-    update(this.flows, rows);
+    this.#flowRows.show(
+      flows
+        .slice(0, 200)
+        .map((flow) => [
+          flow.name,
+          flow.name === this.#flow ? "selected" : "",
+          flow.name,
+          rate(flow.offered_bps),
+          rate(flow.received_bps),
+          time(flow.owd_p50_s),
+          time(flow.owd_p99_s),
+          String(flow.lost_packets),
+          bytes(flow.cwnd_bytes),
+          time(flow.rtt_s),
+        ]),
+      flowRow,
+    );
   }
+}
+
+/** Returns an empty row of a flow, for its name, its class and its cells. */
+function flowRow(): LiveRow {
+  const button = h("button", { type: "button", class: "quiet" });
+  const cells = Array.from({ length: 7 }, () => h("td"));
+  const element = h("tr", {}, h("th", { scope: "row" }, button), cells);
+  return {
+    element,
+    writes: [
+      attributeOf(element, "data-flow"),
+      attributeOf(element, "class"),
+      textOf(button),
+      ...cells.map(textOf),
+    ],
+  };
 }
 
 /** Shows the running run of the server that served this page. */
