@@ -506,7 +506,7 @@ describe.skipIf(executable === undefined)("the page", () => {
   });
 
   it("begins an experiment without a run of its own with what was found", async () => {
-    const claims = ["✓ holds", "✗ is 3, wanted 2", "- not decidable"];
+    const claims = ["✓ holds", "✗ is 3, wanted 2", "- not decidable", "✓ holds, fitted"];
     const table = {
       title: "the paper's claims",
       columns: ["claim", "verdict"],
@@ -524,12 +524,14 @@ describe.skipIf(executable === undefined)("the page", () => {
     const report = { ...sampleReport(), runs: [], verdict, comparisons: [table, oracles] };
     const { page } = await open("claims", fill(template, report as never));
     const order = await page.locator("#comparison tbody tr").allInnerTexts();
-    expect(order.flatMap((row) => /claim (\d)/.exec(row)?.[1] ?? [])).toEqual(["2", "1", "3"]);
+    expect(order.flatMap((row) => /claim (\d)/.exec(row)?.[1] ?? [])).toEqual(["2", "1", "3", "4"]);
     // A sign for each, in the order of the paper.
     const strip = page.locator("#verdict .signs");
     expect(await strip.count()).toBe(1);
-    expect(await strip.locator(":scope > :not(.of)").allTextContents()).toEqual(["✓", "✗", "–"]);
-    expect(await strip.getAttribute("aria-label")).toBe("the paper's claims: 1 hold, 1 missed, 1 undecided");
+    expect(await strip.locator(":scope > :not(.of)").allTextContents()).toEqual(["✓", "✗", "–", "(✓)"]);
+    expect(await strip.getAttribute("aria-label")).toBe(
+      "the paper's claims: 2 hold, of which 1 with a fitted parameter, 1 missed, 1 undecided",
+    );
     expect(await page.locator(".verdict .headline").allTextContents()).toEqual([report.verdict[0]]);
     await page.context().close();
   });

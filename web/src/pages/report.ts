@@ -189,7 +189,9 @@ class Page {
         (_, settings) =>
           intervalsFigure(data, metric, settings),
     );
-    const fronts = data.fronts.flatMap((front): Make[] =>
+    // First those with a choice to make: metrics that agree have one best variant.
+    const choices = data.fronts.toSorted((a, b) => b.on.length - a.on.length);
+    const fronts = choices.flatMap((front): Make[] =>
       frontFigure(data, front, {}) === null
         ? []
         : [(_, settings) => frontFigure(data, front, settings) as Figure],

@@ -82,13 +82,19 @@ const signOf = (row: Comparison["rows"][number]): "✓" | "✗" | "–" => {
 const isOfClaims = (columns: readonly string[]): boolean =>
   columns.includes("claim") && columns.at(-1) === "verdict";
 
+/** Returns whether a claim holds only with a parameter that was fitted to it. */
+const isFitted = (row: Comparison["rows"][number]): boolean =>
+  /^✓.*\bfitted\b/.test(String(row.at(-1) ?? ""));
+
 /** Returns a strip for each table of claims: a sign a claim, in the order of the paper, with the claim as its title. */
 export function claimStrips(comparisons: readonly Comparison[]): HTMLElement[] {
   return comparisons
     .filter(({ columns, rows }) => isOfClaims(columns) && rows.some((row) => signOf(row) !== "–"))
     .map(({ title, rows }) => {
       const count = (sign: string): number => rows.filter((row) => signOf(row) === sign).length;
-      const said = `${title}: ${count("✓")} hold, ${count("✗")} missed, ${count("–")} undecided`;
+      const fitted = rows.filter(isFitted).length;
+      const held = `${count("✓")} hold${fitted > 0 ? `, of which ${fitted} with a fitted parameter` : ""}`;
+      const said = `${title}: ${held}, ${count("✗")} missed, ${count("–")} undecided`;
       return h(
         "p",
         { class: "signs", role: "img", "aria-label": said },
@@ -100,7 +106,7 @@ export function claimStrips(comparisons: readonly Comparison[]): HTMLElement[] {
               class: { "✓": "good", "✗": "bad", "–": "" }[signOf(row)],
               title: row.filter((cell) => !isQuantity(cell)).join("; "),
             },
-            signOf(row),
+            isFitted(row) ? `(${signOf(row)})` : signOf(row),
           ),
         ),
       );
