@@ -150,12 +150,22 @@ export type Split = wire.Split;
 /** A TCP sender over time; windows in bytes of payload. */
 export type TcpSeries = Read<wire.TcpSeriesData>;
 
+/** Delay of a flow in a part of the window, between two changes. */
+export interface PhaseDelay {
+  from_s: number;
+  to_s: number;
+  packets: number;
+  owdCdf: Points;
+}
+
 export interface Flow {
   name: string;
   series: FlowSeries;
   /** Null if the flow has no known TCP sender. */
   tcp: TcpSeries | null;
   owdCdf: Points;
+  /** Empty if nothing changed in the window. */
+  phases: PhaseDelay[];
   iatDensity: Points;
   box: Box | null;
   split: Split | null;
@@ -436,6 +446,15 @@ function flow(value: unknown): Flow {
     },
     tcp: tcp(raw["tcp"]),
     owdCdf: points(raw["owd_cdf"], "fraction"),
+    phases: list(raw["phases"]).map((item) => {
+      const phase = record<wire.PhaseDelay>(item);
+      return {
+        from_s: number(phase["from_s"]) ?? 0,
+        to_s: number(phase["to_s"]) ?? 0,
+        packets: number(phase["packets"]) ?? 0,
+        owdCdf: points(phase["owd_cdf"], "fraction"),
+      };
+    }),
     iatDensity: points(raw["iat_density"], "density"),
     box:
       number(box["p50"]) === null

@@ -17,8 +17,8 @@ mod variants;
 
 pub use page::{MARKER, page};
 pub use run::{
-    BoxPlot, Cdf, Density, EventData, FlowData, FlowSeriesData, PortData, QueueData, QueueSeriesData, Run,
-    Split, TcpSeriesData,
+    BoxPlot, Cdf, Density, EventData, FlowData, FlowSeriesData, PhaseDelay, PortData, QueueData,
+    QueueSeriesData, Run, Split, TcpSeriesData,
 };
 pub use variant_run::{Shown, VariantRun};
 pub use variants::{Front, Variable, VariantData, VariantMetric, VariantValues, Variants, fronts};

@@ -19,6 +19,8 @@ export interface Curve {
   error?: Numbers;
   colour: string;
   dash: Dash;
+  /** Width of the line in pixels, if it is not that of the others. */
+  width?: number;
   mark: string | null;
   /** Offset of the marks along a line, 0 to 1 of their spacing. */
   phase?: number;
@@ -108,7 +110,12 @@ function seriesOf(curve: Curve, xLog: boolean, yLog: boolean): object[] {
       showSymbol: data.length === 1,
       silent: true,
       z: curve.level ?? 2,
-      lineStyle: { color: curve.colour, width: 1.8, type: curve.dash ?? "solid", join: "round" },
+      lineStyle: {
+        color: curve.colour,
+        width: curve.width ?? 1.8,
+        type: curve.dash ?? "solid",
+        join: "round",
+      },
       itemStyle: { color: curve.colour },
     });
   }

@@ -1,24 +1,23 @@
 /** Distributions of delay and gaps: CDF, CCDF on a logarithmic axis, and density of inter-arrival times. */
 import { extent, variantsWantLog, wantsLog } from "../axis";
-import { axisChoice, type Figure, hiddenNote, type Settings } from "../figure";
+import { axisChoice, type Figure, hiddenNote, type KeyEntry, type KeyGroup, type Settings } from "../figure";
+import { plural, significant } from "../format";
 import type { Ink } from "../palette";
-import type { Flow, Points } from "../report";
+import type { Flow, Points, Run } from "../report";
 import { flowOf, type View } from "../selection";
 import { curveName, flowKey, styleOf } from "../style";
 import { type Axis, type Curve, curvesOption, curvesTable } from "./curves";
 
 const HEIGHT = 300;
 
-function curvesOf(view: View, ink: Ink | null, pick: (flow: Flow) => Points): Curve[] {
-  return view.runs.flatMap((shown) =>
-    view.flows.flatMap((name) => {
-      const flow = flowOf(shown.run, name);
-      const points = flow ? pick(flow) : { x: [], y: [] };
-      if (!flow || points.x.length === 0) return [];
-      const style = ink ? styleOf(view, ink, shown, name) : { colour: "", dash: null, mark: null, phase: 0 };
-      return [{ name: curveName(view, shown, name), x: points.x, y: points.y, ...style }];
-    }),
-  );
+/** Widths in pixels of the curves of the first phase and of the last: colours and strokes are those of flows. */
+const WIDTHS = [0.9, 2.4] as const;
+
+/** Points of a flow, or of one of its phases: `phase` counts from 0, and is null without phases. */
+interface Part {
+  phase: number | null;
+  name: string;
+  points: Points;
 }
 
 interface Request {
@@ -26,7 +25,8 @@ interface Request {
   title: string;
   caption: string;
   empty: string;
-  pick: (flow: Flow) => Points;
+  /** Returns the parts of a flow that have a curve each. */
+  parts: (run: Run, flow: Flow) => Part[];
   x: Omit<Axis, "log">;
   y: Axis;
   column: string;
@@ -34,8 +34,80 @@ interface Request {
   log?: boolean;
 }
 
+const whole = (points: Points): Part[] => [{ phase: null, name: "", points }];
+
+/** Returns the delays of a flow, by phase if something changed in the window. */
+function delaysOf(run: Run, flow: Flow, pick: (cdf: Points) => Points): Part[] {
+  if (flow.phases.length < 2) return whole(pick(flow.owdCdf));
+  return flow.phases.map((phase, index) => ({
+    phase: index,
+    name: `, ${phaseName(run, flow, index)} (${plural(phase.packets, "packet")})`,
+    points: pick(phase.owdCdf),
+  }));
+}
+
+/** Returns the name of a phase: its time, and what changed at its start. */
+function phaseName(run: Run, flow: Flow, index: number): string {
+  const heads = run.summary.verdict?.phases?.heads ?? [];
+  const [phase, head] = [flow.phases[index], heads[index]];
+  if (head !== undefined && heads.length === flow.phases.length) return head;
+  return phase ? `${significant(phase.from_s, 4)} to ${significant(phase.to_s, 4)} s` : "";
+}
+
+/** Returns the width of the curve of a phase among so many: the later, the wider. */
+function widthOf(phase: number, count: number): number {
+  const [thin, wide] = WIDTHS;
+  return thin + ((wide - thin) * phase) / Math.max(1, count - 1);
+}
+
+function curvesOf(view: View, ink: Ink | null, parts: Request["parts"]): Curve[] {
+  return view.runs.flatMap((shown) =>
+    view.flows.flatMap((name) => {
+      const flow = flowOf(shown.run, name);
+      const all = flow ? parts(shown.run, flow) : [];
+      const style = ink ? styleOf(view, ink, shown, name) : { colour: "", dash: null, mark: null, phase: 0 };
+      return all.flatMap((part) =>
+        part.points.x.length === 0
+          ? []
+          : [
+              {
+                ...style,
+                ...(part.phase === null ? {} : { width: widthOf(part.phase, all.length) }),
+                name: curveName(view, shown, name) + part.name,
+                x: part.points.x,
+                y: part.points.y,
+              },
+            ],
+      );
+    }),
+  );
+}
+
+/** Returns the key of the phases: a width each, with the packets of all flows that are shown. */
+function phaseKey(view: View, ink: Ink, parts: Request["parts"]): KeyGroup[] {
+  const names: string[] = [];
+  const packets: number[] = [];
+  for (const { run } of view.runs) {
+    for (const flow of run.flows.filter(({ name }) => view.flows.includes(name))) {
+      for (const { phase } of parts(run, flow)) {
+        if (phase === null) continue;
+        names[phase] ??= phaseName(run, flow, phase);
+        packets[phase] = (packets[phase] ?? 0) + (flow.phases[phase]?.packets ?? 0);
+      }
+    }
+  }
+  const entry = (name: string, phase: number): KeyEntry => ({
+    label: `${name}: ${plural(packets[phase] ?? 0, "packet")}`,
+    colour: ink.soft,
+    kind: "line",
+    dash: null,
+    thin: phase < names.length - 1,
+  });
+  return names.length > 0 ? [{ label: "Part of the run", entries: names.map(entry) }] : [];
+}
+
 function distribution(view: View, settings: Settings, request: Request): Figure {
-  const plain = curvesOf(view, null, request.pick);
+  const plain = curvesOf(view, null, request.parts);
   const wide =
     request.log === true ||
     (view.report.variants ? variantsWantLog : wantsLog)(
@@ -46,15 +118,18 @@ function distribution(view: View, settings: Settings, request: Request): Figure 
     );
   const x: Axis = { ...request.x, log: (settings["x"] ?? (wide ? "log" : "linear")) === "log" };
   const y: Axis = { ...request.y, log: (settings["y"] ?? (request.y.log ? "log" : "linear")) === "log" };
+  const parted = plain.some(({ width }) => width !== undefined)
+    ? " Something changed during the run: each flow has a curve for each part, of the packets that it sent in it; the earlier ones are thin."
+    : "";
   return {
     id: request.id,
     title: request.title,
-    caption: request.caption + hiddenNote(view),
+    caption: request.caption + parted + hiddenNote(view),
     empty: plain.length === 0 ? request.empty : null,
     choices: [axisChoice("x", x.log), ...(request.y.limits === undefined ? [axisChoice("y", y.log)] : [])],
-    key: (ink) => flowKey(view, ink),
+    key: (ink) => [...flowKey(view, ink), ...phaseKey(view, ink, request.parts)],
     height: () => HEIGHT,
-    draw: (ink) => ({ option: curvesOption(ink, curvesOf(view, ink, request.pick), x, y) }),
+    draw: (ink) => ({ option: curvesOption(ink, curvesOf(view, ink, request.parts), x, y) }),
     table: () => curvesTable(plain, "value_s", request.column),
   };
 }
@@ -65,7 +140,7 @@ export function cdfFigure(view: View, settings: Settings): Figure {
     title: "One-way delay, distribution function",
     caption: "The fraction of packets that took at most this long.",
     empty: "No delay distribution was recorded.",
-    pick: (flow) => flow.owdCdf,
+    parts: (run, flow) => delaysOf(run, flow, (cdf) => cdf),
     x: { name: "One-way delay", unit: "s", zero: false },
     y: { name: "Fraction of packets", unit: "fraction", log: false, limits: { min: 0, max: 1 } },
     column: "fraction",
@@ -78,11 +153,12 @@ export function ccdfFigure(view: View, settings: Settings): Figure {
     title: "One-way delay, complement (tail)",
     caption: "The fraction of packets that took longer than this; the logarithmic axis shows the tail.",
     empty: "No delay distribution was recorded.",
-    pick: (flow) => ({
-      x: flow.owdCdf.x,
-      // The difference of two rounded numbers: below 1e-9 it is rounding error, not the tail.
-      y: flow.owdCdf.y.map((value) => (value === null || 1 - value < 1e-9 ? null : 1 - value)),
-    }),
+    parts: (run, flow) =>
+      delaysOf(run, flow, ({ x, y }) => ({
+        x,
+        // The difference of two rounded numbers: below 1e-9 it is rounding error, not the tail.
+        y: y.map((value) => (value === null || 1 - value < 1e-9 ? null : 1 - value)),
+      })),
     x: { name: "One-way delay", unit: "s", zero: false },
     y: { name: "Fraction of packets beyond", unit: "fraction", log: true },
     column: "fraction_beyond",
@@ -96,7 +172,7 @@ export function gapFigure(view: View, settings: Settings): Figure {
     caption:
       "The density of the time between one packet of a flow and the next, as received. The logarithmic axis shows rare gaps beside those of back-to-back packets.",
     empty: "No inter-arrival times were recorded.",
-    pick: (flow) => flow.iatDensity,
+    parts: (_, flow) => whole(flow.iatDensity),
     x: { name: "Inter-arrival time", unit: "s", zero: false },
     y: { name: "Density, 1/s", unit: "", log: true },
     column: "density",

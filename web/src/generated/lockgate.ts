@@ -289,7 +289,10 @@ iat_density: Density,
 /** Box plot of its one-way delay, in seconds. */
 owd_box: BoxPlot,
 /** Means of the parts of its one-way delay, in seconds. */
-split_s: Split, };
+split_s: Split,
+/** Its one-way delay in each part of the window between changes; empty if nothing changed in the window, and of a
+ * member that is recorded briefly. */
+phases?: Array<PhaseDelay>, };
 
 /** One flow. */
 export type FlowSample = {
@@ -544,6 +547,18 @@ requests: number,
 loaded: number,
 /** Time from the first request of a page until its last object has arrived, in seconds. */
 load_s: Distribution, };
+
+/** One-way delay of a flow in a part of the window, between two changes. A packet counts in the phase in which it was
+ * sent, so the packets of all phases are those of the window. */
+export type PhaseDelay = {
+/** Start in seconds: the end of the warm-up, or the time of a change. */
+from_s: number,
+/** End in seconds. */
+to_s: number,
+/** Packets of the distribution: sent in the phase, and received. */
+packets: number,
+/** Distribution function, in seconds. */
+owd_cdf: Cdf, };
 
 /** A metric in each phase, formatted. */
 export type PhaseRow = {

@@ -8,12 +8,16 @@ use serde::Serialize;
 use super::rounding::{short, shorts};
 use super::{Origin, bands};
 use crate::histogram::Histogram;
-use crate::recording::{Brief, BriefSample, Brisk, EventKind, FlowRecord, PortRecord, Recording, TcpRecord};
+use crate::recording::{
+    Brief, BriefSample, Brisk, EventKind, FlowPhase, FlowRecord, PortRecord, Recording, TcpRecord,
+};
 use crate::series::rates;
 use crate::summary::Summary;
 
 /// Limit on the points of a distribution function.
 const CDF_POINTS: usize = 240;
+/// Limit on the points of the distribution functions of all phases of a flow.
+const PHASE_POINTS: usize = 2 * CDF_POINTS;
 /// Limit on the bins of a density.
 const DENSITY_BINS: usize = 80;
 
@@ -56,6 +60,25 @@ pub struct FlowData {
     pub owd_box: BoxPlot,
     /// Means of the parts of its one-way delay, in seconds.
     pub split_s: Split,
+    /// Its one-way delay in each part of the window between changes; empty if nothing changed in the window, and of a
+    /// member that is recorded briefly.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseDelay>,
+}
+
+/// One-way delay of a flow in a part of the window, between two changes. A packet counts in the phase in which it was
+/// sent, so the packets of all phases are those of the window.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct PhaseDelay {
+    /// Start in seconds: the end of the warm-up, or the time of a change.
+    pub from_s: f64,
+    /// End in seconds.
+    pub to_s: f64,
+    /// Packets of the distribution: sent in the phase, and received.
+    pub packets: u64,
+    /// Distribution function, in seconds.
+    pub owd_cdf: Cdf,
 }
 
 /// A flow over time; columns of equal length.
@@ -199,13 +222,14 @@ impl Run {
         let flows = recording.flows.iter().filter(|flow| summary.flows.contains_key(&flow.setup.name));
         let ports = recording.ports.iter().filter(|port| summary.ports.contains_key(&port.setup.name));
         let kind = |port: &PortRecord| port_data(port, summary);
+        let end = Instant::ZERO + recording.duration;
         Self {
             label: label.into(),
             mode: recording.mode.into(),
             // The page reads each value from its own field, not from `metrics`.
             summary: Summary { metrics: IndexMap::new(), ..summary.clone() },
             interval_s: recording.interval.as_secs_f64(),
-            flows: flows.map(|flow| flow_data(flow, &times)).collect(),
+            flows: flows.map(|flow| flow_data(flow, &times, end)).collect(),
             ports: ports.map(kind).collect(),
             events: recording
                 .events
@@ -252,10 +276,11 @@ fn brief_data(record: &FlowRecord, brief: &Brief, times: &[f64]) -> FlowData {
             propagation: (received > 0)
                 .then(|| short(record.delays().propagation_sum as f64 / received as f64 / 1e12)),
         },
+        phases: Vec::new(),
     }
 }
 
-fn flow_data(record: &FlowRecord, ends: &[f64]) -> FlowData {
+fn flow_data(record: &FlowRecord, ends: &[f64], end: Instant) -> FlowData {
     if let Some(brief) = record.brief() {
         return brief_data(record, brief, ends);
     }
@@ -287,7 +312,21 @@ fn flow_data(record: &FlowRecord, ends: &[f64]) -> FlowData {
             propagation: (received > 0)
                 .then(|| short(delays.propagation_sum as f64 / received as f64 / 1e12)),
         },
+        phases: phase_delays(record.phases(), end),
     }
+}
+
+/// Returns the delays of a flow by phase; the last ends with the run, at `end`.
+fn phase_delays(phases: &[FlowPhase], end: Instant) -> Vec<PhaseDelay> {
+    let ends = phases.iter().skip(1).map(|next| next.start).chain([end]);
+    let most = (PHASE_POINTS / phases.len().max(1)).min(CDF_POINTS);
+    let one = |(phase, end): (&FlowPhase, Instant)| PhaseDelay {
+        from_s: phase.start.as_secs_f64(),
+        to_s: end.as_secs_f64(),
+        packets: phase.owd.count(),
+        owd_cdf: cdf_of(&phase.owd, most),
+    };
+    phases.iter().zip(ends).map(one).collect()
 }
 
 fn tcp_data(record: &TcpRecord) -> TcpSeriesData {
@@ -348,7 +387,11 @@ fn times(ends: &[Instant]) -> Vec<f64> {
 }
 
 pub(super) fn cdf<const SUB: usize>(histogram: &Histogram<SUB>) -> Cdf {
-    let points = histogram.cdf(CDF_POINTS);
+    cdf_of(histogram, CDF_POINTS)
+}
+
+fn cdf_of<const SUB: usize>(histogram: &Histogram<SUB>, most: usize) -> Cdf {
+    let points = histogram.cdf(most);
     Cdf {
         value_s: points.iter().map(|(value, _)| short(*value as f64 / 1e12)).collect(),
         // Not rounded: in the tail of the complement every digit counts.

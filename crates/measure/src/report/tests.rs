@@ -119,3 +119,74 @@ fn the_answer_is_on_the_page_as_elements_before_the_data_with_every_name_as_text
     }
     assert!(!before.contains("<b>the"));
 }
+
+/// A swap at 500 ms halves the delay of 20 ms. Packets that are on their way then count before it, those of the
+/// warm-up nowhere: each distribution has the packets of its phase, and both together those of the window.
+#[test]
+fn delays_before_and_after_a_change_are_distributions_of_their_own() {
+    use lockgate_engine::packet::FlowId;
+    use lockgate_engine::units::{Bytes, Duration, Instant};
+
+    use crate::recording::{Detail, FlowSetup, Received, Recording, Setup};
+    let at = |millis: u64| Instant::from_picos(millis * 1_000_000_000);
+    let flow = |name: &str| FlowSetup { name: name.into(), ..FlowSetup::default() };
+    let mut recording = Recording::new(Setup {
+        duration: Duration::from_millis(1_000),
+        warmup: Duration::from_millis(100),
+        interval: Duration::from_millis(100),
+        detail: Detail::Groups,
+        flows: vec![flow("call"), flow("many/1")],
+        ..Setup::default()
+    });
+    // A packet each 10 ms; those sent at 480 and 490 ms arrive when and after the swap is made.
+    let delay = |sent: u64| if sent < 500 { 20 } else { 10 };
+    let sent = || (0..98).map(|index| index * 10);
+    let mut events: Vec<(u64, Option<u64>)> = sent().map(|sent| (sent, None)).collect();
+    events.extend(sent().map(|sent| (sent + delay(sent), Some(sent))));
+    events.sort_unstable();
+    let swap = events.partition_point(|(time, _)| *time < 500);
+    for (index, (now, received)) in events.into_iter().enumerate() {
+        if index == swap {
+            recording.begin_phase(at(500));
+        }
+        for id in [0, 1] {
+            let record = recording.flow(FlowId(id));
+            let Some(sent) = received else {
+                record.on_sent(at(now), Bytes(100));
+                continue;
+            };
+            record.on_received(&Received {
+                now: at(now),
+                sent: at(sent),
+                waited: Duration::ZERO,
+                propagation: Duration::ZERO,
+                bytes: Bytes(100),
+                sequence: u32::try_from(sent / 10).expect("small"),
+            });
+        }
+    }
+    recording.finish();
+    let summary = summarise(core::slice::from_ref(&recording));
+    let run = Run::new("swap", &recording, &summary);
+    let [before, after] = run.flows[0].phases.as_slice() else { panic!("{:?}", run.flows[0].phases) };
+    assert_eq!([before.from_s, before.to_s, after.from_s, after.to_s], [0.1, 0.5, 0.5, 1.0]);
+    // Sent at 100 to 490 ms, and at 500 to 970 ms.
+    assert_eq!([before.packets, after.packets], [40, 48]);
+    assert_eq!(before.packets + after.packets, recording.flows[0].delays().owd.count());
+    let ends = |cdf: &Cdf| [cdf.value_s.first().copied(), cdf.value_s.last().copied()];
+    assert_eq!([ends(&before.owd_cdf), ends(&after.owd_cdf)], [[Some(0.02); 2], [Some(0.01); 2]]);
+    let whole = &run.flows[0].owd_cdf;
+    assert!(whole.value_s[0] < 0.0101 && ends(whole)[1] == Some(0.02), "the whole mixes both: {whole:?}");
+    // A member that is recorded briefly has no phases, and the document no key for them.
+    let document = serde_json::to_value(&run).expect("the data");
+    assert_eq!(document["flows"][0]["phases"][1]["packets"], 48);
+    assert!(document["flows"][1].get("phases").is_none());
+    // Of all seeds of a variant: twice the packets.
+    let shown = Shown { flows: vec!["call".into()], ports: Vec::new() };
+    let mut variant = VariantRun::default();
+    variant.add("swap", &recording, &shown, true);
+    variant.add("swap", &recording, &shown, false);
+    let both = variant.finish().expect("a run");
+    let packets: Vec<u64> = both.flows[0].phases.iter().map(|phase| phase.packets).collect();
+    assert_eq!(packets, [80, 96]);
+}

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::run::{FlowSeriesData, QueueSeriesData, Run, box_plot, cdf, density};
+use super::run::{FlowData, FlowSeriesData, QueueSeriesData, Run, box_plot, cdf, density};
 use crate::histogram::Histogram;
-use crate::recording::Recording;
+use crate::recording::{FlowRecord, Recording};
 use crate::summary::Summary;
 
 /// Limit on the points of a series: a page has those of every variant.
@@ -25,8 +25,41 @@ pub struct Shown {
 #[derive(Debug, Default)]
 pub struct VariantRun {
     first: Option<Run>,
-    /// One-way delays and times between arrivals of all seeds, by flow.
-    delays: BTreeMap<String, (Histogram, Histogram)>,
+    /// Distributions of all seeds, by flow.
+    flows: BTreeMap<String, AllSeeds>,
+}
+
+/// Distributions of a flow over all seeds of a variant.
+#[derive(Debug, Default)]
+struct AllSeeds {
+    /// One-way delays.
+    owd: Histogram,
+    /// Times between arrivals.
+    iat: Histogram,
+    /// One-way delays by phase: all seeds have the same changes.
+    phases: Vec<Histogram>,
+}
+
+impl AllSeeds {
+    fn add(&mut self, flow: &FlowRecord) {
+        self.owd.merge(&flow.delays().owd);
+        self.iat.merge(&flow.delays().iat);
+        self.phases.resize_with(self.phases.len().max(flow.phases().len()), Histogram::default);
+        for (all, phase) in self.phases.iter_mut().zip(flow.phases()) {
+            all.merge(&phase.owd);
+        }
+    }
+
+    /// Replaces the distributions of one seed.
+    fn put_into(&self, flow: &mut FlowData) {
+        flow.owd_cdf = cdf(&self.owd);
+        flow.owd_box = box_plot(&self.owd);
+        flow.iat_density = density(&self.iat);
+        for (phase, all) in flow.phases.iter_mut().zip(&self.phases) {
+            phase.packets = all.count();
+            phase.owd_cdf = cdf(all);
+        }
+    }
 }
 
 impl VariantRun {
@@ -34,9 +67,7 @@ impl VariantRun {
     pub fn add(&mut self, label: &str, recording: &Recording, shown: &Shown, is_first: bool) {
         let wanted = recording.flows.iter().filter(|flow| shown.flows.contains(&flow.setup.name));
         for flow in wanted.filter(|flow| flow.brief().is_none()) {
-            let (owd, iat) = self.delays.entry(flow.setup.name.clone()).or_default();
-            owd.merge(&flow.delays().owd);
-            iat.merge(&flow.delays().iat);
+            self.flows.entry(flow.setup.name.clone()).or_default().add(flow);
         }
         if is_first {
             let summary = crate::summary::summarise(core::slice::from_ref(recording));
@@ -48,10 +79,8 @@ impl VariantRun {
     pub fn finish(self) -> Option<Run> {
         let mut run = self.first?;
         for flow in &mut run.flows {
-            if let Some((owd, iat)) = self.delays.get(&flow.name) {
-                flow.owd_cdf = cdf(owd);
-                flow.owd_box = box_plot(owd);
-                flow.iat_density = density(iat);
+            if let Some(all) = self.flows.get(&flow.name) {
+                all.put_into(flow);
             }
         }
         Some(run)
