@@ -24,9 +24,10 @@ MOST_FLOWS = 6
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Returns a table of texts."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], addresses: Sequence[str] = ()) -> str:
+    """Returns a table of texts; the address of a column is shown over its heading that is pointed at."""
+    titles = [f' title="{escape(address)}"' if address else "" for address in addresses] or [""] * len(header)
+    head = "".join(f"<th{title}>{escape(cell)}</th>" for cell, title in zip(header, titles, strict=True))
     body = "".join(
         f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows
     )
@@ -126,7 +127,7 @@ def figure(lines: list[tuple[str, list[tuple[float, float]]]], end: float) -> st
 def texts_page(texts: Mapping[str, Any], head: str, after: Iterable[str] = ()) -> str:
     """Returns a table that the library made, with its head, its note and the lines after it."""
     notes = "<br>".join(escape(line) for line in (texts["note"], *after) if line)
-    return f"<div>{head}</div>{table(texts['columns'], texts['rows'])}<small>{notes}</small>"
+    return f"<div>{head}</div>{table(texts['columns'], texts['rows'], texts.get('addresses', ()))}<small>{notes}</small>"
 
 
 def comparison_page(comparison: Comparison) -> str:

@@ -9,6 +9,8 @@ import { list, type Numbers, number, numbers, record, text, texts, words } from 
 
 export interface Variable {
   name: string;
+  /** Path of the setting; empty if the scenario names the variation. */
+  path: string;
   unit: string;
   values: string[];
   /** Values as numbers in the unit; empty for words. */
@@ -124,6 +126,7 @@ export function readVariants(value: unknown): Variants | null {
     const variable = record<wire.Variable>(item);
     return {
       name: text(variable["name"]),
+      path: text(variable["path"]),
       unit: text(variable["unit"]),
       values: texts(variable["values"]),
       numbers: indices(variable["numbers"]),

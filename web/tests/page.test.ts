@@ -491,8 +491,15 @@ describe.skipIf(executable === undefined)("the page", () => {
     },
   );
 
-  it("names every heading that sorts, also that of marks", async () => {
-    const table = { title: "points", columns: ["#", ""], rows: [["1", "*"]], note: "" };
+  it("names every heading that sorts, also that of marks, and says the address below words", async () => {
+    const address = "flow.call.owd.p99";
+    const table = {
+      title: "points",
+      columns: ["#", "call delay p99", ""],
+      addresses: ["", address, ""],
+      rows: [["1", "14.4 ms", "*"]],
+      note: "",
+    };
     const { page } = await open(
       "marks",
       fill(template, { ...sampleReport(), comparisons: [table] } as never),
@@ -500,7 +507,14 @@ describe.skipIf(executable === undefined)("the page", () => {
     const heads = page.locator("#comparison th[scope=col]").getByRole("button");
     expect(await heads.evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")))).toEqual([
       null,
+      null,
       "mark",
+    ]);
+    const titles = page.locator("#comparison th[scope=col]");
+    expect(await titles.evaluateAll((all) => all.map((one) => one.getAttribute("title")))).toEqual([
+      null,
+      address,
+      null,
     ]);
     await page.context().close();
   });

@@ -154,10 +154,10 @@ flow.call = { from = "a", to = "b", size = "214B", gap = "20ms" }
     };
     let (code, text, errors) = tune(&["--while", "group.call.owd.p99.worst <= 50ms"]);
     assert_eq!(code, Some(0), "{errors}");
-    let answer = text.lines().skip_while(|line| !line.starts_with("flow.call.count:"));
+    let answer = text.lines().skip_while(|line| !line.starts_with("call count:"));
     let answer = answer.map(str::trim).collect::<Vec<_>>().join(" ");
     let expected =
-        "flow.call.count: 11 is the largest that keeps group.call.owd.p99.worst <= 50ms in all of 2 seeds";
+        "call count: 11 is the largest that keeps call delay p99 worst at most 50 ms in all of 2 seeds";
     assert!(answer.starts_with(expected), "{text}");
     let (code, document, errors) = tune(&["--while", "group.call.owd.p99.worst <= 50ms", "--json", "-"]);
     assert_eq!(code, Some(0), "{errors}");
@@ -166,7 +166,7 @@ flow.call = { from = "a", to = "b", size = "214B", gap = "20ms" }
     assert_eq!(found, [Some(11), Some(11)], "{document}");
     let (code, text, _) = tune(&["--while", "group.call.loss.worst <= -1"]);
     assert_eq!(code, Some(3));
-    assert!(text.contains("flow.call.count: none keeps"), "{text}");
+    assert!(text.contains("call count: none keeps"), "{text}");
     let (code, _, errors) = tune(&["--while", "group.cal.loss.worst <= 1%"]);
     assert_eq!(code, Some(2));
     assert!(errors.contains("did you mean"), "{errors}");

@@ -130,7 +130,8 @@ fn the_verdict_is_the_last_thing_told() {
     let digest: Vec<&str> = told.trim_end().lines().rev().take(3).collect();
     assert_eq!(digest[0], "✗ 1 of 1 missed   report: out/report.html  (--tables for all)");
     assert!(digest[1].starts_with("✗ it stays short  ") && digest[1].contains(" ± "), "{told}");
-    assert!(digest[1].ends_with(" ms  below 15 ms  0 of 4  ▮▮▮▮▮▮"), "{told}");
+    assert!(digest[1].contains(" ms  below 15 ms  0 of 4  ▮▮▮▮▮▮  the interval's end "), "{told}");
+    assert!(digest[1].ends_with(" % above"), "{told}");
     assert_eq!(digest[2], last[1], "the main finding");
     let summary: Value =
         serde_json::from_slice(&fs::read(folder.path().join("out/summary.json")).expect("results"))

@@ -102,6 +102,7 @@ pub fn tables(document: &Conformance) -> Vec<Comparison> {
             title: format!("{} {}", first.family, first.oracle),
             columns: COLUMNS.map(str::to_owned).to_vec(),
             rows: rows.iter().flat_map(cells).map(|cells| cells.map(Cell::Text).to_vec()).collect(),
+            addresses: Vec::new(),
             note: format!("{} ({})", first.theorem, first.source),
         })
     };

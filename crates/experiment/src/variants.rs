@@ -53,6 +53,7 @@ fn variable(one: &Vary, column: usize, variants: &[Variant]) -> Variable {
     let numbers = values.iter().map(|value| vary::number(value)).collect::<Option<Vec<f64>>>();
     Variable {
         name: one.name.clone(),
+        path: String::new(),
         unit: unit.to_owned(),
         numbers: numbers.filter(|_| is_same).unwrap_or_default(),
         values,

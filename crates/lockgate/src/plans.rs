@@ -24,6 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use lockgate_experiment::tune::Constraint;
 use lockgate_experiment::{Plan, Row, Task};
 use lockgate_scenario::{Scenario, Vary};
 
@@ -37,6 +38,7 @@ pub use self::sweep::{Sweep, repeat};
 pub use self::tuned::{NO_WINNER, Tuned};
 pub use self::tuning::{Stopped, TuneOptions, TuneRequest, Tuning};
 use crate::files::Beside;
+use crate::{figures, verdict};
 
 /// Limit on the seeds of a plan, and of the runs of one scenario.
 pub const MOST_SEEDS: usize = 10_000;
@@ -118,32 +120,59 @@ impl Planned {
     pub fn run(&self, task: &Task, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Row>, crate::Error> {
         self.source.run(task, &self.plan.metrics, stop)
     }
-
-    /// Returns the columns of tables: the index of a variation, and its name. Variations of a group that
-    /// always have the same value are one column with all their names.
-    pub fn columns(&self) -> Vec<(usize, String)> {
-        columns(&self.plan)
-    }
 }
 
-/// Returns the columns of a plan's tables.
-fn columns(plan: &Plan) -> Vec<(usize, String)> {
+/// Column of a table of variants: a variation, or several that always have the same value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Index of the variation, or of the first.
+    pub index: usize,
+    /// Name in words, or as the scenario names it: `cake bandwidth`.
+    pub name: String,
+    /// Paths of the settings; empty if the scenario names the variation.
+    pub path: String,
+}
+
+/// Returns the columns of variations.
+fn columns(vary: &[Vary]) -> Vec<Column> {
     let texts = |one: &Vary| one.values.texts().unwrap_or_default();
     let shown = |one: &Vary| -> Vec<String> {
         texts(one).iter().map(|text| lockgate_scenario::vary::shown(text).to_owned()).collect()
     };
-    let mut columns: Vec<(usize, String)> = Vec::new();
-    for (index, one) in plan.vary.iter().enumerate() {
-        let is_same = |(known, _): &&mut (usize, String)| {
-            let known = &plan.vary[*known];
-            one.together.is_some() && known.together == one.together && shown(known) == shown(one)
-        };
-        match columns.iter_mut().find(is_same) {
-            Some((_, name)) => *name = format!("{name} = {}", one.name),
-            None => columns.push((index, one.name.clone())),
+    let is_same = |one: &Vary, known: &Vary| {
+        one.together.is_some() && known.together == one.together && shown(known) == shown(one)
+    };
+    let mut columns: Vec<Column> = Vec::new();
+    for (index, column) in all_columns(vary).into_iter().enumerate() {
+        match columns.iter_mut().find(|known| is_same(&vary[index], &vary[known.index])) {
+            Some(known) => {
+                known.name = format!("{} = {}", known.name, column.name);
+                known.path = [known.path.as_str(), &column.path].join(" ").trim().to_owned();
+            }
+            None => columns.push(column),
         }
     }
     columns
+}
+
+/// Returns a column for each variation.
+fn all_columns(vary: &[Vary]) -> Vec<Column> {
+    let words = verdict::settings(vary.iter().map(|one| one.name.as_str()));
+    let column = |(index, (one, words)): (usize, (&Vary, String))| {
+        // Without a name of its own, it has its first path's.
+        let is_path = one.paths.first() == Some(&one.name);
+        let (name, path) =
+            if is_path { (words, one.name.clone()) } else { (one.name.clone(), String::new()) };
+        Column { index, name, path }
+    };
+    vary.iter().zip(words).enumerate().map(column).collect()
+}
+
+/// Returns the bound of a constraint in words: `at least 8 Mbit/s`.
+fn bound_words(constraint: &Constraint) -> String {
+    let side = if constraint.is_at_least { "at least" } else { "at most" };
+    let bound = verdict::quantity(&constraint.path, Some(constraint.bound));
+    format!("{side} {}", figures::without_zeros(&bound))
 }
 
 /// Collects seeds, up to the limit on their number.

@@ -2,7 +2,8 @@
 
 use lockgate_measure::summary::{Expectation, Summary};
 pub use lockgate_measure::verdict::{
-    bounds, difference, interval, label, margin, quantity, sentence, short_bounds, sign, used, value,
+    Wait, Words, bounds, difference, interval, label, margin, quantity, sentence, settings, short_bounds,
+    sign, used, value, words,
 };
 use lockgate_scenario::diagnostic::visible;
 

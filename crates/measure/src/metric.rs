@@ -24,6 +24,7 @@ mod read;
 mod series;
 mod statistic;
 
+pub(crate) use address::segments;
 pub use address::{Address, Subject};
 pub use during::During;
 pub use error::MetricError;

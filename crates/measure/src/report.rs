@@ -169,6 +169,9 @@ pub struct Comparison {
     pub title: String,
     /// Heads of its columns.
     pub columns: Vec<String>,
+    /// Address of the metric or path of the setting in each column, empty for another; none if no column has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
     /// Rows; one cell per column.
     pub rows: Vec<Vec<Cell>>,
     /// Note below it; may be empty.

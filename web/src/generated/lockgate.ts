@@ -45,6 +45,8 @@ export type Comparison = {
 title: string,
 /** Heads of its columns. */
 columns: Array<string>,
+/** Address of the metric or path of the setting in each column, empty for another; none if no column has one. */
+addresses?: Array<string>,
 /** Rows; one cell per column. */
 rows: Array<Array<Cell>>,
 /** Note below it; may be empty. */
@@ -1092,8 +1094,10 @@ export type Unit = "s" | "bit/s" | "B" | "packets" | "ratio" | "";
 
 /** A variable of a comparison. */
 export type Variable = {
-/** Name. */
+/** Name in words. */
 name: string,
+/** Path of the setting; empty if the scenario names the variation. */
+path: string,
 /** Unit of `numbers`; may be empty. */
 unit: string,
 /** Distinct values, in the order of the plan. */

@@ -41,27 +41,30 @@ export function eventTable(report: Report): HTMLElement {
 
 /**
  * Returns a column of a comparison and its cells as numbers: one unit in its heading, as in the tables of
- * flows, or a unit in each cell if they differ.
+ * flows, or a unit in each cell if they differ. The address of its metric or setting, if it has one, is shown over the
+ * heading that is pointed at, and heads the copied column.
  */
 export function columnOf(
   title: string,
   cells: readonly (Cell | Quantity)[],
+  address = "",
 ): { column: Column; cells: Cell[] } {
+  const named = address === "" ? { title } : { title, hint: address, csv: address };
   const plain = cells.map((cell) => (isQuantity(cell) ? cell.value : cell));
   const [unit, other] = new Set<string>(
     cells.flatMap((cell) => (isQuantity(cell) ? cell.unit : cell === null ? [] : "")),
   );
-  if (unit === undefined || !cells.some(isQuantity)) return { column: { title }, cells: plain };
+  if (unit === undefined || !cells.some(isQuantity)) return { column: named, cells: plain };
   if (other === undefined)
     return {
-      column: { title, csv: unit === "" ? title : `${title} (${unit})`, unit, group: unit },
+      column: { ...named, csv: unit === "" ? (named.csv ?? title) : `${title} (${unit})`, unit, group: unit },
       cells: plain,
     };
   const draw = (_: Cell, row: number): string => {
     const cell = cells[row] ?? null;
     return isQuantity(cell) ? quantity(cell.value, cell.unit) : String(cell ?? NONE);
   };
-  return { column: { title, draw }, cells: plain };
+  return { column: { ...named, draw }, cells: plain };
 }
 
 const isQuantity = (cell: Cell | Quantity): cell is Quantity => typeof cell === "object" && cell !== null;
@@ -121,6 +124,7 @@ export function comparisonTables(comparisons: readonly Comparison[]): HTMLElemen
       columnOf(
         comparison.columns[index] ?? "",
         comparison.rows.map((row) => row[index] ?? null),
+        comparison.addresses?.[index] ?? "",
       ),
     );
     const rows = comparison.rows.map((_, at) => columns.map(({ cells }) => cells[at] ?? null));

@@ -30,10 +30,15 @@ export function variantsTable(data: Variants, theme: Theme): HTMLElement {
     limit: 40,
     columns: [
       { title: "#", csv: "number" },
-      ...data.variables.map(({ name }) => ({ title: name, csv: name })),
+      ...data.variables.map(({ name, path }) => ({
+        title: name,
+        csv: path === "" ? name : path,
+        ...(path === "" ? {} : { hint: path }),
+      })),
       ...data.metrics.map((metric, index) => ({
         title: metricName(metric),
         csv: metric.path,
+        hint: metric.path,
         draw: (_: Cell, row: number) =>
           cell(data, metric, row, data.cells[row]?.[first + index] ?? NONE, theme),
       })),

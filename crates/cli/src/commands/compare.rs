@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use lockgate::plans::{Compared, Curves, Planned, on_threads};
 use lockgate_experiment::{Row, Task, row, run_tasks};
 use lockgate_measure::report::page;
+use lockgate_measure::verdict::Wait;
 
 use crate::arguments::Compare;
 use crate::exit::{Exit, Failure};
@@ -42,10 +43,12 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     check_memory(planned.memory, arguments.variations.limits.jobs, runs, limit)?;
     let curves = out.is_some().then(|| Curves::new(&planned, variants.len()));
     interrupt::listen();
-    let Some(rows) = make(&planned, arguments, curves.as_ref())? else { return Ok(Exit::Interrupted) };
+    let Some(made) = make(&planned, arguments, curves.as_ref())? else { return Ok(Exit::Interrupted) };
+    let (rows, waits): (Vec<Row>, Vec<Option<Wait>>) = made.into_iter().unzip();
     let compared = Compared::new(&planned.plan, &planned.title, &variants, &rows, base)
         .expecting(&planned.base.expects)
-        .within(arguments.equal);
+        .within(arguments.equal)
+        .waiting(waits);
     let offers = offers(file, &planned, &compared)?;
     // Printed first, so that a file that cannot be written does not suppress the table.
     let is_document = json.as_ref().is_some_and(OutputFile::is_stdout);
@@ -70,12 +73,13 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Makes the runs of a plan. Returns the rows in the order of the tasks; `None` if it was interrupted.
+/// Makes the runs of a plan. Returns the row and the longest wait of each, in the order of the tasks; `None` if it was
+/// interrupted.
 fn make(
     planned: &Planned,
     arguments: &Compare,
     curves: Option<&Curves>,
-) -> Result<Option<Vec<Row>>, Failure> {
+) -> Result<Option<Vec<(Row, Option<Wait>)>>, Failure> {
     let tasks = planned.plan.tasks()?;
     let bar = plans::progress(tasks.len(), arguments.variations.quiet);
     let one = |task: &Task| {
@@ -85,19 +89,20 @@ fn make(
         if let Some(curves) = curves {
             curves.add(task, &recording);
         }
-        let row = row(&lockgate_measure::summarise(&[recording]), &planned.plan.metrics)?;
+        let summary = lockgate_measure::summarise(&[recording]);
+        let row = row(&summary, &planned.plan.metrics)?;
         bar.inc(1);
-        Ok::<_, lockgate::Error>(Some(row))
+        Ok::<_, lockgate::Error>(Some((row, Wait::longest(&summary))))
     };
     let made = on_threads(arguments.variations.limits.jobs, || run_tasks(&tasks, one));
     bar.finish_and_clear();
-    let made: Vec<Option<Row>> = made?;
+    let made: Vec<Option<(Row, Option<Wait>)>> = made?;
     let done = made.iter().flatten().count();
-    let rows = made.into_iter().collect::<Option<Vec<Row>>>();
-    if rows.is_none() {
+    let all = made.into_iter().collect::<Option<Vec<_>>>();
+    if all.is_none() {
         tell!("stopped after {done} of {} runs; nothing is kept of a comparison", tasks.len());
     }
-    Ok(rows)
+    Ok(all)
 }
 
 /// Returns the index of the variant that `--base` numbers from 1.

@@ -170,14 +170,15 @@ fn make<'a>(tuning: &'a Tuning, arguments: &Tune) -> Result<Option<Tuned<'a>>, F
     Ok(made?.map_err(|stopped| tell!("{stopped}")).ok())
 }
 
-/// Prints the recommended points first, then how the search found them.
+/// Prints the winner or the knee first, then how the search found it, and last the rest of a front.
 fn show(tuned: &Tuned<'_>, file: &str) {
     terminal::heading(&tuned.tuning.base.title);
-    tuned.recommendation(file).iter().for_each(|line| match line.strip_prefix("lockgate ") {
-        // A command is copied: it is never broken.
-        Some(_) => say!("  {line}"),
-        None => terminal::sentence(&terminal::visible(line)),
-    });
+    let recommended = tuned.recommended();
+    let (first, rest) = recommended.split_at(recommended.len().min(1));
+    match first {
+        [(role, point)] => told(&tuned.told(role, *point, file)),
+        _ => told(&tuned.recommendation(file)),
+    }
     say!();
     let finalists = tuned.finalists();
     terminal::sentence(&format!("{}:", finalists.title));
@@ -190,9 +191,21 @@ fn show(tuned: &Tuned<'_>, file: &str) {
     terminal::comparison(&points);
     terminal::sentence(&points.note);
     terminal::sentence(&format!("stopped: {}", tuned.stop()));
-    for (_, index) in tuned.recommended() {
-        if let Some(line) = offer(tuned, file, index) {
-            terminal::offer(&line);
+    for (_, point) in first {
+        offer(tuned, file, *point).iter().for_each(|line| terminal::offer(line));
+    }
+    for (role, point) in rest {
+        told(&tuned.told(role, *point, file));
+        offer(tuned, file, *point).iter().for_each(|line| terminal::offer(line));
+    }
+}
+
+/// Prints sentences and commands. A command is copied: it is never broken.
+fn told(lines: &[String]) {
+    for line in lines {
+        match line.strip_prefix("lockgate ") {
+            Some(_) => say!("  {line}"),
+            None => terminal::sentence(&terminal::visible(line)),
         }
     }
 }

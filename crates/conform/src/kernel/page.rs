@@ -94,6 +94,7 @@ pub fn tables(document: &Comparison) -> Vec<Table> {
         title: run.id.clone(),
         columns: COLUMNS.map(str::to_owned).to_vec(),
         rows: run.lines.iter().map(|line| cells(line).map(Cell::Text).to_vec()).collect(),
+        addresses: Vec::new(),
         note: note(run),
     };
     document.runs.iter().filter(|run| run.not_run.is_none()).map(table).collect()

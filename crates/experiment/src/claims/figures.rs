@@ -210,6 +210,7 @@ impl Table {
             title: self.title.clone(),
             columns: self.columns.iter().map(|column| column.head.clone()).collect(),
             rows: rows.map_err(|why: String| self.wrong(&why))?,
+            addresses: Vec::new(),
             note: self.note.clone(),
         })
     }

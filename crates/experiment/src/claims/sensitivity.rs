@@ -79,6 +79,7 @@ impl<'a> Sensitivity<'a> {
                 .chain(["hold".to_owned()])
                 .collect(),
             rows: self.fitted.values.iter().map(row).collect::<Result<_, String>>()?,
+            addresses: Vec::new(),
             note: format!("{} Plausible: {}.", self.fitted.why, self.fitted.range),
         })
     }

@@ -74,6 +74,7 @@ impl<'a> SubstituteExperiment<'a> {
             title: format!("Today: {}", self.today.title),
             columns: std::iter::once("discipline".to_owned()).chain(heads).collect(),
             rows,
+            addresses: Vec::new(),
             note: note.trim().to_owned(),
         })
     }

@@ -124,6 +124,7 @@ fn table(reproduction: &Reproduction, own: bool) -> Option<Comparison> {
         title: whose(own).to_owned(),
         columns: columns.into_iter().map(str::to_owned).collect(),
         rows,
+        addresses: Vec::new(),
         note: note.to_owned(),
     })
 }
@@ -143,6 +144,7 @@ fn live_runs(live: &Live) -> Comparison {
         title: "Runs on real packets".to_owned(),
         columns: ["run", "times faster", "fidelity limits"].map(str::to_owned).to_vec(),
         rows: made.chain(not).collect(),
+        addresses: Vec::new(),
         note: "A run that is faster has its rates multiplied and its times divided by that; its values are told in the paper's \
                time."
             .to_owned(),
@@ -170,6 +172,7 @@ fn ours(reproduction: &Reproduction) -> Option<Comparison> {
         title: "Remarks".to_owned(),
         columns: ["claim", "remark"].map(str::to_owned).to_vec(),
         rows,
+        addresses: Vec::new(),
         note: String::new(),
     })
 }

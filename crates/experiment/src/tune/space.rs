@@ -72,6 +72,11 @@ impl Space {
         Ok(Self { vary, dimensions, document: toml::from_str(text).unwrap_or_default() })
     }
 
+    /// Returns the variations.
+    pub fn variations(&self) -> &[Vary] {
+        &self.vary
+    }
+
     /// Returns the names of the variations.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.vary.iter().map(|one| one.name.as_str())

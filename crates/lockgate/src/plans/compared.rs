@@ -2,6 +2,7 @@
 //! CSV and JSON.
 
 mod decision;
+mod waits;
 
 use std::fmt::Write;
 
@@ -10,10 +11,10 @@ use lockgate_measure::comparison::{Difference, MetricComparison, Practical, Verd
 use lockgate_measure::metric::Quantity;
 use lockgate_measure::report::{Cell, Comparison};
 use lockgate_measure::summary::{Expectation, Expected};
-use lockgate_measure::verdict::Words;
+use lockgate_measure::verdict::{Wait, Words};
 use serde_json::json;
 
-use super::columns;
+use super::{Column, columns};
 use crate::figures;
 use crate::verdict::{self, difference};
 
@@ -39,7 +40,9 @@ pub struct Compared<'a> {
     pub practical: Practical,
     /// Expectations of the scenario, judged for each variant: those on the plan's metrics.
     pub judged: Vec<Vec<Expectation>>,
-    columns: Vec<(usize, String)>,
+    /// Longest wait of each run, in the order of the tasks; empty if the runs are only known by their metrics.
+    waits: Vec<Option<Wait>>,
+    columns: Vec<Column>,
 }
 
 impl<'a> Compared<'a> {
@@ -51,9 +54,19 @@ impl<'a> Compared<'a> {
         rows: &'a [Row],
         base: Option<usize>,
     ) -> Self {
-        let (metrics, columns) = (compare(plan, rows, base), columns(plan));
+        let (metrics, columns) = (compare(plan, rows, base), columns(&plan.vary));
         let practical = Practical { ratio: 0.0, seconds: 0.0 };
-        Self { plan, title, variants, rows, metrics, practical, judged: Vec::new(), columns }
+        Self {
+            plan,
+            title,
+            variants,
+            rows,
+            metrics,
+            practical,
+            judged: Vec::new(),
+            waits: Vec::new(),
+            columns,
+        }
     }
 
     /// Judges the scenario's expectations for each variant.
@@ -74,8 +87,8 @@ impl<'a> Compared<'a> {
         Self { metrics: metrics.collect(), practical, ..self }
     }
 
-    /// Returns the columns of the variations: the index of one, and its name.
-    pub fn columns(&self) -> &[(usize, String)] {
+    /// Returns the columns of the variations.
+    pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
@@ -87,14 +100,15 @@ impl<'a> Compared<'a> {
 
     /// Returns the table, a row a variant; the note explains the marks.
     pub fn table(&self) -> Comparison {
-        let mut heads = vec!["#".to_owned()];
-        heads.extend(self.heads());
-        heads.extend(self.plan.metrics.iter().map(|path| Words::of(path).in_sentence()));
+        let mut heads = vec![("#".to_owned(), String::new())];
+        heads.extend(self.columns.iter().map(|column| (column.name.clone(), column.path.clone())));
+        heads.extend(self.plan.metrics.iter().map(|path| (Words::of(path).in_sentence(), path.clone())));
         let is_judged = self.held(0).1 > 0;
-        heads.extend(is_judged.then(|| "holds".to_owned()));
+        heads.extend(is_judged.then(|| ("holds".to_owned(), String::new())));
+        let (columns, addresses) = heads.into_iter().unzip();
         let row = |(index, variant): (usize, &Variant)| {
             let mut cells = vec![(index + 1).to_string()];
-            cells.extend(self.columns.iter().map(|(column, _)| variant.values[*column].clone()));
+            cells.extend(self.columns.iter().map(|column| variant.values[column.index].clone()));
             cells.extend((0..self.plan.metrics.len()).map(|metric| self.cell(metric, index)));
             let (held, of) = self.held(index);
             cells.extend(is_judged.then(|| format!("{held}/{of}")));
@@ -102,21 +116,11 @@ impl<'a> Compared<'a> {
         };
         Comparison {
             title: self.title.to_owned(),
-            columns: heads,
+            columns,
+            addresses,
             rows: self.variants.iter().enumerate().map(row).collect(),
             note: self.marks(),
         }
-    }
-
-    /// Returns the names of the variations: the last part of each path, if no other ends in it.
-    fn heads(&self) -> Vec<String> {
-        let last = |name: &str| name.rsplit(['.', ':']).next().unwrap_or(name).to_owned();
-        let names = || self.columns.iter().map(|(_, name)| name);
-        let head = |name: &String| {
-            let is_alone = names().filter(|other| last(other) == last(name)).count() == 1;
-            if is_alone && !name.contains(" = ") { last(name) } else { name.clone() }
-        };
-        names().map(head).collect()
     }
 
     /// Returns the meaning of the marks.
@@ -164,12 +168,13 @@ impl<'a> Compared<'a> {
                 .take(SHOWN)
                 .map(|(variant, lacks)| format!("{lacks} of {}", self.name(*variant)))
                 .collect();
+            let words = Words::of(path).in_sentence();
             let more = match lacking.len().saturating_sub(SHOWN) {
                 0 => String::new(),
                 more => format!(" and of {more} more variants"),
             };
             (!lacking.is_empty())
-                .then(|| format!("{path}: without a value are {} of {seeds} seeds{more}", texts.join(", ")))
+                .then(|| format!("{words}: without a value are {} of {seeds} seeds{more}", texts.join(", ")))
         };
         self.plan.metrics.iter().enumerate().filter_map(sentence).collect()
     }
@@ -268,7 +273,7 @@ impl<'a> Compared<'a> {
     /// Returns the values of a variant, and its number.
     fn name(&self, variant: usize) -> String {
         let values: Vec<&str> =
-            self.columns.iter().map(|(column, _)| self.variants[variant].values[*column].as_str()).collect();
+            self.columns.iter().map(|column| self.variants[variant].values[column.index].as_str()).collect();
         format!("{} (#{})", values.join(" "), variant + 1)
     }
 

@@ -50,11 +50,12 @@ impl Curves {
 impl Compared<'_> {
     /// Adds the comparison to a report: its sentences, the curves of the variants and the table.
     pub fn add_to(&self, report: &mut ReportData, curves: Curves) {
-        let (columns, names): (Vec<usize>, Vec<String>) = self.columns().iter().cloned().unzip();
+        let columns: Vec<usize> = self.columns().iter().map(|column| column.index).collect();
         let mut variants = report_variants(self.plan, self.variants, &columns, &self.metrics);
         variants.table = self.table();
-        for (variable, name) in variants.variables.iter_mut().zip(names) {
-            variable.name = name;
+        for (variable, column) in variants.variables.iter_mut().zip(self.columns()) {
+            variable.name.clone_from(&column.name);
+            variable.path.clone_from(&column.path);
         }
         // The page itself marks the variants without a significant difference, in its table.
         report.verdict = self.decision();

@@ -8,7 +8,7 @@ use lockgate_measure::metric::MetricError;
 use lockgate_scenario::Scenario;
 use serde_json::{Value, json};
 
-use super::PlanError;
+use super::{PlanError, bound_words};
 use crate::{Options, Seed, memory, verdict};
 
 /// Limit on the numbers that are tried.
@@ -113,6 +113,16 @@ impl LargestSearch {
         &self.constraint.path
     }
 
+    /// Returns the setting in words: `call count`.
+    pub fn setting(&self) -> String {
+        verdict::settings([self.path.as_str()]).concat()
+    }
+
+    /// Returns the condition's metric in words: `call delay p99 worst`.
+    pub fn metric_words(&self) -> String {
+        verdict::Words::of(&self.constraint.path).in_sentence()
+    }
+
     /// Returns the number of seeds.
     pub fn seed_count(&self) -> usize {
         self.seeds.len()
@@ -129,7 +139,8 @@ impl LargestSearch {
 
     /// Returns the answer in a sentence.
     pub fn answer(&self) -> String {
-        let (path, condition) = (&self.path, &self.condition);
+        let (path, condition) =
+            (self.setting(), format!("{} {}", self.metric_words(), bound_words(&self.constraint)));
         let seeds = match self.seeds.len() {
             1 => format!("seed {}", self.seeds[0]),
             several => format!("all of {several} seeds"),

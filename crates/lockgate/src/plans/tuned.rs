@@ -1,6 +1,7 @@
 //! Outcome of a search in words: the points, the judgement, the recommended settings; tables of the terminal, of
 //! notebooks and of the page.
 
+mod knee;
 mod page;
 
 use lockgate_experiment::tune::{Goal, JudgedFinalists, Request, Search, Stop, Tried, judge, search};
@@ -8,9 +9,10 @@ use lockgate_measure::comparison::{Difference, MetricComparison, Verdict};
 use lockgate_measure::intervals::Interval;
 use lockgate_measure::metric::Better;
 use lockgate_measure::report::{Cell, Comparison};
+use lockgate_measure::verdict::Words;
 use serde_json::json;
 
-use super::{PlanError, Stopped, TuneOptions, TuneRequest, Tuning};
+use super::{Column, PlanError, Stopped, TuneOptions, TuneRequest, Tuning, all_columns};
 use crate::figures;
 use crate::verdict::{self, quantity};
 
@@ -101,6 +103,11 @@ impl Tuned<'_> {
         format!("{points} points x {seeds} seed{} = {runs} runs{confirmation}", figures::plural(seeds as f64))
     }
 
+    /// Returns the columns of the variations.
+    fn columns(&self) -> Vec<Column> {
+        all_columns(self.tuning.space.variations())
+    }
+
     /// Returns the index of a finalist among the points.
     fn point(&self, finalist: Option<usize>) -> Option<usize> {
         finalist.and_then(|finalist| self.judged.finalists[finalist])
@@ -119,10 +126,12 @@ impl Tuned<'_> {
     /// Returns the points in the order in which they were tried.
     pub fn points(&self) -> Comparison {
         let front = self.found.front(&self.tuning.goals);
-        let mut header = vec!["#".to_owned()];
-        header.extend(self.tuning.space.names().map(str::to_owned));
-        header.extend(self.tuning.metrics.iter().cloned());
-        header.push(String::new());
+        let mut heads = vec![Head::named("#")];
+        heads.extend(
+            self.columns().into_iter().map(|column| Head { words: column.name, address: column.path }),
+        );
+        heads.extend(self.tuning.metrics.iter().map(|path| Head::of_metric(path)));
+        heads.push(Head::named(""));
         let row = |(index, tried): (usize, &Tried)| {
             let mut cells = vec![(index + 1).to_string()];
             cells.extend(tried.point.values.iter().cloned());
@@ -144,7 +153,7 @@ impl Tuned<'_> {
         };
         table(
             "points in the order in which they were tried",
-            header,
+            heads,
             self.found.tried.iter().enumerate().map(row),
             note,
         )
@@ -175,8 +184,8 @@ impl Tuned<'_> {
             _ if self.judged.front.contains(&at) => " *",
             _ => "",
         };
-        let mut header = vec!["point".to_owned()];
-        header.extend(self.tuning.metrics.iter().cloned());
+        let mut heads = vec![Head::named("point")];
+        heads.extend(self.tuning.metrics.iter().map(|path| Head::of_metric(path)));
         let row = |(at, finalist): (usize, &Option<usize>)| {
             let mut cells = vec![name(finalist) + role(at)];
             cells.extend(
@@ -189,7 +198,7 @@ impl Tuned<'_> {
             "on {unseen} seed{} that the search has not seen, mean ± 95 %",
             figures::plural(unseen as f64)
         );
-        table(&title, header, self.judged.finalists.iter().enumerate().map(row), &self.marks())
+        table(&title, heads, self.judged.finalists.iter().enumerate().map(row), &self.marks())
     }
 
     fn cell(&self, metric: usize, path: &str, at: usize) -> String {
@@ -255,22 +264,35 @@ impl Tuned<'_> {
                     format!("{} of {name}", unseen - seen(one))
                 })
                 .collect();
+            let words = Words::of(path).in_sentence();
             (!lacking.is_empty())
-                .then(|| format!("{path}: without a value are {} of {unseen} seeds", lacking.join(", ")))
+                .then(|| format!("{words}: without a value are {} of {unseen} seeds", lacking.join(", ")))
         };
         self.tuning.metrics.iter().zip(&self.judged.metrics).filter_map(sentence).collect()
     }
 }
 
+/// Head of a column: words, and the address that they stand for, if any.
+struct Head {
+    words: String,
+    address: String,
+}
+
+impl Head {
+    fn named(words: &str) -> Self {
+        Self { words: words.to_owned(), address: String::new() }
+    }
+
+    fn of_metric(path: &str) -> Self {
+        Self { words: Words::of(path).in_sentence(), address: path.to_owned() }
+    }
+}
+
 /// Returns a table of texts.
-fn table(
-    title: &str,
-    columns: Vec<String>,
-    rows: impl Iterator<Item = Vec<String>>,
-    note: &str,
-) -> Comparison {
+fn table(title: &str, heads: Vec<Head>, rows: impl Iterator<Item = Vec<String>>, note: &str) -> Comparison {
     let rows = rows.map(|row| row.into_iter().map(Cell::Text).collect()).collect();
-    Comparison { title: title.to_owned(), columns, rows, note: note.to_owned() }
+    let (columns, addresses) = heads.into_iter().map(|head| (head.words, head.address)).unzip();
+    Comparison { title: title.to_owned(), columns, addresses, rows, note: note.to_owned() }
 }
 
 /// Returns the mark of a difference from the reference; of a constraint's metric, nothing.

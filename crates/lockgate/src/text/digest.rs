@@ -1,9 +1,8 @@
 //! Digest of a run in about twelve lines: a line for each flow or group, what each change
-//! did, the longest wait, each expectation.
+//! did, the longest wait, what limited senders, each expectation with its distance from the bound.
 
 mod expectations;
 mod flows;
-mod names;
 mod sparkline;
 
 use std::fmt::Write;
@@ -35,12 +34,9 @@ impl Digest<'_> {
         let Self { summary, runs, .. } = *self;
         let mut lines = head(summary, runs, surface);
         lines.extend(flows::lines(summary, runs.recordings.first(), surface));
-        // The verdict's first findings are those of the changes, one between two phases.
-        let changes = summary.phases.len().saturating_sub(1);
-        for sentence in summary.verdict().findings.iter().take(changes) {
-            lines.extend(surface.wrapped(&visible(sentence), "  "));
+        for sentence in summary.verdict().findings {
+            lines.extend(surface.wrapped(&visible(&sentence), "  "));
         }
-        lines.extend(surface.wrapped(&verdict::main_finding(summary), "  "));
         lines.extend(programs(runs, surface));
         lines.extend(expectations::lines(summary, surface));
         for warning in &summary.warnings {
@@ -57,6 +53,7 @@ impl Digest<'_> {
         let (verdict, look) = match (runs.unfaithful.is_empty(), all) {
             (false, _) => (verdict::line(summary, runs), Look::Bad),
             (true, 0) => ("ended; nothing is expected in this scenario".to_owned(), Look::Plain),
+            (true, 1) if held == 1 => ("✓ it holds".to_owned(), Look::Good),
             (true, all) if held == all => (format!("✓ {held} of {all} hold"), Look::Good),
             (true, all) => (format!("✗ {} of {all} missed", all - held), Look::Bad),
         };

@@ -10,8 +10,8 @@ use crate::verdict;
 pub fn largest(search: &LargestSearch, lines: &mut Lines) {
     let mut grid = Grid::new(vec![
         Column::sign(),
-        Column::number(&search.path),
-        Column::number(search.metric()),
+        Column::number(&search.setting()),
+        Column::number(&search.metric_words()),
         Column::number("kept by"),
     ]);
     let seeds = search.seed_count();

@@ -242,7 +242,7 @@ impl fmt::Display for Segment<'_> {
 }
 
 /// Splits an address at its dots; a quoted part may contain dots.
-fn segments(path: &str) -> Result<Vec<String>, String> {
+pub(crate) fn segments(path: &str) -> Result<Vec<String>, String> {
     let mut segments = Vec::new();
     let mut part = String::new();
     let mut quoted = false;

@@ -46,6 +46,7 @@ pub fn tables(summary: &Summary) -> Vec<Comparison> {
             .map(|bin| row(&sizes(bin.from_bytes, bin.to_bytes), &bin.files))
             .chain([row("all", &group.all)])
             .collect(),
+        addresses: Vec::new(),
         note: "slowdown is completion time over the one under processor sharing".to_owned(),
     };
     summary.groups.iter().filter(|(_, group)| group.all.files > 0).map(table).collect()

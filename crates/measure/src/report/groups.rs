@@ -145,6 +145,7 @@ fn worst(summary: &Summary, group: &str, lines: &Lines) -> Comparison {
         title,
         columns,
         rows: members.iter().take(ROWS).map(row).collect(),
+        addresses: Vec::new(),
         note: match silent {
             0 => String::new(),
             silent => format!("{} received nothing in the window.", count(silent, "member")),

@@ -102,6 +102,7 @@ pub(super) fn table(summary: &Summary) -> Comparison {
         .map(str::to_owned)
         .to_vec(),
         rows: places.iter().take(ROWS).map(row).collect(),
+        addresses: Vec::new(),
         note: "Of several ports: the most used one, and the queue with the longest wait.".to_owned(),
     }
 }

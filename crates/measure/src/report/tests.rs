@@ -22,6 +22,7 @@ fn report() -> ReportData {
             Cell::quantity(Some(0.123_456_78), Unit::Seconds),
             Cell::quantity(None, Unit::Seconds),
         ]],
+        addresses: Vec::new(),
         note: String::new(),
     });
     data

@@ -32,8 +32,10 @@ pub struct Variants {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Variable {
-    /// Name.
+    /// Name in words.
     pub name: String,
+    /// Path of the setting; empty if the scenario names the variation.
+    pub path: String,
     /// Unit of `numbers`; may be empty.
     pub unit: String,
     /// Distinct values, in the order of the plan.

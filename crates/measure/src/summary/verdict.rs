@@ -13,9 +13,9 @@ pub use phases::{PhaseRow, PhaseTable};
 pub use text::{
     bounds, difference, interval, margin, quantity, sentence, short_bounds, sign, used, value, words,
 };
-pub use waits::longest_wait;
+pub use waits::{Wait, longest_wait};
 pub(crate) use words::change;
-pub use words::{Words, label, metric};
+pub use words::{Words, label, metric, settings};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

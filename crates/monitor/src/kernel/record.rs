@@ -320,6 +320,7 @@ impl Recorder {
             title: "queues".to_owned(),
             columns: columns.map(str::to_owned).to_vec(),
             rows: self.queues.iter().enumerate().take(TABLE).map(row).collect(),
+            addresses: Vec::new(),
             note: if self.queues.len() > TABLE {
                 format!("the first {TABLE} of {}", self.queues.len())
             } else {

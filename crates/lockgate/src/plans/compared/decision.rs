@@ -61,7 +61,7 @@ impl Compared<'_> {
             (0..self.variants.len()).filter(|variant| self.held(*variant).0 == most).collect();
         let aims = self.aims();
         if aims.is_empty() {
-            return self.keepers().into_iter().collect();
+            return self.keepers().into_iter().chain(self.longest_waits(None)).collect();
         }
         let good = |variant: usize| aims.iter().filter(|aim| self.is_as_good(variant, aim)).count();
         let even: Vec<usize> =
@@ -72,6 +72,7 @@ impl Compared<'_> {
             good(*one).cmp(&good(*other)).then_with(by_loss).then(other.cmp(one))
         });
         let mut sentences = Vec::new();
+        let mut chosen = None;
         if let Some(best) = best {
             sentences.push(match even.as_slice() {
                 all if all.len() == self.variants.len() => {
@@ -83,11 +84,15 @@ impl Compared<'_> {
                         self.named(&even)
                     )
                 }
-                _ => self.choice(best, &aims),
+                _ => {
+                    chosen = Some(best);
+                    self.choice(best, &aims)
+                }
             });
         }
         sentences.extend(self.shortfall(most, best));
         sentences.extend(self.keepers());
+        sentences.extend(self.longest_waits(chosen));
         sentences
     }
 
@@ -199,8 +204,11 @@ impl Compared<'_> {
                 format!("{words} is {}, wanted {}", value(expect), short_bounds(expect))
             })
             .collect();
-        let expected =
-            if all == 1 { "the expectation".to_owned() } else { format!("all {all} expectations") };
+        let expected = match all {
+            1 => "the expectation".to_owned(),
+            2 => "both expectations".to_owned(),
+            all => format!("all {all} expectations"),
+        };
         Some(format!("No variant keeps {expected}: of {}, {}.", self.name(variant), listed(&missed)))
     }
 
@@ -213,7 +221,11 @@ impl Compared<'_> {
         if all == 0 || keeping.is_empty() {
             return None;
         }
-        let hold = if all == 1 { "The expectation holds".to_owned() } else { format!("All {all} hold") };
+        let hold = match all {
+            1 => "The expectation holds".to_owned(),
+            2 => "Both hold".to_owned(),
+            all => format!("All {all} hold"),
+        };
         if others.is_empty() {
             return Some(format!("{hold} in every variant."));
         }
@@ -245,7 +257,7 @@ impl Compared<'_> {
 
     /// Returns the value of the first variable of a variant.
     fn first(&self, variant: usize) -> &str {
-        self.columns.first().map_or("", |(column, _)| self.variants[variant].values[*column].as_str())
+        self.columns.first().map_or("", |column| self.variants[variant].values[column.index].as_str())
     }
 
     /// Returns variants by the value of the first variable: `cake 95% 99%`.
@@ -256,7 +268,7 @@ impl Compared<'_> {
                 .columns
                 .iter()
                 .skip(1)
-                .map(|(column, _)| self.variants[*variant].values[*column].as_str())
+                .map(|column| self.variants[*variant].values[column.index].as_str())
                 .collect();
             let (first, rest) = (self.first(*variant), rest.join(" "));
             match groups.iter_mut().find(|(value, _)| *value == first) {

@@ -146,6 +146,7 @@ impl Baseline {
             title: "differences from the baseline".to_owned(),
             columns: ["file", "metric", "old", "new", "difference", ""].map(str::to_owned).to_vec(),
             rows: rows.collect(),
+            addresses: Vec::new(),
             note: "+ better   - worse   = no difference seen   ? too few seeds to tell   new: not in the baseline"
                 .to_owned(),
         }

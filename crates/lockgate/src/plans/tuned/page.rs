@@ -1,15 +1,19 @@
 //! Parts of a search's report: sentences, tables and figures.
 
 use lockgate_experiment::tune::{Constraint, Goal, Tried};
-use lockgate_measure::comparison::MetricComparison;
 use lockgate_measure::metric::Address;
 use lockgate_measure::report::{Axis, Comparison, Figure, FigureKind, FigureSeries, Origin};
 use lockgate_measure::verdict::Words;
 use lockgate_scenario::vary;
 
-use super::{NO_WINNER, Tuned};
+use super::super::bound_words;
+use super::{NO_WINNER, Tuned, knee};
 use crate::figures;
 use crate::verdict::quantity;
+
+/// Sentence on the knee of a front of more than two goals.
+const LEAST_LOSS: &str =
+    "No other point of the front gains a larger factor, all goals together, than it loses.";
 
 /// Fraction of a bound below which a kept constraint is near a cliff.
 const CLIFF: f64 = 0.03;
@@ -24,42 +28,88 @@ impl Tuned<'_> {
         lines
     }
 
-    /// Returns a sentence and a command for each point to use, the bounds near to it, and no winner of several goals.
+    /// Returns the sentences and the command of each point to use: the winner, or the knee and the rest of the front;
+    /// one sentence if there is none.
     pub fn recommendation(&self, file: &str) -> Vec<String> {
         let recommended = self.recommended();
         if recommended.is_empty() {
             return vec![NO_WINNER.to_owned()];
         }
-        let mut lines = Vec::new();
-        for (role, index) in recommended {
-            let settings = self.found.tried[index].point.settings.join(", ");
-            let values = self.values(index);
-            let is_knee = self.judged.front.len() > 1 && self.point(self.judged.knee) == Some(index);
-            let reason = match self.tuning.goals.len() {
-                2 if is_knee => {
-                    " Every other point of the front loses a larger factor in one goal than it gains in the other."
-                }
-                _ if is_knee => {
-                    " Over all goals, every other point of the front loses a larger factor than it gains."
-                }
-                _ => "",
-            };
-            lines.push(format!("{}, point #{}: {settings}{values}.{reason}", capital(role), index + 1));
-            lines.extend(self.cliffs(index));
-            lines.push(self.command(file, index));
+        recommended.into_iter().flat_map(|(role, point)| self.told(role, point, file)).collect()
+    }
+
+    /// Returns the sentences on a recommended point, the bounds near to it, and its command at the end.
+    pub fn told(&self, role: &str, point: usize, file: &str) -> Vec<String> {
+        let is_knee = self.point(self.judged.knee) == Some(point);
+        let role = match self.tuning.goals.len() {
+            2 if is_knee && self.judged.front.len() == 1 => "best in both goals",
+            _ if is_knee && self.judged.front.len() == 1 => "best in all goals",
+            _ => role,
+        };
+        let mut sentence = format!("{}, #{}, {}: ", capital(role), point + 1, self.named_values(point));
+        sentence.push_str(&self.results(point));
+        sentence.push('.');
+        for step in is_knee.then(|| self.steps()).into_iter().flatten() {
+            sentence.push(' ');
+            sentence.push_str(&step);
         }
+        let mut lines = vec![sentence];
+        lines.extend(self.cliffs(point));
+        lines.push(self.command(file, point));
         lines
     }
 
-    /// Returns the means of a finalist's goals on the unseen seeds: ` (call delay p99 15.6 ms)`.
-    fn values(&self, index: usize) -> String {
-        let value = |(path, compared): (&String, &MetricComparison)| {
-            let mean = compared.intervals[self.finalist(index)?].as_ref()?.mean;
-            Some(format!("{} {}", Words::of(path).in_sentence(), quantity(path, Some(mean))))
+    /// Returns the values of a point with their names: `cake bandwidth 9.87mbit`.
+    fn named_values(&self, point: usize) -> String {
+        let values = self.columns().into_iter().zip(&self.found.tried[point].point.values);
+        values.map(|(column, value)| format!("{} {value}", column.name)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns what a finalist gives on the unseen seeds: the goals, of a winner beside those of the file as it is, and
+    /// the metrics of constraints with their bounds.
+    fn results(&self, point: usize) -> String {
+        let is_winner = self.point(self.judged.winner) == Some(point);
+        let Some(finalist) = self.finalist(point) else { return "not judged".to_owned() };
+        let unchanged = self.judged.finalists.iter().position(Option::is_none);
+        let shown = |metric: usize, finalist: usize| {
+            let mean = self.judged.metrics.get(metric)?.intervals.get(finalist)?.as_ref()?.mean;
+            Some(quantity(&self.tuning.metrics[metric], Some(mean)))
         };
-        let goals = self.tuning.metrics.iter().zip(&self.judged.metrics).take(self.tuning.goals.len());
-        let values: Vec<String> = goals.filter_map(value).collect();
-        if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) }
+        let one = |(metric, path): (usize, &String)| {
+            let value = shown(metric, finalist)?;
+            let words = Words::of(path).in_sentence();
+            let told = match metric.checked_sub(self.tuning.goals.len()) {
+                Some(constraint) => {
+                    format!(", wanted {}", bound_words(self.tuning.constraints.get(constraint)?))
+                }
+                None if is_winner => {
+                    let before = unchanged.and_then(|unchanged| shown(metric, unchanged));
+                    before.map_or_else(String::new, |before| format!(" ({before} with the file as it is)"))
+                }
+                None => String::new(),
+            };
+            Some(format!("{words} {value}{told}"))
+        };
+        let told: Vec<String> = self.tuning.metrics.iter().enumerate().filter_map(one).collect();
+        told.join("; ")
+    }
+
+    /// Returns the sentences on the points beside the knee: of two goals the next on either side.
+    fn steps(&self) -> Vec<String> {
+        let [one, two] = self.tuning.goals.as_slice() else {
+            let is_alone = self.judged.front.len() < 2;
+            return if is_alone { Vec::new() } else { vec![LEAST_LOSS.to_owned()] };
+        };
+        let front = self.judged.front.iter().filter_map(|finalist| {
+            let point = self.judged.finalists[*finalist]?;
+            let value = |goal: usize| Some(self.judged.metrics[goal].intervals[*finalist].as_ref()?.mean);
+            let values = self.found.tried[point].point.values.join(" ");
+            let name = format!("{values} (#{})", point + 1);
+            Some((*finalist, knee::FrontPoint { name, values: [value(0)?, value(1)?] }))
+        });
+        let (finalists, points): (Vec<usize>, Vec<knee::FrontPoint>) = front.unzip();
+        let knee = finalists.iter().position(|finalist| self.judged.knee == Some(*finalist));
+        knee.map_or_else(Vec::new, |knee| knee::steps([one, two], &points, knee))
     }
 
     /// Returns the position of a point among the finalists.
@@ -102,13 +152,13 @@ impl Tuned<'_> {
 fn figures(outcome: &Tuned<'_>) -> Vec<Figure> {
     let tuned = outcome.tuning;
     let mut figures = Vec::new();
-    for (index, name) in tuned.space.names().enumerate() {
+    for (index, column) in outcome.columns().into_iter().enumerate() {
         let values = || outcome.found.tried.iter().map(move |tried| tried.point.values[index].as_str());
         let unit = values().next().map_or("", vary::unit);
         if !values().all(|value| vary::number(value).is_some() && vary::unit(value) == unit) {
             continue;
         }
-        let x = || Axis { label: short_name(name), unit: unit.to_owned(), log: false };
+        let x = || Axis { label: column.name.clone(), unit: unit.to_owned(), log: false };
         let number = |tried: &Tried| vary::number(&tried.point.values[index]);
         let caption = "Each point of the search, whatever its other values.";
         figures.push(scatter(outcome, &format!("variable-{index}"), x(), (caption, 0), number));
@@ -158,12 +208,6 @@ fn axis(path: &str, values: impl Iterator<Item = f64>) -> Axis {
     let (low, high) =
         values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
     Axis { label: Words::of(path).in_sentence(), unit: unit.to_owned(), log: low > 0.0 && high > WIDE * low }
-}
-
-/// Returns the end of a path, as an axis shows it: `cake bandwidth` for `port.a:b.queue.cake.bandwidth`.
-fn short_name(path: &str) -> String {
-    let end = path.split_once(".queue.").map(|(_, end)| end);
-    end.or_else(|| path.split_once('.').map(|(_, end)| end)).unwrap_or(path).replace('.', " ")
 }
 
 /// Returns the first goal of each point, and the best until then.

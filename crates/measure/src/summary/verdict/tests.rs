@@ -194,6 +194,25 @@ fn every_metric_has_words() {
 }
 
 #[test]
+fn settings_have_words_and_their_port_only_beside_the_like() {
+    let of = |paths: &[&str]| settings(paths.iter().copied()).join(", ");
+    assert_eq!(
+        of(&[
+            "port.isp:modem.root",
+            "port.isp:modem.queue.cake.bandwidth",
+            "port.\"isp->modem\".ring",
+            "link.line.rate.up",
+            "flow.\"a.b\".count",
+            "warmup",
+        ]),
+        "queue, cake bandwidth, ring, line rate up, a.b count, warmup"
+    );
+    let both = ["port.a:b.queue.q.flow_limit", "port.b->a.queue.q.flow_limit", "port.a:b.root"];
+    assert_eq!(of(&both), "q flow limit at a:b, q flow limit at b:a, queue");
+    assert_eq!(of(&["port.a:b", "not a path", "", "\""]), "port.a:b, not a path, , \"");
+}
+
+#[test]
 fn what_limits_a_judged_rate_is_said_and_a_full_receive_window() {
     use crate::summary::{FlowSummary, TcpLimits, TcpSummary};
     let mut summary = summarise(&[]);

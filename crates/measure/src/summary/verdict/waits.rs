@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use super::words;
 use crate::figures;
 use crate::summary::{QueueSummary, Summary};
@@ -16,6 +18,10 @@ struct Leaf<'a> {
 impl Leaf<'_> {
     fn words(&self) -> String {
         words::queue(self.port, self.name, &self.queue.kind)
+    }
+
+    fn statistic(&self) -> &'static str {
+        if self.queue.sojourn_s.p99.is_some() { "p99" } else { "largest" }
     }
 
     fn drop_share(&self) -> String {
@@ -39,19 +45,53 @@ fn leaves(summary: &Summary) -> Vec<Leaf<'_>> {
     found
 }
 
-/// Returns the sentence on the queue in which packets waited longest, with its drops, and on the queue that
-/// dropped most, if it is another.
-pub fn longest_wait(summary: &Summary) -> String {
-    let leaves = leaves(summary);
+/// Queue in which packets waited longest, and how long.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Wait {
+    /// Port.
+    pub port: String,
+    /// Name of the queue.
+    pub queue: String,
+    /// Discipline of the queue.
+    pub kind: String,
+    /// Statistic of the wait: `p99`, or `largest` of a queue that has no percentiles.
+    pub statistic: &'static str,
+    /// Time in the queue, in seconds.
+    pub wait_s: f64,
+}
+
+impl Wait {
+    /// Returns the queue in which packets of a run waited longest; `None` if none waited.
+    pub fn longest(summary: &Summary) -> Option<Self> {
+        let leaves = leaves(summary);
+        let (wait_s, leaf) = longest(&leaves)?;
+        let (port, queue) = (leaf.port.to_owned(), leaf.name.to_owned());
+        Some(Self { port, queue, kind: leaf.queue.kind.clone(), statistic: leaf.statistic(), wait_s })
+    }
+
+    /// Returns the queue in words: `the fifo at isp:modem`.
+    pub fn place(&self) -> String {
+        words::queue(&self.port, &self.queue, &self.kind)
+    }
+}
+
+fn longest<'a>(leaves: &'a [Leaf<'a>]) -> Option<(f64, &'a Leaf<'a>)> {
     let waits = leaves.iter().filter_map(|leaf| {
         let wait = leaf.queue.sojourn_s.p99.or(leaf.queue.sojourn_s.max).filter(|wait| *wait > 0.0)?;
         Some((wait, leaf))
     });
-    let Some((wait, worst)) = waits.max_by(|one, other| one.0.total_cmp(&other.0)) else {
+    waits.max_by(|one, other| one.0.total_cmp(&other.0))
+}
+
+/// Returns the sentence on the queue in which packets waited longest, with its drops, and on the queue that
+/// dropped most, if it is another.
+pub fn longest_wait(summary: &Summary) -> String {
+    let leaves = leaves(summary);
+    let Some((wait, worst)) = longest(&leaves) else {
         return "No packet waited in a queue.".to_owned();
     };
     let wait = figures::seconds(Some(wait));
-    let statistic = if worst.queue.sojourn_s.p99.is_some() { "p99" } else { "largest" };
+    let statistic = worst.statistic();
     let dropped = match worst.queue.dropped_packets {
         0 => "nothing dropped there".to_owned(),
         _ => format!("{} dropped there", worst.drop_share()),

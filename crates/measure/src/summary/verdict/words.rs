@@ -1,6 +1,8 @@
 //! Words for readers in place of addresses: `flow.call.owd.p99` is the `delay p99` of `call`.
 
-use crate::metric::{Address, MemberStatistic, Metric, Statistic, Subject};
+use lockgate_engine::port_name;
+
+use crate::metric::{Address, MemberStatistic, Metric, Statistic, Subject, segments};
 use crate::summary::Summary;
 
 /// Subject and quantity of an address, in words.
@@ -110,6 +112,7 @@ pub fn metric(metric: &Metric) -> String {
         "owd" => "delay",
         "ipdv" => "delay variation",
         "ipdv_signed_mean" => "mean delay variation",
+        "queueing" => "queueing delay",
         "pdv" => "delay above the least",
         "jitter_rfc3550" => "jitter",
         "iat" => "time between arrivals",
@@ -137,6 +140,34 @@ pub fn metric(metric: &Metric) -> String {
 /// (fq_codel) at router:client``.
 pub(super) fn queue(port: &str, name: &str, kind: &str) -> String {
     if name == kind { format!("the {kind} at {port}") } else { format!("{name} ({kind}) at {port}") }
+}
+
+/// Returns the words for the paths of settings, in headings beside each other: `cake bandwidth` for
+/// `port.isp:modem.queue.cake.bandwidth`, with its port only if another has the same words: `cake bandwidth at
+/// isp:modem`.
+pub fn settings<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let words: Vec<[String; 2]> = paths.into_iter().map(setting).collect();
+    let is_alone = |short: &String| words.iter().filter(|other| other[0] == *short).count() == 1;
+    words.iter().map(|[short, long]| if is_alone(short) { short } else { long }.clone()).collect()
+}
+
+/// Returns the words for the path of a setting without its port, and with it.
+fn setting(path: &str) -> [String; 2] {
+    let of = |words: &str| words.replace('_', " ");
+    let segments = segments(path).unwrap_or_default();
+    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let (port, quantity) = match segments.as_slice() {
+        ["port", port, "root"] => (port, "queue".to_owned()),
+        ["port", port, "queue", rest @ ..] if !rest.is_empty() => (port, of(&rest.join(" "))),
+        ["port", port, rest @ ..] if !rest.is_empty() => (port, of(&rest.join(" "))),
+        ["flow" | "link" | "node", name, rest @ ..] if !rest.is_empty() => {
+            let words = format!("{name} {}", of(&rest.join(" ")));
+            return [words.clone(), words];
+        }
+        _ => return [of(path), of(path)],
+    };
+    let port = port_name::canonical(port);
+    [quantity.clone(), format!("{quantity} at {port}")]
 }
 
 /// Returns the name of a change as a reader would say it: the path without the words that every path has.
