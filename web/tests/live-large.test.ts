@@ -39,6 +39,44 @@ describe.skipIf(executable === undefined)("the live page of a large network", ()
     player.close();
   });
 
+  it("writes only the values of its table that change, and makes no row again", async () => {
+    const player = new Player(pages.html);
+    const names = Array.from({ length: 30 }, (_, index) => `hub->s${index + 1}`);
+    player.status = { ...status, nodes: ["hub", ...names], ports: [], links: [] };
+    player.sample = (number) => ({
+      ...sample(number),
+      // Only the seventh port counts on.
+      ports: names.map((name, index) => ({
+        name,
+        index,
+        sent_bps: 1,
+        ring_packets: 0,
+        queues: [{ ...queue("q", 0, null, 90), marked_packets: index === 6 ? number : 0 }],
+      })),
+    });
+    const { page, complaints } = await pages.open(player, 1280, "light");
+    await expect.poll(() => page.locator("#queues tbody tr").count()).toBe(30);
+    await page.evaluate(() => {
+      const written: string[] = [];
+      Object.assign(window, { written });
+      new MutationObserver((all) => {
+        for (const { type, target } of all)
+          written.push(`${type} ${target.parentElement?.closest("tr")?.textContent?.slice(0, 7) ?? "body"}`);
+      }).observe(document.querySelector("#queues tbody") as Element, {
+        subtree: true,
+        childList: true,
+        characterData: true,
+        attributes: true,
+      });
+    });
+    const written = (): Promise<string[]> =>
+      page.evaluate(() => (window as unknown as { written: string[] }).written);
+    await expect.poll(async () => (await written()).length).toBeGreaterThan(3);
+    expect(new Set(await written())).toEqual(new Set(["characterData hub->s7"]));
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
   it("finds each queue of a network that is too large to show, with its knobs", async () => {
     const player = new Player(pages.html);
     const asked: string[] = [];

@@ -43,7 +43,15 @@ export function carrier({ ink, panel, lines, opacity, warmup, words }: Carried):
     markArea: {
       silent: true,
       itemStyle: { color: ink.text, opacity: 0.05 },
-      label: { show: true, position: "insideTopLeft", color: ink.soft, fontSize: 11 },
+      label: {
+        show: true,
+        position: "insideTopLeft",
+        color: ink.soft,
+        fontSize: 11,
+        // Curves pass below it.
+        textBorderColor: ink.panel,
+        textBorderWidth: 3,
+      },
       data: warmup > 0 ? [[{ name: words, xAxis: 0 }, { xAxis: warmup }]] : [],
     },
   };
