@@ -604,7 +604,7 @@ export function readReport(value: unknown): Report {
     comparisons: list(raw["comparisons"]).map((item) => ({
       title: text(record<wire.Comparison>(item)["title"]),
       columns: list(record<wire.Comparison>(item)["columns"]).map((name) => text(name)),
-      addresses: texts(record<wire.Comparison>(item)["addresses"]),
+      addresses: list(record<wire.Comparison>(item)["addresses"]).map((address) => text(address)),
       rows: list(record<wire.Comparison>(item)["rows"]).map((row) => list(row).map(tableCell)),
       note: words(record<wire.Comparison>(item)["note"]),
     })),
