@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lockgate_tc::kernel::{KernelQueue, Looks, Tree};
+use lockgate_tc::kernel::{Device, KernelQueue, Looks, Tree};
 
 fuzz_target!(|bytes: &[u8]| {
     // Bytes alternate with the handles, so that trees have every shape.
@@ -16,6 +16,16 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(again.as_ref(), Ok(&queue), "what is written is read");
         queues.push(queue);
     }
+    let mut device = Device::default();
+    // Read again with fewer queues, and with all.
+    for read in [&queues[..], &queues[..queues.len() / 2], &queues[..]] {
+        device.start();
+        for queue in read {
+            device.read(1, (queue.handle, queue.parent), queue.is_class, &queue.attributes());
+        }
+        device.end(1, "eth0");
+        assert_eq!(device.tree(), &Tree::of(1, "eth0", read.to_vec()), "a tree read again");
+    }
     let tree = Tree::of(1, "eth0", queues);
     let rates = vec![1e6; tree.queues.len()];
     for index in 0..tree.queues.len() {
@@ -23,7 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let mut looks = Looks::default();
     for at_s in [1.0, 2.0] {
-        looks.look(1, tree.queues.iter().map(|branch| &branch.queue));
-        looks.close(core::slice::from_ref(&tree), at_s);
+        looks.look(&tree);
+        looks.close([&tree], at_s);
     }
 });

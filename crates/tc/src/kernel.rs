@@ -1,7 +1,7 @@
 //! The kernel's own queues, as netlink reports them: attributes become counters, counters become samples.
 //!
 //! ```text
-//! attributes --KernelQueue::read--> KernelQueue --Tree::of--> Tree --Looks::look, close--> Sample of the live view
+//! attributes --Device::read, end--> Tree of KernelQueues --Looks::look, close--> Sample of the live view
 //! ```
 //!
 //! Pure: bytes and times are arguments. The formats are those of the kernel's `pkt_sched.h`, `gen_stats.h` and
@@ -24,10 +24,10 @@ pub use cake::{CakeStatistics, CakeTin};
 pub use knobs::{Setting, changed, settings};
 pub use looks::Looks;
 pub use own::{FqCodelFlow, FqCodelQueue, HtbStatistics, OwnStatistics};
-pub use queue::{HtbRates, KernelQueue};
+pub use queue::{HtbRates, KernelQueue, kind};
 pub use reasons::Reason;
 pub use statistics::{QueueCounts, Statistics};
-pub use tree::{Branch, Tree};
+pub use tree::{Branch, Device, Tree};
 
 #[cfg(test)]
 mod tests;

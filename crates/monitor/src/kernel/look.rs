@@ -1,12 +1,12 @@
 //! Looks at the kernel's queues: dumps of netlink as trees, with what they cost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use lockgate_dataplane::netlink::{Netlink, TrafficObject};
 use lockgate_live::clock::thread_cpu_time;
 use lockgate_session::Knob;
-use lockgate_tc::kernel::{KernelQueue, Looks, Tree};
+use lockgate_tc::kernel::{self, Device, KernelQueue, Tree};
 
 use super::error::KernelError;
 
@@ -32,9 +32,9 @@ pub struct Kernel {
     is_all: bool,
     has_flows: bool,
     names: BTreeMap<u32, String>,
+    /// Those with queues at the last look, by index.
+    devices: BTreeMap<u32, Device>,
     looks: u32,
-    /// Most queues that an interface had at the last look.
-    most: usize,
 }
 
 /// A discipline or class of the kernel.
@@ -51,12 +51,10 @@ const LOST: Duration = Duration::from_millis(2);
 /// Looks that are made until one is timed well.
 const TRIES: u32 = 2;
 
-/// Result of a look.
+/// Times of a look.
 pub struct Look {
     /// Time at which the counters were read.
     pub at: Instant,
-    /// Disciplines and classes by the index of their interface.
-    pub queues: BTreeMap<u32, Vec<KernelQueue>>,
     /// Time that the dumps took.
     span: Duration,
     /// Processor time that the dumps took. The kernel holds its lock of interfaces for most of it.
@@ -71,9 +69,9 @@ impl Kernel {
     /// If there is no such device, or the kernel does not answer.
     pub fn open(device: Option<&str>, is_all: bool, has_flows: bool) -> Result<Self, KernelError> {
         let netlink = Netlink::open().map_err(missing)?;
-        let (names, looks, most) = (BTreeMap::new(), 0, 0);
+        let (names, devices) = (BTreeMap::new(), BTreeMap::new());
         let device = device.map(str::to_owned);
-        let mut kernel = Self { netlink, device, is_all, has_flows, names, looks, most };
+        let mut kernel = Self { netlink, device, is_all, has_flows, names, devices, looks: 0 };
         kernel.list()?;
         Ok(kernel)
     }
@@ -109,45 +107,45 @@ impl Kernel {
 
     fn look_once(&mut self) -> Result<Look, KernelError> {
         let (start, begun) = (thread_cpu_time(), Instant::now());
-        let mut found: BTreeMap<u32, Vec<KernelQueue>> = BTreeMap::new();
-        // Without this the list of a large tree is moved several times a look.
-        let room = if self.names.len() == 1 { self.most } else { 0 };
-        let names = &self.names;
-        let read = |object: TrafficObject<'_>, is_class: bool| {
-            let handles = (object.handle, object.parent);
-            // What is malformed hides nothing else.
-            KernelQueue::read(object.interface, handles, is_class, object.attributes).ok()
-        };
+        let (names, devices, flows) = (&self.names, &mut self.devices, self.has_flows);
+        let has_classes = |kind: &str| CLASSFUL.contains(&kind) || flows && BY_FLOW.contains(&kind);
+        let (mut set_up, mut classful) = (BTreeSet::new(), BTreeSet::new());
+        devices.values_mut().for_each(Device::start);
         let dumped = self.netlink.dump_disciplines(&mut |object| {
-            if names.contains_key(&object.interface)
-                && let Some(queue) = read(object, false)
-            {
-                found.entry(object.interface).or_insert_with(|| Vec::with_capacity(room)).push(queue);
+            let interface = object.interface;
+            if names.contains_key(&interface) {
+                devices.entry(interface).or_default().read(
+                    interface,
+                    (object.handle, object.parent),
+                    false,
+                    object.attributes,
+                );
+                if object.handle != 0 {
+                    set_up.insert(interface);
+                }
+                if kernel::kind(object.attributes).is_ok_and(has_classes) {
+                    classful.insert(interface);
+                }
             }
         });
         dumped.map_err(missing)?;
         if !self.is_all && self.device.is_none() {
-            found.retain(|_, queues| queues.iter().any(|queue| queue.handle != 0));
+            devices.retain(|interface, _| set_up.contains(interface));
         }
-        for (interface, queues) in &mut found {
-            let has = |kinds: &[&str]| queues.iter().any(|queue| kinds.contains(&queue.kind.as_str()));
-            let has_classes = has(&CLASSFUL) || self.has_flows && has(&BY_FLOW);
-            if !has_classes {
-                continue;
-            }
-            let flows = self.has_flows;
+        for (interface, device) in devices.iter_mut().filter(|(interface, _)| classful.contains(interface)) {
             let dumped = self.netlink.dump_classes(*interface, &mut |object| {
-                let queue = read(object, true).filter(|queue| {
-                    CLASSFUL.contains(&queue.kind.as_str()) || flows && BY_FLOW.contains(&queue.kind.as_str())
-                });
-                queues.extend(queue);
+                if kernel::kind(object.attributes).is_ok_and(has_classes) {
+                    device.read(*interface, (object.handle, object.parent), true, object.attributes);
+                }
             });
             dumped.map_err(missing)?;
         }
-        self.most = found.values().map(Vec::len).max().unwrap_or_default();
+        devices.retain(|interface, device| {
+            names.get(interface).is_some_and(|name| device.end(*interface, name))
+        });
         let cost = Duration::from_nanos((thread_cpu_time().as_picos() - start.as_picos()) / 1000);
         let span = begun.elapsed();
-        Ok(Look { at: begun + span / 2, span, queues: found, cost })
+        Ok(Look { at: begun + span / 2, span, cost })
     }
 
     /// Passes all disciplines and classes of the interfaces with their attributes to `take`.
@@ -208,19 +206,9 @@ impl Kernel {
         if self.device.is_some() { self.names.keys().copied().collect() } else { Vec::new() }
     }
 
-    /// Returns the trees of a look, in the order of the interfaces.
-    pub fn trees(&self, look: Look) -> Vec<Tree> {
-        let tree = |(interface, queues): (u32, Vec<KernelQueue>)| {
-            Some(Tree::of(interface, self.names.get(&interface)?, queues))
-        };
-        look.queues.into_iter().filter_map(tree).collect()
-    }
-}
-
-impl Look {
-    /// Adds the look to those of an interval.
-    pub fn add_to(&self, looks: &mut Looks) {
-        self.queues.iter().for_each(|(interface, queues)| looks.look(*interface, queues));
+    /// Returns the trees as of the last look, in the order of the interfaces.
+    pub fn trees(&self) -> impl Iterator<Item = &Tree> {
+        self.devices.values().map(Device::tree)
     }
 }
 
@@ -256,7 +244,7 @@ mod tests {
             let look = timed_well(|| {
                 made += 1;
                 let span = ms(spans[made - 1]);
-                Ok::<_, ()>(Look { at: Instant::now(), span, queues: BTreeMap::new(), cost: ms(1) })
+                Ok::<_, ()>(Look { at: Instant::now(), span, cost: ms(1) })
             });
             (made, look.map(|look| look.span))
         };

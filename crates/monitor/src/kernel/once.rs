@@ -34,16 +34,16 @@ impl Once {
     pub fn take(mut kernel: Kernel, interval: Duration) -> Result<Self, KernelError> {
         let start = Instant::now();
         let mut looks = Looks::default();
-        let first = kernel.look()?;
-        first.add_to(&mut looks);
-        let at = first.at;
-        looks.close(&kernel.trees(first), (at - start).as_secs_f64());
+        let mut look = || {
+            let look = kernel.look()?;
+            kernel.trees().for_each(|tree| looks.look(tree));
+            let sample = looks.close(kernel.trees(), (look.at - start).as_secs_f64());
+            Ok::<_, KernelError>((sample, look.cost.as_secs_f64()))
+        };
+        look()?;
         thread::sleep(interval);
-        let last = kernel.look()?;
-        last.add_to(&mut looks);
-        let (cost_s, at) = (last.cost.as_secs_f64(), last.at);
-        let trees = kernel.trees(last);
-        let sample = looks.close(&trees, (at - start).as_secs_f64());
+        let (sample, cost_s) = look()?;
+        let trees = kernel.trees().cloned().collect();
         let rates = sample
             .ports
             .into_iter()

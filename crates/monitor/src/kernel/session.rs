@@ -145,18 +145,17 @@ impl<'a> KernelSession<'a> {
             } else {
                 (self.cost * INERTIA + look.cost) / (INERTIA + 1)
             };
-            look.add_to(&mut self.looks);
+            self.kernel.trees().for_each(|tree| self.looks.look(tree));
             // Rates are over the time between the kernel's counts, however late the thread goes on.
             let (now, at) = (Instant::now(), look.at);
             if now - sampled >= self.least || sampled == start {
-                let trees = self.kernel.trees(look);
                 if published.is_none_or(|published| now - published >= PUBLISHED) || !self.events.is_empty() {
-                    self.publish(&trees)?;
+                    self.publish()?;
                     published = Some(now);
                 }
-                let mut sample = self.looks.close(&trees, (at - start).as_secs_f64());
+                let mut sample = self.looks.close(self.kernel.trees(), (at - start).as_secs_f64());
                 if let Some(sojourn) = &mut self.sojourn {
-                    sojourn.fill(&mut sample, &trees);
+                    sojourn.fill(&mut sample, self.kernel.trees());
                 }
                 sample.events = core::mem::take(&mut self.events);
                 if !self.hand_out(sample)? {
@@ -240,7 +239,7 @@ impl<'a> KernelSession<'a> {
     }
 
     /// Publishes the devices, the interval, and what a look costs.
-    fn publish(&mut self, trees: &[Tree]) -> Result<(), KernelError> {
+    fn publish(&mut self) -> Result<(), KernelError> {
         let every = paced(self.every, self.cost);
         let share = self.cost.as_secs_f64() / every.as_secs_f64() * 100.0;
         let sparing = if every > self.every {
@@ -260,12 +259,12 @@ impl<'a> KernelSession<'a> {
             host: host(),
             title,
             every_s: every.max(self.least).as_secs_f64(),
-            devices: trees.iter().map(|tree| (tree.device.clone(), names(tree))).collect(),
+            devices: self.kernel.trees().map(|tree| (tree.device.clone(), names(tree))).collect(),
         };
         if let Some(recorder) = &mut self.recorder {
             recorder.head(&self.head)?;
         }
-        let queues: usize = trees.iter().map(|tree| tree.queues.len()).sum();
+        let queues: usize = self.kernel.trees().map(|tree| tree.queues.len()).sum();
         let mut knobs =
             if self.is_set && queues <= SET { self.kernel.knobs(&knobs::of)? } else { BTreeMap::new() };
         match &self.sink {

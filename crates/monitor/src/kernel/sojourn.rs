@@ -168,7 +168,7 @@ impl Sojourn {
     }
 
     /// Sets the delays of the roots of a sample.
-    pub(crate) fn fill(&mut self, sample: &mut Sample, trees: &[Tree]) {
+    pub(crate) fn fill<'a>(&mut self, sample: &mut Sample, trees: impl Iterator<Item = &'a Tree>) {
         let new = core::mem::take(&mut *self.delays.lock().unwrap_or_else(PoisonError::into_inner));
         self.lost += new.lost;
         for (port, tree) in sample.ports.iter_mut().zip(trees) {

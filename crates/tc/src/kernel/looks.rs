@@ -12,9 +12,11 @@ use super::own::OwnStatistics;
 use super::queue::KernelQueue;
 use super::tree::{Branch, Tree};
 
-/// Identity of a queue: interface, whether it is a class, handle, parent (of those without a handle), and
-/// tin.
-type Key = (u32, bool, u32, u32, u8);
+/// Identity of a queue at its device: whether it is a class, handle, parent (of those without a handle).
+type Key = (bool, u32, u32);
+
+/// Kinds of which a device has many: their names are not copied for each sample.
+const KINDS: [&str; 7] = ["htb class", "hfsc class", "drr class", "qfq class", "pfifo", "fq_codel", "sfq"];
 
 /// Counters since the start of a queue, in 64 bits.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,68 +57,57 @@ impl Counters {
 }
 
 /// State of a queue between looks.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct State {
+    key: Key,
     index: u32,
+    name: String,
+    kind: Cow<'static, str>,
+    /// False before the first look.
+    is_known: bool,
     /// Counters at the end of the last interval, and now.
     closed: Counters,
     now: Counters,
-    /// Counters of its kind at the end of the last interval.
-    own: Vec<(&'static str, f64)>,
+    /// Figures of its kind at the end of the last interval.
+    own: Vec<f64>,
     /// Backlogs of this interval: looks, sums, peaks.
     looks: u64,
     packets: u64,
     bytes: u64,
     peak_packets: u64,
     peak_bytes: u64,
-    /// Backlog at the end of the last interval, in packets and bytes.
-    waited: (u64, u64),
-    /// Number of the sample in which it was seen.
-    seen: u64,
-}
-
-impl State {
-    fn look(&mut self, packets: u64, bytes: u64) {
-        self.looks += 1;
-        self.packets += packets;
-        self.bytes += bytes;
-        self.peak_packets = self.peak_packets.max(packets);
-        self.peak_bytes = self.peak_bytes.max(bytes);
-    }
+    /// Bytes that waited at the end of the last interval.
+    waited_bytes: u64,
+    /// Of `cake`: its tins.
+    tins: Vec<Self>,
 }
 
 /// Collects looks at trees, and makes samples of them.
 #[derive(Debug, Default)]
 pub struct Looks {
-    states: BTreeMap<Key, State>,
+    /// States of the queues of a device, in the order of its tree.
+    states: BTreeMap<u32, Vec<State>>,
     indices: u32,
     number: u64,
     closed_s: f64,
 }
 
-fn key(interface: u32, queue: &KernelQueue, tin: u8) -> Key {
-    let parent = if queue.handle == 0 { queue.parent } else { 0 };
-    (interface, queue.is_class, queue.handle, parent, tin)
-}
-
 impl Looks {
     /// Adds a look at the queues of a device.
-    pub fn look<'a>(&mut self, interface: u32, queues: impl IntoIterator<Item = &'a KernelQueue>) {
-        for queue in queues {
-            let state = Self::state(&mut self.states, &mut self.indices, key(interface, queue, 0));
-            let now = Counters::of(queue);
-            // A discipline that was set up anew counts from 0.
-            let is_new = state.looks == 0 && state.seen == 0 || now.bytes < state.now.bytes;
-            state.now = if is_new { now } else { state.now.continued(&now, queue.statistics.is_wide) };
-            if is_new {
-                (state.closed, state.own) = (now, Vec::new());
-            }
+    pub fn look(&mut self, tree: &Tree) {
+        let states = self.states.entry(tree.interface).or_default();
+        align(states, tree, &mut self.indices);
+        for (state, Branch { queue, .. }) in states.iter_mut().zip(&tree.queues) {
             let waits = &queue.statistics.queue;
-            state.look(waits.backlog_packets.into(), waits.backlog_bytes.into());
+            let waiting = (waits.backlog_packets.into(), waits.backlog_bytes.into());
+            state.look(Counters::of(queue), queue.statistics.is_wide, waiting);
             if let OwnStatistics::Cake(cake) = &queue.statistics.own {
-                for (index, tin) in cake.tins.iter().enumerate() {
-                    let key = key(interface, queue, index as u8 + 1);
-                    let state = Self::state(&mut self.states, &mut self.indices, key);
+                state.tins.resize_with(cake.tins.len(), || State {
+                    index: next(&mut self.indices),
+                    kind: Cow::Borrowed("tin"),
+                    ..State::default()
+                });
+                for (state, tin) in state.tins.iter_mut().zip(&cake.tins) {
                     let now = Counters {
                         bytes: tin.sent_bytes,
                         packets: tin.sent_packets.into(),
@@ -124,167 +115,208 @@ impl Looks {
                         marked: tin.ecn_marked_packets.into(),
                         ..Counters::default()
                     };
-                    let is_new = state.looks == 0 && state.seen == 0 || now.bytes < state.now.bytes;
-                    state.now = if is_new { now } else { state.now.continued(&now, false) };
-                    if is_new {
-                        (state.closed, state.own) = (now, Vec::new());
-                    }
-                    state.look(tin.backlog_packets.into(), tin.backlog_bytes.into());
+                    state.look(now, false, (tin.backlog_packets.into(), tin.backlog_bytes.into()));
                 }
             }
         }
-    }
-
-    fn state<'a>(states: &'a mut BTreeMap<Key, State>, indices: &mut u32, key: Key) -> &'a mut State {
-        states.entry(key).or_insert_with(|| {
-            *indices += 1;
-            State { index: *indices - 1, ..State::default() }
-        })
     }
 
     /// Ends the interval at `at_s`, in seconds since the start. `trees` are those of the last look.
-    pub fn close(&mut self, trees: &[Tree], at_s: f64) -> Sample {
+    pub fn close<'a>(&mut self, trees: impl IntoIterator<Item = &'a Tree>, at_s: f64) -> Sample {
         let interval_s = (at_s - self.closed_s).max(1e-9);
-        self.number += 1;
-        let ports =
-            trees.iter().enumerate().map(|(index, tree)| self.port(index, tree, interval_s)).collect();
-        // Queues that are gone.
-        let number = self.number;
-        self.states.retain(|_, state| state.seen == number);
+        let mut before = core::mem::take(&mut self.states);
+        let mut ports = Vec::new();
+        for (index, tree) in trees.into_iter().enumerate() {
+            let mut states = before.remove(&tree.interface).unwrap_or_default();
+            align(&mut states, tree, &mut self.indices);
+            ports.push(port(index, tree, &mut states, interval_s));
+            self.states.insert(tree.interface, states);
+        }
         self.closed_s = at_s;
+        self.number += 1;
         Sample { number: self.number - 1, at_s, interval_s, ports, ..Sample::default() }
     }
-
-    fn port(&mut self, index: usize, tree: &Tree, interval_s: f64) -> PortSample {
-        let mut queues: Vec<QueueSample> = Vec::with_capacity(tree.queues.len());
-        let mut indices: Vec<u32> = Vec::with_capacity(tree.queues.len());
-        let mut sent_bps = 0.0;
-        for branch in &tree.queues {
-            let Branch { queue, above, .. } = branch;
-            let parent = above.and_then(|above| indices.get(above).copied());
-            let number = self.number;
-            let Some(state) = self.states.get_mut(&key(tree.interface, queue, 0)) else { continue };
-            let mut figures = Vec::new();
-            queue.statistics.own.emit(&mut |name, value, counts| figures.push((name, value, counts)));
-            let waits = &queue.statistics.queue;
-            let waiting = (u64::from(waits.backlog_packets), u64::from(waits.backlog_bytes));
-            let mut sample = close(state, number, waiting, &figures, interval_s);
-            sample.name = queue.name();
-            sample.kind = kind(queue);
-            sample.parent = parent;
-            if let Some(delay_s) = queue.statistics.own.delay_s() {
-                sample.sojourn_mean_s = Some(delay_s);
-            }
-            if let Some(htb) = &queue.htb {
-                sample.gauges.push((Cow::Borrowed("rate_bps"), htb.rate_bps as f64));
-                sample.gauges.push((Cow::Borrowed("ceil_bps"), htb.ceil_bps as f64));
-            }
-            indices.push(sample.index);
-            if parent.is_none() {
-                sent_bps += sample.sent_bps;
-            }
-            let own = sample.index;
-            queues.push(sample);
-            if let OwnStatistics::Cake(cake) = &queue.statistics.own {
-                for (index, tin) in cake.tins.iter().enumerate() {
-                    let tin_key = key(tree.interface, queue, index as u8 + 1);
-                    let Some(state) = self.states.get_mut(&tin_key) else { continue };
-                    let mut figures = Vec::new();
-                    tin.emit(&mut |name, value, counts| figures.push((name, value, counts)));
-                    let waiting = (u64::from(tin.backlog_packets), u64::from(tin.backlog_bytes));
-                    let mut sample = close(state, number, waiting, &figures, interval_s);
-                    sample.name = format!("{} {}", queue.name(), cake.tin_name(index));
-                    sample.kind = Cow::Borrowed("tin");
-                    sample.parent = Some(own);
-                    sample.sojourn_mean_s = Some(f64::from(tin.avg_delay_us) / 1e6);
-                    queues.push(sample);
-                }
-            }
-        }
-        PortSample { name: tree.device.clone(), index, sent_bps, ring_packets: 0, queues }
-    }
 }
 
-/// Returns the kind of a queue, as `watch` shows it.
+/// Returns the next index of a queue.
+fn next(indices: &mut u32) -> u32 {
+    *indices += 1;
+    *indices - 1
+}
+
+/// Puts the states into the order of the tree; queues that are gone lose theirs.
+fn align(states: &mut Vec<State>, tree: &Tree, indices: &mut u32) {
+    let mut both = states.iter().zip(&tree.queues);
+    if states.len() == tree.queues.len() && both.all(|(state, branch)| state.is_of(&branch.queue)) {
+        return;
+    }
+    let mut before: BTreeMap<Key, State> = states.drain(..).map(|state| (state.key, state)).collect();
+    states.extend(tree.queues.iter().map(|Branch { queue, .. }| {
+        let known = before.remove(&key(queue)).filter(|state| state.is_of(queue));
+        known.unwrap_or_else(|| State {
+            key: key(queue),
+            index: next(indices),
+            name: queue.name(),
+            kind: kind(queue),
+            ..State::default()
+        })
+    }));
+}
+
+fn key(queue: &KernelQueue) -> Key {
+    (queue.is_class, queue.handle, if queue.handle == 0 { queue.parent } else { 0 })
+}
+
+/// Returns the kind, as `watch` shows it.
 fn kind(queue: &KernelQueue) -> Cow<'static, str> {
-    if queue.is_class { Cow::Owned(format!("{} class", queue.kind)) } else { Cow::Owned(queue.kind.clone()) }
+    let kind = format!("{}{}", queue.kind, suffix(queue));
+    KINDS.iter().find(|known| **known == kind).map_or(Cow::Owned(kind), |known| Cow::Borrowed(known))
 }
 
-/// Ends the interval of a queue.
-fn close(
-    state: &mut State,
-    number: u64,
-    (waiting_packets, waiting_bytes): (u64, u64),
-    figures: &[(&'static str, f64, bool)],
-    interval_s: f64,
-) -> QueueSample {
-    let (before, now) = (state.closed, state.now);
-    let looks = state.looks.max(1) as f64;
-    let sent_bps = now.bytes.saturating_sub(before.bytes) as f64 * 8.0 / interval_s;
-    let mean_bytes = state.bytes as f64 / looks;
-    let dropped = now.dropped - before.dropped;
-    let sent_packets = now.packets.saturating_sub(before.packets);
-    // Bytes of drops are not reported: those of a packet that was sent stand for them.
-    let mean_size =
-        if sent_packets == 0 { 0.0 } else { (now.bytes - before.bytes) as f64 / sent_packets as f64 };
-    let grown = waiting_bytes as f64 - state.waited.1 as f64;
-    let offered_bps = sent_bps + (dropped as f64 * mean_size + grown) * 8.0 / interval_s;
-    let per_second = |before: u64, now: u64| (now - before) as f64 / interval_s;
-    let mut gauges: Vec<(Cow<'static, str>, f64)> = Vec::new();
-    for (name, before, now) in [
-        ("overlimits_per_s", before.overlimits, now.overlimits),
-        ("requeued_per_s", before.requeued, now.requeued),
-    ] {
-        if now > 0 {
-            gauges.push((Cow::Borrowed(name), per_second(before, now)));
+/// Returns the end of a kind.
+fn suffix(queue: &KernelQueue) -> &'static str {
+    if queue.is_class { " class" } else { "" }
+}
+
+/// Ends the interval of the queues of a device.
+fn port(index: usize, tree: &Tree, states: &mut [State], interval_s: f64) -> PortSample {
+    let mut queues: Vec<QueueSample> = Vec::with_capacity(tree.queues.len());
+    let mut sent_bps = 0.0;
+    for (position, Branch { queue, above, .. }) in tree.queues.iter().enumerate() {
+        let parent = above.and_then(|above| states.get(above)).map(|above| above.index);
+        let Some(state) = states.get_mut(position) else { continue };
+        let waits = &queue.statistics.queue;
+        let waiting = (waits.backlog_packets.into(), waits.backlog_bytes.into());
+        let mut sample = state.close(waiting, interval_s, |emit| queue.statistics.own.emit(emit));
+        sample.parent = parent;
+        if let Some(delay_s) = queue.statistics.own.delay_s() {
+            sample.sojourn_mean_s = Some(delay_s);
+        }
+        if let Some(htb) = &queue.htb {
+            sample.gauges.push((Cow::Borrowed("rate_bps"), htb.rate_bps as f64));
+            sample.gauges.push((Cow::Borrowed("ceil_bps"), htb.ceil_bps as f64));
+        }
+        if parent.is_none() {
+            sent_bps += sample.sent_bps;
+        }
+        queues.push(sample);
+        if let OwnStatistics::Cake(cake) = &queue.statistics.own {
+            for (index, (tin_state, tin)) in state.tins.iter_mut().zip(&cake.tins).enumerate() {
+                let waiting = (tin.backlog_packets.into(), tin.backlog_bytes.into());
+                let mut sample = tin_state.close(waiting, interval_s, |emit| tin.emit(emit));
+                sample.name = format!("{} {}", state.name, cake.tin_name(index));
+                sample.parent = Some(state.index);
+                sample.sojourn_mean_s = Some(f64::from(tin.avg_delay_us) / 1e6);
+                queues.push(sample);
+            }
         }
     }
-    for (index, (name, value, counts)) in figures.iter().enumerate() {
-        if *counts {
-            let before = state.own.get(index).map_or(*value, |(_, before)| *before);
-            // Counters of 32 bits wrap.
-            let grown = if *value < before { value + 4_294_967_296.0 - before } else { value - before };
-            gauges.push((Cow::Borrowed(*name), grown / interval_s));
+    PortSample { name: tree.device.clone(), index, sent_bps, ring_packets: 0, queues }
+}
+
+impl State {
+    fn is_of(&self, queue: &KernelQueue) -> bool {
+        self.key == key(queue) && self.kind.strip_prefix(&*queue.kind) == Some(suffix(queue))
+    }
+
+    /// Adds a look: counters, and packets and bytes that wait.
+    fn look(&mut self, now: Counters, is_wide: bool, (packets, bytes): (u64, u64)) {
+        if self.is_known && now.bytes >= self.now.bytes {
+            self.now = self.now.continued(&now, is_wide);
         } else {
-            gauges.push((Cow::Borrowed(*name), *value));
+            // A discipline that was set up anew counts from 0.
+            (self.closed, self.now, self.is_known) = (now, now, true);
+            self.own.clear();
         }
+        self.looks += 1;
+        self.packets += packets;
+        self.bytes += bytes;
+        self.peak_packets = self.peak_packets.max(packets);
+        self.peak_bytes = self.peak_bytes.max(bytes);
     }
-    let sample = QueueSample {
-        index: state.index,
-        packets: waiting_packets,
-        bytes: waiting_bytes,
-        mean_packets: state.packets as f64 / looks,
-        mean_bytes,
-        peak_packets: state.peak_packets,
-        peak_bytes: state.peak_bytes,
-        offered_bps: offered_bps.max(0.0),
-        sent_bps,
-        sent_packets,
-        dropped_packets: dropped,
-        marked_packets: now.marked - before.marked,
-        sojourn_mean_s: (sent_bps > 0.0).then(|| mean_bytes * 8.0 / sent_bps),
-        gauges,
-        total: QueueTotal {
-            offered_packets: now.packets + now.dropped + waiting_packets,
-            offered_bytes: now.bytes + waiting_bytes,
-            sent_packets: now.packets,
-            sent_bytes: now.bytes,
-            dropped_packets: now.dropped,
-            marked_packets: now.marked,
-            ..QueueTotal::default()
-        },
-        ..QueueSample::default()
-    };
-    *state = State {
-        index: state.index,
-        closed: now,
-        now,
-        own: figures.iter().map(|(name, value, _)| (*name, *value)).collect(),
-        waited: (waiting_packets, waiting_bytes),
-        seen: number,
-        ..State::default()
-    };
-    sample
+
+    /// Ends the interval. `figures` passes those of its kind on.
+    fn close(
+        &mut self,
+        (packets, bytes): (u64, u64),
+        interval_s: f64,
+        figures: impl FnOnce(&mut dyn FnMut(&'static str, f64, bool)),
+    ) -> QueueSample {
+        let (before, now) = (self.closed, self.now);
+        let looks = self.looks.max(1) as f64;
+        let sent_bps = now.bytes.saturating_sub(before.bytes) as f64 * 8.0 / interval_s;
+        let mean_bytes = self.bytes as f64 / looks;
+        let dropped = now.dropped - before.dropped;
+        let sent_packets = now.packets.saturating_sub(before.packets);
+        // Bytes of drops are not reported: those of a packet that was sent stand for them.
+        let mean_size =
+            if sent_packets == 0 { 0.0 } else { (now.bytes - before.bytes) as f64 / sent_packets as f64 };
+        let grown = bytes as f64 - self.waited_bytes as f64;
+        let offered_bps = sent_bps + (dropped as f64 * mean_size + grown) * 8.0 / interval_s;
+        let sample = QueueSample {
+            name: self.name.clone(),
+            kind: self.kind.clone(),
+            index: self.index,
+            packets,
+            bytes,
+            mean_packets: self.packets as f64 / looks,
+            mean_bytes,
+            peak_packets: self.peak_packets,
+            peak_bytes: self.peak_bytes,
+            offered_bps: offered_bps.max(0.0),
+            sent_bps,
+            sent_packets,
+            dropped_packets: dropped,
+            marked_packets: now.marked - before.marked,
+            sojourn_mean_s: (sent_bps > 0.0).then(|| mean_bytes * 8.0 / sent_bps),
+            gauges: self.gauges(interval_s, figures),
+            total: QueueTotal {
+                offered_packets: now.packets + now.dropped + packets,
+                offered_bytes: now.bytes + bytes,
+                sent_packets: now.packets,
+                sent_bytes: now.bytes,
+                dropped_packets: now.dropped,
+                marked_packets: now.marked,
+                ..QueueTotal::default()
+            },
+            ..QueueSample::default()
+        };
+        (self.closed, self.waited_bytes) = (now, bytes);
+        (self.looks, self.packets, self.bytes) = (0, 0, 0);
+        (self.peak_packets, self.peak_bytes) = (0, 0);
+        sample
+    }
+
+    /// Returns levels, and the rates of counters.
+    fn gauges(
+        &mut self,
+        interval_s: f64,
+        figures: impl FnOnce(&mut dyn FnMut(&'static str, f64, bool)),
+    ) -> Vec<(Cow<'static, str>, f64)> {
+        let (before, now) = (self.closed, self.now);
+        // Those of `htb` have their rates besides.
+        let mut gauges = Vec::with_capacity(self.own.len() + 4);
+        for (name, before, now) in [
+            ("overlimits_per_s", before.overlimits, now.overlimits),
+            ("requeued_per_s", before.requeued, now.requeued),
+        ] {
+            if now > 0 {
+                gauges.push((Cow::Borrowed(name), (now - before) as f64 / interval_s));
+            }
+        }
+        let mut count = 0;
+        figures(&mut |name, value, counts| {
+            if self.own.len() == count {
+                self.own.push(value);
+            }
+            let before = core::mem::replace(&mut self.own[count], value);
+            count += 1;
+            // Counters of 32 bits wrap.
+            let grown = if value < before { value + 4_294_967_296.0 - before } else { value - before };
+            gauges.push((Cow::Borrowed(name), if counts { grown / interval_s } else { value }));
+        });
+        gauges
+    }
 }
 
 #[cfg(test)]
@@ -309,15 +341,11 @@ mod tests {
         Tree::of(3, "eth0", vec![class])
     }
 
-    fn look(looks: &mut Looks, tree: &Tree) {
-        looks.look(tree.interface, tree.queues.iter().map(|branch| &branch.queue));
-    }
-
     #[test]
     fn differences_are_those_of_the_interval_also_beyond_32_bits() {
         let mut looks = Looks::default();
         let first = queue(1_000_000, u32::MAX - 1, 10, 0);
-        look(&mut looks, &first);
+        looks.look(&first);
         let sample = looks.close(&[first], 1.0);
         let of = &sample.ports[0].queues[0];
         // What was counted before the first look is not a rate.
@@ -325,9 +353,9 @@ mod tests {
             (of.sent_bps, of.dropped_packets, of.total.dropped_packets),
             (0.0, 0, u64::from(u32::MAX - 1))
         );
-        look(&mut looks, &queue(1_125_000, 0, 60, 4));
+        looks.look(&queue(1_125_000, 0, 60, 4));
         let last = queue(1_250_000, 1, 110, 2);
-        look(&mut looks, &last);
+        looks.look(&last);
         let sample = looks.close(&[last], 3.0);
         let of = &sample.ports[0].queues[0];
         assert_eq!((of.sent_bps, of.sent_packets, of.dropped_packets), (1_000_000.0, 250, 3));
@@ -338,7 +366,7 @@ mod tests {
         assert!(of.gauges.contains(&(Cow::Borrowed("lends_per_s"), 50.0)), "{:?}", of.gauges);
         // Set up anew: no rate from what was counted before.
         let fresh = queue(5_000, 0, 1, 0);
-        look(&mut looks, &fresh);
+        looks.look(&fresh);
         let sample = looks.close(&[fresh], 4.0);
         assert_eq!((sample.ports[0].queues[0].sent_bps, sample.ports[0].queues[0].dropped_packets), (0.0, 0));
     }
@@ -359,7 +387,7 @@ mod tests {
         cake.statistics.own = OwnStatistics::Cake(Box::new(statistics));
         let tree = Tree::of(3, "eth0", vec![cake]);
         let mut looks = Looks::default();
-        look(&mut looks, &tree);
+        looks.look(&tree);
         let sample = looks.close(&[tree], 1.0);
         let names: Vec<_> = sample.ports[0].queues.iter().map(|queue| queue.name.as_str()).collect();
         assert_eq!(names, ["8001:", "8001: bulk", "8001: best effort", "8001: voice"]);

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::attributes::{Malformed, add, find};
+use super::attributes::{Attributes, Malformed, add, find};
 use super::layout::layout;
 use super::statistics::Statistics;
 use crate::handle::Handle;
@@ -128,6 +128,17 @@ pub(crate) fn text(handle: u32) -> String {
     }
 }
 
+/// Returns the kind of the discipline or class with these attributes.
+///
+/// # Errors
+/// If it has none.
+pub fn kind(attributes: &[u8]) -> Result<&str, Malformed> {
+    let kind = find(attributes, KIND).ok_or(Malformed("a discipline without a kind"))?;
+    let kind = kind.split(|byte| *byte == 0).next().unwrap_or_default();
+    let kind = str::from_utf8(kind).map_err(|_| Malformed("a kind that is not text"))?;
+    if kind.is_empty() { Err(Malformed("a kind without a name")) } else { Ok(kind) }
+}
+
 impl KernelQueue {
     /// Reads the attributes of a discipline or class whose header has these handles.
     ///
@@ -139,17 +150,32 @@ impl KernelQueue {
         is_class: bool,
         attributes: &[u8],
     ) -> Result<Self, Malformed> {
-        let kind = find(attributes, KIND).ok_or(Malformed("a discipline without a kind"))?;
-        let kind = kind.split(|byte| *byte == 0).next().unwrap_or_default();
-        let kind = str::from_utf8(kind).map_err(|_| Malformed("a kind that is not text"))?;
-        if kind.is_empty() {
-            return Err(Malformed("a kind without a name"));
+        let kind = kind(attributes)?.to_owned();
+        let mut queue = Self { interface, handle, parent, is_class, kind, ..Self::default() };
+        queue.read_figures(attributes);
+        Ok(queue)
+    }
+
+    /// Reads the figures of these attributes; false if they are of another queue.
+    pub(super) fn read_again(&mut self, handles: (u32, u32), is_class: bool, attributes: &[u8]) -> bool {
+        let kind = find(attributes, KIND).unwrap_or_default();
+        let is_same = (self.handle, self.parent, self.is_class) == (handles.0, handles.1, is_class)
+            && kind.strip_prefix(self.kind.as_bytes()).is_some_and(|rest| matches!(rest, [] | [0, ..]));
+        if is_same {
+            self.read_figures(attributes);
         }
-        let htb = find(attributes, OPTIONS).filter(|_| is_class && kind == "htb").and_then(HtbRates::read);
-        let statistics = find(attributes, STATS2)
-            .map(|statistics| Statistics::read(kind, is_class, statistics))
-            .unwrap_or_default();
-        Ok(Self { interface, handle, parent, is_class, kind: kind.to_owned(), htb, statistics })
+        is_same
+    }
+
+    fn read_figures(&mut self, attributes: &[u8]) {
+        (self.htb, self.statistics) = (None, Statistics::default());
+        for (attribute, value) in Attributes(attributes) {
+            match attribute {
+                OPTIONS if self.is_class && self.kind == "htb" => self.htb = HtbRates::read(value),
+                STATS2 => self.statistics = Statistics::read(&self.kind, self.is_class, value),
+                _ => {}
+            }
+        }
     }
 
     /// Returns the attributes, as the kernel writes them.
