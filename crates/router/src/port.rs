@@ -387,56 +387,67 @@ mod tests {
         }
     }
 
-    /// `PPPoE` over ATM at 5 Mbit/s, by hand: a frame less 14 bytes of Ethernet, plus 40, in cells of 53 bytes with 48. The
-    /// same as in a laboratory, for a router's port, and for the queues in it that have a rate of their own.
+    /// Lines at 5 Mbit/s, by hand: a frame less 14 bytes of Ethernet, plus the overhead; in cells of 53 bytes with 48, or in
+    /// codewords of 65 bytes with 64. The same as in a laboratory, for a router's port, and for the queues in it that have
+    /// a rate of their own.
     #[test]
-    fn a_line_of_cells_charges_a_frame_the_cells_that_it_takes() {
+    fn a_line_charges_a_frame_what_it_takes() {
         let places = [
-            "rate = \"5mbit\"\noverhead = \"pppoe-llcsnap\"\nqueue.q = { kind = \"fifo\" }\n",
-            "rate = \"5mbit\"\noverhead = \"40B\"\nframing = \"atm\"\nqueue.q = { kind = \"fifo\" }\n",
-            "queue.q = { kind = \"cake\", bandwidth = \"5mbit\", overhead = \"40B\", framing = \"atm\" }\n",
-            "queue.q = { kind = \"tbf\", rate = \"5mbit\", burst = \"BURSTB\", overhead = \"26B\", framing = \"atm\" }\n",
+            "rate = \"5mbit\"\noverhead = \"NAME\"\nqueue.q = { kind = \"fifo\" }\n",
+            "rate = \"5mbit\"\noverhead = \"PACKETSB\"\nframing = \"FRAMING\"\nqueue.q = { kind = \"fifo\" }\n",
+            "queue.q = { kind = \"cake\", bandwidth = \"5mbit\", overhead = \"PACKETSB\", framing = \"FRAMING\" }\n",
+            "queue.q = { kind = \"tbf\", rate = \"5mbit\", burst = \"BURSTB\", overhead = \"FRAMESB\", framing = \"FRAMING\" }\n",
             "root = \"h\"\nqueue.h = { kind = \"htb\", children = [\"q\"] }\n\
-             queue.q = { kind = \"fifo\", rate = \"5mbit\", burst = \"BURSTB\", cburst = \"BURSTB\", overhead = \"26B\", framing = \"atm\" }\n",
+             queue.q = { kind = \"fifo\", rate = \"5mbit\", burst = \"BURSTB\", cburst = \"BURSTB\", overhead = \"FRAMESB\", framing = \"FRAMING\" }\n",
         ];
-        for (place, (size, cells)) in places
-            .into_iter()
-            .flat_map(|place| [(54, 2), (118, 3), (590, 13), (1_514, 33)].map(|sizes| (place, sizes)))
+        let lines = [
+            ("pppoe-llcsnap", "atm", ["40", "26"], [106, 159, 689, 1_749]),
+            ("pppoa-vcmux", "atm", ["10", "-4"], [106, 159, 689, 1_696]),
+            ("pppoe-ptm", "ptm", ["30", "16"], [72, 137, 616, 1_554]),
+        ];
+        let sizes = [54, 118, 590, 1_514];
+        for ((name, framing, [packets, frames], lengths), place) in
+            lines.iter().flat_map(|line| places.map(|place| (line, place)))
         {
-            // A bucket of one frame, so that the second waits for its whole time.
-            let place = place.replace("BURST", &(cells * 53).to_string());
-            let text = format!(
-                "[router]\nmode = \"egress\"\ninterfaces = {{ wan = \"eth0\" }}\n[port.wan]\n{place}"
-            );
-            let policy = read_policy(&text, "policy.toml").expect("a policy").ports.remove(0);
-            let ports = vec![PortSetup::default()];
-            let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
-            let mut port = RouterPort::build(&policy, [0, 1], 0, Seed(1), record).expect("a port");
-            let (mut frames, mut pool) = (Frames::new(20, 1_600), Pool::default());
-            let mut frame = vec![0; size];
-            frame[12..15].copy_from_slice(&[8, 0, 0x45]);
-            for _ in 0..10 {
-                let slot = frames.slab.insert(&frame).expect("a free slot");
-                port.queues_other = true;
-                port.take(&[arrival(slot)], &mut frames, &mut pool);
+            let place = place.replace("NAME", name).replace("FRAMING", framing);
+            let place = place.replace("PACKETS", packets).replace("FRAMES", frames);
+            for (size, length) in sizes.into_iter().zip(*lengths) {
+                took_by_hand(&place, size, length);
             }
-            // From the first frame's leave to the last one's, as soon as each is due.
-            let (mut now, mut times) = (Instant::ZERO, Vec::new());
-            while times.len() < 10 {
-                let again = port.fill(now, &mut frames, &mut pool);
-                times.extend(port.outgoing.drain(..).map(|_| now));
-                assert!(again > now && again != Instant::NEVER || times.len() == 10, "{place}");
-                now = again;
-            }
-            // The last seven: a port makes up for some lateness, and so begins with more than one.
-            let took = times[9].since(times[3]);
-            let expected = lockgate_engine::units::Duration::from_picos(6 * cells * 53 * 8 * 200_000);
-            let apart = took.as_picos().abs_diff(expected.as_picos());
-            assert!(
-                apart * 1_000 <= expected.as_picos(),
-                "{size} bytes, {place}: {took}, {expected} by hand"
-            );
         }
+    }
+
+    /// Expects that frames of `size` bytes take the time of `length` bytes each.
+    fn took_by_hand(place: &str, size: usize, length: u64) {
+        // A bucket of one frame, so that the second waits for its whole time.
+        let place = place.replace("BURST", &length.to_string());
+        let text =
+            format!("[router]\nmode = \"egress\"\ninterfaces = {{ wan = \"eth0\" }}\n[port.wan]\n{place}");
+        let policy = read_policy(&text, "policy.toml").expect("a policy").ports.remove(0);
+        let ports = vec![PortSetup::default()];
+        let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
+        let mut port = RouterPort::build(&policy, [0, 1], 0, Seed(1), record).expect("a port");
+        let (mut frames, mut pool) = (Frames::new(20, 1_600), Pool::default());
+        let mut frame = vec![0; size];
+        frame[12..15].copy_from_slice(&[8, 0, 0x45]);
+        for _ in 0..10 {
+            let slot = frames.slab.insert(&frame).expect("a free slot");
+            port.queues_other = true;
+            port.take(&[arrival(slot)], &mut frames, &mut pool);
+        }
+        // From the first frame's leave to the last one's, as soon as each is due.
+        let (mut now, mut times) = (Instant::ZERO, Vec::new());
+        while times.len() < 10 {
+            let again = port.fill(now, &mut frames, &mut pool);
+            times.extend(port.outgoing.drain(..).map(|_| now));
+            assert!(again > now && again != Instant::NEVER || times.len() == 10, "{place}");
+            now = again;
+        }
+        // The last seven: a port makes up for some lateness, and so begins with more than one.
+        let took = times[9].since(times[3]);
+        let expected = lockgate_engine::units::Duration::from_picos(6 * length * 8 * 200_000);
+        let apart = took.as_picos().abs_diff(expected.as_picos());
+        assert!(apart * 1_000 <= expected.as_picos(), "{size} bytes, {place}: {took}, {expected} by hand");
     }
 
     /// Segments of 100 bytes, in packets of 250 at most: two, two and one, of which a queue of two packets drops the last.

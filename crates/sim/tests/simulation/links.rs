@@ -130,55 +130,61 @@ gap = {{ distribution = "exponential", mean = "12ms" }}
     assert_eq!(run("lisb", ""), run("lisb", r#"clock = { offset = "5s" }"#), "LISB reads no stamps");
 }
 
-/// `PPPoE` over ATM at 5 Mbit/s, by hand: a frame less 14 bytes of Ethernet, plus 40, in cells of 53 bytes with
-/// 48. The same packets pass wherever the line is said: at a link by name or in bytes, at a port, in `htb`,
-/// `tbf`, `cake`.
+/// Lines at 5 Mbit/s, by hand: a frame less 14 bytes of Ethernet, plus the overhead; in cells of 53 bytes with 48, or in
+/// codewords of 65 bytes with 64. The same packets pass wherever the line is said: at a link by name or in bytes, at a
+/// port, in `htb`, `tbf`, `cake`.
 #[test]
-fn a_line_of_cells_charges_the_same_wherever_it_is_said() {
-    let fast = |port: &str| one_link("1s", "100mbit", port, "FLOW");
-    let line = |keys: &str| {
-        one_link("1s", "5mbit", FIFO, "FLOW")
-            .replace("rate = \"5mbit\"", &format!("rate = \"5mbit\", {keys}"))
-    };
-    let places = [
-        ("link by name", line("overhead = \"pppoe-llcsnap\"")),
-        ("link in bytes", line("overhead = \"26B\", framing = \"atm\"")),
-        ("port by name", fast("rate = \"5mbit\"\noverhead = \"pppoe-llcsnap\"")),
-        ("port in bytes", fast("rate = \"5mbit\"\noverhead = \"40B\"\nframing = \"atm\"")),
-        (
-            "htb",
-            fast(
-                "root = \"h\"\nqueue.h = { kind = \"htb\", children = [\"q\"] }\n\
-                 queue.q = { kind = \"fifo\", rate = \"5mbit\", overhead = \"26B\", framing = \"atm\" }",
+fn a_line_charges_the_same_wherever_it_is_said() {
+    // Name, framing, overhead beyond the packet and beyond the frame; bytes on the line of frames of 54, 118, 590, 1514.
+    for (name, framing, of_packets, of_frames, lengths) in [
+        ("pppoe-llcsnap", "atm", 40, 26, [106, 159, 689, 1749]),
+        ("pppoa-vcmux", "atm", 10, -4, [106, 159, 689, 1696]),
+        ("pppoe-ptm", "ptm", 30, 16, [72, 137, 616, 1554]),
+    ] {
+        let fast = |port: &str| one_link("1s", "100mbit", port, "FLOW");
+        let line = |keys: &str| {
+            one_link("1s", "5mbit", FIFO, "FLOW")
+                .replace("rate = \"5mbit\"", &format!("rate = \"5mbit\", {keys}"))
+        };
+        let own = format!("overhead = \"{of_frames}B\", framing = \"{framing}\" }}");
+        let places = [
+            ("link by name", line(&format!("overhead = \"{name}\""))),
+            ("link in bytes", line(own.trim_end_matches(" }"))),
+            ("port by name", fast(&format!("rate = \"5mbit\"\noverhead = \"{name}\""))),
+            (
+                "port in bytes",
+                fast(&format!("rate = \"5mbit\"\noverhead = \"{of_packets}B\"\nframing = \"{framing}\"")),
             ),
-        ),
-        (
-            "tbf",
-            fast(
-                "queue.q = { kind = \"tbf\", rate = \"5mbit\", burst = \"2kB\", overhead = \"26B\", framing = \"atm\" }",
+            (
+                "htb",
+                fast(&format!(
+                    "root = \"h\"\nqueue.h = {{ kind = \"htb\", children = [\"q\"] }}\n\
+                     queue.q = {{ kind = \"fifo\", rate = \"5mbit\", {own}"
+                )),
             ),
-        ),
-        (
-            "cake",
-            fast(
-                "queue.q = { kind = \"cake\", bandwidth = \"5mbit\", overhead = \"40B\", framing = \"atm\" }",
+            ("tbf", fast(&format!("queue.q = {{ kind = \"tbf\", rate = \"5mbit\", burst = \"2kB\", {own}"))),
+            (
+                "cake",
+                fast(&format!(
+                    "queue.q = {{ kind = \"cake\", bandwidth = \"5mbit\", overhead = \"{of_packets}B\", framing = \"{framing}\" }}"
+                )),
             ),
-        ),
-    ];
-    for (size, cells) in [(54, 2), (118, 3), (590, 13), (1514, 33)] {
-        let each = 5_000_000 / (cells * 53 * 8);
-        // No bucket or lateness lets through more than 2 kB of cells in addition.
-        let more = 2 + 2_000 / (cells * 53);
-        for (place, text) in &places {
-            let flow = format!(
-                "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"{size}B\"\nrate = \"8mbit\""
-            );
-            let recording = simulate(&text.replace("FLOW", &flow), 1);
-            let passed = recording.flows[0].totals(Window::WholeRun).received.packets;
-            assert!(
-                (each - 1..=each + more).contains(&passed),
-                "{size} bytes, {place}: {passed}, {each} by hand"
-            );
+        ];
+        for (size, length) in [54, 118, 590, 1514].into_iter().zip(lengths) {
+            let each = 5_000_000 / (length * 8);
+            // No bucket or lateness lets through more than 2 kB of the line in addition.
+            let more = 2 + 2_000 / length;
+            for (place, text) in &places {
+                let flow = format!(
+                    "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"{size}B\"\nrate = \"8mbit\""
+                );
+                let recording = simulate(&text.replace("FLOW", &flow), 1);
+                let passed = recording.flows[0].totals(Window::WholeRun).received.packets;
+                assert!(
+                    (each - 1..=each + more).contains(&passed),
+                    "{name}, {size} bytes, {place}: {passed}, {each} by hand"
+                );
+            }
         }
     }
 }
