@@ -9,7 +9,7 @@
 //! defaults of Linux, classes, and filters. Everything that a scenario cannot express is a [`Problem`] with
 //! its position. Settings without effect in a scenario are listed, with reasons, in [`Port::left_out`].
 
-mod classification;
+pub(crate) mod classification;
 pub(crate) mod conditions;
 pub mod devices;
 mod objects;

@@ -412,6 +412,13 @@ const SFQ: &[Word] = &[
     word("depth", ValueType::Number),
     word("headdrop", ValueType::Flag),
     word("redflowlimit", ValueType::Size),
+    word("min", ValueType::Size),
+    word("max", ValueType::Size),
+    word("avpkt", ValueType::Size),
+    word("burst", ValueType::Number),
+    word("probability", ValueType::Real),
+    word("ecn", ValueType::Flag),
+    word("harddrop", ValueType::Flag),
 ];
 
 const TBF: &[Word] = &[
@@ -478,6 +485,14 @@ impl Kind {
     /// Returns true if it only holds filters for what arrives or leaves.
     pub const fn is_hook(self) -> bool {
         matches!(self, Self::Ingress | Self::Clsact)
+    }
+
+    /// Returns true if the kernel lets no discipline stand in it.
+    pub const fn is_leaf(self) -> bool {
+        use Kind as K;
+        matches!(self, K::Bfifo | K::Pfifo | K::PfifoFast | K::PfifoHeadDrop | K::Sfq | K::Choke)
+            || matches!(self, K::Cake | K::CakeMq | K::Dualpi2 | K::Noqueue)
+            || matches!(self, K::Codel | K::FqCodel | K::Pie | K::FqPie)
     }
 
     /// Returns true if its classes are created by `tc class`, not with the discipline.

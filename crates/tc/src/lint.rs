@@ -133,7 +133,9 @@ pub fn check(reading: &Reading, machine: &Machine) -> Vec<Finding> {
 
 impl Findings {
     fn problem(&mut self, problem: &Problem, rule: &'static str) {
-        let help = problem.help.clone().unwrap_or_else(|| "see tc(8)".to_owned());
+        // Commands have the help of their form, so that this is one of the conditions of a filter.
+        let help = problem.help.clone();
+        let help = help.unwrap_or_else(|| "correct the matches of the filter, or leave it out".to_owned());
         self.add(Severity::Error, rule, problem.at, problem.message.clone(), help);
     }
 }

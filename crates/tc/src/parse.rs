@@ -80,6 +80,18 @@ pub(crate) fn command(words: &Words<'_>, problems: &mut Vec<Problem>) -> Result<
     Ok(Some(Command { action: Located::new(action, word.at), device, object }))
 }
 
+/// Returns the form of a command with this first word.
+pub(crate) fn form(object: &str) -> &'static str {
+    match object.as_bytes().first() {
+        Some(b'q') => "write `tc qdisc add dev DEV root|parent HANDLE [handle HANDLE] KIND [SETTINGS]`",
+        Some(b'c') => "write `tc class add dev DEV parent HANDLE classid HANDLE KIND [SETTINGS]`",
+        Some(b'f') => {
+            "write `tc filter add dev DEV parent HANDLE [protocol ip] [prio N] KIND [MATCHES] flowid HANDLE`"
+        }
+        _ => "a command begins with `tc qdisc`, `tc class` or `tc filter`",
+    }
+}
+
 /// Returns the meter of `actions add action police RATE index NUMBER`.
 pub(crate) fn meter(words: &Words<'_>) -> Option<Police> {
     let mut cursor = Cursor::new(words);
@@ -188,7 +200,10 @@ fn netem(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>) -> Vec<Settin
             let message =
                 format!("`{}` of `netem` is not understood: a link has a delay, a loss and a rate", *word);
             problems.push(Problem::new(word.at, message));
-            // Its numbers go with it.
+            // Its numbers go with it, and the name of a distribution.
+            if word.value == "distribution" {
+                cursor.next();
+            }
             while cursor.peek().is_some_and(|next| next.starts_with(|first: char| first.is_ascii_digit())) {
                 cursor.next();
             }
@@ -196,6 +211,15 @@ fn netem(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>) -> Vec<Settin
         };
         if name == "loss" {
             cursor.skip("random");
+            if cursor.skip("state") || cursor.skip("gemodel") {
+                let message = "`loss` of `netem` by states is not understood: a link's is constant";
+                problems.push(Problem::new(word.at, message));
+                while cursor.peek().is_some_and(|next| next.starts_with(|first: char| first.is_ascii_digit()))
+                {
+                    cursor.next();
+                }
+                continue;
+            }
         }
         let value_type = Kind::Netem.language().qdisc.iter().find(|known| known.name == name);
         let read =
@@ -300,7 +324,8 @@ fn in_range(kind: Kind, word: Located<&str>, value: Value) -> Result<Value, Prob
     match kind.range(word.value).zip(value.number()) {
         Some(([least, most], number)) if !(least..=most).contains(&number) => {
             let message = format!("`{} {value}` of `{kind}`: the kernel takes {least} to {most}", *word);
-            Err(Problem::new(word.at, message))
+            let nearest = if number < least { least } else { most };
+            Err(Problem::new(word.at, message).help(format!("the nearest is `{} {nearest}`", *word)))
         }
         _ => Ok(value),
     }
@@ -328,10 +353,14 @@ fn unknown_setting(kind: Kind, word: Located<&str>, vocabulary: &'static [Word])
             .help(format!("it is a setting of the discipline: `tc qdisc add ... {kind} {} ...`", *word));
     }
     let near = vocabulary.iter().find(|one| is_near(word.value, one.name));
-    match near {
-        Some(near) => problem.help(format!("did you mean `{}`?", near.name)),
-        None => problem,
-    }
+    problem.help(match near {
+        Some(near) => format!("did you mean `{}`?", near.name),
+        None if vocabulary.is_empty() => format!("`{kind}` takes no settings here"),
+        None => {
+            let names: Vec<&str> = vocabulary.iter().map(|known| known.name).collect();
+            format!("there are `{}`", names.join("`, `"))
+        }
+    })
 }
 
 /// Returns true for words that differ by one letter left out, added or exchanged.

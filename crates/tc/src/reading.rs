@@ -86,6 +86,7 @@ impl Reading {
                 self.skip(at, &words, "it sets no queue");
                 continue;
             }
+            let before = self.problems.len();
             match parse::command(&words, &mut self.problems) {
                 Ok(Some(mut command)) => {
                     command.action.at = at;
@@ -95,6 +96,9 @@ impl Reading {
                 }
                 Ok(None) => self.delete(at, &words),
                 Err(problem) => self.problems.push(problem),
+            }
+            for problem in &mut self.problems[before..] {
+                problem.help.get_or_insert_with(|| parse::form(first.value).to_owned());
             }
         }
     }
@@ -142,7 +146,7 @@ impl Reading {
         }
         let why = match (is_deletion, self.commands.0.len() < before) {
             (false, _) => "it only shows",
-            (true, true) => "it deletes what the lines before set up, which is left out",
+            (true, true) => DELETED,
             (true, false) => "there is nothing to delete yet",
         };
         self.skip(at, words, why);
@@ -193,6 +197,9 @@ impl Reading {
     }
 }
 
+/// Reason why a deletion is left out.
+const DELETED: &str = "it deletes what the lines before set up, which is left out";
+
 /// Disciplines that keep the settings that a `change` leaves out; the others get their defaults again.
 const KEEPS: [Kind; 7] =
     [Kind::Codel, Kind::FqCodel, Kind::Pie, Kind::FqPie, Kind::Cake, Kind::CakeMq, Kind::Dualpi2];
@@ -215,6 +222,9 @@ fn without_options(line: &[Located<String>]) -> &[Located<String>] {
 pub(crate) fn nothing(reading: &Reading) -> Problem {
     let at = reading.skipped.first().map(|skipped| skipped.at).unwrap_or_default();
     Problem::new(at, "no command sets up a queue").help(match reading.form {
+        Form::Commands if reading.skipped.iter().any(|skipped| skipped.why == DELETED) => {
+            "the script deletes what it sets up: leave its last part out"
+        }
         Form::Commands => NEEDS_SHELL,
         _ => "`tc -d qdisc show`, `tc -d class show dev DEV` and `tc -d filter show dev DEV` print it",
     })

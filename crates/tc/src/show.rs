@@ -180,10 +180,19 @@ fn settings(writer: &mut Writer, kind: &str, words: &[Located<&str>]) {
     }
 }
 
+/// Discipline of a device with one for each transmit queue.
+struct Multiqueue {
+    device: String,
+    /// Major number of its handle; empty for 0.
+    major: String,
+    /// True if it has the settings of its parts, as `cake_mq`.
+    is_whole: bool,
+}
+
 fn qdisc(
     entry: &Entry<'_>,
     device: &str,
-    multiqueue: &mut Vec<String>,
+    multiqueue: &mut Vec<Multiqueue>,
 ) -> Result<Vec<Located<String>>, &'static str> {
     let [_, kind, handle, rest @ ..] = entry.head.as_slice() else { return Err("it is cut off") };
     let mut rest = rest;
@@ -203,21 +212,28 @@ fn qdisc(
     if kind.value == "noqueue" {
         return Err("the device has no queue");
     }
-    if kind.value == "mq" || kind.value == "cake_mq" && is_root && rest.is_empty() {
-        multiqueue.push(device);
-        return Err("it has a queue for each of the device's transmit queues: one is imported as the root");
+    if kind.value == "mq" || kind.value == "cake_mq" && is_root {
+        let is_whole = kind.value == "cake_mq" && !rest.is_empty();
+        let major = handle.value.trim_end_matches(':').trim_start_matches('0').to_owned();
+        multiqueue.push(Multiqueue { device: device.clone(), major, is_whole });
+        if !is_whole {
+            return Err(
+                "it has a queue for each of the device's transmit queues: one is imported as the root",
+            );
+        }
     }
+    let above = parent.and_then(|place| place.value.split_once(':')).map(|(major, _)| major);
+    let whole = multiqueue.iter().find(|of| of.device == device && Some(of.major.as_str()) == above);
+    let whole = whole.map(|of| of.is_whole);
     let mut writer = Writer::new(entry, "qdisc");
     writer.add(&["dev", &device]);
     match parent {
         _ if kind.value == "ingress" || kind.value == "clsact" => {}
-        Some(place) if place.value.starts_with(':') => {
-            let is_first = place.value == ":1" && multiqueue.contains(&device);
-            if !is_first {
-                return Err("it is a further transmit queue of the device");
-            }
-            writer.add(&["root"]);
-        }
+        Some(place) if whole.is_some() || place.value.starts_with(':') => match whole {
+            Some(true) => return Err("it is a part of the root's, which is imported as one"),
+            Some(false) if place.value.ends_with(":1") => writer.add(&["root"]),
+            _ => return Err("it is a further transmit queue of the device"),
+        },
         Some(place) => {
             writer.add(&["parent"]);
             writer.copy(place);

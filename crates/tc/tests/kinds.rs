@@ -260,3 +260,33 @@ fn cake_has_its_filter_and_its_mask() {
     assert!(queue("ack-filter no-ack-filter").contains("ack_filter = false"));
     assert!(!queue("").contains("ack_filter"));
 }
+
+/// What `tc` prints of a device with a discipline for each transmit queue is imported as one.
+#[test]
+fn transmit_queues_are_imported_as_one() {
+    let words = "bandwidth 900Mbit besteffort triple-isolate nonat nowash no-ack-filter split-gso rtt 100ms noatm overhead 18 mpu 64";
+    let shown = format!(
+        "qdisc cake_mq 1: root refcnt 5 {words} \nqdisc cake 0: parent 1:4 {words} \nqdisc cake 0: parent 1:1 {words} \nclass cake_mq 1:1 root\nclass cake_mq 1:4 root\n"
+    );
+    let one = imported(&shown).unwrap_or_else(|problems| panic!("{problems}"));
+    let same = imported(&format!("tc qdisc add dev eth0 root cake_mq {words}\n")).expect("imported");
+    let queues = |scenario: &str| {
+        let lines = scenario.lines().filter(|line| line.starts_with("queue."));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(queues(&one), queues(&same));
+    assert!(one.contains("are left out") || one.contains("imported as one"), "{one}");
+    // A `mq` has no settings of its own: those of its first part are those of all.
+    for (root, places) in [("mq 0: root", [":2", ":1"]), ("mq 8001: root", ["8001:2", "8001:1"])] {
+        let [second, first] = places;
+        let shown = format!(
+            "qdisc {root} \nqdisc fq_codel 0: parent {second} limit 1p \nqdisc fq_codel 0: parent {first} limit 2000p flows 64 \n"
+        );
+        let scenario = imported(&shown).unwrap_or_else(|problems| panic!("{problems}"));
+        assert!(queues(&scenario).concat().contains("flows = 64"), "{scenario}");
+    }
+    // The parts of a `cake_mq` have its settings and nothing else.
+    let below =
+        imported("tc qdisc add dev eth0 root handle 1: cake_mq\ntc qdisc add dev eth0 parent 1:1 pfifo\n");
+    assert!(below.is_err_and(|problems| problems.contains("cannot stand in")));
+}

@@ -401,6 +401,36 @@ fn a_cake_of_several_transmit_queues_has_one_rate() {
     assert!(refused.len() == 1 && refused[0].contains("only a `cake` at the root"), "{refused:?}");
 }
 
+/// What is exported of commands without a fault has none.
+#[test]
+fn an_export_of_clean_commands_is_clean() {
+    let findings = |text: &str| {
+        let reading = lockgate_tc::read(text, &[], "eth0");
+        lockgate_tc::lint::check(&reading, &lockgate_tc::lint::Machine::default())
+    };
+    for rate in ["900kbit", "10mbit", "100mbit", "2gbit", "20gbit"] {
+        let text = format!(
+            "qdisc add dev eth0 root handle 1: htb default 20
+class add dev eth0 parent 1: classid 1:1 htb rate {rate}
+class add dev eth0 parent 1:1 classid 1:10 htb rate 80kbit ceil {rate}
+class add dev eth0 parent 1:1 classid 1:20 htb rate 500kbit ceil {rate} quantum 3000
+qdisc add dev eth0 parent 1:10 handle 10: fq_codel
+qdisc add dev eth0 parent 1:20 handle 20: tbf rate 400kbit burst 5kb latency 40ms
+filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 5060 0xffff flowid 1:10
+"
+        );
+        assert_eq!(findings(&text), [], "{rate}");
+        let written = exported(&scenario(&text).1, &Marks::new());
+        assert_eq!(written.refused, Vec::<String>::new());
+        assert_eq!(findings(&written.script()), [], "{rate}: {}", written.script());
+    }
+    // A burst that somebody chose is judged.
+    let small = "qdisc add dev eth0 root handle 1: htb default 1
+class add dev eth0 parent 1: classid 1:1 htb rate 10mbit burst 2000
+";
+    assert_eq!(findings(small).iter().map(|finding| finding.rule).collect::<Vec<_>>(), ["burst-under-tick"]);
+}
+
 /// In `tc` a round trip of `dualpi2` overrides its gains, so that a script has one or the other.
 #[test]
 fn the_controller_of_dualpi2_is_written_once() {

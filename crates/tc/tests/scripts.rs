@@ -345,3 +345,86 @@ fn a_command_that_is_not_read_is_named() {
         found.iter().map(|finding| (finding.severity, finding.rule, finding.at.column)).collect();
     assert_eq!(found, [(Severity::Warning, "unread", 28)]);
 }
+
+/// Every fault has its fix, not the name of a manual page.
+#[test]
+fn every_fault_has_its_fix() {
+    let root = "tc qdisc add dev eth0 root handle 1: htb default 10\n";
+    let class = "tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n";
+    for (lines, rule, help) in [
+        (
+            "tc class add dev eth0 parent 2: classid 2:1 htb rate 1mbit",
+            "structure",
+            "write `parent 1:` and `classid 1:1`",
+        ),
+        (
+            "tc class add dev eth0 parent 2: classid 2:1 hfsc sc rate 1mbit",
+            "structure",
+            "tc qdisc add ... handle 2: hfsc",
+        ),
+        ("tc class add dev eth0 parent 1: classid 1:1 hfsc sc rate 1mbit", "structure", "it is a `htb`"),
+        ("tc class add dev eth0 parent 1: classid 1:10 htb rate 2mbit", "structure", "another number"),
+        ("tc class add dev eth0 parent 1: classid 1: htb rate 2mbit", "structure", "such as `1:1`"),
+        ("tc class add dev eth0 parent 1: classid 2:7 htb rate 2mbit", "structure", "of its parent `1:`"),
+        (
+            "tc class add dev eth0 parent 1:9 classid 1:7 htb rate 2mbit",
+            "structure",
+            "tc class add ... classid 1:9",
+        ),
+        ("tc qdisc add dev eth0 parent 1:9 fq_codel", "structure", "tc class add ... classid 1:9"),
+        ("tc qdisc add dev eth0 parent 1:10 handle 1: fq_codel", "structure", "another number"),
+        ("tc qdisc add dev eth0 parent 1:10 handle 2:1 fq_codel", "structure", "`2:`"),
+        (
+            "tc qdisc add dev eth0 parent 1:10 fq_codel\ntc qdisc add dev eth0 parent 1:10 pfifo",
+            "structure",
+            "`replace`",
+        ),
+        ("tc filter add dev eth0 parent 3: fw flowid 1:10", "structure", "the root is `1:`"),
+        (
+            "tc qdisc add dev eth0 parent 1:10 handle 2: cake\ntc qdisc add dev eth0 parent 2:1 pfifo",
+            "structure",
+            "in its place",
+        ),
+        ("tc qdisc add dev eth0 parent 1:10 prio bands 17", "bands", "2 to 16"),
+        ("tc qdisc add dev eth0 parent 1:10 prio bands 2", "bands", "from 0 to 1"),
+        (
+            "tc qdisc add dev eth0 parent 1:10 prio priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
+            "bands",
+            "16 priorities",
+        ),
+        ("tc qdisc add dev eth0 parent 1:10 ets strict 9 quanta 1 2 3 4 5 6 7 8", "bands", "1 to 16"),
+        ("tc qdisc add dev eth0 parent 1:10 ets bands 2 quanta 1000 2000 3000", "bands", "`bands 3`"),
+        ("tc qdisc add dev eth0 parent 1:10 ets bands 2 strict 3", "bands", "`bands 3`"),
+        ("tc qdisc add dev eth0 parent 1:10 ets quanta 0 1", "bands", "at least a frame"),
+        ("tc qdisc add dev eth0", "syntax", "tc qdisc add dev DEV"),
+        ("tc class add dev eth0 parent 1: htb rate 1mbit", "syntax", "classid HANDLE"),
+        ("tc filter add dev eth0 parent 1: fw", "syntax", "flowid HANDLE"),
+        ("tc qdisc add dev eth0 parent 1:10 pie alpha 33", "syntax", "`alpha 32`"),
+    ] {
+        let text = format!("{root}{class}{lines}\n");
+        let found = lint::check(&read(&text, &[], "eth0"), &Machine::default());
+        let found: Vec<_> = found.iter().filter(|finding| finding.severity == Severity::Error).collect();
+        assert!(found.iter().all(|finding| !finding.help.contains("(8)")), "{lines}: {found:?}");
+        let has = |finding: &&lint::Finding| finding.rule == rule && finding.help.contains(help);
+        assert!(found.iter().any(has), "{lines}: {found:?}");
+    }
+    // What the kernel takes and Lockgate does not is no fault.
+    for taken in [
+        "prio priomap 0 0 0",
+        "sfq redflowlimit 100000 min 8000 max 60000 probability 0.20 ecn headdrop",
+        "netem delay 100ms 10ms distribution normal loss state 1",
+        "netem loss gemodel 1%",
+    ] {
+        let text = format!("{root}{class}tc qdisc add dev eth0 parent 1:10 {taken}\n");
+        assert!(imported(&text).is_err(), "{taken}");
+        let found = lint::check(&read(&text, &[], "eth0"), &Machine::default());
+        assert!(found.iter().all(|finding| finding.severity > Severity::Error), "{taken}: {found:?}");
+    }
+    // The kernel takes filters in classes, so that they are no fault.
+    let inner = format!("{root}{class}tc filter add dev eth0 parent 1:10 fw flowid 1:10\n");
+    assert!(imported(&inner).is_err_and(|problems| problems.to_string().contains("in a class")));
+    let found = lint::check(&read(&inner, &[], "eth0"), &Machine::default());
+    assert!(found.iter().all(|finding| finding.severity > Severity::Error), "{found:?}");
+    let unknown = read("tc qdisc add dev eth0 root bfifo burst 3\n", &[], "eth0");
+    assert_eq!(unknown.problems[0].help.as_deref(), Some("there are `limit`"));
+}

@@ -3,6 +3,8 @@
 //! A kernel tries filters in their order; a scenario tries classes in theirs. For the flows of a run both
 //! must give the same result, or the run is refused.
 
+use lockgate_engine::units::Bytes;
+
 use super::conditions::{Conditions, Headers, Rule};
 use super::objects::{FilterRule, Objects};
 use super::settings::value_of;
@@ -242,41 +244,10 @@ impl Classification {
         qdisc: &Qdisc,
         flows: &[&Headers],
     ) -> Result<Self, Problem> {
-        let wrong = |message: String| Problem::new(qdisc.kind.at, message);
-        let is_prio = matches!(*qdisc.kind, Kind::Prio | Kind::PfifoFast);
-        let number = |name: &str| match value_of(&qdisc.settings, name) {
-            Some(Value::Number(number)) => usize::try_from(*number).ok(),
-            _ => None,
-        };
-        let quanta = match value_of(&qdisc.settings, "quanta") {
-            Some(Value::Sizes(sizes)) => sizes.len(),
-            _ => 0,
-        };
-        let least = number("strict").unwrap_or(0).saturating_add(quanta);
-        let count = number("bands").unwrap_or(if is_prio { 3 } else { least });
-        let fewest = if is_prio { 2 } else { 1 };
-        if !(fewest..=16).contains(&count) {
-            return Err(wrong(format!("`bands {count}` is not from {fewest} to 16")));
-        }
-        let bands: Vec<_> = (1..=count).map(|band| Handle { minor: band as u16, ..owner }).collect();
-        let given = match value_of(&qdisc.settings, "priomap") {
-            Some(Value::Numbers(numbers)) => numbers.as_slice(),
-            _ => &[],
-        };
-        if !matches!(given.len(), 0 | 16) && (is_prio || given.len() > 16) {
-            return Err(wrong(format!("`priomap` has {} of 16 numbers", given.len())));
-        }
-        // `ets` maps priorities that are not listed to its last band.
-        let map = (0..16).map(|priority| match given.get(priority) {
-            Some(band) => usize::try_from(*band).unwrap_or(usize::MAX),
-            None if is_prio => BANDS[priority],
-            None => count - 1,
-        });
-        let map = map.map(|band| {
-            let class = bands.get(band).copied();
-            class.ok_or_else(|| wrong(format!("`priomap` leads to band {band} of {count}")))
-        });
-        let map = map.collect::<Result<Vec<_>, _>>()?;
+        let map = band_map(qdisc)?;
+        let count = map.count as u16;
+        let bands: Vec<_> = (1..=count).map(|band| Handle { minor: band, ..owner }).collect();
+        let map = map.bands.iter().map(|band| bands[*band]).collect();
         Self::new(objects, qdisc, owner, &bands, &Fallback::Bands(map), flows)
     }
 
@@ -457,4 +428,77 @@ impl Classification {
 /// Returns Linux's priority of a packet with this TOS byte.
 fn priority(tos: u8) -> u8 {
     PRIORITIES[usize::from((tos & 0x1e) >> 1)]
+}
+
+/// Bands of `prio` or `ets`: their number, and that of each priority, which is under it.
+pub(crate) struct BandMap {
+    count: usize,
+    bands: [usize; 16],
+}
+
+/// Returns the bands of a discipline.
+///
+/// # Errors
+/// If the kernel refuses them.
+pub(crate) fn band_map(qdisc: &Qdisc) -> Result<BandMap, Problem> {
+    let wrong = |name: &str, message: String, help: String| {
+        let setting = qdisc.settings.iter().find(|setting| *setting.name == name);
+        Problem::new(setting.map_or(qdisc.kind.at, |setting| setting.name.at), message).help(help)
+    };
+    let is_prio = matches!(*qdisc.kind, Kind::Prio | Kind::PfifoFast);
+    let number = |name: &str| match value_of(&qdisc.settings, name) {
+        Some(Value::Number(number)) => usize::try_from(*number).ok(),
+        _ => None,
+    };
+    let quanta = match value_of(&qdisc.settings, "quanta") {
+        Some(Value::Sizes(sizes)) => sizes.as_slice(),
+        _ => &[],
+    };
+    let strict = number("strict").unwrap_or(0);
+    let least = strict.saturating_add(quanta.len());
+    let count = number("bands").unwrap_or(if is_prio { 3 } else { least });
+    let fewest = if is_prio { 2 } else { 1 };
+    if !(fewest..=16).contains(&count) {
+        let named =
+            ["bands", "quanta", "strict"].into_iter().find(|name| value_of(&qdisc.settings, name).is_some());
+        let message = format!("`bands {count}` is not from {fewest} to 16");
+        return Err(wrong(
+            named.unwrap_or("bands"),
+            message,
+            format!("the kernel takes {fewest} to 16 bands"),
+        ));
+    }
+    if !is_prio && least > count {
+        let message = format!("`strict` and `quanta` are of {least} bands, and there are {count}");
+        return Err(wrong("bands", message, format!("write `bands {least}`, or fewer `quanta`")));
+    }
+    if quanta.contains(&Bytes::ZERO) {
+        let message = "`quanta 0`: a band of none would never send".to_owned();
+        return Err(wrong("quanta", message, "give each band at least a frame, such as 1514".to_owned()));
+    }
+    let given = match value_of(&qdisc.settings, "priomap") {
+        Some(Value::Numbers(numbers)) => numbers.as_slice(),
+        _ => &[],
+    };
+    let help = || format!("write a band from 0 to {} for each of the 16 priorities", count - 1);
+    if given.len() > 16 {
+        return Err(wrong("priomap", format!("`priomap` has {} of 16 numbers", given.len()), help()));
+    }
+    if is_prio && !matches!(given.len(), 0 | 16) {
+        let message = format!("`priomap` of {} of 16 numbers is not understood", given.len());
+        return Err(wrong("priomap", message, help()));
+    }
+    let mut bands = [0; 16];
+    for (priority, band) in bands.iter_mut().enumerate() {
+        *band = match given.get(priority) {
+            Some(given) => usize::try_from(*given).unwrap_or(usize::MAX),
+            None if is_prio => BANDS[priority],
+            // `ets` maps priorities that are not listed to its last band.
+            None => count - 1,
+        };
+        if *band >= count {
+            return Err(wrong("priomap", format!("`priomap` leads to band {band} of {count}"), help()));
+        }
+    }
+    Ok(BandMap { count, bands })
 }

@@ -119,11 +119,16 @@ pub fn import_devices(commands: &Commands, options: &Options) -> Result<Devices,
     let meters: Vec<_> = hooks.meters.into_iter().filter(is_relevant).collect();
     if ports.is_empty() && meters.is_empty() {
         let start = commands.0.first().map(Command::at).unwrap_or_default();
-        let message = match &options.device {
-            Some(device) => format!("no command sets up a queue of the device `{device}`"),
-            None => "no command sets up a queue".to_owned(),
+        let problem = match &options.device {
+            Some(device) if !names.is_empty() => {
+                let all: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+                Problem::new(start, format!("no command sets up a queue of the device `{device}`"))
+                    .help(format!("the commands set up `{}`", all.join("`, `")))
+            }
+            _ => Problem::new(start, "no command sets up a queue")
+                .help("a queue is set up by `tc qdisc add dev DEV root KIND`"),
         };
-        return Err(Problem::new(start, message).into());
+        return Err(problem.into());
     }
     ports.sort_by_key(|port| port.arrivals_of.is_some());
     Ok(Devices { ports, meters, left_out: hooks.left_out })

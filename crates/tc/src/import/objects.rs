@@ -55,7 +55,8 @@ impl<'a> Objects<'a> {
         let mut problems = Vec::new();
         let mut roots = qdiscs.iter().filter(|qdisc| qdisc.parent.is_none() && !qdisc.kind.is_hook());
         let Some(root) = roots.next() else {
-            return Err(Problem::new(start, "there must be one root discipline").into());
+            let problem = Problem::new(start, "there must be one root discipline");
+            return Err(problem.help("begin with `tc qdisc add dev DEV root handle 1: KIND`").into());
         };
         for second in roots {
             let problem = Problem::new(
@@ -120,14 +121,37 @@ impl<'a> Objects<'a> {
         for class in &self.classes {
             let (id, parent) = (*class.id, *class.parent);
             if seen.contains(&id) || id.minor == 0 || id.major != parent.major {
-                problems
-                    .push(Problem::new(class.id.at, format!("the class `{id}` has no number of its own")));
+                let help = if id.minor == 0 {
+                    format!("give it a number after the colon, such as `{id}1`")
+                } else if id.major == parent.major {
+                    "another class has it: write another number, or `replace` instead of `add`".to_owned()
+                } else {
+                    format!("a class has the number before the colon of its parent `{parent}`")
+                };
+                let message = format!("the class `{id}` has no number of its own");
+                problems.push(Problem::new(class.id.at, message).help(help));
                 continue;
             }
             seen.push(id);
-            if self.kind(id.owner()) != Some(*class.kind) {
-                let message = format!("`{}` is not a discipline of kind `{}`", id.owner(), *class.kind);
-                problems.push(Problem::new(class.id.at, message));
+            let found = self.kind(id.owner());
+            if found != Some(*class.kind) {
+                let (owner, kind) = (id.owner(), *class.kind);
+                let message = format!("`{owner}` is not a discipline of kind `{kind}`");
+                let own = self.qdiscs.iter().find(|qdisc| *qdisc.kind == kind);
+                let help = match (found, own.and_then(|own| own.handle.as_deref())) {
+                    (Some(found), _) => format!("it is a `{found}`: write the kind of the class so, too"),
+                    (None, Some(own)) => format!(
+                        "the `{kind}` has the handle `{own}`: write `parent {own}` and `classid {own}{:x}`",
+                        id.minor
+                    ),
+                    (None, None) if own.is_some() => {
+                        format!("give the `{kind}` its handle: `tc qdisc add ... handle {owner} {kind}`")
+                    }
+                    (None, None) => {
+                        format!("add the discipline before: `tc qdisc add ... handle {owner} {kind}`")
+                    }
+                };
+                problems.push(Problem::new(class.id.at, message).help(help));
             }
             if parent.minor != 0 && !self.classes.iter().any(|other| *other.id == parent) {
                 problems.push(absent(&format!("the class `{id}`"), parent, class.parent.at));
@@ -145,7 +169,12 @@ impl<'a> Objects<'a> {
         for handle in self.qdiscs.iter().filter_map(|qdisc| qdisc.handle) {
             if handle.minor != 0 || seen.contains(&*handle) {
                 let message = format!("the handle `{}` is not a discipline's own", *handle);
-                problems.push(Problem::new(handle.at, message));
+                let help = if handle.minor == 0 {
+                    "another discipline has it: write another number before the colon".to_owned()
+                } else {
+                    format!("nothing stands after the colon of a discipline's handle: `{}`", handle.owner())
+                };
+                problems.push(Problem::new(handle.at, message).help(help));
                 continue;
             }
             seen.push(*handle);
@@ -157,8 +186,14 @@ impl<'a> Objects<'a> {
             let is_class = || self.classes.iter().any(|class| *class.id == *place);
             if owner.is_none_or(|kind| kind.has_explicit_classes() && !is_class()) {
                 problems.push(absent(&format!("a `{}`", *qdisc.kind), *place, place.at));
+            } else if let Some(leaf) = owner.filter(|owner| owner.is_leaf()) {
+                let message = format!("a `{}` cannot stand in `{}`, a `{leaf}`", *qdisc.kind, place.owner());
+                let help =
+                    format!("`{leaf}` takes no other discipline: leave one out, or write one in its place");
+                problems.push(Problem::new(place.at, message).help(help));
             } else if places.contains(&*place) {
-                problems.push(Problem::new(place.at, format!("two disciplines stand in `{}`", *place)));
+                let problem = Problem::new(place.at, format!("two disciplines stand in `{}`", *place));
+                problems.push(problem.help("leave one out, or write `replace` instead of `add`"));
             }
             places.push(*place);
         }
@@ -175,8 +210,25 @@ impl<'a> Objects<'a> {
             };
             let parent = parent.unwrap_or(*filter.parent);
             if self.qdisc(parent).is_none() {
-                let message = format!("a filter stands in `{parent}`, which is not a discipline");
-                problems.push(Problem::new(filter.parent.at, message));
+                let is_class = self.classes.iter().any(|class| *class.id == parent);
+                let message = if is_class {
+                    format!("a filter in a class, `{parent}`, is not understood")
+                } else {
+                    format!("a filter stands in `{parent}`, which is not a discipline")
+                };
+                let help = match self.root.handle.as_deref() {
+                    _ if is_class => {
+                        format!(
+                            "write it in `{}`, with the conditions that lead to the class",
+                            parent.owner()
+                        )
+                    }
+                    Some(root) => format!("the root is `{root}`: name it, or another discipline"),
+                    None => {
+                        format!("give the root its handle: `tc qdisc add ... root handle {}`", parent.owner())
+                    }
+                };
+                problems.push(Problem::new(filter.parent.at, message).help(help));
                 continue;
             }
             let least = ranked.iter().filter(|(other, ..)| *other == parent).map(|(_, rank, _)| *rank).min();
@@ -356,5 +408,11 @@ impl<'a> Tables<'a> {
 }
 
 fn absent(what: &str, place: Handle, at: Position) -> Problem {
+    let command = if place.minor == 0 {
+        format!("tc qdisc add ... handle {place} ...")
+    } else {
+        format!("tc class add ... classid {place} ...")
+    };
     Problem::new(at, format!("{what} stands in `{place}`, which is not there"))
+        .help(format!("set it up on a line before: `{command}`; or name a `parent` that is there"))
 }

@@ -3,6 +3,7 @@
 use lockgate_engine::units::{Bytes, Rate};
 
 use super::{Device, Findings, Machine, Severity};
+use crate::import::classification::band_map;
 use crate::import::settings::value_of;
 use crate::language::Kind;
 use crate::number::rate_text;
@@ -12,6 +13,9 @@ use crate::value::Value;
 
 /// Largest rate of a field of 32 bits: bytes a second.
 const LARGEST_RATE: u64 = (u32::MAX as u64) * 8;
+
+/// Burst that `tc` computes for `htb`, in bytes, besides what the rate brings in a nanosecond.
+const COMPUTED_BURST: u64 = 1600;
 
 /// Bytes of Ethernet before a packet.
 const ETHERNET: u64 = 14;
@@ -25,6 +29,13 @@ pub(super) fn check(device: &Device<'_>, machine: &Machine, findings: &mut Findi
             }
             Kind::Red | Kind::Choke => red(qdisc, findings),
             Kind::CakeMq => cake_mq(qdisc, findings),
+            Kind::Prio | Kind::Ets => {
+                if let Err(problem) = band_map(qdisc)
+                    && !problem.is_limit()
+                {
+                    findings.problem(&problem, "bands");
+                }
+            }
             _ => {}
         }
     }
@@ -78,7 +89,9 @@ fn bursts(settings: &[Setting], pairs: &[(&str, &str)], machine: &Machine, findi
             continue;
         }
         let tick = rate.as_bits() / 8 / u64::from(machine.hz.max(1));
-        if burst < tick {
+        // What `tc` computes itself where timers have nanoseconds: the same as no `burst`, of which nothing is said.
+        let computed = COMPUTED_BURST + rate.as_bits() / 8_000_000_000;
+        if burst < tick && !(COMPUTED_BURST..=computed).contains(&burst) {
             let message = format!(
                 "`{name} {burst}` is under the {tick} bytes that {} brings in a tick of {} Hz: with timers of ticks, the rate is not reached",
                 rate_text(rate),
@@ -167,8 +180,8 @@ fn wide(kind: Kind, settings: &[Setting], findings: &mut Findings) {
 
 fn cake_mq(qdisc: &Qdisc, findings: &mut Findings) {
     if let Some(handle) = &qdisc.handle {
-        let message = "`cake_mq` takes no `handle`: it has a discipline for each transmit queue";
-        findings.add(Severity::Error, "cake-mq-handle", handle.at, message, "leave the handle out");
+        let message = "`handle` of `cake_mq`: versions differ in taking it, and nothing can stand below";
+        findings.warn("cake-mq-handle", handle.at, message, "leave the handle out");
     }
     if let Some(setting) = qdisc.settings.iter().find(|setting| *setting.name == "autorate-ingress") {
         let message = "`cake_mq` has no `autorate-ingress`";
