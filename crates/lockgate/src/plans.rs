@@ -147,7 +147,9 @@ fn columns(vary: &[Vary]) -> Vec<Column> {
         match columns.iter_mut().find(|known| is_same(&vary[index], &vary[known.index])) {
             Some(known) => {
                 known.name = format!("{} = {}", known.name, column.name);
-                known.path = [known.path.as_str(), &column.path].join(" ").trim().to_owned();
+                if !column.path.is_empty() {
+                    known.path = format!("{} {}", known.path, column.path);
+                }
             }
             None => columns.push(column),
         }

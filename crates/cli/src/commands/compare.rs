@@ -73,13 +73,15 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Makes the runs of a plan. Returns the row and the longest wait of each, in the order of the tasks; `None` if it was
-/// interrupted.
+/// Row of a run, and the queue in which its packets waited longest.
+type Made = (Row, Option<Wait>);
+
+/// Makes the runs of a plan, in the order of the tasks. Returns `None` if it was interrupted.
 fn make(
     planned: &Planned,
     arguments: &Compare,
     curves: Option<&Curves>,
-) -> Result<Option<Vec<(Row, Option<Wait>)>>, Failure> {
+) -> Result<Option<Vec<Made>>, Failure> {
     let tasks = planned.plan.tasks()?;
     let bar = plans::progress(tasks.len(), arguments.variations.quiet);
     let one = |task: &Task| {
@@ -96,9 +98,9 @@ fn make(
     };
     let made = on_threads(arguments.variations.limits.jobs, || run_tasks(&tasks, one));
     bar.finish_and_clear();
-    let made: Vec<Option<(Row, Option<Wait>)>> = made?;
+    let made: Vec<Option<Made>> = made?;
     let done = made.iter().flatten().count();
-    let all = made.into_iter().collect::<Option<Vec<_>>>();
+    let all = made.into_iter().collect::<Option<Vec<Made>>>();
     if all.is_none() {
         tell!("stopped after {done} of {} runs; nothing is kept of a comparison", tasks.len());
     }

@@ -174,10 +174,9 @@ fn make<'a>(tuning: &'a Tuning, arguments: &Tune) -> Result<Option<Tuned<'a>>, F
 fn show(tuned: &Tuned<'_>, file: &str) {
     terminal::heading(&tuned.tuning.base.title);
     let recommended = tuned.recommended();
-    let (first, rest) = recommended.split_at(recommended.len().min(1));
-    match first {
-        [(role, point)] => told(&tuned.told(role, *point, file)),
-        _ => told(&tuned.recommendation(file)),
+    match recommended.first() {
+        Some((role, point)) => told(&tuned.told(role, *point, file)),
+        None => told(&tuned.recommendation(file)),
     }
     say!();
     let finalists = tuned.finalists();
@@ -191,12 +190,13 @@ fn show(tuned: &Tuned<'_>, file: &str) {
     terminal::comparison(&points);
     terminal::sentence(&points.note);
     terminal::sentence(&format!("stopped: {}", tuned.stop()));
-    for (_, point) in first {
-        offer(tuned, file, *point).iter().for_each(|line| terminal::offer(line));
-    }
-    for (role, point) in rest {
-        told(&tuned.told(role, *point, file));
-        offer(tuned, file, *point).iter().for_each(|line| terminal::offer(line));
+    for (index, (role, point)) in recommended.iter().enumerate() {
+        if index > 0 {
+            told(&tuned.told(role, *point, file));
+        }
+        if let Some(line) = offer(tuned, file, *point) {
+            terminal::offer(&line);
+        }
     }
 }
 

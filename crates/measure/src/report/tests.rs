@@ -170,7 +170,7 @@ fn delays_before_and_after_a_change_are_distributions_of_their_own() {
     let summary = summarise(core::slice::from_ref(&recording));
     let run = Run::new("swap", &recording, &summary);
     let [before, after] = run.flows[0].phases.as_slice() else { panic!("{:?}", run.flows[0].phases) };
-    assert_eq!([before.from_s, before.to_s, after.from_s, after.to_s], [0.1, 0.5, 0.5, 1.0]);
+    assert_eq!((before.from_s, before.to_s, after.from_s, after.to_s), (0.1, 0.5, 0.5, 1.0));
     // Sent at 100 to 490 ms, and at 500 to 970 ms.
     assert_eq!([before.packets, after.packets], [40, 48]);
     assert_eq!(before.packets + after.packets, recording.flows[0].delays().owd.count());

@@ -76,9 +76,9 @@ mod tests {
 
     use super::*;
 
-    fn wait(port: &str, queue: &str, wait_s: f64) -> Option<Wait> {
+    fn wait(port: &str, queue: &str, wait_s: f64) -> Wait {
         let (kind, queue) = (queue.to_owned(), queue.to_owned());
-        Some(Wait { port: port.to_owned(), queue, kind, statistic: "p99", wait_s })
+        Wait { port: port.to_owned(), queue, kind, statistic: "p99", wait_s }
     }
 
     /// Returns the last sentence of the decision on three variants with two seeds each, of these delays and waits.
@@ -100,7 +100,7 @@ mod tests {
     fn the_chosen_variant_is_told_beside_the_one_of_the_longest_wait() {
         let [fifo, cake, htb] =
             [("fifo", 0.947), ("cake", 0.0179), ("htb", 0.0205)].map(|(queue, seconds)| {
-                [wait("isp:modem", queue, seconds - 1e-3), wait("isp:modem", queue, seconds + 1e-3)]
+                [seconds - 1e-3, seconds + 1e-3].map(|seconds| Some(wait("isp:modem", queue, seconds)))
             });
         let waits = [fifo, cake, htb].concat();
         assert_eq!(
@@ -118,10 +118,10 @@ mod tests {
     #[test]
     fn a_place_that_differs_is_named_and_seeds_without_it_are_counted() {
         let waits = vec![
-            wait("modem:isp", "fifo", 0.5),
-            wait("modem:isp", "fifo", 0.7),
+            Some(wait("modem:isp", "fifo", 0.5)),
+            Some(wait("modem:isp", "fifo", 0.7)),
             None,
-            wait("isp:modem", "fair", 0.01),
+            Some(wait("isp:modem", "fair", 0.01)),
             None,
             None,
         ];
@@ -138,7 +138,7 @@ mod tests {
             assert!(!told([0.9, 0.015, 0.02], waits).contains("wait"));
         }
         // Of the chosen one nothing is known.
-        let first = vec![wait("a:b", "fifo", 1.0), None, None, None, None, None];
+        let first = vec![Some(wait("a:b", "fifo", 1.0)), None, None, None, None, None];
         assert!(!told([0.9, 0.015, 0.02], first).contains("wait"));
     }
 }

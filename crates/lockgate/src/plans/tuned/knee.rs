@@ -34,7 +34,7 @@ pub(super) fn steps(goals: [&Goal; 2], front: &[FrontPoint], knee: usize) -> Vec
         [] => {}
         [one] => sentences.push(format!("{} gives the same.", one.name)),
         [first, rest @ ..] => {
-            sentences.push(format!("{} and {} more give the same.", first.name, rest.len()))
+            sentences.push(format!("{} and {} more give the same.", first.name, rest.len()));
         }
     }
     // The second goal first: what more of it would cost in the first.
@@ -50,13 +50,14 @@ pub(super) fn steps(goals: [&Goal; 2], front: &[FrontPoint], knee: usize) -> Vec
                 let more = if goals[goal].better == Better::Lower { "less" } else { "more" };
                 format!("No point of the front has noticeably {more} {words}.")
             }
-            Some((next, gain)) => match told(next, other) {
-                Some(cost) => format!("{} would give {gain} for {cost}.", next.name),
-                None => {
+            Some((next, gain)) => {
+                let stays = || {
                     let value = quantity(&goals[other].path, Some(at.values[other]));
-                    format!("{} would give {gain}; {other_words} stays {value}.", next.name)
-                }
-            },
+                    format!("; {other_words} stays {value}")
+                };
+                let cost = told(next, other).map_or_else(stays, |cost| format!(" for {cost}"));
+                format!("{} would give {gain}{cost}.", next.name)
+            }
         });
     }
     sentences
