@@ -1,11 +1,24 @@
 /** Limits and ticks of axes: checked without a browser. */
 import { describe, expect, it } from "vitest";
-import { extent, linearLimits, logLimits, niceStep, tickFormatter, wantsLog } from "../src/axis";
+import { extent, linearLimits, logLimits, niceStep, tickFormatter, timeAxis, wantsLog } from "../src/axis";
 import { THIN } from "../src/format";
+import { LIGHT } from "../src/palette";
 
 const spaced = (text: string): string => text.replaceAll(THIN, " ");
 
 describe("axes", () => {
+  it.each([
+    [60, "Time, s", "30"],
+    [0.0099, "Time, ms", "4.95"],
+  ])("count the time of a run of %d s by its unit", (end, name, middle) => {
+    const range = [0, end] as const;
+    const axis = timeAxis({ panel: 0, isLast: true, window: range, range, ink: LIGHT }) as {
+      name: string;
+      axisLabel: { formatter: (value: number) => string };
+    };
+    expect([axis.name, axis.axisLabel.formatter(end / 2)]).toEqual([name, middle]);
+  });
+
   it("steps by 1, 2, 2.5 or 5", () => {
     expect(
       [niceStep(10, 5), niceStep(1, 4), niceStep(0.037, 4), niceStep(7, 2)].map((step) =>

@@ -83,6 +83,22 @@ describe.skipIf(executable === undefined || lockgate === undefined)("the page of
         last: row.lastElementChild?.textContent ?? "",
       })),
     );
+    // The trade-off with the longest front stands beside the table, and below it where there is no room.
+    const front = page.locator("#verdict figure");
+    expect(await front.count()).toBe(1);
+    const ahead = (caption: string): number => caption.match(/#\d+/g)?.length ?? 0;
+    const first = ahead((await front.locator("figcaption").textContent()) ?? "");
+    const others = await page.locator("#fronts figcaption").allTextContents();
+    expect(others.length).toBeGreaterThan(0);
+    expect(first).toBeGreaterThan(1);
+    for (const caption of others) expect(ahead(caption)).toBeLessThanOrEqual(first);
+    const boxes = async () => [await page.locator("#verdict table").boundingBox(), await front.boundingBox()];
+    const [wide, beside] = await boxes();
+    expect(beside?.x ?? 0).toBeGreaterThan((wide?.x ?? 0) + (wide?.width ?? 0));
+    expect(beside?.y ?? 0).toBeLessThan((wide?.y ?? 0) + (wide?.height ?? 0));
+    await page.setViewportSize({ width: 390, height: 844 });
+    const [narrow, below] = await boxes();
+    expect(below?.y ?? 0).toBeGreaterThan((narrow?.y ?? 0) + (narrow?.height ?? 0));
     await browser.close();
     expect(rows).toHaveLength(4);
     document.metrics.forEach(({ comparison }, metric) => {
