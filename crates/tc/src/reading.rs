@@ -97,7 +97,7 @@ impl Reading {
                 Ok(None) => self.delete(at, &words),
                 Err(problem) => self.problems.push(problem),
             }
-            for problem in &mut self.problems[before..] {
+            for problem in self.problems[before..].iter_mut().filter(|problem| !problem.is_limit()) {
                 problem.help.get_or_insert_with(|| parse::form(first.value).to_owned());
             }
         }

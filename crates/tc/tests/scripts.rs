@@ -419,6 +419,8 @@ fn every_fault_has_its_fix() {
         assert!(imported(&text).is_err(), "{taken}");
         let found = lint::check(&read(&text, &[], "eth0"), &Machine::default());
         assert!(found.iter().all(|finding| finding.severity > Severity::Error), "{taken}: {found:?}");
+        // Nor is the form of the command wrong.
+        assert!(found.iter().all(|finding| !finding.help.contains("tc qdisc")), "{taken}: {found:?}");
     }
     // The kernel takes filters in classes, so that they are no fault.
     let inner = format!("{root}{class}tc filter add dev eth0 parent 1:10 fw flowid 1:10\n");
