@@ -59,7 +59,7 @@ describe("delays before and after a change", () => {
     expect(figure.caption).toContain("a curve for each part");
     const parts = figure.key(LIGHT).find(({ label }) => label === "Part of the run");
     const packets = 1250 * view.flows.length;
-    expect(parts?.entries.map(({ label }) => label)[0]).toBe(`5 to 30 s: ${packets} packets`);
+    expect(parts?.entries.map(({ label }) => label)[0]).toBe(`${packets} packets, 5 to 30 s`);
     expect(parts?.entries.map(({ thin }) => thin)).toEqual([true, false]);
   });
 

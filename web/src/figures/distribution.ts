@@ -97,7 +97,8 @@ function phaseKey(view: View, ink: Ink, parts: Request["parts"]): KeyGroup[] {
     }
   }
   const entry = (name: string, phase: number): KeyEntry => ({
-    label: `${name}: ${plural(packets[phase] ?? 0, "packet")}`,
+    // A long name is cut at its end.
+    label: `${plural(packets[phase] ?? 0, "packet")}, ${name}`,
     colour: ink.soft,
     kind: "line",
     dash: null,
