@@ -16,14 +16,15 @@
 //! the link is late for a packet, the following packets may catch up.
 //!
 //! Differs: hosts are distinguished exactly and not by a hash; only flows that have sent a quantum count as a
-//! host's, as in Linux since 5.1; a flow that shares a queue stays there while it has packets in it, so that
-//! none is reordered; memory is the bytes of the frames. A tin that borrowed owes at most one packet. The
-//! manual mentions a shorter interval for voice, but its listing has none, and neither has this. A backlog of
-//! 1514 bytes in a flow's queue is always acceptable. There is no `autorate-ingress` (estimate of the rate), and no
-//! `split-gso`, whose data the engine does not have. With `nat`, flows are told apart by the addresses that a packet has,
-//! as without it, so that a flow keeps its queue when its translation becomes known. Acknowledgements with blocks of SACK
-//! are never filtered; Linux drops one whose blocks a later one has as well. Code point 1 is LE (RFC 8622), which the
-//! manual also calls TOS1.
+//! host's, as in Linux since 5.1, and do so until their next turn finds them empty (decision 150); a flow
+//! that shares a queue stays there while it has packets in it, so that none is reordered; memory is the bytes
+//! of the frames. A tin that borrowed owes at most one packet. The manual mentions a shorter interval for
+//! voice, but its listing has none, and neither has this. A backlog of 1514 bytes in a flow's queue is always
+//! acceptable. There is no `autorate-ingress` (estimate of the rate), and no `split-gso`, whose data the
+//! engine does not have. With `nat`, flows are told apart by the addresses that a packet has, as without it,
+//! so that a flow keeps its queue when its translation becomes known. Acknowledgements with blocks of SACK
+//! are never filtered; Linux drops one whose blocks a later one has as well. Code point 1 is LE (RFC 8622),
+//! which the manual also calls TOS1.
 
 mod ack_filter;
 mod diffserv;
@@ -535,99 +536,4 @@ impl Cake {
 }
 
 #[cfg(test)]
-mod tests {
-    use core::net::{IpAddr, Ipv4Addr};
-
-    use super::*;
-    use crate::classify::{Fields, Headers, NoHeaders};
-    use crate::node::Node;
-    use crate::packet::{FlowId, Header};
-    use crate::port::{Poll, Port};
-    use crate::random::{Random, Seed};
-
-    /// The rate of a pacer behind it sets the scale of memory, target and quantum, and shapes nothing.
-    #[test]
-    fn a_link_rate_has_the_scale_of_a_bandwidth() {
-        let rate = Some(Rate::from_bits(1_000_000));
-        let unknown = Config::default();
-        let shaped = Config { bandwidth: rate, ..Config::default() };
-        let paced = Config { link_rate: rate, ..Config::default() };
-        let scale = |config: &Config| (config.memory(), config.tin(Part { numerator: 1, denominator: 1 }));
-        assert_eq!(scale(&paced), scale(&shaped));
-        assert_ne!(scale(&paced), scale(&unknown));
-        assert_eq!(paced.bandwidth, None);
-        assert!(Config { link_rate: Some(Rate::from_bits(0)), ..Config::default() }.check().is_err());
-    }
-
-    /// Address of flow 0's host, of that of flows 1 to 8, and of the machine that translates both.
-    const HOSTS: [IpAddr; 3] = [host(1), host(2), host(3)];
-
-    const fn host(last: u8) -> IpAddr {
-        IpAddr::V4(Ipv4Addr::new(10, 0, 0, last))
-    }
-
-    /// Flows that all have the translated address; their hosts are known from some time on.
-    struct Translated {
-        is_known: bool,
-    }
-
-    impl Headers for Translated {
-        fn fields(&self, packet: &Packet) -> Option<Fields> {
-            Some(Fields {
-                protocol: 6,
-                source: HOSTS[2],
-                destination: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
-                source_port: packet.flow.0 as u16,
-                destination_port: 443,
-                flow_label: 0,
-            })
-        }
-
-        fn hosts(&self, packet: &Packet) -> Option<[IpAddr; 2]> {
-            let destination = self.fields(packet)?.destination;
-            let own = if self.is_known { HOSTS[usize::from(packet.flow.0 > 0)] } else { HOSTS[2] };
-            Some([own, destination])
-        }
-    }
-
-    /// A host with one flow and one with eight share alike if they are known, also if that happens while packets wait; no
-    /// flow changes its order.
-    #[test]
-    fn hosts_behind_a_translation_share_alike() {
-        let packets = |nat: bool, known_from: u32| {
-            let config = Config { nat, isolation: Isolation::DualSrchost, ..Config::default() };
-            let node = Node::new::<Cake>("cake", config, Vec::new()).expect("a queue");
-            let mut port = Port::new(node, Random::stream(Seed(1), "cake"));
-            let now = Instant::ZERO;
-            for round in 0..200 {
-                for flow in 0..9 {
-                    let headers = Translated { is_known: round >= known_from };
-                    let header =
-                        Header { flow: FlowId(flow), length: 1_000, sequence: round, ..Header::default() };
-                    port.offer(Packet::new(header), now, &headers);
-                }
-                if round == 20 {
-                    // All flows are bulk by now.
-                    for _ in 0..90 {
-                        assert!(matches!(port.poll(now, &NoHeaders), Poll::Transmit(_)));
-                    }
-                }
-            }
-            let mut last = [None; 9];
-            let mut own = 0;
-            for _ in 0..200 {
-                let Poll::Transmit(packet) = port.poll(now, &NoHeaders) else { panic!("packets wait") };
-                let flow = packet.flow.0 as usize;
-                assert!(last[flow] < Some(packet.sequence), "flow {flow}");
-                last[flow] = Some(packet.sequence);
-                own += u32::from(flow == 0);
-            }
-            own
-        };
-        for known_from in [0, 1, 50] {
-            assert!(packets(true, known_from).abs_diff(100) <= 3, "known from round {known_from}");
-            assert!(packets(false, known_from) <= 25, "without `nat`");
-        }
-        assert!(packets(true, 1_000) <= 25, "never known");
-    }
-}
+mod tests;

@@ -10,14 +10,16 @@
 //! unused             -                  no        no       free for any flow of its set
 //! new                new                yes       no       first packet, until it has sent a quantum or is empty
 //! old                old                yes       no       empty for a round after it was new
-//! bulk               old                yes       yes      counts at its hosts
+//! bulk               old                yes       yes      has used up a turn: counts at its hosts
 //! ```
 //!
-//! In each listed state a queue may have guests: flows whose set is full, which share it.
+//! In each listed state a queue may have guests: flows whose set is full, which share it. A bulk queue that
+//! is empty counts until its turn has come: what it sent ahead of its turn is paid by its host, whose other
+//! flows would else send beside it. With eight connections of a packet at a time, a host got eight turns.
 //!
-//! If a turn gives less than a packet, the flow skips the rounds that pay for the packet. Their number is
-//! computed after the packet was sent, from its host's bulk flows at that time, so that a packet costs O(log
-//! n) whatever the quantum.
+//! If a turn gives less than a packet, the flow skips the rounds that pay for the packet. It skips as many at
+//! once as give a quantum at its host's present number of bulk flows, because that may change; a long packet
+//! costs O(log n) for each eighth of it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -57,8 +59,8 @@ pub(super) struct TinQueue {
     pub queue: QueueIndex,
 }
 
-/// Number of a queue in the order of first uses. A subscriber uses few, which the index of the fattest keeps in one
-/// cache line.
+/// Number of a queue in the order of first uses. A subscriber uses few, which the index of the fattest keeps
+/// in one cache line.
 #[derive(Clone, Copy, Debug)]
 struct UseNumber(u32);
 
@@ -247,13 +249,15 @@ impl Tin {
     fn sit_out(&mut self, index: QueueIndex, terms: &Terms) {
         let queue = self.queues.get_mut(index);
         let (source, destination) = (queue.source, queue.destination);
-        if !queue.bulk && !queue.packets.is_empty() {
+        if !queue.bulk {
             queue.bulk = true;
             self.hosts.begin_bulk(source, destination);
         }
+        let load = self.hosts.load(terms.sorting.isolation, source, destination);
         let turn = self.turn(source, destination, terms);
         let queue = self.queues.get_mut(index);
-        let rounds = -queue.deficit / turn + 1;
+        let needed = -queue.deficit / turn + 1;
+        let rounds = needed.min((needed / 8).max(i64::from(load)));
         queue.deficit += rounds * turn;
         self.list_old(index, rounds.cast_unsigned());
     }
@@ -381,7 +385,8 @@ impl Tin {
         Some(packet)
     }
 
-    /// Takes the oldest acknowledgement from a queue that its newest packet, which acknowledges `newer`, supersedes.
+    /// Takes the oldest acknowledgement from a queue that its newest packet, which acknowledges `newer`,
+    /// supersedes.
     pub(super) fn take_superseded(
         &mut self,
         index: QueueIndex,
