@@ -64,6 +64,51 @@ pub fn state(socket: impl AsFd) -> Option<TcpState> {
     })
 }
 
+/// Segments and bytes of a connection since it began, as one of its ends counts them. A super-frame counts as its segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpCounts {
+    /// Payload that arrived in order, each byte once.
+    pub received: Bytes,
+    /// Segments that arrived, acknowledgements included.
+    pub received_segments: u64,
+    /// Payload sent, retransmissions included.
+    pub sent: Bytes,
+    /// Payload retransmitted.
+    pub retransmitted: Bytes,
+}
+
+/// Returns the counts of the connection of `socket`; `None` if it has none yet, or before Linux 4.19.
+pub fn counts(socket: impl AsFd) -> Option<TcpCounts> {
+    // `libc::tcp_info` ends before these fields; their offsets are of `linux/tcp.h`.
+    const RECEIVED: usize = 128;
+    const SEGMENTS_IN: usize = 140;
+    const SENT: usize = 200;
+    const RETRANSMITTED: usize = 208;
+    let mut info = [0_u8; RETRANSMITTED + 8];
+    let mut length = info.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes, the size of the array that it is given.
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if done < 0 || (length as usize) < info.len() {
+        return None;
+    }
+    let long = |at: usize| info.get(at..)?.first_chunk().map(|bytes| Bytes(u64::from_ne_bytes(*bytes)));
+    let short = |at: usize| info.get(at..)?.first_chunk().map(|bytes| u64::from(u32::from_ne_bytes(*bytes)));
+    Some(TcpCounts {
+        received: long(RECEIVED)?,
+        received_segments: short(SEGMENTS_IN)?,
+        sent: long(SENT)?,
+        retransmitted: long(RETRANSMITTED)?,
+    })
+}
+
 /// Sets the maximum segment size in bytes, options included (`TCP_MAXSEG`).
 ///
 /// # Errors
@@ -106,4 +151,27 @@ fn set_option(socket: impl AsFd, option: libc::c_int, value: u32) -> io::Result<
     // SAFETY: the kernel reads four bytes from a `u32`.
     let done = unsafe { libc::setsockopt(socket, libc::IPPROTO_TCP, option, (&raw const value).cast(), 4) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn both_ends_count_what_was_sent() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let mut near = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");
+        let (mut far, _) = listener.accept().expect("a client");
+        near.write_all(&[7; 30_000]).expect("sent");
+        far.read_exact(&mut [0; 30_000]).expect("received");
+        let [near, far] = [&near, &far].map(|end| counts(end).expect("of Linux 4.19 and later"));
+        let [sent, retransmitted] = [near.sent.0, near.retransmitted.0];
+        assert_eq!((sent - retransmitted, near.received.0), (30_000, 0));
+        assert_eq!((far.sent.0, far.received.0), (0, 30_000));
+        assert!((1..1_000).contains(&far.received_segments), "{far:?}");
+        assert_eq!(counts(&listener).map(|counts| counts.received.0), Some(0));
+    }
 }

@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lockgate_dataplane::namespace::Namespace;
+use lockgate_dataplane::tcp::{TcpCounts, TcpState, counts, state};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
 use crate::common::open_socket;
@@ -16,8 +17,10 @@ use crate::common::open_socket;
 pub(crate) struct Bulk {
     received: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
-    /// The end that receives: its reset may be lost in a full queue.
-    reading: TcpStream,
+    /// Port of the host to which it was opened, by which its frames are known.
+    pub(crate) port: u16,
+    /// The end that sends, and the one that receives, whose reset may be lost in a full queue.
+    ends: [TcpStream; 2],
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -43,17 +46,19 @@ impl Bulk {
     /// Starts a connection from an address of one host to an address of another, which sends that way.
     pub(crate) fn start(from: (&Namespace, IpAddr), to: (&Namespace, IpAddr)) -> Self {
         let (near, far) = connected(from, to);
-        Self::between(near, far)
+        let port = far.local_addr().expect("connected").port();
+        Self::between(port, near, far)
     }
 
     /// Starts a connection from an address of one host to an address of another, which sends back.
     pub(crate) fn start_back(from: (&Namespace, IpAddr), to: (&Namespace, IpAddr)) -> Self {
         let (near, far) = connected(from, to);
-        Self::between(far, near)
+        let port = far.local_addr().expect("connected").port();
+        Self::between(port, far, near)
     }
 
-    fn between(mut near: TcpStream, mut far: TcpStream) -> Self {
-        let reading = far.try_clone().expect("a copy");
+    fn between(port: u16, mut near: TcpStream, mut far: TcpStream) -> Self {
+        let ends = [&near, &far].map(|end| end.try_clone().expect("a copy"));
         let (received, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let (count, stopping) = (received.clone(), stop.clone());
         let reader = thread::spawn(move || {
@@ -72,27 +77,37 @@ impl Bulk {
             // Discards the data that is still in the socket: the connection is reset.
             let _ = rustix::net::sockopt::set_socket_linger(&near, Some(Duration::ZERO));
         });
-        Self { received, stop, reading, threads: vec![writer, reader] }
+        Self { received, stop, port, ends, threads: vec![writer, reader] }
     }
 
     /// Returns the bytes that have arrived.
     pub(crate) fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
     }
+
+    /// Returns what the end that sends, and the one that receives, have counted.
+    pub(crate) fn counts(&self) -> [TcpCounts; 2] {
+        self.ends.each_ref().map(|end| counts(end).unwrap_or_default())
+    }
+
+    /// Returns the state of the end that sends.
+    pub(crate) fn state(&self) -> Option<TcpState> {
+        state(&self.ends[0])
+    }
 }
 
 impl Drop for Bulk {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        let _ = self.reading.shutdown(std::net::Shutdown::Both);
+        let _ = self.ends[1].shutdown(std::net::Shutdown::Both);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
     }
 }
 
-/// Measures round trips of 64 bytes over a connection for this time, one in 20 ms, like the keystrokes of a user. Returns
-/// them sorted.
+/// Measures round trips of 64 bytes over a connection for this time, one in 20 ms, like the keystrokes of a
+/// user. Returns them sorted.
 pub(crate) fn keystrokes(
     from: (&Namespace, IpAddr),
     to: (&Namespace, IpAddr),

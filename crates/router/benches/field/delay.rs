@@ -54,7 +54,8 @@ fn measure(network: &Network, rate: u64, lasting: Duration) -> (Vec<Duration>, u
         }
     }
     let mut delays = receiving.join().expect("no panic");
-    // The kernel begins to stamp some time after it was asked, and the first datagrams wait for the neighbour.
+    // The kernel begins to stamp some time after it was asked, and the first datagrams wait for the
+    // neighbour.
     delays.drain(..delays.len() / 10);
     delays.sort_unstable();
     (delays, sent)

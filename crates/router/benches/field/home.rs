@@ -9,12 +9,15 @@ use std::process::Command;
 use std::time::Duration;
 
 use lockgate_dataplane::namespace::Namespace;
+use lockgate_dataplane::tcp::TcpCounts;
 use lockgate_router::control::Engine;
 use lockgate_router::router::Router;
 
 use crate::bulk::Bulk;
 use crate::common::tunnel::Tunnel;
 use crate::common::{HOST_ADDRESSES, Network, ip};
+use crate::flood::Flood;
+use crate::watch::{Watch, Watched, destination};
 use crate::{Hogs, print_load, quantile};
 
 /// Rates of the policy.
@@ -58,7 +61,8 @@ impl Home {
             (&network.router, "address add fd01::1/64 dev eth1 nodad".into()),
             (&network.router, "address add fd02::1/64 dev eth2 nodad".into()),
             (provider, "address add fd02::2/64 dev b0 nodad".into()),
-            // Without a link-local address a router cannot ask who has the next hop of a packet that it forwards.
+            // Without a link-local address a router cannot ask who has the next hop of a packet that it
+            // forwards.
             (&network.router, "address add fe80::1/64 dev eth1 nodad".into()),
             (&network.router, "address add fe80::1/64 dev eth2 nodad".into()),
             (provider, "address add fe80::2/64 dev b0 nodad".into()),
@@ -127,10 +131,15 @@ impl Home {
     }
 }
 
-/// Returns the end of the newest sample, and the bytes that each port has sent by then.
-fn sent(router: &mut Router) -> (f64, Vec<f64>) {
+/// Returns the end of the newest sample, and the bytes that the port to the server and the other one have
+/// sent by then.
+fn sent(router: &mut Router, to_server: &str) -> (f64, [f64; 2]) {
     let sample = router.sample().expect("a sample each second");
-    (sample.at_s, sample.ports.iter().map(|port| port.queues[0].total.sent_bytes as f64).collect())
+    let of = |is_up: bool| {
+        let port = sample.ports.iter().find(|port| (port.name == to_server) == is_up).expect("two ports");
+        port.queues[0].total.sent_bytes as f64
+    };
+    (sample.at_s, [of(true), of(false)])
 }
 
 /// Policy of both directions of an interface, which is fair to hosts, also to those behind NAT.
@@ -143,67 +152,176 @@ fn policy(interface: &str, up: &str, down: &str) -> String {
     )
 }
 
-/// Runs all parts of `seconds` each.
-pub(crate) fn run(seconds: u64) {
+/// Traffic of a part: of one host eight times as many flows as of the other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Traffic {
+    /// Connections, in each direction at once.
+    Both,
+    /// Connections that send to the server alone.
+    Up,
+    /// Datagrams to the server, of each host more than the line carries.
+    Datagrams,
+}
+
+struct Part {
+    /// Interface, policy, and the port of the frames to the server.
+    place: (&'static str, String, &'static str),
+    hosts: [IpAddr; 2],
+    /// Flows of each host.
+    flows: [u32; 2],
+    traffic: Traffic,
+    hogs: usize,
+}
+
+/// Runs parts of `seconds` each: those with the numbers in `which`, or all.
+pub(crate) fn run(seconds: u64, which: &str) {
     let Some(home) = Home::make() else { return };
-    let wan = policy("eth2", "line", "line:in");
+    let wan = || ("WAN", policy("eth2", "line", "line:in"), "line");
     // Where the hosts still have addresses of their own.
-    let lan = policy("eth1", "line:in", "line");
+    let lan = || ("LAN", policy("eth1", "line:in", "line"), "line:in");
     let [a, b, c, d] = HOST_ADDRESSES[0];
-    let [many, one] = [0, 1].map(|more| IpAddr::from([a, b, c, d + more]));
-    print_load();
-    let [p50, p99] = home.ping(seconds);
-    println!("home, idle, without a router: ping p50 {p50:.1?}, p99 {p99:.1?}");
-    println!(
-        "| interface | IP | busy programs | up, of 9.5 Mbit/s | down, of 47.5 | ping p50 | p99 | 8 flows against 1, up | down |\n\
-         | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
-    );
+    let hosts = [0, 1].map(|more| IpAddr::from([a, b, c, d + more]));
     let six = [IpAddr::from(HOST_6); 2];
-    for (name, policy, hosts, hogs) in [
-        ("WAN", &wan, [many, one], 0),
-        ("LAN", &lan, [many, one], 0),
-        ("LAN", &lan, [many, one], 4),
-        ("WAN", &wan, six, 0),
-    ] {
-        if hosts == six && !home.has_six() {
-            println!("| {name} | 6 | skipped: no answer by IP 6 | | | | | | |");
+    print_load();
+    if which.is_empty() {
+        let [p50, p99] = home.ping(seconds);
+        println!("home, idle, without a router: ping p50 {p50:.1?}, p99 {p99:.1?}");
+    }
+    println!(
+        "| interface, IP, traffic | busy programs | up, of 9.5 Mbit/s | down, of 47.5 | ping p50 | p99 | flows | many to one: down | up \
+         | up, frames of data | up, all frames | queues of data to the server empty: of the one, of the many | windows, kB | sent again |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | --- | --- | --- |"
+    );
+    let part = |place, traffic, hogs| Part { place, hosts, flows: [8, 1], traffic, hogs };
+    let parts = [
+        part(wan(), Traffic::Both, 0),
+        part(lan(), Traffic::Both, 0),
+        part(lan(), Traffic::Both, 4),
+        Part { hosts: six, ..part(wan(), Traffic::Both, 0) },
+        part(wan(), Traffic::Up, 0),
+        part(wan(), Traffic::Datagrams, 0),
+        Part { flows: [8, 8], ..part(wan(), Traffic::Both, 0) },
+    ];
+    for (number, part) in (1..).zip(parts) {
+        if !which.is_empty() && !which.split(',').any(|it| it.parse() == Ok(number)) {
             continue;
         }
-        let (mut router, told) = home.network.start(policy);
+        if part.hosts == six && !home.has_six() {
+            println!("skipped: no answer by IP 6");
+            continue;
+        }
+        home.measure(&part, seconds);
+    }
+    print_load();
+}
+
+/// Sum of the goodput of each host's connections.
+fn sums(bulks: &[Vec<Bulk>; 2]) -> [f64; 2] {
+    bulks.each_ref().map(|all| all.iter().map(Bulk::received).sum::<u64>() as f64)
+}
+
+/// Formats the mean of some values.
+fn mean(values: impl Iterator<Item = f64>) -> String {
+    let values: Vec<f64> = values.collect();
+    format!("{:.3}", values.iter().sum::<f64>() / values.len() as f64)
+}
+
+impl Home {
+    /// Runs a part. Prints its row.
+    fn measure(&self, part: &Part, seconds: u64) {
+        let &Part { ref place, hosts, flows, traffic, hogs } = part;
+        let (name, policy, to_server) = place;
+        let (mut router, told) = self.network.start(policy);
         let of = |is_up: bool| {
-            hosts.each_ref().map(|own| {
-                let count = if *own == hosts[0] { 8 } else { 1 };
-                (0..count).map(|_| home.bulk(*own, is_up)).collect::<Vec<_>>()
+            [0, 1].map(|host| {
+                let is_wanted = traffic == Traffic::Both || is_up && traffic == Traffic::Up;
+                (0..if is_wanted { flows[host] } else { 0 })
+                    .map(|_| self.bulk(hosts[host], is_up))
+                    .collect::<Vec<_>>()
             })
         };
-        let both = [of(true), of(false)];
+        let [up, down] = [of(true), of(false)];
+        let flood = (traffic == Traffic::Datagrams).then(|| {
+            Flood::start((&self.network.hosts[0], hosts), (&self.server, SERVER.into()), flows, 2.0 * UP)
+        });
         let _busy = Hogs::start(hogs);
         std::thread::sleep(Duration::from_secs(5));
         let read = || {
-            both.each_ref()
-                .map(|side| side.each_ref().map(|all| all.iter().map(Bulk::received).sum::<u64>() as f64))
+            [
+                flood.as_ref().map_or_else(|| sums(&up), |flood| flood.received().map(|it| it as f64)),
+                sums(&down),
+            ]
         };
-        let (before, (begun, first)) = (read(), sent(&mut router));
-        let [p50, p99] = home.ping(seconds);
-        let (after, (ended, last)) = (read(), sent(&mut router));
-        let mut line: Vec<f64> =
-            first.iter().zip(&last).map(|(first, last)| (last - first) * 8.0 / (ended - begun)).collect();
-        line.sort_unstable_by(f64::total_cmp);
-        let share = |side: usize| {
-            let [many, one] = [0, 1].map(|host| after[side][host] - before[side][host]);
-            if hosts[0] == hosts[1] { f64::NAN } else { many / one }
+        let senders = || up.each_ref().map(|all| all.iter().map(|bulk| bulk.counts()[0]).collect::<Vec<_>>());
+        let watch = Watch::start(&mut router, to_server, "", destination);
+        let (before, sent_before, (begun, first)) = (read(), senders(), sent(&mut router, to_server));
+        let mut windows = [(0.0, 0.0); 2];
+        let [p50, p99] = std::thread::scope(|scope| {
+            let pings = scope.spawn(|| self.ping(seconds));
+            while !pings.is_finished() {
+                for (sum, all) in windows.iter_mut().zip(&up) {
+                    for state in all.iter().filter_map(Bulk::state) {
+                        *sum = (sum.0 + state.cwnd.0 as f64, sum.1 + 1.0);
+                    }
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            pings.join().expect("no panic")
+        });
+        let (after, sent_after, (ended, last)) = (read(), senders(), sent(&mut router, to_server));
+        let queues = watch.end();
+        let line = [0, 1].map(|side| (last[side] - first[side]) * 8.0 / (ended - begun));
+        let ratio = |of: [f64; 2]| if hosts[0] == hosts[1] { f64::NAN } else { of[0] / of[1] };
+        let goodput = |side: usize| ratio([0, 1].map(|host| after[side][host] - before[side][host]));
+        // Data of the connections that send, and acknowledgements of those that receive.
+        let ports = |all: &[Vec<Bulk>; 2]| {
+            all.each_ref().map(|all| all.iter().map(|bulk| u32::from(bulk.port)).collect::<Vec<_>>())
+        };
+        let with_data =
+            flood.as_ref().map_or_else(|| ports(&up), |flood| flood.ports.map(|port| vec![u32::from(port)]));
+        let of_data = [0, 1].map(|host| {
+            with_data[host].iter().filter_map(|port| queues.get(&(port | 1 << 16))).collect::<Vec<_>>()
+        });
+        let of_acknowledgements = [0, 1]
+            .map(|host| ports(&down)[host].iter().filter_map(|port| queues.get(port)).collect::<Vec<_>>());
+        let bytes = |of: &[Vec<&Watched>; 2]| {
+            of.each_ref().map(|all| all.iter().map(|queue| queue.bytes).sum::<u64>() as f64)
+        };
+        let (data, acknowledgements) = (bytes(&of_data), bytes(&of_acknowledgements));
+        // A flow that has sent a packet waits for its share of the line to pass until its next turn.
+        let turn = |host: usize| Duration::from_secs_f64(2.0 * f64::from(flows[host]) * 1_514.0 * 8.0 / UP);
+        let empty = [1, 0]
+            .map(|host| mean(of_data[host].iter().map(|queue| queue.empty_share(turn(host)))))
+            .join(", ");
+        let kilobytes =
+            [1, 0].map(|host| format!("{:.1}", windows[host].0 / windows[host].1 / 1e3)).join(", ");
+        let again = [1, 0].map(|host| {
+            let parts = sent_before[host].iter().zip(&sent_after[host]).map(|(before, after)| {
+                let since = |of: fn(&TcpCounts) -> u64| (of(after) - of(before)) as f64;
+                since(|it| it.retransmitted.0) / since(|it| it.sent.0)
+            });
+            mean(parts)
+        });
+        let kind = match traffic {
+            Traffic::Both => "both directions",
+            Traffic::Up => "up alone",
+            Traffic::Datagrams => "datagrams",
         };
         println!(
-            "| {name} | {} | {hogs} | {:+.2} % | {:+.2} % | {p50:.1?} | {p99:.1?} | {:.2} | {:.2} |",
+            "| {name}, {}, {kind} | {hogs} | {:+.2} % | {:+.2} % | {p50:.1?} | {p99:.1?} | {} to {} | {:.2} | {:.2} | {:.2} | {:.2} | {empty} | {kilobytes} | {} |",
             if hosts[0].is_ipv4() { 4 } else { 6 },
             (line[0] / UP - 1.0) * 100.0,
             (line[1] / DOWN - 1.0) * 100.0,
-            share(0),
-            share(1),
+            flows[0],
+            flows[1],
+            goodput(1),
+            goodput(0),
+            ratio(data),
+            ratio([0, 1].map(|host| data[host] + acknowledgements[host])),
+            again.join(", "),
         );
-        drop(both);
+        drop((up, down, flood));
         let missing = router.stop().expect("drained").total();
         println!("lost outside the queues: {missing}; said: {:?}", told.lock().expect("no panic"));
     }
-    print_load();
 }

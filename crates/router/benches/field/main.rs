@@ -1,8 +1,9 @@
-//! Field runs of a router between hosts in namespaces, shortened: their figures are printed, and nothing is judged.
+//! Field runs of a router between hosts in namespaces, shortened: their figures are printed, and nothing is
+//! judged.
 //!
 //! ```text
 //! cargo bench -p lockgate-router --bench field                      all of them
-//! cargo bench -p lockgate-router --bench field -- home [SECONDS]    a home behind NAT, with a line of 20 ms
+//! cargo bench -p lockgate-router --bench field -- home [SECONDS] [1,2...]    a home behind NAT, with a line of 20 ms
 //! cargo bench -p lockgate-router --bench field -- provider [SECONDS] [MBIT]     fifty subscribers from a table
 //! cargo bench -p lockgate-router --bench field -- delay [SECONDS]   one way, beside the kernel's bridge
 //! ```
@@ -18,11 +19,15 @@ mod common;
 #[cfg(target_os = "linux")]
 mod delay;
 #[cfg(target_os = "linux")]
+mod flood;
+#[cfg(target_os = "linux")]
 mod home;
 #[cfg(target_os = "linux")]
 mod provider;
 #[cfg(target_os = "linux")]
 mod tagged;
+#[cfg(target_os = "linux")]
+mod watch;
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
@@ -36,7 +41,7 @@ fn main() {
         |at: usize, otherwise: u64| words.get(at).and_then(|it| it.parse().ok()).unwrap_or(otherwise);
     let is_wanted = |name: &str| words.first().is_none_or(|word| word == name);
     if is_wanted("home") {
-        home::run(number(1, 10));
+        home::run(number(1, 10), words.get(2).map_or("", String::as_str));
     }
     if is_wanted("provider") {
         provider::run(number(1, 10), number(2, 11));

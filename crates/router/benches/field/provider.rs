@@ -1,20 +1,28 @@
-//! A provider: fifty subscribers from a table behind a bridge with an address of its own, all lines full both ways, and the
-//! same within a VLAN and `PPPoE`. Subscribers are addresses of one host.
+//! A provider: fifty subscribers from a table behind a bridge with an address of its own, all lines full both
+//! ways, and the same within a VLAN and `PPPoE`. Subscribers are addresses of one host.
 
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use lockgate_dataplane::netlink::Netlink;
+use lockgate_dataplane::tcp::TcpCounts;
+use lockgate_router::control::Engine;
+use lockgate_router::router::Router;
 
 use crate::bulk::{Bulk, keystrokes};
 use crate::common::{HOSTS, Network, ip};
 use crate::tagged::{ENDS, Tagged};
+use crate::watch::Watch;
 use crate::{Hogs, print_load, quantile};
 
-/// Bytes of data in a full segment, and of its frame.
+/// Ports to the subscribers, and from them.
+const PORTS: [&str; 2] = ["lan->wan", "wan->lan"];
+
+/// Bytes of data in a full segment, of its headers of IP and TCP with a time stamp, and of Ethernet's.
 const SEGMENT: f64 = 1_448.0;
-const FRAME: f64 = 1_514.0;
+const HEADER: f64 = 52.0;
+const ETHERNET: f64 = 14.0;
 
 /// Addresses of host 1 and of the box on its bridge.
 const HOST: [u8; 4] = [10, 3, 0, 2];
@@ -55,18 +63,38 @@ rest = {{ kind = "fq_codel", rate = "100mbit" }}
     };
     format!(
         "subscribers = \"\"\"\n{table}\"\"\"\n[router]\nmode = \"bridge\"\ninterfaces = {{ lan = \"eth1\", wan = \"eth2\" }}\n{}{}",
-        port("lan->wan", "destination", "download"),
-        port("wan->lan", "source", "upload"),
+        port(PORTS[0], "destination", "download"),
+        port(PORTS[1], "source", "upload"),
     )
+}
+
+/// Formats the least, the median and the most of some values.
+fn spread(values: impl Iterator<Item = f64>) -> String {
+    let mut all: Vec<f64> = values.collect();
+    all.sort_unstable_by(f64::total_cmp);
+    format!("{:.3}, {:.3}, {:.3}", all[0], all[all.len() / 2], all[all.len() - 1])
+}
+
+/// Returns the end of the newest sample, and the bytes that each plan has sent by then, by port.
+fn plans(router: &mut Router) -> (f64, [Vec<f64>; 2]) {
+    let sample = router.sample().expect("a sample each second");
+    let of = |name: &str| {
+        let port = sample.ports.iter().find(|port| port.name == name).expect("a port");
+        let plans = port.queues.iter().filter(|queue| queue.name.starts_with("plan/"));
+        plans.map(|queue| queue.total.sent_bytes as f64).collect()
+    };
+    (sample.at_s, PORTS.map(of))
 }
 
 /// Runs parts of `seconds` each.
 pub(crate) fn run(seconds: u64, plan: u64) {
     print_load();
     println!(
-        "| {SUBSCRIBERS} plans, a quarter of it up | busy programs | down, least of its plan | median | most | up, least | median | most \
-         | keystrokes to the box, p50 | p99 | most |\n\
-         | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+        "Of its plan, least, median and most: goodput (of what the plan has room for without acknowledgements); bytes of all \
+         frames, by both ends' TCP; by the router.\n\
+         | {SUBSCRIBERS} plans, a quarter of it up | busy programs | down: goodput | frames | router | up: goodput | frames | router \
+         | one plan's queue empty, down, up | keystrokes to the box, p50 | p99 | most |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | ---: | ---: | ---: |"
     );
     part(seconds, plan, false);
     // Threads carry each packet.
@@ -86,7 +114,7 @@ fn part(seconds: u64, plan: u64, is_tagged: bool) {
     for number in 0..SUBSCRIBERS {
         ip(&network.hosts[1], &format!("address add {}/16 dev {}", subscriber(number), ends[1]));
     }
-    let (router, told) = network.start(&policy(plan));
+    let (mut router, told) = network.start(&policy(plan));
     let given = network.router.inside(|| Netlink::open()?.add_address("lockgate", BOX.into(), 24));
     given.expect("entered").expect("an address");
     let core = (&network.hosts[0], IpAddr::from(CORE));
@@ -99,31 +127,59 @@ fn part(seconds: u64, plan: u64, is_tagged: bool) {
     for hogs in [0, 4] {
         let _busy = Hogs::start(hogs);
         std::thread::sleep(Duration::from_secs(1));
-        let read = || flows.iter().map(|both| both.each_ref().map(Bulk::received)).collect::<Vec<[u64; 2]>>();
-        let (begun, before) = (Instant::now(), read());
+        let read = || {
+            let ends = flows.iter().map(|[down, up]| [down.counts(), up.counts()]).collect::<Vec<_>>();
+            (Instant::now(), ends)
+        };
+        let watched = |router: &mut Router, port| {
+            Watch::start(router, port, &format!("class.plan/C{:04}", SUBSCRIBERS / 2), |_| Some(0))
+        };
+        let watches = [PORTS[0], PORTS[1]].map(|port| watched(&mut router, port));
+        let (own_before, (begun, before)) = (plans(&mut router), read());
         let own = (&network.hosts[1], IpAddr::from(HOST));
         let trips = keystrokes(own, (&network.router, BOX.into()), Duration::from_secs(seconds));
-        let (passed, after) = (begun.elapsed().as_secs_f64(), read());
-        let (data, frame) = if is_tagged {
-            (f64::from(TAGGED_MTU) - 52.0, f64::from(TAGGED_MTU) + TAGS)
+        let ((ended, after), own_after) = (read(), plans(&mut router));
+        let passed = (ended - begun).as_secs_f64();
+        let empty = watches.map(|watch| {
+            let queues = watch.end();
+            queues.get(&0).map_or(f64::NAN, |queue| queue.empty_share(Duration::ZERO))
+        });
+        let (segment, header) = if is_tagged {
+            (f64::from(TAGGED_MTU) - HEADER, HEADER + TAGS)
         } else {
-            (SEGMENT, FRAME)
+            (SEGMENT, HEADER + ETHERNET)
         };
         let shares = [0, 1].map(|side: usize| {
-            // The acknowledgements of the other direction pass in the same plan.
-            let ideal = plan as f64 * 1e6 * data / frame / if side == 0 { 1.0 } else { 4.0 };
-            let of = |(before, after): (&[u64; 2], &[u64; 2])| {
-                (after[side] - before[side]) as f64 * 8.0 / passed / ideal
+            let rate = plan as f64 * 1e6 / if side == 0 { 1.0 } else { 4.0 };
+            let of = |value: &dyn Fn(&[[TcpCounts; 2]; 2], &[[TcpCounts; 2]; 2]) -> f64| {
+                spread(
+                    before
+                        .iter()
+                        .zip(&after)
+                        .map(|(before, after)| value(before, after) * 8.0 / passed / rate),
+                )
             };
-            let mut all: Vec<f64> = before.iter().zip(&after).map(of).collect();
-            all.sort_unstable_by(f64::total_cmp);
-            format!("{:.3} | {:.3} | {:.3}", all[0], all[all.len() / 2], all[all.len() - 1])
+            // In a direction arrive the data of one connection, and the acknowledgements of the other.
+            let data = |before: &[[TcpCounts; 2]; 2], after: &[[TcpCounts; 2]; 2]| {
+                (after[side][1].received.0 - before[side][1].received.0) as f64
+            };
+            let goodput = of(&|before, after| data(before, after) * (segment + header) / segment);
+            let frames = of(&|before, after| {
+                let segments = |of: usize, end: usize| {
+                    (after[of][end].received_segments - before[of][end].received_segments) as f64
+                };
+                data(before, after) + header * (segments(side, 1) + segments(1 - side, 0))
+            });
+            let lasting = own_after.0 - own_before.0;
+            let pairs = own_before.1[side].iter().zip(&own_after.1[side]);
+            let router = spread(pairs.map(|(before, after)| (after - before) * 8.0 / lasting / rate));
+            [goodput, frames, router].join(" | ")
         });
         let [p50, p99, most] = [0.5, 0.99, 1.0].map(|share| quantile(&trips, share));
         let what = if is_tagged { ", in VLAN and PPPoE" } else { "" };
         println!(
-            "| {plan} Mbit/s{what} | {hogs} | {} | {} | {p50:.1?} | {p99:.1?} | {most:.1?} |",
-            shares[0], shares[1]
+            "| {plan} Mbit/s{what} | {hogs} | {} | {} | {:.3}, {:.3} | {p50:.1?} | {p99:.1?} | {most:.1?} |",
+            shares[0], shares[1], empty[0], empty[1]
         );
     }
     drop(flows);

@@ -1,5 +1,5 @@
-//! Line of IP packets between the hosts within a VLAN and `PPPoE`: this machine's kernel may have neither, so threads write and
-//! remove the headers.
+//! Line of IP packets between the hosts within a VLAN and `PPPoE`: this machine's kernel may have neither, so
+//! threads write and remove the headers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,8 @@ pub(crate) const ENDS: [&str; 2] = ["ppp0", "ppp1"];
 /// VLAN 100, then a session of `PPPoE`: version, code, number.
 const HEADER: [u8; 10] = [0x81, 0, 0, 100, 0x88, 0x64, 0x11, 0, 0, 1];
 
-/// Bytes of the Ethernet addresses, and of all in front of a packet: the length and PPP's protocol follow the header.
+/// Bytes of the Ethernet addresses, and of all in front of a packet: the length and PPP's protocol follow the
+/// header.
 const ADDRESSES: usize = 12;
 const FRONT: usize = ADDRESSES + HEADER.len() + 4;
 
