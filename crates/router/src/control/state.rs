@@ -13,8 +13,8 @@
 //! Unrecorded  rollback                                                      Confirmed
 //! ```
 //!
-//! In `Unreverted` the engine runs a policy of the history, the one that was on trial; in `Unrecorded` one that
-//! no history has, so that a confirmation would name another. Apply is refused in both, and in `Trial`.
+//! In `Unreverted` the engine runs a policy of the history, the one that was on trial; in `Unrecorded` one
+//! that no history has, so that a confirmation would name another. Apply is refused in both, and in `Trial`.
 //!
 //! There is at most one trial: an apply during a trial is refused. A reversal therefore always leads back to
 //! the last confirmed policy (decision 093).
@@ -41,6 +41,9 @@ pub const TRIAL_RANGE: core::ops::RangeInclusive<Duration> =
 
 /// Interval at which the condition of a trial is evaluated.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Time after which a history that could not be stored is stored again.
+const STORE_AGAIN: Duration = Duration::from_secs(10);
 
 /// Time and author of an event.
 #[derive(Clone, Copy, Debug)]
@@ -110,11 +113,13 @@ pub struct Control<E, S> {
     history: History,
     running: Running,
     state: State,
+    /// Time at which the history is stored again: the storage has a trial that never ran.
+    store_again_at: Option<Duration>,
 }
 
 impl<E: Engine, S: Storage> Control<E, S> {
-    /// Takes over an engine that runs `policy`, whose text was read from `origin`. Without a confirmed policy of
-    /// this text, it becomes the confirmed one.
+    /// Takes over an engine that runs `policy`, whose text was read from `origin`. Without a confirmed policy
+    /// of this text, it becomes the confirmed one.
     ///
     /// # Errors
     /// If the policy cannot be stored.
@@ -127,7 +132,8 @@ impl<E: Engine, S: Storage> Control<E, S> {
     ) -> Result<Self, StoreError> {
         let running =
             Running { number: 0, text: text.into(), origin: origin.to_owned(), policy: Arc::new(policy) };
-        let mut control = Self { engine, storage, history, running, state: State::Confirmed };
+        let mut control =
+            Self { engine, storage, history, running, state: State::Confirmed, store_again_at: None };
         if let Some(confirmed) = control.history.confirmed().filter(|confirmed| confirmed.text == text) {
             control.running.number = confirmed.number;
             control.running.origin.clone_from(&confirmed.origin);
@@ -171,7 +177,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
             let number = self.store_trial(revision)?;
             newest = condition.as_ref().and_then(|_| self.engine.sample()).map(|sample| sample.number);
             let applied = self.engine.apply(policy);
-            changed.applied = applied.map_err(|refused| self.forget_trial(before, refused))?;
+            changed.applied = applied.map_err(|refused| self.forget_trial(before, refused, stamp.now))?;
             number
         } else {
             changed.applied = self.engine.apply(policy).map_err(misfit)?;
@@ -192,8 +198,8 @@ impl<E: Engine, S: Storage> Control<E, S> {
         Ok(changed)
     }
 
-    /// Counts the time of a trial from `now` on. To be called after [`apply`](Self::apply), which may take long: the
-    /// policy ran only once it was stored.
+    /// Counts the time of a trial from `now` on. To be called after [`apply`](Self::apply), which may take
+    /// long: the policy ran only once it was stored.
     pub fn begin_trial(&mut self, now: Duration) {
         if let State::Trial(trial) = &mut self.state {
             trial.deadline = now.saturating_add(trial.within);
@@ -245,7 +251,8 @@ impl<E: Engine, S: Storage> Control<E, S> {
         Ok(self.running.number)
     }
 
-    /// Goes back to a confirmed policy: `steps` before the last confirmed one. `None` is 0 if another runs, else 1.
+    /// Goes back to a confirmed policy: `steps` before the last confirmed one. `None` is 0 if another runs,
+    /// else 1.
     ///
     /// # Errors
     /// If there is no such policy, the engine refuses it, or it cannot be stored. Nothing is changed then.
@@ -295,9 +302,13 @@ impl<E: Engine, S: Storage> Control<E, S> {
         Ok(changed)
     }
 
-    /// Ends the trial if its time has passed or its condition is met. To be called at
-    /// [`wake_after`](Self::wake_after).
+    /// Ends the trial if its time has passed or its condition is met, and stores again what could not be
+    /// stored. To be called at [`wake_after`](Self::wake_after).
     pub fn tick(&mut self, now: Duration) -> Option<Reversal> {
+        if self.store_again_at.is_some_and(|at| now >= at) {
+            let stored = self.storage.save(&self.history);
+            self.store_again_at = stored.is_err().then(|| now.saturating_add(STORE_AGAIN));
+        }
         let State::Trial(trial) = &mut self.state else { return None };
         let why = if now >= trial.deadline {
             "it was not confirmed in time".to_owned()
@@ -309,11 +320,18 @@ impl<E: Engine, S: Storage> Control<E, S> {
         Some(self.revert(why))
     }
 
-    /// Returns the time until the next call of [`tick`](Self::tick) is due; `None`: no trial.
+    /// Returns the time until the next call of [`tick`](Self::tick) is due; `None`: no trial, and all is
+    /// stored.
     pub fn wake_after(&self, now: Duration) -> Option<Duration> {
-        let State::Trial(trial) = &self.state else { return None };
-        let left = trial.deadline.saturating_sub(now);
-        Some(if trial.watch.is_some() { left.min(WATCH_INTERVAL) } else { left })
+        let trial = match &self.state {
+            State::Trial(Trial { deadline, watch, .. }) => {
+                let left = deadline.saturating_sub(now);
+                Some(if watch.is_some() { left.min(WATCH_INTERVAL) } else { left })
+            }
+            _ => None,
+        };
+        let again = self.store_again_at.map(|at| at.saturating_sub(now));
+        trial.into_iter().chain(again).min()
     }
 
     /// Returns the state; name, process and wall-clock times are left to the caller.
@@ -368,7 +386,11 @@ impl<E: Engine, S: Storage> Control<E, S> {
     }
 
     /// Returns the engine and ends the control. A trial is left to the next start, which reverts it.
-    pub fn into_engine(self) -> E {
+    pub fn into_engine(mut self) -> E {
+        if self.store_again_at.is_some() {
+            // The refusal of the trial has said that this may fail.
+            let _ = self.storage.save(&self.history);
+        }
         self.engine
     }
 
@@ -450,12 +472,21 @@ impl<E: Engine, S: Storage> Control<E, S> {
         Ok(number)
     }
 
-    /// Removes the trial that is stored, because the engine refused it.
-    fn forget_trial(&mut self, before: History, refused: Misfit) -> Refusal {
+    /// Removes the trial that is stored, because the engine refused it. If that fails, it is tried again: the
+    /// next start takes what is stored for a policy that ran.
+    fn forget_trial(&mut self, before: History, refused: Misfit, now: Duration) -> Refusal {
         self.history = before;
-        // If it cannot be removed, the next start reverts it.
-        let _ = self.storage.save(&self.history);
-        misfit(refused)
+        let mut refusal = misfit(refused);
+        if let Err(error) = self.storage.save(&self.history) {
+            self.store_again_at = Some(now.saturating_add(STORE_AGAIN));
+            refusal.message.push_str(&format!(
+                "; and it cannot be removed from the history, which says that it ran: {error}"
+            ));
+            refusal
+                .help
+                .push_str("; make room or mend the state directory: the router tries it again each 10 s");
+        }
+        refusal
     }
 
     /// Returns the engine to the policy that ran before a change that cannot be stored.

@@ -1,4 +1,5 @@
-//! The laws of the state machine: after any events and kills the running policy is the one on trial or the last confirmed.
+//! The laws of the state machine: after any events and kills the running policy is the one on trial or the
+//! last confirmed.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -29,6 +30,8 @@ struct World {
     /// Number of applies after which the engine refuses; 0: none.
     refuses_after: u64,
     is_full: bool,
+    /// True if the disk is full once the next history is stored.
+    is_full_after_save: bool,
     sample: Option<Sample>,
     stored: History,
     /// Policy that ran when the history was stored last.
@@ -63,6 +66,7 @@ impl Storage for Shared {
         }
         world.stored = history.clone();
         world.ran_at_save = world.running.clone();
+        world.is_full |= core::mem::take(&mut world.is_full_after_save);
         Ok(())
     }
 }
@@ -351,6 +355,39 @@ fn a_trial_is_stored_before_it_runs_and_reverted_before_that_is_stored() {
     }
     assert_eq!(world.0.borrow().applies, applies, "the engine made no change");
     assert_eq!(world.0.borrow().stored.newest_first().count(), 2, "policies 0 and 1");
+}
+
+/// A policy that the engine refused never ran: once there is room, no history has it, also if the router ends
+/// before.
+#[test]
+fn a_refused_trial_that_cannot_be_removed_is_said_and_removed_later() {
+    for ends in [false, true] {
+        let world = Shared::default();
+        let mut control = world.boot();
+        // The disk has room for the trial, and is full when the engine has refused it.
+        world.0.borrow_mut().refuses = true;
+        world.0.borrow_mut().is_full_after_save = true;
+        let refusal = control.apply(change(&draft(&text(1)), Some(5)), stamp(1_000)).expect_err("refused");
+        assert!(refusal.message.starts_with("no; and it cannot be removed from the history"), "{refusal:?}");
+        assert!(refusal.help.starts_with("wait; make room"), "{refusal:?}");
+        let stored =
+            || world.0.borrow().stored.newest_first().map(|one| one.outcome.clone()).collect::<Vec<_>>();
+        assert_eq!(stored(), [Outcome::Trial, Outcome::Confirmed]);
+        assert_eq!(control.wake_after(at(1_000)), Some(Duration::from_secs(10)));
+        assert_eq!(
+            (control.tick(at(11_000)), control.wake_after(at(11_000))),
+            (None, Some(Duration::from_secs(10)))
+        );
+        world.0.borrow_mut().is_full = false;
+        if ends {
+            control.into_engine();
+        } else {
+            assert_eq!((control.tick(at(20_999)), stored().len()), (None, 2), "not yet");
+            assert_eq!((control.tick(at(21_000)), control.wake_after(at(21_000))), (None, None));
+            assert_eq!(control.status(at(21_000)).history.len(), 1);
+        }
+        assert_eq!(stored(), [Outcome::Confirmed]);
+    }
 }
 
 #[test]
