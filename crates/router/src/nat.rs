@@ -5,8 +5,8 @@
 //! frame --RouterPort::take--> Frames: its ends --HostTable--> its hosts --> cake
 //! ```
 //!
-//! A forwarder never waits for the kernel: a frame whose connection it does not know yet counts as the router's own,
-//! mostly the first of a connection. So do the connections beyond [`MOST`].
+//! A forwarder never waits for the kernel: a frame whose connection it does not know yet counts as the
+//! router's own, mostly the first of a connection. So do the connections beyond [`MOST`].
 
 use core::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,22 +23,35 @@ use lockgate_engine::units::Duration;
 /// Consequence of connections that cannot be read.
 const AS_ONE: &str = "the hosts behind this machine count as one";
 
-/// Returns the reason, with its remedy, why the kernel's connections cannot be read in this thread's namespace.
+/// Returns the reason, with its remedy, why the kernel's connections cannot be read in this thread's
+/// namespace.
 pub(crate) fn unreadable() -> Option<(Refusal, &'static str)> {
     let why = Translations::open().and_then(|mut all| all.list(&mut |_| ())).err()?;
-    let help = match why.why.raw_os_error() {
+    let help = remedy(&why.why);
+    Some((why, help))
+}
+
+/// Returns the remedy for an error of the kernel when its connections are read.
+fn remedy(why: &std::io::Error) -> &'static str {
+    match why.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => "run it with CAP_NET_ADMIN, as the unit does",
+        // Without the module that shows connections: to the request for the list, to the groups of events, to
+        // the socket.
         Some(libc::EINVAL | libc::ENOENT | libc::EOPNOTSUPP | libc::EPROTONOSUPPORT) => {
             "load the kernel's module: `modprobe nf_conntrack_netlink`"
         }
         _ => "a router tries it again each 10 s",
-    };
-    Some((why, help))
+    }
 }
 
 /// Returns the sentence of a plan about `nat`.
 pub(crate) fn plan() -> String {
-    unreadable().map_or_else(
+    plan_of(unreadable())
+}
+
+/// Returns that sentence, given the reason why connections cannot be read.
+fn plan_of(unreadable: Option<(Refusal, &'static str)>) -> String {
+    unreadable.map_or_else(
         || {
             "`nat`: the kernel's connections can be read: the hosts behind this machine are told apart"
                 .to_owned()
@@ -50,7 +63,8 @@ pub(crate) fn plan() -> String {
 /// Translated connections that are known at most: 4 MiB in each forwarder.
 pub(crate) const MOST: usize = 50_000;
 
-/// Time after which the kernel is tried again, and limit on a wait for events, after which the end is noticed.
+/// Time after which the kernel is tried again, and limit on a wait for events, after which the end is
+/// noticed.
 const RETRY: WallTime = WallTime::from_secs(10);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
@@ -90,7 +104,8 @@ impl HostTable {
         }
     }
 
-    /// Keeps what an earlier table has found for the frames that are queued: queues count on the same hosts to the end.
+    /// Keeps what an earlier table has found for the frames that are queued: queues count on the same hosts
+    /// to the end.
     pub(crate) fn keep_slots(&mut self, before: Self) {
         self.of_slots = before.of_slots;
     }
@@ -126,8 +141,8 @@ impl<T: From<HostMessage> + Send> Receiver for Sender<T> {
     }
 }
 
-/// Forwarders, until the follower is dropped: what its thread sends later must not reach them, because another follower
-/// may have begun.
+/// Forwarders, until the follower is dropped: what its thread sends later must not reach them, because
+/// another follower may have begun.
 struct Forwarders {
     all: Vec<Box<dyn Receiver>>,
     has_ended: bool,
@@ -143,37 +158,59 @@ fn locked(forwarders: &Mutex<Forwarders>) -> MutexGuard<'_, Forwarders> {
     forwarders.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Thread that follows the kernel's tracking of connections, in the namespace in which it was started. The forwarders have
-/// no table once it is dropped; the thread ends soon after.
+/// Thread that follows the kernel's tracking of connections, in the namespace in which it was started. The
+/// forwarders have no table once it is dropped; the thread ends soon after.
 pub(crate) struct Follower {
     forwarders: Arc<Mutex<Forwarders>>,
     state: Arc<Mutex<String>>,
+    /// False if the system refused the thread.
+    is_following: bool,
 }
 
+/// Function of a thread.
+type Work = Box<dyn FnOnce() + Send>;
+
 impl Follower {
-    /// Starts it for forwarders with so many slots each. `tell` gets messages for the user.
-    ///
-    /// # Errors
-    /// If no thread can be started.
+    /// Starts it for forwarders with so many slots each. `tell` gets messages for the user. If the system
+    /// refuses the thread, hosts count as one, which is said.
     pub(crate) fn start(
         forwarders: Vec<Box<dyn Receiver>>,
         slots: usize,
         tell: Arc<dyn Fn(&str) + Send + Sync>,
-    ) -> Result<Self, Refusal> {
+    ) -> Self {
+        let spawn = |work: Work| thread::Builder::new().name("nat".into()).spawn(work).map(drop);
+        Self::start_by(spawn, forwarders, slots, tell)
+    }
+
+    fn start_by(
+        spawn: impl FnOnce(Work) -> std::io::Result<()>,
+        forwarders: Vec<Box<dyn Receiver>>,
+        slots: usize,
+        tell: Arc<dyn Fn(&str) + Send + Sync>,
+    ) -> Self {
         let forwarders = Arc::new(Mutex::new(Forwarders { all: forwarders, has_ended: false }));
-        let state = Arc::default();
+        let state = Arc::<Mutex<String>>::default();
         let following = Following {
             forwarders: forwarders.clone(),
-            state: Arc::clone(&state),
+            state: state.clone(),
             slots,
-            tell,
+            tell: tell.clone(),
             known: IndexMap::new(),
         };
-        thread::Builder::new()
-            .name("nat".into())
-            .spawn(move || following.run())
-            .map_err(|why| Refusal::new("start a thread", why))?;
-        Ok(Self { forwarders, state })
+        let refused = spawn(Box::new(move || following.run())).err();
+        let is_following = refused.is_none();
+        if let Some(why) = refused {
+            let why = Refusal::new("start a thread", why);
+            let text = format!("`nat`: {AS_ONE}, because it {why}; a change of the policy tries it again");
+            tell(&text);
+            *state.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        }
+        Self { forwarders, state, is_following }
+    }
+
+    /// False if there is no thread.
+    pub(crate) fn is_following(&self) -> bool {
+        self.is_following
     }
 
     /// Returns a sentence: hosts are told apart or not, and why; empty before the first look.
@@ -366,11 +403,47 @@ mod tests {
         let following = following(vec![Box::new(Noted(Arc::clone(&noted)))]);
         let table = || HostMessage::Use(Some(Box::new(HostTable::new(1))));
         following.send(table);
-        drop(Follower { forwarders: following.forwarders.clone(), state: Arc::default() });
+        let forwarders = following.forwarders.clone();
+        drop(Follower { forwarders, state: Arc::default(), is_following: true });
         assert!(following.has_ended());
         following.send(table);
         following.send(|| HostMessage::Change(vec![translation(1, false)]));
         assert_eq!(*noted.lock().expect("no panic"), [true, false]);
+    }
+
+    /// The answers of kernels without the module, which cannot be taken out of the one that runs here.
+    #[test]
+    fn an_absent_module_and_a_missing_right_have_their_remedies() {
+        for (error, expected) in [
+            (libc::EINVAL, "modprobe nf_conntrack_netlink"),
+            (libc::ENOENT, "modprobe nf_conntrack_netlink"),
+            (libc::EOPNOTSUPP, "modprobe nf_conntrack_netlink"),
+            (libc::EPROTONOSUPPORT, "modprobe nf_conntrack_netlink"),
+            (libc::EPERM, "CAP_NET_ADMIN"),
+            (libc::EACCES, "CAP_NET_ADMIN"),
+            (libc::ENOBUFS, "tries it again"),
+        ] {
+            let why = std::io::Error::from_raw_os_error(error);
+            let help = remedy(&why);
+            let said = plan_of(Some((Refusal::new("list the tracked connections", why), help)));
+            assert!(help.contains(expected) && said.ends_with(help), "{error}: {said}");
+            assert!(said.contains("count as one, because it cannot list the tracked connections"), "{said}");
+        }
+        assert!(plan_of(None).contains("are told apart"));
+    }
+
+    #[test]
+    fn a_thread_that_is_refused_is_said() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let telling = told.clone();
+        let tell = Arc::new(move |text: &str| telling.lock().expect("no panic").push(text.to_owned()));
+        let refused = |_: Work| Err(std::io::ErrorKind::WouldBlock.into());
+        let follower = Follower::start_by(refused, Vec::new(), 1, tell.clone());
+        let said = follower.state();
+        assert!(said.contains("count as one, because it cannot start a thread"), "{said}");
+        assert_eq!((told.lock().expect("no panic").clone(), follower.is_following()), (vec![said], false));
+        let started = Follower::start_by(|_| Ok(()), Vec::new(), 1, tell);
+        assert!(started.is_following() && started.state().is_empty());
     }
 
     #[test]

@@ -180,7 +180,7 @@ impl Router {
                 .map_err(|why| lockgate_dataplane::error::Refusal::new("start a thread", why))?;
             router.workers.push(Worker { ports: group.to_vec(), orders: order, newest, stop, thread });
         }
-        router.follow_connections()?;
+        router.follow_connections();
         attachment.attach()?;
         attachment.doubts().iter().for_each(|doubt| tell(doubt));
         router.watchdog = watchdog::start(attachment, router.flags.clone(), Box::new(move |text| tell(text)));
@@ -188,14 +188,15 @@ impl Router {
     }
 
     /// Follows the kernel's connections while a queue of the policy needs the hosts behind them.
-    fn follow_connections(&mut self) -> Result<(), Failure> {
+    fn follow_connections(&mut self) {
         if !self.policy.trees().any(|(_, tree)| tree.needs_hosts()) {
             self.nat = None;
-        } else if self.nat.is_none() {
+        } else if !self.nat.as_ref().is_some_and(Follower::is_following) {
+            // Dropped before the next one starts, whose table it would take from the forwarders.
+            self.nat = None;
             let forwarders = self.workers.iter().map(|worker| worker.orders.hosts()).collect();
-            self.nat = Some(Follower::start(forwarders, self.policy.frames as usize, self.tell.clone())?);
+            self.nat = Some(Follower::start(forwarders, self.policy.frames as usize, self.tell.clone()));
         }
-        Ok(())
     }
 
     /// Returns the reason why frames come by packet sockets; `None` if by `AF_XDP`.
@@ -203,8 +204,8 @@ impl Router {
         self.packet_sockets.as_deref()
     }
 
-    /// Returns the reason why frames leave by packet sockets where `AF_XDP` is the choice; `None` if they leave by
-    /// `AF_XDP`, or packet sockets are the choice.
+    /// Returns the reason why frames leave by packet sockets where `AF_XDP` is the choice; `None` if they
+    /// leave by `AF_XDP`, or packet sockets are the choice.
     pub fn packet_senders(&self) -> Option<&str> {
         self.packet_senders.as_deref()
     }
@@ -386,9 +387,7 @@ impl Engine for Router {
         match apply_everywhere(&forwarders, changes, CHANGE_TIMEOUT) {
             Ok(applied) => {
                 self.policy = policy.clone();
-                if let Err(why) = self.follow_connections() {
-                    (self.tell)(&format!("`nat`: the hosts behind this machine count as one: {why}"));
-                }
+                self.follow_connections();
                 Ok(applied)
             }
             Err(failure) => Err(self.adopt_failure(policy, failure)),
