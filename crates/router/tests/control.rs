@@ -336,18 +336,26 @@ fn a_start_takes_the_confirmed_policy_unless_it_is_fresh() {
     let server = start(folder, &engine, false);
     assert_eq!(engine.world().running, "second");
     let log = engine.world().log.join("\n");
-    assert!(
-        log.contains("`first.toml` differs from policy 2 (`second.toml`)") && log.contains("--fresh"),
-        "{log}"
-    );
+    let said = "the file `first.toml` does NOT run: it differs from policy 2 (`second.toml`)";
+    assert!(log.contains(said) && log.contains("--fresh"), "{log}");
+    // As long as it does not run, the status says so, and how to take it.
+    let unused = || status(folder).unused_file;
+    assert!(unused().starts_with(said) && unused().contains("`lockgate apply first.toml`"), "{}", unused());
+    changed(folder, &apply("third", None, None));
+    assert!(unused().starts_with(said));
+    changed(folder, &apply("first", None, None));
+    assert_eq!(unused(), "");
+    changed(folder, &Request::Rollback { steps: Some(2) });
+    assert_eq!(engine.world().running, "second");
     server.stop();
     start(folder, &engine, true).stop();
     assert_eq!(engine.world().running, "first");
     let server = start(folder, &engine, false);
     // One after the other: the answer needs the world, too.
-    assert_eq!(status(folder).running, 3);
+    let of_the_file = status(folder);
+    assert_eq!((of_the_file.running, &*of_the_file.unused_file), (6, ""));
     assert_eq!(engine.world().running, "first");
-    assert_eq!(changed(folder, &Request::Rollback { steps: Some(1) }).origin, "rollback to 2");
+    assert_eq!(changed(folder, &Request::Rollback { steps: Some(1) }).origin, "rollback to 5");
     assert_eq!(engine.world().running, "second");
     server.stop();
     // Neither file is whole: the error names the damage and a remedy.

@@ -82,7 +82,7 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     let log = Box::new(|line: &str| tell!("{line}"));
     let socket = claim.socket();
     let server = Server::start(claim, boot, router, Notifier::from_environment(), log)
-        .map_err(|why| Failure::run(why, "name another directory with --state"))?;
+        .map_err(|why| Failure::run(&why, why.help()))?;
     let until = lasting.map(|lasting| Instant::now() + Duration::from_nanos(lasting.as_picos() / 1_000));
     let begun = Instant::now();
     let ends = || {

@@ -64,6 +64,9 @@ fn print(status: &Status) {
         None => "confirmed".to_owned(),
     };
     say!("policy {} (`{}`), {}", status.running, visible(origin), visible(&state));
+    if !status.unused_file.is_empty() {
+        say!("{}", visible(&status.unused_file));
+    }
     for alert in &status.alerts {
         say!("ALERT: {}", visible(alert));
     }

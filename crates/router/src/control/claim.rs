@@ -59,6 +59,17 @@ pub struct Boot {
     /// Sentences for the user: which policy was chosen, and why.
     pub notes: Vec<String>,
     pub(super) history: History,
+    /// The file, if it does not run.
+    pub(super) unused: Option<UnusedFile>,
+}
+
+/// File of a policy that a router was started with, and did not take: another policy is confirmed.
+#[derive(Debug)]
+pub(super) struct UnusedFile {
+    /// Whole text.
+    pub(super) text: String,
+    /// Sentence for the user.
+    pub(super) sentence: String,
 }
 
 /// A start without a policy.
@@ -159,13 +170,15 @@ impl Claim {
                     let why = (&problems).into_iter().next().map(ToString::to_string).unwrap_or_default();
                     BootError::Confirmed { number, origin: confirmed.origin.clone(), why }
                 })?;
-                notes.push(format!(
-                    "`{origin}` differs from policy {number} (`{}`), confirmed of {} by {}: policy {number} runs; --fresh \
-                     starts from the file, `lockgate apply` changes to it",
+                let sentence = format!(
+                    "the file `{origin}` does NOT run: it differs from policy {number} (`{}`), confirmed of {} by {}, \
+                     which was started; `lockgate apply {origin}` changes to the file, --fresh starts from it",
                     confirmed.origin, confirmed.at, confirmed.by
-                ));
+                );
+                notes.push(sentence.clone());
+                let unused = Some(UnusedFile { text: text.to_owned(), sentence });
                 let (origin, text) = (confirmed.origin.clone(), confirmed.text.clone());
-                Ok(Boot { origin, text, policy, notes, history })
+                Ok(Boot { origin, text, policy, notes, history, unused })
             }
             other => {
                 if let Some(confirmed) = other {
@@ -176,7 +189,8 @@ impl Claim {
                 }
                 let policy =
                     read_policy(text, origin).map_err(|problems| BootError::File(Box::new(problems)))?;
-                Ok(Boot { origin: origin.to_owned(), text: text.to_owned(), policy, notes, history })
+                let (origin, text) = (origin.to_owned(), text.to_owned());
+                Ok(Boot { origin, text, policy, notes, history, unused: None })
             }
         }
     }

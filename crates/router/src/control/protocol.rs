@@ -42,8 +42,8 @@ pub enum Request {
     },
     /// Returns the state.
     Status {},
-    /// Captures frames of a port; [`Request::Captured`] returns them and ends it. Ends also five seconds after it was
-    /// last read.
+    /// Captures frames of a port; [`Request::Captured`] returns them and ends it. Ends also five seconds
+    /// after it was last read.
     Capture {
         /// Port.
         port: String,
@@ -184,6 +184,9 @@ pub struct Status {
     /// Sentence about the hosts behind address translation; empty if no queue needs them.
     #[serde(default)]
     pub hosts: String,
+    /// Sentence about the file of the start, if it does not run; else empty.
+    #[serde(default)]
+    pub unused_file: String,
     /// Names of the alerts that fire.
     #[serde(default)]
     pub alerts: Vec<String>,

@@ -27,7 +27,7 @@ use self::reading::{Order, Reading};
 use self::sufferers::Sufferers;
 use super::Engine;
 use super::alerts::{Alerts, Notice};
-use super::claim::{Boot, Claim, remove_socket};
+use super::claim::{Boot, Claim, UnusedFile, remove_socket};
 use super::directories::SOCKET;
 use super::draft::Draft;
 use super::notify::Notifier;
@@ -133,6 +133,7 @@ impl<E: Engine + Send + 'static> Server<E> {
             alerts_of,
             notices,
             captures: Captures::default(),
+            unused: boot.unused,
         };
         let serve = move || {
             serving.notifier.ready();
@@ -186,6 +187,8 @@ struct Serving<E> {
     alerts_of: Option<u64>,
     notices: Notices,
     captures: Captures,
+    /// The file of the start, if another policy was started.
+    unused: Option<UnusedFile>,
 }
 
 /// Interval of looks at the queues for the log.
@@ -386,6 +389,9 @@ impl<E: Engine> Serving<E> {
         status.pid = std::process::id();
         status.since = shown(self.started.1);
         status.alerts = self.alerts.firing().map(str::to_owned).collect();
+        if let Some(file) = self.unused.as_ref().filter(|file| file.text != status.policy) {
+            status.unused_file.clone_from(&file.sentence);
+        }
         if let Some(trial) = &mut status.trial {
             trial.until = after(trial.left_ms);
         }
@@ -446,7 +452,8 @@ impl<E: Engine> Serving<E> {
             Some(trial) => format!("on trial until {}", trial.until),
             None => "confirmed".to_owned(),
         };
-        self.notifier.status(&format!("policy {}, {state}", status.running));
+        let file = if status.unused_file.is_empty() { "" } else { "; the file of the start does NOT run" };
+        self.notifier.status(&format!("policy {}, {state}{file}", status.running));
     }
 
     fn log(&mut self, text: &str) {

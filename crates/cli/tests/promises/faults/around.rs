@@ -127,6 +127,34 @@ fn a_full_disk_undoes_a_change_and_the_old_policy_runs() {
     assert!(log.contains("; 0 frames lost"), "{log}");
 }
 
+/// A router that cannot store its policy does not start, and its help is about the disk, not about its name.
+#[test]
+fn a_start_on_a_full_disk_says_to_make_room() {
+    if found("unshare").is_none() || found("mount").is_none() {
+        return common::skip("no unshare and mount");
+    }
+    let Some(network) = network("egress") else { return };
+    // Of 16 pages all are taken, or one is left for the number of the process in the lock.
+    for (taken, what) in [(16, "lock"), (15, "history")] {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("policy.toml"), policy("egress", "8mbit", FIFO)).expect("written");
+        fs::create_dir(folder.path().join("state")).expect("made");
+        let command = Running::command(folder.path(), &[]);
+        let script = format!(
+            "mount -t tmpfs -o size=64k,mode=700 none state && head -c {} /dev/zero > state/filler && exec \"$@\"",
+            taken * 4_096
+        );
+        let mut apart = Command::new("unshare");
+        apart.args(["-m", "sh", "-c", &script, "sh"]).arg(command.get_program()).args(command.get_args());
+        apart.current_dir(folder.path()).env("NO_COLOR", "1");
+        let output = network.router.inside(|| apart.output()).expect("entered").expect("started");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains("No space left on device"), "{said}");
+        assert!(said.contains(&format!("state/{what}")), "{said}");
+        assert!(said.contains("help:  make room, or name another directory with --state"), "{said}");
+    }
+}
+
 /// Library that shows a program another wall clock: later by the seconds in a file, which it shares.
 const OTHER_CLOCK: &str = r#"
 #include <fcntl.h>
