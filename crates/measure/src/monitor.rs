@@ -16,6 +16,7 @@ mod judged;
 
 use std::borrow::Cow;
 
+use lockgate_engine::node::Band;
 use lockgate_engine::port::Port;
 use lockgate_engine::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -181,8 +182,49 @@ pub struct QueueSample {
     pub waited_mean_s: Option<f64>,
     /// Internal state that the discipline exposes, by name.
     pub gauges: Vec<(Cow<'static, str>, f64)>,
+    /// Tins of a `cake`, in the order of `tc -s`; none for other disciplines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tins: Vec<TinSample>,
     /// Totals since the start.
     pub total: QueueTotal,
+}
+
+/// A tin of a `cake`: its backlog now, and its totals since the start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct TinSample {
+    /// Name.
+    pub name: Cow<'static, str>,
+    /// Backlog now, in packets.
+    pub packets: u64,
+    /// Backlog now, in bytes.
+    pub bytes: u64,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Time, in seconds, that these had been in the port, in sum.
+    pub sojourn_sum_s: f64,
+    /// Packets dropped, superseded acknowledgements among them. Packets dropped before they had a tin are not.
+    pub dropped_packets: u64,
+    /// Packets marked.
+    pub marked_packets: u64,
+}
+
+impl TinSample {
+    /// Creates the sample of a tin from its account.
+    fn of(name: &'static str, account: Band) -> Self {
+        Self {
+            name: Cow::Borrowed(name),
+            packets: account.backlog.packets,
+            bytes: account.backlog.bytes.0,
+            sent_packets: account.sent.packets,
+            sent_bytes: account.sent.bytes.0,
+            sojourn_sum_s: account.waited_ps as f64 / 1e12,
+            dropped_packets: account.dropped_packets,
+            marked_packets: account.marked_packets,
+        }
+    }
 }
 
 /// Totals of a queue since the start.

@@ -300,9 +300,19 @@ fn hosts_share_an_upload_before_masquerading() {
     };
     // 2 Mbit/s are 240 datagrams a second, of some 3000 sent: half of them each, although one host sends twice as many.
     let cake = "rate = \"2mbit\"\nqueue.cake = { kind = \"cake\", isolation = \"dual-srchost\" }\n";
-    let (router, _) = network.start(&policy("lan:in", cake));
+    let (mut router, _) = network.start(&policy("lan:in", cake));
     let [many, one] = shares(&network);
+    let sample = lockgate_router::control::Engine::sample(&mut router).expect("a second has passed");
     router.stop().expect("drained");
+    // Each packet is in the account of a tin, too.
+    let queue = sample.ports.iter().flat_map(|port| &port.queues).find(|queue| queue.kind == "cake");
+    let queue = queue.expect("a queue");
+    let names: Vec<&str> = queue.tins.iter().map(|tin| &*tin.name).collect();
+    assert_eq!(names, ["bulk", "best effort", "voice"]);
+    let sent = queue.tins.iter().map(|tin| tin.sent_packets).sum::<u64>();
+    let dropped = queue.tins.iter().map(|tin| tin.dropped_packets).sum::<u64>();
+    assert_eq!((sent, dropped), (queue.total.sent_packets, queue.total.dropped_packets));
+    assert!(queue.tins[1].sent_packets > 100 && queue.tins[1].sojourn_sum_s > 0.0, "{:?}", queue.tins);
     let ratio = f64::from(many) / f64::from(one.max(1));
     assert!((0.9..1.1).contains(&ratio), "eight flows {many}, one flow {one}");
 }

@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use lockgate_measure::monitor::{PortSample, QueueSample, RouterSample, Sample};
+use lockgate_measure::monitor::{PortSample, QueueSample, RouterSample, Sample, TinSample};
 use lockgate_measure::recording::SOJOURN_CLASSES;
 use serde_json::{Value, json};
 
@@ -80,6 +80,32 @@ const METRICS: [Metric; 10] = [
     }),
 ];
 
+/// Metric of a tin. The names are not those of queues, in which the sum over a port would count its packets twice.
+type TinMetric = (&'static str, &'static str, &'static str, fn(&TinSample) -> f64);
+
+const TIN_METRICS: [TinMetric; 7] = [
+    ("lockgate_tin_bytes_total", "counter", "Number of bytes sent, of a tin of CAKE.", |t| {
+        t.sent_bytes as f64
+    }),
+    ("lockgate_tin_packets_total", "counter", "Number of packets sent, of a tin.", |t| t.sent_packets as f64),
+    ("lockgate_tin_drops_total", "counter", "Number of packets dropped, of a tin.", |t| {
+        t.dropped_packets as f64
+    }),
+    ("lockgate_tin_marked_packets_total", "counter", "Number of packets marked, of a tin.", |t| {
+        t.marked_packets as f64
+    }),
+    (
+        "lockgate_tin_sojourn_seconds_total",
+        "counter",
+        "Time that the sent packets had been in the port, in sum.",
+        |t| t.sojourn_sum_s,
+    ),
+    ("lockgate_tin_current_queue_length", "gauge", "Number of packets currently in a tin.", |t| {
+        t.packets as f64
+    }),
+    ("lockgate_tin_backlog", "gauge", "Number of bytes currently in a tin.", |t| t.bytes as f64),
+];
+
 /// Returns the queues of a sample in the text format of Prometheus. Flows are left out, because their number
 /// is not bounded.
 pub fn prometheus_queues(sample: Option<&Sample>) -> String {
@@ -93,8 +119,26 @@ pub fn prometheus_queues(sample: Option<&Sample>) -> String {
             }
         }
     }
+    tins(&mut text, ports);
     sojourn(&mut text, ports);
     text
+}
+
+/// Appends the tins of each `cake`; nothing without one.
+fn tins(text: &mut String, ports: &[PortSample]) {
+    let queues = || ports.iter().flat_map(|port| port.queues.iter().map(move |queue| (port, queue)));
+    if queues().all(|(_, queue)| queue.tins.is_empty()) {
+        return;
+    }
+    for (name, kind, help, value) in TIN_METRICS {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for (port, queue) in queues() {
+            for tin in &queue.tins {
+                let (labels, of) = (labels(port, queue), escaped(&tin.name));
+                let _ = writeln!(text, "{name}{{{labels},tin=\"{of}\"}} {}", value(tin));
+            }
+        }
+    }
 }
 
 /// Returns the run itself in the text format of Prometheus; `changes` is the number of events so far,
@@ -271,6 +315,33 @@ mod tests {
         );
         assert!(of(&before).iter().all(|line| of(&after).contains(line)), "{:?}", of(&after));
         assert!(of(&before)[0].contains(r#"parent="root",queue="all""#));
+    }
+
+    #[test]
+    fn tins_of_a_cake_have_rows_of_their_own() {
+        let mut shown = sample(&["plan/C1"]);
+        assert!(!prometheus_queues(Some(&shown)).contains("lockgate_tin_"));
+        let tin = |name: &'static str, packets| TinSample {
+            name: name.into(),
+            packets,
+            sent_packets: 10 * packets,
+            dropped_packets: 7,
+            sojourn_sum_s: 0.25,
+            ..TinSample::default()
+        };
+        shown.ports[0].queues[1].tins = vec![tin("best effort", 3), tin("voice", 1)];
+        let text = prometheus_queues(Some(&shown));
+        let labels = r#"device="wan",kind="fifo",parent="all",queue="plan/C1""#;
+        for line in [
+            format!("lockgate_tin_packets_total{{{labels},tin=\"best effort\"}} 30"),
+            format!("lockgate_tin_packets_total{{{labels},tin=\"voice\"}} 10"),
+            format!("lockgate_tin_drops_total{{{labels},tin=\"voice\"}} 7"),
+            format!("lockgate_tin_sojourn_seconds_total{{{labels},tin=\"voice\"}} 0.25"),
+            format!("lockgate_tin_current_queue_length{{{labels},tin=\"best effort\"}} 3"),
+        ] {
+            assert!(text.lines().any(|known| known == line), "`{line}` in {text}");
+        }
+        assert_eq!(text.matches("# TYPE lockgate_tin_").count(), TIN_METRICS.len());
     }
 
     #[test]

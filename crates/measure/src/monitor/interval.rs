@@ -11,7 +11,7 @@ use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Counters, Tally};
 use lockgate_engine::port::{Port, RingInput};
 
-use super::{PortSample, QueueSample, QueueTotal, per_second, quantiles};
+use super::{PortSample, QueueSample, QueueTotal, TinSample, per_second, quantiles};
 use crate::recording::{PortRecord, QueueFigures};
 
 /// Position of a pass over the queues of all ports, which may be interrupted.
@@ -188,6 +188,8 @@ impl PortState {
             queue.parent = parents.get(id).copied().flatten();
             queue.gauges.clear();
             node.gauges(&mut |name, value| queue.gauges.push((Cow::Borrowed(name), value)));
+            queue.tins.clear();
+            node.bands(&mut |name, account| queue.tins.push(TinSample::of(name, account)));
         });
         pass.rows = rows;
         if passed == range.end {
