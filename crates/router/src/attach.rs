@@ -9,15 +9,15 @@
 //!       ingress   eth1 (driver) -> [port] -> rx1 ~ lg1 --reinsert--> eth1 -> kernel
 //! ```
 //!
-//! A *tap* is a place where frames are taken: an interface and a direction. `lgN ~ rxN` is a veth pair for the
-//! tap of the interface with index N (`attach/pairs.rs`): frames arrive there whole,
-//! of the interface's length, with their checksums and VLAN tags (decision 091). If the driver already has
-//! whole frames (`attach/preflight.rs`), a program in it replaces the pair (decision 106).
+//! A *tap* is a place where frames are taken: an interface and a direction. `lgN ~ rxN` is a veth pair for
+//! the tap of the interface with index N (`attach/pairs.rs`): frames arrive there whole, of the interface's
+//! length, with their checksums and VLAN tags (decision 091). If the driver already has whole frames
+//! (`attach/preflight.rs`), a program in it replaces the pair (decision 106).
 //!
 //! Invariants: programs and pairs exist only as long as file descriptors of this process. However the process
-//! ends, the kernel then detaches the programs and deletes the pairs, and frames take the kernel's way again. The
-//! programs redirect frames only while the lease of their interface is held, which the thread that receives from it
-//! renews (decision 121).
+//! ends, the kernel then detaches the programs and deletes the pairs, and frames take the kernel's way again.
+//! The programs redirect frames only while the lease of their interface is held, which the thread that
+//! receives from it renews (decision 121).
 
 mod find;
 mod pairs;
@@ -115,8 +115,8 @@ fn taps(policy: &Policy) -> Vec<Tap> {
     for port in &policy.ports {
         let (interface, direction) = (port.from, port.direction);
         let is_second = policy.mode == Mode::Both && direction == Direction::Incoming;
-        // Packet sockets keep the order of what one processor sends, and programs move between processors (decision
-        // 122). What arrives is the kernel's on one processor for each flow.
+        // Packet sockets keep the order of what one processor sends, and programs move between processors
+        // (decision 122). What arrives is the kernel's on one processor for each flow.
         let has_super_frames = policy.attach == Attach::Tcx
             && match policy.io {
                 Some(FrameIo::AfXdp) => false,
@@ -188,8 +188,8 @@ impl Attachment {
         Ok(attachment)
     }
 
-    /// Lets the frames for the addresses of the kernel's bridge and its ports pass. To be called again while the router
-    /// runs: a bridge may change its address.
+    /// Lets the frames for the addresses of the kernel's bridge and its ports pass. To be called again while
+    /// the router runs: a bridge may change its address.
     pub(crate) fn serve_addresses(&self, netlink: &mut Netlink) {
         let Some(bridge) = self.bridge else { return };
         let indices = std::iter::once(bridge).chain(self.links.iter().map(|link| link.index));
@@ -328,8 +328,8 @@ impl Attachment {
         self.leases.iter().for_each(|lease| lease.begin());
     }
 
-    /// Ends the leases: frames take the kernel's way, from now on. Frames that the router has already received can
-    /// still be sent.
+    /// Ends the leases: frames take the kernel's way, from now on. Frames that the router has already
+    /// received can still be sent.
     pub(crate) fn give_back(&self) {
         self.leases.iter().for_each(|lease| lease.end());
     }
@@ -426,8 +426,8 @@ fn make_bridge(netlink: &mut Netlink, links: &[Link]) -> Result<u32, Failure> {
     })
 }
 
-/// Waits until the veth pairs of a router that was killed on these interfaces are gone, a second at most: the kernel
-/// deletes them some time after their process.
+/// Waits until the veth pairs of a router that was killed on these interfaces are gone, a second at most: the
+/// kernel deletes them some time after their process.
 pub(crate) fn await_pairs_gone(policy: &Policy) -> Result<(), Refusal> {
     const LONGEST: Duration = Duration::from_secs(1);
     let until = Instant::now() + LONGEST;

@@ -1,5 +1,5 @@
-//! Audit: what the interfaces count against what the router counts, so that no frame passes around it, or is lost in
-//! it, in silence (decision 141).
+//! Audit: what the interfaces count against what the router counts, so that no frame passes around it, or is
+//! lost in it, in silence (decision 141).
 //!
 //! ```text
 //! eth0: received ---- around? ---- program: redirected ---- lost? ---- port: received
@@ -7,10 +7,10 @@
 //!                                                                            '------ around? ------'
 //! ```
 //!
-//! Both sides of a comparison are read at slightly different times, and count slightly different things: a device
-//! may count late, and segments that the kernel joined or divides are one frame here and many there. Each law
-//! therefore says only what is certain: frames beyond those that can be on their way, or no progress at all. Time
-//! and counts are arguments.
+//! Both sides of a comparison are read at slightly different times, and count slightly different things: a
+//! device may count late, and segments that the kernel joined or divides are one frame here and many there.
+//! Each law therefore says only what is certain: frames beyond those that can be on their way, or no progress
+//! at all. Time and counts are arguments.
 
 use std::time::Duration;
 
@@ -188,8 +188,8 @@ struct Leak {
 }
 
 impl Leak {
-    /// Takes the advances of both counters. Of a device, the first may be late, and count frames that the kernel never
-    /// gets, so that `is_exact` is false. Returns the frames of a leak that has ended.
+    /// Takes the advances of both counters. Of a device, the first may be late, and count frames that the
+    /// kernel never gets, so that `is_exact` is false. Returns the frames of a leak that has ended.
     fn step(&mut self, more: u64, known: u64, is_exact: bool) -> u64 {
         let [more, known] = [more, known].map(|it| i64::try_from(it).unwrap_or(i64::MAX / 4));
         self.flow = known.max(self.flow / 4 * 3);
@@ -203,8 +203,8 @@ impl Leak {
         if more == 0 && known == 0 {
             return 0;
         }
-        // The second counter may be ahead of a late first one, and of one that counts frames once which are divided
-        // later. What it is ahead by is no credit for a leak.
+        // The second counter may be ahead of a late first one, and of one that counts frames once which are
+        // divided later. What it is ahead by is no credit for a leak.
         let credit = if !is_exact {
             (8 * self.flow).max(NOISE)
         } else if self.alone < ALONE {

@@ -94,7 +94,8 @@ pub struct Bypass {
     pub faults: Vec<String>,
 }
 
-/// Frames that were lost outside the queues, by cause. Drops by queues are not included: the queues count them.
+/// Frames that were lost outside the queues, by cause. Drops by queues are not included: the queues count
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Losses {

@@ -5,8 +5,8 @@
 //!              orders of the control                                                    '-> wait
 //! ```
 //!
-//! Frames that leave at one time are ordered by flow, so that segments of a connection are sent as one super-frame
-//! (decision 146); the order within each flow stays.
+//! Frames that leave at one time are ordered by flow, so that segments of a connection are sent as one
+//! super-frame (decision 146); the order within each flow stays.
 //!
 //! One thread runs a forwarder. Invariant: only [`Dataplane::wait`] blocks, for at most 200 ms, so the
 //! leases are renewed in time. Each received frame is sent, queued, or counted as dropped.
@@ -39,15 +39,15 @@ pub(crate) use sampling::{Newest, Sampling, samples};
 /// Longest sleep after a frame. Bounds the delay of orders and of a request to stop.
 const LONGEST_SLEEP: Duration = Duration::from_millis(5);
 
-/// Time without sleep after which a forwarder gives up its real-time priority for a while: it is overloaded then, and
-/// must not starve the kernel's threads that bring it frames.
+/// Time without sleep after which a forwarder gives up its real-time priority for a while: it is overloaded
+/// then, and must not starve the kernel's threads that bring it frames.
 const LONGEST_BUSY: Duration = Duration::from_millis(50);
 
 /// Longest sleep of a forwarder that has had no frame for as long: it wakes for its leases and samples alone.
 const LONGEST_IDLE_SLEEP: Duration = Duration::from_millis(200);
 
-/// Time after which the leases are renewed. With a store to shared memory in each round, the processor that runs the
-/// programs would fetch it again as often.
+/// Time after which the leases are renewed. With a store to shared memory in each round, the processor that
+/// runs the programs would fetch it again as often.
 const RENEWAL: Duration = Duration::from_millis(100);
 
 /// Pause before an interface whose queue is full is tried again.
@@ -69,8 +69,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 /// Frames that a receive ring holds at most.
 const LONGEST_RING: usize = 65_536;
 
-/// Silence after which no frame is expected to arrive once the leases have ended: a thread of the kernel that has yet
-/// to deliver one may be late.
+/// Silence after which no frame is expected to arrive once the leases have ended: a thread of the kernel that
+/// has yet to deliver one may be late.
 const SILENCE: Duration = Duration::from_millis(20);
 
 /// A set of ports on one thread.
@@ -90,8 +90,8 @@ pub(crate) struct Forwarder<D> {
     renew_at: Instant,
     /// Time of the last frame.
     active_at: Instant,
-    /// Set by another thread to end the forwarder: it sends what is queued, ends its leases, and sends what arrived
-    /// meanwhile.
+    /// Set by another thread to end the forwarder: it sends what is queued, ends its leases, and sends what
+    /// arrived meanwhile.
     stop: Arc<AtomicBool>,
 }
 
@@ -289,8 +289,8 @@ impl<D: Dataplane> Forwarder<D> {
         orders.serve(now, ports, frames, pool, sampling);
     }
 
-    /// Sends the queued frames, gives the interfaces back, and sends the frames that arrived until then, all in
-    /// order.
+    /// Sends the queued frames, gives the interfaces back, and sends the frames that arrived until then, all
+    /// in order.
     fn end(&mut self, batch: &mut Vec<Arrival>) -> Result<(), InterfaceError> {
         let until = self.dataplane.now() + GRACE;
         while self.has_frames() && self.dataplane.now() + GRACE / 2 < until {

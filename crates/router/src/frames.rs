@@ -69,7 +69,8 @@ impl Frames {
         Self { longest_packet: longest, ..self }
     }
 
-    /// Returns how many of the first arrivals are one packet: the first one, and the segments of its super-frame.
+    /// Returns how many of the first arrivals are one packet: the first one, and the segments of its
+    /// super-frame.
     pub(crate) fn count_segments(&self, arrivals: &[Arrival]) -> usize {
         let mut length = 0;
         let is_within = |(index, arrival): &(usize, &Arrival)| {
@@ -120,8 +121,8 @@ impl Frames {
         FlowId(hash as u32)
     }
 
-    /// Puts the frames of each flow, a batch at most, one after the other, in their order, at the place of its first
-    /// one.
+    /// Puts the frames of each flow, a batch at most, one after the other, in their order, at the place of
+    /// its first one.
     pub(crate) fn gather_flows(&self, slots: &mut [u64]) {
         let mut all = [NO_FLOW; BATCH];
         let (count, mut from) = (slots.len().min(BATCH), 0);

@@ -1,7 +1,7 @@
 //! Tap of a port: copies of the frames that leave its queues, for a capture.
 //!
-//! The forwarder copies at most `SNAP` bytes of each frame that the filter has into a bounded channel. It never
-//! waits: if the channel is full, the frame is counted as missed.
+//! The forwarder copies at most `SNAP` bytes of each frame that the filter has into a bounded channel. It
+//! never waits: if the channel is full, the frame is counted as missed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,7 +62,8 @@ pub(crate) fn tap(filter: Filter) -> (Tap, CaptureReader) {
 }
 
 impl Tap {
-    /// Copies a frame that leaves `port` at `now`, if the filter has it. Returns false once the reader is gone.
+    /// Copies a frame that leaves `port` at `now`, if the filter has it. Returns false once the reader is
+    /// gone.
     pub(crate) fn take(
         &mut self,
         packet: &Packet,

@@ -1,7 +1,7 @@
-//! Watchdog: compares what the interfaces count with what the router counts (`audit.rs`), and says each difference.
-//! While frames are lost in the router, it gives the interfaces back to the kernel, if the policy says so. It also
-//! reports when a forwarder stalls, changes of the interfaces, and lost frames, and ends the router if an interface is
-//! gone: frames of a new interface with its name would bypass the router.
+//! Watchdog: compares what the interfaces count with what the router counts (`audit.rs`), and says each
+//! difference. While frames are lost in the router, it gives the interfaces back to the kernel, if the policy
+//! says so. It also reports when a forwarder stalls, changes of the interfaces, and lost frames, and ends the
+//! router if an interface is gone: frames of a new interface with its name would bypass the router.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -71,7 +71,8 @@ fn watch(attachment: &Attachment, flags: &Flags, tell: Tell) -> Option<String> {
 enum Bypass {
     /// A forwarder stalls.
     Stalled,
-    /// Frames would be lost or divided, for this reason: a receive queue without a socket, a closed pair, a fault.
+    /// Frames would be lost or divided, for this reason: a receive queue without a socket, a closed pair, a
+    /// fault.
     Withheld(String),
 }
 

@@ -1,4 +1,5 @@
-//! Interfaces of a policy, as they are on this host: found, and checked for what a router of the policy's mode needs.
+//! Interfaces of a policy, as they are on this host: found, and checked for what a router of the policy's
+//! mode needs.
 
 use lockgate_dataplane::netlink::{Link, LinkHeader, Netlink, XdpMode};
 use lockgate_scenario::Policy;
@@ -140,7 +141,8 @@ fn fits(link: &Link, all: &[Link], mode: Mode) -> Result<(), Failure> {
     }
 }
 
-/// Checks that a bridge has no address: a program in the driver cannot give frames to the bridge and to the router.
+/// Checks that a bridge has no address: a program in the driver cannot give frames to the bridge and to the
+/// router.
 fn has_no_address(bridge: &Link) -> Result<(), Failure> {
     let addresses = Netlink::open()?.addresses(bridge.index)?;
     match addresses.first() {

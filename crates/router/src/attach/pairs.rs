@@ -1,8 +1,8 @@
 //! Veth pairs of a router: frames arrive whole at their far ends, or return to the kernel through them.
 //!
 //! For the interface with index N the pair is `lgN ~ rxN`; the far ends are in a namespace without a name. In
-//! mode `both` the arrivals of an interface have a pair of their own, `lgNi ~ rxNi`. Of a pair's offloads those are on
-//! that let super-frames of TCP pass, if the router receives them; all others are off.
+//! mode `both` the arrivals of an interface have a pair of their own, `lgNi ~ rxNi`. Of a pair's offloads
+//! those are on that let super-frames of TCP pass, if the router receives them; all others are off.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -22,8 +22,8 @@ const MOST_MTU: u32 = 65_535;
 const VLAN_OFFLOADS: [&str; 4] =
     ["tx-vlan-hw-insert", "rx-vlan-hw-parse", "tx-vlan-stag-hw-insert", "rx-vlan-stag-hw-parse"];
 
-/// Offloads of what a router does not receive as super-frames, and of what changes frames, so that the kernel divides
-/// and completes them.
+/// Offloads of what a router does not receive as super-frames, and of what changes frames, so that the kernel
+/// divides and completes them.
 const NOT_RECEIVED: [&str; 21] = [
     "rx-gro",
     "rx-gro-list",
@@ -90,8 +90,8 @@ pub(super) struct Pairs {
     netlink: Mutex<Netlink>,
 }
 
-/// Returns the name of the near end of an interface's pair; `is_second` is true for the arrivals of an interface
-/// whose other pair has what it sends.
+/// Returns the name of the near end of an interface's pair; `is_second` is true for the arrivals of an
+/// interface whose other pair has what it sends.
 pub(super) fn near_name(link: &Link, is_second: bool) -> String {
     format!("lg{}{}", link.index, suffix(is_second))
 }
@@ -135,9 +135,9 @@ impl Pairs {
             .map_err(|refusal| taken(&near, &link.name, refusal))?;
         let index = netlink.index_of(&near)?;
         all.push(Pair { near: near.clone(), far: far.clone(), index, mtu });
-        // The far end first: a veth has a carrier as soon as its peer is up too, and the kernel gives an interface
-        // its queue when it comes up with a carrier. One that gets the carrier later waits for a thread of the kernel;
-        // until then every frame sent to it is dropped and counted nowhere.
+        // The far end first: a veth has a carrier as soon as its peer is up too, and the kernel gives an
+        // interface its queue when it comes up with a carrier. One that gets the carrier later waits for a
+        // thread of the kernel; until then every frame sent to it is dropped and counted nowhere.
         prepare_end(&mut namespace.netlink(), &far, has_super_frames)?;
         Ok(prepare_end(netlink, &near, has_super_frames)?)
     }

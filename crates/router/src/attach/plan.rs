@@ -1,4 +1,5 @@
-//! Plan of an attachment: what a policy needs of this host, and what it changes, found without changing anything.
+//! Plan of an attachment: what a policy needs of this host, and what it changes, found without changing
+//! anything.
 
 use std::fmt;
 

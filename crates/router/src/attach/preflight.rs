@@ -114,8 +114,8 @@ impl Preflight {
         }
     }
 
-    /// Examines the other end of a veth. If it is in a namespace without a name, or in one that this process may
-    /// not enter, notes a doubt instead.
+    /// Examines the other end of a veth. If it is in a namespace without a name, or in one that this process
+    /// may not enter, notes a doubt instead.
     fn other_end(&mut self, link: &Link, links: &[Link]) {
         let is_end = |other: &&Link| Some(other.index) == link.peer;
         let Some(number) = link.peer_namespace else {

@@ -20,7 +20,8 @@ impl Attachment {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sets the faults that go on, the frames that have passed around the router, and those that its pairs dropped.
+    /// Sets the faults that go on, the frames that have passed around the router, and those that its pairs
+    /// dropped.
     pub(crate) fn note_faults(&self, faults: Vec<String>, around: u64, dropped_in_pairs: u64) {
         *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
         self.around.store(around, Ordering::Relaxed);
@@ -47,8 +48,8 @@ impl Attachment {
         Tallies::new(endpoints.iter().map(|endpoint| self.tallies[*endpoint].clone()).collect(), losses)
     }
 
-    /// Returns the interfaces of the policy and the near ends of their pairs, as they are now; those that are gone are
-    /// left out.
+    /// Returns the interfaces of the policy and the near ends of their pairs, as they are now; those that are
+    /// gone are left out.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -135,8 +136,8 @@ impl Attachment {
     }
 }
 
-/// True if the counters of an interface may be late: a device counts by itself, and a tunnel when its process, or its
-/// encryption, has taken the packet.
+/// True if the counters of an interface may be late: a device counts by itself, and a tunnel when its
+/// process, or its encryption, has taken the packet.
 fn counts_by_itself(link: &Link) -> bool {
     link.kind.is_empty() || link.header == LinkHeader::Absent
 }

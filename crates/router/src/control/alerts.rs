@@ -12,8 +12,8 @@ use lockgate_scenario::condition::Met;
 use lockgate_scenario::policy::Alert;
 use serde::Serialize;
 
-/// Time without its condition after which an alert is resolved. Without it, a value at the bound would send a notice
-/// a second.
+/// Time without its condition after which an alert is resolved. Without it, a value at the bound would send a
+/// notice a second.
 const CALM: Duration = Duration::from_secs(10);
 
 /// Change of an alert, as a webhook and a command get it.

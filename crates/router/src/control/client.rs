@@ -71,8 +71,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to the router of this name, or in this directory if `router` has a slash; to the only one that runs if
-    /// it is `None`.
+    /// Connects to the router of this name, or in this directory if `router` has a slash; to the only one
+    /// that runs if it is `None`.
     ///
     /// # Errors
     /// If there is no such router, or not exactly one.

@@ -1,7 +1,7 @@
 //! State of a router on disk: its history, in two files of the same content.
 //!
-//! Each file is written beside its name, synchronised and renamed, the copy first. A file has a checksum in its first
-//! line, so a torn one is recognised, and the other is used.
+//! Each file is written beside its name, synchronised and renamed, the copy first. A file has a checksum in
+//! its first line, so a torn one is recognised, and the other is used.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};

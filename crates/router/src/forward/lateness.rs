@@ -1,5 +1,5 @@
-//! Lateness of a forwarder: from when a frame may leave its queue to when it does. It grows where the thread gets no
-//! processor in time.
+//! Lateness of a forwarder: from when a frame may leave its queue to when it does. It grows where the thread
+//! gets no processor in time.
 
 use lockgate_engine::units::Instant;
 use lockgate_measure::histogram::Histogram;

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Frames of one IPv4 packet of UDP from 10.0.0.1:1111 to 10.0.0.2:2222 with DSCP EF, behind these bytes, which
-/// end in the type of what follows.
+/// Frames of one IPv4 packet of UDP from 10.0.0.1:1111 to 10.0.0.2:2222 with DSCP EF, behind these bytes,
+/// which end in the type of what follows.
 fn behind(encapsulation: &[u8]) -> Vec<u8> {
     let mut frame = vec![2; ADDRESSES];
     frame.extend(encapsulation);

@@ -76,11 +76,12 @@ pub(crate) struct RouterTable {
     /// Frames that all queues hold together at most.
     #[serde(default)]
     frames: Option<u32>,
-    /// Length up to which segments that arrive as one frame of TCP stay one packet in the queues; by default each is a
-    /// packet.
+    /// Length up to which segments that arrive as one frame of TCP stay one packet in the queues; by default
+    /// each is a packet.
     #[serde(default)]
     super_frames: Option<Bytes>,
-    /// While frames are lost in the router: `open` gives the interfaces back to the kernel, `hold` keeps them.
+    /// While frames are lost in the router: `open` gives the interfaces back to the kernel, `hold` keeps
+    /// them.
     #[serde(default)]
     on_fault: OnFault,
     /// Frames that the host itself sends, in mode `bridge`: `pass` beside the queues, or `queue`.
@@ -143,8 +144,8 @@ impl Checker<'_> {
         })
     }
 
-    /// Checks the length of super-frames, and that no queue drops each that is long, or has a cost for each frame, which
-    /// they would pay once.
+    /// Checks the length of super-frames, and that no queue drops each that is long, or has a cost for each
+    /// frame, which they would pay once.
     fn super_frames(&mut self, table: &DeTable<'_>, place: TableLocation<'_, '_>, longest: Bytes) {
         if !SUPER_FRAMES.contains(&longest.0) {
             let problem =

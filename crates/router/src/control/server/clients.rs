@@ -112,8 +112,9 @@ impl Clients {
         })
     }
 
-    /// Reads requests of the connections that are ready, in the order of [`streams`](Self::streams), and writes their
-    /// answers. `answer` returns `None` for an answer that [`complete`](Self::complete) brings later.
+    /// Reads requests of the connections that are ready, in the order of [`streams`](Self::streams), and
+    /// writes their answers. `answer` returns `None` for an answer that [`complete`](Self::complete) brings
+    /// later.
     pub(super) fn exchange(&mut self, ready: &[bool], answer: &mut dyn FnMut(Sent<'_>) -> Option<Answer>) {
         let mut ready = ready.iter();
         self.all.retain_mut(|client| {
