@@ -718,6 +718,8 @@ sojourn_p99_s: number | null,
 waited_mean_s: number | null,
 /** Internal state that the discipline exposes, by name. */
 gauges: Array<[string, number]>,
+/** Tins of a `cake`, in the order of `tc -s`; none for other disciplines. */
+tins?: Array<TinSample>,
 /** Totals since the start. */
 total: QueueTotal, };
 
@@ -1039,6 +1041,25 @@ cwnd_max_bytes: number | null,
 rtt_mean_s: number | null,
 /** Reasons that kept it from sending more; absent for live runs, which do not observe them. */
 limits?: TcpLimits | null, };
+
+/** A tin of a `cake`: its backlog now, and its totals since the start. */
+export type TinSample = {
+/** Name. */
+name: string,
+/** Backlog now, in packets. */
+packets: number,
+/** Backlog now, in bytes. */
+bytes: number,
+/** Packets sent. */
+sent_packets: number,
+/** Bytes sent. */
+sent_bytes: number,
+/** Time, in seconds, that these had been in the port, in sum. */
+sojourn_sum_s: number,
+/** Packets dropped, superseded acknowledgements among them. Packets dropped before they had a tin are not. */
+dropped_packets: number,
+/** Packets marked. */
+marked_packets: number, };
 
 /** Results of a tin of `cake` in the window. */
 export type TinSummary = {
