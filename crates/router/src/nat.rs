@@ -190,11 +190,12 @@ impl Follower {
     ) -> Self {
         let forwarders = Arc::new(Mutex::new(Forwarders { all: forwarders, has_ended: false }));
         let state = Arc::<Mutex<String>>::default();
+        let telling = tell.clone();
         let following = Following {
             forwarders: forwarders.clone(),
             state: state.clone(),
             slots,
-            tell: tell.clone(),
+            tell,
             known: IndexMap::new(),
         };
         let refused = spawn(Box::new(move || following.run())).err();
@@ -202,7 +203,7 @@ impl Follower {
         if let Some(why) = refused {
             let why = Refusal::new("start a thread", why);
             let text = format!("`nat`: {AS_ONE}, because it {why}; a change of the policy tries it again");
-            tell(&text);
+            telling(&text);
             *state.lock().unwrap_or_else(PoisonError::into_inner) = text;
         }
         Self { forwarders, state, is_following }
