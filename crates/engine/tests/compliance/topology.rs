@@ -224,6 +224,7 @@ impl Topology {
 }
 
 /// Properties of a tree that the laws need: its queues by index, each before those below it.
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub(crate) struct Shape {
     pub(crate) names: Vec<String>,
     /// Indices of each queue's children.

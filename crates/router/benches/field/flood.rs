@@ -36,15 +36,15 @@ impl Flood {
         let stop = Arc::new(AtomicBool::new(false));
         let (mut threads, mut ports) = (Vec::new(), [0; 2]);
         for host in 0..2 {
-            let receiver = open_socket(to, || UdpSocket::bind((destination, 0)));
-            receiver.set_read_timeout(Some(Duration::from_millis(100))).expect("set");
-            let address = receiver.local_addr().expect("bound");
+            let socket = open_socket(to, || UdpSocket::bind((destination, 0)));
+            socket.set_read_timeout(Some(Duration::from_millis(100))).expect("set");
+            let address = socket.local_addr().expect("bound");
             ports[host] = address.port();
             let (count, stopping) = (received[host].clone(), stop.clone());
             threads.push(thread::spawn(move || {
                 let mut buffer = [0; 2_048];
                 while !stopping.load(Ordering::Relaxed) {
-                    if let Ok(length) = receiver.recv(&mut buffer) {
+                    if let Ok(length) = socket.recv(&mut buffer) {
                         count.fetch_add(length as u64, Ordering::Relaxed);
                     }
                 }

@@ -296,11 +296,11 @@ impl Home {
         let kilobytes =
             [1, 0].map(|host| format!("{:.1}", windows[host].0 / windows[host].1 / 1e3)).join(", ");
         let again = [1, 0].map(|host| {
-            let parts = sent_before[host].iter().zip(&sent_after[host]).map(|(before, after)| {
+            let shares = sent_before[host].iter().zip(&sent_after[host]).map(|(before, after)| {
                 let since = |of: fn(&TcpCounts) -> u64| (of(after) - of(before)) as f64;
                 since(|it| it.retransmitted.0) / since(|it| it.sent.0)
             });
-            mean(parts)
+            mean(shares)
         });
         let kind = match traffic {
             Traffic::Both => "both directions",

@@ -68,6 +68,10 @@ rest = {{ kind = "fq_codel", rate = "100mbit" }}
     )
 }
 
+/// What the ends of a subscriber's connections have counted: by connection, down and up, the end that sends and the one that
+/// receives.
+type Counts = [[TcpCounts; 2]; 2];
+
 /// Formats the least, the median and the most of some values.
 fn spread(values: impl Iterator<Item = f64>) -> String {
     let mut all: Vec<f64> = values.collect();
@@ -131,10 +135,10 @@ fn part(seconds: u64, plan: u64, is_tagged: bool) {
             let ends = flows.iter().map(|[down, up]| [down.counts(), up.counts()]).collect::<Vec<_>>();
             (Instant::now(), ends)
         };
-        let watched = |router: &mut Router, port| {
+        let watch_one = |router: &mut Router, port| {
             Watch::start(router, port, &format!("class.plan/C{:04}", SUBSCRIBERS / 2), |_| Some(0))
         };
-        let watches = [PORTS[0], PORTS[1]].map(|port| watched(&mut router, port));
+        let watches = [PORTS[0], PORTS[1]].map(|port| watch_one(&mut router, port));
         let (own_before, (begun, before)) = (plans(&mut router), read());
         let own = (&network.hosts[1], IpAddr::from(HOST));
         let trips = keystrokes(own, (&network.router, BOX.into()), Duration::from_secs(seconds));
@@ -151,7 +155,7 @@ fn part(seconds: u64, plan: u64, is_tagged: bool) {
         };
         let shares = [0, 1].map(|side: usize| {
             let rate = plan as f64 * 1e6 / if side == 0 { 1.0 } else { 4.0 };
-            let of = |value: &dyn Fn(&[[TcpCounts; 2]; 2], &[[TcpCounts; 2]; 2]) -> f64| {
+            let of = |value: &dyn Fn(&Counts, &Counts) -> f64| {
                 spread(
                     before
                         .iter()
@@ -160,7 +164,7 @@ fn part(seconds: u64, plan: u64, is_tagged: bool) {
                 )
             };
             // In a direction arrive the data of one connection, and the acknowledgements of the other.
-            let data = |before: &[[TcpCounts; 2]; 2], after: &[[TcpCounts; 2]; 2]| {
+            let data = |before: &Counts, after: &Counts| {
                 (after[side][1].received.0 - before[side][1].received.0) as f64
             };
             let goodput = of(&|before, after| data(before, after) * (segment + header) / segment);

@@ -47,7 +47,7 @@ impl Watched {
             empty += arrived.saturating_sub(last + since);
             last = last.max(left);
         }
-        empty.as_secs_f64() / (last - first).as_secs_f64()
+        empty.as_secs_f64() / last.saturating_sub(first).as_secs_f64()
     }
 }
 

@@ -479,12 +479,12 @@ impl<E: Engine, S: Storage> Control<E, S> {
         let mut refusal = misfit(refused);
         if let Err(error) = self.storage.save(&self.history) {
             self.store_again_at = Some(now.saturating_add(STORE_AGAIN));
-            refusal.message.push_str(&format!(
-                "; and it cannot be removed from the history, which says that it ran: {error}"
-            ));
-            refusal
-                .help
-                .push_str("; make room or mend the state directory: the router tries it again each 10 s");
+            refusal.message = format!(
+                "{}; and it cannot be removed from the history, which says that it ran: {error}",
+                refusal.message
+            );
+            let again = "; make room or mend the state directory: the router tries it again each 10 s";
+            refusal.help.push_str(again);
         }
         refusal
     }
