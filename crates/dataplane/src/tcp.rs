@@ -165,8 +165,8 @@ mod tests {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let mut near = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");
         let (mut far, _) = listener.accept().expect("a client");
-        near.write_all(&[7; 30_000]).expect("sent");
-        far.read_exact(&mut [0; 30_000]).expect("received");
+        near.write_all(&vec![7; 30_000]).expect("sent");
+        far.read_exact(&mut vec![0; 30_000]).expect("received");
         let [near, far] = [&near, &far].map(|end| counts(end).expect("of Linux 4.19 and later"));
         let [sent, retransmitted] = [near.sent.0, near.retransmitted.0];
         assert_eq!((sent - retransmitted, near.received.0), (30_000, 0));

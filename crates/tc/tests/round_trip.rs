@@ -424,7 +424,7 @@ filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 5060 0xffff 
         assert_eq!(written.refused, Vec::<String>::new());
         assert_eq!(findings(&written.script()), [], "{rate}: {}", written.script());
     }
-    // A burst that somebody chose is judged.
+    // A burst that is chosen is judged.
     let small = "qdisc add dev eth0 root handle 1: htb default 1
 class add dev eth0 parent 1: classid 1:1 htb rate 10mbit burst 2000
 ";
