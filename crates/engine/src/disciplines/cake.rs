@@ -15,10 +15,10 @@
 //! The shaper keeps no tokens: a busy period of length t carries at most `bandwidth * t` and a packet. If
 //! the link is late for a packet, the following packets may catch up.
 //!
-//! Differs: hosts are distinguished exactly and not by a hash; only flows that have sent a quantum count as a
-//! host's, as in Linux since 5.1, and do so until their next turn finds them empty (decision 150); a flow
-//! that shares a queue stays there while it has packets in it, so that none is reordered; memory is the bytes
-//! of the frames. A tin that borrowed owes at most one packet. The manual mentions a shorter interval for
+//! Differs: hosts are distinguished exactly and not by a hash; only flows that have used up a turn count
+//! as a host's, as in Linux since 5.1, and do so until their next turn finds them empty, or the tin was empty
+//! for an interval (decision 150); a flow that shares a queue stays there while it has packets in it, so that none is
+//! reordered; memory is the bytes of the frames. A tin that borrowed owes at most one packet. The manual mentions a shorter interval for
 //! voice, but its listing has none, and neither has this. A backlog of 1514 bytes in a flow's queue is always
 //! acceptable. There is no `autorate-ingress` (estimate of the rate), and no `split-gso`, whose data the
 //! engine does not have. With `nat`, flows are told apart by the addresses that a packet has, as without it,

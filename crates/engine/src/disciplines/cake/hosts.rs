@@ -32,6 +32,13 @@ pub enum Isolation {
     TripleIsolate,
 }
 
+impl Isolation {
+    /// Returns whether hosts have shares, which are divided among their flows.
+    pub(super) fn divides_hosts(self) -> bool {
+        matches!(self, Self::DualSrchost | Self::DualDsthost | Self::TripleIsolate)
+    }
+}
+
 /// Identity of a host: its address, or a flow whose packets have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Host {

@@ -178,3 +178,47 @@ fn flows_of_small_windows_count_at_their_host() {
         assert!(found.iter().all(|ratio| (0.98..1.02).contains(ratio)), "{window}: {found:?}");
     }
 }
+
+/// Flows 0 to 99 of host 0, and flow 100 of host 1.
+struct Many;
+
+impl Headers for Many {
+    fn fields(&self, packet: &Packet) -> Option<Fields> {
+        let source = HOSTS[usize::from(packet.flow.0 == 100)];
+        let destination = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+        let source_port = packet.flow.0 as u16;
+        Some(Fields { protocol: 6, source, destination, source_port, destination_port: 443, flow_label: 0 })
+    }
+}
+
+/// What flows of a packet sent ahead of their turns is not paid by their host after nobody has waited.
+#[test]
+fn turns_taken_ahead_are_forgotten_when_the_tin_was_empty_for_an_interval() {
+    let config = Config {
+        link_rate: Some(Rate::from_bits(1_000_000)),
+        isolation: Isolation::DualSrchost,
+        ..Config::default()
+    };
+    let node = Node::new::<Cake>("cake", config, Vec::new()).expect("a queue");
+    let mut port = Port::new(node, Random::stream(Seed(1), "cake"));
+    let mut now = Instant::ZERO;
+    let offer = |port: &mut Port, now, flow, sequence| {
+        let header = Header { flow: FlowId(flow), length: 1_514, sequence, ..Header::default() };
+        port.offer(Packet::new(header), now, &Many);
+    };
+    for flow in 0..100 {
+        offer(&mut port, now, flow, 0);
+    }
+    while let Poll::Transmit(_) = port.poll(now, &Many) {}
+    now = now + Duration::from_millis(200);
+    for sequence in 1..=100 {
+        offer(&mut port, now, 0, sequence);
+        offer(&mut port, now, 100, sequence);
+    }
+    let mut own = 0;
+    for _ in 0..100 {
+        let Poll::Transmit(packet) = port.poll(now, &Many) else { panic!("packets wait") };
+        own += u32::from(packet.flow.0 == 100);
+    }
+    assert!((48..=52).contains(&own), "{own} of 100");
+}

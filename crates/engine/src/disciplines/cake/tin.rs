@@ -1,25 +1,26 @@
 //! Tin of `cake`: queues of its flows, their order, and the control law of each queue.
 //!
 //! ```text
-//! new     flows that just began, until they have sent a quantum
+//! new     flows that just began, until they have used up a turn
 //! old     the others, by the round in which they come next: a turn gives quantum / (bulk flows of the host)
 //! ```
 //!
 //! ```text
 //! state of a queue   in the list        `listed`  `bulk`
 //! unused             -                  no        no       free for any flow of its set
-//! new                new                yes       no       first packet, until it has sent a quantum or is empty
+//! new                new                yes       no       first packet, until it has used up a turn or is empty
 //! old                old                yes       no       empty for a round after it was new
 //! bulk               old                yes       yes      has used up a turn: counts at its hosts
 //! ```
 //!
 //! In each listed state a queue may have guests: flows whose set is full, which share it. A bulk queue that
 //! is empty counts until its turn has come: what it sent ahead of its turn is paid by its host, whose other
-//! flows would else send beside it. With eight connections of a packet at a time, a host got eight turns.
+//! flows would else send beside it. With eight connections of a packet at a time, a host got eight turns. When
+//! the tin was empty for an interval of the control law all turns are forgotten.
 //!
-//! If a turn gives less than a packet, the flow skips the rounds that pay for the packet. It skips as many at
-//! once as give a quantum at its host's present number of bulk flows, because that may change; a long packet
-//! costs O(log n) for each eighth of it.
+//! If a turn gives less than a packet, the flow skips the rounds that pay for the packet. Where hosts have
+//! shares it skips at once as many as give a quantum at its host's present number of bulk flows, because that
+//! may change, or an eighth of those that are left, if that is more: O(log n) for each step.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -140,6 +141,8 @@ pub(super) struct Tin {
     pub deficit: i64,
     pub packets: u64,
     pub bytes: Bytes,
+    /// Time at which its last packet left.
+    sent_at: Instant,
     /// Account since the start, without the backlog.
     pub account: Band,
     index: u8,
@@ -168,6 +171,7 @@ impl Tin {
             deficit: 0,
             packets: 0,
             bytes: Bytes::ZERO,
+            sent_at: Instant::ZERO,
             account: Band::default(),
             index,
             queues: BySet::default(),
@@ -189,6 +193,9 @@ impl Tin {
         backlog: &mut Backlog,
         cx: &Context<'_>,
     ) -> QueueIndex {
+        if self.packets == 0 && cx.now.since(self.sent_at.min(cx.now)) >= self.aim.interval {
+            self.delist_all();
+        }
         let owner = |queue| self.queues.get(queue).and_then(|queue| queue.owner);
         let is_free = |queue| self.queues.get(queue).is_none_or(|queue| !queue.listed);
         let (index, found) = self.flow_table.assign(identity.tag, owner, is_free);
@@ -212,7 +219,7 @@ impl Tin {
             let (source, destination) =
                 (self.hosts.acquire(identity.source), self.hosts.acquire(identity.destination));
             (queue.source, queue.destination) = (source, destination);
-            let turn = self.turn(source, destination, terms);
+            let turn = self.turn(self.hosts.load(terms.sorting.isolation, source, destination));
             self.queues.get_mut(index).deficit = turn;
             self.new.push_back(index);
         } else if terms.sorting.nat && queue.owner == Some(identity.tag) {
@@ -239,9 +246,9 @@ impl Tin {
         }
     }
 
-    /// Returns the quantum of a turn of a queue with these hosts.
-    fn turn(&self, source: u32, destination: u32, terms: &Terms) -> i64 {
-        let load = self.hosts.load(terms.sorting.isolation, source, destination);
+    /// Returns the bytes of a turn, in units of 1 / `BYTE`, of a queue whose host's share is divided among so many
+    /// flows.
+    fn turn(&self, load: u32) -> i64 {
         (self.quantum.cast_signed() * BYTE / i64::from(load)).max(1)
     }
 
@@ -253,11 +260,13 @@ impl Tin {
             queue.bulk = true;
             self.hosts.begin_bulk(source, destination);
         }
-        let load = self.hosts.load(terms.sorting.isolation, source, destination);
-        let turn = self.turn(source, destination, terms);
+        let isolation = terms.sorting.isolation;
+        let load = self.hosts.load(isolation, source, destination);
+        let turn = self.turn(load);
         let queue = self.queues.get_mut(index);
         let needed = -queue.deficit / turn + 1;
-        let rounds = needed.min((needed / 8).max(i64::from(load)));
+        let at_once = if isolation.divides_hosts() { i64::from(load).max(needed / 8) } else { needed };
+        let rounds = needed.min(at_once);
         queue.deficit += rounds * turn;
         self.list_old(index, rounds.cast_unsigned());
     }
@@ -268,6 +277,17 @@ impl Tin {
         }
         self.old.insert((self.round + rounds, self.serial), index);
         self.serial += 1;
+    }
+
+    /// Forgets the turns of a tin that was empty for an interval: nobody waited for those that were taken ahead, and what has ended must
+    /// not divide the turns of its host later.
+    fn delist_all(&mut self) {
+        while let Some(index) = self.new.pop_front() {
+            self.delist(index);
+        }
+        while let Some((_, index)) = self.old.pop_first() {
+            self.delist(index);
+        }
     }
 
     fn delist(&mut self, index: QueueIndex) {
@@ -308,6 +328,7 @@ impl Tin {
                 HeadPacket::Packet(packet) => {
                     let length = terms.compensation.on_link(packet.bytes());
                     self.queues.get_mut(index).charge(length);
+                    self.sent_at = cx.now;
                     self.account.sent.packets += 1;
                     self.account.sent.bytes += packet.bytes();
                     self.account.waited_ps += u128::from(cx.now.since(packet.arrived.min(cx.now)).as_picos());
