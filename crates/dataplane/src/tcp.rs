@@ -77,7 +77,7 @@ pub struct TcpCounts {
     pub retransmitted: Bytes,
 }
 
-/// Returns the counts of the connection of `socket`; `None` if it has none yet, or before Linux 4.19.
+/// Returns the counts of the connection of `socket`; `None` before Linux 4.19. Those of a listener are 0.
 pub fn counts(socket: impl AsFd) -> Option<TcpCounts> {
     // `libc::tcp_info` ends before these fields; their offsets are of `linux/tcp.h`.
     const RECEIVED: usize = 128;

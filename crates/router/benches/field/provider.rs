@@ -17,7 +17,7 @@ use crate::watch::Watch;
 use crate::{Hogs, print_load, quantile};
 
 /// Ports to the subscribers, and from them.
-const PORTS: [&str; 2] = ["lan->wan", "wan->lan"];
+const PORTS: [&str; 2] = ["lan:wan", "wan:lan"];
 
 /// Bytes of data in a full segment, of its headers of IP and TCP with a time stamp, and of Ethernet's.
 const SEGMENT: f64 = 1_448.0;

@@ -36,7 +36,7 @@ impl Watched {
         }
     }
 
-    /// Returns the part of the time in which the queue had no frame, or no frame and one had left less than
+    /// Returns the part of the time in which the queue had no frame, and the last one had left more than
     /// `since` ago.
     pub(crate) fn empty_share(&self, since: Duration) -> f64 {
         let mut stays = self.stays.clone();

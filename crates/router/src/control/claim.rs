@@ -66,8 +66,12 @@ pub struct Boot {
 /// File of a policy that a router was started with, and did not take: another policy is confirmed.
 #[derive(Debug)]
 pub(super) struct UnusedFile {
+    /// Path.
+    pub(super) origin: String,
     /// Whole text.
     pub(super) text: String,
+    /// Number of the policy that was started instead.
+    pub(super) instead_of: u64,
     /// Sentence for the user.
     pub(super) sentence: String,
 }
@@ -176,7 +180,12 @@ impl Claim {
                     confirmed.origin, confirmed.at, confirmed.by
                 );
                 notes.push(sentence.clone());
-                let unused = Some(UnusedFile { text: text.to_owned(), sentence });
+                let unused = Some(UnusedFile {
+                    origin: origin.to_owned(),
+                    text: text.to_owned(),
+                    instead_of: number,
+                    sentence,
+                });
                 let (origin, text) = (confirmed.origin.clone(), confirmed.text.clone());
                 Ok(Boot { origin, text, policy, notes, history, unused })
             }

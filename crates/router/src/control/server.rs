@@ -389,7 +389,12 @@ impl<E: Engine> Serving<E> {
         status.pid = std::process::id();
         status.since = shown(self.started.1);
         status.alerts = self.alerts.firing().map(str::to_owned).collect();
-        if let Some(file) = self.unused.as_ref().filter(|file| file.text != status.policy) {
+        let running = status.history.iter().find(|entry| entry.number == status.running);
+        let runs = |file: &UnusedFile| {
+            let is_applied = running.is_some_and(|running| running.origin == file.origin);
+            file.text == status.policy || is_applied && status.running != file.instead_of
+        };
+        if let Some(file) = self.unused.as_ref().filter(|file| !runs(file)) {
             status.unused_file.clone_from(&file.sentence);
         }
         if let Some(trial) = &mut status.trial {

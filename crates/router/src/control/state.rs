@@ -305,10 +305,16 @@ impl<E: Engine, S: Storage> Control<E, S> {
     /// Ends the trial if its time has passed or its condition is met, and stores again what could not be
     /// stored. To be called at [`wake_after`](Self::wake_after).
     pub fn tick(&mut self, now: Duration) -> Option<Reversal> {
+        let reversal = self.end_trial(now);
+        // A reversal comes first, and stores all.
         if self.store_again_at.is_some_and(|at| now >= at) {
             let stored = self.storage.save(&self.history);
             self.store_again_at = stored.is_err().then(|| now.saturating_add(STORE_AGAIN));
         }
+        reversal
+    }
+
+    fn end_trial(&mut self, now: Duration) -> Option<Reversal> {
         let State::Trial(trial) = &mut self.state else { return None };
         let why = if now >= trial.deadline {
             "it was not confirmed in time".to_owned()
