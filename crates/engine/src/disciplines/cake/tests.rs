@@ -164,7 +164,7 @@ fn ratio(window: u32, again: Duration, burst: u64) -> f64 {
 /// its other flow. That flow does not skip the rounds after them as if they went on.
 #[test]
 fn a_short_burst_halves_the_turns_of_its_rounds_alone() {
-    // A turn of acknowledgements goes ahead of all others, at nobody's cost.
+    // A turn of acknowledgements goes ahead of all others, at no other's cost.
     let found = [0, 6, 12, 24].map(|burst| ratio(4, Duration::ZERO, burst));
     assert!(found.iter().all(|ratio| (0.95..1.03).contains(ratio)), "{found:?}");
 }
@@ -191,7 +191,7 @@ impl Headers for Many {
     }
 }
 
-/// What flows of a packet sent ahead of their turns is not paid by their host after nobody has waited.
+/// Turns that flows of a packet took ahead are not paid by their host after a time in which no packet waited.
 #[test]
 fn turns_taken_ahead_are_forgotten_when_the_tin_was_empty_for_an_interval() {
     let config = Config {

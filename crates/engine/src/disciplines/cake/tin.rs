@@ -279,8 +279,8 @@ impl Tin {
         self.serial += 1;
     }
 
-    /// Forgets the turns of a tin that was empty for an interval: nobody waited for those that were taken ahead, and what has ended must
-    /// not divide the turns of its host later.
+    /// Forgets the turns of a tin that was empty for an interval: no packet waited for those that were taken
+    /// ahead, and what has ended must not divide the turns of its host later.
     fn delist_all(&mut self) {
         while let Some(index) = self.new.pop_front() {
             self.delist(index);
