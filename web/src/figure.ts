@@ -13,6 +13,8 @@ export interface KeyEntry {
   dash?: Dash;
   mark?: string | null;
   thin?: boolean;
+  /** Width of its line in pixels, if it is of neither of these. */
+  width?: number;
   /** Fill colour of a mark that is drawn in outline. */
   hollow?: string;
   flow?: string;

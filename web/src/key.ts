@@ -17,7 +17,7 @@ export function sample(entry: KeyEntry): string {
   const bare = entry.dash?.[0] !== undefined && entry.dash[0] < 0.1;
   const line = bare
     ? ""
-    : `<line x1="1" y1="6" x2="25" y2="6" stroke="${colour}" stroke-width="${entry.thin ? 1 : 2}"${dash}/>`;
+    : `<line x1="1" y1="6" x2="25" y2="6" stroke="${colour}" stroke-width="${entry.width ?? (entry.thin ? 1 : 2)}"${dash}/>`;
   const paint =
     entry.hollow === undefined
       ? `fill="${colour}"`

@@ -60,7 +60,9 @@ describe("delays before and after a change", () => {
     const parts = figure.key(LIGHT).find(({ label }) => label === "Part of the run");
     const packets = 1250 * view.flows.length;
     expect(parts?.entries.map(({ label }) => label)[0]).toBe(`${packets} packets, 5 to 30 s`);
-    expect(parts?.entries.map(({ thin }) => thin)).toEqual([true, false]);
+    const widths = parts?.entries.map(({ width }) => width ?? 0) ?? [];
+    expect(widths).toHaveLength(2);
+    expect(widths[0]).toBeLessThan(widths[1] as number);
   });
 
   it("are wider the later they are, whatever the stroke", () => {

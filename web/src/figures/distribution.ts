@@ -85,26 +85,30 @@ function curvesOf(view: View, ink: Ink | null, parts: Request["parts"]): Curve[]
 
 /** Returns the key of the phases: a width each, with the packets of all flows that are shown. */
 function phaseKey(view: View, ink: Ink, parts: Request["parts"]): KeyGroup[] {
-  const names: string[] = [];
-  const packets: number[] = [];
+  // Runs may have different changes: phases of one name are one entry.
+  const found = new Map<string, { packets: number; width: number }>();
   for (const { run } of view.runs) {
     for (const flow of run.flows.filter(({ name }) => view.flows.includes(name))) {
-      for (const { phase } of parts(run, flow)) {
+      const all = parts(run, flow);
+      for (const { phase } of all) {
         if (phase === null) continue;
-        names[phase] ??= phaseName(run, flow, phase);
-        packets[phase] = (packets[phase] ?? 0) + (flow.phases[phase]?.packets ?? 0);
+        const name = phaseName(run, flow, phase);
+        const { packets, width } = found.get(name) ?? { packets: 0, width: widthOf(phase, all.length) };
+        found.set(name, { packets: packets + (flow.phases[phase]?.packets ?? 0), width });
       }
     }
   }
-  const entry = (name: string, phase: number): KeyEntry => ({
+  const entries = [...found].map(
     // A long name is cut at its end.
-    label: `${plural(packets[phase] ?? 0, "packet")}, ${name}`,
-    colour: ink.soft,
-    kind: "line",
-    dash: null,
-    thin: phase < names.length - 1,
-  });
-  return names.length > 0 ? [{ label: "Part of the run", entries: names.map(entry) }] : [];
+    ([name, { packets, width }]): KeyEntry => ({
+      label: `${plural(packets, "packet")}, ${name}`,
+      colour: ink.soft,
+      kind: "line",
+      dash: null,
+      width,
+    }),
+  );
+  return entries.length > 0 ? [{ label: "Part of the run", entries }] : [];
 }
 
 function distribution(view: View, settings: Settings, request: Request): Figure {

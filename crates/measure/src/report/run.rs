@@ -316,15 +316,19 @@ fn flow_data(record: &FlowRecord, ends: &[f64], end: Instant) -> FlowData {
     }
 }
 
+/// Returns the distribution function of one of so many phases of a flow.
+pub(super) fn phase_cdf(delays: &Histogram, phases: usize) -> Cdf {
+    cdf_of(delays, (PHASE_POINTS / phases.max(1)).min(CDF_POINTS))
+}
+
 /// Returns the delays of a flow by phase; the last ends with the run, at `end`.
 fn phase_delays(phases: &[FlowPhase], end: Instant) -> Vec<PhaseDelay> {
     let ends = phases.iter().skip(1).map(|next| next.start).chain([end]);
-    let most = (PHASE_POINTS / phases.len().max(1)).min(CDF_POINTS);
     let one = |(phase, end): (&FlowPhase, Instant)| PhaseDelay {
         from_s: phase.start.as_secs_f64(),
         to_s: end.as_secs_f64(),
         packets: phase.owd.count(),
-        owd_cdf: cdf_of(&phase.owd, most),
+        owd_cdf: phase_cdf(&phase.owd, phases.len()),
     };
     phases.iter().zip(ends).map(one).collect()
 }

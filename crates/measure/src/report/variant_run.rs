@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::run::{FlowData, FlowSeriesData, QueueSeriesData, Run, box_plot, cdf, density};
+use super::run::{FlowData, FlowSeriesData, QueueSeriesData, Run, box_plot, cdf, density, phase_cdf};
 use crate::histogram::Histogram;
 use crate::recording::{FlowRecord, Recording};
 use crate::summary::Summary;
@@ -57,7 +57,7 @@ impl AllSeeds {
         flow.iat_density = density(&self.iat);
         for (phase, all) in flow.phases.iter_mut().zip(&self.phases) {
             phase.packets = all.count();
-            phase.owd_cdf = cdf(all);
+            phase.owd_cdf = phase_cdf(all, self.phases.len());
         }
     }
 }

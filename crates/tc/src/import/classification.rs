@@ -470,7 +470,8 @@ pub(crate) fn band_map(qdisc: &Qdisc) -> Result<BandMap, Problem> {
     }
     if !is_prio && least > count {
         let message = format!("`strict` and `quanta` are of {least} bands, and there are {count}");
-        return Err(wrong("bands", message, format!("write `bands {least}`, or fewer `quanta`")));
+        let fewer = if quanta.is_empty() { "a smaller `strict`" } else { "fewer `quanta`" };
+        return Err(wrong("bands", message, format!("write `bands {least}`, or {fewer}")));
     }
     if quanta.contains(&Bytes::ZERO) {
         let message = "`quanta 0`: a band of none would never send".to_owned();
@@ -497,7 +498,8 @@ pub(crate) fn band_map(qdisc: &Qdisc) -> Result<BandMap, Problem> {
             None => count - 1,
         };
         if *band >= count {
-            return Err(wrong("priomap", format!("`priomap` leads to band {band} of {count}"), help()));
+            let which = if given.is_empty() { "the default `priomap`" } else { "`priomap`" };
+            return Err(wrong("priomap", format!("{which} leads to band {band} of {count}"), help()));
         }
     }
     Ok(BandMap { count, bands })

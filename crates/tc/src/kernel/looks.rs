@@ -315,6 +315,8 @@ impl State {
             let grown = if value < before { value + 4_294_967_296.0 - before } else { value - before };
             gauges.push((Cow::Borrowed(name), if counts { grown / interval_s } else { value }));
         });
+        // What is not there now begins anew when it comes back.
+        self.own.truncate(count);
         gauges
     }
 }

@@ -39,18 +39,20 @@ impl Compared<'_> {
         let told =
             |one: &VariantWait<'_>| format!("{} {}", one.at.statistic, figures::seconds(Some(one.mean_s)));
         let seeds = self.plan.seeds.len();
-        let over = match first.seeds {
+        let over = |one: &VariantWait<'_>| match one.seeds {
             _ if seeds == 1 => String::new(),
             all if all == seeds => ", mean over the seeds".to_owned(),
             some => format!(", mean over {some} of {seeds} seeds"),
         };
         let of = if chosen.is_some() { String::new() } else { format!(" with {}", self.name(first.variant)) };
-        let text = format!("Packets wait longest in {}{of}: {}{over}", first.at.place(), told(first));
+        let text =
+            format!("Packets wait longest in {}{of}: {}{}", first.at.place(), told(first), over(first));
         let Some(other) = others.max_by(by_wait) else { return Some(format!("{text}.")) };
         // Variants often differ in the queues of a port.
         let is_there = other.at.port == first.at.port;
         let place = if is_there { String::new() } else { format!(" in {}", other.at.place()) };
-        Some(format!("{text}; with {} {}{place}.", self.name(other.variant), told(other)))
+        let over = if other.seeds == first.seeds { String::new() } else { over(other) };
+        Some(format!("{text}; with {} {}{place}{over}.", self.name(other.variant), told(other)))
     }
 
     /// Returns the longest wait of a variant: of the place where packets wait longest in most of its seeds.
@@ -58,7 +60,8 @@ impl Compared<'_> {
         let seeds = self.plan.seeds.len().max(1);
         let waits: Vec<&Wait> = self.waits.chunks(seeds).nth(variant)?.iter().flatten().collect();
         let at_same = |one: &Wait| -> Vec<f64> {
-            let same = waits.iter().filter(|other| (&other.port, &other.queue) == (&one.port, &one.queue));
+            let key = |wait: &Wait| (wait.port.clone(), wait.queue.clone(), wait.statistic);
+            let same = waits.iter().filter(|other| key(other) == key(one));
             same.map(|other| other.wait_s).collect()
         };
         // Of places that are equally often the longest, the first seed's.
@@ -128,7 +131,7 @@ mod tests {
         assert_eq!(
             told([0.9, 0.015, 0.9], waits),
             "Packets wait longest in the fair at isp:modem: p99 10.0 ms, mean over 1 of 2 seeds; with fifo (#1) p99 600 \
-             ms in the fifo at modem:isp."
+             ms in the fifo at modem:isp, mean over the seeds."
         );
     }
 
