@@ -142,7 +142,8 @@ fn schemas_manual_and_completions_are_printed() {
     }
 }
 
-/// What cannot be derived from `Cargo.toml`: other package managers' files, and the section that a release shows.
+/// What cannot be derived from `Cargo.toml`: other package managers' files, and the section that a release
+/// shows.
 #[test]
 fn every_file_states_the_version_of_the_workspace() {
     let version = env!("CARGO_PKG_VERSION");
@@ -235,4 +236,23 @@ fn every_page_is_on_the_index_and_every_link_leads_somewhere() {
         }
     }
     assert!(all.len() > 40, "{}", all.len());
+}
+
+/// Comments name a decision by its number alone.
+#[test]
+fn a_decision_has_a_number_of_its_own() {
+    let folder = repository().join("docs/decisions");
+    let mut names: Vec<String> = fs::read_dir(&folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("a page").file_name().to_string_lossy().into_owned())
+        .filter(|name| name != "README.md")
+        .collect();
+    names.sort();
+    for pair in names.windows(2) {
+        assert_ne!(pair[0][..3], pair[1][..3], "{} and {}", pair[0], pair[1]);
+    }
+    for name in &names {
+        let text = fs::read_to_string(folder.join(name)).expect("a page");
+        assert!(text.starts_with(&format!("# {}: ", &name[..3])), "{name}: its title has another number");
+    }
 }
