@@ -162,9 +162,8 @@ fn locked(forwarders: &Mutex<Forwarders>) -> MutexGuard<'_, Forwarders> {
 /// forwarders have no table once it is dropped; the thread ends soon after.
 pub(crate) struct Follower {
     forwarders: Arc<Mutex<Forwarders>>,
+    /// Sentence for the status, which the thread has as well while it lives.
     state: Arc<Mutex<String>>,
-    /// False if the system refused the thread.
-    is_following: bool,
 }
 
 /// Function of a thread.
@@ -191,27 +190,25 @@ impl Follower {
         let forwarders = Arc::new(Mutex::new(Forwarders { all: forwarders, has_ended: false }));
         let state = Arc::<Mutex<String>>::default();
         let telling = tell.clone();
-        let following = Following {
+        let mut following = Following {
             forwarders: forwarders.clone(),
             state: state.clone(),
             slots,
             tell,
             known: IndexMap::new(),
         };
-        let refused = spawn(Box::new(move || following.run())).err();
-        let is_following = refused.is_none();
-        if let Some(why) = refused {
+        if let Err(why) = spawn(Box::new(move || following.run())) {
             let why = Refusal::new("start a thread", why);
             let text = format!("`nat`: {AS_ONE}, because it {why}; a change of the policy tries it again");
             telling(&text);
             *state.lock().unwrap_or_else(PoisonError::into_inner) = text;
         }
-        Self { forwarders, state, is_following }
+        Self { forwarders, state }
     }
 
-    /// False if there is no thread.
+    /// False if there is no thread: the system refused it, or it has failed.
     pub(crate) fn is_following(&self) -> bool {
-        self.is_following
+        Arc::strong_count(&self.state) > 1
     }
 
     /// Returns a sentence: hosts are told apart or not, and why; empty before the first look.
@@ -228,7 +225,7 @@ impl Drop for Follower {
     }
 }
 
-/// State of the thread.
+/// State of the thread. If it panics, hosts count as one, which is said.
 struct Following {
     forwarders: Arc<Mutex<Forwarders>>,
     /// Sentence for the status.
@@ -240,7 +237,7 @@ struct Following {
 }
 
 impl Following {
-    fn run(mut self) {
+    fn run(&mut self) {
         let (mut is_unread, mut is_full) = (false, false);
         while !self.has_ended() {
             let why = match self.follow(&mut is_unread, &mut is_full) {
@@ -336,6 +333,18 @@ impl Following {
     }
 }
 
+impl Drop for Following {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.send(|| HostMessage::Use(None));
+            let text =
+                format!("`nat`: {AS_ONE}, because its thread failed; a change of the policy starts another");
+            self.note_state(&text);
+            self.say(&text);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -405,7 +414,7 @@ mod tests {
         let table = || HostMessage::Use(Some(Box::new(HostTable::new(1))));
         following.send(table);
         let forwarders = following.forwarders.clone();
-        drop(Follower { forwarders, state: Arc::default(), is_following: true });
+        drop(Follower { forwarders, state: following.state.clone() });
         assert!(following.has_ended());
         following.send(table);
         following.send(|| HostMessage::Change(vec![translation(1, false)]));
@@ -443,8 +452,35 @@ mod tests {
         let said = follower.state();
         assert!(said.contains("count as one, because it cannot start a thread"), "{said}");
         assert_eq!((told.lock().expect("no panic").clone(), follower.is_following()), (vec![said], false));
-        let started = Follower::start_by(|_| Ok(()), Vec::new(), 1, tell);
+        let works = Arc::<Mutex<Vec<Work>>>::default();
+        let keeping = works.clone();
+        let keep = move |work| {
+            keeping.lock().expect("no panic").push(work);
+            Ok(())
+        };
+        let started = Follower::start_by(keep, Vec::new(), 1, tell);
         assert!(started.is_following() && started.state().is_empty());
+        works.lock().expect("no panic").clear();
+        assert!(!started.is_following(), "its thread has ended");
+    }
+
+    #[test]
+    fn a_thread_that_fails_is_said_and_its_table_is_taken_back() {
+        let (told, noted) = (Arc::new(Mutex::new(Vec::new())), Arc::default());
+        let telling = told.clone();
+        let mut following = following(vec![Box::new(Noted(Arc::clone(&noted)))]);
+        following.tell = Arc::new(move |text: &str| telling.lock().expect("no panic").push(text.to_owned()));
+        let (forwarders, state) = (following.forwarders.clone(), following.state.clone());
+        let follower = Follower { forwarders, state };
+        let thread = thread::spawn(move || {
+            following.send(|| HostMessage::Use(Some(Box::new(HostTable::new(1)))));
+            panic!("as intended");
+        });
+        assert!(thread.join().is_err() && !follower.is_following());
+        let said = told.lock().expect("no panic").clone();
+        assert_eq!((said.len(), &said[0]), (1, &follower.state()));
+        assert!(said[0].contains("its thread failed"), "{said:?}");
+        assert_eq!(*noted.lock().expect("no panic"), [true, false]);
     }
 
     #[test]
