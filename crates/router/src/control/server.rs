@@ -438,7 +438,7 @@ impl<E: Engine> Serving<E> {
         }
         if let Some(problem) = unstored {
             self.log(&format!(
-                "ERROR: the reversal cannot be stored: {problem}; the next start makes up for it"
+                "ERROR: the reversal cannot be stored: {problem}; it is tried again each 10 s, and by the next start"
             ));
         }
         self.show();

@@ -102,7 +102,7 @@ pub struct Reversal {
     pub why: String,
     /// Number of the policy that runs now, and the effect of the change; or the failure of the change.
     pub outcome: Result<(u64, Applied), String>,
-    /// Failure to store the reversal. The next start makes up for it.
+    /// Failure to store the reversal. It is stored again later, and the next start makes up for it.
     pub unstored: Option<String>,
 }
 
@@ -113,7 +113,7 @@ pub struct Control<E, S> {
     history: History,
     running: Running,
     state: State,
-    /// Time at which the history is stored again: the storage has a trial that never ran.
+    /// Time at which the history is stored again: the storage has a trial that has ended, or never ran.
     store_again_at: Option<Duration>,
 }
 
@@ -153,8 +153,8 @@ impl<E: Engine, S: Storage> Control<E, S> {
     /// Changes the policy: on trial if the change has a time to confirm in or a condition, else confirmed.
     ///
     /// # Errors
-    /// If another is on trial, the text is not a policy, the policy does not fit the running router, the condition
-    /// cannot be watched, or the change cannot be stored. Nothing is changed then.
+    /// If another is on trial, the text is not a policy, the policy does not fit the running router, the
+    /// condition cannot be watched, or the change cannot be stored. Nothing is changed then.
     pub fn apply(&mut self, change: Change<'_>, stamp: Stamp<'_>) -> Result<Changed, Refusal> {
         self.is_free()?;
         let Draft { origin, text, policy } = change.draft;
@@ -219,7 +219,8 @@ impl<E: Engine, S: Storage> Control<E, S> {
     /// Confirms the policy on trial, or the one that runs because the engine refused to go back.
     ///
     /// # Errors
-    /// If none is on trial, its time has passed, or the confirmation cannot be stored: the trial goes on then.
+    /// If none is on trial, its time has passed, or the confirmation cannot be stored: the trial goes on
+    /// then.
     pub fn confirm(&mut self, now: Duration) -> Result<u64, Refusal> {
         match &self.state {
             State::Confirmed => {
@@ -292,6 +293,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
                 return Err(self.put_back(&error));
             }
             // The next start reverts the trial by itself.
+            self.store_again_at = Some(stamp.now.saturating_add(STORE_AGAIN));
             changed.warnings.push(format!("the rollback cannot be stored: {error}"));
         }
         self.history = history;
@@ -323,7 +325,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
             let sample = self.engine.sample()?;
             watch.observe(&sample, now)?
         };
-        Some(self.revert(why))
+        Some(self.revert(why, now))
     }
 
     /// Returns the time until the next call of [`tick`](Self::tick) is due; `None`: no trial, and all is
@@ -394,7 +396,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
     /// Returns the engine and ends the control. A trial is left to the next start, which reverts it.
     pub fn into_engine(mut self) -> E {
         if self.store_again_at.is_some() {
-            // The refusal of the trial has said that this may fail.
+            // Whoever ended the trial was told that this may fail.
             let _ = self.storage.save(&self.history);
         }
         self.engine
@@ -510,7 +512,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
     }
 
     /// Goes back to the last confirmed policy.
-    fn revert(&mut self, why: String) -> Reversal {
+    fn revert(&mut self, why: String, now: Duration) -> Reversal {
         let number = self.running.number;
         let back = self.history.confirmed().ok_or_else(|| "no policy is confirmed".to_owned()).and_then(
             |confirmed| match read_policy(&confirmed.text, &confirmed.origin) {
@@ -534,6 +536,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
         };
         self.history.settle(number, &Outcome::Reverted(why.clone()));
         let unstored = self.storage.save(&self.history).err().map(|error| error.to_string());
+        self.store_again_at = unstored.is_some().then(|| now.saturating_add(STORE_AGAIN));
         self.state = State::Confirmed;
         self.running = Running {
             number: confirmed.number,

@@ -400,6 +400,25 @@ fn a_confirmation_that_cannot_be_stored_leaves_the_trial() {
     let reversal = control.tick(at(5_000)).expect("still on trial");
     assert!(reversal.unstored.is_some() && reversal.outcome.is_ok());
     assert_eq!(world.running(), title(0));
+    assert_eq!(control.wake_after(at(5_000)), Some(Duration::from_secs(10)));
+    world.0.borrow_mut().is_full = false;
+    assert_eq!((control.tick(at(15_000)), control.wake_after(at(15_000))), (None, None));
+    let stored = world.0.borrow().stored.newest_first().next().map(|one| one.outcome.clone());
+    assert!(matches!(stored, Some(Outcome::Reverted(_))), "{stored:?}");
+}
+
+#[test]
+fn a_rollback_that_could_not_be_stored_is_stored_later() {
+    let world = Shared::default();
+    let mut control = world.boot();
+    control.apply(change(&draft(&text(1)), Some(60)), stamp(0)).expect("applied");
+    world.0.borrow_mut().is_full = true;
+    let changed = control.rollback(None, stamp(1_000)).expect("back");
+    assert!(changed.warnings[0].contains("cannot be stored"), "{changed:?}");
+    world.0.borrow_mut().is_full = false;
+    assert_eq!((control.tick(at(11_000)), control.wake_after(at(11_000))), (None, None));
+    let stored = world.0.borrow().stored.newest_first().next().map(|one| one.outcome.clone());
+    assert!(matches!(stored, Some(Outcome::Reverted(_))), "{stored:?}");
 }
 
 #[test]
