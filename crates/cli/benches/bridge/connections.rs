@@ -1,8 +1,10 @@
-//! Cost of real TCP: a connection to each subscriber, through the kernel's bridge with HTB or through Lockgate's router.
+//! Cost of real TCP: a connection to each subscriber, through the kernel's bridge with HTB or through
+//! Lockgate's router.
 //!
-//! Frames of the kernel's TCP are long ones that a device would divide ("super-frames"), which a flood of single
-//! frames does not show. The cost is the processor time of all that has a part: the programs at both ends, whose system calls
-//! do most of the kernel's work, the router, and the kernel's own threads for frames.
+//! Frames of the kernel's TCP are long ones that a device would divide ("super-frames"), which a flood of
+//! single frames does not show. The cost is the processor time of all that has a part: the programs at both
+//! ends, whose system calls do most of the kernel's work, the router, and the kernel's own threads for
+//! frames.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write as _};
@@ -42,11 +44,13 @@ pub(crate) enum Way {
     Coarse,
     /// The same, with super-frames that stay whole in the queues, as in the kernel's.
     Whole,
+    /// The kernel's policy by the clock of 4 ms, with super-frames that stay whole.
+    WholeFifo,
 }
 
 impl Way {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Kernel, Self::Lockgate, Self::FqCodel, Self::Coarse, Self::Whole];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Kernel, Self::Lockgate, Self::FqCodel, Self::Coarse, Self::Whole, Self::WholeFifo];
 
     fn name(self) -> &'static str {
         match self {
@@ -55,6 +59,7 @@ impl Way {
             Self::FqCodel => "Lockgate, HTB, FQ-CoDel",
             Self::Coarse => "Lockgate, HTB, FQ-CoDel, clock of 4 ms",
             Self::Whole => "Lockgate, HTB, FQ-CoDel, clock of 4 ms, whole super-frames",
+            Self::WholeFifo => "Lockgate, HTB, 50 ms, clock of 4 ms, whole super-frames",
         }
     }
 }
@@ -229,13 +234,21 @@ fn start(network: &Network, way: Way, folder: &Path) -> Result<Route, String> {
     }
     let queue = match way {
         Way::FqCodel | Way::Coarse | Way::Whole => "kind = \"fq_codel\"".to_owned(),
-        Way::Kernel | Way::Lockgate => format!("kind = \"fifo\", limit = \"{QUEUE_BYTES}B\""),
+        Way::Kernel | Way::Lockgate | Way::WholeFifo => {
+            format!("kind = \"fifo\", limit = \"{QUEUE_BYTES}B\"")
+        }
     };
     let (clock, options): (&str, &[&str]) = match way {
-        Way::Coarse | Way::Whole => ("clock = { source = \"jiffies\", hz = 250 }", &["--gather", "1ms"]),
+        Way::Coarse | Way::Whole | Way::WholeFifo => {
+            ("clock = { source = \"jiffies\", hz = 250 }", &["--gather", "1ms"])
+        }
         _ => ("", &[]),
     };
-    let whole = if way == Way::Whole { "super_frames = \"16kB\"" } else { "" };
+    let whole = match way {
+        Way::Whole => "super_frames = \"16kB\"",
+        Way::WholeFifo => "super_frames = \"64kB\"",
+        _ => "",
+    };
     let policy = format!(
         r#"subscribers = "plans.csv"
 [router]

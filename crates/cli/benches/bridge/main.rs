@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo bench -p lockgate-cli --bench bridge [-- TIMES [BYTES]]
-//! cargo bench -p lockgate-cli --bench bridge -- tcp [TIMES]
+//! cargo bench -p lockgate-cli --bench bridge -- tcp [TIMES [1,2...]]
 //! ```
 //!
 //! A program sends frames on the first processor, 32 a call, to each class in turn: first as fast as it can,
@@ -15,7 +15,8 @@
 //!
 //! `LOCKGATE_BENCH=short` measures a quarter as long. The arguments are the number of repetitions (2), and
 //! the only frame length to measure. With `tcp`, connections of the kernel's TCP take the place of the flood
-//! (`connections.rs`). `LOCKGATE` names another build of the command.
+//! (`connections.rs`), and the last argument has the numbers of the ways to measure. `LOCKGATE` names another
+//! build of the command.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 #[cfg(target_os = "linux")]
@@ -57,8 +58,9 @@ fn main() {
         ["count", millis, file] => ends::count(systems::HOST_END, number(millis), file),
         ["receive", millis, file] => connections::receive(number(millis), file),
         ["connect", millis] => connections::send(number(millis)),
-        ["tcp"] => measure_tcp(2),
-        ["tcp", times] => measure_tcp(number(times)),
+        ["tcp"] => measure_tcp(2, ""),
+        ["tcp", times] => measure_tcp(number(times), ""),
+        ["tcp", times, ways] => measure_tcp(number(times), ways),
         [] => measure(2, None),
         [times] if times.parse::<u64>().is_ok() => measure(number(times), None),
         [times, length] => measure(number(times), Some(number(length) as usize)),
@@ -72,7 +74,7 @@ fn number(text: &str) -> u64 {
 }
 
 #[cfg(target_os = "linux")]
-fn measure_tcp(times: u64) {
+fn measure_tcp(times: u64, which: &str) {
     let millis = if std::env::var_os("LOCKGATE_BENCH").is_some() { 4_000 } else { 10_000 };
     println!(
         "| 49 connections | Mbit/s | least of its plan | ping, p50 and p99 in ms | sender, % of a processor | receiver | router | \
@@ -80,7 +82,10 @@ fn measure_tcp(times: u64) {
          | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     );
     for _ in 0..times {
-        for way in connections::Way::ALL {
+        for (number, way) in (1..).zip(connections::Way::ALL) {
+            if !which.is_empty() && !which.split(',').any(|it| it.parse() == Ok(number)) {
+                continue;
+            }
             println!(
                 "{}",
                 connections::run(way, millis).unwrap_or_else(|reason| format!("| skipped: {reason} |"))

@@ -195,8 +195,8 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// Starts the router of `policy.toml` in the bridge's namespace, on a processor if one is given, and waits until it
-    /// answers.
+    /// Starts the router of `policy.toml` in the bridge's namespace, on a processor if one is given, and
+    /// waits until it answers.
     pub(crate) fn start(
         network: &Network,
         processor: Option<u32>,

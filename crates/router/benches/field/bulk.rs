@@ -87,7 +87,7 @@ impl Bulk {
 
     /// Returns what the end that sends, and the one that receives, have counted.
     pub(crate) fn counts(&self) -> [TcpCounts; 2] {
-        self.ends.each_ref().map(|end| counts(end).unwrap_or_default())
+        self.ends.each_ref().map(|end| counts(end).expect("a connection of TCP"))
     }
 
     /// Returns the state of the end that sends.

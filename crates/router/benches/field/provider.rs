@@ -68,8 +68,8 @@ rest = {{ kind = "fq_codel", rate = "100mbit" }}
     )
 }
 
-/// What the ends of a subscriber's connections have counted: by connection, down and up, the end that sends and the one that
-/// receives.
+/// What the ends of a subscriber's connections have counted: by connection, down and up, the end that sends
+/// and the one that receives.
 type Counts = [[TcpCounts; 2]; 2];
 
 /// Formats the least, the median and the most of some values.

@@ -66,7 +66,9 @@ impl Watch {
         let stopping = stop.clone();
         let thread = thread::spawn(move || {
             let mut queues = IndexMap::<u32, Watched>::new();
-            while !stopping.load(Ordering::Relaxed) {
+            let mut is_last = false;
+            while !is_last {
+                is_last = stopping.load(Ordering::Relaxed);
                 for frame in reader.read(usize::MAX) {
                     if let Some(key) = key(&frame) {
                         queues.entry(key).or_default().note(&frame);
@@ -96,8 +98,8 @@ pub(crate) fn destination(frame: &Captured) -> Option<u32> {
     if bytes(12)? != 0x0800 {
         return None;
     }
-    let start = 14 + usize::from(frame.bytes[14] & 15) * 4;
-    let has_data = match frame.bytes[23] {
+    let start = 14 + usize::from(frame.bytes.get(14)? & 15) * 4;
+    let has_data = match frame.bytes.get(23)? {
         6 => bytes(16)? as usize + 14 > start + usize::from(frame.bytes.get(start + 12)? >> 4) * 4,
         17 => true,
         _ => return None,
