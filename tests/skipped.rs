@@ -1,8 +1,9 @@
-//! Record of tests that this host cannot run, included by every test file that may skip (`#[path = ".../tests/skipped.rs"]`).
+//! Record of tests that this host cannot run, included by every test file that may skip (`#[path =
+//! ".../tests/skipped.rs"]`).
 //!
-//! A test that lacks a tool, a right or a file calls [`skipped`] and returns. libtest hides the output of tests that
-//! pass, so the record goes to a file, too: `make test` names it in `LOCKGATE_SKIPPED`, prints its lines at the end,
-//! and compares them with `tests/skips.txt`.
+//! A test that lacks a tool, a right or a file calls [`skipped`] and returns. libtest hides the output of
+//! tests that pass, so the record goes to a file, too: `make test` names it in `LOCKGATE_SKIPPED`, prints its
+//! lines at the end, and compares them with `tests/skips.txt`.
 
 use std::io::Write;
 

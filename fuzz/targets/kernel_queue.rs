@@ -1,5 +1,5 @@
-//! Arbitrary bytes as attributes of the kernel's queues: refused, or a queue that is written and read again; never a
-//! panic.
+//! Arbitrary bytes as attributes of the kernel's queues: refused, or a queue that is written and read again;
+//! never a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

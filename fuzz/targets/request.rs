@@ -1,4 +1,5 @@
-//! Arbitrary bytes as a request to a router: a request that is written and read again, or a refusal; never a panic.
+//! Arbitrary bytes as a request to a router: a request that is written and read again, or a refusal; never a
+//! panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

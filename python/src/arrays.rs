@@ -21,7 +21,8 @@ impl<O, T: NoUninit> AsRef<[u8]> for Column<O, T> {
     }
 }
 
-/// Returns the array of a column in the owner's memory. The values are read as `P`, which has the size of `T`.
+/// Returns the array of a column in the owner's memory. The values are read as `P`, which has the size of
+/// `T`.
 pub(crate) fn shared<P: ArrowPrimitiveType, O, T>(
     owner: &Arc<O>,
     of: fn(&O) -> &[T],

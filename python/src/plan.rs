@@ -347,8 +347,8 @@ impl Plan {
         Ok((task.variant, task.settings.clone(), task.seed))
     }
 
-    /// Returns what every worker needs besides settings and seeds: the version, the scenario's text, its name,
-    /// the contents of its files, the metrics, and the limit on memory in bytes.
+    /// Returns what every worker needs besides settings and seeds: the version, the scenario's text, its
+    /// name, the contents of its files, the metrics, and the limit on memory in bytes.
     fn worker_input(&self, py: Python<'_>) -> PyResult<WorkerInput> {
         let plan = self.plan();
         let files = py.detach(|| self.source().load(&plan.files)).map_err(error::plan)?;
@@ -389,8 +389,8 @@ impl Plan {
         })
     }
 
-    /// Returns a row for each finished run: variables, as text and where they are numbers of one unit as such, seed, and
-    /// metrics by their addresses in base units.
+    /// Returns a row for each finished run: variables, as text and where they are numbers of one unit as
+    /// such, seed, and metrics by their addresses in base units.
     fn table(&self, py: Python<'_>) -> PyResult<Table> {
         py.detach(|| {
             let (plan, rows) = (self.plan(), self.rows()?);
@@ -418,8 +418,9 @@ impl Plan {
         })
     }
 
-    /// Compares the variants, as JSON: the comparison of each metric, the table and its sentences. The others are compared with the variant
-    /// `base`, counted from 0, by default with the best. Failed and missing runs have no values.
+    /// Compares the variants, as JSON: the comparison of each metric, the table and its sentences. The others
+    /// are compared with the variant `base`, counted from 0, by default with the best. Failed and missing
+    /// runs have no values.
     #[pyo3(signature = (base = None))]
     fn compare(&self, py: Python<'_>, base: Option<usize>) -> PyResult<String> {
         py.detach(|| {

@@ -26,9 +26,9 @@ pub(crate) struct Run {
     summary: Summary,
 }
 
-/// Simulates a scenario once for each seed, on `threads` threads, by default on as many as there are processors.
-/// With `packets`, a row is kept of each packet at each port. `progress` is called with the finished share,
-/// from 0 to 1, some times a second.
+/// Simulates a scenario once for each seed, on `threads` threads, by default on as many as there are
+/// processors. With `packets`, a row is kept of each packet at each port. `progress` is called with the
+/// finished share, from 0 to 1, some times a second.
 #[pyfunction]
 #[pyo3(signature = (scenario, seeds, threads = None, packets = false, progress = None))]
 pub(crate) fn simulate(
@@ -161,9 +161,9 @@ impl Run {
         Ok(std::iter::once(self.summary.value(&address)).chain(others).collect())
     }
 
-    /// Returns every metric that a flow, group, port or queue of the first run can have, by name: a number, `None`
-    /// without observations, or the statistics of a distribution by name. `names` are the name of the flow,
-    /// group or port, or those of the port and of the queue.
+    /// Returns every metric that a flow, group, port or queue of the first run can have, by name: a number,
+    /// `None` without observations, or the statistics of a distribution by name. `names` are the name of the
+    /// flow, group or port, or those of the port and of the queue.
     fn measured<'py>(
         &self,
         py: Python<'py>,

@@ -102,8 +102,8 @@ impl Simulation {
         self.with(py, |state| Ok(state.has_ended))
     }
 
-    /// Advances the run to a time, or by a length of time; with neither, to its end. Returns false once it has
-    /// ended. Ctrl-C stops in between.
+    /// Advances the run to a time, or by a length of time; with neither, to its end. Returns false once it
+    /// has ended. Ctrl-C stops in between.
     #[pyo3(signature = (until = None, by = None))]
     fn step(&self, py: Python<'_>, until: Option<Time>, by: Option<Time>) -> PyResult<bool> {
         self.with(py, |state| {

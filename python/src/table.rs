@@ -55,7 +55,8 @@ impl Table {
         Ok(lists)
     }
 
-    /// Exports the table as a stream of one batch (Arrow `PyCapsule` interface). The memory is shared, not copied.
+    /// Exports the table as a stream of one batch (Arrow `PyCapsule` interface). The memory is shared, not
+    /// copied.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

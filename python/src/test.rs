@@ -16,9 +16,9 @@ use crate::seeds::Seeds;
 /// A scenario to be tested: its name, and the scenario or the reason why it cannot be read.
 type Named = (String, Option<Py<Scenario>>, String);
 
-/// Runs scenarios with every seed and judges their expectations. `baseline` is the file of an earlier test. Returns
-/// a JSON document: the results as of `lockgate test --json`, a line each, the `JUnit` document, the text of a new
-/// baseline, and with a baseline the table of the differences.
+/// Runs scenarios with every seed and judges their expectations. `baseline` is the file of an earlier test.
+/// Returns a JSON document: the results as of `lockgate test --json`, a line each, the `JUnit` document, the
+/// text of a new baseline, and with a baseline the table of the differences.
 #[pyfunction]
 #[pyo3(signature = (scenarios, seeds, baseline, threads, progress))]
 pub(crate) fn test(

@@ -25,8 +25,8 @@ impl Variation {
     }
 }
 
-/// Searches, and judges the best points on unseen seeds. `progress` is called with the number of runs so far some
-/// times a second. Returns a JSON document: the search as of `--json`, its tables and its sentences.
+/// Searches, and judges the best points on unseen seeds. `progress` is called with the number of runs so far
+/// some times a second. Returns a JSON document: the search as of `--json`, its tables and its sentences.
 #[pyfunction]
 #[pyo3(signature = (scenario, vary, goals, constraints, runs, seeds, unseen, patience, seed, threads, progress))]
 #[allow(clippy::too_many_arguments, reason = "those of the search")]

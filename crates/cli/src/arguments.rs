@@ -116,7 +116,8 @@ A run is finished if its file in DIR/parts is there: the same command, --resume,
 time make only what is missing. DIR/runs.parquet has a row for each run, in the order of the plan: the same bytes \
 however it was made. A run that fails is noted in DIR/failed with the command that repeats it.")]
     Sweep(Sweep),
-    /// Searches the best values of parameters: goals, constraints, judged on seeds that the search has not seen
+    /// Searches the best values of parameters: goals, constraints, judged on seeds that the search has not
+    /// seen
     #[command(after_help = "Examples:
   lockgate tune scenarios/home.toml --set port.router:modem.root=cake \\
     --vary 'port.router:modem.queue.cake.bandwidth=80%..105% of link.line.rate.up' \\
@@ -232,7 +233,8 @@ pub(crate) struct New {
     /// File to write, which must not exist; `-` is standard output [default: NAME.toml]
     #[arg(long, value_name = "FILE", requires = "name")]
     pub(crate) to: Option<PathBuf>,
-    /// With `lab`: a laboratory around this policy of a router, in both directions of its line [default file: lab-POLICY]
+    /// With `lab`: a laboratory around this policy of a router, in both directions of its line [default file:
+    /// lab-POLICY]
     #[arg(long, value_name = "POLICY", requires = "name")]
     pub(crate) from: Option<PathBuf>,
 }
@@ -293,11 +295,12 @@ pub(crate) struct Run {
     /// Runs both simulated and on real packets, and compares the two
     #[arg(long)]
     pub(crate) twin: bool,
-    /// Writes the series over time of the (first) run to this file, which is replaced: Parquet, or flent's data file if its
-    /// name ends with `.flent.gz`
+    /// Writes the series over time of the (first) run to this file, which is replaced: Parquet, or flent's
+    /// data file if its name ends with `.flent.gz`
     #[arg(long, value_name = "FILE", conflicts_with = "twin")]
     pub(crate) series: Option<PathBuf>,
-    /// Writes the results of every member of groups in the (first) run to this file, which is replaced: Parquet, a row for each
+    /// Writes the results of every member of groups in the (first) run to this file, which is replaced:
+    /// Parquet, a row for each
     #[arg(long, value_name = "FILE", conflicts_with = "twin")]
     pub(crate) members: Option<PathBuf>,
     /// Keeps a row for every packet and port in packets.parquet
@@ -501,8 +504,8 @@ pub(crate) struct Check {
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// `disciplines`, `distributions`, `profiles`, `metrics`, a table of scenario files such as `flow`, or the
-    /// name of a discipline
+    /// `disciplines`, `distributions`, `profiles`, `metrics`, a table of scenario files such as `flow`, or
+    /// the name of a discipline
     pub(crate) name: Option<String>,
     /// Prints one JSON document instead of tables
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! Signals that end a run. Ctrl-C or SIGTERM once: stop early and still write the results; twice: abort.
-//! SIGHUP (a terminal that hung up, often sent twice): stop early, and never abort; a router reads its policy again.
+//! SIGHUP (a terminal that hung up, often sent twice): stop early, and never abort; a router reads its policy
+//! again.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};

@@ -1,8 +1,8 @@
 //! The command `lockgate`: the only crate that prints.
 //!
-//! Results go to stdout, everything else to stderr (`output`). Each command is one file in `commands`. A library
-//! with one function, [`main`], so that the wheel of the Python package has the command without a second copy of
-//! the machine code.
+//! Results go to stdout, everything else to stderr (`output`). Each command is one file in `commands`. A
+//! library with one function, [`main`], so that the wheel of the Python package has the command without a
+//! second copy of the machine code.
 #![warn(clippy::print_stderr, reason = "`eprintln!` panics where stderr is closed: use `tell!`")]
 
 mod arguments;
@@ -27,12 +27,12 @@ use lockgate_experiment::store::Storage;
 
 use crate::exit::{Exit, Failure};
 
-/// Opens the storage at an address such as `s3://bucket/results`, for `sweep --into`. The error is a reason and a
-/// remedy.
+/// Opens the storage at an address such as `s3://bucket/results`, for `sweep --into`. The error is a reason
+/// and a remedy.
 pub type OpenStorage<'a> = dyn Fn(&str) -> Result<Arc<dyn Storage>, (String, String)> + 'a;
 
-/// Runs the command with these arguments, the program's name first. Returns the exit code: 0 to 5, or 130 if the
-/// user interrupted it.
+/// Runs the command with these arguments, the program's name first. Returns the exit code: 0 to 5, or 130 if
+/// the user interrupted it.
 ///
 /// Call it once a process, before any thread is started: it handles signals, and live runs of ordinary users
 /// enter a namespace.

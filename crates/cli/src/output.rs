@@ -1,8 +1,8 @@
 //! Standard output and standard error, each written in one place.
 //!
 //! Results go to stdout by [`say!`], everything else to stderr by [`tell!`]. A failed write to stdout is
-//! stored and makes the command fail at its end (`Exit::with_output`); a closed pipe (`lockgate list | head -1`) ends
-//! the output quietly instead. Failed writes to stderr are ignored: they cannot be reported.
+//! stored and makes the command fail at its end (`Exit::with_output`); a closed pipe (`lockgate list | head
+//! -1`) ends the output quietly instead. Failed writes to stderr are ignored: they cannot be reported.
 //!
 //! Lines may hold names of scenarios and files. Whatever they contain, no control character reaches the
 //! terminal, and no line is a command to GitHub's runner, except those of [`command`]. Documents are for

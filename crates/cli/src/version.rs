@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 /// Version number: `lockgate -V`, and the version of results.
 pub(crate) const NUMBER: &str = env!("CARGO_PKG_VERSION");
 
-/// Commit, from the variable `LOCKGATE_COMMIT` that the Makefile sets. A build script that reads it from the repository
-/// would compile this crate anew after each commit.
+/// Commit, from the variable `LOCKGATE_COMMIT` that the Makefile sets. A build script that reads it from the
+/// repository would compile this crate anew after each commit.
 const COMMIT: Option<&str> = option_env!("LOCKGATE_COMMIT");
 
 const LINKING: &str = if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" };

@@ -1,5 +1,6 @@
-//! One policy, `house.toml`: checked, tested in two laboratories, compared with another, tuned, and run on its own, as
-//! docs/guides/router.md tells it. The files are those of examples/house; `promises/house.rs` puts the policy on veths.
+//! One policy, `house.toml`: checked, tested in two laboratories, compared with another, tuned, and run on
+//! its own, as docs/guides/router.md tells it. The files are those of examples/house; `promises/house.rs`
+//! puts the policy on veths.
 
 use std::fs;
 use std::path::Path;

@@ -6,9 +6,9 @@
 //!     '----------------------- simulation that replays them <----'
 //! ```
 //!
-//! Rate and delay of each flow agree within the tolerances of `run --twin`; as there, the medians of several runs are
-//! compared. The simulation replays what was sent, so a sender that comes late does not make a difference; its cable has
-//! the delay that the way takes without queues. Times of arrival are the kernel's.
+//! Rate and delay of each flow agree within the tolerances of `run --twin`; as there, the medians of several
+//! runs are compared. The simulation replays what was sent, so a sender that comes late does not make a
+//! difference; its cable has the delay that the way takes without queues. Times of arrival are the kernel's.
 #![cfg(target_os = "linux")]
 #![allow(clippy::print_stdout, reason = "figures for the person who runs the test alone")]
 
@@ -43,12 +43,14 @@ const RUN: Duration = Duration::from_millis(1500);
 /// Time for which datagrams are sent without queues, for the delay of the cable.
 const CALIBRATING: Duration = Duration::from_millis(200);
 
-/// Lateness of the sending thread, at p99, and time that it may wait for a processor in a run, up to which a try counts. They
-/// do not change what is compared, but show whether the machine has time for the kernel's timers.
+/// Lateness of the sending thread, at p99, and time that it may wait for a processor in a run, up to which a
+/// try counts. They do not change what is compared, but show whether the machine has time for the kernel's
+/// timers.
 const MOST_LATE: Duration = Duration::from_millis(1);
 const MOST_WAITED: Duration = Duration::from_millis(15);
 
-/// Time beyond which the call that sent a datagram was interrupted, in nanoseconds: when it came to the queue is not known.
+/// Time beyond which the call that sent a datagram was interrupted, in nanoseconds: when it came to the queue
+/// is not known.
 const INTERRUPTED: i128 = 200_000;
 
 /// Bytes of a frame beyond the payload: UDP, IPv4, Ethernet.

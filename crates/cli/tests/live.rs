@@ -80,7 +80,8 @@ fn summary(done: &Output) -> Value {
     serde_json::from_slice(&done.stdout).expect("JSON")
 }
 
-/// Returns the number of packets of the probe; `None`, noted as skipped, if the machine stalled for the whole run.
+/// Returns the number of packets of the probe; `None`, noted as skipped, if the machine stalled for the whole
+/// run.
 fn sent(summary: &Value) -> Option<u64> {
     let sent = summary["flows"]["probe"]["sent_packets"].as_u64().expect("a number");
     if sent == 0 {
@@ -539,8 +540,8 @@ fn a_twin_is_a_table() {
     }
 }
 
-/// A policy for both directions, in the laboratory and on veths: its ports have a rate and a wait in the table, beside the
-/// flows. By hand: at 2 Mbit/s a port passes 2 Mbit/s of frames.
+/// A policy for both directions, in the laboratory and on veths: its ports have a rate and a wait in the
+/// table, beside the flows. By hand: at 2 Mbit/s a port passes 2 Mbit/s of frames.
 #[test]
 fn a_twin_of_a_policy_has_both_directions_in_its_table() {
     if !is_possible() {

@@ -397,7 +397,8 @@ fn a_baseline_shows_what_changed() {
     assert!(String::from_utf8_lossy(&other.stderr).contains("--seeds 1,2,3,4,5"));
 }
 
-/// A file that the baseline does not have, under this name, is not compared, and neither is one that was not tested.
+/// A file that the baseline does not have, under this name, is not compared, and neither is one that was not
+/// tested.
 #[test]
 fn a_baseline_without_the_file_says_so() {
     let folder = folder();

@@ -1,8 +1,9 @@
 //! Golden runs: the outcome of every shipped scenario and every paper, pinned in the repository.
 //!
-//! `pinned/scenarios.toml` has, of each scenario and two seeds, the exit code, each expectation's verdict, and hashes of
-//! `summary.json` and `events.ndjson`; `pinned/papers.toml` has each claim's verdict of `lockgate reproduce --quick`.
-//! After a change that is meant to alter them, `make renew` writes both again; explain the difference in the commit.
+//! `pinned/scenarios.toml` has, of each scenario and two seeds, the exit code, each expectation's verdict,
+//! and hashes of `summary.json` and `events.ndjson`; `pinned/papers.toml` has each claim's verdict of
+//! `lockgate reproduce --quick`. After a change that is meant to alter them, `make renew` writes both again;
+//! explain the difference in the commit.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

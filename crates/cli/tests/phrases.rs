@@ -1,5 +1,5 @@
-//! The words of the repository are those of STYLE.md: no phrase of `phrases.txt`, and docstrings that open with a
-//! noun or a verb.
+//! The words of the repository are those of STYLE.md: no phrase of `phrases.txt`, docstrings that open with
+//! a noun or a verb, and comments of 110 columns, which rustfmt does not wrap.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -136,4 +136,26 @@ fn docstrings_open_with_a_noun_or_a_verb() {
         }
     }
     assert!(found.is_empty(), "say what it is, or what it does:\n{}", found.join("\n"));
+}
+
+/// Drawings, and quotations of a document with its address, are as wide as they are.
+#[test]
+fn comments_of_rust_keep_to_their_columns() {
+    let mut wide = Vec::new();
+    for (path, text) in texts().into_iter().filter(|(path, _)| path.ends_with(".rs")) {
+        let mut is_drawing = false;
+        for (number, line) in text.lines().enumerate() {
+            let words = line.trim_start().strip_prefix("//").map(|rest| rest.trim_start_matches(['/', '!']));
+            let Some(words) = words else {
+                is_drawing = false;
+                continue;
+            };
+            is_drawing ^= words.trim_start().starts_with("```");
+            let is_quotation = words.starts_with(['=', '#']);
+            if line.chars().count() > 110 && !is_drawing && !is_quotation {
+                wide.push(format!("{path}:{}", number + 1));
+            }
+        }
+    }
+    assert!(wide.is_empty(), "more than 110 columns:\n{}", wide.join("\n"));
 }

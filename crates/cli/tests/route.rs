@@ -1,4 +1,5 @@
-//! `lockgate route` between two hosts in namespaces, under a stream of datagrams: killed, halted, stopped, changed.
+//! `lockgate route` between two hosts in namespaces, under a stream of datagrams: killed, halted, stopped,
+//! changed.
 #![cfg(target_os = "linux")]
 #![allow(clippy::print_stdout, reason = "figures for the person who runs the test alone")]
 
@@ -33,8 +34,8 @@ const FULL: &str = "4mbit";
 /// A queue that is long enough to drop nothing in these tests.
 const FIFO: &str = "{ kind = \"fifo\", limit = \"9000p\" }";
 
-/// Waits until no other test of this file runs. The kernel holds one lock while it makes, attaches or deletes any
-/// interface: routers that start and end side by side silence each other's traffic for seconds.
+/// Waits until no other test of this file runs. The kernel holds one lock while it makes, attaches or deletes
+/// any interface: routers that start and end side by side silence each other's traffic for seconds.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -221,8 +222,9 @@ fn a_stopped_router_sends_what_waits_in_order_and_loses_nothing() {
     }
 }
 
-/// Keeps this thread, and the threads and processes that it starts, on one processor. A veth has a backlog for
-/// each processor: where a sender moves while its former processor is busy, a frame overtakes those that wait there.
+/// Keeps this thread, and the threads and processes that it starts, on one processor. A veth has a backlog
+/// for each processor: where a sender moves while its former processor is busy, a frame overtakes those that
+/// wait there.
 fn stay_on_one_processor() {
     let allowed = sched_getaffinity(None).expect("known");
     let first = (0..CpuSet::MAX_CPU).find(|processor| allowed.is_set(*processor)).expect("one");

@@ -1,5 +1,5 @@
-//! `lockgate top`, and `tc` in a namespace of its own: what the kernel shows is what was exported, and what is counted
-//! is what `tc -s` prints. Needs namespaces, `ip` and `tc`.
+//! `lockgate top`, and `tc` in a namespace of its own: what the kernel shows is what was exported, and what
+//! is counted is what `tc -s` prints. Needs namespaces, `ip` and `tc`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,8 +20,8 @@ ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up
 ip addr add 10.0.0.1/24 dev v0 && ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev v0
 ";
 
-/// Runs a script of the shell in a network namespace that vanishes with it; `None` if this host has none, or its
-/// kernel not the disciplines.
+/// Runs a script of the shell in a network namespace that vanishes with it; `None` if this host has none, or
+/// its kernel not the disciplines.
 fn inside(directory: &Path, script: &str) -> Option<String> {
     let possible = format!(
         "set -e\n{CABLE}\ntc qdisc add dev v0 root handle 1: htb\ntc qdisc add dev v1 root tbf rate 1mbit burst 5k latency 1s"
@@ -55,7 +55,8 @@ tc qdisc add dev v0 parent 1:20 handle 20: tbf rate 1500kbit burst 3kb latency 2
 tc filter add dev v0 parent 1: protocol ip prio 1 u32 match ip dport 5060 0xffff flowid 1:10
 ";
 
-/// Returns the counters that `tc -s` prints, by handle: bytes, packets, dropped, overlimits, and packets that wait.
+/// Returns the counters that `tc -s` prints, by handle: bytes, packets, dropped, overlimits, and packets that
+/// wait.
 fn counters(text: &str) -> BTreeMap<String, Vec<u64>> {
     let mut found = BTreeMap::new();
     let mut handle = String::new();
@@ -114,7 +115,8 @@ fn counters_are_those_of_tc() {
     }
 }
 
-/// The document in the form of `tc` has the keys and the values of `tc`'s own, but for options and counts of references.
+/// The document in the form of `tc` has the keys and the values of `tc`'s own, but for options and counts of
+/// references.
 #[test]
 fn a_document_has_the_form_of_tc() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -368,8 +370,8 @@ fn delays_are_those_of_the_packets() {
     let (count, sum) = (root["total"]["sojourn_count"].as_u64(), root["total"]["sojourn_sum_s"].as_f64());
     let (count, sum) = (count.expect("a count") as f64, sum.expect("a sum"));
     assert!(count >= 90.0, "{count} delays: {root}");
-    // No packet waits for less than if all had been sent at once, less the time that sending takes. Frames of the kernel's
-    // own, which do not wait, add nothing to the sum.
+    // No packet waits for less than if all had been sent at once, less the time that sending takes. Frames of
+    // the kernel's own, which do not wait, add nothing to the sum.
     let time = |name: &str| {
         let text = std::fs::read_to_string(directory.path().join(name)).expect("a time");
         text.trim().parse::<f64>().expect("seconds")

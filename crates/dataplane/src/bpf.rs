@@ -66,8 +66,8 @@ pub(crate) const fn instruction(
         | (immediate.cast_unsigned() as u64) << 32
 }
 
-/// Returns the offset of a jump over this number of instructions, or of so many bytes. Programs are far shorter than
-/// its limit.
+/// Returns the offset of a jump over this number of instructions, or of so many bytes. Programs are far
+/// shorter than its limit.
 pub(crate) fn skip(count: usize) -> i16 {
     i16::try_from(count).unwrap_or(i16::MAX)
 }

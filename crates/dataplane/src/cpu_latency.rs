@@ -1,4 +1,5 @@
-//! CPU latency request (`PM QoS`): keeps idle processors from entering sleep states while a program must be on time.
+//! CPU latency request (`PM QoS`): keeps idle processors from entering sleep states while a program must be
+//! on time.
 //!
 //! An idle processor enters deeper sleep states the longer it is idle. In a virtual machine, the host gives
 //! the idle processor to others, and a wake-up waits until the host has a processor to spare: microseconds,

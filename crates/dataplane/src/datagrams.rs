@@ -69,8 +69,8 @@ impl<const PREFIX: usize> DatagramBatch<PREFIX> {
             header.msg_control = self.controls[index].0.as_mut_ptr().cast();
             header.msg_controllen = CONTROL as _;
         }
-        // SAFETY: every message has one vector over `PREFIX` bytes and `CONTROL` bytes of control, all of which
-        // outlive the call, as do the vectors.
+        // SAFETY: every message has one vector over `PREFIX` bytes and `CONTROL` bytes of control, all of
+        // which outlive the call, as do the vectors.
         let count = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),

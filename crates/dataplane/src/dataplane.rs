@@ -69,8 +69,8 @@ pub trait Dataplane {
     /// Passes the next frame, if any, to `take`, and removes it. Of a super-frame, passes the segments.
     fn take_frame(&mut self, interface: usize, take: &mut dyn FnMut(&[u8]));
 
-    /// Transmits frames by an interface, in order, until the kernel refuses one. Some that were taken may wait
-    /// in the interface until the next call of this or of [`wait`](Self::wait).
+    /// Transmits frames by an interface, in order, until the kernel refuses one. Some that were taken may
+    /// wait in the interface until the next call of this or of [`wait`](Self::wait).
     ///
     /// # Errors
     /// If the interface is gone.
@@ -87,15 +87,15 @@ pub trait Dataplane {
     /// interface dropped them after it had taken them, or still has them.
     fn lost(&mut self) -> u64;
 
-    /// Returns the number of frames lost so far as [`lost`](Self::lost) does, without those that the interfaces still
-    /// have.
+    /// Returns the number of frames lost so far as [`lost`](Self::lost) does, without those that the
+    /// interfaces still have.
     fn dropped(&mut self) -> u64 {
         self.lost()
     }
 
-    /// Receives up to [`BATCH`] frames into `slab`, and the segments of the last one beyond, in order of arrival over all interfaces, and replaces the
-    /// contents of `batch` by them. Stops if the slab is full: the rest stays in the receive rings. Returns
-    /// the frames that were dropped.
+    /// Receives up to [`BATCH`] frames into `slab`, and the segments of the last one beyond, in order of
+    /// arrival over all interfaces, and replaces the contents of `batch` by them. Stops if the slab is full:
+    /// the rest stays in the receive rings. Returns the frames that were dropped.
     fn receive(&mut self, slab: &mut FrameSlab, batch: &mut Vec<Arrival>) -> Dropped {
         let mut dropped = Dropped::default();
         batch.clear();

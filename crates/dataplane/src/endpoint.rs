@@ -22,8 +22,8 @@ pub enum Traffic<'a> {
     Both,
     /// Arriving frames, at the end of a veth pair. None is sent.
     Received,
-    /// Arriving frames, at the end of a veth pair that lets super-frames pass, by packet sockets: their segments are
-    /// frames.
+    /// Arriving frames, at the end of a veth pair that lets super-frames pass, by packet sockets: their
+    /// segments are frames.
     SuperFrames {
         /// True if frames are sent too.
         sends: bool,

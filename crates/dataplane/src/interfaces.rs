@@ -225,8 +225,8 @@ impl Interfaces {
         self.packet_sockets.as_ref()
     }
 
-    /// Returns the reason why an endpoint that only sends uses a packet socket, if the kernel refused it `AF_XDP`
-    /// alone.
+    /// Returns the reason why an endpoint that only sends uses a packet socket, if the kernel refused it
+    /// `AF_XDP` alone.
     pub fn sender_refusal(&self) -> Option<&Refusal> {
         self.sender_refusal.as_ref()
     }

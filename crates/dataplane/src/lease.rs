@@ -6,9 +6,9 @@
 //!          counts <----------------------- counts    <-- frames redirected, let pass, of the host itself
 //! ```
 //!
-//! Both sides share a page of memory. If the thread hangs, or the process was stopped (SIGSTOP) or killed, frames take
-//! the kernel's way a [`TERM`] later at most. A kill also detaches the programs, but for that the kernel needs its lock
-//! of all interfaces (RTNL), which others may hold for seconds.
+//! Both sides share a page of memory. If the thread hangs, or the process was stopped (SIGSTOP) or killed,
+//! frames take the kernel's way a [`TERM`] later at most. A kill also detaches the programs, but for that the
+//! kernel needs its lock of all interfaces (RTNL), which others may hold for seconds.
 #![allow(unsafe_code, reason = "mmap(2)")]
 
 use core::ptr::{self, NonNull};
@@ -34,14 +34,15 @@ const COARSE_TIME: i32 = 160;
 #[derive(Debug)]
 #[repr(C)]
 struct Terms {
-    /// Time on the kernel's monotonic clock until which frames are redirected, in nanoseconds; 0 if they are not.
+    /// Time on the kernel's monotonic clock until which frames are redirected, in nanoseconds; 0 if they are
+    /// not.
     until: AtomicU64,
     /// Frames that the programs let pass, because the lease was not held.
     passed: AtomicU64,
     _line: [u64; 6],
-    /// Frames that the programs redirected, and those of the host itself that they let pass, in and out. A frame
-    /// that is to be divided into segments counts as its segments. In a line of their own: `until` is read for each
-    /// frame.
+    /// Frames that the programs redirected, and those of the host itself that they let pass, in and out. A
+    /// frame that is to be divided into segments counts as its segments. In a line of their own: `until` is
+    /// read for each frame.
     redirected: AtomicU64,
     own_received: AtomicU64,
     own_sent: AtomicU64,
@@ -89,8 +90,8 @@ pub(crate) enum Context {
     Driver,
 }
 
-/// Returns an address as the programs compare it: its first four bytes and its last two, each as this machine's
-/// integer.
+/// Returns an address as the programs compare it: its first four bytes and its last two, each as this
+/// machine's integer.
 fn word(address: MacAddress) -> u64 {
     let [start @ .., fifth, sixth] = address;
     u64::from(u32::from_ne_bytes(start)) | u64::from(u16::from_ne_bytes([fifth, sixth])) << 32
@@ -190,8 +191,8 @@ impl Lease {
         }
     }
 
-    /// Returns the start of a program: it ends the program with the result `pass`, and counts the frame, unless the
-    /// lease holds. Afterwards register 6 has the context, 1 the page and 2 the number of frames.
+    /// Returns the start of a program: it ends the program with the result `pass`, and counts the frame,
+    /// unless the lease holds. Afterwards register 6 has the context, 1 the page and 2 the number of frames.
     pub(crate) fn check(&self, pass: i32, context: Context) -> Vec<u64> {
         let counted = [
             instruction(0xdb, 1, 2, 8, 0),    // atomic terms.passed += r2
@@ -207,7 +208,8 @@ impl Lease {
         [&self.load(context)[..], &[unless_held(passed.len())], &passed].concat()
     }
 
-    /// Returns instructions that load the context, the page, the number of frames, the time and the end of the lease.
+    /// Returns instructions that load the context, the page, the number of frames, the time and the end of
+    /// the lease.
     fn load(&self, context: Context) -> Vec<u64> {
         /// In register 1 of a load: the immediate is a map, and the address that of its first value.
         const MAP_VALUE: u64 = 2;
@@ -262,8 +264,8 @@ pub(crate) fn count(counter: Counter) -> u64 {
     instruction(0xdb, 1, 2, counter as i16, 0)
 }
 
-/// Returns the offset of the monotonic clock that `/proc/PID/timens_offsets` names, in nanoseconds: that of a process in
-/// a time namespace of its own.
+/// Returns the offset of the monotonic clock that `/proc/PID/timens_offsets` names, in nanoseconds: that of a
+/// process in a time namespace of its own.
 fn monotonic_offset(text: &str) -> i64 {
     let of = |line: &str| -> Option<i64> {
         let mut words = line.split_whitespace();

@@ -343,8 +343,8 @@ impl Netlink {
         self.ask("set a route", RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Attaches an XDP program to the driver of the interface with this index, if it has none; `None` detaches
-    /// the program. It stays attached until then, or until the interface is deleted.
+    /// Attaches an XDP program to the driver of the interface with this index, if it has none; `None`
+    /// detaches the program. It stays attached until then, or until the interface is deleted.
     pub(crate) fn set_xdp(&mut self, interface: u32, program: Option<BorrowedFd<'_>>) -> io::Result<()> {
         const NONE: i32 = -1;
         const FLAGS_ONLY_IF_ABSENT: u32 = 1;
@@ -392,8 +392,8 @@ impl Netlink {
                 rest = rest.get(length.next_multiple_of(4).max(16)..).unwrap_or_default();
                 let message = match read {
                     Ok(message) => message,
-                    // One object of a list that cannot be read, such as an interface whose name is not UTF-8, hides
-                    // no other.
+                    // One object of a list that cannot be read, such as an interface whose name is not UTF-8,
+                    // hides no other.
                     Err(_) if flags & NLM_F_DUMP == NLM_F_DUMP => continue,
                     Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error.to_string())),
                 };
@@ -465,7 +465,8 @@ impl LinkHeader {
     fn of(layer: LinkLayerType) -> Self {
         match layer {
             LinkLayerType::Ether | LinkLayerType::Loopback => Self::Ethernet,
-            // As the kernel's `dev_is_mac_header_xmit`, without those of GRE, which may have a header of their own.
+            // As the kernel's `dev_is_mac_header_xmit`, without those of GRE, which may have a header of
+            // their own.
             LinkLayerType::None
             | LinkLayerType::Rawip
             | LinkLayerType::Ppp

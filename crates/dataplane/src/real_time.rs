@@ -84,8 +84,8 @@ pub fn is_permitted(level: i32) -> bool {
     attempt.is_ok_and(|thread| thread.join().unwrap_or(false))
 }
 
-/// Keeps the memory of this process in memory: pages are locked once they are used. Does nothing, and returns false,
-/// where there is a limit on locked memory: later allocations would fail at it.
+/// Keeps the memory of this process in memory: pages are locked once they are used. Does nothing, and returns
+/// false, where there is a limit on locked memory: later allocations would fail at it.
 pub fn lock_memory() -> bool {
     use rustix::mm::{MlockAllFlags, mlockall};
     use rustix::process::{Resource, getrlimit};

@@ -10,13 +10,14 @@
 //!                                        those that arrived at eth0 end here, because lg0 has them
 //! ```
 //!
-//! Frames of an interface without a link header (tun, `WireGuard`, PPP) get one for Ethernet on their way to `lg0`: addresses of
-//! zeros, and their protocol. The kernel takes it away again where `reinsert` puts them back.
+//! Frames of an interface without a link header (tun, `WireGuard`, PPP) get one for Ethernet on their way to
+//! `lg0`: addresses of zeros, and their protocol. The kernel takes it away again where `reinsert` puts them
+//! back.
 //!
 //! Each is a program attached by a BPF link: if it is dropped, or the process has ended, frames take the
-//! kernel's own way again. All but `reinsert` redirect frames only while a [`Lease`] is held. They are attached before
-//! the programs of others. Programs at an interface's egress do not see frames that a packet socket sends past the
-//! kernel's queues.
+//! kernel's own way again. All but `reinsert` redirect frames only while a [`Lease`] is held. They are
+//! attached before the programs of others. Programs at an interface's egress do not see frames that a packet
+//! socket sends past the kernel's queues.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -30,7 +31,8 @@ use crate::netlink::{LinkHeader, index_of};
 /// pass. It is cleared there.
 const REINSERTED: i32 = 0x4c67_0001;
 
-/// Offsets in `struct __sk_buff`: the mark, the protocol, the interface of arrival, the frame's bytes and their end.
+/// Offsets in `struct __sk_buff`: the mark, the protocol, the interface of arrival, the frame's bytes and
+/// their end.
 const MARK: i16 = 8;
 const PROTOCOL: i16 = 16;
 const ARRIVED_AT: i16 = 36;
@@ -88,8 +90,8 @@ pub struct ForeignProgram {
 }
 
 impl Redirection {
-    /// Redirects the frames that the kernel sends by interface `from`, which have this header, while `lease` is held: they
-    /// leave by `to`. Both are of this thread's namespace.
+    /// Redirects the frames that the kernel sends by interface `from`, which have this header, while `lease`
+    /// is held: they leave by `to`. Both are of this thread's namespace.
     ///
     /// # Errors
     /// Fails if an interface does not exist, the kernel has no tcx (before 6.6), or does not permit it.
@@ -98,8 +100,8 @@ impl Redirection {
         Self::attach(from, AttachType::TcxEgress, &[&check[..], &taken(header, index_of(to)?)].concat())
     }
 
-    /// Redirects the frames that arrive at interface `from`, which have this header, while `lease` is held: they leave by
-    /// `to`, except those that [`reinsert`](Self::reinsert) has put back.
+    /// Redirects the frames that arrive at interface `from`, which have this header, while `lease` is held:
+    /// they leave by `to`, except those that [`reinsert`](Self::reinsert) has put back.
     ///
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
@@ -137,9 +139,9 @@ impl Redirection {
         Self::attach(from, AttachType::TcxIngress, &program)
     }
 
-    /// Redirects the frames that arrive at interface `from`, a port of a bridge, while `lease` is held: they leave by
-    /// `to`. Those for an address of the lease pass. Those for a group leave by `to` and pass, except link-local
-    /// groups, which belong to the cable alone.
+    /// Redirects the frames that arrive at interface `from`, a port of a bridge, while `lease` is held: they
+    /// leave by `to`. Those for an address of the lease pass. Those for a group leave by `to` and pass,
+    /// except link-local groups, which belong to the cable alone.
     ///
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
@@ -150,9 +152,9 @@ impl Redirection {
         Self::attach(from, AttachType::TcxIngress, &program)
     }
 
-    /// Handles the frames that a bridge sends by its port `at` while `lease`, that of the frames that arrive at its port
-    /// `other`, is held: those that arrived there end, because [`bridged`](Self::bridged) has redirected them too, and
-    /// those of the host itself are handled as `frames` says.
+    /// Handles the frames that a bridge sends by its port `at` while `lease`, that of the frames that arrive
+    /// at its port `other`, is held: those that arrived there end, because [`bridged`](Self::bridged) has
+    /// redirected them too, and those of the host itself are handled as `frames` says.
     ///
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
@@ -185,8 +187,8 @@ impl Redirection {
         Self::attach(at, AttachType::TcxEgress, &[&check[..], &ends, &own].concat())
     }
 
-    /// Ends the way of the frames that arrive at an interface, or leave by it, through its programs: they pass, and the
-    /// programs behind see none (`TCX_PASS`). For tests of what programs of others do.
+    /// Ends the way of the frames that arrive at an interface, or leave by it, through its programs: they
+    /// pass, and the programs behind see none (`TCX_PASS`). For tests of what programs of others do.
     #[doc(hidden)]
     pub fn hide(at: &str, is_leaving: bool) -> Result<Self, Refusal> {
         let attach_type = if is_leaving { AttachType::TcxEgress } else { AttachType::TcxIngress };
@@ -205,8 +207,8 @@ impl Redirection {
         Self::attach_as(at, attach_type, ProgramType::Classifier, &program, LAST)
     }
 
-    /// Attaches a program to the driver of an interface, which lets each frame pass (`XDP_PASS`). For tests, as
-    /// [`hide`](Self::hide).
+    /// Attaches a program to the driver of an interface, which lets each frame pass (`XDP_PASS`). For tests,
+    /// as [`hide`](Self::hide).
     ///
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
@@ -245,14 +247,16 @@ impl Redirection {
         self.interface
     }
 
-    /// Returns the programs of others that have the frames before this one; none if the kernel does not list them.
+    /// Returns the programs of others that have the frames before this one; none if the kernel does not list
+    /// them.
     pub fn programs_before(&self) -> Vec<ForeignProgram> {
         let all = bpf::programs(self.interface, self.attach_type).unwrap_or_default();
         let own = self.program.and_then(|program| all.iter().position(|id| *id == program));
         own.map_or_else(Vec::new, |own| foreign(&all[..own]))
     }
 
-    /// Returns the programs of others that have the frames after this one; none if the kernel does not list them.
+    /// Returns the programs of others that have the frames after this one; none if the kernel does not list
+    /// them.
     pub fn programs_behind(&self) -> Vec<ForeignProgram> {
         let all = bpf::programs(self.interface, self.attach_type).unwrap_or_default();
         let own = self.program.and_then(|program| all.iter().position(|id| *id == program));
@@ -260,8 +264,8 @@ impl Redirection {
     }
 }
 
-/// Returns the programs at the tcx hooks of an interface of this thread's namespace, in their order: of arriving frames,
-/// and of leaving ones.
+/// Returns the programs at the tcx hooks of an interface of this thread's namespace, in their order: of
+/// arriving frames, and of leaving ones.
 ///
 /// # Errors
 /// If the kernel has no tcx (before 6.6), or does not permit it (`CAP_NET_ADMIN`).

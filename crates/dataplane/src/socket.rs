@@ -222,7 +222,8 @@ impl FrameSocket {
         }
     }
 
-    /// Returns the number of frames lost as [`lost`](Self::lost) does, without those that are still to be sent.
+    /// Returns the number of frames lost as [`lost`](Self::lost) does, without those that are still to be
+    /// sent.
     pub(crate) fn dropped(&mut self) -> u64 {
         match self {
             Self::AfXdp(halves) => halves.0.overruns() + halves.1.dropped(),

@@ -1,14 +1,16 @@
-//! Super-frames: TCP segments of one connection that a kernel keeps as one long frame, as if a device were to divide it.
+//! Super-frames: TCP segments of one connection that a kernel keeps as one long frame, as if a device were to
+//! divide it.
 //!
 //! ```text
 //! kernel -> [header | payload of up to 64 kB] -> Header::split -> segments, each a whole frame -> the queues
 //! the queues -> segments that leave in succession -> Joined -> [header | payloads] -> kernel
 //! ```
 //!
-//! A super-frame costs both kernels about as much as a single frame, so a router that received single frames would cost
-//! several times a kernel's bridge (decision 146). Its segments are frames of their own from here on: queues count,
-//! order, mark and drop each, unless a policy keeps them as one packet (decision 149). Those that leave in succession are joined again, if that loses nothing: a receiver that
-//! divides the result has the same segments, byte for byte. Contents are untrusted: any bytes give an answer.
+//! A super-frame costs both kernels about as much as a single frame, so a router that received single frames
+//! would cost several times a kernel's bridge (decision 146). Its segments are frames of their own from here
+//! on: queues count, order, mark and drop each, unless a policy keeps them as one packet (decision 149).
+//! Those that leave in succession are joined again, if that loses nothing: a receiver that divides the result
+//! has the same segments, byte for byte. Contents are untrusted: any bytes give an answer.
 
 mod checksum;
 mod join;
@@ -30,13 +32,14 @@ const TCP_4: u8 = 1;
 const TCP_6: u8 = 4;
 const MARKED: u8 = 0x80;
 
-/// Description of a frame by the kernel: its segments, and the checksum that it left out. Integers in this machine's
-/// order, as packet sockets have them.
+/// Description of a frame by the kernel: its segments, and the checksum that it left out. Integers in this
+/// machine's order, as packet sockets have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Header {
     flags: u8,
     kind: u8,
-    /// Length of the headers of a segment; of a received frame, that of the part that the kernel has in one piece.
+    /// Length of the headers of a segment; of a received frame, that of the part that the kernel has in one
+    /// piece.
     headers: u16,
     /// Payload of a segment; the last one may be shorter.
     payload: u16,

@@ -64,7 +64,8 @@ pub fn state(socket: impl AsFd) -> Option<TcpState> {
     })
 }
 
-/// Segments and bytes of a connection since it began, as one of its ends counts them. A super-frame counts as its segments.
+/// Segments and bytes of a connection since it began, as one of its ends counts them. A super-frame counts as
+/// its segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpCounts {
     /// Payload that arrived in order, each byte once.

@@ -1,4 +1,5 @@
-//! Address translation (NAT) of this machine: the hosts behind translated connections, by the kernel's tracking.
+//! Address translation (NAT) of this machine: the hosts behind translated connections, by the kernel's
+//! tracking.
 //!
 //! ```text
 //! host 10.1.0.2:5000 --> [ kernel: masquerade ] --> 192.0.2.7:6000 --> server 198.51.100.1:443
@@ -120,7 +121,8 @@ impl Translations {
         list().map_err(|why| Refusal::new("list the tracked connections (CAP_NET_ADMIN)", why))
     }
 
-    /// Waits for events, for `limit` at most, and passes the translated connections that began or ended to `take`.
+    /// Waits for events, for `limit` at most, and passes the translated connections that began or ended to
+    /// `take`.
     ///
     /// # Errors
     /// If the socket fails.
@@ -172,8 +174,8 @@ fn read(
     Ok(false)
 }
 
-/// Returns the translations of the connection in a message: at most one of the address that opened it, and one of the
-/// address that was called.
+/// Returns the translations of the connection in a message: at most one of the address that opened it, and
+/// one of the address that was called.
 fn translations(message: &[u8], is_ended: bool) -> [Option<Translation>; 2] {
     const ORIGINAL: u16 = 1;
     const REPLY: u16 = 2;

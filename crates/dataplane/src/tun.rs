@@ -28,7 +28,8 @@ impl Tun {
             *to = from.cast_signed();
         }
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
-        // SAFETY: `request` is a whole `ifreq` whose name ends in a zero byte; the kernel reads it and writes the name.
+        // SAFETY: `request` is a whole `ifreq` whose name ends in a zero byte; the kernel reads it and writes
+        // the name.
         let done = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
         if done < 0 { Err(refused(io::Error::last_os_error())) } else { Ok(Self(file)) }
     }

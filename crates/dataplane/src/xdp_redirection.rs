@@ -1,7 +1,8 @@
 //! Redirection of an interface's arriving frames to `AF_XDP` sockets, by an XDP program in its driver.
 //!
-//! Frames are redirected while a [`Lease`] is held, and otherwise take the kernel's way. The program stays attached:
-//! many drivers reset the device when its program changes. If the process ends, the kernel detaches it.
+//! Frames are redirected while a [`Lease`] is held, and otherwise take the kernel's way. The program stays
+//! attached: many drivers reset the device when its program changes. If the process ends, the kernel detaches
+//! it.
 
 use std::fmt;
 use std::io;

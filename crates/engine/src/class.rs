@@ -19,8 +19,8 @@
 //! indexed loads, in a loop without virtual calls (decision 070: `htb` with 1000 classes at three levels
 //! went from 207 ns to 157 ns together with five other changes).
 //!
-//! A path also has the prefetch targets of its leaf (`class/prefetch.rs`). Up to four levels a path is one cache
-//! line.
+//! A path also has the prefetch targets of its leaf (`class/prefetch.rs`). Up to four levels a path is one
+//! cache line.
 //!
 //! # Accounting
 //!

@@ -36,8 +36,8 @@ pub struct Fields {
     pub flow_label: u32,
 }
 
-/// Acknowledgement of a TCP segment, as far as a filter of acknowledgements compares it. Such a filter is rare, so it is
-/// read from the segment and has no room in the packet's header.
+/// Acknowledgement of a TCP segment, as far as a filter of acknowledgements compares it. Such a filter is
+/// rare, so it is read from the segment and has no room in the packet's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledgement {
     /// Acknowledgement number of the TCP header, which wraps.
@@ -55,8 +55,8 @@ const TIMESTAMPS: u8 = 8;
 const TCP_HEADER: usize = 20;
 
 impl Acknowledgement {
-    /// Reads the one of a TCP segment, header and data; `None` if the header is damaged. The flag that says whether
-    /// the number is valid is the caller's to check.
+    /// Reads the one of a TCP segment, header and data; `None` if the header is damaged. The flag that says
+    /// whether the number is valid is the caller's to check.
     pub fn in_segment(segment: &[u8]) -> Option<Self> {
         let number = u32::from_be_bytes(*segment.get(8..)?.first_chunk()?);
         let offset = *segment.get(12)?;
@@ -67,7 +67,8 @@ impl Acknowledgement {
         Some(Self { number, is_bare: is_plain && segment.len() == header && has_only_timestamps(options) })
     }
 
-    /// Returns whether it acknowledges more than `other` (RFC 9293 section 3.4: numbers are compared modulo 2^32).
+    /// Returns whether it acknowledges more than `other` (RFC 9293 section 3.4: numbers are compared modulo
+    /// 2^32).
     pub fn is_beyond(self, other: Self) -> bool {
         self.number != other.number && self.number.wrapping_sub(other.number) < 1 << 31
     }
@@ -89,8 +90,8 @@ pub trait Headers {
     /// Returns the fields of `packet`; `None` if it carries none.
     fn fields(&self, packet: &Packet) -> Option<Fields>;
 
-    /// Returns the hosts between which `packet` goes, source first, as they are behind the address translation of this
-    /// machine; those of its fields where nothing is translated.
+    /// Returns the hosts between which `packet` goes, source first, as they are behind the address
+    /// translation of this machine; those of its fields where nothing is translated.
     fn hosts(&self, packet: &Packet) -> Option<[IpAddr; 2]> {
         self.fields(packet).map(|fields| [fields.source, fields.destination])
     }

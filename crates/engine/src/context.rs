@@ -161,14 +161,15 @@ impl fmt::Display for Invalid {
 
 impl core::error::Error for Invalid {}
 
-/// Conditions of a port, by which [`Discipline::doubts`](crate::discipline::Discipline::doubts) judges parameters.
+/// Conditions of a port, by which [`Discipline::doubts`](crate::discipline::Discipline::doubts) judges
+/// parameters.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct PortConditions {
     /// Rate of the link, if the discipline is at the root and the rate is known.
     pub link: Option<Rate>,
-    /// Interval at which a busy port is polled, if it is not polled at the exact time. A token bucket keeps its rate
-    /// only if it holds the tokens of this interval.
+    /// Interval at which a busy port is polled, if it is not polled at the exact time. A token bucket keeps
+    /// its rate only if it holds the tokens of this interval.
     pub poll_interval: Option<Duration>,
 }
 
@@ -183,7 +184,8 @@ impl PortConditions {
         Self { link, poll_interval: Some(interval) }
     }
 
-    /// Returns the tokens that accumulate at `rate` between two polls, if a bucket of depth `burst` cannot hold them.
+    /// Returns the tokens that accumulate at `rate` between two polls, if a bucket of depth `burst` cannot
+    /// hold them.
     pub(crate) fn lost_tokens(self, rate: Rate, burst: Bytes) -> Option<Bytes> {
         let tokens = rate.bytes_in(self.poll_interval?);
         (tokens > burst).then_some(tokens)

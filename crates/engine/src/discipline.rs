@@ -92,7 +92,8 @@ pub trait Discipline: Sized + Send + 'static {
         let _ = (port, tell);
     }
 
-    /// Calls `emit` with the name and the account of each band within it, if it has any, the least urgent first.
+    /// Calls `emit` with the name and the account of each band within it, if it has any, the least urgent
+    /// first.
     fn bands(&self, emit: &mut dyn FnMut(&'static str, Band)) {
         let _ = emit;
     }
@@ -103,7 +104,8 @@ pub trait Discipline: Sized + Send + 'static {
     }
 }
 
-/// Facts about a discipline. Those that it does not state are [`About::DEFAULT`]'s: a leaf that is work conserving.
+/// Facts about a discipline. Those that it does not state are [`About::DEFAULT`]'s: a leaf that is work
+/// conserving.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct About {
@@ -129,7 +131,8 @@ pub struct About {
     pub classifies: bool,
     /// True if it draws random numbers.
     pub draws: bool,
-    /// True if a rule has a time of its own that no parameter states: a table in microseconds, a weight per second.
+    /// True if a rule has a time of its own that no parameter states: a table in microseconds, a weight per
+    /// second.
     pub has_own_times: bool,
     /// True if the order of its children counts: as priority, as position in a round, or at equal tags.
     pub orders_children: bool,
@@ -141,8 +144,8 @@ pub struct About {
     pub drops_long: bool,
     /// Parameter that, if `true`, needs the hosts behind address translation.
     pub hosts_parameter: Option<&'static str>,
-    /// Example parameters in TOML, as a user would start from; empty if the defaults will do. Valid with and without
-    /// the children it may have, and with room for many Ethernet frames.
+    /// Example parameters in TOML, as a user would start from; empty if the defaults will do. Valid with and
+    /// without the children it may have, and with room for many Ethernet frames.
     pub example: &'static str,
     /// Example share of a child in TOML; empty if it has no parameters.
     pub share_example: &'static str,

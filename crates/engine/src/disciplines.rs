@@ -1,8 +1,8 @@
 //! Registry of the disciplines.
 //!
-//! To add one: write `disciplines/<kind>.rs`, and enter it with its family in the registry (`disciplines!`), which
-//! declares its module. Scenario building, the JSON schema, `lockgate list`, the reference pages, the oracles and the
-//! compliance suite all follow from the registry.
+//! To add one: write `disciplines/<kind>.rs`, and enter it with its family in the registry (`disciplines!`),
+//! which declares its module. Scenario building, the JSON schema, `lockgate list`, the reference pages, the
+//! oracles and the compliance suite all follow from the registry.
 
 use core::ops::Deref;
 

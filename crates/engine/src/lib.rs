@@ -8,9 +8,9 @@
 //!                                        '-> drops -> Port.take_drops -> driver
 //! ```
 //!
-//! Read in this order: [`units`], [`packet`], [`discipline`] (the contract), [`disciplines`] (the
-//! registry), [`node`] (the accounting shared by all), [`port`]. For the hierarchical disciplines then
-//! [`class`]; for the data structures, [`winner_tree`], `queue` and its modules; for everything about caches, [`prefetch`].
+//! Read in this order: [`units`], [`packet`], [`discipline`] (the contract), [`disciplines`] (the registry),
+//! [`node`] (the accounting shared by all), [`port`]. For the hierarchical disciplines then [`class`]; for
+//! the data structures, [`winner_tree`], `queue` and its modules; for everything about caches, [`prefetch`].
 //!
 //! ```
 //! use lockgate_engine::classify::NoHeaders;

@@ -18,8 +18,8 @@
 //!
 //! # The ways into and out of a node
 //!
-//! All ways leave the same counters. The first is the definition; the others do its parts, or fewer of them where
-//! nothing can be dropped.
+//! All ways leave the same counters. The first is the definition; the others do its parts, or fewer of them
+//! where nothing can be dropped.
 //!
 //! ```text
 //! way             used for                             enqueue                        dequeue
@@ -33,8 +33,8 @@
 //!                 context and comparison of drops
 //! ```
 //!
-//! Tests run the same operations on two ways: `class::tests` the loop and calls, `port::tests` the FIFO and calls;
-//! the compliance suite passes and calls.
+//! Tests run the same operations on two ways: `class::tests` the loop and calls, `port::tests` the FIFO and
+//! calls; the compliance suite passes and calls.
 
 mod account;
 mod contents;
@@ -141,8 +141,9 @@ impl Node {
         self.update_peak(self.backlog.packets(), self.backlog.bytes());
     }
 
-    /// Does [`enqueue`](Self::enqueue) for a FIFO that has room, which drops nothing and needs no context. Returns
-    /// the packet, and has changed nothing, if the FIFO is full, or the node has another discipline or a classifier.
+    /// Does [`enqueue`](Self::enqueue) for a FIFO that has room, which drops nothing and needs no context.
+    /// Returns the packet, and has changed nothing, if the FIFO is full, or the node has another discipline
+    /// or a classifier.
     #[inline(always)]
     pub(crate) fn enqueue_in_fifo(&mut self, mut packet: Packet) -> Option<Packet> {
         let Contents::Fifo(fifo) = &mut self.contents else { return Some(packet) };
@@ -231,8 +232,8 @@ impl Node {
         }
     }
 
-    /// Does [`dequeue`](Self::dequeue) for a FIFO, which needs no context. Returns `None` if the FIFO is empty, or the
-    /// node has another discipline or holds a packet that was peeked at.
+    /// Does [`dequeue`](Self::dequeue) for a FIFO, which needs no context. Returns `None` if the FIFO is
+    /// empty, or the node has another discipline or holds a packet that was peeked at.
     #[inline(always)]
     pub(crate) fn dequeue_from_fifo(&mut self) -> Option<Packet> {
         let Contents::Fifo(fifo) = &mut self.contents else { return None };
@@ -244,8 +245,8 @@ impl Node {
         Some(packet)
     }
 
-    /// Does [`pass`](Self::pass) for a FIFO that has room. Returns false, and has changed nothing, in the cases of
-    /// [`enqueue_in_fifo`](Self::enqueue_in_fifo).
+    /// Does [`pass`](Self::pass) for a FIFO that has room. Returns false, and has changed nothing, in the
+    /// cases of [`enqueue_in_fifo`](Self::enqueue_in_fifo).
     #[inline(always)]
     pub(crate) fn pass_fifo(&mut self, packet: &mut Packet) -> bool {
         let Contents::Fifo(fifo) = &self.contents else { return false };
@@ -595,7 +596,8 @@ impl Node {
     }
 
     /// Reports parameters that the discipline accepted but that are probably mistakes: see
-    /// [`Discipline::doubts`](crate::discipline::Discipline::doubts). A parameter of a child is reported with [`Invalid::child`].
+    /// [`Discipline::doubts`](crate::discipline::Discipline::doubts). A parameter of a child is reported with
+    /// [`Invalid::child`].
     pub fn doubts(&self, port: PortConditions, tell: &mut dyn FnMut(Invalid)) {
         self.contents.doubts(port, tell);
     }

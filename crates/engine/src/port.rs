@@ -406,7 +406,8 @@ impl Port {
         !self.drops.waiting.is_empty()
     }
 
-    /// Takes the packets dropped since the last call. A packet's `position` names the queue that it had entered.
+    /// Takes the packets dropped since the last call. A packet's `position` names the queue that it had
+    /// entered.
     pub fn take_drops(&mut self) -> impl Iterator<Item = (Packet, DropReason)> + '_ {
         self.drops.waiting.drain(..)
     }

@@ -16,8 +16,8 @@
 //! HTB (htb/scheduler.rs)         path and state of the leaf after the next                none: always
 //! ```
 //!
-//! Every hint follows the order of service, and is given by the structure that knows it: nothing of it is in the
-//! contract of a discipline. A link does the same for its packets in flight.
+//! Every hint follows the order of service, and is given by the structure that knows it: nothing of it is in
+//! the contract of a discipline. A link does the same for its packets in flight.
 //!
 //! With 100 000 children, shallow, `wf2q+` takes 160 ns a packet instead of 390, and `drr` 30 instead of 54
 //! (both with the allocator of decision 067). If everything is cached, the hints cost `wf2q+` 2 to 3 ns.

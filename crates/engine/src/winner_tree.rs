@@ -6,17 +6,18 @@
 //! leaf groups   [ 7.0  3.1  4.2  9.3 ]  [ 8.4  8.5  5.6  6.7 ]           one entry per slot
 //! ```
 //!
-//! A complete 4-ary tree in one array, level after level, the children of group `g` at `4g + 1 ..= 4g + 4`. A group
-//! of entries of one word is half a cache line, so that the path of a slot among ten thousand has two lines that are
-//! in no near cache; that of a binary tree has four (decision 109).
+//! A complete 4-ary tree in one array, level after level, the children of group `g` at `4g + 1 ..= 4g + 4`. A
+//! group of entries of one word is half a cache line, so that the path of a slot among ten thousand has two
+//! lines that are in no near cache; that of a binary tree has four (decision 109).
 //!
-//! Invariant: every entry above the leaves is the smallest of the group below it, and `winner` that of the root group.
+//! Invariant: every entry above the leaves is the smallest of the group below it, and `winner` that of the
+//! root group.
 //!
-//! Cost: a new entry is written to its leaf and recomputes the groups on the path to the root, and stops when a winner
-//! is unchanged: at most log4(n) groups of three comparisons. Comparisons are selections without branches. A d-ary heap
-//! has fewer levels, but its sift-down ends at an unpredictable branch, and the next address depends on the
-//! comparison. Groups of eight were slower: ten children are two groups of three comparisons instead of two of seven
-//! (decision 071: 133 to 130 ns for `hfsc`).
+//! Cost: a new entry is written to its leaf and recomputes the groups on the path to the root, and stops when
+//! a winner is unchanged: at most log4(n) groups of three comparisons. Comparisons are selections without
+//! branches. A d-ary heap has fewer levels, but its sift-down ends at an unpredictable branch, and the next
+//! address depends on the comparison. Groups of eight were slower: ten children are two groups of three
+//! comparisons instead of two of seven (decision 071: 133 to 130 ns for `hfsc`).
 //!
 //! The hierarchical disciplines order their classes by it (`queue/key_tree.rs`), the simulator its events.
 

@@ -257,8 +257,8 @@ impl Store {
         self.write(&failure_name(task), format!("{text}\n").as_bytes())
     }
 
-    /// Checks that every finished run is one of these tasks. Otherwise the plan or the scenario of the store was
-    /// changed since, and their table cannot be written.
+    /// Checks that every finished run is one of these tasks. Otherwise the plan or the scenario of the store
+    /// was changed since, and their table cannot be written.
     ///
     /// # Errors
     /// If one is not.
@@ -273,7 +273,8 @@ impl Store {
     }
 
     /// Writes `runs.parquet`: a row for each finished task, in the order of the plan's tasks, with the
-    /// variables, the seed and the metrics by their addresses. Returns its path or address, and the number of rows.
+    /// variables, the seed and the metrics by their addresses. Returns its path or address, and the number of
+    /// rows.
     ///
     /// # Errors
     /// If a part is damaged or of no task of the plan, or the file cannot be written.

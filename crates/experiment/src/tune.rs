@@ -1,13 +1,14 @@
-//! Search for the best values of a scenario's parameters: goals, constraints, an optimiser that proposes points.
+//! Search for the best values of a scenario's parameters: goals, constraints, an optimiser that proposes
+//! points.
 //!
 //! ```text
 //! space, goals, constraints -> optimiser asks -> every seed is run -> means -> told -> ... -> tried points
 //! ```
 //!
 //! All points are run with the same seeds (common random numbers), so that random load is the same for all.
-//! Then [`judge`] runs the best points with more seeds, and compares the best of those on seeds that nothing was
-//! chosen by. The optimiser is that of the crate `optimizer` (decision 104); this
-//! module passes results to it and decides when the search ends.
+//! Then [`judge`] runs the best points with more seeds, and compares the best of those on seeds that nothing
+//! was chosen by. The optimiser is that of the crate `optimizer` (decision 104); this module passes results
+//! to it and decides when the search ends.
 
 mod found;
 mod goal;

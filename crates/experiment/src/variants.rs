@@ -10,8 +10,8 @@ use crate::{Plan, Variant};
 /// Limit on the flows that a report shows of each variant.
 const MOST_FLOWS: usize = 4;
 
-/// Returns the variants of a plan for a report, without their table. `columns` are the indices of the variations
-/// that tables show; `metrics` are compared in the order of the plan's.
+/// Returns the variants of a plan for a report, without their table. `columns` are the indices of the
+/// variations that tables show; `metrics` are compared in the order of the plan's.
 pub fn report_variants(
     plan: &Plan,
     variants: &[Variant],

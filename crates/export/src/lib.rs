@@ -1,4 +1,5 @@
-//! Tables, series and packets for other tools: Parquet for notebooks, pcapng for Wireshark, flent's data files.
+//! Tables, series and packets for other tools: Parquet for notebooks, pcapng for Wireshark, flent's data
+//! files.
 //!
 //! Everything is written to the writer it is given; no file is opened.
 //!

@@ -5,9 +5,9 @@
 //! 0.1                 0.0031                  85600                                      2
 //! ```
 //!
-//! A row for each sampling interval, at its end; a column for each series of each flow and queue, named by its address.
-//! Rates are per second of the interval; null: nothing was observed in it. Flows and queues that are recorded briefly, as
-//! members of large groups, have no series.
+//! A row for each sampling interval, at its end; a column for each series of each flow and queue, named by
+//! its address. Rates are per second of the interval; null: nothing was observed in it. Flows and queues that
+//! are recorded briefly, as members of large groups, have no series.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -80,17 +80,17 @@ pub fn parquet<W: Write + Send>(recording: &Recording, writer: W) -> Result<W, E
     parquet::table(&columns, &[("title".to_owned(), recording.title.clone())], writer)
 }
 
-/// Test of flent whose plots the file opens with, and the names that it gives to its series. Flent refuses files of
-/// tests that it does not have.
+/// Test of flent whose plots the file opens with, and the names that it gives to its series. Flent refuses
+/// files of tests that it does not have.
 const FLENT_TEST: &str = "tcp_ndown";
 const DOWNLOAD: &str = "TCP download::";
 const DOWNLOAD_SUM: &str = "TCP download sum";
 const DOWNLOAD_MEAN: &str = "TCP download avg";
 const PING: &str = "Ping (ms) ICMP";
 
-/// Returns the series that flent's test has, in its units: the throughput of each flow over TCP, their sum and mean,
-/// and as ping the round trip of the first echo (the sum of its medians there and back), or the one-way delay of the
-/// first other flow of datagrams. With them, a sentence on what they are.
+/// Returns the series that flent's test has, in its units: the throughput of each flow over TCP, their sum
+/// and mean, and as ping the round trip of the first echo (the sum of its medians there and back), or the
+/// one-way delay of the first other flow of datagrams. With them, a sentence on what they are.
 fn of_test(recording: &Recording, all: &[Named]) -> (Vec<Named>, String) {
     let of = |flow: &str, series: &str| {
         let name = format!("flow.{flow}.{series}");
@@ -135,8 +135,9 @@ fn of_test(recording: &Recording, all: &[Named]) -> (Vec<Named>, String) {
     (found, note.join("; "))
 }
 
-/// Writes the series of a run as a data file of flent (`.flent.gz`): rates in Mbit/s and times in ms, as its tests have
-/// them. It opens as flent's test of downloads with a ping; every series is in it under its address as well.
+/// Writes the series of a run as a data file of flent (`.flent.gz`): rates in Mbit/s and times in ms, as its
+/// tests have them. It opens as flent's test of downloads with a ping; every series is in it under its
+/// address as well.
 ///
 /// # Errors
 /// With the writer's error.
@@ -198,8 +199,8 @@ mod tests {
 
     use super::*;
 
-    /// The run of the example: 100 bytes leave at 0, 200, 300 and 400 ms, which is when it records their arrivals; intervals
-    /// of 250 ms, and one that ends with the warm-up.
+    /// The run of the example: 100 bytes leave at 0, 200, 300 and 400 ms, which is when it records their
+    /// arrivals; intervals of 250 ms, and one that ends with the warm-up.
     #[test]
     fn rows_are_intervals_and_columns_are_addresses() {
         let recording = example::run(1, 950);
@@ -228,7 +229,8 @@ mod tests {
         let rate = document["results"]["flow.voice.throughput"][2].as_f64().expect("a number");
         assert!((rate - 0.0064).abs() < 1e-12, "{rate}");
         assert_eq!(document["metadata"]["SERIES_META"]["flow.voice.throughput"]["UNITS"], "Mbits/s");
-        // Without an echo, the ping of flent's test is the median delay of the datagrams: of 210 and 310 ms, the lower.
+        // Without an echo, the ping of flent's test is the median delay of the datagrams: of 210 and 310 ms,
+        // the lower.
         assert_eq!(document["results"][PING], json!([110.0, 110.0, 210.0, null, null]));
         let metadata = &document["metadata"];
         assert_eq!(

@@ -66,8 +66,8 @@ pub struct Driven {
     pub rounds: u64,
     /// Total of the stalls longer than `MOST_LAG`, in which the thread did not run.
     pub stalled: Duration,
-    /// Frames lost because a receive ring was full or an interface dropped them, up to the time of this count:
-    /// senders may still send shortly after the end of the run.
+    /// Frames lost because a receive ring was full or an interface dropped them, up to the time of this
+    /// count: senders may still send shortly after the end of the run.
     pub overruns: u64,
 }
 

@@ -6,8 +6,8 @@
 //!                                        Kernel ---outbox--> renewals to sender threads
 //! ```
 //!
-//! All of it runs on the driver's thread. Invariant: nothing but the dataplane's `wait` blocks, and that has a
-//! deadline (decision 065).
+//! All of it runs on the driver's thread. Invariant: nothing but the dataplane's `wait` blocks, and that has
+//! a deadline (decision 065).
 
 use lockgate_dataplane::clock::MonotonicClock;
 use lockgate_dataplane::interfaces::{Interfaces, Options, WarmUpPair};

@@ -48,8 +48,8 @@ const RUN_UP: Duration = Duration::from_millis(300);
 /// Additional time for each flow.
 const RUN_UP_FLOW: Duration = Duration::from_millis(5);
 
-/// Runs `scenario` as [`run`](crate::run) does, with an observer at the other end of `driver_end`, which may change
-/// the timeline.
+/// Runs `scenario` as [`run`](crate::run) does, with an observer at the other end of `driver_end`, which may
+/// change the timeline.
 ///
 /// # Errors
 /// See [`Failure`]. No namespace or interface remains in any case.

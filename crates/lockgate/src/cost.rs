@@ -19,8 +19,8 @@ impl Stopwatch {
         }
     }
 
-    /// Stores the time since the start in the recording; zero on platforms without a clock. `helper_cpu_s` is the
-    /// processor time of other threads of the run.
+    /// Stores the time since the start in the recording; zero on platforms without a clock. `helper_cpu_s` is
+    /// the processor time of other threads of the run.
     pub(crate) fn record(&self, recording: &mut Recording, helper_cpu_s: f64) {
         #[cfg(not(target_family = "wasm"))]
         {

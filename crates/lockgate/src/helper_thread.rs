@@ -30,8 +30,8 @@ impl Worker for HelperThread {
     }
 }
 
-/// Time that a thread waits for a half without sleeping: to wake a processor of a virtual machine takes as long, and a
-/// window some 0.5 ms. Chosen by measurement (decision 125).
+/// Time that a thread waits for a half without sleeping: to wake a processor of a virtual machine takes as
+/// long, and a window some 0.5 ms. Chosen by measurement (decision 125).
 const SPIN: Duration = Duration::from_micros(100);
 
 /// Returns the next half; `None` if there is no sender any more.
@@ -48,8 +48,8 @@ fn receive(halves: &Receiver<Half>) -> Option<Half> {
 }
 
 /// Simulates a run that [can be split](lockgate_sim::can_split) on this thread and another, which has ended
-/// afterwards: a process with several threads cannot enter a user namespace. Returns the processor time of the other
-/// thread in seconds as well.
+/// afterwards: a process with several threads cannot enter a user namespace. Returns the processor time of
+/// the other thread in seconds as well.
 pub(crate) fn run_on_two_threads(
     scenario: &Scenario,
     seed: Seed,

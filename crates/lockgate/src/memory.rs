@@ -61,8 +61,8 @@ impl std::fmt::Display for TooMuchTogether {
     }
 }
 
-/// Checks that `runs` runs of `one` bytes each, `threads` at the same time, by default one a processor, stay within
-/// a limit in bytes.
+/// Checks that `runs` runs of `one` bytes each, `threads` at the same time, by default one a processor, stay
+/// within a limit in bytes.
 ///
 /// # Errors
 /// If they exceed it.

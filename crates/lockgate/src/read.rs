@@ -9,8 +9,8 @@ use lockgate_scenario::{Files, MEMORY, Override, Reader, Scenario};
 use crate::Error;
 use crate::files::{Beside, scenario_text};
 
-/// Reads a scenario file with settings such as `link.wan.rate=2mbit`. The files that it names are those beside
-/// it, then those in the current directory.
+/// Reads a scenario file with settings such as `link.wan.rate=2mbit`. The files that it names are those
+/// beside it, then those in the current directory.
 ///
 /// # Errors
 /// If the file cannot be read, a setting is malformed, or the scenario has problems.

@@ -1,7 +1,8 @@
 //! Files of a run's results: `manifest.json`, `scenario.toml`, `summary.json`, `events.ndjson`,
 //! `report.html`, and on request `packets.parquet` and `ports.pcapng`.
 //!
-//! [`write()`] writes those of a run into a [`ResultsDirectory`], which replaces nothing but an earlier run's.
+//! [`write()`] writes those of a run into a [`ResultsDirectory`], which replaces nothing but an earlier
+//! run's.
 
 mod directory;
 mod error;
@@ -31,7 +32,8 @@ pub use self::saved_file::SavedFile;
 use crate::io_error::words;
 use crate::{Runs, Seed};
 
-/// Returns the page of reports, with a placeholder for the data. The program carries it compressed, at a third of its size.
+/// Returns the page of reports, with a placeholder for the data. The program carries it compressed, at a
+/// third of its size.
 ///
 /// # Panics
 /// Never: the build has compressed it.

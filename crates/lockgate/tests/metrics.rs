@@ -139,8 +139,8 @@ fn every_address_that_an_expectation_accepts_is_in_the_written_metrics() {
     }
 }
 
-/// The value at a pattern without a statistic is what an expectation on each member compares: the worst one, and
-/// none if nothing was observed of one that can have the metric.
+/// The value at a pattern without a statistic is what an expectation on each member compares: the worst one,
+/// and none if nothing was observed of one that can have the metric.
 #[test]
 fn a_pattern_has_the_value_of_the_member_that_decides() {
     let (mut nothing_observed, mut observed) = (0, 0);
@@ -257,8 +257,8 @@ fn a_wait_in_a_replaced_queue_is_not_its_successors() {
     assert!(finding.contains("in bloated (fifo) at router:client until it was replaced,"), "{finding}");
 }
 
-/// Packets count in the phase in which they were sent: those of both phases are those of the window, and the cure is
-/// not blamed for waits before it.
+/// Packets count in the phase in which they were sent: those of both phases are those of the window, and the
+/// cure is not blamed for waits before it.
 #[test]
 fn each_phase_between_changes_has_its_own_results() {
     let (recording, mut summary) = run("scenarios/bufferbloat.toml", &[]);
@@ -289,9 +289,10 @@ fn each_phase_between_changes_has_its_own_results() {
     assert_eq!(summary.verdict().outcome, lockgate_measure::verdict::Outcome::None);
 }
 
-/// A part of a run has the values of a run whose warm-up ends where the part begins, and which ends with it: to the
-/// packet at ports, also over a change of the tree, and for what a flow sent and received. The times are none at which packets are sent: a packet whose
-/// transmission begins at the very end of a run is still of the run.
+/// A part of a run has the values of a run whose warm-up ends where the part begins, and which ends with it:
+/// to the packet at ports, also over a change of the tree, and for what a flow sent and received. The times
+/// are none at which packets are sent: a packet whose transmission begins at the very end of a run is still
+/// of the run.
 #[test]
 fn a_part_of_a_run_is_as_exact_as_a_run() {
     const OF_FLOWS: [&str; 8] = [

@@ -193,8 +193,8 @@ fn standard_error(values: &[f64], mean: f64) -> f64 {
     libm::sqrt(squares / (count - 1.0) / count)
 }
 
-/// Returns the indices of the points on the Pareto front: no other is at least as good in every cost and better
-/// in one. Less is better; points without a value are not on it.
+/// Returns the indices of the points on the Pareto front: no other is at least as good in every cost and
+/// better in one. Less is better; points without a value are not on it.
 pub fn front(costs: &[Option<Vec<f64>>]) -> Vec<usize> {
     let beats = |one: &[f64], other: &[f64]| {
         let mut pairs = one.iter().zip(other);

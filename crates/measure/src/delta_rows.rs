@@ -79,7 +79,8 @@ impl<const N: usize> Iterator for Rows<'_, N> {
     }
 }
 
-/// Appends a number in LEB128: seven bits a byte, the lowest first; all but the last have the highest bit set.
+/// Appends a number in LEB128: seven bits a byte, the lowest first; all but the last have the highest bit
+/// set.
 fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number > 0x7f {
         bytes.push(number as u8 | 0x80);

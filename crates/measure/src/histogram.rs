@@ -46,8 +46,8 @@ pub struct Histogram<const SUB: usize = 512> {
 struct Store<const SUB: usize> {
     /// The values themselves, in order of arrival, up to [`EXACT`] of them; empty beyond.
     few: Vec<u64>,
-    /// Counts by octave, of those from `first_octave` to the last that is used: delays differ by few octaves. Empty
-    /// while `few` is in use, so that the hot path needs one check.
+    /// Counts by octave, of those from `first_octave` to the last that is used: delays differ by few octaves.
+    /// Empty while `few` is in use, so that the hot path needs one check.
     octaves: Vec<Option<Box<Octave<SUB>>>>,
     first_octave: usize,
     /// Octaves freed by [`clear`](Histogram::clear), for reuse.
@@ -567,8 +567,8 @@ impl Moments {
         Self::of_small(values).unwrap_or_else(|| Self::of_large(values))
     }
 
-    /// Moments of 1 to [`MOST`](Self::MOST) values below 2^58; `None` for any others. Products of halves of 32 bits
-    /// fit into a word, so that a vector of them is multiplied at a time.
+    /// Moments of 1 to [`MOST`](Self::MOST) values below 2^58; `None` for any others. Products of halves of
+    /// 32 bits fit into a word, so that a vector of them is multiplied at a time.
     #[inline(always)]
     fn of_small(values: &[u64]) -> Option<Self> {
         const LOWER: u64 = u32::MAX as u64;

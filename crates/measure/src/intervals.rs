@@ -79,7 +79,8 @@ pub fn normal_quantile(confidence: f64) -> f64 {
     quantile(confidence, NORMAL + 1)
 }
 
-/// Computes the probability that a value of Student's t distribution has a magnitude below `t`, at least zero.
+/// Computes the probability that a value of Student's t distribution has a magnitude below `t`, at least
+/// zero.
 pub fn probability_within(t: f64, freedom: u64) -> f64 {
     let freedom = freedom.clamp(1, NORMAL + 1);
     within_angle(libm::atan(t / libm::sqrt(freedom as f64)), freedom)

@@ -8,8 +8,8 @@
 //! flow.call.owd.p99 @ 10s..20s
 //! ```
 //!
-//! Everything that names metrics derives from [`METRICS`]: addresses, the summary, expectations, comparisons, the
-//! reference page, the pages and the Python package.
+//! Everything that names metrics derives from [`METRICS`]: addresses, the summary, expectations, comparisons,
+//! the reference page, the pages and the Python package.
 
 mod address;
 mod during;
@@ -99,9 +99,9 @@ pub enum SubjectKind {
     Queue,
 }
 
-/// A metric: its definition and how it is read. One entry in a list is all of it: addresses, summary, statistics
-/// over members, observations of claims, comparisons, pages, Python properties and the reference page derive
-/// from it.
+/// A metric: its definition and how it is read. One entry in a list is all of it: addresses, summary,
+/// statistics over members, observations of claims, comparisons, pages, Python properties and the reference
+/// page derive from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
     /// Name in addresses.

@@ -205,7 +205,8 @@ pub struct TinSample {
     pub sent_bytes: u64,
     /// Time, in seconds, that these had been in the port, in sum.
     pub sojourn_sum_s: f64,
-    /// Packets dropped, superseded acknowledgements among them. Packets dropped before they had a tin are not.
+    /// Packets dropped, superseded acknowledgements among them. Packets dropped before they had a tin are
+    /// not.
     pub dropped_packets: u64,
     /// Packets marked.
     pub marked_packets: u64,

@@ -130,7 +130,8 @@ pub struct Recording {
     pub fidelity: Vec<(String, f64)>,
     /// Warnings for the user about the validity of the run.
     pub warnings: Vec<String>,
-    /// Starts of the parts of the window between changes, the end of the warm-up first; none if nothing changed.
+    /// Starts of the parts of the window between changes, the end of the warm-up first; none if nothing
+    /// changed.
     phases: Vec<Instant>,
     /// Parts of the run that are observed by themselves.
     parts: Vec<Part>,
@@ -279,8 +280,8 @@ impl Recording {
         (&mut self.flows, &self.samplings)
     }
 
-    /// Returns the time of the next sample after `now`: at every whole interval, at the end of the warm-up, at both ends
-    /// of observed parts, and at the end of the run. Returns `None` from the end on.
+    /// Returns the time of the next sample after `now`: at every whole interval, at the end of the warm-up,
+    /// at both ends of observed parts, and at the end of the run. Returns `None` from the end on.
     pub fn next_sample(&self, now: Instant) -> Option<Instant> {
         let end = Instant::ZERO + self.duration;
         if now >= end {

@@ -169,7 +169,8 @@ pub struct Comparison {
     pub title: String,
     /// Heads of its columns.
     pub columns: Vec<String>,
-    /// Address of the metric or path of the setting in each column, empty for another; none if no column has one.
+    /// Address of the metric or path of the setting in each column, empty for another; none if no column has
+    /// one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<String>,
     /// Rows; one cell per column.

@@ -81,8 +81,8 @@ pub struct Summary {
     /// Parts of the window between the changes of the (first) run; absent if nothing changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseSummary>,
-    /// Sentences on what holds and how tightly, where packets waited, what each change did. Filled in the written
-    /// document.
+    /// Sentences on what holds and how tightly, where packets waited, what each change did. Filled in the
+    /// written document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<verdict::RunVerdict>,
     /// Work done by the simulator or driver.
@@ -333,7 +333,8 @@ pub struct TinSummary {
     pub sent_packets: u64,
     /// Frame bytes of these.
     pub sent_bytes: u64,
-    /// Packets dropped, superseded acknowledgements among them. Packets dropped before they had a tin are not.
+    /// Packets dropped, superseded acknowledgements among them. Packets dropped before they had a tin are
+    /// not.
     pub dropped_packets: u64,
     /// Acknowledgements that a later one of their connection superseded (`ack_filter`).
     pub superseded_packets: u64,

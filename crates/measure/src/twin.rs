@@ -10,8 +10,8 @@
 //! | queue of a port with a rate of its own | throughput | 0.1 % |
 //! | | sojourn time, p99 | 5 % + 1 ms |
 //!
-//! A p99 at a *knee* is not a miss: where the live distribution is so steep that the simulated p99 lies between
-//! the live p98 and p99.7, a few packets decide the difference.
+//! A p99 at a *knee* is not a miss: where the live distribution is so steep that the simulated p99 lies
+//! between the live p98 and p99.7, a few packets decide the difference.
 //!
 //! For repetitions, the medians are compared. Metrics that neither side observed are left out; a metric
 //! that only one side observed counts as a miss.
@@ -100,8 +100,8 @@ const RELIABLE: [Tolerance; 2] = [
 const QUEUES: [(&str, f64, f64); 2] = [("throughput", 0.001, 0.0), ("sojourn.p99", 0.05, 1e-3)];
 
 /// Returns the differences between simulated and live runs, flow by flow in the order of the simulation.
-/// `is_reliable` returns true for TCP flows; flows for which it returns `None` are left out. `queues` are the addresses of
-/// queues to compare as well, such as `port.a:b.queue.q`.
+/// `is_reliable` returns true for TCP flows; flows for which it returns `None` are left out. `queues` are the
+/// addresses of queues to compare as well, such as `port.a:b.queue.q`.
 pub fn differences(
     simulated: &[Recording],
     live: &[Recording],
@@ -139,8 +139,9 @@ pub fn differences(
     differences
 }
 
-/// Compares a flow of datagrams that other means than a live run have measured: throughput in bit/s, median and p99 of the
-/// one-way delay in seconds, in this order. `knee` has the bounds of the measured delay around its p99.
+/// Compares a flow of datagrams that other means than a live run have measured: throughput in bit/s, median
+/// and p99 of the one-way delay in seconds, in this order. `knee` has the bounds of the measured delay around
+/// its p99.
 pub fn datagrams(
     flow: &str,
     simulated: [Option<f64>; 3],

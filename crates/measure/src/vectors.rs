@@ -1,13 +1,14 @@
 //! Loops over batches of values, compiled also for processors with wide vectors.
 //!
-//! The crates are compiled for every processor of an architecture. The loops that count the delays of a batch take
-//! half the time with vectors of 256 bits, which nearly all processors of the last ten years have. Which of the two
-//! machine codes runs changes no result: the loops are of integers. Decision 124.
+//! The crates are compiled for every processor of an architecture. The loops that count the delays of a batch
+//! take half the time with vectors of 256 bits, which nearly all processors of the last ten years have. Which
+//! of the two machine codes runs changes no result: the loops are of integers. Decision 124.
 
 use pulp::Arch;
 
 /// Work that is compiled for each width of vectors. `call`, and what it calls in its loops, must be
-/// `#[inline(always)]`: a function that is not inlined loses the wide vectors, and closures may not be inlined.
+/// `#[inline(always)]`: a function that is not inlined loses the wide vectors, and closures may not be
+/// inlined.
 pub(crate) use pulp::NullaryFnOnce as Work;
 
 /// Does the work with the widest vectors of this processor.

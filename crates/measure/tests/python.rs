@@ -1,5 +1,5 @@
-//! Properties of the Python package: `python/lockgate/_metrics.py` is generated from the list of metrics, and is
-//! up to date. `make types` renews it.
+//! Properties of the Python package: `python/lockgate/_metrics.py` is generated from the list of metrics, and
+//! is up to date. `make types` renews it.
 
 use std::fmt::Write;
 use std::path::Path;

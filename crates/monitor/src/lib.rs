@@ -11,8 +11,8 @@
 //! The session itself, without threads and channels, is the crate `lockgate-session`. Its owner holds the
 //! [`Channels`]: `SimulatedSession` (feature `sim`) observes a simulation on the simulation's own thread;
 //! `LiveSession` (feature `live`) runs beside a driver that only fills samples and applies prepared changes;
-//! `kernel::KernelSession` (feature `kernel`, on Linux) looks at the queues of the kernel itself.
-//! Invariant: no session waits for a reader; a sample that finds its channel full is dropped and counted. Only
+//! `kernel::KernelSession` (feature `kernel`, on Linux) looks at the queues of the kernel itself. Invariant:
+//! no session waits for a reader; a sample that finds its channel full is dropped and counted. Only
 //! `kernel::relay` waits, of a recording.
 //!
 //! Nothing here prints, handles signals or ends the process: lines are passed to a callback, and a flag of

@@ -1,4 +1,5 @@
-//! Parts of a scenario's network, as they are before the first event: links with their ports, routers, sources.
+//! Parts of a scenario's network, as they are before the first event: links with their ports, routers,
+//! sources.
 
 use lockgate_engine::discipline::Invalid;
 use lockgate_engine::packet::FlowId;

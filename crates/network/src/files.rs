@@ -23,8 +23,8 @@ pub(crate) fn file_bins(record: &Record) -> FileBins {
 }
 
 /// Records the file of each flow and the port on its path at which it is compared with processor sharing:
-/// that of the slowest link, or of a slower rate of the port's own. Of equally slow links, one that more files share limits each of them more: an
-/// incast over links of one rate waits at its last one.
+/// that of the slowest link, or of a slower rate of the port's own. Of equally slow links, one that more
+/// files share limits each of them more: an incast over links of one rate waits at its last one.
 ///
 /// # Errors
 /// If a law cannot be built. Reading the scenario normally finds this first.

@@ -69,8 +69,8 @@ pub struct NetworkCore<R: Runtime> {
     pub pool: Pool,
     /// Observed data. Records of ports are with the links until [`close`](Self::close).
     pub recording: Recording,
-    /// Number of arrivals without an event of their own: passed on at once ([`Runtime::is_first`]), or in the event of
-    /// a poll of the same link, if that joins the [parts](Self::prepare_parts) of the network.
+    /// Number of arrivals without an event of their own: passed on at once ([`Runtime::is_first`]), or in the
+    /// event of a poll of the same link, if that joins the [parts](Self::prepare_parts) of the network.
     pub at_once: u64,
     /// The run that plays it.
     pub runtime: R,
@@ -163,7 +163,8 @@ impl<R: Runtime> NetworkCore<R> {
         let arrived = link.arrive(now);
         let ahead = link.hop_ahead();
         let (mut started, mut unrecorded) = (false, false);
-        // Nothing is dropped or lost without a poll: the account is in cache lines that an arrival does not need.
+        // Nothing is dropped or lost without a poll: the account is in cache lines that an arrival does not
+        // need.
         if link.is_due(now) {
             let flying;
             (started, flying) = link.serve(now, self.runtime.headers());
@@ -244,8 +245,8 @@ impl<R: Runtime> NetworkCore<R> {
         None
     }
 
-    /// Puts a started packet in flight to `hop` on a link, given with its index, or hands it over if the link ends in
-    /// another part of the network.
+    /// Puts a started packet in flight to `hop` on a link, given with its index, or hands it over if the link
+    /// ends in another part of the network.
     #[inline(always)]
     fn fly(parts: &mut Parts, (index, link): (usize, &mut Link), arrival: Instant, hop: Hop, packet: Packet) {
         if parts.is_left_by(index) {

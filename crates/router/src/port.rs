@@ -89,8 +89,8 @@ impl PortChange {
 }
 
 impl RouterPort {
-    /// Builds the port that `policy` describes, between two endpoints. `synthetic` is the number of bytes that frames do
-    /// not have on the line.
+    /// Builds the port that `policy` describes, between two endpoints. `synthetic` is the number of bytes
+    /// that frames do not have on the line.
     ///
     /// # Errors
     /// If a discipline refuses its parameters. Reading the policy normally finds this first.
@@ -126,7 +126,8 @@ impl RouterPort {
         })
     }
 
-    /// Takes the frames of one packet, segments of a super-frame or a single one: queues it, or sends it ahead.
+    /// Takes the frames of one packet, segments of a super-frame or a single one: queues it, or sends it
+    /// ahead.
     pub(crate) fn take(&mut self, arrivals: &[Arrival], frames: &mut Frames, pool: &mut Pool) {
         let [Arrival { slot, at, .. }, others @ ..] = arrivals else { return };
         let (slot, at) = (*slot, *at);
@@ -387,9 +388,9 @@ mod tests {
         }
     }
 
-    /// Lines at 5 Mbit/s, by hand: a frame less 14 bytes of Ethernet, plus the overhead; in cells of 53 bytes with 48, or in
-    /// codewords of 65 bytes with 64. The same as in a laboratory, for a router's port, and for the queues in it that have
-    /// a rate of their own.
+    /// Lines at 5 Mbit/s, by hand: a frame less 14 bytes of Ethernet, plus the overhead; in cells of 53 bytes
+    /// with 48, or in codewords of 65 bytes with 64. The same as in a laboratory, for a router's port, and
+    /// for the queues in it that have a rate of their own.
     #[test]
     fn a_line_charges_a_frame_what_it_takes() {
         let places = [
@@ -450,7 +451,8 @@ mod tests {
         assert!(apart * 1_000 <= expected.as_picos(), "{size} bytes, {place}: {took}, {expected} by hand");
     }
 
-    /// Segments of 100 bytes, in packets of 250 at most: two, two and one, of which a queue of two packets drops the last.
+    /// Segments of 100 bytes, in packets of 250 at most: two, two and one, of which a queue of two packets
+    /// drops the last.
     #[test]
     fn segments_of_a_super_frame_are_one_packet_of_the_queues() {
         let policy = policy("q", 2);

@@ -142,7 +142,8 @@ fn each_receive_queue_has_a_socket_or_the_kernel_has_the_interface() {
     // One queue at the start, two a second later: the second one would bypass the router.
     let one = network.hosts[0].inside(|| set_queues(HOSTS[0], Queues { receive: 1, transmit: 1 }));
     one.expect("entered").expect("fewer");
-    // Refused while an AF_XDP socket has the second queue: the kernel frees it some time after the socket has closed.
+    // Refused while an AF_XDP socket has the second queue: the kernel frees it some time after the socket has
+    // closed.
     let until = Instant::now() + PATIENCE;
     while !set(1) {
         assert!(Instant::now() < until, "the queue is free again");

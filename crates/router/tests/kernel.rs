@@ -28,8 +28,8 @@ queue.q = {{ kind = "fifo", limit = "2000p" }}
     )
 }
 
-/// Waits until the kernel stamps datagrams as they arrive: it begins to some time after it was asked, and until then
-/// stamps them as they are read.
+/// Waits until the kernel stamps datagrams as they arrive: it begins to some time after it was asked, and
+/// until then stamps them as they are read.
 fn await_stamps(receiver: &UdpSocket, send: impl Fn() -> bool) {
     const UNREAD: Duration = Duration::from_millis(30);
     let mut batch = DatagramBatch::<1>::new();
@@ -158,7 +158,8 @@ fn expect_paced(network: &Network, from: usize, least_ms: f64) {
     assert!((least_ms..5_000.0).contains(&millis), "from host {from}: {millis} ms");
 }
 
-/// Sends a few datagrams, so that neighbours are known: a host drops the oldest of many that wait for an address.
+/// Sends a few datagrams, so that neighbours are known: a host drops the oldest of many that wait for an
+/// address.
 fn warm_up(network: &Network) {
     for from in [0, 1] {
         assert_eq!(send(network, from, 20).0.len(), 20, "from host {from}");
@@ -226,8 +227,8 @@ fn routers_on_different_interfaces_run_side_by_side() {
     assert_eq!(other.stop().expect("drained").total(), 0);
 }
 
-/// Sends datagrams from two addresses of host 0, one of them twice as often and by eight ports, until 600 have arrived.
-/// Returns how many of each arrived after the first 100.
+/// Sends datagrams from two addresses of host 0, one of them twice as often and by eight ports, until 600
+/// have arrived. Returns how many of each arrived after the first 100.
 fn shares(network: &Network) -> [u32; 2] {
     let to = std::net::SocketAddr::from((HOST_ADDRESSES[1], 5_001));
     let receiver = common::open_socket(&network.hosts[1], || UdpSocket::bind(to));
@@ -265,7 +266,8 @@ fn shares(network: &Network) -> [u32; 2] {
     shares
 }
 
-/// Makes a network whose host 0 has two addresses, and whose router masquerades; `None`, noted as skipped, if it cannot.
+/// Makes a network whose host 0 has two addresses, and whose router masquerades; `None`, noted as skipped, if
+/// it cannot.
 fn masquerading() -> Option<Network> {
     let network = Network::make(1_500)?;
     network.route_by_kernel();
@@ -298,7 +300,8 @@ fn hosts_share_an_upload_before_masquerading() {
             if port == "wan" { cake } else { "" }
         )
     };
-    // 2 Mbit/s are 240 datagrams a second, of some 3000 sent: half of them each, although one host sends twice as many.
+    // 2 Mbit/s are 240 datagrams a second, of some 3000 sent: half of them each, although one host sends
+    // twice as many.
     let cake = "rate = \"2mbit\"\nqueue.cake = { kind = \"cake\", isolation = \"dual-srchost\" }\n";
     let (mut router, _) = network.start(&policy("lan:in", cake));
     let [many, one] = shares(&network);
@@ -364,8 +367,8 @@ fn connections_that_cannot_be_read_are_said_and_traffic_passes() {
     assert!(plan.contains("are told apart"), "{plan}");
 }
 
-/// After masquerading all frames have the router's address: with `nat` a queue there knows the hosts all the same, from the
-/// first policy on or from one that is applied, and counts them as one again without it.
+/// After masquerading all frames have the router's address: with `nat` a queue there knows the hosts all the
+/// same, from the first policy on or from one that is applied, and counts them as one again without it.
 #[test]
 fn hosts_share_an_upload_after_masquerading() {
     let Some(network) = masquerading() else { return };

@@ -1,5 +1,5 @@
-//! Interfaces without a link header (tun, and by the same code `WireGuard` and PPP): packets are classified by their IP header,
-//! charged by their own length, and arrive as they were sent.
+//! Interfaces without a link header (tun, and by the same code `WireGuard` and PPP): packets are classified
+//! by their IP header, charged by their own length, and arrive as they were sent.
 //!
 //! ```text
 //! host 0 (a0) -- eth1 [router] tun0 == threads that carry packets == tun1 (host 1)
@@ -63,7 +63,8 @@ fn policy(mode: &str, io: &str, rate: &str) -> String {
     format!("[router]\nmode = \"{mode}\"\nio = \"{io}\"\ninterfaces = {{ wan = \"tun0\" }}\n{ports}")
 }
 
-/// Sends `count` datagrams of 972 bytes, packets of 1000, and returns the times of arrival of each, by its number.
+/// Sends `count` datagrams of 972 bytes, packets of 1000, and returns the times of arrival of each, by its
+/// number.
 fn send(network: &Network, from: usize, count: u32, port: u16) -> Vec<(u32, Instant)> {
     let (to, place) = if from == 0 { (FAR, &network.hosts[1]) } else { (HOST, &network.hosts[0]) };
     let to = SocketAddr::from((to, port));
@@ -131,7 +132,8 @@ fn packets_of_a_tunnel_are_queued_by_their_own_headers() {
             let arrived = send(network, *from, 1_000, 5_001);
             let numbers: Vec<u32> = arrived.iter().map(|it| it.0).collect();
             assert_eq!(numbers, (0..1_000).collect::<Vec<_>>(), "{what}, from {from}");
-            // 999 packets of 1000 bytes at 20 Mbit/s: 399.6 ms; a busy machine is late at the first or the last.
+            // 999 packets of 1000 bytes at 20 Mbit/s: 399.6 ms; a busy machine is late at the first or the
+            // last.
             let took = (arrived[999].1 - arrived[0].1).as_secs_f64() * 1e3;
             println!("{what}, from {from}: {took:.1} ms");
             assert!((300.0..5_000.0).contains(&took), "{what}, from {from}: {took} ms");

@@ -1,12 +1,13 @@
-//! How long a provider's policy takes to read: ten thousand circuits below ten sites with ten access points each.
+//! How long a provider's policy takes to read: ten thousand circuits below ten sites with ten access points
+//! each.
 //!
 //! ```text
 //! cargo bench -p lockgate-scenario --bench circuits              reads it five times
 //! cargo bench -p lockgate-scenario --bench circuits -- FOLDER    and writes its files, for `lockgate check`, `route`, `apply`
 //! ```
 //!
-//! The policy is `examples/provider`; each circuit has an IPv4 address and an IPv6 prefix. In FOLDER/changed a hundred
-//! circuits have another plan.
+//! The policy is `examples/provider`; each circuit has an IPv4 address and an IPv6 prefix. In FOLDER/changed
+//! a hundred circuits have another plan.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 use std::collections::BTreeMap;

@@ -6,8 +6,8 @@
 //! port.lan:wan.queue.voice.backlog.packets >= 100p for 5s
 //! ```
 //!
-//! `class.NAME` is the queue of this name at every port: the condition is met if it is at one of them. `NAME/*` is
-//! any member of the group `NAME`.
+//! `class.NAME` is the queue of this name at every port: the condition is met if it is at one of them.
+//! `NAME/*` is any member of the group `NAME`.
 //!
 //! ```
 //! use lockgate_scenario::condition::Condition;

@@ -27,8 +27,8 @@ impl Source {
         Self { shown: Arc::new(shown), moves: Arc::new([]) }
     }
 
-    /// Returns the source of a text that was read with other parts in some places: each with its place in that text,
-    /// and in this one.
+    /// Returns the source of a text that was read with other parts in some places: each with its place in
+    /// that text, and in this one.
     pub(crate) fn with_moves(self, moves: Vec<(Span, Span)>) -> Self {
         Self { moves: moves.into(), ..self }
     }

@@ -6,8 +6,8 @@
 //!                                <-- as_in_its_file ---    """ # from "plans.csv"
 //! ```
 //!
-//! A router gets a policy that is whole in itself. Its problems are shown where they are in the file of the user,
-//! which has the path: the comment behind the table says which.
+//! A router gets a policy that is whole in itself. Its problems are shown where they are in the file of the
+//! user, which has the path: the comment behind the table says which.
 
 use toml::de::DeTable;
 use toml_edit::{DocumentMut, Item};
@@ -22,8 +22,8 @@ pub(crate) const TABLES: [&str; 2] = ["subscribers", "sites"];
 const FROM: &str = " # from ";
 
 /// Returns `text` with the tables of subscribers and sites that it names in place of their paths, so that the
-/// policy is whole in itself. A text that has its tables already keeps them, without the comment that names their
-/// files: its lines are its own.
+/// policy is whole in itself. A text that has its tables already keeps them, without the comment that names
+/// their files: its lines are its own.
 ///
 /// # Errors
 /// Fails if a table cannot be loaded: its path, and the reason.
@@ -68,8 +68,9 @@ fn named_file(suffix: &str) -> Option<(&str, &str)> {
     Some((suffix.get(start..start + length)?, suffix.get(start + length..)?))
 }
 
-/// Returns the text of a policy as its file has it, with the paths in place of the tables that [`embed_tables`] put
-/// there, and where each is: its place in `text`, and in the text returned. `None` if there is no such table.
+/// Returns the text of a policy as its file has it, with the paths in place of the tables that
+/// [`embed_tables`] put there, and where each is: its place in `text`, and in the text returned. `None` if
+/// there is no such table.
 pub(crate) fn as_in_its_file(text: &str) -> Option<(String, Vec<(Span, Span)>)> {
     if !text.contains(FROM) {
         return None;

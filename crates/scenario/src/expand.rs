@@ -84,8 +84,8 @@ pub(crate) struct Group {
     pub(crate) members: u32,
     /// Names of the members below that of the group; empty: they are numbered from 1.
     names: Arc<Names>,
-    /// Index among the sites of the one that each member is below, if it is of the table of sites, or of the table of
-    /// subscribers beside one.
+    /// Index among the sites of the one that each member is below, if it is of the table of sites, or of the
+    /// table of subscribers beside one.
     sites: Option<Arc<[Option<usize>]>>,
 }
 
@@ -158,11 +158,12 @@ impl Groups {
     }
 }
 
-/// Error of a group that could not be expanded: its `count` is wrong, or exceeds the limit of memory. Already reported;
-/// references to its members would be reported as well.
+/// Error of a group that could not be expanded: its `count` is wrong, or exceeds the limit of memory. Already
+/// reported; references to its members would be reported as well.
 pub(crate) struct Unexpanded;
 
-/// Expands the groups of `root`. Returns `None` if it has none. `tables` are those that the file names; `memory` is the limit in bytes on what is read.
+/// Expands the groups of `root`. Returns `None` if it has none. `tables` are those that the file names;
+/// `memory` is the limit in bytes on what is read.
 pub(crate) fn expand<'i>(
     root: &DeTable<'i>,
     tables: Tables<'_>,
@@ -301,8 +302,8 @@ impl<'e> Expansion<'e> {
         }
     }
 
-    /// Returns the names of the members of a group of queues that has a key `name`; none without it. A name that no
-    /// queue can have, or that two members have, is noted.
+    /// Returns the names of the members of a group of queues that has a key `name`; none without it. A name
+    /// that no queue can have, or that two members have, is noted.
     fn names(&mut self, section: &str, group: &str, written: &DeTable<'_>, members: u32) -> Names {
         let Some(value) = written.get(NAME).filter(|_| section == "queue") else { return Names::default() };
         let rows = self.rows(written);
@@ -532,7 +533,8 @@ impl<'e> Expansion<'e> {
     }
 }
 
-/// Places of the members of groups in a tree with sites: each is a child of the queue of the site that it is below.
+/// Places of the members of groups in a tree with sites: each is a child of the queue of the site that it is
+/// below.
 #[derive(Default)]
 struct Places {
     /// Name of the group of sites.
@@ -565,7 +567,8 @@ impl Places {
         places
     }
 
-    /// Gives the queue of each site that has no rules those of the members below it, so that their packets reach them.
+    /// Gives the queue of each site that has no rules those of the members below it, so that their packets
+    /// reach them.
     fn add_rules(&self, groups: &[Group], queues: &mut DeTable<'_>, room: &Room) {
         let mut rules: Vec<Vec<Spanned<DeValue<'_>>>> = vec![Vec::new(); self.sites.len()];
         for group in groups.iter().filter(|group| group.name != self.of_sites) {
@@ -603,7 +606,8 @@ impl Places {
         self.sites.get(queue).copied()
     }
 
-    /// Returns the numbers of the members of a group that are below a site, or below none; all of a group without sites.
+    /// Returns the numbers of the members of a group that are below a site, or below none; all of a group
+    /// without sites.
     fn below(&self, group: &Group, site: Option<usize>) -> Vec<u32> {
         match self.members.get(&group.name) {
             Some(members) => members.get(&site).cloned().unwrap_or_default(),

@@ -46,15 +46,15 @@ pub(crate) struct Top {
     /// Time at the start that statistics leave out; less than the duration.
     #[serde(default)]
     pub(crate) warmup: Duration,
-    /// Table of subscribers: a CSV file with the names of its columns in the first row, such as
-    /// the `ShapedDevices.csv` of `LibreQoS`. `count = "subscribers"` makes a member of each row, and `$download_max` is the
-    /// value of the column `Download Max Mbps`, with its unit.
+    /// Table of subscribers: a CSV file with the names of its columns in the first row, such as the
+    /// `ShapedDevices.csv` of `LibreQoS`. `count = "subscribers"` makes a member of each row, and
+    /// `$download_max` is the value of the column `Download Max Mbps`, with its unit.
     #[serde(default)]
     #[expect(dead_code, reason = "read before groups are expanded")]
     pub(crate) subscribers: Option<String>,
-    /// Sites and access points that the subscribers are below: a JSON file such as the `network.json` of `LibreQoS`.
-    /// `count = "sites"` makes a member of each that has subscribers, `$download` is its rate, and queues of subscribers
-    /// are children of the queue of their `Parent Node`.
+    /// Sites and access points that the subscribers are below: a JSON file such as the `network.json` of
+    /// `LibreQoS`. `count = "sites"` makes a member of each that has subscribers, `$download` is its rate,
+    /// and queues of subscribers are children of the queue of their `Parent Node`.
     #[serde(default)]
     #[expect(dead_code, reason = "read before groups are expanded")]
     pub(crate) sites: Option<String>,
@@ -377,9 +377,9 @@ pub(crate) struct FlowTable {
     /// receivers' buffers do.
     #[serde(default)]
     pub(crate) receive_window: Option<Bytes>,
-    /// TCP: use of ECN by both ends: `off`; `classic`, one echo a round trip (RFC 3168), which `true` means; or
-    /// `accecn`, every mark is echoed (RFC 9768). The default is on for `dctcp` and `prague`, which have every mark echoed,
-    /// else `off`.
+    /// TCP: use of ECN by both ends: `off`; `classic`, one echo a round trip (RFC 3168), which `true` means;
+    /// or `accecn`, every mark is echoed (RFC 9768). The default is on for `dctcp` and `prague`, which have
+    /// every mark echoed, else `off`.
     #[serde(default)]
     pub(crate) ecn: Option<Ecn>,
     /// TCP: if true, the receiver sends selective acknowledgements; true by default.
@@ -505,8 +505,8 @@ pub(crate) struct ExpectTable {
 pub(crate) struct VaryTable {
     /// Path of the value, as for `--set`, or a list of paths that all get the same value.
     pub(crate) path: Texts,
-    /// List of values, or a text: `a..b step s`, `a..b log n`. A share of a rate is `95% of link` (that of the
-    /// path's port), `95% of link.NAME`, or of another path.
+    /// List of values, or a text: `a..b step s`, `a..b log n`. A share of a rate is `95% of link` (that of
+    /// the path's port), `95% of link.NAME`, or of another path.
     pub(crate) values: Texts,
     /// Name in tables and figures; by default the path.
     #[serde(default)]

@@ -1,4 +1,5 @@
-//! Texts of policies: values written back into one, with its comments, and ports of a scenario taken out as one.
+//! Texts of policies: values written back into one, with its comments, and ports of a scenario taken out as
+//! one.
 //!
 //! ```text
 //! tune ... port.router:modem.rate = 9.2mbit     [port."router:modem"]  policy = "house.toml:wan"
@@ -35,7 +36,8 @@ fn port_of<'d>(document: &'d DocumentMut, name: &str) -> Option<&'d dyn TableLik
     ports.iter().find(|(key, _)| port_name::canonical(key) == name)?.1.as_table_like()
 }
 
-/// Returns the policy's value that a setting `PATH=VALUE` of a scenario stands for: below a port that names a policy.
+/// Returns the policy's value that a setting `PATH=VALUE` of a scenario stands for: below a port that names a
+/// policy.
 ///
 /// # Errors
 /// Returns the reason if the setting does not name a value of a policy.
@@ -96,8 +98,8 @@ fn first(problems: &crate::Problems) -> String {
     })
 }
 
-/// Returns a path in the laboratory around a policy for one in the policy: of the port of the laboratory that names the
-/// policy's. Other paths are returned as they are.
+/// Returns a path in the laboratory around a policy for one in the policy: of the port of the laboratory that
+/// names the policy's. Other paths are returned as they are.
 pub fn path_in_laboratory(laboratory: &str, path: &str) -> String {
     let Ok(segments) = parse(path) else { return path.to_owned() };
     let Ok(document) = laboratory.parse::<DocumentMut>() else { return path.to_owned() };
@@ -131,8 +133,8 @@ pub struct Exported<'a> {
 /// Share of a link's rate that a port without a rate gets, in per cent: the queue is in the router then.
 const SHARE: u64 = 95;
 
-/// Returns ports of a scenario as a policy for an interface: their keys, and the queues that are in use. A port without a
-/// rate or a shaper gets 95 % of its link's, and what the link takes of it for a frame.
+/// Returns ports of a scenario as a policy for an interface: their keys, and the queues that are in use. A
+/// port without a rate or a shaper gets 95 % of its link's, and what the link takes of it for a frame.
 ///
 /// # Errors
 /// If there is no such port, or its queues cannot be a policy's: the reason.

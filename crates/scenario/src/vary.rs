@@ -157,8 +157,8 @@ impl Vary {
         self.values.texts().map_or(0, |texts| texts.len())
     }
 
-    /// Returns the settings `PATH=VALUE` of the value `text`, one for each path. A share (`95% of link`) becomes
-    /// a rate of `document`, the scenario's text.
+    /// Returns the settings `PATH=VALUE` of the value `text`, one for each path. A share (`95% of link`)
+    /// becomes a rate of `document`, the scenario's text.
     ///
     /// # Errors
     /// If the document has no such rate.

@@ -147,8 +147,8 @@ impl Effective {
         })
     }
 
-    /// Returns the setting that restores the current value at `path`: `PATH=VALUE` of the value in force, else
-    /// of the constant default, else `PATH=`, which removes the value.
+    /// Returns the setting that restores the current value at `path`: `PATH=VALUE` of the value in force,
+    /// else of the constant default, else `PATH=`, which removes the value.
     pub(crate) fn restoring(&self, path: &[String]) -> String {
         let value = self.value(path).map(as_written).or_else(|| self.default_of(path));
         format!("{}={}", join(path), value.unwrap_or_default())

@@ -80,7 +80,8 @@ const METRICS: [Metric; 10] = [
     }),
 ];
 
-/// Metric of a tin. The names are not those of queues, in which the sum over a port would count its packets twice.
+/// Metric of a tin. The names are not those of queues, in which the sum over a port would count its packets
+/// twice.
 type TinMetric = (&'static str, &'static str, &'static str, fn(&TinSample) -> f64);
 
 const TIN_METRICS: [TinMetric; 7] = [

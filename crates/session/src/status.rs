@@ -172,7 +172,8 @@ impl Status {
         })
     }
 
-    /// Returns the port of this name with the knobs of one queue, and its link; `None` if there is no such port.
+    /// Returns the port of this name with the knobs of one queue, and its link; `None` if there is no such
+    /// port.
     pub fn of_queue(&self, port: &str, queue: &str) -> Option<(PortStatus, &LinkStatus)> {
         let port = self.ports.iter().find(|known| known.name == port)?;
         let link = self.links.iter().find(|link| link.name == port.link)?;

@@ -129,7 +129,8 @@ impl<'a> Number<'a> {
         (digits > 0).then_some(Self { digits, ..self })
     }
 
-    /// Returns the first step from zero, which is also the last one before it; `None` if zero is left by typing alone.
+    /// Returns the first step from zero, which is also the last one before it; `None` if zero is left by
+    /// typing alone.
     fn first(&self, takes: &str) -> Option<Self> {
         let base = if takes == "size" { "B" } else { self.unit };
         match takes {

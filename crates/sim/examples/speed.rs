@@ -1,5 +1,5 @@
-//! Runs a scenario and prints its packet-hops, how many of them a second of processor time, and the memory taken.
-//! With `halves` among the arguments the run is split, and both halves are advanced by this thread.
+//! Runs a scenario and prints its packet-hops, how many of them a second of processor time, and the memory
+//! taken. With `halves` among the arguments the run is split, and both halves are advanced by this thread.
 //!
 //! ```text
 //! cargo run --release -p lockgate-sim --example speed -- scenarios/isp.toml node.sub.count=2000 record.detail=groups

@@ -48,8 +48,8 @@ pub(crate) fn build(scenario: &Scenario, seed: Seed) -> Result<Network, Failure>
     Ok(Network { core, sources, echoes: Echoes::of(scenario), hops: at })
 }
 
-/// Moves the transit part of a network that can be cut, before its first event, to a network of its own. `hosts` is the
-/// part with the hosts from then on.
+/// Moves the transit part of a network that can be cut, before its first event, to a network of its own.
+/// `hosts` is the part with the hosts from then on.
 pub(crate) fn build_transit(scenario: &Scenario, hosts: &mut Network) -> Result<Network, Failure> {
     let whole = &hosts.core.runtime;
     let runtime = Schedule {

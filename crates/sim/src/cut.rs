@@ -1,5 +1,5 @@
-//! Cut of a large network into two parts that are simulated side by side: its hosts, and nodes between them that
-//! only forward.
+//! Cut of a large network into two parts that are simulated side by side: its hosts, and nodes between them
+//! that only forward.
 //!
 //! ```text
 //! hosts      internet              olt -- sub/1 .. sub/10000
@@ -7,8 +7,8 @@
 //! transit        '------ bng -------'       nothing crosses in less than 1 ms: the lookahead
 //! ```
 //!
-//! Both ends of all connections are in one part, because they share the segments in flight. The cut depends on the
-//! scenario alone, never on the machine. Decision 125.
+//! Both ends of all connections are in one part, because they share the segments in flight. The cut depends
+//! on the scenario alone, never on the machine. Decision 125.
 
 use lockgate_engine::units::Duration;
 use lockgate_network::{Part, path};
@@ -21,8 +21,8 @@ use crate::network::Slots;
 /// Nodes closer than this are in one part: what they exchange comes too soon for a part to be advanced alone.
 const LEAST_LOOKAHEAD: Duration = Duration::from_micros(50);
 
-/// Number of slots up to which a network is small: its memory is in the cache, and halves would wait for each other
-/// more than they gain.
+/// Number of slots up to which a network is small: its memory is in the cache, and halves would wait for each
+/// other more than they gain.
 const LEAST_SLOTS: usize = 2048;
 
 /// The transit part has at least this share of the load, in percent.
@@ -37,8 +37,8 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Returns the cut of a large network that divides its load most evenly; `None` if it is small, or has no such
-    /// parts.
+    /// Returns the cut of a large network that divides its load most evenly; `None` if it is small, or has no
+    /// such parts.
     pub(crate) fn of(scenario: &Scenario) -> Option<Self> {
         if Slots::of(scenario).count() <= LEAST_SLOTS {
             return None;
@@ -62,9 +62,9 @@ impl Cut {
         (taken * 100 >= total * LEAST_SHARE).then_some(Self { parts, lookahead })
     }
 
-    /// Returns the cut of a scenario whose run may be split: nothing changes it on its way, and no row of each packet
-    /// is kept, whose order is that of the whole network. A filter of acknowledgements reads the segments, which are
-    /// those of the hosts' part.
+    /// Returns the cut of a scenario whose run may be split: nothing changes it on its way, and no row of
+    /// each packet is kept, whose order is that of the whole network. A filter of acknowledgements reads the
+    /// segments, which are those of the hosts' part.
     pub(crate) fn to_split(scenario: &Scenario) -> Option<Self> {
         let keeps_rows = scenario.record.packets || scenario.record.capture;
         if keeps_rows || filters_acks(scenario) || !scenario.changes.is_empty() {
@@ -93,8 +93,8 @@ fn delay(scenario: &Scenario, port: &PortModel) -> Duration {
     scenario.links[port.link].delay(port.direction)
 }
 
-/// Returns the group of each node: nodes with less than [`LEAST_LOOKAHEAD`] between them are in one group, and all at
-/// which flows begin or end in group 0.
+/// Returns the group of each node: nodes with less than [`LEAST_LOOKAHEAD`] between them are in one group,
+/// and all at which flows begin or end in group 0.
 fn groups(scenario: &Scenario) -> Vec<usize> {
     let mut near = vec![Vec::new(); scenario.nodes.len()];
     for port in scenario.ports.iter().filter(|port| delay(scenario, port) < LEAST_LOOKAHEAD) {
@@ -121,8 +121,8 @@ fn groups(scenario: &Scenario) -> Vec<usize> {
     groups.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// Returns the load of each group, and of all: each flow counts once at each port, twice at one with a tree of queues,
-/// and once at its hosts.
+/// Returns the load of each group, and of all: each flow counts once at each port, twice at one with a tree
+/// of queues, and once at its hosts.
 fn load(scenario: &Scenario, groups: &[usize]) -> (Vec<u64>, u64) {
     let mut load = vec![0; groups.iter().max().map_or(1, |last| last + 1)];
     for flow in 0..scenario.flows.len() {
@@ -173,7 +173,8 @@ flow.video = {{ from = "server", to = "member/*", count = {members}, transport =
 
     #[test]
     fn the_transit_part_is_the_half_that_only_forwards() {
-        // Each flow counts twice among the hosts, at its source's port and at its ends, and once at each router.
+        // Each flow counts twice among the hosts, at its source's port and at its ends, and once at each
+        // router.
         assert_eq!(transit(&scenario(1000, &[])), Some((vec!["edge", "hub"], 2000)));
         // With a tree of queues the first router has two shares of five.
         let tree = [(

@@ -28,8 +28,8 @@ pub(crate) struct EventLoop {
 pub(crate) enum Advance {
     /// All events before the limit are handled.
     Reached,
-    /// [`EVENTS_BETWEEN_STOPS`] events since the last pause are handled; the next one, before the limit, is at this
-    /// time.
+    /// [`EVENTS_BETWEEN_STOPS`] events since the last pause are handled; the next one, before the limit, is
+    /// at this time.
     Paused(Instant),
 }
 

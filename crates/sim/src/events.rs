@@ -6,11 +6,11 @@
 //!                      ^ first: equal times go to the lower slot
 //! ```
 //!
-//! The first [`FIRST_SLOTS`] slots have a tree of their own, which takes a third of the instructions of a path among ten
-//! thousand links: they are the links that a scenario names first, mostly those that all flows share, or the whole of a
-//! small run. The tree of all others is the engine's ([`WinnerTree`]). Measured per replacement at 32 slots against a binary heap: 8 ns and
-//! 31 ns; see decision 004. Invariant: ties go to the lower slot, because the order of ties is part of a run's result
-//! (see [`network`](crate::network)).
+//! The first [`FIRST_SLOTS`] slots have a tree of their own, which takes a third of the instructions of a
+//! path among ten thousand links: they are the links that a scenario names first, mostly those that all flows
+//! share, or the whole of a small run. The tree of all others is the engine's ([`WinnerTree`]). Measured per
+//! replacement at 32 slots against a binary heap: 8 ns and 31 ns; see decision 004. Invariant: ties go to the
+//! lower slot, because the order of ties is part of a run's result (see [`network`](crate::network)).
 //!
 //! If a packet enters an idle link and its arrival would be the earliest event, the arrival is handled at
 //! once and never enters the tree ([`would_be_first`](Events::would_be_first)).
@@ -25,8 +25,8 @@ use lockgate_engine::winner_tree::{Entry, WinnerTree};
 struct Event(u64);
 
 impl Event {
-    /// Largest time beside a slot of this number of bits; stands for all later ones. They are after the end of the
-    /// run, where no event is handled.
+    /// Largest time beside a slot of this number of bits; stands for all later ones. They are after the end
+    /// of the run, where no event is handled.
     #[inline(always)]
     const fn last(slot_bits: u32) -> u64 {
         (u64::MAX >> 1) >> slot_bits
@@ -39,8 +39,8 @@ impl Event {
 
     #[inline(always)]
     fn is_before(self, other: Self) -> bool {
-        // By the sign of the difference: a plain `<` is recognised as a minimum and compiled to a branch, which
-        // callgrind's model mispredicts 1.2 times a packet-hop.
+        // By the sign of the difference: a plain `<` is recognised as a minimum and compiled to a branch,
+        // which callgrind's model mispredicts 1.2 times a packet-hop.
         self.0.wrapping_sub(other.0).cast_signed() < 0
     }
 }
@@ -61,8 +61,8 @@ fn wide(time: Instant, slot: usize) -> u128 {
 const FIRST_SLOTS: usize = 1 << FIRST_LEVELS;
 const FIRST_LEVELS: usize = 5;
 
-/// Binary winner tree of the first slots: the winners of entries 2 k and 2 k + 1 are entry k, the slots the last half. Its
-/// levels are a constant, so that a path has no branch and no test of an index.
+/// Binary winner tree of the first slots: the winners of entries 2 k and 2 k + 1 are entry k, the slots the
+/// last half. Its levels are a constant, so that a path has no branch and no test of an index.
 struct FirstTree([Event; 2 * FIRST_SLOTS]);
 
 impl FirstTree {

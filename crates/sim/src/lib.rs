@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Pure: no I/O, no thread, no clock. The same scenario and seed give the same recording, byte for byte, on
-//! any machine. Links, routers and sources are those of `lockgate_network`. Start at [`run()`]; [`run_side_by_side()`]
-//! lets the caller's threads advance the halves of a large network.
+//! any machine. Links, routers and sources are those of `lockgate_network`. Start at [`run()`];
+//! [`run_side_by_side()`] lets the caller's threads advance the halves of a large network.
 
 #![forbid(unsafe_code)]
 

@@ -31,13 +31,14 @@ const FLOW: u64 = 84 << 10;
 /// Bytes of the record of a flow of so few packets that histograms store the values themselves.
 const SMALL_FLOW: u64 = 14 << 10;
 const SMALL_FLOW_PACKETS: u64 = 128;
-/// Bytes of a flow that is recorded briefly, as a member of a group, with its part of the scenario: of datagrams and of
-/// one direction of a connection, under `groups` and under `totals`. Measured by `tests/connection_memory.rs`: 6.9 and
-/// 3.6 KB a flow of datagrams; 7.8 and 6.1 KB a connection with both its flows and ends.
+/// Bytes of a flow that is recorded briefly, as a member of a group, with its part of the scenario: of
+/// datagrams and of one direction of a connection, under `groups` and under `totals`. Measured by
+/// `tests/connection_memory.rs`: 6.9 and 3.6 KB a flow of datagrams; 7.8 and 6.1 KB a connection with both
+/// its flows and ends.
 const BRIEF_DATAGRAMS: [u64; 2] = [8 << 10, 4 << 10];
 const BRIEF_OF_CONNECTION: [u64; 2] = [4 << 10, 3 << 10];
-/// Bytes of a queue that is recorded briefly. Measured by the difference of runs with 2000 and 8000 members: 8.2 KiB a
-/// queue of an access link, 5.7 KiB an `fq_codel` without packets.
+/// Bytes of a queue that is recorded briefly. Measured by the difference of runs with 2000 and 8000 members:
+/// 8.2 KiB a queue of an access link, 5.7 KiB an `fq_codel` without packets.
 const BRIEF_QUEUE: u64 = 9 << 10;
 /// Bytes of both ends of a connection, without their segments.
 const CONNECTION: u64 = 4 << 10;

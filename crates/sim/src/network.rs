@@ -35,8 +35,8 @@ impl FlowTable {
 }
 
 /// Layout of the event queue's slots, in the order in which ties are settled: links, routers, sources, hosts.
-/// Timeline and sampling have no slot: they are rare, and [`simulation`](crate::simulation) tests for them by one
-/// comparison an event.
+/// Timeline and sampling have no slot: they are rare, and [`simulation`](crate::simulation) tests for them by
+/// one comparison an event.
 #[derive(Clone, Copy)]
 pub(crate) struct Slots {
     pub(crate) links: usize,
@@ -351,8 +351,8 @@ impl Network {
         self.core.sample_changed(now);
     }
 
-    /// Takes the last samples at the `end` of the run, counts the packets inside, and checks that every packet is
-    /// accounted for.
+    /// Takes the last samples at the `end` of the run, counts the packets inside, and checks that every
+    /// packet is accounted for.
     pub(crate) fn close(mut self, end: Instant) -> Result<Recording, Failure> {
         self.sample_hosts(end, true);
         self.core.close(end, Vec::new())?;

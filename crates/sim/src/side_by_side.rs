@@ -6,9 +6,9 @@
 //! transit    |--------- advance ---------|/ \|                               |--- advance ---
 //! ```
 //!
-//! Conservative parallel simulation (Chandy and Misra, 1979) with windows: what a half does in a window depends only
-//! on what the other did in earlier ones. So the recording is that of the whole network, byte for byte, wherever
-//! and in which order the halves are advanced. Decision 125.
+//! Conservative parallel simulation (Chandy and Misra, 1979) with windows: what a half does in a window
+//! depends only on what the other did in earlier ones. So the recording is that of the whole network, byte
+//! for byte, wherever and in which order the halves are advanced. Decision 125.
 //!
 //! Threads are the caller's: a [`Worker`] is given one half while this thread advances the other.
 
@@ -23,12 +23,12 @@ use crate::cut::Cut;
 use crate::event_loop::{Advance, EVENTS_BETWEEN_STOPS, EventLoop};
 use crate::simulation::{Control, Outcome};
 
-/// Number of events of the last window from which on a half is given to the worker: to wait for it costs as long as
-/// some fifty events.
+/// Number of events of the last window from which on a half is given to the worker: to wait for it costs as
+/// long as some fifty events.
 const LEAST_EVENTS: u64 = 512;
 
-/// Number of pauses of its event loop after which a half returns before the end of its window: a run can be stopped in
-/// a flood of events.
+/// Number of pauses of its event loop after which a half returns before the end of its window: a run can be
+/// stopped in a flood of events.
 const MOST_PAUSES: u32 = 64;
 
 /// Advances one half of a network while its caller advances the other.
@@ -126,14 +126,15 @@ impl Half {
     }
 }
 
-/// Returns whether the run of a scenario can be [split](run_side_by_side): its network is large, nothing changes on the
-/// way, no row is kept of each packet, and a part of it only forwards and has links with delays all around.
+/// Returns whether the run of a scenario can be [split](run_side_by_side): its network is large, nothing
+/// changes on the way, no row is kept of each packet, and a part of it only forwards and has links with
+/// delays all around.
 pub fn can_split(scenario: &Scenario) -> bool {
     Cut::to_split(scenario).is_some()
 }
 
-/// Simulates `scenario` as [`run`](crate::run()) does, with the same outcome, in two halves of which `worker` advances
-/// one. One whose run cannot be split is simulated as a whole.
+/// Simulates `scenario` as [`run`](crate::run()) does, with the same outcome, in two halves of which `worker`
+/// advances one. One whose run cannot be split is simulated as a whole.
 ///
 /// `watch` is called at every sampling and every [`EVENTS_BETWEEN_STOPS`] events or window.
 ///

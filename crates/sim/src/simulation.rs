@@ -7,9 +7,9 @@
 //! at one instant:               change < links < routers < sources < hosts < sampling < t
 //! ```
 //!
-//! Changes, samplings, the target of a step and the end are outside the event queue: the first of them is the limit up
-//! to which the event loop (`event_loop.rs`) is advanced. A run in a thousand steps handles the same events in the
-//! same order as a run in one.
+//! Changes, samplings, the target of a step and the end are outside the event queue: the first of them is the
+//! limit up to which the event loop (`event_loop.rs`) is advanced. A run in a thousand steps handles the same
+//! events in the same order as a run in one.
 
 use std::borrow::Cow;
 
@@ -275,8 +275,9 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Returns the time before which only events of the network happen in a step to `until`. Changes happen before
-    /// everything else at their instant, samplings and the target after it, and nothing happens at the end.
+    /// Returns the time before which only events of the network happen in a step to `until`. Changes happen
+    /// before everything else at their instant, samplings and the target after it, and nothing happens at the
+    /// end.
     fn limit(&self, until: Instant) -> Instant {
         let after_sampling = self.sampling.min(until) + Duration::from_picos(1);
         self.timeline.next_time().min(after_sampling).min(self.end)

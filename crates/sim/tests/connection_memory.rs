@@ -1,12 +1,13 @@
-//! Memory of a TCP connection: both of its ends, its two flows with their records, and its share of the queues.
+//! Memory of a TCP connection: both of its ends, its two flows with their records, and its share of the
+//! queues.
 //!
 //! ```text
 //! cargo test -p lockgate-sim --test connection_memory -- --nocapture
 //! ```
 //!
-//! Figures are differences between a run with twice as many connections and one with so many, a connection: bulk
-//! transfers through one router and a FIFO of 1000 packets, 1 Gbit/s, 20 ms round trip. Beside them, what is
-//! [estimated](lockgate_sim::memory) before a run, and the same of flows of datagrams.
+//! Figures are differences between a run with twice as many connections and one with so many, a connection:
+//! bulk transfers through one router and a FIFO of 1000 packets, 1 Gbit/s, 20 ms round trip. Beside them,
+//! what is [estimated](lockgate_sim::memory) before a run, and the same of flows of datagrams.
 #![allow(clippy::print_stdout, reason = "prints a table")]
 
 use std::collections::BTreeMap;
@@ -30,8 +31,8 @@ const CONNECTIONS: usize = 500;
 const TCP: &str = "transport = \"tcp\"\ncongestion = \"reno\"\nbytes = \"unlimited\"";
 const UDP: &str = "transport = \"udp\"\nsize = \"500B\"\ngap = \"5ms\"";
 
-/// Bytes in use: with the scenario, with its network before the first event, at the peak of the run, after it; and
-/// the estimate of all.
+/// Bytes in use: with the scenario, with its network before the first event, at the peak of the run, after
+/// it; and the estimate of all.
 fn bytes_in_use(flows: usize, flow: &str, detail: &str) -> [usize; 5] {
     let text = format!(
         r#"
@@ -71,8 +72,8 @@ fn bytes_each(flow: &str, detail: &str) -> [usize; 5] {
     core::array::from_fn(|part| (many[part] - few[part]) / CONNECTIONS)
 }
 
-/// The limits are those of ten thousand connections in a run that keeps what its groups need. An estimate is high
-/// rather than low, but not so high that it refuses what fits.
+/// The limits are those of ten thousand connections in a run that keeps what its groups need. An estimate is
+/// high rather than low, but not so high that it refuses what fits.
 #[test]
 fn a_connection_takes_a_few_kib() {
     let sizes = [

@@ -5,7 +5,8 @@
 //!           --filters---> rules in their order, as `u32` and `fw`
 //! ```
 //!
-//! A setting that the kernel cannot have is a [comment](Exported::refused) at its place, never left out in silence.
+//! A setting that the kernel cannot have is a [comment](Exported::refused) at its place, never left out in
+//! silence.
 
 mod filters;
 mod meters;

@@ -4,8 +4,9 @@
 //! attributes --Device::read, end--> Tree of KernelQueues --Looks::look, close--> Sample of the live view
 //! ```
 //!
-//! Pure: bytes and times are arguments. The formats are those of the kernel's `pkt_sched.h`, `gen_stats.h` and
-//! `rtnetlink.h`. Structures grow at their ends from version to version: missing fields are 0, unknown ones are ignored.
+//! Pure: bytes and times are arguments. The formats are those of the kernel's `pkt_sched.h`, `gen_stats.h`
+//! and `rtnetlink.h`. Structures grow at their ends from version to version: missing fields are 0, unknown
+//! ones are ignored.
 
 mod attributes;
 mod cake;

@@ -127,8 +127,8 @@ impl fmt::Display for Version {
     }
 }
 
-/// Least and greatest values that the kernel or `tc` takes: tc-cake(8), tc-pie(8), tc-fq_pie(8), tc-red(8), tc-sfq(8),
-/// tc-dualpi2(8), and for `qfq` systemd.network(5).
+/// Least and greatest values that the kernel or `tc` takes: tc-cake(8), tc-pie(8), tc-fq_pie(8), tc-red(8),
+/// tc-sfq(8), tc-dualpi2(8), and for `qfq` systemd.network(5).
 const RANGES: &[(&[Kind], &str, [f64; 2])] = &[
     (&[Kind::Cake, Kind::CakeMq], "overhead", [-64.0, 256.0]),
     (&[Kind::Cake, Kind::CakeMq], "mpu", [0.0, 256.0]),

@@ -378,7 +378,8 @@ fn filter_parts<'a>(words: &[Located<&'a str>]) -> FilterParts<'a> {
             "divisor" => (parts.divisor, length) = (value, 2),
             "link" => (parts.link, length) = (value, 2),
             "flowid" | "classid" | "*flowid" => {
-                // A filter without a class is printed as `terminal flowid not_in_hw`, formerly as `flowid ???`.
+                // A filter without a class is printed as `terminal flowid not_in_hw`, formerly as `flowid
+                // ???`.
                 parts.class = value.filter(|class| class.contains(':'));
                 length = if parts.class.is_some() || value == Some("???") { 2 } else { 1 };
             }
@@ -461,7 +462,8 @@ fn flower_words(writer: &mut Writer, entry: &Entry<'_>) {
     }
 }
 
-/// Writes the actions: `action order 1: mirred (Egress Redirect to device ifb0) stolen`, and the old form of `police`.
+/// Writes the actions: `action order 1: mirred (Egress Redirect to device ifb0) stolen`, and the old form of
+/// `police`.
 fn action_words(writer: &mut Writer, entry: &Entry<'_>) {
     for line in &entry.body {
         let words: Vec<&str> = line.iter().map(|word| word.value).collect();

@@ -107,8 +107,8 @@ pub struct Setting {
 /// A filter: packets for which its classifier holds belong to its class, or are treated by its actions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
-    /// Discipline or class to which it is attached; [`Handle::INGRESS`] and [`Handle::EGRESS`] for the hooks of
-    /// a device.
+    /// Discipline or class to which it is attached; [`Handle::INGRESS`] and [`Handle::EGRESS`] for the hooks
+    /// of a device.
     pub parent: Located<Handle>,
     /// Protocol of the packets; `None` for the default, all.
     pub protocol: Option<Protocol>,

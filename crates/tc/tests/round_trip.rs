@@ -450,7 +450,8 @@ fn the_controller_of_dualpi2_is_written_once() {
     }
 }
 
-/// A mark chooses a tin of what leaves, but none of what arrives: it is refused there instead of losing its effect.
+/// A mark chooses a tin of what leaves, but none of what arrives: it is refused there instead of losing its
+/// effect.
 #[test]
 fn a_tin_by_mark_is_refused_for_what_arrives() {
     let (_, first) =

@@ -1,4 +1,5 @@
-//! Prints how the congestion window of each congestion control reacts to a loss after ten acknowledged rounds.
+//! Prints how the congestion window of each congestion control reacts to a loss after ten acknowledged
+//! rounds.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 use lockgate_engine::units::{Duration, Instant};

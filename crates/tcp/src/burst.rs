@@ -12,7 +12,8 @@ use lockgate_engine::units::{Duration, Rate};
 
 /// Largest burst, in bytes.
 const LARGEST_BURST_BYTES: u64 = 65_536;
-/// A short path allows larger bursts: [`LARGEST_BURST_BYTES`], halved for each such step of the smallest round-trip time.
+/// A short path allows larger bursts: [`LARGEST_BURST_BYTES`], halved for each such step of the smallest
+/// round-trip time.
 const RTT_STEP: Duration = Duration::from_micros(512);
 /// Number of steps from which the path does not count as short.
 const RTT_STEPS: u64 = 32;

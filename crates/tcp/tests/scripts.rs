@@ -11,8 +11,9 @@
 //! ```
 //!
 //! The connection is open at time 0 (`set open no`: the first SYN goes out then). `set side receiver`: data
-//! arrive (`< 1:1001`). Sequence numbers count from the SYN, which is 0. Words of a segment: `SYN FIN ECE CWR PSH`,
-//! `not-PSH` (sent), `ack N`, `win N`, `sack A-B ...`, `ECT` and `CE` (its packet), `echo T` (timestamp), `marked N` (count of marks).
+//! arrive (`< 1:1001`). Sequence numbers count from the SYN, which is 0. Words of a segment: `SYN FIN ECE CWR
+//! PSH`, `not-PSH` (sent), `ack N`, `win N`, `sack A-B ...`, `ECT` and `CE` (its packet), `echo T`
+//! (timestamp), `marked N` (count of marks).
 #![allow(clippy::print_stdout, reason = "a failing script is shown")]
 
 use std::fmt::Write as _;

@@ -24,7 +24,8 @@ struct Packet {
 /// One end of a conversation: the last byte of its address 192.0.2.N, and its port.
 type End = (u8, u16);
 
-/// An Ethernet frame, with the VLAN of this number if it has one, around a UDP or TCP packet of `payload` bytes.
+/// An Ethernet frame, with the VLAN of this number if it has one, around a UDP or TCP packet of `payload`
+/// bytes.
 fn frame(from: End, to: End, protocol: u8, flags: u8, vlan: Option<u16>, payload: usize) -> Vec<u8> {
     let mut bytes = vec![0x02, 0, 0, 0, 0, to.0, 0x02, 0, 0, 0, 0, from.0];
     if let Some(vlan) = vlan {
@@ -54,7 +55,8 @@ fn frame(from: End, to: End, protocol: u8, flags: u8, vlan: Option<u16>, payload
     bytes
 }
 
-/// A call: 236 packets of G.711 over RTP, 240 bytes of sound and 12 of RTP each 30 ms, as much as 500 us late.
+/// A call: 236 packets of G.711 over RTP, 240 bytes of sound and 12 of RTP each 30 ms, as much as 500 us
+/// late.
 fn call() -> Vec<Packet> {
     let packet = |number: u64| {
         let late = number * 7_919 % 500_000;
@@ -64,7 +66,8 @@ fn call() -> Vec<Packet> {
     (0..236).map(packet).collect()
 }
 
-/// A page over TCP, in VLAN 5: handshake, request, forty segments with an acknowledgement each second one, end.
+/// A page over TCP, in VLAN 5: handshake, request, forty segments with an acknowledgement each second one,
+/// end.
 fn page() -> Vec<Packet> {
     let (client, server) = ((1, 50_000), (80, 80));
     let mut at = (YEAR_2024 + DAY) * 1_000_000_000 + 123;
@@ -180,7 +183,8 @@ fn the_files_are_what_is_generated() {
 
 /// File, packets, bytes on Ethernet, nanoseconds from the first to the last, out of order, captured in part.
 const READ: [(&str, usize, u64, u64, u64, u64); 4] = [
-    // 14 of Ethernet, 20 of IPv4, 8 of UDP, 252. The last is 7.05 s and 235 * 7919 ns % 500 us after the first, in us.
+    // 14 of Ethernet, 20 of IPv4, 8 of UDP, 252. The last is 7.05 s and 235 * 7919 ns % 500 us after the
+    // first, in us.
     ("call.pcap", 236, 236 * 294, 7_050_360_000, 0, 236),
     // 58 bytes of headers, 4 of them the VLAN's: 66 packets, 39 * 1460 + 700 + 400 bytes of payload.
     ("page.pcapng", 66, 66 * 58 + 58_040, 88_608_503, 0, 41),

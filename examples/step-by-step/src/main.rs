@@ -1,4 +1,5 @@
-//! Runs a scenario step by step, halves the rate of its first link half-way, and prints each flow's p99 delay.
+//! Runs a scenario step by step, halves the rate of its first link half-way, and prints each flow's p99
+//! delay.
 //!
 //! ```text
 //! cargo run --release -- ../../scenarios/voice-beside-bulk.toml

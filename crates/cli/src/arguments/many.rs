@@ -123,7 +123,8 @@ pub(crate) struct Tune {
     /// Metric to make small or large, such as 'min flow.call.owd.p99'; of several, the front is shown
     #[arg(long = "goal", value_name = "GOAL", required_unless_present = "largest")]
     pub(crate) goals: Vec<String>,
-    /// Finds the largest whole number of this value, such as flow.call.count, that keeps --while in every seed
+    /// Finds the largest whole number of this value, such as flow.call.count, that keeps --while in every
+    /// seed
     #[arg(
         long,
         value_name = "PATH",
@@ -161,7 +162,8 @@ pub(crate) struct Tune {
     /// Writes the search as JSON to this file, `-` for the standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Writes the winner's values into the policy that the scenario's ports name, or that FILE is; its comments stay
+    /// Writes the winner's values into the policy that the scenario's ports name, or that FILE is; its
+    /// comments stay
     #[arg(long, conflicts_with = "largest")]
     pub(crate) write: bool,
     #[command(flatten)]

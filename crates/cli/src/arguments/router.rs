@@ -42,7 +42,8 @@ backlog.bytes, sent.rate, drops (a second) or loss; <, <=, > or >=; a value with
     /// Goes back to an earlier confirmed policy; during a trial, to the last one
     #[command(after_help = "Examples:\n  lockgate rollback\n  lockgate rollback 2 --router uplink")]
     Rollback(Rollback),
-    /// Shows a running router: its policy, its queues and losses, the trial that goes on, the policies before it
+    /// Shows a running router: its policy, its queues and losses, the trial that goes on, the policies before
+    /// it
     #[command(after_help = "Examples:
   lockgate status
   lockgate status --watch
@@ -54,7 +55,8 @@ A queue hurts where packets waited 100 ms or more (99th percentile), or 5 % of t
 in the last interval. The log says so after ten seconds. --watch shows the running router as `lockgate route --watch` \
 does; leaving the view leaves the router as it is.")]
     Status(Status),
-    /// Writes the frames that leave the queues of a running router: for Wireshark, with the delay or the reason of the drop
+    /// Writes the frames that leave the queues of a running router: for Wireshark, with the delay or the
+    /// reason of the drop
     #[command(after_help = "Examples:
   lockgate capture wan --where dropped --for 10s --out dropped.pcapng
   lockgate capture wan --where 'class.voice and waited > 20ms' --out late.pcapng
@@ -147,7 +149,8 @@ pub(crate) struct Apply {
     /// Goes back to the last confirmed policy unless `lockgate confirm` comes within this time, such as 120s
     #[arg(long, value_name = "TIME")]
     pub(crate) confirm_within: Option<String>,
-    /// Goes back if a queue's figure is beyond this bound before the policy is confirmed [time to confirm: 10min]
+    /// Goes back if a queue's figure is beyond this bound before the policy is confirmed [time to confirm:
+    /// 10min]
     #[arg(long, value_name = "CONDITION")]
     pub(crate) revert_if: Option<String>,
     /// Prints the difference from the policy that runs, and changes nothing
@@ -165,7 +168,8 @@ pub(crate) struct Confirm {
 
 #[derive(Debug, Args)]
 pub(crate) struct Rollback {
-    /// Number of confirmed policies to go back, as `lockgate status` counts them [default: 0 during a trial, else 1]
+    /// Number of confirmed policies to go back, as `lockgate status` counts them [default: 0 during a trial,
+    /// else 1]
     #[arg(value_name = "N")]
     pub(crate) steps: Option<usize>,
     #[command(flatten)]

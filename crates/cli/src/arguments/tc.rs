@@ -28,7 +28,8 @@ Everything that a scenario cannot express is an error at its word; with --lenien
 Every unit and default is written out, and handles are the same each time. What the kernel cannot say stands as a comment
 at its place, and the exit code is 1. With --ifb, the port is for what arrives at the device.")]
     Export(TcExport),
-    /// Finds faults in commands of `tc`: what the kernel refuses, and what it takes although it cannot be meant
+    /// Finds faults in commands of `tc`: what the kernel refuses, and what it takes although it cannot be
+    /// meant
     #[command(after_help = "Examples:
   lockgate tc check shaper.sh
   lockgate tc check *.sh --github
@@ -76,7 +77,8 @@ pub(crate) struct TcExport {
     /// Intermediate device, for a port of what arrives at the device
     #[arg(long, value_name = "NAME")]
     pub(crate) ifb: Option<String>,
-    /// Divides a `cake` at the root among the device's transmit queues (`cake_mq`, from Linux 7.0): they share its rate
+    /// Divides a `cake` at the root among the device's transmit queues (`cake_mq`, from Linux 7.0): they
+    /// share its rate
     #[arg(long)]
     pub(crate) mq: bool,
     /// Sets a value of the scenario first; may be repeated

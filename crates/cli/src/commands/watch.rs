@@ -152,8 +152,8 @@ impl WrittenOutput {
         self.directory.as_ref().map(shown).unwrap_or_default()
     }
 
-    /// Prints the verdict and the results: after a screen the digest of the run, after lines only the verdict. If
-    /// lines were shown and a page is served, serves the page until a signal arrives.
+    /// Prints the verdict and the results: after a screen the digest of the run, after lines only the
+    /// verdict. If lines were shown and a page is served, serves the page until a signal arrives.
     fn end(self, arguments: &Watch) -> Exit {
         let is_plain = live_view::is_plain(&view_of(arguments));
         if let Some((summary, runs)) = self.ran.as_ref().filter(|_| !is_plain) {

@@ -19,8 +19,9 @@ fn is_of(setting: &str, port: &str) -> bool {
     })
 }
 
-/// Returns the line that says how the kernel is set up like a variant, or why it cannot be; `None` if the variants do
-/// not differ in the queues of one port. `varied` are the settings of the variant, `settings` all of the run.
+/// Returns the line that says how the kernel is set up like a variant, or why it cannot be; `None` if the
+/// variants do not differ in the queues of one port. `varied` are the settings of the variant, `settings` all
+/// of the run.
 pub(crate) fn offer(file: &Path, varied: &[String], settings: &[String]) -> Option<String> {
     let scenario: Scenario = runs::read_file(file, settings, None).ok()?;
     let touched: BTreeSet<usize> = (0..scenario.ports.len())

@@ -1,5 +1,5 @@
-//! Ten thousand subscribers, each with a class below its access point, beside eight: frames a second, processor time,
-//! pauses.
+//! Ten thousand subscribers, each with a class below its access point, beside eight: frames a second,
+//! processor time, pauses.
 //!
 //! `LOCKGATE_FRAMES=1000000` is the number of frames, sent as fast as possible; `LOCKGATE_CLASSES=10000` that
 //! of classes.
@@ -19,7 +19,8 @@ use super::stream::{Ended, Stream};
 /// Subscribers below each access point.
 const BELOW_EACH: u64 = 64;
 
-/// Returns a table of `count` subscribers, at 10.64.0.0 and following, of which the first `changed` have another plan.
+/// Returns a table of `count` subscribers, at 10.64.0.0 and following, of which the first `changed` have
+/// another plan.
 fn table(count: u64, changed: u64) -> String {
     let mut text = "Circuit ID,Parent Node,IPv4,Download Min Mbps,Download Max Mbps\n".to_owned();
     for number in 0..count {
@@ -30,8 +31,8 @@ fn table(count: u64, changed: u64) -> String {
     text
 }
 
-/// Returns the access points of `count` subscribers, below one site; those of the first `changed` subscribers have another
-/// rate.
+/// Returns the access points of `count` subscribers, below one site; those of the first `changed` subscribers
+/// have another rate.
 fn sites(count: u64, changed: u64) -> String {
     let rates = |mbps: u64| format!("\"downloadBandwidthMbps\": {mbps}, \"uploadBandwidthMbps\": {mbps}");
     let points = (0..count.div_ceil(BELOW_EACH)).map(|point| {
@@ -130,7 +131,8 @@ fn ten_thousand_classes_are_served_sampled_and_changed_in_place() {
         let stream = Stream::start(&network, "bridge", 2_000, 100, 5_000);
         thread::sleep(Duration::from_secs(number("LOCKGATE_SECONDS", 2)));
         show(&stream.end(), &format!("{classes} classes, sampled"));
-        // The plans of one to a hundred subscribers and their access points change, and only those classes are reconfigured.
+        // The plans of one to a hundred subscribers and their access points change, and only those classes
+        // are reconfigured.
         let changed = (classes / 8).min(100);
         let stream = Stream::start(&network, "bridge", 2_000, 100, 5_000);
         thread::sleep(Duration::from_millis(500));

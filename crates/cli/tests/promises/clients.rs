@@ -26,8 +26,8 @@ const LONGEST: usize = 1_514;
 const RATE: &str = "100mbit";
 const FAIR: &str = "{ kind = \"fq_codel\" }";
 
-/// Both ways at once. The iperf3 of one thread reads nothing while a write waits: with its 128 KiB a write, both ends
-/// can wait for each other until the end. What `poll` calls writable takes 4 KiB without waiting.
+/// Both ways at once. The iperf3 of one thread reads nothing while a write waits: with its 128 KiB a write,
+/// both ends can wait for each other until the end. What `poll` calls writable takes 4 KiB without waiting.
 const BOTH_WAYS: &[&str] = &["--bidir", "-l", "4K"];
 
 #[test]
@@ -214,7 +214,8 @@ fn a_host_gets_its_address_by_dhcp() {
 fn advertisement() -> Vec<u8> {
     let source = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x99];
     let group = [0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
-    // Hop limit 64, no flags, a router for 1800 s; option 3: prefix of 64 bits, on the link and for addresses.
+    // Hop limit 64, no flags, a router for 1800 s; option 3: prefix of 64 bits, on the link and for
+    // addresses.
     let mut message = vec![134, 0, 0, 0, 64, 0, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0];
     message.extend([3, 4, 64, 0xc0, 0, 0, 0x70, 0x80, 0, 0, 0x38, 0x40, 0, 0, 0, 0]);
     message.extend([0x20, 1, 0xd, 0xb8, 0, 0x77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);

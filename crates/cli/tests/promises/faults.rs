@@ -1,5 +1,5 @@
-//! What happens if: faults of a router's surroundings and of itself, each with what becomes of the traffic, when it is
-//! said, and when frames pass again. docs/guides/router-faults.md has the table.
+//! What happens if: faults of a router's surroundings and of itself, each with what becomes of the traffic,
+//! when it is said, and when frames pass again. docs/guides/router-faults.md has the table.
 //!
 //! Times are printed, and only bounded loosely, because a busy machine stalls by itself.
 

@@ -1,5 +1,5 @@
-//! The policy of a house on veths, both directions at once: what the simulation says of it, a change on trial, and the
-//! queues that are watched.
+//! The policy of a house on veths, both directions at once: what the simulation says of it, a change on
+//! trial, and the queues that are watched.
 //!
 //! `LOCKGATE_SECONDS` is the length of the run.
 
@@ -17,8 +17,8 @@ fn house() -> String {
     include_str!("../../../../examples/house/house.toml").replace("eth0", "eth2")
 }
 
-/// Both ports of a policy are loaded at once, and each has the rate and the waits of a simulation of it alone: the directions
-/// share nothing but the machine.
+/// Both ports of a policy are loaded at once, and each has the rate and the waits of a simulation of it
+/// alone: the directions share nothing but the machine.
 #[test]
 fn both_directions_on_veths_are_those_of_the_laboratory() {
     let Some(network) = network("egress") else { return };

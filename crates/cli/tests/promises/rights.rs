@@ -1,5 +1,5 @@
-//! Least rights: an ordinary user with `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF` runs a router in every mode,
-//! and its end leaves nothing.
+//! Least rights: an ordinary user with `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF` runs a router in every
+//! mode, and its end leaves nothing.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -31,7 +31,8 @@ const LOCKING: (&str, u32) = ("ipc_lock", 14);
 /// Length of the longest frame with a VLAN tag at an MTU of 1500, in bytes.
 const LONGEST: usize = 1_518;
 
-/// Limit on waiting for the kernel to delete a namespace, which it does some time after its last user has ended.
+/// Limit on waiting for the kernel to delete a namespace, which it does some time after its last user has
+/// ended.
 const DELETION: Duration = Duration::from_secs(10);
 
 /// Mode, attachment and sockets of a router; without the last, `AF_XDP` if permitted.

@@ -109,8 +109,8 @@ impl Stream {
     }
 }
 
-/// Makes each host on the way resolve the address of the next: datagrams that wait for an answer are overtaken
-/// by those sent after it.
+/// Makes each host on the way resolve the address of the next: datagrams that wait for an answer are
+/// overtaken by those sent after it.
 fn resolve(outbound: &UdpSocket, inbound: &UdpSocket, to: SocketAddr) {
     let until = Instant::now() + 10 * LOST;
     loop {

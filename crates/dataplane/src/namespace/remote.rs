@@ -34,7 +34,8 @@ pub struct RemoteNamespace {
 }
 
 impl RemoteNamespace {
-    /// Creates a namespace with an `AF_XDP` socket and three packet sockets for each of `interfaces` interfaces.
+    /// Creates a namespace with an `AF_XDP` socket and three packet sockets for each of `interfaces`
+    /// interfaces.
     ///
     /// # Errors
     /// If the kernel permits neither a network namespace (`CAP_SYS_ADMIN`) nor a user namespace.
@@ -125,9 +126,9 @@ fn in_new_namespace<F: FnOnce() -> R, R>(work: F) -> rustix::io::Result<R> {
     let mut stack = vec![0_u128; STACK];
     let top = stack.as_mut_ptr_range().end;
     let signals = BlockedSignals::new();
-    // SAFETY: `call` and the stack outlive the child: CLONE_VFORK suspends this thread until it has ended. Both
-    // have the same thread-local data, which only one of them uses at a time. No signal handler runs in the
-    // child, because all signals are blocked.
+    // SAFETY: `call` and the stack outlive the child: CLONE_VFORK suspends this thread until it has ended.
+    // Both have the same thread-local data, which only one of them uses at a time. No signal handler runs in
+    // the child, because all signals are blocked.
     let child = unsafe { libc::clone(Call::<F, R>::run, top.cast(), flags, (&raw mut call).cast()) };
     let made = if child < 0 { Err(last_error()) } else { Ok(()) };
     drop(signals);

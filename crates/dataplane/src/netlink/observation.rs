@@ -56,8 +56,8 @@ impl Netlink {
         }
     }
 
-    /// Returns the IP addresses of the interface with this index, without the link-local ones of IPv6, which the kernel
-    /// gives to each.
+    /// Returns the IP addresses of the interface with this index, without the link-local ones of IPv6, which
+    /// the kernel gives to each.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -123,7 +123,8 @@ impl FrameCounts {
 }
 
 impl RootDiscipline {
-    /// Returns the discipline of a message, unless it is not a root or the kernel's own choice, which has no handle.
+    /// Returns the discipline of a message, unless it is not a root or the kernel's own choice, which has no
+    /// handle.
     fn of(message: &TcMessage) -> Option<Self> {
         let TcHandle { major, .. } = message.header.handle;
         let is_filter_block = message.header.parent == TcHandle::CLSACT;

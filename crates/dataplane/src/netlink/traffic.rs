@@ -1,5 +1,5 @@
-//! Dumps of the kernel's traffic control: queueing disciplines and classes as the kernel wrote them, undecoded, because
-//! ten thousand of them are read many times a second.
+//! Dumps of the kernel's traffic control: queueing disciplines and classes as the kernel wrote them,
+//! undecoded, because ten thousand of them are read many times a second.
 
 use std::io;
 

@@ -31,8 +31,8 @@ const SENDING: u32 = 0;
 pub(crate) struct Receivers {
     /// By queue; at least one.
     queues: Vec<Receiver>,
-    /// Only held: the program of an interface without an [`XdpRedirection`](crate::xdp_redirection::XdpRedirection),
-    /// and its attachment.
+    /// Only held: the program of an interface without an
+    /// [`XdpRedirection`](crate::xdp_redirection::XdpRedirection), and its attachment.
     _attached: Option<(XdpProgram, Attachment)>,
 }
 
@@ -69,7 +69,8 @@ impl Drop for RemoteAttachment {
     }
 }
 
-/// Opens the socket of a queue, as [`Queue::open`] does. Returns its halves; no receiver if it receives nothing.
+/// Opens the socket of a queue, as [`Queue::open`] does. Returns its halves; no receiver if it receives
+/// nothing.
 fn open_halves(
     location: Location<'_>,
     interface: u32,
@@ -85,8 +86,8 @@ fn open_halves(
     Ok((receiver, Sender::new(queue, sent, rings.completion_ring)))
 }
 
-/// Opens a socket for frames of up to `longest` bytes on an interface, and redirects the frames that arrive at
-/// its first queue to it. `sockets` is the number of all sockets, which share the memory budget.
+/// Opens a socket for frames of up to `longest` bytes on an interface, and redirects the frames that arrive
+/// at its first queue to it. `sockets` is the number of all sockets, which share the memory budget.
 pub(super) fn open(
     location: Location<'_>,
     longest: usize,
@@ -133,8 +134,8 @@ pub(crate) fn open_queues(
     Ok((receivers, first))
 }
 
-/// Opens a socket that only sends frames of up to `longest` bytes, by an interface whose queue no other socket
-/// has.
+/// Opens a socket that only sends frames of up to `longest` bytes, by an interface whose queue no other
+/// socket has.
 pub(super) fn open_sender(location: Location<'_>, longest: usize) -> Result<Sender, Refusal> {
     let capacity = Capacity { longest, received: 0 };
     open_halves(location, location.index()?, SENDING, capacity).map(|(_, sender)| sender)

@@ -10,8 +10,8 @@ use crate::netlink::Netlink;
 /// Bytes of an Ethernet header.
 const HEADER: usize = 14;
 
-/// Sender of frames by an interface of this thread's namespace. `AF_XDP`, which does not check lengths, sends frames
-/// of up to the MTU and an Ethernet header; a packet socket, which does, sends longer ones.
+/// Sender of frames by an interface of this thread's namespace. `AF_XDP`, which does not check lengths, sends
+/// frames of up to the MTU and an Ethernet header; a packet socket, which does, sends longer ones.
 pub(crate) struct CheckedSender {
     short: Sender,
     long: PacketSender,

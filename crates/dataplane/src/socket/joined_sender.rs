@@ -12,8 +12,8 @@ use crate::error::{InterfaceError, Refusal};
 use crate::location::Location;
 use crate::super_frame::Joined;
 
-/// Time for which single frames are sent after the kernel has refused a super-frame: the interface does not divide
-/// them, or cannot just now.
+/// Time for which single frames are sent after the kernel has refused a super-frame: the interface does not
+/// divide them, or cannot just now.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Bytes of an Ethernet header and of a VLAN tag.
@@ -42,7 +42,8 @@ impl JoinedSender {
         Ok(Self { socket: sender.socket, name: sender.name, vectors: Vec::new(), paused_until: None })
     }
 
-    /// Sends frames in order, until one is refused: those that can be joined by this socket, the others by `single`.
+    /// Sends frames in order, until one is refused: those that can be joined by this socket, the others by
+    /// `single`.
     pub(super) fn send(
         &mut self,
         single: &mut FrameSocket,
@@ -86,8 +87,8 @@ impl JoinedSender {
         Ok(Sent { taken, stopped: None })
     }
 
-    /// Sends a super-frame of `segments`. Returns false if the kernel refuses it, or would send longer packets than those of
-    /// `mtu`, which it does not check.
+    /// Sends a super-frame of `segments`. Returns false if the kernel refuses it, or would send longer
+    /// packets than those of `mtu`, which it does not check.
     fn send_joined(&mut self, joined: &Joined, segments: &[&[u8]], mtu: usize) -> bool {
         let has_tag = joined.start().get(HEADERS + 8..HEADERS + 10) == Some(&[0x81, 0]);
         let room = HEADERS + if has_tag { TAG } else { 0 };
@@ -103,8 +104,8 @@ impl JoinedSender {
         let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
         message.msg_iov = self.vectors.as_mut_ptr();
         message.msg_iovlen = self.vectors.len() as _;
-        // SAFETY: the vectors refer to the start of `joined` and to frames, all of which outlive the call, which only
-        // reads them.
+        // SAFETY: the vectors refer to the start of `joined` and to frames, all of which outlive the call,
+        // which only reads them.
         let sent = unsafe { libc::sendmsg(self.socket.as_raw_fd(), &raw const message, libc::MSG_DONTWAIT) };
         sent >= 0
     }

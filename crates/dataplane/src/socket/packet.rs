@@ -5,8 +5,8 @@
 //! which a program reads it does not matter. The kernel moves the outermost VLAN tag of a frame to the ring's
 //! header; the socket restores it.
 //!
-//! Super-frames are longer than a place of the ring, which has only their start. The kernel queues them at the socket
-//! as well, in the same order, and the socket divides them.
+//! Super-frames are longer than a place of the ring, which has only their start. The kernel queues them at
+//! the socket as well, in the same order, and the socket divides them.
 #![allow(unsafe_code, reason = "memory shared with the kernel, and its calls")]
 
 use core::ptr;
@@ -28,8 +28,8 @@ const RINGS: usize = 64 << 20;
 /// Minimum and maximum number of frames in a ring.
 const FRAMES: [usize; 2] = [256, 1 << 14];
 
-/// Bytes that the kernel needs in front of a frame: its header, the address, the description of a super-frame, and
-/// alignment.
+/// Bytes that the kernel needs in front of a frame: its header, the address, the description of a
+/// super-frame, and alignment.
 const HEADROOM: usize = 128;
 
 /// Memory for the super-frames that wait at all sockets, in bytes, as the kernel counts it.
@@ -155,7 +155,8 @@ impl PacketSocket {
         unsafe { Some((i64::from((*header).tp_sec), (*header).tp_nsec)) }
     }
 
-    /// Passes the next frame, if any, to `take`, or the segments of a super-frame, and frees its slot of the ring.
+    /// Passes the next frame, if any, to `take`, or the segments of a super-frame, and frees its slot of the
+    /// ring.
     pub(super) fn take(&mut self, take: &mut dyn FnMut(&[u8])) {
         let status = self.status().load(Ordering::Acquire);
         if status & libc::TP_STATUS_USER == 0 {
@@ -170,7 +171,8 @@ impl PacketSocket {
         let room = if tag.is_some() { TAG } else { 0 };
         let mut bytes = [0; super_frame::HEADER];
         if self.super_frames.is_some() {
-            // SAFETY: the kernel has written the description right in front of the frame, in this place of the ring.
+            // SAFETY: the kernel has written the description right in front of the frame, in this place of
+            // the ring.
             unsafe {
                 let from = header.cast::<u8>().add(start - super_frame::HEADER);
                 ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len());
@@ -221,8 +223,8 @@ impl PacketSocket {
 }
 
 impl SuperFrames {
-    /// Takes the next long frame from the socket's queue, whose outermost tag and description are those of its place in
-    /// the ring.
+    /// Takes the next long frame from the socket's queue, whose outermost tag and description are those of
+    /// its place in the ring.
     fn take_long(
         &mut self,
         socket: &OwnedFd,

@@ -53,8 +53,8 @@ impl Messages {
         Self { vectors: Box::new(vectors), headers: Box::new(headers), addresses: Box::new(addresses) }
     }
 
-    /// Takes the Ethernet headers of the filled in messages away. Their protocols, and this interface, become the
-    /// messages' addresses.
+    /// Takes the Ethernet headers of the filled in messages away. Their protocols, and this interface, become
+    /// the messages' addresses.
     fn cut(&mut self, frames: &[&[u8]], interface: u32) {
         let parts = self.vectors.iter_mut().zip(self.headers.iter_mut()).zip(self.addresses.iter_mut());
         for (((vector, header), address), frame) in parts.zip(frames) {
@@ -139,10 +139,10 @@ impl PacketSender {
             if rest.is_empty() {
                 return Ok(Sent { taken, stopped: None });
             }
-            // By the system call: musl's `sendmmsg` calls the kernel for each message. What musl's structure pads is zero,
-            // as the kernel's wider lengths need it.
-            // SAFETY: the messages are filled in, each with one vector over a frame that outlives the call; the
-            // kernel only reads through them, and writes their `msg_len`.
+            // By the system call: musl's `sendmmsg` calls the kernel for each message. What musl's structure
+            // pads is zero, as the kernel's wider lengths need it. SAFETY: the messages are filled in, each
+            // with one vector over a frame that outlives the call; the kernel only reads through them, and
+            // writes their `msg_len`.
             let sent = unsafe {
                 libc::syscall(
                     libc::SYS_sendmmsg,

@@ -1,8 +1,9 @@
-//! XDP program that redirects an interface's frames to the sockets of its queues, each with its time of arrival.
+//! XDP program that redirects an interface's frames to the sockets of its queues, each with its time of
+//! arrival.
 //!
 //! It is attached by a BPF *link*, which is a file descriptor: the program is detached when the process ends,
-//! however that ends. Frames of a queue without a socket take the kernel's way, unchanged; so do all frames while
-//! a lease is not held, if the program has one.
+//! however that ends. Frames of a queue without a socket take the kernel's way, unchanged; so do all frames
+//! while a lease is not held, if the program has one.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -54,8 +55,8 @@ pub(crate) struct XdpProgram {
 }
 
 impl XdpProgram {
-    /// Loads the program for an interface with this number of receive queues, and with a lease if the frames are
-    /// redirected only while it is held.
+    /// Loads the program for an interface with this number of receive queues, and with a lease if the frames
+    /// are redirected only while it is held.
     pub(crate) fn load(queues: u32, lease: Option<&Lease>) -> io::Result<Self> {
         let map = bpf::socket_map(queues)?;
         let program = bpf::load(ProgramType::Xdp, &instructions(map.as_fd(), lease))?;

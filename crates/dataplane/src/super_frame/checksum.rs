@@ -4,8 +4,8 @@ use super::{Layout, TCP, tcp};
 
 /// Returns the sum of 16-bit words in one's complement, of which the checksum is the inverse.
 pub(super) fn sum(bytes: &[u8]) -> u16 {
-    // In this machine's order: the sum of swapped words is the swapped sum. Four independent sums of 32-bit words in 64
-    // bits, which do not overflow within 2^32 words.
+    // In this machine's order: the sum of swapped words is the swapped sum. Four independent sums of 32-bit
+    // words in 64 bits, which do not overflow within 2^32 words.
     let (words, rest) = bytes.as_chunks::<16>();
     let mut sums = [0_u64; 4];
     for chunk in words {

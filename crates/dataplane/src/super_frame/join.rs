@@ -84,8 +84,8 @@ impl Segment {
         Some(Self { layout, length, sequence: sequence(frame, tcp), identification, flags })
     }
 
-    /// True if `next`, read from `frame`, has the headers of this one, read from `own`, but for those fields that a
-    /// device computes when it divides a super-frame.
+    /// True if `next`, read from `frame`, has the headers of this one, read from `own`, but for those fields
+    /// that a device computes when it divides a super-frame.
     fn has_headers_of(&self, own: &[u8], next: &Self, frame: &[u8]) -> bool {
         if self.layout != next.layout {
             return false;

@@ -5,8 +5,9 @@ use super::{
 };
 
 impl Header {
-    /// Passes the segments of `frame`, which this describes, to `take`, each as a whole frame with its checksums.
-    /// `segment` is a buffer. Returns false, and has passed none, if the description does not fit the frame.
+    /// Passes the segments of `frame`, which this describes, to `take`, each as a whole frame with its
+    /// checksums. `segment` is a buffer. Returns false, and has passed none, if the description does not fit
+    /// the frame.
     pub(crate) fn split(self, frame: &mut [u8], segment: &mut Vec<u8>, take: &mut dyn FnMut(&[u8])) -> bool {
         if self.kind == 0 {
             let is_done = self.flags & NEEDS_CHECKSUM == 0 || self.complete(frame);

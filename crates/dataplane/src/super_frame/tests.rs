@@ -10,8 +10,8 @@ impl Numbers {
     }
 }
 
-/// Returns a super-frame of TCP as a kernel passes it on, with its description: checksum of the pseudo-header alone,
-/// lengths of the whole.
+/// Returns a super-frame of TCP as a kernel passes it on, with its description: checksum of the pseudo-header
+/// alone, lengths of the whole.
 fn super_frame(is_ipv4: bool, has_tag: bool, options: usize, payload: usize, size: u16) -> (Vec<u8>, Header) {
     let mut frame = vec![0x02, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
     if has_tag {

@@ -1,5 +1,5 @@
-//! Path from the top to a class, with the prefetch targets at its end: what the next leaf needs is loaded while the
-//! packet before it is sent.
+//! Path from the top to a class, with the prefetch targets at its end: what the next leaf needs is loaded
+//! while the packet before it is sent.
 //!
 //! ```text
 //! owner, after a packet: the next leaf --> Classes::prefetch --> parent, leaf, packet; memory of a boxed discipline

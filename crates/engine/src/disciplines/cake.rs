@@ -15,16 +15,16 @@
 //! The shaper keeps no tokens: a busy period of length t carries at most `bandwidth * t` and a packet. If
 //! the link is late for a packet, the following packets may catch up.
 //!
-//! Differs: hosts are distinguished exactly and not by a hash; only flows that have used up a turn count
-//! as a host's, as in Linux since 5.1, and do so until their next turn finds them empty, or the tin was empty
-//! for an interval (decision 150); a flow that shares a queue stays there while it has packets in it, so that none is
-//! reordered; memory is the bytes of the frames. A tin that borrowed owes at most one packet. The manual mentions a shorter interval for
-//! voice, but its listing has none, and neither has this. A backlog of 1514 bytes in a flow's queue is always
-//! acceptable. There is no `autorate-ingress` (estimate of the rate), and no `split-gso`, whose data the
-//! engine does not have. With `nat`, flows are told apart by the addresses that a packet has, as without it,
-//! so that a flow keeps its queue when its translation becomes known. Acknowledgements with blocks of SACK
-//! are never filtered; Linux drops one whose blocks a later one has as well. Code point 1 is LE (RFC 8622),
-//! which the manual also calls TOS1.
+//! Differs: hosts are distinguished exactly and not by a hash; only flows that have used up a turn count as a
+//! host's, as in Linux since 5.1, and do so until their next turn finds them empty, or the tin was empty for
+//! an interval (decision 150); a flow that shares a queue stays there while it has packets in it, so that
+//! none is reordered; memory is the bytes of the frames. A tin that borrowed owes at most one packet. The
+//! manual mentions a shorter interval for voice, but its listing has none, and neither has this. A backlog of
+//! 1514 bytes in a flow's queue is always acceptable. There is no `autorate-ingress` (estimate of the rate),
+//! and no `split-gso`, whose data the engine does not have. With `nat`, flows are told apart by the addresses
+//! that a packet has, as without it, so that a flow keeps its queue when its translation becomes known.
+//! Acknowledgements with blocks of SACK are never filtered; Linux drops one whose blocks a later one has as
+//! well. Code point 1 is LE (RFC 8622), which the manual also calls TOS1.
 
 mod ack_filter;
 mod diffserv;
@@ -79,9 +79,9 @@ pub struct Config {
     /// `dual-srchost`, `dual-dsthost` or `triple-isolate`. A packet without addresses counts as its flow's,
     /// and the flow as a host. A change of it sorts the queued packets anew.
     pub isolation: Isolation,
-    /// Hosts are those behind the address translation of this machine, as its kernel tracks connections (TCP and
-    /// UDP): hosts that share one address share the link fairly. In a router; simulated hosts have addresses of their
-    /// own, and nothing changes. A change of it sorts the queued packets anew.
+    /// Hosts are those behind the address translation of this machine, as its kernel tracks connections (TCP
+    /// and UDP): hosts that share one address share the link fairly. In a router; simulated hosts have
+    /// addresses of their own, and nothing changes. A change of it sorts the queued packets anew.
     pub nat: bool,
     /// Round trip to be suitable for: the interval of the control law. The target is a twentieth of it, or
     /// the time of one and a half full frames at the tin's part of the link if that is more.
@@ -111,14 +111,15 @@ pub struct Config {
     /// bandwidth, and the law leaves two packets in each queue. A sender that does not react is left with
     /// little.
     pub ingress: bool,
-    /// Filtering of acknowledgements, for lines that send far less than they receive. A TCP segment that arrives
-    /// drops the oldest acknowledgement of its connection in the same queue that acknowledges less, has no data, and
-    /// says nothing else (SYN, FIN, RST, URG, an echo of congestion, blocks of SACK, options but timestamps). With
-    /// `true`, only if a second such one stays; with `"aggressive"`, always. Equal ones stay: senders count them.
+    /// Filtering of acknowledgements, for lines that send far less than they receive. A TCP segment that
+    /// arrives drops the oldest acknowledgement of its connection in the same queue that acknowledges less,
+    /// has no data, and says nothing else (SYN, FIN, RST, URG, an echo of congestion, blocks of SACK, options
+    /// but timestamps). With `true`, only if a second such one stays; with `"aggressive"`, always. Equal ones
+    /// stay: senders count them.
     pub ack_filter: AckFilter,
-    /// Bits of the firewall's mark that choose the tin; 0 for none. The bits, shifted down to the lowest, are the
-    /// tin's number in the order of `tc -s`: 1 is bulk in `diffserv3` and `diffserv4`. Without such a tin, the code
-    /// point decides. Frames that a router forwards have no mark here.
+    /// Bits of the firewall's mark that choose the tin; 0 for none. The bits, shifted down to the lowest, are
+    /// the tin's number in the order of `tc -s`: 1 is bulk in `diffserv3` and `diffserv4`. Without such a
+    /// tin, the code point decides. Frames that a router forwards have no mark here.
     pub fwmark: u32,
 }
 

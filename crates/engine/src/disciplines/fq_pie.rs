@@ -58,8 +58,8 @@ pub struct Config {
     pub ecn: bool,
     /// Small packets are dropped less often, in proportion to their length.
     pub bytemode: bool,
-    /// Estimates a flow's delay as its backlog / its departure rate instead of its last packet's sojourn time.
-    /// The rate is measured over 16384 bytes whenever as many of the flow wait.
+    /// Estimates a flow's delay as its backlog / its departure rate instead of its last packet's sojourn
+    /// time. The rate is measured over 16384 bytes whenever as many of the flow wait.
     pub dq_rate_estimator: bool,
     /// Length of a flow's burst that passes without drops after a quiet time.
     pub max_burst: Duration,

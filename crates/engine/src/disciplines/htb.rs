@@ -86,8 +86,8 @@ pub struct Share {
     /// Minimum cost of a packet, overhead included; at most 65535 B.
     #[serde(default)]
     pub mpu: Bytes,
-    /// Cost of a packet beyond the length of its frame, from `-65535B` to `65535B`: `PPPoE` over ATM is `26B`,
-    /// the 40 B of `pppoe-llcsnap` less the frame's 14 of Ethernet.
+    /// Cost of a packet beyond the length of its frame, from `-65535B` to `65535B`: `PPPoE` over ATM is
+    /// `26B`, the 40 B of `pppoe-llcsnap` less the frame's 14 of Ethernet.
     #[serde(default)]
     pub overhead: Overhead,
     /// Framing of the link behind: `noatm`, `atm` (53 bytes for every 48 begun) or `ptm` (one more for every

@@ -45,8 +45,8 @@ pub struct Config {
     /// Longest wait of a packet: sets the limit to `rate * latency + burst`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
-    /// Cost of a packet beyond the length of its frame: `PPPoE` over ATM is `26B`, the 40 B of `pppoe-llcsnap`
-    /// less the frame's 14 of Ethernet. The limit counts frames without it.
+    /// Cost of a packet beyond the length of its frame: `PPPoE` over ATM is `26B`, the 40 B of
+    /// `pppoe-llcsnap` less the frame's 14 of Ethernet. The limit counts frames without it.
     #[serde(default)]
     pub overhead: Overhead,
     /// Minimum cost of a packet, overhead included.

@@ -10,9 +10,9 @@
 //! is exact; beyond, it holds more than 64/65 of the longest. Within a bucket the latest to enter is
 //! returned. No operation scans the queues, whatever their number. Decision 008.
 //!
-//! Up to [`SEARCHED_QUEUES`] queues there are no lists: each queue has its bucket and the number of its last move, and a
-//! search scans all of them. The answers are the same, from four cache lines instead of 15 KiB of buckets,
-//! which ten thousand ports would not keep in any cache. Decision 101.
+//! Up to [`SEARCHED_QUEUES`] queues there are no lists: each queue has its bucket and the number of its last
+//! move, and a search scans all of them. The answers are the same, from four cache lines instead of 15 KiB of
+//! buckets, which ten thousand ports would not keep in any cache. Decision 101.
 
 use smallvec::SmallVec;
 
@@ -44,7 +44,8 @@ const SEARCHED_QUEUES: usize = 16;
 /// Queues, bucketed by backlog.
 #[derive(Debug, Default)]
 pub(crate) struct Fattest {
-    /// Up to [`SEARCHED_QUEUES`] queues, while there are no `buckets`. A single one, as most subscribers have, is inline.
+    /// Up to [`SEARCHED_QUEUES`] queues, while there are no `buckets`. A single one, as most subscribers
+    /// have, is inline.
     few: SmallVec<[Place; 1]>,
     /// Number of moves between buckets so far.
     moves: u64,

@@ -1,7 +1,7 @@
 //! Key tree: slots ordered by a key that changes, the smallest first; of equal keys the smallest slot.
 //!
-//! A [`WinnerTree`] whose entries are made from keys. Setting or removing a key costs a path of that tree; the minimum
-//! is one load.
+//! A [`WinnerTree`] whose entries are made from keys. Setting or removing a key costs a path of that tree;
+//! the minimum is one load.
 //!
 //! # Narrow and wide entries
 //!

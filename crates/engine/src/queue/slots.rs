@@ -5,9 +5,9 @@
 //! hash value --numbers--> queue index + 1, 0 for none   --> queues, in the order of their first use
 //! ```
 //!
-//! Up to [`COMPARED_QUEUES`] queues are found by comparing hash values, which are stored inline: a subscriber's queue has
-//! one to three flows, and a table of 4 KiB for each, of which one line is read, would be in no cache.
-//! Decision 109.
+//! Up to [`COMPARED_QUEUES`] queues are found by comparing hash values, which are stored inline: a
+//! subscriber's queue has one to three flows, and a table of 4 KiB for each, of which one line is read, would
+//! be in no cache. Decision 109.
 
 use smallvec::SmallVec;
 
@@ -20,8 +20,8 @@ pub(crate) struct Slots {
     count: usize,
     /// Hash values of up to [`COMPARED_QUEUES`] queues, by index; empty while there are `numbers`.
     few: SmallVec<[u32; COMPARED_QUEUES]>,
-    /// By hash value: index of the queue plus 1, 0 for none. Allocated once there are more than [`COMPARED_QUEUES`]
-    /// queues.
+    /// By hash value: index of the queue plus 1, 0 for none. Allocated once there are more than
+    /// [`COMPARED_QUEUES`] queues.
     numbers: Option<Box<[u32]>>,
 }
 

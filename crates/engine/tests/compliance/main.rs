@@ -1,5 +1,5 @@
-//! Compliance suite: laws that every kind of the registry keeps, alone and nested with every other; golden vectors and
-//! fingerprints of each kind.
+//! Compliance suite: laws that every kind of the registry keeps, alone and nested with every other; golden
+//! vectors and fingerprints of each kind.
 //!
 //! `LOCKGATE_OPERATIONS` is the number of random operations (a million by default). A failure prints the
 //! seed of its run; `LOCKGATE_SEED` repeats that run alone.

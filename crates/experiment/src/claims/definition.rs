@@ -30,7 +30,8 @@ impl Definition {
     /// name.
     ///
     /// # Errors
-    /// If a name or a setting contains a variable that does not exist, or the variable `seed` is not a number.
+    /// If a name or a setting contains a variable that does not exist, or the variable `seed` is not a
+    /// number.
     pub(crate) fn all(runs: &Runs, quick: bool) -> Result<Vec<Self>, String> {
         combinations(&runs.each, &runs.rows)
             .iter()

@@ -186,8 +186,8 @@ impl Search {
         all.min_by(|one, other| one.1.violation.total_cmp(&other.1.violation)).map(|(index, _)| index)
     }
 
-    /// Returns the index of the best point of the first goal; the least infeasible one if none is feasible. `None`
-    /// without points.
+    /// Returns the index of the best point of the first goal; the least infeasible one if none is feasible.
+    /// `None` without points.
     pub(super) fn best(&self, goals: &[Goal]) -> Option<usize> {
         self.ranked(goals).first().copied().or_else(|| self.nearest())
     }

@@ -54,8 +54,8 @@ impl Goal {
 }
 
 impl Constraint {
-    /// Reads `ADDRESS >= VALUE` or `ADDRESS <= VALUE`. The value has the metric's unit, a percentage stands for
-    /// a ratio, and a bare number is in the base unit.
+    /// Reads `ADDRESS >= VALUE` or `ADDRESS <= VALUE`. The value has the metric's unit, a percentage stands
+    /// for a ratio, and a bare number is in the base unit.
     ///
     /// # Errors
     /// If it is written otherwise, the address is malformed, or the value is of another unit.

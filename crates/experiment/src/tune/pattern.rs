@@ -61,8 +61,8 @@ struct Direction {
 }
 
 impl Pattern {
-    /// Creates the search with a first step of this size, as a part of a dimension. `None` if no dimension has an
-    /// order.
+    /// Creates the search with a first step of this size, as a part of a dimension. `None` if no dimension
+    /// has an order.
     pub(super) fn new(dimensions: &[Dimension], step: f64) -> Option<Self> {
         let ordered = dimensions.iter().enumerate().filter(|(_, one)| !matches!(one, Dimension::Words(_)));
         let directions: Vec<Direction> = ordered

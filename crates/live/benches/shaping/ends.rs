@@ -86,8 +86,8 @@ fn stamp(socket: &UdpSocket) -> Option<i64> {
     header.msg_iovlen = 1;
     header.msg_control = control.as_mut_ptr().cast();
     header.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: the header has one vector over one byte, and its control room; both outlive the call and the walk,
-    // which stays within the length that the kernel wrote.
+    // SAFETY: the header has one vector over one byte, and its control room; both outlive the call and the
+    // walk, which stays within the length that the kernel wrote.
     unsafe {
         if libc::recvmsg(socket.as_raw_fd(), &raw mut header, 0) < 0 {
             return None;

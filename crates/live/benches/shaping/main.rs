@@ -9,7 +9,8 @@
 //! token bucket of Lockgate's on a link of 10 Gbit/s, and the kernel's TBF and HTB on a veth, set by `tc`.
 //! The first tenth is left out. Results: the rate error from the first frame to the last, then |gap - ideal|.
 //!
-//! A rate as an argument (`-- 100000000`) is measured alone. `LOCKGATE_BENCH=short` measures a quarter as long.
+//! A rate as an argument (`-- 100000000`) is measured alone. `LOCKGATE_BENCH=short` measures a quarter as
+//! long.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 #[cfg(target_os = "linux")]

@@ -59,7 +59,8 @@ fn nanos(clock: ClockId) -> u64 {
 
 /// Binds this process to one processor.
 pub(crate) fn stay_on(processor: usize) {
-    // SAFETY: a set of processors is plain data of integers, for which zero is a value; `processor` is below 1024.
+    // SAFETY: a set of processors is plain data of integers, for which zero is a value; `processor` is below
+    // 1024.
     let done = unsafe {
         let mut set: libc::cpu_set_t = core::mem::zeroed();
         libc::CPU_SET(processor, &mut set);

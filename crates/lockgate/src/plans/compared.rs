@@ -1,5 +1,5 @@
-//! Comparison of a plan's variants in words: the table of the terminal, of notebooks and of the page; sentences;
-//! CSV and JSON.
+//! Comparison of a plan's variants in words: the table of the terminal, of notebooks and of the page;
+//! sentences; CSV and JSON.
 
 mod decision;
 mod waits;
@@ -40,7 +40,8 @@ pub struct Compared<'a> {
     pub practical: Practical,
     /// Expectations of the scenario, judged for each variant: those on the plan's metrics.
     pub judged: Vec<Vec<Expectation>>,
-    /// Longest wait of each run, in the order of the tasks; empty if the runs are only known by their metrics.
+    /// Longest wait of each run, in the order of the tasks; empty if the runs are only known by their
+    /// metrics.
     waits: Vec<Option<Wait>>,
     columns: Vec<Column>,
 }

@@ -35,8 +35,8 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
-    /// Creates the source of a text called `name` in messages. Its files and each of its runs may take `memory`
-    /// bytes.
+    /// Creates the source of a text called `name` in messages. Its files and each of its runs may take
+    /// `memory` bytes.
     pub fn new(name: impl Into<String>, text: impl Into<Arc<str>>, files: SharedFiles, memory: u64) -> Self {
         Self { name: name.into(), text: text.into(), files, memory, recent: Arc::default() }
     }

@@ -77,8 +77,8 @@ impl Sweep {
         self.source.load(&self.plan.files).map(drop)
     }
 
-    /// Checks that the finished runs are those of the plan and the scenario that the store has now, so that no run
-    /// is made whose table cannot be written.
+    /// Checks that the finished runs are those of the plan and the scenario that the store has now, so that
+    /// no run is made whose table cannot be written.
     ///
     /// # Errors
     /// If one is not, or the store cannot be read.
@@ -105,8 +105,8 @@ impl Sweep {
         Ok(mine.filter(|(_, task)| !finished.contains(&task.key)).map(|(index, _)| index).collect())
     }
 
-    /// Makes a task and keeps its row or its failure. Returns true if it is finished, false if it failed, `None`
-    /// if `stop` ended it.
+    /// Makes a task and keeps its row or its failure. Returns true if it is finished, false if it failed,
+    /// `None` if `stop` ended it.
     ///
     /// # Errors
     /// If the store cannot be written.
@@ -168,7 +168,8 @@ impl Sweep {
     }
 }
 
-/// Returns the command that repeats a run of the scenario at this path, with this limit on its memory in bytes.
+/// Returns the command that repeats a run of the scenario at this path, with this limit on its memory in
+/// bytes.
 pub fn repeat(scenario: &str, task: &Task, memory: u64) -> String {
     let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
     let settings: Vec<String> = task.settings.iter().map(|one| format!(" --set {}", quoted(one))).collect();

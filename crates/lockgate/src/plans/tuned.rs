@@ -1,5 +1,5 @@
-//! Outcome of a search in words: the points, the judgement, the recommended settings; tables of the terminal, of
-//! notebooks and of the page.
+//! Outcome of a search in words: the points, the judgement, the recommended settings; tables of the terminal,
+//! of notebooks and of the page.
 
 mod knee;
 mod page;
@@ -247,8 +247,8 @@ impl Tuned<'_> {
 }
 
 impl Tuned<'_> {
-    /// Returns the sentences on metrics that some runs of the judgement have no value of. A point without a value
-    /// of a goal on one seed has no mean, and cannot win.
+    /// Returns the sentences on metrics that some runs of the judgement have no value of. A point without a
+    /// value of a goal on one seed has no mean, and cannot win.
     pub fn without_values(&self) -> Vec<String> {
         let unseen = self.tuning.request.unseen.len();
         let sentence = |(path, compared): (&String, &MetricComparison)| {

@@ -61,8 +61,8 @@ pub struct Tuning {
 pub struct TuneOptions<'a> {
     /// Number of threads; `None`: one a processor.
     pub threads: Option<usize>,
-    /// Called before runs are made, with the largest number of them: once for the search, then for each part of
-    /// the judgement.
+    /// Called before runs are made, with the largest number of them: once for the search, then for each part
+    /// of the judgement.
     pub begins: &'a (dyn Fn(usize) + Sync),
     /// Called after each run.
     pub ran: &'a (dyn Fn() + Sync),
@@ -89,8 +89,8 @@ impl std::fmt::Display for Stopped {
 }
 
 impl Tuning {
-    /// Creates a search. Reads the scenario at each corner of the space once. `base` is the scenario of `source`
-    /// with the request's settings.
+    /// Creates a search. Reads the scenario at each corner of the space once. `base` is the scenario of
+    /// `source` with the request's settings.
     ///
     /// # Errors
     /// If nothing varies, a goal, constraint or corner is wrong, or the seeds are not those of a search.

@@ -1,4 +1,5 @@
-//! Tables that fit their surface: columns are left out, cut or wrapped, and no line is longer than the surface.
+//! Tables that fit their surface: columns are left out, cut or wrapped, and no line is longer than the
+//! surface.
 
 use super::surface::{Look, Surface};
 use super::width::{cut, width, wrapped};
@@ -154,8 +155,8 @@ impl Grid {
         widths
     }
 
-    /// Takes `over` columns from those that wrap, so that each keeps about the same part of its width. Returns
-    /// whether it could.
+    /// Takes `over` columns from those that wrap, so that each keeps about the same part of its width.
+    /// Returns whether it could.
     fn wrap(&self, widths: &mut [Option<usize>], over: usize) -> bool {
         let natural: Vec<usize> = self
             .columns
@@ -183,8 +184,8 @@ impl Grid {
     }
 
     /// Takes `over` columns from the widest of some columns, none of which becomes narrower than `least`.
-    /// Returns whether it could; if not, columns of `least` remain unless they could still be helped by leaving
-    /// others out.
+    /// Returns whether it could; if not, columns of `least` remain unless they could still be helped by
+    /// leaving others out.
     fn shrink(
         &self,
         widths: &mut [Option<usize>],

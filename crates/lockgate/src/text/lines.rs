@@ -38,8 +38,8 @@ impl Lines {
         self.lines.extend(self.surface.wrapped(text, "  "));
     }
 
-    /// Adds a sentence whose end may be a command of Lockgate: the command stands on a line of its own, unbroken, as it is
-    /// copied.
+    /// Adds a sentence whose end may be a command of Lockgate: the command stands on a line of its own,
+    /// unbroken, as it is copied.
     pub fn offer(&mut self, text: &str) {
         match text.split_once(": lockgate ") {
             Some((before, command)) => {
@@ -62,8 +62,8 @@ impl Lines {
         }
     }
 
-    /// Adds a table of results: the first column left-aligned, the others right-aligned. If the surface is too narrow,
-    /// columns are left out from the right, the last one excepted, and a line names them.
+    /// Adds a table of results: the first column left-aligned, the others right-aligned. If the surface is
+    /// too narrow, columns are left out from the right, the last one excepted, and a line names them.
     pub fn table(&mut self, header: &[&str], rows: &[Vec<String>]) {
         let last = header.len().saturating_sub(1);
         let column = |(index, title): (usize, &&str)| match index {

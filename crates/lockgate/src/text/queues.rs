@@ -13,7 +13,8 @@ use crate::figures;
 const QUEUES_SHOWN: usize = 40;
 const SHOWN: usize = 20;
 
-/// Adds the queue that hurts, and the counters of the queues: of many, unless `is_all`, those of the roots and the worst.
+/// Adds the queue that hurts, and the counters of the queues: of many, unless `is_all`, those of the roots
+/// and the worst.
 pub fn queues(sample: &Sample, is_all: bool, lines: &mut Lines) {
     lines.line(&match worst(sample) {
         Some(hurt) if hurt.hurts() => format!("HURTS: {}", visible(&hurt.to_string())),

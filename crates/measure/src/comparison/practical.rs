@@ -6,8 +6,8 @@ use core::str::FromStr;
 use super::{MetricComparison, Verdict};
 use crate::metric::Unit;
 
-/// Limits below which two means are practically equal: a fraction of the reference's mean, or a time. One of the two
-/// is enough.
+/// Limits below which two means are practically equal: a fraction of the reference's mean, or a time. One of
+/// the two is enough.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Practical {
     /// Fraction of the mean that a variant is compared with.

@@ -82,7 +82,8 @@ fn moments_are_exact_where_floats_would_cancel() {
 
 #[test]
 fn a_batch_has_the_moments_of_its_values_one_by_one() {
-    // Around the limits of halves, of what a word holds, and of signs; as many as a batch has, and as few as one.
+    // Around the limits of halves, of what a word holds, and of signs; as many as a batch has, and as few as
+    // one.
     let limits = [0, 1, (1 << 32) - 1, 1 << 32, (1 << 58) - 1, 1 << 58, (1 << 63) - 1, 1 << 63, u64::MAX];
     for (index, limit) in limits.into_iter().enumerate() {
         for count in [1, 2, 3, 63, 64, 65, 200] {

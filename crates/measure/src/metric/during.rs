@@ -9,9 +9,9 @@ use super::error::{MetricError, unknown};
 /// Sign between a metric and the part of the run that it is of.
 pub(super) const AT: char = '@';
 
-/// Part of a run, from one time to another. Packets and requests are of the part in which they are sent; rates,
-/// and what ports count, are of what happens in it. Its statistics are made as those of the whole run are, which is the
-/// part from the end of the warm-up to the end.
+/// Part of a run, from one time to another. Packets and requests are of the part in which they are sent;
+/// rates, and what ports count, are of what happens in it. Its statistics are made as those of the whole run
+/// are, which is the part from the end of the warm-up to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct During {
     /// Start, included.

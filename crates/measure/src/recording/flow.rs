@@ -134,7 +134,8 @@ pub struct FlowRecord {
     warmup: Instant,
     /// Packets sent before the end of the warm-up.
     early: Lazy<Totals>,
-    /// Packets received outside the window: before the end of the warm-up or, in the record of a part, after its end.
+    /// Packets received outside the window: before the end of the warm-up or, in the record of a part, after
+    /// its end.
     received_outside: Tally,
     /// Of few flows: one word keeps the record within eight cache lines, and fills the gap before `delays`.
     divisions: Lazy<Divisions>,
@@ -308,8 +309,8 @@ impl FlowRecord {
         self.payload_bytes = Some(self.payload_bytes.unwrap_or(0) + counted);
     }
 
-    /// Begins a phase at `now`, which is after the warm-up: something changes. A flow that is recorded briefly
-    /// has no phases.
+    /// Begins a phase at `now`, which is after the warm-up: something changes. A flow that is recorded
+    /// briefly has no phases.
     pub(super) fn begin_phase(&mut self, now: Instant) {
         if self.brief.is_some() {
             return;

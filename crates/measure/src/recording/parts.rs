@@ -1,8 +1,8 @@
 //! Observations of parts of a run, for expectations such as `flow.call.owd.p99 @ 10s..20s`.
 //!
-//! Each is a record of its own, which begins with the part as the record of the run begins with the end of the warm-up:
-//! so each metric means the same of a part and of the run, and is as exact. Only the flows and ports that an
-//! expectation names are observed so, and only until the part ends.
+//! Each is a record of its own, which begins with the part as the record of the run begins with the end of
+//! the warm-up: so each metric means the same of a part and of the run, and is as exact. Only the flows and
+//! ports that an expectation names are observed so, and only until the part ends.
 
 use lockgate_engine::units::Instant;
 
@@ -31,8 +31,8 @@ impl Part {
 }
 
 impl Recording {
-    /// Returns the observed parts that ended before the run did, each with a recording of it. Flows and ports that are
-    /// not observed in a part have empty records there.
+    /// Returns the observed parts that ended before the run did, each with a recording of it. Flows and ports
+    /// that are not observed in a part have empty records there.
     pub fn parts(&self) -> impl Iterator<Item = (&Part, Self)> {
         let end = Instant::ZERO + self.duration;
         self.parts

@@ -1,7 +1,8 @@
 //! Observations of a flow by phase: the parts of the window between the changes of a run.
 //!
-//! A packet belongs to the phase in which it was sent, and bytes received to the phase in which they arrive. So a
-//! change is not blamed for packets that waited before it. A run without changes has no phases and pays for none.
+//! A packet belongs to the phase in which it was sent, and bytes received to the phase in which they arrive.
+//! So a change is not blamed for packets that waited before it. A run without changes has no phases and pays
+//! for none.
 
 use lockgate_engine::node::Tally;
 use lockgate_engine::units::{Bytes, Duration, Instant};

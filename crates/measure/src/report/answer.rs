@@ -133,7 +133,8 @@ fn phases(html: &mut String, table: &PhaseTable) {
     html.push_str("</tbody></table>");
 }
 
-/// Appends a sentence or a quantity, with the sign of microseconds as the script writes it (`web/src/read.ts`).
+/// Appends a sentence or a quantity, with the sign of microseconds as the script writes it
+/// (`web/src/read.ts`).
 fn words(html: &mut String, sentence: &str) {
     let mut parts = sentence.split(" us");
     let mut written = parts.next().unwrap_or_default().to_owned();

@@ -189,7 +189,8 @@ fn distribution(recording: &Recording, summary: &Summary, groups: &[&String]) ->
     }
 }
 
-/// Returns a group's worst members over time: a row each, the worst first, the largest delay of each interval.
+/// Returns a group's worst members over time: a row each, the worst first, the largest delay of each
+/// interval.
 fn map(recording: &Recording, summary: &Summary, group: &str) -> Option<Figure> {
     let worst = summary.worst_members(group);
     let ends: Vec<f64> = bands::sample_times(recording).collect();

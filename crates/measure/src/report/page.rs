@@ -2,8 +2,8 @@
 //!
 //! The data are JSON, compressed by gzip and written in base64: series of hundreds of flows shrink to a
 //! sixteenth, so that the page of a large network still opens at once. The page decompresses them with the
-//! browser's `DecompressionStream`. Decision 116. Title, verdict and expectations are also written as elements, so
-//! that they are on the screen before the data are read, and without any script.
+//! browser's `DecompressionStream`. Decision 116. Title, verdict and expectations are also written as
+//! elements, so that they are on the screen before the data are read, and without any script.
 
 use std::io::BufWriter;
 

@@ -60,14 +60,14 @@ pub struct FlowData {
     pub owd_box: BoxPlot,
     /// Means of the parts of its one-way delay, in seconds.
     pub split_s: Split,
-    /// Its one-way delay in each part of the window between changes; empty if nothing changed in the window, and of a
-    /// member that is recorded briefly.
+    /// Its one-way delay in each part of the window between changes; empty if nothing changed in the window,
+    /// and of a member that is recorded briefly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseDelay>,
 }
 
-/// One-way delay of a flow in a part of the window, between two changes. A packet counts in the phase in which it was
-/// sent, so the packets of all phases are those of the window.
+/// One-way delay of a flow in a part of the window, between two changes. A packet counts in the phase in
+/// which it was sent, so the packets of all phases are those of the window.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PhaseDelay {

@@ -121,8 +121,9 @@ fn the_answer_is_on_the_page_as_elements_before_the_data_with_every_name_as_text
     assert!(!before.contains("<b>the"));
 }
 
-/// A swap at 500 ms halves the delay of 20 ms. Packets that are on their way then count before it, those of the
-/// warm-up nowhere: each distribution has the packets of its phase, and both together those of the window.
+/// A swap at 500 ms halves the delay of 20 ms. Packets that are on their way then count before it, those of
+/// the warm-up nowhere: each distribution has the packets of its phase, and both together those of the
+/// window.
 #[test]
 fn delays_before_and_after_a_change_are_distributions_of_their_own() {
     use lockgate_engine::packet::FlowId;

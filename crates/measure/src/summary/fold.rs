@@ -92,8 +92,8 @@ impl Summary {
     }
 
     /// Returns the summary as the report and the file have it: if the run recorded members briefly, with
-    /// statistics over the members of each group, and without the flows and queues of members that are neither
-    /// among the worst of a table nor named by an expectation.
+    /// statistics over the members of each group, and without the flows and queues of members that are
+    /// neither among the worst of a table nor named by an expectation.
     #[must_use]
     pub fn folded(&self) -> Self {
         let mut kept = Self { verdict: Some(self.verdict()), ..self.clone() };

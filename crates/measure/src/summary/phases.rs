@@ -1,4 +1,5 @@
-//! Results by phase: each judged metric, and the delays and rates of the other flows, before and after a change.
+//! Results by phase: each judged metric, and the delays and rates of the other flows, before and after a
+//! change.
 
 use indexmap::IndexMap;
 use lockgate_engine::units::{Duration, Instant};
@@ -12,8 +13,8 @@ use crate::recording::{EventKind, FlowPhase, FlowRecord, Recording, RequestKind,
 
 /// Results of a part of the window, between two changes.
 ///
-/// A packet counts in the phase in which it was sent, so that a change is not blamed for packets that waited before
-/// it.
+/// A packet counts in the phase in which it was sent, so that a change is not blamed for packets that waited
+/// before it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PhaseSummary {
@@ -27,8 +28,8 @@ pub struct PhaseSummary {
     pub moved_packets: u64,
     /// Waiting packets that were lost by the changes at its start.
     pub forced_out_packets: u64,
-    /// Value of each judged metric of flows, and of a delay or a rate of the other flows, by its address; `null` if
-    /// nothing was observed.
+    /// Value of each judged metric of flows, and of a delay or a rate of the other flows, by its address;
+    /// `null` if nothing was observed.
     pub values: IndexMap<String, Option<f64>>,
     /// Flows in this phase, from which further values are computed.
     #[serde(skip)]
@@ -37,8 +38,8 @@ pub struct PhaseSummary {
 }
 
 impl Summary {
-    /// Adds the value at an address to those of each phase, if any phase has one: only flows are recorded by phase,
-    /// and not all of their metrics.
+    /// Adds the value at an address to those of each phase, if any phase has one: only flows are recorded by
+    /// phase, and not all of their metrics.
     pub(super) fn add_to_phases(&mut self, address: &Address) {
         let mut of_flows = Summary::empty();
         let mut values = Vec::new();
@@ -54,8 +55,8 @@ impl Summary {
         }
     }
 
-    /// Adds the goodput of each connection or group of them, and the median delay of each other flow or group: of a
-    /// group the worst member's.
+    /// Adds the goodput of each connection or group of them, and the median delay of each other flow or
+    /// group: of a group the worst member's.
     pub(super) fn add_flows_to_phases(&mut self) {
         let Some(phase) = self.phases.first() else { return };
         let names =
@@ -88,8 +89,8 @@ impl Summary {
     }
 }
 
-/// Returns the phases of a recording; none if nothing changed in its window, and if only members of groups were
-/// recorded.
+/// Returns the phases of a recording; none if nothing changed in its window, and if only members of groups
+/// were recorded.
 pub(super) fn phases(recording: &Recording) -> Vec<PhaseSummary> {
     let end = Instant::ZERO + recording.duration;
     let starts = recording.phases();

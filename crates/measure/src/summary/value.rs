@@ -38,8 +38,8 @@ impl<'a> Member<'a> {
     }
 }
 
-/// Returns the statistic over the members' values that were observed; without a statistic the worst of all, of
-/// which one without a value is the worst.
+/// Returns the statistic over the members' values that were observed; without a statistic the worst of all,
+/// of which one without a value is the worst.
 fn over_members(metric: &Metric, over: Option<MemberStatistic>, values: &[Option<f64>]) -> Option<f64> {
     if over.is_none() && values.iter().any(Option::is_none) {
         return None;

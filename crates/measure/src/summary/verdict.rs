@@ -50,8 +50,8 @@ pub struct RunVerdict {
     pub findings: Vec<String>,
     /// Each expectation, formatted: missed ones first, else in the scenario's order.
     pub rows: Vec<JudgedRow>,
-    /// Judged metrics, and a delay or a rate of the other flows, before and after each change; absent if nothing
-    /// changed in the window.
+    /// Judged metrics, and a delay or a rate of the other flows, before and after each change; absent if
+    /// nothing changed in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<PhaseTable>,
 }
@@ -72,8 +72,8 @@ pub struct JudgedRow {
     pub wanted: String,
     /// True if it holds.
     pub holds: bool,
-    /// How much of the tightest bound is used up: 1 at the bound, more beyond it; absent for a bound of zero, and
-    /// without a value.
+    /// How much of the tightest bound is used up: 1 at the bound, more beyond it; absent for a bound of zero,
+    /// and without a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_ratio: Option<f64>,
     /// Distance from the tightest bound in words: `11 % above its bound`; may be empty.
@@ -196,8 +196,9 @@ fn missed(all: &[Expectation]) -> Vec<String> {
     vec![told.map_or_else(|| format!("{count}."), |told| format!("{count}{first}{told}."))]
 }
 
-/// Returns subject, value and margin: `backup goodput sum 8.88 Mbit/s, 11 % above its bound of 8 Mbit/s`, or with the
-/// name that the scenario gives it: `“the line stays free”: 8.88 Mbit/s, 11 % above its bound of 8 Mbit/s`.
+/// Returns subject, value and margin: `backup goodput sum 8.88 Mbit/s, 11 % above its bound of 8 Mbit/s`, or
+/// with the name that the scenario gives it: `“the line stays free”: 8.88 Mbit/s, 11 % above its bound of 8
+/// Mbit/s`.
 fn measured(expect: &Expectation) -> String {
     let words = Words::of(&expect.that);
     let subject = match &expect.name {

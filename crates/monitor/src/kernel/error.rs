@@ -4,7 +4,8 @@ use std::fmt::Display;
 
 use lockgate::results::SavedFileError;
 
-/// Failure of a view of the kernel's queues: the reason and a remedy, which may name options of `lockgate top`.
+/// Failure of a view of the kernel's queues: the reason and a remedy, which may name options of `lockgate
+/// top`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelError {

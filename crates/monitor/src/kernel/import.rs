@@ -1,4 +1,5 @@
-//! Queues of an interface and of the intermediate devices to which it redirects: as `tc` prints them, and as a scenario.
+//! Queues of an interface and of the intermediate devices to which it redirects: as `tc` prints them, and as
+//! a scenario.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -35,7 +36,8 @@ fn with_device(line: &str, words: usize, device: &str) -> String {
     }
 }
 
-/// Returns the import of an interface's queues, what is not understood left out; `None` if nothing can be imported.
+/// Returns the import of an interface's queues, what is not understood left out; `None` if nothing can be
+/// imported.
 pub(super) fn scenario(interface: &str) -> Option<String> {
     let text = shown(interface).ok()?;
     let (options, origin) = (Options::default(), origin(interface));

@@ -19,7 +19,8 @@ const BY_FLOW: [&str; 4] = ["fq_codel", "sfq", "cake", "fq_pie"];
 /// Number of looks after which interfaces are listed anew.
 const LISTED: u32 = 64;
 
-/// Returns the settings of a queue, given its device, its name, the kernel's attributes, and whether it is a class.
+/// Returns the settings of a queue, given its device, its name, the kernel's attributes, and whether it is a
+/// class.
 pub(crate) type KnobsOf<'a> = dyn Fn(&str, &str, &[u8], bool) -> Vec<Knob> + 'a;
 
 /// Settings of each queue, by device and name of the queue.
@@ -44,8 +45,8 @@ pub(crate) struct Object {
     pub(crate) is_class: bool,
 }
 
-/// Time beside its processor time that a look may take. If it takes longer, its thread lost the processor, and it is not
-/// known when the counters were read.
+/// Time beside its processor time that a look may take. If it takes longer, its thread lost the processor,
+/// and it is not known when the counters were read.
 const LOST: Duration = Duration::from_millis(2);
 
 /// Looks that are made until one is timed well.
@@ -62,8 +63,8 @@ pub struct Look {
 }
 
 impl Kernel {
-    /// Opens the kernel's interface for the device of this name, or for all devices. `is_all` includes those whose queues
-    /// the kernel chose itself, `has_flows` the flows that disciplines report.
+    /// Opens the kernel's interface for the device of this name, or for all devices. `is_all` includes those
+    /// whose queues the kernel chose itself, `has_flows` the flows that disciplines report.
     ///
     /// # Errors
     /// If there is no such device, or the kernel does not answer.
@@ -92,8 +93,8 @@ impl Kernel {
         }
     }
 
-    /// Looks at the queues. A look whose time is uncertain is made again: the rates after it would be too low, and those of
-    /// the next one too high.
+    /// Looks at the queues. A look whose time is uncertain is made again: the rates after it would be too
+    /// low, and those of the next one too high.
     ///
     /// # Errors
     /// If the kernel does not answer.

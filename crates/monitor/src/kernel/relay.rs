@@ -16,7 +16,8 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Longest pause between samples of a recording.
 const LONGEST: f64 = 5.0;
 
-/// Passes a stream on until it ends or the view is left. `is_paced` shows a recording at the pace at which it was made.
+/// Passes a stream on until it ends or the view is left. `is_paced` shows a recording at the pace at which it
+/// was made.
 ///
 /// # Errors
 /// If the stream is malformed, its program failed, or the recording cannot be written.

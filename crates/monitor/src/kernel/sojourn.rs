@@ -4,8 +4,9 @@
 //! trace instance of its own --lines--> reader: address of the packet -> time --> delays by interface
 //! ```
 //!
-//! The kernel traces at the root of an interface only, so a delay is that of the whole tree. Of packets that a device
-//! takes in one bunch the first is traced. A packet that is dropped has no second line; its address is forgotten.
+//! The kernel traces at the root of an interface only, so a delay is that of the whole tree. Of packets that
+//! a device takes in one bunch the first is traced. A packet that is dropped has no second line; its address
+//! is forgotten.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,7 +45,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Kilobytes of the kernel's buffer, for each processor.
 const BUFFER_KB: &str = "2048";
 
-/// Interface, and handle of the discipline at its root: another namespace may have the interface's number, too.
+/// Interface, and handle of the discipline at its root: another namespace may have the interface's number,
+/// too.
 type Root = (u32, u32);
 
 /// Delays since the last sample, by root.
@@ -56,7 +58,8 @@ struct Delays {
 }
 
 impl Delays {
-    /// Returns the delays of a tree. Below a root with a discipline for each transmit queue, each of these is traced.
+    /// Returns the delays of a tree. Below a root with a discipline for each transmit queue, each of these is
+    /// traced.
     fn of(&self, tree: &Tree) -> Vec<f64> {
         let Some(root) = tree.queues.first().map(|branch| &branch.queue) else { return Vec::new() };
         let is_one = !BY_TRANSMIT_QUEUE.contains(&root.kind.as_str());
@@ -91,7 +94,8 @@ fn missing(message: String, help: &str) -> KernelError {
 }
 
 impl Sojourn {
-    /// Starts to trace the interfaces of these indices; all, if there are none. `given` is the folder of `tracefs`.
+    /// Starts to trace the interfaces of these indices; all, if there are none. `given` is the folder of
+    /// `tracefs`.
     ///
     /// # Errors
     /// If this kernel has no such tracepoints, or this process may not use them.
@@ -249,7 +253,8 @@ fn read(mut pipe: fs::File, delays: &Mutex<Delays>, ends: &AtomicBool) {
 struct Pairs(BTreeMap<(Root, u64), f64>);
 
 impl Pairs {
-    /// Takes a line: `task-12 [000] d... 12.345678: qdisc_enqueue: enqueue ifindex=3 ... skbaddr=00000000abcd1234`.
+    /// Takes a line: `task-12 [000] d... 12.345678: qdisc_enqueue: enqueue ifindex=3 ...
+    /// skbaddr=00000000abcd1234`.
     fn line(&mut self, line: &str, delays: &mut Delays) {
         if let Some((_, lost)) = line.split_once("[LOST ") {
             delays.lost += lost.split(' ').next().and_then(|lost| lost.parse::<u64>().ok()).unwrap_or(0);

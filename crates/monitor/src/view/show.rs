@@ -46,7 +46,8 @@ fn draw(
     let (mut size, mut is_stale) = (None, true);
     let shown = loop {
         is_stale |= gather(hub, &mut frames, &mut screen, &answers);
-        // Most of the time nothing has happened since the last picture, which costs more than a look at a small tree.
+        // Most of the time nothing has happened since the last picture, which costs more than a look at a
+        // small tree.
         let drawn_on = terminal.size().ok();
         is_stale |= drawn_on != size;
         if is_stale && let Err(error) = terminal.draw(|frame| paint::paint(&screen, frame)) {

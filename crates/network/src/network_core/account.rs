@@ -94,9 +94,9 @@ impl<R: Runtime> NetworkCore<R> {
         self.pool.recycle(packet);
     }
 
-    /// Ends the run at `end`: takes the last samples, counts the packets inside, `left` among them, and checks
-    /// that each port accounts for every packet. The records of the ports are in the recording then. A packet
-    /// that waits in a port leaves a row.
+    /// Ends the run at `end`: takes the last samples, counts the packets inside, `left` among them, and
+    /// checks that each port accounts for every packet. The records of the ports are in the recording then. A
+    /// packet that waits in a port leaves a row.
     ///
     /// # Errors
     /// A port whose account does not balance: a fault of Lockgate.

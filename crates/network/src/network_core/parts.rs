@@ -6,9 +6,9 @@
 //!                    <--departures, losses-- link that leaves
 //! ```
 //!
-//! A link belongs to the part in which it starts: its port, its transmitter, its record. If it ends in the other
-//! part, its packets in flight are there, in a link of the same index whose port stays empty. Both parts are the
-//! network again when they are [rejoined](NetworkCore::rejoin).
+//! A link belongs to the part in which it starts: its port, its transmitter, its record. If it ends in the
+//! other part, its packets in flight are there, in a link of the same index whose port stays empty. Both
+//! parts are the network again when they are [rejoined](NetworkCore::rejoin).
 
 use lockgate_engine::packet::{Packet, Pool};
 use lockgate_engine::units::Instant;
@@ -105,15 +105,16 @@ impl Parts {
 }
 
 impl<R: Runtime> NetworkCore<R> {
-    /// Prepares the network for being [split](Self::split_off): `ends` gives the parts in which each link starts and
-    /// ends. A prepared network counts its events as its parts do.
+    /// Prepares the network for being [split](Self::split_off): `ends` gives the parts in which each link
+    /// starts and ends. A prepared network counts its events as its parts do.
     pub fn prepare_parts(&mut self, ends: impl Iterator<Item = [Part; 2]>) {
         self.parts.ends = ends.collect();
     }
 
-    /// Moves the transit part of a prepared network before its first event to a network of its own, which `runtime` plays.
-    /// This network is the part with the hosts from then on. Both are advanced on their own for at most the smallest
-    /// delay of the links that join them; then each accepts what the other [hands over](Self::hand_over).
+    /// Moves the transit part of a prepared network before its first event to a network of its own, which
+    /// `runtime` plays. This network is the part with the hosts from then on. Both are advanced on their own
+    /// for at most the smallest delay of the links that join them; then each accepts what the other [hands
+    /// over](Self::hand_over).
     ///
     /// # Errors
     /// None, unless the default discipline cannot be built.

@@ -205,8 +205,8 @@ impl Network {
         }
     }
 
-    /// Makes the router's interfaces divide super-frames before they leave, as what a network card sends is divided. A
-    /// veth passes them on whole.
+    /// Makes the router's interfaces divide super-frames before they leave, as what a network card sends is
+    /// divided. A veth passes them on whole.
     pub(crate) fn single_frames(&self) {
         for name in INTERFACES {
             self.router

@@ -16,8 +16,8 @@ pub(crate) struct Tunnel {
 }
 
 impl Tunnel {
-    /// Makes an interface in each place, down and without an address, and carries packets between them, each `delay`
-    /// late. `None`, noted as skipped, if this kernel has no tunnels.
+    /// Makes an interface in each place, down and without an address, and carries packets between them, each
+    /// `delay` late. `None`, noted as skipped, if this kernel has no tunnels.
     pub(crate) fn start(ends: [(&Namespace, &str); 2], delay: Duration) -> Option<Self> {
         let opened = ends.map(|(place, name)| place.inside(|| Tun::open(name)).expect("entered"));
         let [near, far] = match opened {

@@ -182,8 +182,8 @@ impl Base {
 }
 
 impl Checker<'_> {
-    /// Reads the entries of the timeline, sorted by time, then in the order of the file. `offset`: position of
-    /// `text` among the positions of the file.
+    /// Reads the entries of the timeline, sorted by time, then in the order of the file. `offset`: position
+    /// of `text` among the positions of the file.
     pub(crate) fn change_entries(
         &mut self,
         root: &DeTable<'_>,

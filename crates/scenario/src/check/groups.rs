@@ -51,7 +51,8 @@ impl Checker<'_> {
         Some((shorten(&name), rows))
     }
 
-    /// Reads the sites that the file names, if any, and places the subscribers at them. Returns their name too.
+    /// Reads the sites that the file names, if any, and places the subscribers at them. Returns their name
+    /// too.
     fn sites(&mut self, root: &DeTable<'_>) -> Option<(String, Sites)> {
         let (name, text, span) = self.table(root, "sites")?;
         let unread = |why| {

@@ -411,7 +411,8 @@ fn stand_in() -> Option<Node> {
     QueueTree::fifo().build().ok()
 }
 
-/// Returns a queue without its rules, of which a queue above ten thousand others has as many, and its children.
+/// Returns a queue without its rules, of which a queue above ten thousand others has as many, and its
+/// children.
 fn queue_of(entry: &Entry<'_, '_>) -> Option<Queue> {
     Some(Queue {
         name: entry.name.into(),
@@ -423,7 +424,8 @@ fn queue_of(entry: &Entry<'_, '_>) -> Option<Queue> {
     })
 }
 
-/// Returns the tree below `root`, with the rules of its entries: parents before children, in the order of `children`.
+/// Returns the tree below `root`, with the rules of its entries: parents before children, in the order of
+/// `children`.
 fn resolve(root: usize, entries: &mut [Entry<'_, '_>]) -> QueueTree {
     let mut queues: Vec<Queue> = Vec::new();
     let mut waiting = vec![(root, None)];

@@ -9,8 +9,8 @@ use super::{Expansion, Problem, SITES, SUBSCRIBERS, shorten, suggest};
 const MOST_MEMBERS: u32 = 1_000_000;
 
 impl Expansion<'_> {
-    /// Reads `count`: `200`, `"sub"`, `"10% of sub"`, or `"subscribers"` or `"sites"` for a member of each row of
-    /// such a table. Notes a problem and returns `None` for anything else.
+    /// Reads `count`: `200`, `"sub"`, `"10% of sub"`, or `"subscribers"` or `"sites"` for a member of each
+    /// row of such a table. Notes a problem and returns `None` for anything else.
     pub(super) fn count(&mut self, value: &Spanned<DeValue<'_>>) -> Option<u32> {
         let wrong = |problem: String, help: &str| Problem::new(value.span(), problem).help(help);
         let help = "write a number, `\"sub\"` for as many as that group has, or `\"10% of sub\"`";

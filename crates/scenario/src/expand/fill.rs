@@ -10,8 +10,8 @@ use super::{Groups, Room, Rows, TABLE, TEXT, VALUE};
 /// Keys whose value is a list for every member.
 const LISTS: [&str; 6] = ["between", "children", "match", "priomap", "quanta", "alternatives"];
 
-/// Returns true if a list at this key of a group is dealt to its members in turn, and false if it is the value of
-/// every member.
+/// Returns true if a list at this key of a group is dealt to its members in turn, and false if it is the
+/// value of every member.
 pub fn is_dealt(key: &str) -> bool {
     !LISTS.contains(&key)
 }

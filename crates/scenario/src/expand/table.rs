@@ -1,4 +1,5 @@
-//! Reads a table of subscribers: a CSV file with a row for each, such as the `ShapedDevices.csv` of `LibreQoS`.
+//! Reads a table of subscribers: a CSV file with a row for each, such as the `ShapedDevices.csv` of
+//! `LibreQoS`.
 //!
 //! ```text
 //! Circuit ID,Circuit Name,...,Download Min Mbps,Upload Min Mbps,Download Max Mbps,Upload Max Mbps,Comment

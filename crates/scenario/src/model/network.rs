@@ -137,7 +137,8 @@ pub struct PortModel {
 }
 
 impl PortModel {
-    /// Returns the rate at which it sends on `link`, its link: its own, if that is less than the link's mean rate.
+    /// Returns the rate at which it sends on `link`, its link: its own, if that is less than the link's mean
+    /// rate.
     pub fn rate(&self, link: &Link) -> Rate {
         let of_link = link.mean_rate(self.direction);
         self.pace.rate.map_or(of_link, |own| own.min(of_link))

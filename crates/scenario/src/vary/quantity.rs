@@ -59,7 +59,8 @@ impl Quantity {
         text.parse::<Packets>().ok().and_then(|count| of(Unit::Packets, count.0 as f64))
     }
 
-    /// Returns the number in the smallest unit that is written: integers, except for percent and plain numbers.
+    /// Returns the number in the smallest unit that is written: integers, except for percent and plain
+    /// numbers.
     pub(super) fn fine(self) -> f64 {
         match self.unit {
             Unit::Time => libm::round(self.value * PICOS),

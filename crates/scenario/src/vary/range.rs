@@ -75,8 +75,8 @@ impl Range {
         Ok(Some(Self { low, high, spacing, of: of.map(str::to_owned) }))
     }
 
-    /// Returns the value at a position from 0, the lower end, to 1, the upper end: on a logarithmic scale if the
-    /// spacing says so. Between the ends it is rounded to four significant digits.
+    /// Returns the value at a position from 0, the lower end, to 1, the upper end: on a logarithmic scale if
+    /// the spacing says so. Between the ends it is rounded to four significant digits.
     ///
     /// # Errors
     /// If the ends are no quantities.

@@ -45,8 +45,8 @@ pub(super) fn resolve(text: &str, path: &str, document: &toml::Table) -> Result<
     Ok(Some(Rate::from_bits(bits as u64).to_string()))
 }
 
-/// Returns the end of the path of a link's rate: `.up` or `.down`, by the direction in which the port of `path`
-/// sends; nothing if the link has one rate.
+/// Returns the end of the path of a link's rate: `.up` or `.down`, by the direction in which the port of
+/// `path` sends; nothing if the link has one rate.
 fn direction(link: &str, path: &str, document: &toml::Table) -> Result<&'static str, String> {
     let table = document.get("link").and_then(|links| links.get(link));
     if !table.and_then(|table| table.get("rate")).is_some_and(toml::Value::is_table) {

@@ -180,7 +180,8 @@ fn guarantees_that_sum_above_what_is_there_are_warned_of() {
     )];
     doubted(&curves("rt = \"6mbit\"", "rt = \"4mbit\""), &[]);
     doubted(&curves("rt = \"6mbit\"", "rt = \"4001kbit\""), &above);
-    // Below the link in the long run, above it in the first 10 ms; and the same as `ls`, which promises nothing.
+    // Below the link in the long run, above it in the first 10 ms; and the same as `ls`, which promises
+    // nothing.
     let steep = "{ m1 = \"9mbit\", d = \"10ms\", m2 = \"1mbit\" }";
     doubted(&curves(&format!("rt = {steep}"), "rt = \"2mbit\""), &above);
     doubted(&curves(&format!("rt = {steep}"), "rt = \"1mbit\""), &[]);

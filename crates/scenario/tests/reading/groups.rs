@@ -1,4 +1,5 @@
-//! Groups of nodes, links, queues and flows: their members, what changes them, links that differ by direction.
+//! Groups of nodes, links, queues and flows: their members, what changes them, links that differ by
+//! direction.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

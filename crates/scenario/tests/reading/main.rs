@@ -1,4 +1,5 @@
-//! Texts of scenarios: what is read, refused and doubted, what changes it, and that it is written as it was read.
+//! Texts of scenarios: what is read, refused and doubted, what changes it, and that it is written as it was
+//! read.
 
 mod applications;
 mod change;

@@ -415,8 +415,8 @@ fn provider(other: Option<(&str, &str)>) -> Result<lockgate_scenario::Policy, St
     read_policy(&text, "provider.toml").map_err(|problems| crate::support::rendered(&problems))
 }
 
-/// Sites are classes within classes, circuits are below their `Parent Node`, and a class has the rules of all circuits
-/// below it.
+/// Sites are classes within classes, circuits are below their `Parent Node`, and a class has the rules of all
+/// circuits below it.
 #[test]
 fn circuits_are_below_their_sites() {
     let policy = provider(None).unwrap_or_else(|why| panic!("{why}"));

@@ -1,10 +1,12 @@
 //! Scenarios drawn at random: what reading accepts runs, with every packet accounted for.
 //!
-//! Every kind of the list with parameters at the ends of their ranges, trees of up to three levels, coarse clocks and
-//! device rings, links and flows at their extremes, changes of the timeline and knobs turned on the way.
+//! Every kind of the list with parameters at the ends of their ranges, trees of up to three levels, coarse
+//! clocks and device rings, links and flows at their extremes, changes of the timeline and knobs turned on
+//! the way.
 //!
-//! `LOCKGATE_GENERATED` is how many accepted scenarios are run (200 unless it is set); a failure names the seed of its
-//! scenario, and `LOCKGATE_SEED` runs that one alone and prints it. A run ends after some thousand events.
+//! `LOCKGATE_GENERATED` is how many accepted scenarios are run (200 unless it is set); a failure names the
+//! seed of its scenario, and `LOCKGATE_SEED` runs that one alone and prints it. A run ends after some
+//! thousand events.
 
 mod text;
 mod tree;

@@ -125,8 +125,8 @@ const PACKETS: [&str; 9] = [
     "18446744073709551615p",
 ];
 
-/// Values for a parameter of this schema: the ends of its range, those beside them, and usual ones. A type that is not
-/// known here must be added.
+/// Values for a parameter of this schema: the ends of its range, those beside them, and usual ones. A type
+/// that is not known here must be added.
 fn values(name: &str, property: &Value, definitions: &Value) -> Vec<Value> {
     let options: Vec<&Value> = match property["anyOf"].as_array() {
         Some(options) => options.iter().filter(|option| option["type"] != "null").collect(),

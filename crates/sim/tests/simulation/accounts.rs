@@ -1,5 +1,5 @@
-//! What a run says of itself, held against what happened: peaks, moved packets, rows of packets, what a link carried,
-//! and that a run of very many events can be stopped.
+//! What a run says of itself, held against what happened: peaks, moved packets, rows of packets, what a link
+//! carried, and that a run of very many events can be stopped.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,8 @@ use lockgate_sim::{Command, Control, EVENTS_BETWEEN_STOPS, Observer, RunView, ru
 
 use crate::common::{one_link, scenario, simulate};
 
-/// A queue that fills at 10 000 packets a second and is swapped out between two samples, ten milliseconds apart.
+/// A queue that fills at 10 000 packets a second and is swapped out between two samples, ten milliseconds
+/// apart.
 const SWAP: &str = r#"
 duration = "6s"
 node.a = {}
@@ -139,8 +140,9 @@ fn a_link_is_used_for_what_it_carries_within_the_window() {
     crate::common::assert_near("utilisation after a rate is lowered", used(&lowered), carried / could, 1e-9);
 }
 
-/// Packets of 1000 bits begin at 0.1 s, 0.2 s, ... on a link of 20 kbit/s, which they use for half of the time; so
-/// one begins at each end of the window, and of its parts. With an overhead of 125 bytes they use all of it.
+/// Packets of 1000 bits begin at 0.1 s, 0.2 s, ... on a link of 20 kbit/s, which they use for half of the
+/// time; so one begins at each end of the window, and of its parts. With an overhead of 125 bytes they use
+/// all of it.
 #[test]
 fn a_packet_that_begins_with_a_window_is_in_it_once() {
     let flow = "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"125B\"\ngap = \"100ms\"";

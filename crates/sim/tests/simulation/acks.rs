@@ -36,12 +36,14 @@ fn a_filter_of_acknowledgements_speeds_up_a_download() {
     let [(off, none), (on, some), (hard, most)] = ["false", "true", "\"aggressive\""].map(of);
     assert_eq!(none, 0);
     assert!(some > 100 && most > 100, "{some} and {most} acknowledgements filtered");
-    // 190 kbit/s are 360 acknowledgements of 66 bytes a second, each for two segments or a few more: 8 to 10 Mbit/s.
+    // 190 kbit/s are 360 acknowledgements of 66 bytes a second, each for two segments or a few more: 8 to 10
+    // Mbit/s.
     assert!(off < 11.0, "{off} Mbit/s");
     assert!(on > 2.0 * off && hard > 2.0 * off, "{off}, {on}, {hard} Mbit/s");
 }
 
-/// The tins of `cake` by the marks of the flows: two flows of one code point have the parts of bulk and of voice.
+/// The tins of `cake` by the marks of the flows: two flows of one code point have the parts of bulk and of
+/// voice.
 #[test]
 fn marks_choose_the_tins() {
     let text = |fwmark: &str| {

@@ -28,8 +28,8 @@ fn completed(recording: &Recording, name: &str) -> f64 {
     flow(recording, name).completed().expect("it ends").as_secs_f64()
 }
 
-/// One way after another: SYN, SYN-ACK, ACK, 220, USER, 331, PASS, 230, TYPE, 200, PASV, 227; SYN, SYN-ACK, STOR,
-/// 150 and the file: 17 one-way trips of 50 ms. Then 226, QUIT, 221 and the client's FIN: four more.
+/// One way after another: SYN, SYN-ACK, ACK, 220, USER, 331, PASS, 230, TYPE, 200, PASV, 227; SYN, SYN-ACK,
+/// STOR, 150 and the file: 17 one-way trips of 50 ms. Then 226, QUIT, 221 and the client's FIN: four more.
 #[test]
 fn a_file_stored_by_ftp_takes_its_dialogue() {
     let file = r#"[flow.file]
@@ -49,8 +49,8 @@ ftp = {}
     assert_near("with a slow server", completed(&recording, "file"), 17.0 * 0.05 + 6.0 * 0.01, 1e-4);
 }
 
-/// The receiver is the client: SYN, SYN-ACK, ACK, 220, USER, 331, PASS, 230, TYPE, 200, PORT, 200, RETR; the server's
-/// SYN, SYN-ACK, and the file: 16 trips.
+/// The receiver is the client: SYN, SYN-ACK, ACK, 220, USER, 331, PASS, 230, TYPE, 200, PORT, 200, RETR; the
+/// server's SYN, SYN-ACK, and the file: 16 trips.
 #[test]
 fn a_file_fetched_by_ftp_comes_from_the_server() {
     let recording = simulate(
@@ -71,7 +71,8 @@ start = "1s"
     assert_eq!((&*control.setup.from, &*control.setup.to), ("b", "a"));
 }
 
-/// Three files of a list over a slow link: 100 kB, 50 kB and, a second later, 1 MB. Their frames share 1 Mbit/s.
+/// Three files of a list over a slow link: 100 kB, 50 kB and, a second later, 1 MB. Their frames share 1
+/// Mbit/s.
 #[test]
 fn listed_files_are_held_against_processor_sharing() {
     let text = r#"
@@ -94,7 +95,8 @@ files = "sizes"
     let charged = |bytes: u64| (bytes + bytes.div_ceil(1448) * 66) as f64;
     let [first, second, third] = [100_000, 50_000, 1_000_000].map(charged);
     let rate = 125_000.0;
-    // All three share from 1 s on: each has had half of 125 kB by then; the second lacks little, the first more.
+    // All three share from 1 s on: each has had half of 125 kB by then; the second lacks little, the first
+    // more.
     let second_done = 1.0 + (second - rate / 2.0).max(0.0) * 3.0 / rate;
     let second_done = if second < rate / 2.0 { second * 2.0 / rate } else { second_done };
     let first_done = if second_done < 1.0 {
@@ -116,7 +118,8 @@ files = "sizes"
     assert_eq!(Some(mean), summary.flows["files/1"].fct_s);
     let slowdown = summary.metric("flow.files/1.slowdown").expect("a value");
     assert_near("slowdown", slowdown, mean / first_done, 1e-9);
-    // The link was never idle: the last byte cannot come later than the fluid's, but for handshake and repetitions.
+    // The link was never idle: the last byte cannot come later than the fluid's, but for handshake and
+    // repetitions.
     let last = summary.flows["files/3"].fct_s.expect("an end");
     assert!(last > third_done - 1.0 - 0.02 && last < 1.1 * third_done, "{last} and {third_done}");
 }
@@ -148,8 +151,8 @@ flow.f = {{ from = "a/*", to = "b", transport = "tcp", bytes = "1MB" }}
     }
 }
 
-/// Forty senders over links of one rate: each file has a fortieth of the last link. 256 kB are 176 frames of 1514 bytes
-/// and one of 1218.
+/// Forty senders over links of one rate: each file has a fortieth of the last link. 256 kB are 176 frames of
+/// 1514 bytes and one of 1218.
 #[test]
 fn files_of_an_incast_are_compared_at_its_last_link() {
     let text = r#"
@@ -164,11 +167,12 @@ flow.f = { from = "a/*", to = "b", transport = "tcp", bytes = "256kB" }
     assert_near("40", summary.groups["f"].all.ps_fct_s.mean.expect("forty files"), 40.0 * alone, 1e-9);
 }
 
-/// Forty senders of DCTCP over links of 10 Gbit/s, a round trip of 1 ms. By hand: processor sharing is done when the last
-/// link has sent all forty files, 8.57 ms. DCTCP needs 17 to 22 rounds, one of them for the handshake: its first windows
-/// are ten segments each, 606 kB that arrive within 12 us, above the mark of 95 kB, so that slow start ends there. From a
-/// window of 5 (one cut; of 3 after two) each round adds a segment, and 177 are sent after 16 rounds (18). The link, which
-/// could carry 20 segments of each a round, is idle for half of the time: the slowdown is 2.0 to 2.6.
+/// Forty senders of DCTCP over links of 10 Gbit/s, a round trip of 1 ms. By hand: processor sharing is done
+/// when the last link has sent all forty files, 8.57 ms. DCTCP needs 17 to 22 rounds, one of them for the
+/// handshake: its first windows are ten segments each, 606 kB that arrive within 12 us, above the mark of 95
+/// kB, so that slow start ends there. From a window of 5 (one cut; of 3 after two) each round adds a segment,
+/// and 177 are sent after 16 rounds (18). The link, which could carry 20 segments of each a round, is idle
+/// for half of the time: the slowdown is 2.0 to 2.6.
 #[test]
 fn an_incast_of_dctcp_takes_twice_its_share_and_more() {
     let text = r#"
@@ -194,8 +198,8 @@ queue.q = { kind = "fifo", limit = "1MB", mark = "95kB" }
     assert!(loss < 1e-9, "{loss}: nothing waits for a timer");
 }
 
-/// A port's own rate is what its files share, with what it charges for a frame (an overhead of 34 bytes in place of the 14 of
-/// Ethernet); and what its utilisation is of.
+/// A port's own rate is what its files share, with what it charges for a frame (an overhead of 34 bytes in
+/// place of the 14 of Ethernet); and what its utilisation is of.
 #[test]
 fn files_share_the_own_rate_of_a_port() {
     let text = |port: &str| {
@@ -225,8 +229,9 @@ flow.f = {{ from = "a/*", to = "b", transport = "tcp", bytes = "1MB" }}
     }
 }
 
-/// 500 bytes each millisecond are 4 Mbit/s: half of a port's 8, with an overhead of 100 bytes in place of Ethernet's 14 it is 0.586 of it; at 3 Mbit/s the port is
-/// full. A change of the rate at 5 s counts from then on.
+/// 500 bytes each millisecond are 4 Mbit/s: half of a port's 8, with an overhead of 100 bytes in place of
+/// Ethernet's 14 it is 0.586 of it; at 3 Mbit/s the port is full. A change of the rate at 5 s counts from
+/// then on.
 #[test]
 fn utilisation_is_that_of_the_own_rate_of_a_port() {
     let text = |port: &str, change: &str| {
@@ -294,7 +299,8 @@ echo = true
     assert!(ping.requests - ping.answers >= (lost * ping.requests as f64) as u64);
 }
 
-/// Each request of 100 bytes over TCP is back after two trips of 50 ms; the first waits for the handshake's two besides.
+/// Each request of 100 bytes over TCP is back after two trips of 50 ms; the first waits for the handshake's
+/// two besides.
 #[test]
 fn requests_over_tcp_come_back() {
     let recording = simulate(
@@ -320,8 +326,8 @@ echo = true
     assert_near("nothing else", ask.rtt_s.min.expect("answers"), 0.1, 1e-4);
 }
 
-/// Three objects of 1000 bytes: SYN, SYN-ACK, request, the first object, two requests, two objects: six trips. The
-/// user thinks for 1 s; the second page needs no handshake: four trips.
+/// Three objects of 1000 bytes: SYN, SYN-ACK, request, the first object, two requests, two objects: six
+/// trips. The user thinks for 1 s; the second page needs no handshake: four trips.
 #[test]
 fn pages_are_read_one_after_the_other() {
     let recording = simulate(
@@ -363,7 +369,8 @@ count = 1000
 file = { distribution = "empirical", file = "sizes" }
 every = { distribution = "exponential", mean = "50ms" }
 "#;
-    // From 1 kB to 10 kB evenly for eight of ten, from 10 kB to 100 kB for the rest: 4.4 kB + 11 kB on average.
+    // From 1 kB to 10 kB evenly for eight of ten, from 10 kB to 100 kB for the rest: 4.4 kB + 11 kB on
+    // average.
     let recording = crate::common::simulate_with(text, &[("sizes", "1kB 0\n10kB 0.8\n100kB 1\n")], 1);
     let summary = summarise(core::slice::from_ref(&recording));
     let web = &summary.groups["web"];

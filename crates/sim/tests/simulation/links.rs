@@ -130,12 +130,13 @@ gap = {{ distribution = "exponential", mean = "12ms" }}
     assert_eq!(run("lisb", ""), run("lisb", r#"clock = { offset = "5s" }"#), "LISB reads no stamps");
 }
 
-/// Lines at 5 Mbit/s, by hand: a frame less 14 bytes of Ethernet, plus the overhead; in cells of 53 bytes with 48, or in
-/// codewords of 65 bytes with 64. The same packets pass wherever the line is said: at a link by name or in bytes, at a
-/// port, in `htb`, `tbf`, `cake`.
+/// Lines at 5 Mbit/s, by hand: a frame less 14 bytes of Ethernet, plus the overhead; in cells of 53 bytes
+/// with 48, or in codewords of 65 bytes with 64. The same packets pass wherever the line is said: at a link
+/// by name or in bytes, at a port, in `htb`, `tbf`, `cake`.
 #[test]
 fn a_line_charges_the_same_wherever_it_is_said() {
-    // Name, framing, overhead beyond the packet and beyond the frame; bytes on the line of frames of 54, 118, 590, 1514.
+    // Name, framing, overhead beyond the packet and beyond the frame; bytes on the line of frames of 54, 118,
+    // 590, 1514.
     for (name, framing, of_packets, of_frames, lengths) in [
         ("pppoe-llcsnap", "atm", 40, 26, [106, 159, 689, 1749]),
         ("pppoa-vcmux", "atm", 10, -4, [106, 159, 689, 1696]),
@@ -189,8 +190,8 @@ fn a_line_charges_the_same_wherever_it_is_said() {
     }
 }
 
-/// A flood of twice the rate waits in a `cake` behind a port's `rate` as long as in one that shapes: memory, target and
-/// quantum follow the rate, wherever it is said. Without a rate it would hold 13 s of packets.
+/// A flood of twice the rate waits in a `cake` behind a port's `rate` as long as in one that shapes: memory,
+/// target and quantum follow the rate, wherever it is said. Without a rate it would hold 13 s of packets.
 #[test]
 fn a_flood_waits_as_long_behind_a_ports_rate_as_behind_that_of_cake() {
     let flood =

@@ -1,4 +1,5 @@
-//! Laws of a simulation: its account, links, applications and TCP, its steps, and what observers and scale change.
+//! Laws of a simulation: its account, links, applications and TCP, its steps, and what observers and scale
+//! change.
 
 mod accounts;
 mod acks;

@@ -1,11 +1,13 @@
-//! A scenario with all rates multiplied and all times divided is the same experiment: the same packets meet the same queues.
+//! A scenario with all rates multiplied and all times divided is the same experiment: the same packets meet
+//! the same queues.
 
 use lockgate_engine::random::Seed;
 use lockgate_measure::summary::{Summary, summarise};
 use lockgate_scenario::{Scale, read};
 use lockgate_sim::Control;
 
-/// Clock models, a token bucket, classes above a ring, a change, random laws: everything that has a time or a rate.
+/// Clock models, a token bucket, classes above a ring, a change, random laws: everything that has a time or a
+/// rate.
 const SCENARIO: &str = r#"
 title = "all that goes with time"
 duration = "20s"

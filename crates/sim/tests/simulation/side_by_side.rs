@@ -9,9 +9,10 @@ use lockgate_sim::{Control, EVENTS_BETWEEN_STOPS, Half, InTurn, Worker, can_spli
 
 use crate::common::{assert_same, scenario};
 
-/// Seven hundred members behind three routers, of which the first two are the transit part. The second has a class for
-/// each member and a lossy link; it drops, and so does the slow processor of the first. Packets arrive where others start
-/// at the same instant: at 100 Mbit/s and 10 ms of delay an integer number of frames of 500 bytes is in flight.
+/// Seven hundred members behind three routers, of which the first two are the transit part. The second has a
+/// class for each member and a lossy link; it drops, and so does the slow processor of the first. Packets
+/// arrive where others start at the same instant: at 100 Mbit/s and 10 ms of delay an integer number of
+/// frames of 500 bytes is in flight.
 const TEXT: &str = r#"
 title = "seven hundred members"
 duration = "1200ms"
@@ -37,9 +38,9 @@ flow.upload = { from = "member/*", to = "server", count = 20, transport = "tcp",
 flow.ping = { from = "server", to = "member/*", count = 40, transport = "udp", size = "100B", gap = "10ms", echo = true }
 "#;
 
-/// Eleven hundred members, and few packets: most arrive before anything else happens. Trains of frames of 500 bytes are
-/// 20 us apart behind the first link and take 40 us on the next but one, so that they arrive when others have just left.
-/// The packets to one member come from both halves.
+/// Eleven hundred members, and few packets: most arrive before anything else happens. Trains of frames of 500
+/// bytes are 20 us apart behind the first link and take 40 us on the next but one, so that they arrive when
+/// others have just left. The packets to one member come from both halves.
 const SPARSE: &str = r#"
 title = "eleven hundred members, few packets"
 duration = "900ms"

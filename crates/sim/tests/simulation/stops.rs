@@ -1,4 +1,5 @@
-//! Runs that are stopped between two samplings, and arrivals that are handled at once: nothing tells them from others.
+//! Runs that are stopped between two samplings, and arrivals that are handled at once: nothing tells them
+//! from others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,9 +12,9 @@ use lockgate_sim::{Control, EVENTS_BETWEEN_STOPS, Progress, Simulation, run};
 
 use crate::common::{assert_same, scenario};
 
-/// Twenty members behind a shared link, each with datagrams without answers, some with downloads and echoes. The
-/// delays and rates of the members' links change while packets are in flight; at 3 Mbit/s packets arrive at the instants at
-/// which others start.
+/// Twenty members behind a shared link, each with datagrams without answers, some with downloads and echoes.
+/// The delays and rates of the members' links change while packets are in flight; at 3 Mbit/s packets arrive
+/// at the instants at which others start.
 const TEXT: &str = r#"
 title = "twenty members"
 duration = "4s"

@@ -190,8 +190,9 @@ fn compare(id: &str, kernel: &Figures, ours: &Figures, flows: &[&str]) -> Vec<&'
     missed
 }
 
-/// How two flows fall into step is chaos: a start that is a millisecond later gives another run of the same kind.
-/// The kernel's run is one draw of it; ours is the median of these, the last flow starting so much later.
+/// How two flows fall into step is chaos: a start that is a millisecond later gives another run of the same
+/// kind. The kernel's run is one draw of it; ours is the median of these, the last flow starting so much
+/// later.
 const LATER_MS: [u64; 9] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
 fn median(mut values: Vec<f64>) -> f64 {

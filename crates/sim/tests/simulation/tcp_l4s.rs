@@ -37,10 +37,10 @@ fn goodput(recording: &Recording, name: &str) -> f64 {
     flow.payload_in_window().0 as f64 * 8.0 / recording.window().as_secs_f64() / 1e6
 }
 
-/// <https://github.com/heistp/l4s-tests>, `s1_table.md` of November 2020: throughput of the third minute in Mbit/s,
-/// the kernel of the L4S team. Its Prague had no virtual round trip: two of its flows share as their round trips
-/// do, and worse. The rows of 10 Mbit/s are left out: a packet takes longer than `DualPI2`'s step there, and
-/// implementations differ in what they mark then.
+/// <https://github.com/heistp/l4s-tests>, `s1_table.md` of November 2020: throughput of the third minute in
+/// Mbit/s, the kernel of the L4S team. Its Prague had no virtual round trip: two of its flows share as their
+/// round trips do, and worse. The rows of 10 Mbit/s are left out: a packet takes longer than `DualPI2`'s step
+/// there, and implementations differ in what they mark then.
 const KERNEL: [([Side; 2], [f64; 2]); 9] = [
     ([("cubic", 10), ("prague", 10)], [12.65, 34.57]),
     ([("cubic", 20), ("prague", 20)], [14.94, 32.39]),

@@ -32,8 +32,8 @@ fn flow(name: &str, more: &str) -> String {
     format!("[flow.{name}]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\nbytes = \"unlimited\"\n{more}\n")
 }
 
-/// Mathis et al. 1997: segments a round trip = C / sqrt(p), C = sqrt(3/2) where each segment is acknowledged and
-/// losses are random. Losses fall on acknowledgements as well; they are cumulative and hardly matter.
+/// Mathis et al. 1997: segments a round trip = C / sqrt(p), C = sqrt(3/2) where each segment is acknowledged
+/// and losses are random. Losses fall on acknowledgements as well; they are cumulative and hardly matter.
 #[test]
 fn reno_follows_the_square_root_law_over_three_decades() {
     let mut constants = Vec::new();
@@ -47,8 +47,8 @@ fn reno_follows_the_square_root_law_over_three_decades() {
         println!("p = {loss}: {:.1} segments a round trip, C = {constant:.3}", segments * 0.050);
         constants.push(constant);
     }
-    // sqrt(3/2) = 1.22 for a window that halves at once; timeouts lower it where losses are frequent, the random
-    // places of the losses lower it by up to a fifth (sqrt(8/9) to sqrt(2/3) of it).
+    // sqrt(3/2) = 1.22 for a window that halves at once; timeouts lower it where losses are frequent, the
+    // random places of the losses lower it by up to a fifth (sqrt(8/9) to sqrt(2/3) of it).
     assert!(constants.iter().all(|constant| (0.95..=1.40).contains(constant)), "{constants:?}");
 }
 
@@ -82,10 +82,11 @@ fn two_equal_flows_share_evenly() {
 
 #[test]
 fn renos_shares_are_unfair_to_long_round_trips() {
-    // The near flow's round trip is a quarter of the far one's, without queueing; with synchronised losses the ratio
-    // of rates is between the ratio of the round trips and its square (Lakshman and Madhow 1997). Which packets a
-    // full queue drops hangs on the phase of the round trips (Floyd and Jacobson 1991): a delay of a millisecond more
-    // changes the ratio fourfold. The law is held against the median of nine delays about 65 ms.
+    // The near flow's round trip is a quarter of the far one's, without queueing; with synchronised losses
+    // the ratio of rates is between the ratio of the round trips and its square (Lakshman and Madhow 1997).
+    // Which packets a full queue drops hangs on the phase of the round trips (Floyd and Jacobson 1991): a
+    // delay of a millisecond more changes the ratio fourfold. The law is held against the median of nine
+    // delays about 65 ms.
     let text = r#"
 duration = "200s"
 warmup = "20s"

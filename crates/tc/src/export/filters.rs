@@ -273,8 +273,8 @@ fn blocks(low: u32, high: u32, bits: u32) -> Vec<(u32, u32)> {
     all
 }
 
-/// Returns a condition of a class together with those of the class above it. One that the class above has, too, adds
-/// nothing to it: an import gives each class the conditions of all below it.
+/// Returns a condition of a class together with those of the class above it. One that the class above has,
+/// too, adds nothing to it: an import gives each class the conditions of all below it.
 fn below(above: &[Condition], own: &Condition) -> Vec<Condition> {
     let preference = own.rule.preference;
     let is_same =

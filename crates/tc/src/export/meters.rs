@@ -70,8 +70,8 @@ impl<'a> Writer<'a> {
         ));
     }
 
-    /// Numbers the meters of classes to which several filters lead: filters with a number share one meter, others
-    /// have one each. Refuses meters to which no filter leads.
+    /// Numbers the meters of classes to which several filters lead: filters with a number share one meter,
+    /// others have one each. Refuses meters to which no filter leads.
     pub(super) fn share_meters(&mut self, owner: Handle) {
         let classes: Vec<Handle> =
             self.meters.keys().filter(|class| class.major == owner.major).copied().collect();

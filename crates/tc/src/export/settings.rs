@@ -99,8 +99,8 @@ pub(super) fn of_qdisc(queue: &Queue, kind: Kind, children: usize, is_framed: bo
     (words, refused)
 }
 
-/// Settles how the controller of a `dualpi2` is written: in `tc`, a round trip overrides its other settings. Returns the
-/// parameters that are left out, and the usual round trip if it is written.
+/// Settles how the controller of a `dualpi2` is written: in `tc`, a round trip overrides its other settings.
+/// Returns the parameters that are left out, and the usual round trip if it is written.
 fn settle_controller(given: &mut toml::Table) -> (&'static [&'static str], Option<Duration>) {
     const GAINS: [&str; 3] = ["tupdate", "alpha", "beta"];
     let time = |given: &toml::Table, name: &str, default: u64| {

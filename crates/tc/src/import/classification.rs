@@ -358,8 +358,8 @@ impl Classification {
         self.leaves.iter().any(|leaf| leaf.class == class)
     }
 
-    /// Returns the meter that all packets of a class pass: that of its only filter, or one that all its filters share
-    /// by its number.
+    /// Returns the meter that all packets of a class pass: that of its only filter, or one that all its
+    /// filters share by its number.
     pub(super) fn police_of(&self, class: Handle) -> Option<Police> {
         let leaf = self.leaves.iter().find(|leaf| leaf.class == class)?;
         let mut polices = self.polices.iter().filter(|(of, ..)| *of == class).map(|(_, police, _)| *police);

@@ -99,7 +99,8 @@ fn leading(mask: u32, width: u32) -> Option<u32> {
 }
 
 impl Conditions {
-    /// Returns the conditions of a filter, for a comparison with a kernel: only those that are compared exactly.
+    /// Returns the conditions of a filter, for a comparison with a kernel: only those that are compared
+    /// exactly.
     ///
     /// # Errors
     /// Returns the first condition that a scenario cannot express, or that no packet satisfies.

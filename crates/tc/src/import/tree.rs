@@ -549,7 +549,8 @@ impl<'a> Builder<'a> {
             self.objects.is_general,
         )?;
         if self.objects.is_general && kind == Kind::Hfsc && queue.kind == "class" {
-            // `sc` of an inner class sets it too. A class with `rt` alone gets it as `ls` when classes are added below.
+            // `sc` of an inner class sets it too. A class with `rt` alone gets it as `ls` when classes are
+            // added below.
             let curve = share.iter().find(|(name, _)| *name == "rt").map(|(_, curve)| curve.clone());
             share.retain(|(name, _)| *name != "rt");
             if let Some(curve) = curve.filter(|_| value(&share, "ls").is_none()) {

@@ -1,4 +1,5 @@
-//! The form of `tc -s -j qdisc show`, which programs that read it understand: disciplines with their counters.
+//! The form of `tc -s -j qdisc show`, which programs that read it understand: disciplines with their
+//! counters.
 //!
 //! Options are left out: of what a program reads there, the counters change.
 

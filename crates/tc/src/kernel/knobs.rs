@@ -1,7 +1,7 @@
 //! Values of the kernel's queues that can be changed while they run, and the attributes that change them.
 //!
-//! A kind whose settings are attributes of their own is sent the one that changes. `htb`, `tbf` and FIFOs have one
-//! structure: they are sent what the kernel reported, with one field changed.
+//! A kind whose settings are attributes of their own is sent the one that changes. `htb`, `tbf` and FIFOs
+//! have one structure: they are sent what the kernel reported, with one field changed.
 
 use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
 

@@ -1,4 +1,5 @@
-//! Structures of the kernel's interface, each declared once: reading, writing and the names of the fields follow.
+//! Structures of the kernel's interface, each declared once: reading, writing and the names of the fields
+//! follow.
 
 /// Number in a structure, in the byte order of the machine.
 pub(crate) trait Field: Sized + Copy {
@@ -61,8 +62,8 @@ macro_rules! layout {
                 $(<$type as $crate::kernel::layout::Field>::write(self.$field, out);)*
             }
 
-            /// Calls `emit` with the name of each figure, the field's value, and true if it counts events: its figure is
-            /// their rate.
+            /// Calls `emit` with the name of each figure, the field's value, and true if it counts events:
+            /// its figure is their rate.
             pub(crate) fn emit(&self, emit: &mut dyn FnMut(&'static str, f64, bool)) {
                 $(emit(
                     $crate::kernel::layout::layout!(@name $field $($counter)?),

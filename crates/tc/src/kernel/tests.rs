@@ -59,7 +59,8 @@ fn a_kernels_bytes_are_what_tc_prints_of_them() {
     assert_eq!(inner.htb, Some(rates));
     let OwnStatistics::Htb(own) = inner.statistics.own else { panic!("{inner:?}") };
     assert_eq!((own.tokens, own.ctokens, inner.statistics.sent_bytes), (18_925, 18_925, 218));
-    // class htb 1:20 parent 1:1 leaf 20: rate 40Gbit ceil 50Gbit ... lended: 3 borrowed: 0 tokens: -1 ctokens: -1
+    // class htb 1:20 parent 1:1 leaf 20: rate 40Gbit ceil 50Gbit ... lended: 3 borrowed: 0 tokens: -1
+    // ctokens: -1
     let fast = read(FAST, true);
     let rates = fast.htb.expect("rates");
     assert_eq!((rates.rate_bps, rates.ceil_bps), (40_000_000_000, 50_000_000_000));
@@ -75,8 +76,8 @@ fn a_kernels_bytes_are_what_tc_prints_of_them() {
     assert_eq!(shown, ["0 1: htb", "1 1:1 htb", "2 1:20 htb", "3 20: tbf", "0 ffff: ingress"]);
 }
 
-/// Statistics and kind are written to the same bytes as the kernel's, without what is not read: the old copy of the
-/// statistics, and options.
+/// Statistics and kind are written to the same bytes as the kernel's, without what is not read: the old copy
+/// of the statistics, and options.
 #[test]
 fn a_kernels_statistics_are_written_as_it_writes_them() {
     const STATS2: u16 = 7;

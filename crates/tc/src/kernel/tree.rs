@@ -57,7 +57,8 @@ impl Tree {
     }
 }
 
-/// Returns the index of each queue, that of the one above it in this order, and its depth: parents before children.
+/// Returns the index of each queue, that of the one above it in this order, and its depth: parents before
+/// children.
 fn ordered(queues: &[KernelQueue]) -> Vec<(usize, Option<usize>, usize)> {
     let mut disciplines: BTreeMap<u32, usize> = BTreeMap::new();
     let mut classes: BTreeMap<u32, usize> = BTreeMap::new();
@@ -113,7 +114,8 @@ fn ordered(queues: &[KernelQueue]) -> Vec<(usize, Option<usize>, usize)> {
     order
 }
 
-/// Tree of a device that is read again and again. While its queues are the same, only their figures are read anew.
+/// Tree of a device that is read again and again. While its queues are the same, only their figures are read
+/// anew.
 #[derive(Debug, Default)]
 pub struct Device {
     tree: Tree,

@@ -89,7 +89,8 @@ fn bursts(settings: &[Setting], pairs: &[(&str, &str)], machine: &Machine, findi
             continue;
         }
         let tick = rate.as_bits() / 8 / u64::from(machine.hz.max(1));
-        // What `tc` computes itself where timers have nanoseconds: the same as no `burst`, of which nothing is said.
+        // What `tc` computes itself where timers have nanoseconds: the same as no `burst`, of which nothing
+        // is said.
         let computed = COMPUTED_BURST + rate.as_bits() / 8_000_000_000;
         if burst < tick && !(COMPUTED_BURST..=computed).contains(&burst) {
             let message = format!(

@@ -18,8 +18,8 @@ fn most_connections() -> Option<u64> {
     fs::read_to_string("/proc/sys/net/netfilter/nf_conntrack_max").ok()?.trim().parse().ok()
 }
 
-/// Fills the table of connections of the router's namespace with datagrams for the router itself, so that no queue has
-/// them.
+/// Fills the table of connections of the router's namespace with datagrams for the router itself, so that no
+/// queue has them.
 pub(super) fn fill_connections(network: &Network) {
     let rules = "add table ip f; add chain ip f c { type filter hook prerouting priority 0; }; \
                  add rule ip f c ct state new counter";
@@ -73,8 +73,8 @@ impl Drop for Group {
     }
 }
 
-/// Gives a router 8 MiB more than it has, and a policy that needs several times that; what `apply` says is added to the
-/// router's log. `None` if this host permits no limit.
+/// Gives a router 8 MiB more than it has, and a policy that needs several times that; what `apply` says is
+/// added to the router's log. `None` if this host permits no limit.
 pub(super) fn limit_memory(router: &Running) -> Option<Box<dyn Any>> {
     let group = Group::of(router.id(), 8 << 20)?;
     let mut text = policy("egress", "8mbit", "{ kind = \"drr\", children = [\"many\"] }");
@@ -175,8 +175,9 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 }
 "#;
 
-/// The wall clock of the router steps by an hour forwards and two back, while the kernel's stamps of frames keep the old one:
-/// more than a true step does to it. Frames pass in order, and a trial ends when its time is over, not when the clock says so.
+/// The wall clock of the router steps by an hour forwards and two back, while the kernel's stamps of frames
+/// keep the old one: more than a true step does to it. Frames pass in order, and a trial ends when its time
+/// is over, not when the clock says so.
 #[test]
 fn a_step_of_the_wall_clock_changes_neither_frames_nor_trials() {
     if found("cc").is_none() {

@@ -70,8 +70,8 @@ pub(super) struct Capacity {
 }
 
 impl Queue {
-    /// Opens the socket of a queue of the interface at `location`, which has the index `interface`. Returns it
-    /// with its rings. Waits a little while another socket has the queue.
+    /// Opens the socket of a queue of the interface at `location`, which has the index `interface`. Returns
+    /// it with its rings. Waits a little while another socket has the queue.
     pub(super) fn open(
         location: Location<'_>,
         interface: u32,
@@ -105,7 +105,8 @@ impl Queue {
             .build_rings(&memory, rings)
             .map_err(|error| refused("share memory with the kernel for AF_XDP", cause(error)))?;
         flags.force_copy();
-        // SAFETY: the memory lives as long as the socket: both are parts of a `Queue`, which drops the socket first.
+        // SAFETY: the memory lives as long as the socket: both are parts of a `Queue`, which drops the socket
+        // first.
         unsafe { rings.fill_ring.enqueue(&mut memory, capacity.received as usize) };
         let socket = builder.bind(NicIndex(interface), queue, flags).map_err(|error| {
             refused(&format!("bind an AF_XDP socket to queue {queue} of `{}`", location.name), cause(error))

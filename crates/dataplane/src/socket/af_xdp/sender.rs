@@ -32,8 +32,8 @@ pub(crate) struct Sender {
     done: u64,
     /// Frames that the interface dropped.
     dropped: u64,
-    /// True if the interface dropped a frame of the last ones: frames are then sent one by one, so that the next
-    /// one that it drops is known, and stays with its owner.
+    /// True if the interface dropped a frame of the last ones: frames are then sent one by one, so that the
+    /// next one that it drops is known, and stays with its owner.
     is_cautious: bool,
     /// Last field: the fields above point into its memory.
     queue: Arc<Queue>,
@@ -73,8 +73,9 @@ impl Sender {
     }
 
     /// Sends frames in order, until no slot is free. Frames that the kernel has not sent by then stay in the
-    /// ring, and count as taken; [`flush`](Self::flush) sends them. If the interface drops a frame that was sent
-    /// alone, as the first of each call is, that is not taken; other dropped ones are ([`lost`](Self::lost)).
+    /// ring, and count as taken; [`flush`](Self::flush) sends them. If the interface drops a frame that was
+    /// sent alone, as the first of each call is, that is not taken; other dropped ones are
+    /// ([`lost`](Self::lost)).
     pub(crate) fn send(&mut self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
         let mut taken = 0;
         let mut before = if self.has_unsent { self.kick()? } else { Kick::Done };

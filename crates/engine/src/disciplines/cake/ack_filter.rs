@@ -88,15 +88,15 @@ fn without(packet: &Packet, flags: u8, cx: &Context<'_>) -> Option<Acknowledgeme
     if has_one { cx.headers.acknowledgement(packet) } else { None }
 }
 
-/// Returns the acknowledgement of a packet that has nothing else to say. A segment with an echo of a congestion mark, or
-/// with blocks of SACK, tells its receiver more than the number.
+/// Returns the acknowledgement of a packet that has nothing else to say. A segment with an echo of a
+/// congestion mark, or with blocks of SACK, tells its receiver more than the number.
 pub(super) fn redundant(packet: &Packet, cx: &Context<'_>) -> Option<Acknowledgement> {
     const MORE: u8 = flag::FIN | flag::SYN | flag::RST | flag::URG | flag::ECE | flag::CWR;
     without(packet, MORE, cx).filter(|acknowledgement| acknowledgement.is_bare)
 }
 
-/// Returns the acknowledgement of a packet by which it may supersede others, data or not. One that echoes a mark would
-/// apply the mark to what the others acknowledged.
+/// Returns the acknowledgement of a packet by which it may supersede others, data or not. One that echoes a
+/// mark would apply the mark to what the others acknowledged.
 pub(super) fn superseding(packet: &Packet, cx: &Context<'_>) -> Option<Acknowledgement> {
     without(packet, flag::SYN | flag::RST | flag::ECE | flag::CWR, cx)
 }

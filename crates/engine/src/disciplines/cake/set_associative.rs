@@ -135,8 +135,8 @@ pub(super) struct FlowTable {
 }
 
 impl FlowTable {
-    /// Returns the queue for a packet of the flow with this tag. `owner` gives the tag of a queue's last owner, which
-    /// the flow is from now on if the queue was free.
+    /// Returns the queue for a packet of the flow with this tag. `owner` gives the tag of a queue's last
+    /// owner, which the flow is from now on if the queue was free.
     pub(super) fn assign(
         &mut self,
         tag: u64,

@@ -15,8 +15,8 @@
 //!
 //! In each listed state a queue may have guests: flows whose set is full, which share it. A bulk queue that
 //! is empty counts until its turn has come: what it sent ahead of its turn is paid by its host, whose other
-//! flows would else send beside it. With eight connections of a packet at a time, a host got eight turns. When
-//! the tin was empty for an interval of the control law all turns are forgotten.
+//! flows would else send beside it. With eight connections of a packet at a time, a host got eight turns.
+//! When the tin was empty for an interval of the control law all turns are forgotten.
 //!
 //! If a turn gives less than a packet, the flow skips the rounds that pay for the packet. Where hosts have
 //! shares it skips at once as many as give a quantum at its host's present number of bulk flows, because that
@@ -246,8 +246,8 @@ impl Tin {
         }
     }
 
-    /// Returns the bytes of a turn, in units of 1 / `BYTE`, of a queue whose host's share is divided among so many
-    /// flows.
+    /// Returns the bytes of a turn, in units of 1 / `BYTE`, of a queue whose host's share is divided among so
+    /// many flows.
     fn turn(&self, load: u32) -> i64 {
         (self.quantum.cast_signed() * BYTE / i64::from(load)).max(1)
     }

@@ -1,5 +1,5 @@
-//! Decision of a comparison in sentences: the variant to take, what it costs, and which variants keep the scenario's
-//! expectations.
+//! Decision of a comparison in sentences: the variant to take, what it costs, and which variants keep the
+//! scenario's expectations.
 
 use std::fmt::Write;
 
@@ -138,7 +138,8 @@ impl Compared<'_> {
         }
     }
 
-    /// Returns the product of the factors by which a variant is worse than the best of each metric, as a logarithm.
+    /// Returns the product of the factors by which a variant is worse than the best of each metric, as a
+    /// logarithm.
     fn loss(&self, variant: usize, aims: &[Aim]) -> f64 {
         let of = |aim: &Aim| {
             let (Some(one), Some(best)) = (self.mean(aim.metric, variant), self.mean(aim.metric, aim.best))
@@ -171,7 +172,8 @@ impl Compared<'_> {
         format!("Take {}: {best}{costs}.", self.name(variant))
     }
 
-    /// Returns what a variant is worse by in a metric: `1.9 % of backup goodput sum (9.28 Mbit/s of 9.46 Mbit/s)`.
+    /// Returns what a variant is worse by in a metric: `1.9 % of backup goodput sum (9.28 Mbit/s of 9.46
+    /// Mbit/s)`.
     fn cost(&self, variant: usize, aim: &Aim) -> Option<String> {
         let (one, best) = (self.mean(aim.metric, variant)?, self.mean(aim.metric, aim.best)?);
         let (path, words) = (&self.plan.metrics[aim.metric], self.words(aim.metric));
@@ -212,8 +214,8 @@ impl Compared<'_> {
         Some(format!("No variant keeps {expected}: of {}, {}.", self.name(variant), listed(&missed)))
     }
 
-    /// Returns the sentence on the variants that keep all expectations, and on the values of the first variable that
-    /// never do; `None` if nothing was judged or no variant does.
+    /// Returns the sentence on the variants that keep all expectations, and on the values of the first
+    /// variable that never do; `None` if nothing was judged or no variant does.
     fn keepers(&self) -> Option<String> {
         let (_, all) = self.held(0);
         let keeps = |variant: &usize| self.held(*variant).0 == all;

@@ -24,8 +24,9 @@ impl Compared<'_> {
         Self { waits, ..self }
     }
 
-    /// Returns the sentence on where packets of the chosen variant wait, and how long they wait in the variant of the
-    /// longest wait. Without a choice, that of the shortest takes its place. `None` if nothing is known of the waits.
+    /// Returns the sentence on where packets of the chosen variant wait, and how long they wait in the
+    /// variant of the longest wait. Without a choice, that of the shortest takes its place. `None` if nothing
+    /// is known of the waits.
     pub(super) fn longest_waits(&self, chosen: Option<usize>) -> Option<String> {
         let all: Vec<VariantWait<'_>> =
             (0..self.variants.len()).filter_map(|variant| self.longest_wait(variant)).collect();
@@ -84,7 +85,8 @@ mod tests {
         Wait { port: port.to_owned(), queue, kind, statistic: "p99", wait_s }
     }
 
-    /// Returns the last sentence of the decision on three variants with two seeds each, of these delays and waits.
+    /// Returns the last sentence of the decision on three variants with two seeds each, of these delays and
+    /// waits.
     fn told(delays: [f64; 3], waits: Vec<Option<Wait>>) -> String {
         let plan = Plan {
             vary: vec![Vary::parse("port.isp:modem.root=fifo,cake,htb").expect("a variation")],

@@ -71,8 +71,8 @@ impl Baseline {
         &self.seeds
     }
 
-    /// Returns a sentence on each file and value that is only in the baseline or only in these results: it was
-    /// not compared.
+    /// Returns a sentence on each file and value that is only in the baseline or only in these results: it
+    /// was not compared.
     pub fn gaps(&self, all: &[Tested]) -> Vec<String> {
         let known = || self.files.keys().map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ");
         let mut gaps = Vec::new();
@@ -154,8 +154,9 @@ impl Baseline {
 }
 
 impl Baseline {
-    /// Returns a sentence for each metric that is worse than in the baseline by more than `share` of its old value.
-    /// A difference that the seeds cannot tell from none is not a regression; one seed is compared as it is.
+    /// Returns a sentence for each metric that is worse than in the baseline by more than `share` of its old
+    /// value. A difference that the seeds cannot tell from none is not a regression; one seed is compared as
+    /// it is.
     pub fn regressions(&self, all: &[Tested], share: f64) -> Vec<String> {
         let mut found = Vec::new();
         for tested in all {
@@ -176,7 +177,8 @@ impl Baseline {
     }
 }
 
-/// Returns the mark of a difference. One seed has no scatter: equal values are equal, others cannot be judged.
+/// Returns the mark of a difference. One seed has no scatter: equal values are equal, others cannot be
+/// judged.
 fn mark(one: &Difference, better: Option<Better>) -> &'static str {
     match (one.verdict, better) {
         (Verdict::Same | Verdict::NotSeen | Verdict::Equal, _) => "=",

@@ -1,4 +1,5 @@
-//! Knee of a front of two goals in words: what the next points of the front on either side would give, and for what.
+//! Knee of a front of two goals in words: what the next points of the front on either side would give, and
+//! for what.
 
 use lockgate_experiment::tune::Goal;
 use lockgate_measure::metric::{Better, Quantity, Unit};
@@ -16,8 +17,9 @@ pub(super) struct FrontPoint {
     pub(super) values: [f64; 2],
 }
 
-/// Returns the sentences on the points of a front beside its knee, by its index: those with the same values, and the
-/// nearest that is better in each goal, with what it gives and for what. None of a front of one point.
+/// Returns the sentences on the points of a front beside its knee, by its index: those with the same values,
+/// and the nearest that is better in each goal, with what it gives and for what. None of a front of one
+/// point.
 pub(super) fn steps(goals: [&Goal; 2], front: &[FrontPoint], knee: usize) -> Vec<String> {
     let Some(at) = front.get(knee).filter(|_| front.len() > 1) else { return Vec::new() };
     let is_shown_equal = |one: &FrontPoint| {
@@ -63,8 +65,8 @@ pub(super) fn steps(goals: [&Goal; 2], front: &[FrontPoint], knee: usize) -> Vec
     sentences
 }
 
-/// Returns the change of a goal from one value to another: `6.1 ms more call delay p99`; `None` if both are shown
-/// alike.
+/// Returns the change of a goal from one value to another: `6.1 ms more call delay p99`; `None` if both are
+/// shown alike.
 fn change(goal: &Goal, from: f64, to: f64) -> Option<String> {
     let shown = [from, to].map(|value| quantity(&goal.path, Some(value)));
     if shown[0] == shown[1] {

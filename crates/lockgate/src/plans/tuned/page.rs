@@ -19,8 +19,8 @@ const LEAST_LOSS: &str =
 const CLIFF: f64 = 0.03;
 
 impl Tuned<'_> {
-    /// Returns the sentences at the top: the winner, or the knee and the front, and how the search ended. `file`
-    /// is the scenario's path in commands.
+    /// Returns the sentences at the top: the winner, or the knee and the front, and how the search ended.
+    /// `file` is the scenario's path in commands.
     pub fn sentences(&self, file: &str) -> Vec<String> {
         let mut lines = self.recommendation(file);
         lines.push(format!("{}; stopped: {}.", self.size(), self.stop()));
@@ -28,8 +28,8 @@ impl Tuned<'_> {
         lines
     }
 
-    /// Returns the sentences and the command of each point to use: the winner, or the knee and the rest of the front;
-    /// one sentence if there is none.
+    /// Returns the sentences and the command of each point to use: the winner, or the knee and the rest of
+    /// the front; one sentence if there is none.
     pub fn recommendation(&self, file: &str) -> Vec<String> {
         let recommended = self.recommended();
         if recommended.is_empty() {
@@ -65,8 +65,8 @@ impl Tuned<'_> {
         values.map(|(column, value)| format!("{} {value}", column.name)).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns what a finalist gives on the unseen seeds: the goals, of a winner beside those of the file as it is, and
-    /// the metrics of constraints with their bounds.
+    /// Returns what a finalist gives on the unseen seeds: the goals, of a winner beside those of the file as
+    /// it is, and the metrics of constraints with their bounds.
     fn results(&self, point: usize) -> String {
         let is_winner = self.point(self.judged.winner) == Some(point);
         let Some(finalist) = self.finalist(point) else { return "not judged".to_owned() };
@@ -117,7 +117,8 @@ impl Tuned<'_> {
         self.judged.finalists.iter().position(|finalist| *finalist == Some(index))
     }
 
-    /// Returns a sentence on each bound that a point keeps by less than [`CLIFF`]: a little more load breaks it.
+    /// Returns a sentence on each bound that a point keeps by less than [`CLIFF`]: a little more load breaks
+    /// it.
     fn cliffs(&self, index: usize) -> Vec<String> {
         let near = |constraint: &Constraint| {
             let metric = self.tuning.metrics.iter().position(|path| *path == constraint.path)?;
@@ -142,7 +143,8 @@ impl Tuned<'_> {
         vec![self.finalists(), self.points()]
     }
 
-    /// Returns the figures: the first goal point by point, against the other metrics, and against each variable.
+    /// Returns the figures: the first goal point by point, against the other metrics, and against each
+    /// variable.
     pub fn figures(&self) -> Vec<Figure> {
         figures(self)
     }

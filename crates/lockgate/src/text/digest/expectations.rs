@@ -57,8 +57,8 @@ pub(super) fn lines(summary: &Summary, surface: &Surface) -> Vec<String> {
     lines
 }
 
-/// Returns the distance from the tightest bound in few words: `11 % above`; empty for several flows or queues, whose
-/// value is their share.
+/// Returns the distance from the tightest bound in few words: `11 % above`; empty for several flows or
+/// queues, whose value is their share.
 fn margin(expect: &Expectation) -> String {
     let margin = if expect.members.is_some() { String::new() } else { verdict::margin(expect) };
     let is_distance = margin.ends_with("below its bound") || margin.ends_with("above its bound");
@@ -76,9 +76,9 @@ fn gauge(expect: &Expectation) -> String {
     (0..GAUGE).map(cell).collect()
 }
 
-/// Returns the part of the nearest bound that a value uses, 1 at the bound: of an upper bound the value's share
-/// of it, of a lower one the bound's share of the value, of two the distance from their middle. `None` without a
-/// value, or for a bound of zero or less.
+/// Returns the part of the nearest bound that a value uses, 1 at the bound: of an upper bound the value's
+/// share of it, of a lower one the bound's share of the value, of two the distance from their middle. `None`
+/// without a value, or for a bound of zero or less.
 fn used(expect: &Expectation) -> Option<f64> {
     if let Some(members) = expect.members {
         return (members.held > 0).then(|| members.wanted_ratio * members.of as f64 / members.held as f64);

@@ -24,8 +24,8 @@ struct Row<'a> {
     records: Vec<&'a FlowRecord>,
 }
 
-/// Returns the rows, with curves at a terminal. Delays of a group are those of its worst member; its rate is the
-/// sum, its loss that of all packets.
+/// Returns the rows, with curves at a terminal. Delays of a group are those of its worst member; its rate is
+/// the sum, its loss that of all packets.
 pub(super) fn lines(summary: &Summary, recording: Option<&Recording>, surface: &Surface) -> Vec<String> {
     let mut rows: Vec<(Option<f64>, Row<'_>)> =
         rows(summary, recording).into_iter().map(|row| (row.worst(|flow| flow.owd_s.p99), row)).collect();
@@ -127,8 +127,8 @@ impl Row<'_> {
         self.flows.iter().filter_map(|flow| value(flow)).reduce(f64::max)
     }
 
-    /// Returns what the flow is for, in a figure: a call's rating, pages loaded, files completed, round trips,
-    /// or how equal the members' shares are.
+    /// Returns what the flow is for, in a figure: a call's rating, pages loaded, files completed, round
+    /// trips, or how equal the members' shares are.
     fn quality(&self, summary: &Summary) -> String {
         let is_group = self.flows.len() > 1;
         let ratings = self.flows.iter().filter_map(|flow| flow.voice.as_ref()?.mos);

@@ -32,8 +32,8 @@ pub(super) enum Batch {
 }
 
 impl Batch {
-    /// Appends a packet; `is_member` if the flow is one of a group. Returns true if the batch is full; it must be
-    /// cleared then.
+    /// Appends a packet; `is_member` if the flow is one of a group. Returns true if the batch is full; it
+    /// must be cleared then.
     #[inline(always)]
     pub(super) fn push(&mut self, packet: Pending, is_member: impl FnOnce() -> bool) -> bool {
         let (count, packets) = match self {

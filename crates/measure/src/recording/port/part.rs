@@ -16,7 +16,8 @@ pub(super) struct PortPart {
     pub(super) record: PortRecord,
     /// State of each queue where the part began; none before.
     queues: Vec<Before>,
-    /// Bytes of packets whose transmission begins at the instant at which the part ends, and which it leaves out.
+    /// Bytes of packets whose transmission begins at the instant at which the part ends, and which it leaves
+    /// out.
     pub(super) begun_at_end: Bytes,
     has_begun: bool,
     pub(super) is_over: bool,

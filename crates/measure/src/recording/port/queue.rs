@@ -36,7 +36,8 @@ pub struct QueueRecord {
     pub(super) lifetime: Duration,
     /// True if it has no series, as a member of a group.
     pub is_brief: bool,
-    /// Series; one row for each of [`PortRecord::ends`](super::PortRecord::ends), unless it is recorded briefly.
+    /// Series; one row for each of [`PortRecord::ends`](super::PortRecord::ends), unless it is recorded
+    /// briefly.
     pub series: QueueSeries,
 }
 

@@ -49,9 +49,10 @@ impl PortRecord {
 
     /// Closes the sampling interval that ends at `now`.
     ///
-    /// If a sample is taken at the end of the warm-up, as [`next_sample`](crate::recording::Recording::next_sample)
-    /// ensures, the window's counters begin exactly there; otherwise at the sample before. Queues without
-    /// series are passed over from then on, until [`finish`](Self::finish).
+    /// If a sample is taken at the end of the warm-up, as
+    /// [`next_sample`](crate::recording::Recording::next_sample) ensures, the window's counters begin exactly
+    /// there; otherwise at the sample before. Queues without series are passed over from then on, until
+    /// [`finish`](Self::finish).
     pub fn sample(&mut self, now: Instant, port: &mut Port) {
         if !self.rests(now) {
             let is_bound = self.bounds_part(now);

@@ -28,8 +28,8 @@ impl Told {
     }
 }
 
-/// Returns a sentence on the flows whose rate is judged, and on those that a receive window limited; `None` if there
-/// are none.
+/// Returns a sentence on the flows whose rate is judged, and on those that a receive window limited; `None`
+/// if there are none.
 pub(super) fn sentence(summary: &Summary) -> Option<String> {
     let mut told: Vec<Told> = Vec::new();
     for expect in &summary.expect {

@@ -105,8 +105,8 @@ pub fn short_bounds(expect: &Expectation) -> String {
     plain_bounds(expect, short).join(", ")
 }
 
-/// Returns what a value does that does not keep the bound, such as `above 1 %` for `at most 1 %`; `None` for a grade, and
-/// for more than one bound.
+/// Returns what a value does that does not keep the bound, such as `above 1 %` for `at most 1 %`; `None` for
+/// a grade, and for more than one bound.
 pub(super) fn opposite(expect: &Expectation) -> Option<String> {
     let bound = |value: f64| figures::without_zeros(&quantity(&expect.that, Some(value)));
     if expect.grade.is_some() {
@@ -147,8 +147,8 @@ enum Side {
 }
 
 impl Side {
-    /// Returns how much of the bound is used up: 1 at the bound, more beyond it. `None` for a bound of zero, or of
-    /// which a value has the other sign.
+    /// Returns how much of the bound is used up: 1 at the bound, more beyond it. `None` for a bound of zero,
+    /// or of which a value has the other sign.
     fn used(self, value: f64) -> Option<f64> {
         let (part, whole) = match self {
             Self::Upper(bound) => (value, bound),
@@ -202,8 +202,8 @@ pub fn used(expect: &Expectation) -> Option<f64> {
     tightest(expect).map(|(_, _, used)| used)
 }
 
-/// Returns the distance of an expectation's value from its tightest bound, in words: `11 % above its bound`, `4.3
-/// times its bound`; empty if it has none.
+/// Returns the distance of an expectation's value from its tightest bound, in words: `11 % above its bound`,
+/// `4.3 times its bound`; empty if it has none.
 pub fn margin(expect: &Expectation) -> String {
     if let Some(members) = expect.members.filter(|members| members.of > 0) {
         return format!("{} keep it", percent(members.held as f64 / members.of as f64));

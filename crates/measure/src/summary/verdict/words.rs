@@ -61,7 +61,8 @@ fn subject(address: &Address) -> String {
     }
 }
 
-/// Returns the words for the flows, queues or ports that a pattern stands for: `video flows`, `plan queues at bng:olt`.
+/// Returns the words for the flows, queues or ports that a pattern stands for: `video flows`, `plan queues at
+/// bng:olt`.
 pub(super) fn members(address: &Address) -> String {
     let named = |pattern: &str, noun: &str| match pattern.strip_suffix("/*") {
         Some(group) => format!("{group} {noun}"),
@@ -143,8 +144,8 @@ pub(super) fn queue(port: &str, name: &str, kind: &str) -> String {
 }
 
 /// Returns the words for the paths of settings, in headings beside each other: `cake bandwidth` for
-/// `port.isp:modem.queue.cake.bandwidth`, with its port only if another has the same words: `cake bandwidth at
-/// isp:modem`.
+/// `port.isp:modem.queue.cake.bandwidth`, with its port only if another has the same words: `cake bandwidth
+/// at isp:modem`.
 pub fn settings<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let words: Vec<[String; 2]> = paths.into_iter().map(setting).collect();
     let is_alone = |short: &String| words.iter().filter(|other| other[0] == *short).count() == 1;

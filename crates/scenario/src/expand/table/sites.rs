@@ -8,8 +8,8 @@
 //! AP_A    Site_1   AP     500mbit    ...
 //! ```
 //!
-//! A site that cannot be one (no rate, a name twice) is left out, with the reason; the sites and circuits below it
-//! belong to the one above.
+//! A site that cannot be one (no rate, a name twice) is left out, with the reason; the sites and circuits
+//! below it belong to the one above.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -97,9 +97,9 @@ impl Sites {
         }
     }
 
-    /// Gives each circuit of `circuits` its site, by its column `parent_node`, and leaves out the sites without circuits:
-    /// nothing would ever pass them. Returns the first circuits whose site is unknown, and their number; they belong to
-    /// the top.
+    /// Gives each circuit of `circuits` its site, by its column `parent_node`, and leaves out the sites
+    /// without circuits: nothing would ever pass them. Returns the first circuits whose site is unknown, and
+    /// their number; they belong to the top.
     pub(crate) fn place(&mut self, circuits: &Rows) -> (Vec<String>, usize) {
         let by_name: BTreeMap<&str, usize> =
             self.names.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
@@ -216,7 +216,8 @@ struct Found<'t> {
 }
 
 impl Found<'_> {
-    /// Advances to a key, which is the next in the text. A key that is written otherwise, with escapes, keeps the line.
+    /// Advances to a key, which is the next in the text. A key that is written otherwise, with escapes, keeps
+    /// the line.
     fn advance(&mut self, key: &str) {
         let written = serde_json::to_string(key).unwrap_or_default();
         if let Some(at) = self.rest.find(&written) {

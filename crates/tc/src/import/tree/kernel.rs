@@ -73,8 +73,9 @@ impl Builder<'_> {
 /// Longest round trip of Linux's `dualpi2`, in usual ones, where only one of both is given.
 const TRIPS: u64 = 6;
 
-/// Adds the defaults of Linux's `dualpi2` (tc-dualpi2(8)). A round trip that is given sets the whole controller, also
-/// against its other settings; without one it has gains of 0.16 and 3.2 Hz, here as the kernel holds them, in 256ths.
+/// Adds the defaults of Linux's `dualpi2` (tc-dualpi2(8)). A round trip that is given sets the whole
+/// controller, also against its other settings; without one it has gains of 0.16 and 3.2 Hz, here as the
+/// kernel holds them, in 256ths.
 pub(super) fn dualpi2_defaults(settings: &[Setting], parameters: &mut Parameters) {
     let time = |name: &str| match value_of(settings, name) {
         Some(Value::Time(time)) => Some(time.as_picos()),

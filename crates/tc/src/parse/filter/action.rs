@@ -169,8 +169,8 @@ pub(crate) fn police(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result
     Ok(police)
 }
 
-/// Reads the treatment of packets beyond the rate. `reclassify` tries the same filter again, until the kernel drops
-/// the packet.
+/// Reads the treatment of packets beyond the rate. `reclassify` tries the same filter again, until the kernel
+/// drops the packet.
 fn exceed(word: Located<&str>) -> Result<Exceed, Problem> {
     match word.value {
         "continue" => Ok(Exceed::Continue),
