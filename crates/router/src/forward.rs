@@ -5,8 +5,8 @@
 //!              orders of the control                                                    '-> wait
 //! ```
 //!
-//! Frames that leave at one time are ordered by flow, so that segments of a connection are sent as one
-//! super-frame (decision 146); the order within each flow stays.
+//! Frames of TCP that leave at one time are ordered by connection, so that its segments are sent as one
+//! super-frame (decision 146); the order within each connection stays.
 //!
 //! One thread runs a forwarder. Invariant: only [`Dataplane::wait`] blocks, for at most 200 ms, so the
 //! leases are renewed in time. Each received frame is sent, queued, or counted as dropped.
@@ -255,7 +255,7 @@ impl<D: Dataplane> Forwarder<D> {
             let mut frames: [&[u8]; BATCH] = [&[]; BATCH];
             let count = (outgoing.len() - done).min(BATCH);
             let waiting = &mut outgoing[done..done + count];
-            self.frames.gather_flows(waiting);
+            self.frames.gather_connections(waiting);
             for (frame, slot) in frames.iter_mut().zip(waiting) {
                 *frame = self.frames.slab.bytes(*slot);
             }

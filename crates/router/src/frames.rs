@@ -25,6 +25,9 @@ struct FrameMetadata {
     next: u32,
 }
 
+/// IP protocol number of TCP.
+const PROTOCOL_TCP: u8 = 6;
+
 /// Slot after the last segment of a packet.
 const LAST: u32 = u32::MAX;
 
@@ -121,24 +124,36 @@ impl Frames {
         FlowId(hash as u32)
     }
 
-    /// Puts the frames of each flow, a batch at most, one after the other, in their order, at the place of
-    /// its first one.
-    pub(crate) fn gather_flows(&self, slots: &mut [u64]) {
-        let mut all = [NO_FLOW; BATCH];
-        let (count, mut from) = (slots.len().min(BATCH), 0);
-        let flows = &mut all[..count];
-        for (flow, slot) in flows.iter_mut().zip(&*slots) {
-            *flow = self.metadata[*slot as usize].flow;
-        }
-        while from + 2 < count {
-            let own = flows[from];
-            let mut end = from + 1;
-            while let Some(next) = flows[end..].iter().position(|flow| *flow == own) {
-                slots[end..=end + next].rotate_right(1);
-                flows[end..=end + next].rotate_right(1);
-                end += 1;
+    /// Puts the frames of each connection of TCP, a batch at most, one after the other, in their order, at the
+    /// place of its first one. All others keep their places: they are not joined.
+    pub(crate) fn gather_connections(&self, slots: &mut [u64]) {
+        // Of each frame: the place of the first one of its connection, and its slot.
+        let mut placed = [(0_usize, 0_u64); BATCH];
+        let (count, mut is_in_place) = (slots.len().min(BATCH), true);
+        let mut firsts = [(0_usize, NO_FLOW); BATCH];
+        let mut connections = 0;
+        for (place, slot) in slots[..count].iter().enumerate() {
+            let metadata = &self.metadata[*slot as usize];
+            let mut first = place;
+            if metadata.fields.protocol == PROTOCOL_TCP {
+                let known = &firsts[..connections];
+                match known.iter().find(|(_, flow)| *flow == metadata.flow) {
+                    Some((of, _)) => first = *of,
+                    None => {
+                        firsts[connections] = (place, metadata.flow);
+                        connections += 1;
+                    }
+                }
             }
-            from = end;
+            is_in_place &= place == 0 || placed[place - 1].0 <= first;
+            placed[place] = (first, *slot);
+        }
+        if is_in_place {
+            return;
+        }
+        placed[..count].sort_by_key(|(first, _)| *first);
+        for (slot, (_, sorted)) in slots.iter_mut().zip(&placed[..count]) {
+            *slot = *sorted;
         }
     }
 
@@ -172,20 +187,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flows_are_gathered_in_their_order() {
+    fn connections_are_gathered_in_their_order() {
         let mut frames = Frames::new(64, 100);
-        // By slot: the flow of a frame.
-        let flows = [7, 3, 7, 0, 3, 7, 9, 0, 3, 7];
+        // By slot: the flow of a frame. Flow 5 is of another protocol.
+        let flows = [7, 3, 7, 0, 5, 3, 7, 9, 5, 0, 3, 7];
         for (slot, flow) in flows.iter().enumerate() {
             frames.metadata[slot].flow = FlowId(*flow);
+            frames.metadata[slot].fields.protocol = if *flow == 5 { 17 } else { PROTOCOL_TCP };
         }
-        let mut slots: Vec<u64> = (0..10).collect();
-        frames.gather_flows(&mut slots);
-        assert_eq!(slots, [0, 2, 5, 9, 1, 4, 8, 3, 7, 6]);
-        for few in [&mut [][..], &mut [3], &mut [1, 0]] {
+        let mut slots: Vec<u64> = (0..12).collect();
+        frames.gather_connections(&mut slots);
+        assert_eq!(slots, [0, 2, 6, 11, 1, 5, 10, 3, 9, 4, 7, 8]);
+        for few in [&mut [][..], &mut [3], &mut [1, 0], &mut [4, 0, 8]] {
             let before = few.to_vec();
-            frames.gather_flows(few);
+            frames.gather_connections(few);
             assert_eq!(few, before);
         }
+        // More than a batch: the rest keeps its places.
+        let mut many: Vec<u64> = (0..BATCH as u64 + 2).map(|place| place % 3).collect();
+        let rest = many[BATCH..].to_vec();
+        frames.gather_connections(&mut many);
+        assert_eq!(&many[BATCH..], rest);
+        assert!(many[..BATCH].is_sorted_by_key(|slot| *slot == 1), "slots 0 and 2 have the same connection");
     }
 }
