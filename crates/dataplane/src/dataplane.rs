@@ -93,23 +93,33 @@ pub trait Dataplane {
         self.lost()
     }
 
+    /// Returns the number of frames lost so far because a receive ring of this interface was full; 0 if that
+    /// is not known.
+    fn overruns(&mut self, _interface: usize) -> u64 {
+        0
+    }
+
     /// Receives up to [`BATCH`] frames into `slab`, and the segments of the last one beyond, in order of
     /// arrival over all interfaces, and replaces the contents of `batch` by them. Stops if the slab is full:
-    /// the rest stays in the receive rings. Returns the frames that were dropped.
-    fn receive(&mut self, slab: &mut FrameSlab, batch: &mut Vec<Arrival>) -> Dropped {
+    /// the rest stays in the receive rings. Returns the frames that were dropped, and adds them to
+    /// `dropped_at`, by interface.
+    fn receive(&mut self, slab: &mut FrameSlab, batch: &mut Vec<Arrival>, dropped_at: &mut [u64]) -> Dropped {
         let mut dropped = Dropped::default();
         batch.clear();
         while batch.len() < BATCH && slab.free() > 0 {
             let arrivals = (0..self.interface_count()).filter_map(|it| Some((self.next_arrival(it)?, it)));
             let Some((at, interface)) = arrivals.min() else { break };
             let mut continues = false;
-            self.take_frame(interface, &mut |frame| match slab.insert(frame) {
-                Some(slot) => {
+            self.take_frame(interface, &mut |frame| {
+                if let Some(slot) = slab.insert(frame) {
                     batch.push(Arrival { interface, at, slot, continues });
                     continues = true;
+                    return;
                 }
-                None if frame.len() > slab.longest() => dropped.too_long += 1,
-                None => dropped.no_slot += 1,
+                let is_too_long = frame.len() > slab.longest();
+                dropped.too_long += u64::from(is_too_long);
+                dropped.no_slot += u64::from(!is_too_long);
+                dropped_at.get_mut(interface).into_iter().for_each(|count| *count += 1);
             });
         }
         dropped

@@ -347,6 +347,10 @@ impl Dataplane for Interfaces {
     fn dropped(&mut self) -> u64 {
         self.sockets.iter_mut().map(FrameSocket::dropped).sum()
     }
+
+    fn overruns(&mut self, interface: usize) -> u64 {
+        self.sockets[interface].overruns()
+    }
 }
 
 #[cfg(test)]

@@ -211,26 +211,38 @@ impl FrameSocket {
     /// Returns the number of frames, since the socket was opened, that were lost: because a ring or the slots
     /// were full, or because the interface dropped them.
     pub(crate) fn lost(&mut self) -> u64 {
-        match self {
-            Self::Packet(socket) => socket.overruns(),
-            Self::AfXdp(halves) => halves.0.overruns() + halves.1.lost(),
-            Self::Receiver(receivers) => receivers.overruns(),
-            Self::PacketSender(_) => 0,
+        let unsent = match self {
+            Self::Packet(_) | Self::Receiver(_) | Self::PacketSender(_) => 0,
+            Self::AfXdp(halves) => halves.1.lost(),
             Self::AfXdpSender(sender) => sender.lost(),
             Self::Joining(both) => both.0.lost(),
-            Self::Halves(halves) => halves.0.overruns() + halves.1.lost(),
-        }
+            Self::Halves(halves) => halves.1.lost(),
+        };
+        self.overruns() + unsent
     }
 
     /// Returns the number of frames lost as [`lost`](Self::lost) does, without those that are still to be
     /// sent.
     pub(crate) fn dropped(&mut self) -> u64 {
-        match self {
-            Self::AfXdp(halves) => halves.0.overruns() + halves.1.dropped(),
+        let unsent = match self {
+            Self::Packet(_) | Self::Receiver(_) | Self::PacketSender(_) => 0,
+            Self::AfXdp(halves) => halves.1.dropped(),
             Self::AfXdpSender(sender) => sender.dropped(),
             Self::Joining(both) => both.0.dropped(),
-            Self::Halves(halves) => halves.0.overruns() + halves.1.dropped(),
-            Self::Packet(_) | Self::Receiver(_) | Self::PacketSender(_) => self.lost(),
+            Self::Halves(halves) => halves.1.dropped(),
+        };
+        self.overruns() + unsent
+    }
+
+    /// Returns the number of frames, since the socket was opened, that were lost because a ring or the slots
+    /// for received frames were full. A super-frame counts as one.
+    pub(crate) fn overruns(&mut self) -> u64 {
+        match self {
+            Self::Packet(socket) => socket.overruns(),
+            Self::AfXdp(halves) => halves.0.overruns(),
+            Self::Receiver(receivers) => receivers.overruns(),
+            Self::Halves(halves) => halves.0.overruns(),
+            Self::PacketSender(_) | Self::AfXdpSender(_) | Self::Joining(_) => 0,
         }
     }
 

@@ -54,7 +54,7 @@ pub(crate) struct Reading {
     pub(crate) near: Option<FrameCounts>,
     /// Counted by the programs at it.
     pub(crate) counts: Counts,
-    /// Taken by the port that receives from it, and those that this port lost.
+    /// Taken by the port that receives from it, and those that arrived there and were lost.
     pub(crate) received: u64,
     pub(crate) lost: u64,
     /// Handed to the interface, or to the pair in mode `ingress`.

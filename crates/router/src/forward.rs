@@ -152,7 +152,7 @@ impl<D: Dataplane> Forwarder<D> {
         }
         self.end(&mut batch)?;
         self.losses.at_interfaces = self.dataplane.lost();
-        self.tallies.publish_losses(self.losses);
+        self.publish_losses();
         Ok(self.losses)
     }
 
@@ -186,13 +186,17 @@ impl<D: Dataplane> Forwarder<D> {
             self.renew_at = now + RENEWAL;
             self.leases.iter().for_each(|lease| lease.renew());
             self.losses.at_interfaces = self.dataplane.dropped();
-            self.tallies.publish_losses(self.losses);
+            self.publish_losses();
         }
+    }
+
+    fn publish_losses(&mut self) {
+        self.tallies.publish_losses(self.losses, |endpoint| self.dataplane.overruns(endpoint));
     }
 
     /// Receives a batch of frames into their ports. Returns the number of frames.
     fn receive(&mut self, batch: &mut Vec<Arrival>) -> usize {
-        let dropped = self.dataplane.receive(&mut self.frames.slab, batch);
+        let dropped = self.dataplane.receive(&mut self.frames.slab, batch, self.tallies.dropped());
         self.losses.too_long += dropped.too_long;
         self.losses.no_slot += dropped.no_slot;
         let mut rest = &batch[..];
@@ -217,12 +221,15 @@ impl<D: Dataplane> Forwarder<D> {
     #[cold]
     fn discard(&mut self, most: usize) -> u64 {
         let mut count = 0;
-        for interface in 0..self.dataplane.interface_count() {
+        for (interface, dropped) in self.tallies.dropped().iter_mut().enumerate() {
             for _ in 0..most {
                 if self.dataplane.next_arrival(interface).is_none() {
                     break;
                 }
-                self.dataplane.take_frame(interface, &mut |_| count += 1);
+                self.dataplane.take_frame(interface, &mut |_| {
+                    count += 1;
+                    *dropped += 1;
+                });
             }
         }
         count
@@ -354,3 +361,6 @@ impl<D: Dataplane> Forwarder<D> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

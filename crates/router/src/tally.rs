@@ -24,7 +24,7 @@ impl Tally {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Returns the frames that its forwarder lost, at all of its endpoints.
+    /// Returns the frames that arrived at the endpoint, and that its forwarder lost.
     pub(crate) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -40,12 +40,14 @@ pub(crate) struct Tallies {
     losses: SharedLosses,
     /// Frames received, by endpoint.
     received: Vec<u64>,
+    /// Frames that arrived and were dropped before they were received, by endpoint.
+    dropped: Vec<u64>,
 }
 
 impl Tallies {
     pub(crate) fn new(shared: Vec<Arc<Tally>>, losses: SharedLosses) -> Self {
-        let received = vec![0; shared.len()];
-        Self { shared, losses, received }
+        let [received, dropped] = [vec![0; shared.len()], vec![0; shared.len()]];
+        Self { shared, losses, received, dropped }
     }
 
     /// Counts frames that were received; visible after [`publish`](Self::publish).
@@ -62,6 +64,12 @@ impl Tallies {
         sent.store(sent.load(Ordering::Relaxed) + frames as u64, Ordering::Relaxed);
     }
 
+    /// Returns the counts of frames that arrived and were dropped, by endpoint, to be added to.
+    #[inline]
+    pub(crate) fn dropped(&mut self) -> &mut [u64] {
+        &mut self.dropped
+    }
+
     /// Shows the received frames.
     #[inline]
     pub(crate) fn publish(&self) {
@@ -72,10 +80,12 @@ impl Tallies {
         }
     }
 
-    /// Shows the lost frames.
-    pub(crate) fn publish_losses(&self, losses: Losses) {
-        let lost = losses.total();
-        self.shared.iter().for_each(|tally| tally.lost.store(lost, Ordering::Relaxed));
+    /// Shows the lost frames. `overruns` returns those of an endpoint that found its receive ring full: with
+    /// those that were dropped, they have arrived. The others were received, and are lost on their way out.
+    pub(crate) fn publish_losses(&self, losses: Losses, mut overruns: impl FnMut(usize) -> u64) {
+        for (endpoint, (tally, dropped)) in self.shared.iter().zip(&self.dropped).enumerate() {
+            tally.lost.store(dropped + overruns(endpoint), Ordering::Relaxed);
+        }
         // Readers only copy them.
         *self.losses.lock().unwrap_or_else(PoisonError::into_inner) = losses;
     }

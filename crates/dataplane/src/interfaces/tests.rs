@@ -197,7 +197,8 @@ fn receive_all(interfaces: &mut Interfaces, slab: &mut FrameSlab, count: usize) 
     let mut latest = Instant::ZERO;
     let patience = interfaces.now() + Duration::from_secs(5);
     while all.len() < count && interfaces.now() < patience {
-        assert_eq!(interfaces.receive(slab, &mut batch), Dropped::default(), "every frame fits");
+        let dropped = interfaces.receive(slab, &mut batch, &mut [0; 4]);
+        assert_eq!(dropped, Dropped::default(), "every frame fits");
         for arrival in &batch {
             assert!(latest <= arrival.at && arrival.at <= interfaces.now(), "oldest first");
             latest = arrival.at;
@@ -256,17 +257,17 @@ fn a_full_slab_leaves_frames_in_the_ring() {
     for size in sizes {
         assert_eq!(interfaces.transmit(0, &[&vec![0x88; size]]).expect("there").taken, 1);
     }
-    let (mut batch, mut dropped, mut received) = (Vec::new(), 0, 0);
+    let (mut batch, mut dropped, mut dropped_at, mut received) = (Vec::new(), 0, [0; 2], 0);
     let patience = interfaces.now() + Duration::from_secs(5);
     while received < 3 && interfaces.now() < patience {
-        dropped += interfaces.receive(&mut slab, &mut batch).too_long;
+        dropped += interfaces.receive(&mut slab, &mut batch, &mut dropped_at).too_long;
         assert!(batch.len() <= 2, "two slots");
         received += batch.len();
         for arrival in &batch {
             slab.release(arrival.slot);
         }
     }
-    assert_eq!((received, dropped), (3, 1), "the long one is dropped, no other");
+    assert_eq!((received, dropped, dropped_at), (3, 1, [0, 1]), "the long one is dropped, no other");
 }
 
 #[test]
@@ -290,6 +291,7 @@ fn lost_frames_are_counted_since_the_start() {
             assert!(lost > known, "{choice:?}: {lost} after {known}");
             known = lost;
         }
+        assert_eq!(interfaces.overruns(0), 0, "{choice:?}: nothing was sent to it");
     }
 }
 
