@@ -99,6 +99,9 @@ pub trait Dataplane {
         0
     }
 
+    /// Reads again what may change of the interfaces while they are open: the MTU. To be called now and then.
+    fn refresh(&mut self) {}
+
     /// Receives up to [`BATCH`] frames into `slab`, and the segments of the last one beyond, in order of
     /// arrival over all interfaces, and replaces the contents of `batch` by them. Stops if the slab is full:
     /// the rest stays in the receive rings. Returns the frames that were dropped, and adds them to

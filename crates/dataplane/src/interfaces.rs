@@ -351,6 +351,10 @@ impl Dataplane for Interfaces {
     fn overruns(&mut self, interface: usize) -> u64 {
         self.sockets[interface].overruns()
     }
+
+    fn refresh(&mut self) {
+        self.sockets.iter_mut().for_each(FrameSocket::refresh);
+    }
 }
 
 #[cfg(test)]

@@ -280,6 +280,15 @@ impl Netlink {
         self.ask("take down an interface", RouteNetlinkMessage::SetLink(link), 0)
     }
 
+    /// Sets the MTU of an interface.
+    #[cfg(test)]
+    pub(crate) fn set_mtu(&mut self, name: &str, mtu: u32) -> Result<(), Refusal> {
+        let mut link = LinkMessage::default();
+        link.header.index = self.index_of(name)?;
+        link.attributes.push(LinkAttribute::Mtu(mtu));
+        self.ask("set the MTU of an interface", RouteNetlinkMessage::SetLink(link), 0)
+    }
+
     /// Gives an interface the address `address/prefix_length`. The address must be unique in its network,
     /// because duplicate address detection is off.
     ///

@@ -246,6 +246,16 @@ impl FrameSocket {
         }
     }
 
+    /// Reads the MTU of an interface again, if this socket checks the lengths of frames itself.
+    pub(crate) fn refresh(&mut self) {
+        match self {
+            Self::AfXdpSender(sender) => sender.refresh(),
+            Self::Joining(both) => both.0.refresh(),
+            Self::Halves(halves) => halves.1.refresh(),
+            Self::Packet(_) | Self::AfXdp(_) | Self::Receiver(_) | Self::PacketSender(_) => {}
+        }
+    }
+
     /// Returns the descriptors to wait for.
     pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         match self {

@@ -180,11 +180,12 @@ impl<D: Dataplane> Forwarder<D> {
         Ok(())
     }
 
-    /// Renews the leases and shows the losses, if it is time.
+    /// Renews the leases, reads the interfaces' MTUs again and shows the losses, if it is time.
     fn renew(&mut self, now: Instant) {
         if now >= self.renew_at {
             self.renew_at = now + RENEWAL;
             self.leases.iter().for_each(|lease| lease.renew());
+            self.dataplane.refresh();
             self.losses.at_interfaces = self.dataplane.dropped();
             self.publish_losses();
         }

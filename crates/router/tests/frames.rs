@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::kinds::{frame, kinds};
-use common::{HOSTS, INTERFACES, Network, expect_doubts, receive, skipped};
+use common::{HOSTS, INTERFACES, Network, expect_doubts, ip, receive, skipped};
 use lockgate_dataplane::dataplane::Dataplane;
 use lockgate_dataplane::ethtool::{Queues, set_queues};
 use lockgate_dataplane::netlink::XdpMode;
@@ -171,4 +171,47 @@ fn each_receive_queue_has_a_socket_or_the_kernel_has_the_interface() {
     assert_eq!(router.bypass().why, "");
     pass(&network, 0, SocketChoice::Packet, 2);
     router.stop().expect("drained");
+}
+
+#[test]
+fn frames_longer_than_an_mtu_that_shrank_are_lost_and_counted() {
+    let Some(network) = Network::make(1_500) else { return };
+    if std::process::Command::new("ip").arg("-V").output().is_err() {
+        return skipped::skipped("no ip");
+    }
+    for attach in ["tcx", "xdp"] {
+        let keys = format!("attach = \"{attach}\"\nmode =");
+        let (router, told) = network.start(&BRIDGE.replace("mode =", &keys));
+        let mut sender = network.open(0, SocketChoice::Packet, LONGEST);
+        let mut receiver = network.open(1, SocketChoice::Packet, LONGEST);
+        let mut send = |length: usize| {
+            let mut sent = frame(&[0x12, 0x34], 1, length);
+            sent.resize(length, 0);
+            assert_eq!(sender.transmit(0, &[&sent]).expect("there").taken, 1, "{attach}");
+        };
+        ip(&network.router, &format!("link set {} mtu 1400", INTERFACES[1]));
+        // The router reads it within 0.1 s: until then longer frames leave.
+        let until = Instant::now() + PATIENCE;
+        while router.losses().too_long == 0 {
+            assert!(Instant::now() < until, "{attach}: {:?}, {told:?}", router.losses());
+            send(1_514);
+            thread::sleep(Duration::from_millis(20));
+        }
+        receive(&mut receiver, usize::MAX, Patience::from_millis(200));
+        let before = router.losses().too_long;
+        for _ in 0..10 {
+            send(1_514);
+            send(1_414);
+        }
+        let arrived = receive(&mut receiver, 10, Patience::from_secs(5));
+        assert!(arrived.len() == 10 && arrived.iter().all(|frame| frame.len() == 1_414), "{attach}");
+        while router.losses().too_long < before + 10 {
+            assert!(Instant::now() < until, "{attach}: {before}, {:?}", router.losses());
+            thread::sleep(Duration::from_millis(20));
+        }
+        ip(&network.router, &format!("link set {} mtu 1500", INTERFACES[1]));
+        assert_eq!(receive(&mut receiver, 1, Patience::from_millis(200)), [[0; 0]; 0], "{attach}");
+        let losses = router.stop().expect("drained");
+        assert_eq!(losses.total(), losses.too_long, "{attach}: {losses:?}");
+    }
 }

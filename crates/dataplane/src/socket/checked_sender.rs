@@ -5,7 +5,6 @@ use super::packet_sender::PacketSender;
 use crate::dataplane::{Sent, Stopped};
 use crate::error::{InterfaceError, Refusal};
 use crate::location::Location;
-use crate::netlink::Netlink;
 
 /// Bytes of an Ethernet header.
 const HEADER: usize = 14;
@@ -15,17 +14,24 @@ const HEADER: usize = 14;
 pub(crate) struct CheckedSender {
     short: Sender,
     long: PacketSender,
-    /// Longest frame that is sent without a check, in bytes.
+    /// Longest frame that `AF_XDP` sends, in bytes, by the MTU as it was last read.
     most: usize,
 }
 
 impl CheckedSender {
     /// Returns a sender by the interface called `name`, to which `short` belongs.
     pub(super) fn new(name: &str, short: Sender) -> Result<Self, Refusal> {
-        let links = Netlink::open()?.links()?;
-        let mtu = links.iter().find(|link| link.name == name).map_or(0, |link| link.mtu as usize);
         let long = PacketSender::open(Location::here(name))?;
+        let mtu = long.mtu().map_err(|why| Refusal::new(format!("read the MTU of `{name}`"), why))?;
         Ok(Self { short, long, most: mtu + HEADER })
+    }
+
+    /// Reads the MTU again, which may change at any time.
+    pub(super) fn refresh(&mut self) {
+        // If the interface is gone, the next frame tells.
+        if let Ok(mtu) = self.long.mtu() {
+            self.most = mtu + HEADER;
+        }
     }
 
     /// Sends frames in order, until one is refused.

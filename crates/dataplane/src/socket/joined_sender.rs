@@ -1,8 +1,7 @@
 //! Sender that joins successive segments of a connection to super-frames.
 #![allow(unsafe_code, reason = "calls of the kernel")]
 
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use super::FrameSocket;
@@ -22,8 +21,7 @@ const TAG: usize = 4;
 
 /// Packet socket for super-frames, beside a socket for single frames.
 pub(crate) struct JoinedSender {
-    socket: OwnedFd,
-    name: String,
+    sender: PacketSender,
     vectors: Vec<libc::iovec>,
     /// End of the pause; `None`: super-frames are sent.
     paused_until: Option<Instant>,
@@ -39,7 +37,7 @@ impl JoinedSender {
         set_option(&sender.socket, libc::PACKET_VNET_HDR, &1_u32)
             .map_err(|error| Refusal::new("send super-frames by a packet socket", error))?;
         let sender = sender.bound(location)?;
-        Ok(Self { socket: sender.socket, name: sender.name, vectors: Vec::new(), paused_until: None })
+        Ok(Self { sender, vectors: Vec::new(), paused_until: None })
     }
 
     /// Sends frames in order, until one is refused: those that can be joined by this socket, the others by
@@ -74,7 +72,7 @@ impl JoinedSender {
                 return Ok(Sent { taken, stopped: Some(Stopped::Busy) });
             }
             let segments = &frames[taken..taken + joined.count()];
-            let longest = *longest.get_or_insert_with(|| self.mtu().unwrap_or(0));
+            let longest = *longest.get_or_insert_with(|| self.sender.mtu().unwrap_or(0));
             if self.send_joined(&joined, segments, longest) {
                 taken += segments.len();
                 continue;
@@ -104,25 +102,10 @@ impl JoinedSender {
         let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
         message.msg_iov = self.vectors.as_mut_ptr();
         message.msg_iovlen = self.vectors.len() as _;
+        let socket = self.sender.socket.as_raw_fd();
         // SAFETY: the vectors refer to the start of `joined` and to frames, all of which outlive the call,
         // which only reads them.
-        let sent = unsafe { libc::sendmsg(self.socket.as_raw_fd(), &raw const message, libc::MSG_DONTWAIT) };
+        let sent = unsafe { libc::sendmsg(socket, &raw const message, libc::MSG_DONTWAIT) };
         sent >= 0
-    }
-
-    /// Returns the MTU of the interface, which may change at any time.
-    fn mtu(&self) -> io::Result<usize> {
-        // SAFETY: `ifreq` is plain data of integers and a pointer, for which zero is a value.
-        let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
-        for (to, from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(self.name.bytes()) {
-            *to = from.cast_signed();
-        }
-        // SAFETY: `request` is a whole `ifreq` whose name ends in a zero byte; the kernel writes its MTU.
-        let done = unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) };
-        if done < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the call has written this field of the union.
-        Ok(usize::try_from(unsafe { request.ifr_ifru.ifru_mtu }).unwrap_or(0))
     }
 }

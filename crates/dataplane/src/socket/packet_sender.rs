@@ -171,6 +171,22 @@ impl PacketSender {
         }
     }
 
+    /// Returns the MTU of the interface, which may change at any time.
+    pub(super) fn mtu(&self) -> io::Result<usize> {
+        // SAFETY: `ifreq` is plain data of integers and a pointer, for which zero is a value.
+        let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(self.name.bytes()) {
+            *to = from.cast_signed();
+        }
+        // SAFETY: `request` is a whole `ifreq` whose name ends in a zero byte; the kernel writes its MTU.
+        let done = unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) };
+        if done < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call has written this field of the union.
+        Ok(usize::try_from(unsafe { request.ifr_ifru.ifru_mtu }).unwrap_or(0))
+    }
+
     /// Returns the error of an interface that is gone.
     pub(super) fn gone(&self) -> InterfaceError {
         let why = rustix::net::sockopt::socket_error(&self.socket);

@@ -119,6 +119,38 @@ fn a_sender_refuses_what_the_interface_does_not_carry() {
 }
 
 #[test]
+fn an_mtu_that_changes_is_kept_to_once_it_is_read_again() {
+    let Some(namespace) = pairs() else { return };
+    if !has_af_xdp(&namespace) {
+        return;
+    }
+    let set_mtu = |mtu: u32| {
+        namespace.inside(|| Netlink::open()?.set_mtu("a0", mtu)).expect("entered").expect("set");
+    };
+    let frames = [frame(1_414, false), frame(1_418, true), frame(1_514, false), frame(1_518, true)];
+    for joins in [false, true] {
+        let options = Options { longest: 1_600, joins, ..Options::default() };
+        let endpoints = [own("a0", Traffic::Sent)];
+        let open = || Interfaces::open_endpoints(&endpoints, options, MonotonicClock::start());
+        let mut sender = namespace.inside(open).expect("entered").expect("opened");
+        for mtu in [1_500, 1_400, 1_500] {
+            set_mtu(mtu);
+            sender.refresh();
+            for (index, frame) in frames.iter().enumerate() {
+                let fits = mtu == 1_500 || index < 2;
+                let expected = if fits {
+                    Sent { taken: 1, stopped: None }
+                } else {
+                    Sent { taken: 0, stopped: Some(Stopped::TooLong) }
+                };
+                let sent = sender.transmit(0, &[frame]).expect("there");
+                assert_eq!(sent, expected, "{mtu}, {} bytes, {joins}", frame.len());
+            }
+        }
+    }
+}
+
+#[test]
 fn a_sender_whose_queue_is_in_use_is_a_packet_socket_and_says_why() {
     let Some(namespace) = pairs() else { return };
     if !has_af_xdp(&namespace) {
