@@ -105,7 +105,8 @@ pub struct Losses {
     pub too_long: u64,
     /// Frames for an interface that was down.
     pub down: u64,
-    /// Frames that found a receive ring full, or that an interface dropped after it had taken them.
+    /// Frames that found a receive ring full, of which a super-frame counts as one, or that an interface
+    /// dropped after it had taken them.
     pub at_interfaces: u64,
     /// Frames that the router's own interfaces dropped: they arrived faster than the kernel passed them on.
     pub in_pairs: u64,

@@ -202,7 +202,8 @@ impl PacketSocket {
         self.next = (self.next + 1) % self.frames;
     }
 
-    /// Returns the number of frames, since the socket was opened, for which the ring had no room.
+    /// Returns the number of frames, since the socket was opened, for which the ring had no room. The kernel
+    /// counts a super-frame as one.
     pub(super) fn overruns(&mut self) -> u64 {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
