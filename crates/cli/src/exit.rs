@@ -38,6 +38,9 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// Remedy for a refused thread.
+const MORE_THREADS: &str = "end other programs, or permit more threads (TasksMax= of the unit, `ulimit -u`)";
+
 /// Failure of a command without a result.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -122,6 +125,11 @@ impl Failure {
             Router::Interface(_) => Self::run(
                 failure,
                 "the interfaces are the kernel's again; start the router once they are there",
+            ),
+            Router::NoThread { .. } => Self::run(failure, MORE_THREADS),
+            Router::Panicked(_) => Self::run(
+                failure,
+                "the interfaces are the kernel's again; this is a fault of Lockgate: please report it with the log",
             ),
         }
     }

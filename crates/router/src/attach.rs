@@ -184,18 +184,22 @@ impl Attachment {
             doubts,
             longest,
         };
-        attachment.serve_addresses(&mut netlink);
+        attachment.serve_addresses(&mut netlink)?;
         Ok(attachment)
     }
 
     /// Lets the frames for the addresses of the kernel's bridge and its ports pass. To be called again while
     /// the router runs: a bridge may change its address.
-    pub(crate) fn serve_addresses(&self, netlink: &mut Netlink) {
-        let Some(bridge) = self.bridge else { return };
+    ///
+    /// # Errors
+    /// If the kernel refuses. The addresses stay as they were then.
+    pub(crate) fn serve_addresses(&self, netlink: &mut Netlink) -> Result<(), Refusal> {
+        let Some(bridge) = self.bridge else { return Ok(()) };
         let indices = std::iter::once(bridge).chain(self.links.iter().map(|link| link.index));
-        let of = |index| netlink.observe(index).ok().flatten()?.0.address;
-        let addresses: Vec<_> = indices.filter_map(of).collect();
+        let observed = indices.map(|index| Ok(netlink.observe(index)?.and_then(|(link, _)| link.address)));
+        let addresses = observed.filter_map(Result::transpose).collect::<Result<Vec<_>, Refusal>>()?;
         self.leases.iter().for_each(|lease| lease.set_addresses(&addresses));
+        Ok(())
     }
 
     /// Returns the conditions of the interfaces that could not be read, in words.

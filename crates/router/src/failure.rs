@@ -16,6 +16,17 @@ pub enum Failure {
     /// An interface failed while the router ran.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
+    /// The system refused a thread.
+    #[error("cannot start the thread `{name}`: {why}")]
+    NoThread {
+        /// Name of the thread.
+        name: &'static str,
+        /// The system's error.
+        why: std::io::Error,
+    },
+    /// A thread of the router ended by a panic: its name.
+    #[error("the router's thread `{0}` failed by a panic")]
+    Panicked(&'static str),
 }
 
 impl Failure {

@@ -50,6 +50,8 @@ mod tally;
 #[cfg(target_os = "linux")]
 pub mod tap;
 #[cfg(target_os = "linux")]
+mod vital_thread;
+#[cfg(target_os = "linux")]
 mod watchdog;
 
 pub use control::Losses;

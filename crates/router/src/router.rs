@@ -10,7 +10,7 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration as WallTime;
 
 use lockgate_dataplane::clock::MonotonicClock;
@@ -38,13 +38,18 @@ use crate::frames::Frames;
 use crate::nat::Follower;
 use crate::port::{PortChange, RouterPort};
 use crate::tap::{CaptureReader, tap};
-use crate::watchdog::{self, Flags};
+use crate::vital_thread;
+use crate::watchdog::{Flags, watch};
 
 /// Longest frame of an `AF_XDP` slot, in bytes.
 const MOST_AF_XDP: usize = 3_584;
 
 /// Real-time priority, above the kernel's threads for interrupts of other devices, if it has such.
 pub const PRIORITY: i32 = 5;
+
+/// Names of its threads.
+const FORWARD: &str = "forward";
+const WATCHDOG: &str = "watchdog";
 
 /// Limit on the time that a change of policy takes.
 const CHANGE_TIMEOUT: WallTime = WallTime::from_secs(5);
@@ -163,28 +168,41 @@ impl Router {
             let mut forwarder =
                 Forwarder::new(interfaces, ports, frames, receiving, sampling, watched, stop.clone());
             let (attachment, failing) = (attachment.clone(), router.flags.failed.clone());
-            let thread = thread::Builder::new()
-                .name("forward".into())
-                .spawn(move || {
-                    if let Some(level) = options.priority {
-                        forwarder.prioritise(level);
-                    }
-                    let result = forwarder.run();
-                    // Before the interfaces are given back, so that the watchdog does not take them again.
-                    failing.store(true, Ordering::Relaxed);
-                    if result.is_err() {
-                        attachment.give_back();
-                    }
-                    result
-                })
-                .map_err(|why| lockgate_dataplane::error::Refusal::new("start a thread", why))?;
+            let forward = move || {
+                if let Some(level) = options.priority {
+                    forwarder.prioritise(level);
+                }
+                let result = forwarder.run();
+                // Before the interfaces are given back, so that the watchdog does not take them again.
+                failing.store(true, Ordering::Relaxed);
+                if result.is_err() {
+                    attachment.give_back();
+                }
+                result
+            };
+            let thread = vital_thread::start(FORWARD, forward, router.fail_by(FORWARD))?;
             router.workers.push(Worker { ports: group.to_vec(), orders: order, newest, stop, thread });
         }
         router.follow_connections();
         attachment.attach()?;
         attachment.doubts().iter().for_each(|doubt| tell(doubt));
-        router.watchdog = watchdog::start(attachment, router.flags.clone(), Box::new(move |text| tell(text)));
+        let flags = router.flags.clone();
+        let work = move || watch(&attachment, &flags, tell);
+        router.watchdog = Some(vital_thread::start(WATCHDOG, work, router.fail_by(WATCHDOG))?);
         Ok(router)
+    }
+
+    /// Returns what a panic of the thread called `name` does: the router ends, and the kernel has the line
+    /// until then.
+    fn fail_by(&self, name: &'static str) -> impl FnOnce() + Send + use<> {
+        let (attachment, failed, tell) =
+            (self.attachment.clone(), self.flags.failed.clone(), self.tell.clone());
+        move || {
+            // First, so that the watchdog does not take the interfaces again.
+            failed.store(true, Ordering::Relaxed);
+            attachment.withhold(&format!("the router's thread `{name}` failed"));
+            tell(&format!("ALARM: the router's thread `{name}` failed by a panic: the router ends"));
+        }
     }
 
     /// Follows the kernel's connections while a queue of the policy needs the hosts behind them.
@@ -250,25 +268,27 @@ impl Router {
     /// frames lost on the way, over its whole life.
     ///
     /// # Errors
-    /// If an interface failed, now or before.
+    /// If an interface or a thread failed, now or before.
     pub fn stop(mut self) -> Result<Losses, Failure> {
         self.flags.ended.store(true, Ordering::Relaxed);
-        let gone = self.watchdog.take().and_then(|watchdog| watchdog.join().ok().flatten());
+        let mut failed = match self.watchdog.take().map(JoinHandle::join) {
+            Some(Ok(Some(name))) => Some(gone_interface(&name).into()),
+            Some(Err(_)) => Some(Failure::Panicked(WATCHDOG)),
+            Some(Ok(None)) | None => None,
+        };
         for worker in &self.workers {
             worker.stop.store(true, Ordering::Relaxed);
         }
         let mut total = Losses::default();
-        let mut failed = None;
         for worker in core::mem::take(&mut self.workers) {
             match worker.thread.join() {
                 Ok(Ok(losses)) => total = total.with(losses),
-                Ok(Err(error)) => failed = Some(error),
-                Err(panic) => std::panic::resume_unwind(panic),
+                Ok(Err(error)) => failed = failed.or(Some(error.into())),
+                Err(_) => failed = failed.or(Some(Failure::Panicked(FORWARD))),
             }
         }
         total.in_pairs = self.attachment.lost().in_pairs;
-        let failed = gone.as_deref().map(gone_interface).or(failed);
-        failed.map_or(Ok(total), |error| Err(error.into()))
+        failed.map_or(Ok(total), Err)
     }
 
     /// Returns the changes from the running policy to `new`, by worker.

@@ -3,12 +3,15 @@
 //! says so. It also reports when a forwarder stalls, changes of the interfaces, and lost frames, and ends the
 //! router if an interface is gone: frames of a new interface with its name would bypass the router.
 
+mod reopened;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
 use lockgate_measure::figures::count;
 
@@ -16,6 +19,7 @@ use crate::attach::surroundings::{connections_note, discipline_note, listed};
 use crate::attach::{Attachment, PairFault};
 use crate::audit::{Audit, Fault, INTERVAL};
 use crate::control::Losses;
+use reopened::Reopened;
 
 /// Interval of the examinations that cost more than a reading: of queues, programs and disciplines.
 const EXAMINATION: Duration = Duration::from_secs(1);
@@ -26,7 +30,7 @@ const OPEN: [Duration; 2] = [Duration::from_secs(30), Duration::from_mins(10)];
 /// Interval of messages about losses that go on.
 const LOSS_MESSAGES: Duration = Duration::from_mins(1);
 
-type Tell = Box<dyn Fn(&str) + Send + Sync>;
+type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Flags that the watchdog shares with the router.
 #[derive(Clone, Debug, Default)]
@@ -37,18 +41,8 @@ pub(crate) struct Flags {
     pub(crate) failed: Arc<AtomicBool>,
 }
 
-/// Starts the watchdog's thread, which returns the name of an interface that is gone. Returns `None` if no
-/// thread can be started.
-pub(crate) fn start(
-    attachment: Arc<Attachment>,
-    flags: Flags,
-    tell: Tell,
-) -> Option<JoinHandle<Option<String>>> {
-    let work = move || watch(&attachment, &flags, tell);
-    thread::Builder::new().name("watchdog".into()).spawn(work).ok()
-}
-
-fn watch(attachment: &Attachment, flags: &Flags, tell: Tell) -> Option<String> {
+/// Watches until the router ends, or cannot continue. Returns the name of an interface that is gone.
+pub(crate) fn watch(attachment: &Attachment, flags: &Flags, tell: Tell) -> Option<String> {
     let Flags { ended, failed } = flags;
     let mut watchdog = Watchdog::new(attachment, tell);
     while !ended.load(Ordering::Relaxed) {
@@ -102,7 +96,7 @@ struct Opening {
 struct Watchdog<'a> {
     attachment: &'a Attachment,
     tell: Tell,
-    netlink: Option<Netlink>,
+    netlink: Reopened<Netlink>,
     /// Interfaces as last reported.
     known: Vec<Link>,
     audits: Vec<Audit>,
@@ -111,6 +105,8 @@ struct Watchdog<'a> {
     /// Fault of the router's own interfaces, and receive queues without a socket, in words.
     closed: Option<String>,
     unserved: Option<String>,
+    /// Frames that the router's own interfaces dropped.
+    dropped_in_pairs: u64,
     opening: Opening,
     bypassed: Option<Bypass>,
     /// Frames let pass, as last reported.
@@ -124,18 +120,16 @@ struct Watchdog<'a> {
 
 impl<'a> Watchdog<'a> {
     fn new(attachment: &'a Attachment, tell: Tell) -> Self {
-        let mut netlink = Netlink::open().ok();
-        let now = netlink.as_mut().and_then(|netlink| attachment.observe(netlink).ok()).unwrap_or_default();
-        let as_now = |link: &Link| now.iter().find(|it| it.index == link.index).unwrap_or(link).clone();
         let mut watchdog = Self {
             attachment,
             tell,
-            netlink,
-            known: attachment.links().iter().map(as_now).collect(),
+            netlink: Reopened::new(Netlink::open),
+            known: attachment.links().to_vec(),
             audits: attachment.audits(),
             faults: Vec::new(),
             closed: None,
             unserved: attachment.unserved(),
+            dropped_in_pairs: 0,
             opening: Opening::default(),
             bypassed: None,
             passed: attachment.passed(),
@@ -144,34 +138,60 @@ impl<'a> Watchdog<'a> {
             notes: BTreeSet::new(),
             examined_at: Instant::now(),
         };
-        // Those of the start have been told.
-        watchdog.notes = watchdog.surroundings();
+        // What is so at the start has been told.
+        watchdog.read_by(Self::begin);
         watchdog
+    }
+
+    /// Runs `read`, which reads the interfaces by a netlink socket. Says when they cannot be read, and when
+    /// they can again. Returns the result; `None` if they cannot be read: nothing is concluded then.
+    fn read_by<R>(&mut self, read: impl FnOnce(&mut Self, &mut Netlink) -> Result<R, Refusal>) -> Option<R> {
+        let done = self.netlink.take().and_then(|mut netlink| Ok((read(self, &mut netlink)?, netlink)));
+        let (result, netlink) = match done {
+            Ok((result, netlink)) => (Some(result), Ok(netlink)),
+            Err(why) => (None, Err(why)),
+        };
+        if let Some(message) = self.netlink.put(netlink) {
+            (self.tell)(&message);
+        }
+        result
+    }
+
+    fn begin(&mut self, netlink: &mut Netlink) -> Result<(), Refusal> {
+        let now = self.attachment.observe(netlink)?;
+        for known in &mut self.known {
+            if let Some(now) = now.iter().find(|it| it.index == known.index) {
+                *known = now.clone();
+            }
+        }
+        self.notes = self.surroundings_by(netlink);
+        Ok(())
     }
 
     /// Examines the interfaces, and says what has changed. Returns the name of one that is gone.
     fn examine(&mut self) -> Option<String> {
-        let mut netlink = self.netlink.take()?;
-        let gone = self.examine_by(&mut netlink);
-        self.netlink = Some(netlink);
+        let gone = self.read_by(Self::examine_by).flatten();
+        if gone.is_none() {
+            self.note_faults();
+            self.report_losses();
+        }
         gone
     }
 
-    fn examine_by(&mut self, netlink: &mut Netlink) -> Option<String> {
+    fn examine_by(&mut self, netlink: &mut Netlink) -> Result<Option<String>, Refusal> {
         let attachment = self.attachment;
-        // Of what cannot be read nothing is concluded.
-        let Ok(links) = attachment.observe(netlink) else { return None };
+        let links = attachment.observe(netlink)?;
         for known in &mut self.known {
             // By index too: another interface may have the name by now.
             let now = links.iter().find(|link| link.index == known.index && link.name == known.name);
-            let Some(now) = now else { return Some(known.name.clone()) };
+            let Some(now) = now else { return Ok(Some(known.name.clone())) };
             for change in differences(known, now) {
                 (self.tell)(&format!("interface `{}` {change}", known.name));
             }
             *known = now.clone();
         }
         let closed = match attachment.pair_fault(&links) {
-            Some(PairFault::Gone(name)) => return Some(name),
+            Some(PairFault::Gone(name)) => return Ok(Some(name)),
             Some(PairFault::Closed(why)) => Some(why),
             None => None,
         };
@@ -181,7 +201,7 @@ impl<'a> Watchdog<'a> {
         self.closed = closed;
         if self.examined_at.elapsed() >= EXAMINATION {
             self.examined_at = Instant::now();
-            attachment.serve_addresses(netlink);
+            attachment.serve_addresses(netlink)?;
             self.unserved = attachment.unserved();
             let notes = self.surroundings_by(netlink);
             for note in notes.difference(&self.notes) {
@@ -189,18 +209,17 @@ impl<'a> Watchdog<'a> {
             }
             self.notes = notes;
         }
-        self.audit(netlink);
-        self.report_losses();
-        None
+        self.audit(netlink)?;
+        Ok(None)
     }
 
     /// Compares the counters, and says which faults begin and end.
-    fn audit(&mut self, netlink: &mut Netlink) {
+    fn audit(&mut self, netlink: &mut Netlink) -> Result<(), Refusal> {
         let attachment = self.attachment;
         let mut now: Vec<(usize, Fault)> = Vec::new();
         let mut dropped_in_pairs = 0;
         for (index, audit) in self.audits.iter_mut().enumerate() {
-            let Some(reading) = attachment.reading(netlink, index) else { continue };
+            let Some(reading) = attachment.reading(netlink, index)? else { continue };
             dropped_in_pairs += reading.near.map_or(0, |near| near.send_dropped);
             now.extend(audit.read(reading).into_iter().map(|fault| (index, fault)));
         }
@@ -229,12 +248,19 @@ impl<'a> Watchdog<'a> {
         if let Some((_, _, why)) = losing.filter(|_| attachment.opens_on_fault()) {
             self.opening.begin(why);
         }
+        self.dropped_in_pairs = dropped_in_pairs;
+        Ok(())
+    }
+
+    /// Notes for the status the faults that go on.
+    fn note_faults(&self) {
         let around = self.audits.iter().map(Audit::around).sum();
         let open = self.opening.now.iter().map(|(why, _)| why.clone());
-        let known = [&self.closed, &self.unserved].into_iter().flatten().cloned();
+        let unread = self.netlink.failure();
+        let known = [unread, self.closed.as_ref(), self.unserved.as_ref()].into_iter().flatten().cloned();
         let proven = self.faults.iter().map(|(_, _, sentence)| sentence.clone());
         let faults: BTreeSet<String> = known.chain(proven).chain(open).collect();
-        attachment.note_faults(faults.into_iter().collect(), around, dropped_in_pairs);
+        self.attachment.note_faults(faults.into_iter().collect(), around, self.dropped_in_pairs);
     }
 
     /// Says frames that were lost outside the queues: when it begins, and each minute while it goes on.
@@ -280,13 +306,6 @@ impl<'a> Watchdog<'a> {
             (self.tell)(&format!("{newly} frames took the kernel's way meanwhile"));
             self.passed += newly;
         }
-    }
-
-    fn surroundings(&mut self) -> BTreeSet<String> {
-        let Some(mut netlink) = self.netlink.take() else { return BTreeSet::new() };
-        let notes = self.surroundings_by(&mut netlink);
-        self.netlink = Some(netlink);
-        notes
     }
 
     /// Returns the sentences about programs and disciplines that appear beside the router.

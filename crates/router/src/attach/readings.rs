@@ -89,10 +89,13 @@ impl Attachment {
     }
 
     /// Reads what the interface of a tap counts, and what the router counts of it; `None` if it is gone.
-    pub(crate) fn reading(&self, netlink: &mut Netlink, tap: usize) -> Option<Reading> {
-        let (_, interface) = netlink.observe(self.link_of(tap).index).ok().flatten()?;
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub(crate) fn reading(&self, netlink: &mut Netlink, tap: usize) -> Result<Option<Reading>, Refusal> {
+        let Some((_, interface)) = netlink.observe(self.link_of(tap).index)? else { return Ok(None) };
         let near = match &self.pairs {
-            Some(pairs) => netlink.observe(pairs.all[tap].index).ok().flatten().map(|(_, counts)| counts),
+            Some(pairs) => netlink.observe(pairs.all[tap].index)?.map(|(_, counts)| counts),
             None => None,
         };
         let counts = self.leases[tap].counts();
@@ -100,7 +103,7 @@ impl Attachment {
         let own_sent = if self.mode == Mode::Bridge { self.leases[1 - tap].counts().own_sent } else { 0 };
         let [from, to] = [&self.tallies[2 * tap], &self.tallies[2 * tap + 1]];
         let is_by_pair = self.taps[tap].direction == Direction::Incoming && !self.is_in_driver();
-        Some(Reading {
+        Ok(Some(Reading {
             interface,
             near,
             counts: Counts { own_sent, passed: self.passed(), ..counts },
@@ -109,7 +112,7 @@ impl Attachment {
             sent: if is_by_pair { from.sent() } else { to.sent() },
             is_held: self.leases.iter().all(|lease| lease.state() == State::Held),
             has_foreign: !self.programs_before(tap).is_empty(),
-        })
+        }))
     }
 
     /// Returns the programs of others that have the frames of a tap before the router's.
