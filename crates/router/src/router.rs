@@ -476,7 +476,8 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Returns the newest sample of all ports, in the policy's order; `None` before the first.
+    /// Returns the newest sample of all ports, in the policy's order; `None` before the first. Its number is
+    /// the least of all threads: it advances only while each of them works.
     pub fn sample(&self) -> Option<Sample> {
         let mut merged: Option<Sample> = None;
         for newest in &self.newest {
@@ -484,6 +485,7 @@ impl Observer {
             match &mut merged {
                 None => merged = Some(newest),
                 Some(sample) => {
+                    sample.number = sample.number.min(newest.number);
                     for port in newest.ports {
                         let index = sample.ports.len();
                         sample.ports.push(PortSample { index, ..port });
@@ -583,9 +585,9 @@ mod tests {
 
     #[test]
     fn a_sample_has_the_ports_and_losses_of_all_threads() {
-        let newest = |name: &str, dropped_samples, host_losses: Option<u64>| {
+        let newest = |name: &str, number, dropped_samples, host_losses: Option<u64>| {
             Newest::of(Sample {
-                number: 7,
+                number,
                 interval_s: 1.0,
                 dropped_samples,
                 ports: vec![PortSample { name: name.to_owned(), ..PortSample::default() }],
@@ -598,9 +600,10 @@ mod tests {
                 ..Sample::default()
             })
         };
-        let threads = [("a", 1, None), ("b", 2, Some(3)), ("c", 0, Some(4))];
+        // The second thread stalls.
+        let threads = [("a", 9, 1, None), ("b", 7, 2, Some(3)), ("c", 8, 0, Some(4))];
         let observer = Observer {
-            newest: threads.map(|(name, dropped, lost)| newest(name, dropped, lost)).to_vec(),
+            newest: threads.map(|(name, number, dropped, lost)| newest(name, number, dropped, lost)).to_vec(),
             attachment: Weak::new(),
             mode: "egress",
             interfaces: vec![("wan".to_owned(), "eth0".to_owned())],

@@ -191,6 +191,15 @@ struct Serving<E> {
     unused: Option<UnusedFile>,
 }
 
+/// Time after the start within which a router may have no sample: twice the longest interval of samples, and
+/// as much again on a busy machine.
+const FIRST_SAMPLE: Duration = Duration::from_secs(8);
+
+/// True if the number of the newest sample shows that the router works, this time after its start.
+fn has_advanced(before: Option<u64>, newest: Option<u64>, now: Duration) -> bool {
+    if newest.is_none() { now < FIRST_SAMPLE } else { newest != before }
+}
+
 /// Interval of looks at the queues for the log.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -257,7 +266,7 @@ impl<E: Engine> Serving<E> {
         }
         self.alive_at = now + interval;
         let newest = self.control.engine().sample().map(|sample| sample.number);
-        if newest.is_none() || newest != self.last_sample {
+        if has_advanced(self.last_sample, newest, now) {
             self.notifier.alive();
         }
         self.last_sample = newest;
@@ -503,4 +512,17 @@ fn dated(mut changed: Changed) -> Changed {
 fn after(milliseconds: u64) -> String {
     let left = jiff::SignedDuration::from_millis(i64::try_from(milliseconds).unwrap_or(i64::MAX));
     Timestamp::now().checked_add(left).map(shown).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_router_works_while_its_samples_advance_and_without_one_only_at_its_start() {
+        let (early, late) = (Duration::from_secs(1), FIRST_SAMPLE);
+        assert!(has_advanced(None, None, early) && has_advanced(None, Some(1), early));
+        assert!(!has_advanced(None, None, late), "it has never had one");
+        assert!(has_advanced(Some(1), Some(2), late) && !has_advanced(Some(2), Some(2), late));
+    }
 }
