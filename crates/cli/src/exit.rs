@@ -251,6 +251,7 @@ impl From<lockgate_monitor::Error> for Failure {
             Monitor::Listen { .. } => Self::usage(error, "name another address with --web"),
             Monitor::Token(_) => Self::run(error, "give one in LOCKGATE_TOKEN"),
             Monitor::Terminal(_) => Self::run(error, "use --plain"),
+            Monitor::Thread(_) => Self::run(error, MORE_THREADS),
             Monitor::Client { .. } => {
                 Self::run(error, "does `lockgate watch --web` run there? name its address with --to")
             }

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use lockgate_monitor::server::{self, Guard, Shared, fresh_token};
 use lockgate_monitor::view::lines::{self, Part};
@@ -53,6 +54,16 @@ pub(crate) fn serve(address: SocketAddr, view: &View<'_>, hub: &Arc<Hub>) -> Res
         _ => tell!("page: http://{shown}/"),
     }
     Ok(())
+}
+
+/// Starts a thread called `name`.
+pub(crate) fn scoped<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, lockgate_monitor::Error> {
+    let builder = Builder::new().name(name.to_owned());
+    builder.spawn_scoped(scope, work).map_err(lockgate_monitor::Error::Thread)
 }
 
 /// True if samples are printed as lines.

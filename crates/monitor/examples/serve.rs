@@ -21,7 +21,7 @@ flow.bulk = { from = "a", to = "b", size = "1250B", gap = "9ms" }
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let files = BTreeMap::<String, Arc<[u8]>>::new();
     let scenario = lockgate_scenario::read(TEXT, "example", &files, &[]).map_err(|why| why.to_string())?;
-    let (hub, channels) = Hub::start();
+    let (hub, channels) = Hub::start()?;
     let guard = Arc::new(Guard { names: Vec::new(), token: None, read_only: None });
     let shared = Shared { hub: hub.clone(), guard, page: "see /metrics".into(), now: String::new };
     println!("http://{}/metrics", server::start(([127, 0, 0, 1], 8080).into(), shared)?);

@@ -21,6 +21,9 @@ pub enum Error {
     /// The terminal failed.
     #[error("the terminal cannot be drawn on: {0}")]
     Terminal(#[source] io::Error),
+    /// The system refused a thread.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[source] io::Error),
     /// A server did not answer a setting, or answered in another language.
     #[error("nothing was set at {address}: {why}")]
     Client {

@@ -16,7 +16,7 @@ use tokio::sync::broadcast;
 use crate::channels::Board;
 use crate::command::{Outcome, Reply};
 use crate::fold::fold;
-use crate::{Channels, Command};
+use crate::{Channels, Command, Error};
 
 /// Capacity of one reader's channel, in samples.
 const WAITING: usize = 256;
@@ -95,7 +95,10 @@ pub struct Hub {
 
 impl Hub {
     /// Starts a hub. A thread of its own receives samples until the run drops its ends of the channels.
-    pub fn start() -> (Arc<Self>, Channels) {
+    ///
+    /// # Errors
+    /// [`Error::Thread`] if the system refuses the thread.
+    pub fn start() -> Result<(Arc<Self>, Channels), Error> {
         let (commands, requested) = sync_channel(COMMANDS);
         let (sender, samples) = sync_channel(SAMPLES);
         let board = Board::default();
@@ -111,13 +114,14 @@ impl Hub {
             streams: AtomicUsize::new(0),
         });
         let keeper = hub.clone();
-        std::thread::spawn(move || {
+        let keep = move || {
             for sample in samples {
                 keeper.take(sample);
             }
             keeper.over.store(true, Ordering::Release);
-        });
-        (hub, channels)
+        };
+        std::thread::Builder::new().name("hub".to_owned()).spawn(keep).map_err(Error::Thread)?;
+        Ok((hub, channels))
     }
 
     fn take(&self, sample: Arc<Sample>) {

@@ -21,10 +21,11 @@
 //! ```
 //! use lockgate_monitor::{Command, Hub};
 //!
-//! let (hub, channels) = Hub::start();
+//! let (hub, channels) = Hub::start()?;
 //! assert!(hub.latest().is_none());
 //! hub.tell(Command::Mark("a reader was here".to_owned()));
 //! assert!(matches!(channels.commands().recv(), Ok(Command::Mark(_))));
+//! # Ok::<(), lockgate_monitor::Error>(())
 //! ```
 #![forbid(unsafe_code)]
 

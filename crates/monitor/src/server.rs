@@ -71,20 +71,21 @@ pub fn page(template: &str) -> String {
 /// with the port that replaced 0.
 ///
 /// # Errors
-/// [`Error::Listen`] if the address cannot be bound.
+/// [`Error::Listen`] if the address cannot be bound, [`Error::Thread`] if the system refuses the thread.
 pub fn start(address: SocketAddr, shared: Shared) -> Result<SocketAddr, Error> {
     let failed = |source| Error::Listen { address, source };
     let listener = StdListener::bind(address).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    std::thread::spawn(move || {
+    let serve = move || {
         runtime.block_on(async move {
             if let Ok(listener) = TcpListener::from_std(listener) {
                 serve(listener, shared).await;
             }
         });
-    });
+    };
+    std::thread::Builder::new().name("page".to_owned()).spawn(serve).map_err(Error::Thread)?;
     Ok(bound)
 }
 

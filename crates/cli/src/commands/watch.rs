@@ -46,7 +46,7 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
         .transpose()?;
     interrupt::listen();
     let files = Beside::new(&arguments.file);
-    let (hub, channels) = Hub::start();
+    let (hub, channels) = Hub::start()?;
     let messages = channel();
     let messages_sender = messages.0.clone();
     let outputs = WatchOutputs {

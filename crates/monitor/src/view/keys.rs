@@ -3,6 +3,7 @@
 //! Once its terminal has hung up, crossterm's reader never returns, because it reads the end of the file for
 //! ever. It is therefore called only if input is available, and never on the thread that ends the run.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -25,12 +26,16 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    pub(crate) fn start() -> Self {
+    /// Starts the reader.
+    ///
+    /// # Errors
+    /// If the system refuses the thread.
+    pub(crate) fn start() -> io::Result<Self> {
         let (press, pressed) = channel();
         let is_over = Arc::new(AtomicBool::new(false));
         let over = is_over.clone();
-        thread::spawn(move || read(&press, &over));
-        Self { pressed, is_over }
+        thread::Builder::new().name("keys".to_owned()).spawn(move || read(&press, &over))?;
+        Ok(Self { pressed, is_over })
     }
 
     /// Returns the next key pressed within `patience`, if any.

@@ -42,7 +42,9 @@ fn draw(
 ) -> io::Result<()> {
     let mut terminal = ratatui::try_init()?;
     let mut screen = Screen::new(hub.status(), colour);
-    let pressed = Keys::start();
+    let pressed = Keys::start().inspect_err(|_| {
+        let _ = ratatui::try_restore();
+    })?;
     let (mut size, mut is_stale) = (None, true);
     let shown = loop {
         is_stale |= gather(hub, &mut frames, &mut screen, &answers);
@@ -128,7 +130,7 @@ fn keys(
                 // The answer comes with the run's next look, which may be late if the pace is slow.
                 let (hub, told) = (hub.clone(), told.clone());
                 screen.message = format!("setting {setting} ...");
-                std::thread::spawn(move || {
+                let ask = move || {
                     let answer = match hub.set(vec![setting.clone()], None) {
                         Ok(done) => {
                             let was = done.before.first().and_then(|before| before.split_once('='));
@@ -141,7 +143,10 @@ fn keys(
                         }),
                     };
                     let _ = told.send(answer);
-                });
+                };
+                if let Err(why) = std::thread::Builder::new().name("set".to_owned()).spawn(ask) {
+                    screen.message = format!("not set: cannot start a thread: {why}");
+                }
             }
         }
     }

@@ -35,7 +35,8 @@ pub(super) struct Shown<'a> {
 /// Way to change a router.
 pub(crate) const CHANGED_BY: &str = "edit the policy, and run `lockgate apply`";
 
-/// Starts the view that `arguments` request; `None` if they request none. `tell` is told if there is no page.
+/// Starts the view that `arguments` request; `None` if they request none. `tell` is told if there is no view
+/// or no page: the router goes on, because its queues are worth more.
 pub(super) fn start<'a>(
     policy: &Policy,
     arguments: &'a Route,
@@ -46,7 +47,18 @@ pub(super) fn start<'a>(
     if !arguments.watch && arguments.web.is_none() {
         return None;
     }
-    let (hub, channels) = Hub::start();
+    let started = begin(policy, arguments, every, observer, tell);
+    started.inspect_err(|why| tell(&format!("no view: {why}; the router goes on without it"))).ok()
+}
+
+fn begin<'a>(
+    policy: &Policy,
+    arguments: &'a Route,
+    every: Duration,
+    observer: Observer,
+    tell: &dyn Fn(&str),
+) -> Result<Shown<'a>, lockgate_monitor::Error> {
+    let (hub, channels) = Hub::start()?;
     channels.publish_status(Status::of_policy(policy, every));
     let options = View {
         web: arguments.web,
@@ -59,13 +71,15 @@ pub(super) fn start<'a>(
     if let Some(address) = arguments.web
         && let Err(failure) = live_view::serve(address, &options, &hub)
     {
-        // Its queues are worth more than its page: another router may have the address.
+        // Another router may have the address.
         tell(&format!("no page: {failure}; the router goes on without it"));
     }
     let ended = Arc::new(AtomicBool::new(false));
     let ending = ended.clone();
-    let publisher = thread::spawn(move || publish(&channels, &observer, every, &ending));
-    Some(Shown { options, hub, frames, is_watched: arguments.watch, ended, publisher })
+    let publish = move || publish(&channels, &observer, every, &ending);
+    let builder = thread::Builder::new().name("samples".to_owned());
+    let publisher = builder.spawn(publish).map_err(lockgate_monitor::Error::Thread)?;
+    Ok(Shown { options, hub, frames, is_watched: arguments.watch, ended, publisher })
 }
 
 /// Passes each new sample on, and refuses changes.
@@ -95,10 +109,8 @@ impl Shown<'_> {
     pub(super) fn show(self, ends: &dyn Fn() -> bool) -> Result<(), Failure> {
         let Self { options, hub, frames, is_watched, ended, publisher } = self;
         let shown = thread::scope(|scope| {
-            let screen = is_watched.then(|| {
-                let messages = channel();
-                scope.spawn(|| live_view::show(&options, &hub, frames, messages))
-            });
+            let show = || live_view::show(&options, &hub, frames, channel());
+            let screen = is_watched.then(|| live_view::scoped(scope, "screen", show)).transpose()?;
             while !ends() && !screen.as_ref().is_some_and(ScopedJoinHandle::is_finished) {
                 interrupt::wait(if is_watched { POLL_INTERVAL } else { LONG_POLL_INTERVAL });
             }
@@ -107,6 +119,8 @@ impl Shown<'_> {
                 screen.map(|screen| screen.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             left.unwrap_or(Ok(()))
         });
+        // Also without a screen.
+        ended.store(true, Ordering::Relaxed);
         // Drops the samples' channel, so that readers receive the end.
         let _ = publisher.join();
         // Quitting the view quits the router.

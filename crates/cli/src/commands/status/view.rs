@@ -28,7 +28,7 @@ pub(super) fn show(
     arguments: &arguments::Status,
 ) -> Result<Exit, Failure> {
     interrupt::listen();
-    let (hub, channels) = Hub::start();
+    let (hub, channels) = Hub::start()?;
     publish_status(&channels, status, Duration::from_secs(1), false);
     let options = View {
         web: arguments.web,
@@ -43,7 +43,8 @@ pub(super) fn show(
     }
     let has_left = AtomicBool::new(false);
     thread::scope(|scope| {
-        let thread = scope.spawn(|| follow(&mut connection, channels, status, &has_left));
+        let follow = || follow(&mut connection, channels, status, &has_left);
+        let thread = live_view::scoped(scope, "samples", follow)?;
         let shown = live_view::show(&options, &hub, frames, channel());
         has_left.store(true, Ordering::Relaxed);
         let followed = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

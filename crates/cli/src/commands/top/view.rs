@@ -51,7 +51,7 @@ pub(super) fn view(kernel: Kernel, arguments: &Top) -> Result<Exit, Failure> {
         session.follow(&AtomicBool::new(false))?;
         return Ok(Exit::Ok);
     }
-    let (hub, channels) = Hub::start();
+    let (hub, channels) = Hub::start()?;
     if arguments.web.is_none() {
         hub.forget_history();
     }
@@ -66,7 +66,7 @@ pub(super) fn remote(from: &str, arguments: &Top) -> Result<Exit, Failure> {
     let recorder = recorder(arguments)?;
     interrupt::listen();
     interrupt::serve_view();
-    let (hub, channels) = Hub::start();
+    let (hub, channels) = Hub::start()?;
     let options = view_of(arguments, Some(ELSEWHERE));
     let is_paced = source.is_recorded && !live_view::is_plain(&options);
     show(&options, &hub, channels, |channels, has_left| {
@@ -108,7 +108,7 @@ fn show(
     }
     let has_left = AtomicBool::new(false);
     thread::scope(|scope| {
-        let session = scope.spawn(|| follow(channels, &has_left));
+        let session = live_view::scoped(scope, "session", || follow(channels, &has_left))?;
         let shown = live_view::show(options, hub, frames, channel());
         has_left.store(true, Ordering::Relaxed);
         let followed = session.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
