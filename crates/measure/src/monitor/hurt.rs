@@ -1,4 +1,5 @@
-//! Queue that hurts most: the leaf whose packets wait longest, or are lost most, beyond what a call bears.
+//! Queue that hurts most: the leaf whose packets wait longest, or are lost most, beyond what a call bears. If
+//! packets wait for the whole interval and none leaves, their wait is as long as the interval at least.
 
 use core::fmt;
 use std::collections::BTreeSet;
@@ -25,6 +26,8 @@ pub struct Hurt {
     pub queue: String,
     /// 99th percentile of the time in the port; `None` if nothing was sent.
     pub wait_s: Option<f64>,
+    /// Length of the interval, if packets waited for all of it and none was sent or dropped.
+    pub starved_s: Option<f64>,
     /// Share of the packets that were dropped of those that left; 0 for few.
     pub loss: f64,
     /// Bits per second sent.
@@ -34,12 +37,13 @@ pub struct Hurt {
 }
 
 impl Hurt {
-    fn of(port: &PortSample, queue: &QueueSample) -> Self {
+    fn of(port: &PortSample, queue: &QueueSample, interval_s: f64) -> Self {
         let left = queue.sent_packets + queue.dropped_packets;
         Self {
             port: port.name.clone(),
             queue: queue.name.clone(),
             wait_s: queue.sojourn_p99_s,
+            starved_s: is_starved(queue, interval_s).then_some(interval_s),
             loss: if left >= FEW_PACKETS { queue.dropped_packets as f64 / left as f64 } else { 0.0 },
             sent_bps: queue.sent_bps,
             packets: queue.packets,
@@ -48,7 +52,8 @@ impl Hurt {
 
     /// Returns how far it is beyond the bounds: from 1 it hurts.
     fn badness(&self) -> f64 {
-        (self.wait_s.unwrap_or(0.0) / LONGEST_WAIT).max(self.loss / MOST_LOSS)
+        let wait = self.wait_s.into_iter().chain(self.starved_s).fold(0.0, f64::max);
+        (wait / LONGEST_WAIT).max(self.loss / MOST_LOSS)
     }
 
     /// True if it is beyond the bounds.
@@ -59,27 +64,48 @@ impl Hurt {
 
 impl fmt::Display for Hurt {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { port, queue, wait_s, loss, sent_bps, packets } = self;
+        let Self { port, queue, wait_s, starved_s, loss, sent_bps, packets } = self;
+        let waiting = figures::count(*packets, "packet");
+        if starved_s.is_some() {
+            let interval = figures::seconds(*starved_s);
+            return write!(
+                to,
+                "`{queue}` of port {port}: none left in the last {interval}, {waiting} waiting"
+            );
+        }
         let wait = figures::seconds(*wait_s);
         write!(to, "`{queue}` of port {port}: packets waited {wait} (p99), {:.1} % lost, ", loss * 100.0)?;
-        write!(to, "{} sent, {} waiting", figures::rate(Some(*sent_bps)), figures::count(*packets, "packet"))
+        write!(to, "{} sent, {waiting} waiting", figures::rate(Some(*sent_bps)))
     }
 }
 
-/// Returns the worst leaf of a sample; `None` if no leaf sent or dropped a packet.
+/// True if packets waited for the whole interval, and none was sent or dropped in it.
+fn is_starved(queue: &QueueSample, interval_s: f64) -> bool {
+    if queue.packets == 0 || queue.sent_packets + queue.dropped_packets > 0 {
+        return false;
+    }
+    // Nothing left, so that what did not arrive in the interval was there before it. Half of a byte: the rate
+    // is rounded.
+    let arrived_bytes = queue.offered_bps * interval_s / 8.0;
+    queue.bytes as f64 - arrived_bytes > 0.5
+}
+
+/// Returns the worst leaf of a sample; `None` if no leaf sent or dropped a packet, and none is starved.
 pub fn worst(sample: &Sample) -> Option<Hurt> {
     let mut worst: Option<(f64, &PortSample, &QueueSample)> = None;
     for port in &sample.ports {
         let parents: BTreeSet<u32> = port.queues.iter().filter_map(|queue| queue.parent).collect();
-        let is_active = |queue: &&QueueSample| queue.sent_packets + queue.dropped_packets > 0;
+        let is_active = |queue: &&QueueSample| {
+            queue.sent_packets + queue.dropped_packets > 0 || is_starved(queue, sample.interval_s)
+        };
         for queue in port.queues.iter().filter(|queue| !parents.contains(&queue.index)).filter(is_active) {
-            let badness = Hurt::of(port, queue).badness();
+            let badness = Hurt::of(port, queue, sample.interval_s).badness();
             if worst.is_none_or(|(most, ..)| badness > most) {
                 worst = Some((badness, port, queue));
             }
         }
     }
-    worst.map(|(_, port, queue)| Hurt::of(port, queue))
+    worst.map(|(_, port, queue)| Hurt::of(port, queue, sample.interval_s))
 }
 
 #[cfg(test)]
@@ -100,7 +126,7 @@ mod tests {
 
     fn sample(queues: Vec<QueueSample>) -> Sample {
         let ports = vec![PortSample { name: "wan".to_owned(), queues, ..PortSample::default() }];
-        Sample { ports, ..Sample::default() }
+        Sample { ports, interval_s: 1.0, ..Sample::default() }
     }
 
     #[test]
@@ -121,6 +147,29 @@ mod tests {
         // One drop of few packets is not a share.
         let few = QueueSample { sent_packets: 5, ..queue("few", 0, None, 1.0, 5) };
         assert!(!worst(&sample(vec![few])).expect("active").hurts());
+    }
+
+    #[test]
+    fn a_queue_whose_packets_wait_for_the_whole_interval_is_starved() {
+        // Three packets of 1000 bytes wait; this many bytes arrived in the interval.
+        let of = |arrived: f64, interval_s: f64, sent: u64| {
+            let queue = QueueSample {
+                name: "low".to_owned(),
+                packets: 3,
+                bytes: 3_000,
+                offered_bps: arrived * 8.0 / interval_s,
+                sent_packets: sent,
+                ..QueueSample::default()
+            };
+            worst(&Sample { interval_s, ..sample(vec![queue]) })
+        };
+        let found = of(2_000.0, 1.0, 0).expect("one was there before");
+        assert!(found.hurts() && found.starved_s == Some(1.0), "{found:?}");
+        assert_eq!(found.to_string(), "`low` of port wan: none left in the last 1.00 s, 3 packets waiting");
+        assert_eq!(of(3_000.0, 1.0, 0), None, "all have just arrived");
+        assert_eq!(of(3_000.0, 0.3, 0), None, "all have just arrived, in an interval that is rounded");
+        assert_eq!(of(2_000.0, 1.0, 1).expect("active").starved_s, None, "it is served");
+        assert!(!of(2_000.0, 0.01, 0).expect("starved").hurts(), "for 10 ms, which a packet may wait");
     }
 
     #[test]
