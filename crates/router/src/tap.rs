@@ -16,7 +16,7 @@ use lockgate_engine::units::Instant;
 use crate::control::capture::{Fate, Filter};
 
 /// Frames that wait for the reader at most.
-const WAITING: usize = 8_192;
+pub(crate) const WAITING: usize = 8_192;
 
 /// Bytes kept of a frame.
 pub(crate) const SNAP: usize = 256;

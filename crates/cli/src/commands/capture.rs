@@ -50,10 +50,15 @@ pub(crate) fn capture(arguments: &Capture) -> Result<Exit, Failure> {
     };
     let mut file = LiveCapture::start(BufWriter::new(output), &arguments.port).map_err(|why| failed(&why))?;
     let until = lasting.map(|time| Instant::now() + WallTime::from_nanos(time.as_picos() / 1_000));
+    let is_over = || interrupt::is_requested() || until.is_some_and(|until| Instant::now() >= until);
     let (mut captured, mut lost) = (0, 0);
     let is_enough = |captured: u64| arguments.count.is_some_and(|most| captured >= most);
-    while !is_enough(captured) {
-        let Answer::Captured { frames, missed } = connection.ask(&Request::Captured { end: false })? else {
+    let mut is_ended = false;
+    while !is_ended && !is_enough(captured) {
+        // Each time: a busy queue always has frames. The last answer has all that wait.
+        is_ended = is_over();
+        let Answer::Captured { frames, missed } = connection.ask(&Request::Captured { end: is_ended })?
+        else {
             return Err(routers::misplaced());
         };
         lost = missed;
@@ -63,15 +68,14 @@ pub(crate) fn capture(arguments: &Capture) -> Result<Exit, Failure> {
                 write(&mut file, frame).map_err(|why| failed(&why))?;
             }
         }
-        if frames.is_empty() {
+        if frames.is_empty() && !is_ended {
             file.flush().map_err(|why| failed(&why))?;
-            if interrupt::is_requested() || until.is_some_and(|until| Instant::now() >= until) {
-                break;
-            }
             thread::sleep(POLL_INTERVAL);
         }
     }
-    end(&mut connection);
+    if !is_ended {
+        end(&mut connection);
+    }
     file.flush().map_err(|why| failed(&why))?;
     interrupt::on_ended();
     let missed = if lost > 0 { format!(", {lost} more were missed") } else { String::new() };

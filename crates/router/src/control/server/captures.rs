@@ -9,12 +9,12 @@ use lockgate_engine::discipline::DropReason;
 use crate::control::Engine;
 use crate::control::capture::Filter;
 use crate::control::protocol::{Answer, CapturedFrame, Refusal};
-use crate::tap::{CaptureReader, Captured};
+use crate::tap::{CaptureReader, Captured, WAITING};
 
 /// Time after which a capture ends that is not read.
 const UNREAD: Duration = Duration::from_secs(5);
 
-/// Frames of one answer at most.
+/// Frames of one answer at most, before the last.
 const MOST_FRAMES: usize = 2_048;
 
 /// The capture, if there is one.
@@ -54,7 +54,8 @@ impl Captures {
         Ok(Answer::Capturing {})
     }
 
-    /// Returns the frames since the last call, and ends the capture if `end` is true.
+    /// Returns the frames since the last call, the oldest first. If `end` is true, returns all that wait, and
+    /// ends the capture.
     pub(super) fn read(&mut self, now: Duration, end: bool) -> Answer {
         let Some(reading) = &mut self.0 else {
             return Answer::Refused(Refusal::usage(
@@ -63,7 +64,7 @@ impl Captures {
             ));
         };
         reading.read_at = now;
-        let frames = reading.reader.read(MOST_FRAMES).iter().map(frame).collect();
+        let frames = reading.reader.read(if end { WAITING } else { MOST_FRAMES }).iter().map(frame).collect();
         let missed = reading.reader.missed();
         if end {
             self.0 = None;
