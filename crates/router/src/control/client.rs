@@ -35,14 +35,33 @@ pub enum ClientError {
     /// It is another user's.
     #[error("the router at `{}` is another user's", .0.display())]
     Denied(PathBuf),
-    /// The connection broke.
-    #[error("the router at `{}` does not answer: {why}", path.display())]
+    /// The connection broke, and nothing is changed.
+    #[error("the router at `{}` does not answer: {}", path.display(), reason(why))]
     Broken {
         /// Path of the socket.
         path: PathBuf,
         /// Error of the system.
         why: io::Error,
     },
+    /// The connection broke after a request that changes the policy: the router may still carry it out.
+    #[error("the router at `{}` has not answered, so that it is not known whether the change is made: {}",
+            path.display(), reason(why))]
+    Unanswered {
+        /// Path of the socket.
+        path: PathBuf,
+        /// Error of the system.
+        why: io::Error,
+    },
+}
+
+/// Returns the reason of a connection that broke, in words.
+fn reason(why: &io::Error) -> String {
+    match why.kind() {
+        // The kernel's word for a limit on the time of a read or write.
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "its time has passed".to_owned(),
+        io::ErrorKind::UnexpectedEof => "it closed the connection".to_owned(),
+        _ => why.to_string(),
+    }
 }
 
 impl ClientError {
@@ -58,6 +77,11 @@ impl ClientError {
             Self::Denied(_) => "use sudo".to_owned(),
             Self::Broken { .. } => {
                 "does it still run, and is it of this version? its log says more".to_owned()
+            }
+            Self::Unanswered { .. } => {
+                "`lockgate status` says which policy runs, now and in a minute; if the change is made and is not \
+                 wanted, `lockgate rollback` undoes it"
+                    .to_owned()
             }
         }
     }
@@ -132,13 +156,16 @@ impl Client {
     /// Sends a request and returns the answer (blocking, with a time limit).
     ///
     /// # Errors
-    /// If the router is gone or does not answer in time.
+    /// If the router is gone or does not answer in time. [`ClientError::Unanswered`] if it may carry the
+    /// request out nevertheless.
     pub fn ask(&mut self, request: &Request) -> Result<Answer, ClientError> {
+        let mut is_sent = false;
         let mut exchange = || -> io::Result<Answer> {
             let mut line = serde_json::to_vec(request)?;
             line.push(b'\n');
             // A router that refuses a long request answers before it has read all of it.
             let sent = self.stream.get_mut().write_all(&line);
+            is_sent = sent.is_ok();
             let mut answer = Vec::new();
             let received = (&mut self.stream).take(LONGEST_ANSWER).read_until(b'\n', &mut answer);
             if answer.is_empty() {
@@ -149,7 +176,14 @@ impl Client {
             received?;
             Ok(serde_json::from_slice(&answer)?)
         };
-        exchange().map_err(|error| broken(&self.path, error))
+        let answer = exchange();
+        answer.map_err(|why| {
+            if is_sent && request.changes_policy() {
+                ClientError::Unanswered { path: self.path.clone(), why }
+            } else {
+                broken(&self.path, why)
+            }
+        })
     }
 }
 
@@ -165,4 +199,51 @@ fn sockets(folders: &[PathBuf]) -> Vec<(String, PathBuf)> {
         .collect();
     found.sort();
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the error of a request to a router that takes it whole and does not answer: it closes the
+    /// connection, or lets the time pass.
+    fn unanswered(request: &Request, closes: bool) -> ClientError {
+        let (near, far) = UnixStream::pair().expect("a pair");
+        near.set_read_timeout(Some(Duration::from_millis(50))).expect("set");
+        let mut client = Client { path: PathBuf::from("state/control.sock"), stream: BufReader::new(near) };
+        let serve = move || {
+            let mut far = BufReader::new(far);
+            far.read_until(b'\n', &mut Vec::new()).expect("a request");
+            (!closes).then_some(far)
+        };
+        let serving = std::thread::spawn(serve);
+        let error = client.ask(request).expect_err("no answer");
+        serving.join().expect("no panic");
+        error
+    }
+
+    #[test]
+    fn of_a_change_without_an_answer_it_is_not_known_whether_it_is_made() {
+        let apply = |dry_run| Request::Apply {
+            origin: "new.toml".to_owned(),
+            policy: String::new(),
+            confirm_within_ms: None,
+            revert_if: None,
+            dry_run,
+        };
+        let changes = [apply(false), Request::Confirm {}, Request::Rollback { steps: None }];
+        for request in &changes {
+            for (closes, why) in [(true, "it closed the connection"), (false, "its time has passed")] {
+                let error = unanswered(request, closes);
+                assert!(matches!(error, ClientError::Unanswered { .. }), "{request:?}: {error:?}");
+                let said = error.to_string();
+                assert!(said.contains("it is not known whether") && said.ends_with(why), "{said}");
+                assert!(error.help().contains("`lockgate status`"), "{}", error.help());
+            }
+        }
+        for request in [apply(true), Request::Status {}] {
+            let error = unanswered(&request, true);
+            assert!(matches!(error, ClientError::Broken { .. }), "{request:?}: {error:?}");
+        }
+    }
 }

@@ -252,6 +252,15 @@ impl Refusal {
 }
 
 impl Request {
+    /// True if it may change which policy runs, or confirm it.
+    pub fn changes_policy(&self) -> bool {
+        match self {
+            Self::Apply { dry_run, .. } => !dry_run,
+            Self::Confirm {} | Self::Rollback { .. } => true,
+            Self::Status {} | Self::Capture { .. } | Self::Captured { .. } | Self::Sample { .. } => false,
+        }
+    }
+
     /// Reads a request from a line.
     ///
     /// # Errors
