@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -474,6 +474,21 @@ fn a_policy_that_is_read_for_long_holds_neither_trials_nor_status() {
     assert!((0..5).any(|_| overtakes()), "the rollback waited for all policies that were being read");
     changed(folder, &dry("long", false));
     assert_eq!(engine.world().running, "long");
+    // True if the status was answered while a rollback was still reading a long policy.
+    let overtakes = || {
+        changed(folder, &apply("short", None, None));
+        let mut line = serde_json::to_vec(&Request::Rollback { steps: Some(1) }).expect("JSON");
+        line.push(b'\n');
+        let mut rolling = UnixStream::connect(folder.join(SOCKET)).expect("a router");
+        rolling.write_all(&line).expect("sent");
+        let before = status(folder);
+        let mut answer = String::new();
+        BufReader::new(rolling).read_line(&mut answer).expect("an answer");
+        assert!(answer.starts_with("{\"changed\":"), "{answer}");
+        assert_eq!(engine.world().running, "long");
+        before.policy == text("short")
+    };
+    assert!((0..5).any(|_| overtakes()), "the status waited for a rollback to a long policy");
     server.stop();
 }
 

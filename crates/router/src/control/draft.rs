@@ -1,5 +1,7 @@
 //! Policy that a change would bring, read from its text.
 
+use std::sync::Arc;
+
 use lockgate_scenario::{Policy, is_policy, read_policy};
 
 use super::protocol::Refusal;
@@ -12,7 +14,7 @@ pub struct Draft {
     /// Whole text.
     pub(super) text: String,
     /// The policy.
-    pub(super) policy: Policy,
+    pub(super) policy: Arc<Policy>,
 }
 
 impl Draft {
@@ -30,6 +32,6 @@ impl Draft {
             let help = "`lockgate apply` of this version shows each problem with its place";
             Refusal::usage(messages.join("; "), help)
         })?;
-        Ok(Self { origin: origin.to_owned(), text: text.to_owned(), policy })
+        Ok(Self { origin: origin.to_owned(), text: text.to_owned(), policy: Arc::new(policy) })
     }
 }

@@ -23,7 +23,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use self::captures::Captures;
 use self::clients::{Clients, Sent};
 use self::notices::Notices;
-use self::reading::{Order, Reading};
+use self::reading::{Order, Purpose, Reading};
 use self::sufferers::Sufferers;
 use super::Engine;
 use super::alerts::{Alerts, Notice};
@@ -321,24 +321,43 @@ impl<E: Engine> Serving<E> {
             }
             Request::Captured { end } => return Some(self.captures.read(self.now(), end)),
             Request::Apply { origin, policy, confirm_within_ms, revert_if, dry_run } => {
-                let (ticket, by) = (sent.ticket, sent.by.to_owned());
                 let confirm_within = confirm_within_ms.map(Duration::from_millis);
-                let order = Order { ticket, by, confirm_within, revert_if, dry_run };
-                self.reading.submit(order, origin, policy);
+                self.read(sent, Purpose::Apply { confirm_within, revert_if, dry_run }, origin, policy);
                 return None;
             }
             Request::Confirm {} => ("confirm", self.confirm(sent.by)),
-            Request::Rollback { steps } => ("rollback", self.rollback(steps, sent.by)),
+            Request::Rollback { steps } => match self.control.older(steps) {
+                Ok(Some((origin, text))) => {
+                    self.read(sent, Purpose::Rollback, origin, text);
+                    return None;
+                }
+                Ok(None) => ("rollback", self.rollback(None, sent.by)),
+                Err(refusal) => ("rollback", Err(refusal)),
+            },
         };
         Some(self.answered(what, sent.by, done))
+    }
+
+    /// Has the policy of a request read.
+    fn read(&self, sent: Sent<'_>, purpose: Purpose, origin: String, text: String) {
+        self.reading.submit(Order { ticket: sent.ticket, by: sent.by.to_owned(), purpose }, origin, text);
     }
 
     /// Carries out a change whose policy has been read, also if its connection has ended meanwhile: the line
     /// on which it came may be one that the change cuts.
     fn finish(&mut self, order: &Order, draft: Result<Draft, Refusal>, clients: &mut Clients) {
         self.end_late_trial();
-        let what = if order.dry_run { "" } else { "apply" };
-        let done = draft.and_then(|draft| self.apply(&draft, order));
+        let (what, done) = match &order.purpose {
+            Purpose::Rollback => ("rollback", draft.and_then(|draft| self.rollback(Some(&draft), &order.by))),
+            Purpose::Apply { confirm_within, revert_if, dry_run } => {
+                let done = draft.and_then(|draft| {
+                    let (draft, revert_if) = (&draft, revert_if.as_deref());
+                    let change = Change { draft, confirm_within: *confirm_within, revert_if };
+                    self.apply(change, *dry_run, &order.by)
+                });
+                (if *dry_run { "" } else { "apply" }, done)
+            }
+        };
         let answer = self.answered(what, &order.by, done);
         clients.complete(order.ticket, &answer);
     }
@@ -361,19 +380,17 @@ impl<E: Engine> Serving<E> {
         }
     }
 
-    fn apply(&mut self, draft: &Draft, order: &Order) -> Result<Answer, Refusal> {
-        let (confirm_within, revert_if) = (order.confirm_within, order.revert_if.as_deref());
-        let change = Change { draft, confirm_within, revert_if };
-        if order.dry_run {
+    fn apply(&mut self, change: Change<'_>, is_dry_run: bool, by: &str) -> Result<Answer, Refusal> {
+        if is_dry_run {
             return Ok(Answer::Difference(self.control.compare(change)?));
         }
         let now = self.now();
         let before = self.control.status(now).running;
         let at = shown(Timestamp::now());
-        let changed = dated(self.control.apply(change, Stamp { now, at: &at, by: &order.by })?);
+        let changed = dated(self.control.apply(change, Stamp { now, at: &at, by })?);
         if changed.number != before {
             self.control.begin_trial(self.now());
-            self.changed("applied", &changed, &order.by);
+            self.changed("applied", &changed, by);
         }
         Ok(Answer::Changed(changed))
     }
@@ -385,9 +402,9 @@ impl<E: Engine> Serving<E> {
         Ok(Answer::Confirmed { number })
     }
 
-    fn rollback(&mut self, steps: Option<usize>, by: &str) -> Result<Answer, Refusal> {
+    fn rollback(&mut self, older: Option<&Draft>, by: &str) -> Result<Answer, Refusal> {
         let at = shown(Timestamp::now());
-        let changed = self.control.rollback(steps, Stamp { now: self.now(), at: &at, by })?;
+        let changed = self.control.rollback(older, Stamp { now: self.now(), at: &at, by })?;
         self.changed("rolled back to", &changed, by);
         Ok(Answer::Changed(changed))
     }

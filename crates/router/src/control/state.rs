@@ -22,8 +22,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockgate_scenario::Policy;
 use lockgate_scenario::condition::{Condition, ConditionError, Watch};
-use lockgate_scenario::{Policy, read_policy};
 
 use super::difference::Difference;
 use super::draft::Draft;
@@ -67,8 +67,9 @@ pub struct Change<'a> {
     pub revert_if: Option<&'a str>,
 }
 
-/// Policy that runs.
-struct Running {
+/// Policy that has been read.
+#[derive(Clone)]
+struct Known {
     /// Number in the history.
     number: u64,
     text: Arc<str>,
@@ -111,7 +112,9 @@ pub struct Control<E, S> {
     engine: E,
     storage: S,
     history: History,
-    running: Running,
+    running: Known,
+    /// The last confirmed policy: to go back to it takes no reading of its text, which may last for seconds.
+    confirmed: Known,
     state: State,
     /// Time at which the history is stored again: the storage has a trial that has ended, or never ran.
     store_again_at: Option<Duration>,
@@ -130,13 +133,14 @@ impl<E: Engine, S: Storage> Control<E, S> {
         (origin, text, policy): (&str, &str, Policy),
         stamp: Stamp<'_>,
     ) -> Result<Self, StoreError> {
-        let running =
-            Running { number: 0, text: text.into(), origin: origin.to_owned(), policy: Arc::new(policy) };
-        let mut control =
-            Self { engine, storage, history, running, state: State::Confirmed, store_again_at: None };
+        let policy = Arc::new(policy);
+        let known = Known { number: 0, text: text.into(), origin: origin.to_owned(), policy };
+        let (running, confirmed, state) = (known.clone(), known, State::Confirmed);
+        let mut control = Self { engine, storage, history, running, confirmed, state, store_again_at: None };
         if let Some(confirmed) = control.history.confirmed().filter(|confirmed| confirmed.text == text) {
             control.running.number = confirmed.number;
             control.running.origin.clone_from(&confirmed.origin);
+            control.confirmed = control.running.clone();
             return Ok(control);
         }
         let before = control.history.confirmed();
@@ -147,6 +151,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
         control.running.number = history.push(first);
         control.storage.save(&history)?;
         control.history = history;
+        control.confirmed = control.running.clone();
         Ok(control)
     }
 
@@ -158,7 +163,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
     pub fn apply(&mut self, change: Change<'_>, stamp: Stamp<'_>) -> Result<Changed, Refusal> {
         self.is_free()?;
         let Draft { origin, text, policy } = change.draft;
-        let (difference, mut changed) = self.prepare(change.draft)?;
+        let (difference, mut changed) = self.prepare(origin, text, policy)?;
         let condition = change.revert_if.map(|text| read_condition(text, policy)).transpose()?;
         let within = change.confirm_within.or(condition.as_ref().map(|_| DEFAULT_TRIAL));
         if let Some(within) = within.filter(|within| !TRIAL_RANGE.contains(within)) {
@@ -184,16 +189,14 @@ impl<E: Engine, S: Storage> Control<E, S> {
             self.store(revision)?
         };
         changed.number = number;
-        self.running = Running {
-            number,
-            text: (**text).into(),
-            origin: origin.clone(),
-            policy: Arc::new(policy.clone()),
-        };
+        let (text, origin) = ((**text).into(), origin.clone());
+        self.running = Known { number, text, origin, policy: policy.clone() };
         if let Some(within) = within {
             let watch = condition.map(|condition| Watch::new(condition, newest));
             self.state = State::Trial(Trial { within, deadline: stamp.now.saturating_add(within), watch });
             changed.trial = self.trial(stamp.now);
+        } else {
+            self.confirmed = self.running.clone();
         }
         Ok(changed)
     }
@@ -211,8 +214,9 @@ impl<E: Engine, S: Storage> Control<E, S> {
     /// # Errors
     /// As [`apply`](Self::apply), except for what only the engine or the disk can refuse.
     pub fn compare(&self, change: Change<'_>) -> Result<Changed, Refusal> {
-        let (_, changed) = self.prepare(change.draft)?;
-        change.revert_if.map(|text| read_condition(text, &change.draft.policy)).transpose()?;
+        let Draft { origin, text, policy } = change.draft;
+        let (_, changed) = self.prepare(origin, text, policy)?;
+        change.revert_if.map(|text| read_condition(text, policy)).transpose()?;
         Ok(changed)
     }
 
@@ -249,20 +253,21 @@ impl<E: Engine, S: Storage> Control<E, S> {
         })?;
         self.history = history;
         self.state = State::Confirmed;
+        self.confirmed = self.running.clone();
         Ok(self.running.number)
     }
 
-    /// Goes back to a confirmed policy: `steps` before the last confirmed one. `None` is 0 if another runs,
-    /// else 1.
+    /// Returns origin and text of the policy that a rollback goes back to, which is read before
+    /// [`rollback`](Self::rollback): the one `steps` before the last confirmed one; without `steps` 0 if
+    /// another runs, else 1. `None`: the last confirmed one itself, which has been read.
     ///
     /// # Errors
-    /// If there is no such policy, the engine refuses it, or it cannot be stored. Nothing is changed then.
-    pub fn rollback(&mut self, steps: Option<usize>, stamp: Stamp<'_>) -> Result<Changed, Refusal> {
+    /// If there is no such policy, or it runs.
+    pub fn older(&self, steps: Option<usize>) -> Result<Option<(String, String)>, Refusal> {
         let is_confirmed = matches!(self.state, State::Confirmed);
         let steps = steps.unwrap_or(usize::from(is_confirmed));
-        if steps == 0 && is_confirmed {
-            let message = format!("policy {} is confirmed and runs", self.running.number);
-            return Err(Refusal::usage(message, "`lockgate rollback 1` goes to the one before it"));
+        if steps == 0 {
+            return if is_confirmed { Err(self.runs_already()) } else { Ok(None) };
         }
         let Some(target) = self.history.back(steps) else {
             let kept = self.history.newest_first().filter(|one| one.outcome == Outcome::Confirmed).count();
@@ -272,24 +277,43 @@ impl<E: Engine, S: Storage> Control<E, S> {
                 format!("{} are kept; `lockgate status` lists them", kept.saturating_sub(1)),
             ));
         };
-        let target = target.clone();
-        let draft = Draft::read(&format!("rollback to {}", target.number), &target.text)?;
-        let (difference, mut changed) = self.prepare(&draft)?;
-        let Draft { origin, text, policy } = draft;
-        changed.applied = self.engine.apply(&policy).map_err(misfit)?;
+        Ok(Some((format!("rollback to {}", target.number), target.text.clone())))
+    }
+
+    fn runs_already(&self) -> Refusal {
+        let message = format!("policy {} is confirmed and runs", self.running.number);
+        Refusal::usage(message, "`lockgate rollback 1` goes to the one before it")
+    }
+
+    /// Goes back to a policy of [`older`](Self::older), or to the last confirmed one.
+    ///
+    /// # Errors
+    /// If the last confirmed one runs, the engine refuses the policy, or it cannot be stored. Nothing is
+    /// changed then.
+    pub fn rollback(&mut self, older: Option<&Draft>, stamp: Stamp<'_>) -> Result<Changed, Refusal> {
+        if older.is_none() && matches!(self.state, State::Confirmed) {
+            return Err(self.runs_already());
+        }
+        let mut target = match older {
+            None => self.confirmed.clone(),
+            Some(Draft { origin, text, policy }) => {
+                let (text, origin) = ((**text).into(), origin.clone());
+                Known { number: 0, text, origin, policy: policy.clone() }
+            }
+        };
+        let (difference, mut changed) = self.prepare(&target.origin, &target.text, &target.policy)?;
+        changed.applied = self.engine.apply(&target.policy).map_err(misfit)?;
         let mut history = self.history.clone();
         if self.is_on_trial() {
             history.settle(self.running.number, &Outcome::Reverted(format!("rolled back by {}", stamp.by)));
         }
-        let (number, origin) = if steps == 0 {
-            (target.number, target.origin)
-        } else {
-            let revision = revision(&origin, &text, difference.text, Outcome::Confirmed, stamp);
-            (history.push(revision), origin)
-        };
+        if older.is_some() {
+            let Known { origin, text, .. } = &target;
+            target.number = history.push(revision(origin, text, difference.text, Outcome::Confirmed, stamp));
+        }
         let saved = self.storage.save(&history);
         if let Err(error) = saved {
-            if steps > 0 {
+            if older.is_some() {
                 return Err(self.put_back(&error));
             }
             // The next start reverts the trial by itself.
@@ -298,9 +322,9 @@ impl<E: Engine, S: Storage> Control<E, S> {
         }
         self.history = history;
         self.state = State::Confirmed;
-        changed.origin.clone_from(&origin);
-        changed.number = number;
-        self.running = Running { number, text: text.into(), origin, policy: Arc::new(policy) };
+        changed.number = target.number;
+        self.running = target.clone();
+        self.confirmed = target;
         Ok(changed)
     }
 
@@ -440,14 +464,13 @@ impl<E: Engine, S: Storage> Control<E, S> {
     }
 
     /// Compares a policy with the one that runs.
-    fn prepare(&self, draft: &Draft) -> Result<(Difference, Changed), Refusal> {
-        let Draft { origin, text, policy } = draft;
+    fn prepare(&self, origin: &str, text: &str, policy: &Policy) -> Result<(Difference, Changed), Refusal> {
         fits(&self.running.policy, policy).map_err(misfit)?;
         let before = format!("{} (policy {})", self.running.origin, self.running.number);
         let difference = Difference::new((&before, &self.running.text), (origin, text));
         let changed = Changed {
             number: self.running.number,
-            origin: origin.clone(),
+            origin: origin.to_owned(),
             difference: difference.text.clone(),
             added: difference.added,
             removed: difference.removed,
@@ -514,22 +537,10 @@ impl<E: Engine, S: Storage> Control<E, S> {
     /// Goes back to the last confirmed policy.
     fn revert(&mut self, why: String, now: Duration) -> Reversal {
         let number = self.running.number;
-        let back = self.history.confirmed().ok_or_else(|| "no policy is confirmed".to_owned()).and_then(
-            |confirmed| match read_policy(&confirmed.text, &confirmed.origin) {
-                Ok(policy) => Ok((confirmed.clone(), policy)),
-                Err(problems) => {
-                    let first = (&problems).into_iter().next().map(ToString::to_string).unwrap_or_default();
-                    Err(format!("policy {} cannot be read: {first}", confirmed.number))
-                }
-            },
-        );
-        let changed = back.and_then(|(confirmed, policy)| {
-            let applied = self.engine.apply(&policy).map_err(|misfit| misfit.to_string())?;
-            Ok((confirmed, policy, applied))
-        });
-        let (confirmed, policy, applied) = match changed {
-            Ok(changed) => changed,
-            Err(problem) => {
+        let applied = match self.engine.apply(&self.confirmed.policy) {
+            Ok(applied) => applied,
+            Err(misfit) => {
+                let problem = misfit.to_string();
                 self.state = State::Unreverted(format!("{why}, and the router cannot go back: {problem}"));
                 return Reversal { number, why, outcome: Err(problem), unstored: None };
             }
@@ -538,12 +549,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
         let unstored = self.storage.save(&self.history).err().map(|error| error.to_string());
         self.store_again_at = unstored.is_some().then(|| now.saturating_add(STORE_AGAIN));
         self.state = State::Confirmed;
-        self.running = Running {
-            number: confirmed.number,
-            text: confirmed.text.into(),
-            origin: confirmed.origin,
-            policy: Arc::new(policy),
-        };
+        self.running = self.confirmed.clone();
         Reversal { number, why, outcome: Ok((self.running.number, applied)), unstored }
     }
 }

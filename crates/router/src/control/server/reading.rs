@@ -18,12 +18,24 @@ pub(super) struct Order {
     pub(super) ticket: Ticket,
     /// Author.
     pub(super) by: String,
-    /// Length of the trial.
-    pub(super) confirm_within: Option<Duration>,
-    /// Condition that ends the trial.
-    pub(super) revert_if: Option<String>,
-    /// True if nothing is to be changed.
-    pub(super) dry_run: bool,
+    /// Use of the policy.
+    pub(super) purpose: Purpose,
+}
+
+/// Use of a policy that is read.
+#[derive(Debug)]
+pub(super) enum Purpose {
+    /// It is applied.
+    Apply {
+        /// Length of the trial.
+        confirm_within: Option<Duration>,
+        /// Condition that ends the trial.
+        revert_if: Option<String>,
+        /// True if nothing is to be changed.
+        dry_run: bool,
+    },
+    /// The router goes back to it.
+    Rollback,
 }
 
 /// Origin and text of a policy that is to be read.

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use lockgate_measure::monitor::{PortSample, QueueSample, Sample};
+use lockgate_scenario::read_policy;
 
 use super::*;
 
@@ -114,6 +115,16 @@ fn change(draft: &Draft, confirm_within_s: Option<u64>) -> Change<'_> {
     Change { draft, confirm_within: confirm_within_s.map(Duration::from_secs), revert_if: None }
 }
 
+/// Rolls back as the server does: an older policy is read first.
+fn rollback(
+    control: &mut Control<Shared, Shared>,
+    steps: Option<usize>,
+    stamp: Stamp<'_>,
+) -> Result<Changed, Refusal> {
+    let older = control.older(steps)?.map(|(origin, text)| Draft::read(&origin, &text)).transpose()?;
+    control.rollback(older.as_ref(), stamp)
+}
+
 fn at(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
@@ -168,7 +179,7 @@ impl Model {
                     let back = steps.unwrap_or(usize::from(self.trial.is_none()));
                     world.0.borrow().stored.back(back).map(|one| one.text.clone())
                 };
-                if control.rollback(steps, stamp(self.now)).is_ok() {
+                if rollback(control, steps, stamp(self.now)).is_ok() {
                     self.trial = None;
                     let text = target.expect("a target");
                     self.confirmed = text.split('"').nth(1).expect("a title").to_owned();
@@ -232,6 +243,35 @@ fn a_trial_ends_at_its_deadline_and_not_before() {
     assert_eq!(status.history[0].why, "it was not confirmed in time");
 }
 
+/// A text that takes seconds to read would hold the end of a trial as long: here it cannot be read at all.
+#[test]
+fn to_go_back_to_the_confirmed_policy_its_text_is_not_read() {
+    let world = Shared::default();
+    let unreadable = |number| format!("policy {number}, as no version reads it");
+    let policy = |number| read_policy(&text(number), "").expect("a policy");
+    let start = ("boot", &*unreadable(0), policy(0));
+    let mut control =
+        Control::start(world.clone(), world.clone(), History::default(), start, stamp(0)).expect("stored");
+    for confirmed in [0, 7, 8] {
+        if confirmed > 0 {
+            let draft =
+                Draft { text: unreadable(confirmed), policy: policy(confirmed).into(), ..draft(&text(0)) };
+            // At once, and after a trial.
+            control.apply(change(&draft, (confirmed == 8).then_some(5)), stamp(0)).expect("applied");
+            assert_eq!(control.confirm(at(1)).is_ok(), confirmed == 8);
+        }
+        let running = |control: &Control<_, _>| (world.running(), control.status(at(0)).policy);
+        let expected = (title(confirmed), unreadable(confirmed));
+        control.apply(change(&draft(&text(1)), Some(5)), stamp(0)).expect("applied");
+        let reversal = control.tick(at(5_000)).expect("a reversal");
+        assert!(reversal.outcome.is_ok(), "{reversal:?}");
+        assert_eq!(running(&control), expected);
+        control.apply(change(&draft(&text(2)), Some(5)), stamp(0)).expect("applied");
+        control.rollback(None, stamp(1)).expect("back");
+        assert_eq!(running(&control), expected);
+    }
+}
+
 #[test]
 fn a_confirmation_after_the_deadline_is_refused() {
     let world = Shared::default();
@@ -251,13 +291,21 @@ fn one_trial_at_a_time() {
         let refusal = control.apply(change(&draft(&text(2)), within), stamp(1)).expect_err("refused");
         assert!(refusal.message.contains("on trial, by test") && refusal.help.contains("lockgate confirm"));
     }
-    assert_eq!(control.rollback(None, stamp(2)).expect("back").number, 1);
+    assert_eq!(rollback(&mut control, None, stamp(2)).expect("back").number, 1);
     assert_eq!(world.running(), title(0));
     control.apply(change(&draft(&text(2)), None), stamp(3)).expect("free again");
-    assert_eq!((world.running(), control.rollback(None, stamp(4)).expect("back").number), (title(2), 4));
+    assert_eq!(
+        (world.running(), rollback(&mut control, None, stamp(4)).expect("back").number),
+        (title(2), 4)
+    );
     assert_eq!(world.running(), title(0));
-    assert!(control.rollback(Some(0), stamp(5)).expect_err("runs").message.contains("is confirmed and runs"));
-    let none = control.rollback(Some(7), stamp(5)).expect_err("not kept");
+    assert!(
+        rollback(&mut control, Some(0), stamp(5))
+            .expect_err("runs")
+            .message
+            .contains("is confirmed and runs")
+    );
+    let none = rollback(&mut control, Some(7), stamp(5)).expect_err("not kept");
     assert!(none.message.contains("no policy 7") && none.help.contains("2 are kept"), "{none:?}");
 }
 
@@ -413,7 +461,7 @@ fn a_rollback_that_could_not_be_stored_is_stored_later() {
     let mut control = world.boot();
     control.apply(change(&draft(&text(1)), Some(60)), stamp(0)).expect("applied");
     world.0.borrow_mut().is_full = true;
-    let changed = control.rollback(None, stamp(1_000)).expect("back");
+    let changed = rollback(&mut control, None, stamp(1_000)).expect("back");
     assert!(changed.warnings[0].contains("cannot be stored"), "{changed:?}");
     world.0.borrow_mut().is_full = false;
     assert_eq!((control.tick(at(11_000)), control.wake_after(at(11_000))), (None, None));
@@ -433,7 +481,7 @@ fn a_reversal_that_the_engine_refuses_is_told_and_can_be_tried_again() {
     assert_eq!((world.running(), control.tick(at(6_000))), (title(1), None));
     assert!(control.apply(change(&draft(&text(2)), None), stamp(6_000)).is_err());
     world.0.borrow_mut().refuses = false;
-    assert_eq!(control.rollback(None, stamp(7_000)).expect("back").number, 1);
+    assert_eq!(rollback(&mut control, None, stamp(7_000)).expect("back").number, 1);
     assert_eq!((world.running(), control.status(at(7_000)).stranded), (title(0), String::new()));
 }
 
@@ -462,7 +510,7 @@ fn a_policy_that_is_not_stored_cannot_be_confirmed() {
         let applies = world.0.borrow().applies;
         world.0.borrow_mut().refuses_after = applies + 1;
         let refusal = if is_on_trial {
-            control.rollback(Some(1), stamp(1)).expect_err("full")
+            rollback(&mut control, Some(1), stamp(1)).expect_err("full")
         } else {
             control.apply(change(&draft(&text(1)), None), stamp(1)).expect_err("full")
         };
@@ -475,7 +523,7 @@ fn a_policy_that_is_not_stored_cannot_be_confirmed() {
         assert_eq!(control.tick(at(9_000)), None);
         world.0.borrow_mut().is_full = false;
         world.0.borrow_mut().refuses_after = 0;
-        let back = control.rollback(None, stamp(10_000)).expect("back").number;
+        let back = rollback(&mut control, None, stamp(10_000)).expect("back").number;
         assert_eq!((back, world.running()), if is_on_trial { (2, title(1)) } else { (1, title(0)) });
         assert_eq!(control.status(at(10_000)).stranded, "");
     }
