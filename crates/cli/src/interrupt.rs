@@ -3,16 +3,21 @@
 //! again.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::exit::Exit;
 use crate::output::tell;
 
+/// Function that takes each event for a log.
+type Log = Box<dyn Fn(&str) + Send + Sync>;
+
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 /// True if the process is a router: SIGHUP asks it to reload. Whether it has.
 static IS_ROUTER: AtomicBool = AtomicBool::new(false);
 static RELOAD: AtomicBool = AtomicBool::new(false);
+/// Log of the router, once it has a name.
+static LOG: OnceLock<Log> = OnceLock::new();
 /// True if the process shows what runs without it: a signal ends the view.
 static IS_VIEW: AtomicBool = AtomicBool::new(false);
 /// Wakes a thread in [`wait`].
@@ -66,16 +71,18 @@ fn on_key() {
         return;
     }
     if PRESSED.fetch_add(1, Ordering::SeqCst) == 0 {
-        tell!(
-            "\n{}",
-            if IS_VIEW.load(Ordering::SeqCst) {
-                "ending the view; the queues stay as they are"
-            } else if IS_ROUTER.load(Ordering::SeqCst) {
-                "ending: the queues are drained, then the kernel has the interfaces; press Ctrl-C again to end at once"
-            } else {
-                "stopping early; press Ctrl-C again to abort without results"
+        if IS_ROUTER.load(Ordering::SeqCst) {
+            const ENDING: &str = "ending: the queues are drained, then the kernel has the interfaces; press Ctrl-C again to \
+                                  end at once";
+            match LOG.get() {
+                Some(log) => log(ENDING),
+                None => tell!("\n{ENDING}"),
             }
-        );
+        } else if IS_VIEW.load(Ordering::SeqCst) {
+            tell!("\nending the view; the queues stay as they are");
+        } else {
+            tell!("\nstopping early; press Ctrl-C again to abort without results");
+        }
     } else {
         lockgate::results::remove_unfinished();
         std::process::exit(Exit::Interrupted as i32);
@@ -90,6 +97,11 @@ fn request() {
 /// Says that the process is a router: SIGHUP asks it to reload, instead of ending it.
 pub(crate) fn serve_router() {
     IS_ROUTER.store(true, Ordering::SeqCst);
+}
+
+/// Has what a signal to the router does written to its log.
+pub(crate) fn log_by(log: impl Fn(&str) + Send + Sync + 'static) {
+    let _ = LOG.set(Box::new(log));
 }
 
 /// Says that the process only shows what runs without it.

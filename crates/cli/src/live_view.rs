@@ -30,8 +30,8 @@ pub(crate) struct View<'a> {
     pub(crate) json: bool,
 }
 
-/// Serves the session and prints its address.
-pub(crate) fn serve(address: SocketAddr, view: &View<'_>, hub: &Arc<Hub>) -> Result<(), Failure> {
+/// Serves the session. Returns the line with its address, for the user.
+pub(crate) fn serve(address: SocketAddr, view: &View<'_>, hub: &Arc<Hub>) -> Result<String, Failure> {
     let given = std::env::var("LOCKGATE_TOKEN").ok().filter(|token| !token.is_empty());
     let away = !address.ip().is_loopback();
     let token = match given {
@@ -49,11 +49,10 @@ pub(crate) fn serve(address: SocketAddr, view: &View<'_>, hub: &Arc<Hub>) -> Res
     } else {
         address.to_string()
     };
-    match token {
-        Some(token) if away => tell!("page: http://{shown}/#token={token}"),
-        _ => tell!("page: http://{shown}/"),
-    }
-    Ok(())
+    Ok(match token {
+        Some(token) if away => format!("page: http://{shown}/#token={token}"),
+        _ => format!("page: http://{shown}/"),
+    })
 }
 
 /// Starts a thread called `name`.

@@ -67,12 +67,18 @@ fn lockgate(folder: &Path) -> Command {
 
 /// Starts the router in its namespace, and waits until it runs.
 fn start(network: &Network, folder: &Path, text: &str) -> Child {
+    start_with(network, folder, text, &[])
+}
+
+/// The same, with these options.
+fn start_with(network: &Network, folder: &Path, text: &str, options: &[&str]) -> Child {
     std::fs::write(folder.join("policy.toml"), text).expect("written");
     let child = network
         .router
         .inside(|| {
             lockgate(folder)
                 .args(["route", "policy.toml", "--state", "state", "--fresh"])
+                .args(options)
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
                 .spawn()
@@ -331,13 +337,51 @@ fn a_running_router_shows_its_queues() {
     let lines = String::from_utf8(watched.stdout).expect("text");
     assert!(lines.lines().filter(|line| line.contains("wan")).count() >= 2, "{lines}");
     assert_eq!(watched.status.code(), Some(1), "{}", String::from_utf8_lossy(&watched.stderr));
-    // Every line of the router has the time and its name; the command that is stopped says so by itself.
-    for line in String::from_utf8(log)
-        .expect("text")
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with("ending: "))
-    {
+    expect_lines_of_a_log(&String::from_utf8(log).expect("text"));
+}
+
+/// Expects that every line has the time and the router's name.
+#[track_caller]
+fn expect_lines_of_a_log(log: &str) {
+    for line in log.lines() {
         let (at, rest) = line.split_once(' ').unwrap_or((line, ""));
         assert!(at.len() == 20 && at.ends_with('Z') && rest.starts_with("policy: "), "{line}");
     }
+}
+
+/// A request waits 20 s for its answer; a service manager kills a router that takes 10 s to end.
+#[test]
+fn a_reload_without_an_answer_delays_no_end() {
+    let _alone = alone();
+    let status = std::fs::read_to_string("/proc/self/status").expect("its own status");
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask");
+    if u64::from_str_radix(ignored.trim(), 16).expect("hexadecimal") & 1 == 1 {
+        return common::skip("SIGHUP is ignored, as below `nohup`");
+    }
+    let variant = Variant { mode: "egress", attach: "tcx" };
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(network) = network(variant, folder.path()) else { return };
+    let up = network.router.inside(|| lockgate_dataplane::netlink::Netlink::open()?.set_up("lo"));
+    up.expect("entered").expect("up");
+    let mut router =
+        start_with(&network, folder.path(), &policy(variant, ROOMY, FIFO), &["--web", "127.0.0.1:0"]);
+    // Takes requests instead of the control, and answers none.
+    let socket = folder.path().join("state/control.sock");
+    std::fs::remove_file(&socket).expect("removed");
+    let control = std::os::unix::net::UnixListener::bind(&socket).expect("bound");
+    signal(&router, "-HUP");
+    let (asking, _) = control.accept().expect("a request");
+    let begun = Instant::now();
+    signal(&router, "-TERM");
+    while router.try_wait().expect("waited").is_none() && begun.elapsed() < Duration::from_secs(15) {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let took = begun.elapsed();
+    drop(asking);
+    let output = router.wait_with_output().expect("ended");
+    let log = String::from_utf8(output.stderr).expect("text");
+    println!("the router ended {took:.1?} after SIGTERM, during a reload");
+    assert!(output.status.success() && took < Duration::from_secs(15), "after {took:?}: {log}");
+    assert!(log.contains("policy: page: http://127.0.0.1:") && log.contains("policy: ending: "), "{log}");
+    expect_lines_of_a_log(&log);
 }

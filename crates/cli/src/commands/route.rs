@@ -1,6 +1,8 @@
 //! `lockgate route`: a policy on real interfaces.
 
 #[cfg(target_os = "linux")]
+mod reload;
+#[cfg(target_os = "linux")]
 pub(super) mod view;
 
 use crate::arguments::Route;
@@ -17,6 +19,7 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     use lockgate_router::router::{Options, Router, lock_memory};
     use lockgate_session::SHORTEST_INTERVAL;
 
+    use self::reload::Reloads;
     use crate::interrupt;
     use crate::output::{say, tell};
 
@@ -65,8 +68,8 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     let boot = boot(&claim, &origin, &text, arguments.fresh)?;
     crate::terminal::warnings(&boot.policy.warnings);
     let name = claim.name().to_owned();
-    // Every line has its time and the router's name, whether or not it comes by the control.
     let log = move |text: &str| tell!("{}", line(&name, text));
+    interrupt::log_by(log.clone());
     let router = Router::start(boot.policy.clone(), options, log.clone()).map_err(Failure::router)?;
     match router.packet_sockets() {
         Some(why) => log(&format!("frames come by packet sockets: {why}")),
@@ -78,16 +81,14 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     log(&router.priority());
     let failed = router.failed();
     let shown = view::start(&boot.policy, arguments, every, router.observer(), &log);
-    let told = log;
-    let log = Box::new(|line: &str| tell!("{line}"));
-    let socket = claim.socket();
-    let server = Server::start(claim, boot, router, Notifier::from_environment(), log)
+    let reloads = Reloads::start(arguments.file.clone(), claim.socket(), log.clone())?;
+    let server = Server::start(claim, boot, router, Notifier::from_environment(), Box::new(log.clone()))
         .map_err(|why| Failure::run(&why, why.help()))?;
     let until = lasting.map(|lasting| Instant::now() + Duration::from_nanos(lasting.as_picos() / 1_000));
     let begun = Instant::now();
     let ends = || {
         if interrupt::is_reload_requested() {
-            reload(&arguments.file, &socket);
+            reloads.request();
         }
         interrupt::is_requested()
             || begun.elapsed() >= LONGEST_LIFE
@@ -101,7 +102,7 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     let losses = server.stop().stop().map_err(Failure::router)?;
     interrupt::on_ended();
     shown?;
-    told(&format!(
+    log(&format!(
         "ended: the queues are drained, the interfaces are the kernel's; {} frames lost outside the queues",
         losses.total()
     ));
@@ -110,34 +111,6 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
         return Err(Failure::run(message, "start it again; the unit lockgate-route@.service does"));
     }
     Ok(Exit::Ok)
-}
-
-/// Applies the policy's file as it is now, as `lockgate apply` does, and says what has become of it.
-#[cfg(target_os = "linux")]
-fn reload(file: &std::path::Path, socket: &std::path::Path) {
-    use lockgate_router::control::client::Client;
-    use lockgate_router::control::protocol::{Answer, Request};
-
-    use crate::output::tell;
-
-    let asked = || -> Result<Answer, String> {
-        let (origin, policy) = read(file).map_err(|failure| failure.to_string())?;
-        let request =
-            Request::Apply { origin, policy, confirm_within_ms: None, revert_if: None, dry_run: false };
-        let answer = Client::connect(socket).and_then(|mut client| client.ask(&request));
-        answer.map_err(|error| error.to_string())
-    };
-    match asked() {
-        Ok(Answer::Changed(changed)) if changed.difference.is_empty() => {
-            tell!("SIGHUP: the policy has not changed");
-        }
-        Ok(Answer::Changed(changed)) => tell!("SIGHUP: policy {} runs", changed.number),
-        Ok(Answer::Refused(refusal)) => {
-            tell!("SIGHUP: the policy stays as it was: {}; {}", refusal.message, refusal.help);
-        }
-        Ok(_) => tell!("SIGHUP: the policy stays as it was"),
-        Err(why) => tell!("SIGHUP: the policy stays as it was: {why}"),
-    }
 }
 
 /// Reads a policy's file, and the table of subscribers that it names. Returns its name and its text.

@@ -193,7 +193,7 @@ fn simulated(
     let mut session = SimulatedSession::new(scenario, start, files, channels, interrupt::flag());
     let frames = hub.subscribe();
     if let Some(address) = arguments.web {
-        live_view::serve(address, &view_of(arguments), hub)?;
+        tell!("{}", live_view::serve(address, &view_of(arguments), hub)?);
     }
     Ok(thread::scope(|scope| {
         let run = scope.spawn(move || {
@@ -227,7 +227,7 @@ fn live(
     let session = LiveSession::new(scenario, start, files, channels, observer_end, halt.clone());
     let frames = hub.subscribe();
     if let Some(address) = arguments.web {
-        live_view::serve(address, &view_of(arguments), hub)?;
+        tell!("{}", live_view::serve(address, &view_of(arguments), hub)?);
     }
     Ok(thread::scope(|scope| {
         let session = scope.spawn(move || session.serve());

@@ -35,7 +35,8 @@ use super::protocol::{Answer, Changed, Refusal, Request, Status};
 use super::state::{Change, Control, Reversal, Stamp};
 use super::store::{Store, StoreError};
 
-/// Function that takes each line of the log. It must not block: trials end on the thread that calls it.
+/// Function that takes each event for the log, which [`line`] formats. It must not block: trials end on the
+/// thread that calls it.
 pub type Log = Box<dyn FnMut(&str) + Send>;
 
 /// Router whose control does not start.
@@ -82,7 +83,7 @@ pub struct Server<E> {
 }
 
 impl<E: Engine + Send + 'static> Server<E> {
-    /// Starts the control of an engine that runs the policy of `boot`. Lines of the log go to `log`.
+    /// Starts the control of an engine that runs the policy of `boot`. Events go to `log`.
     ///
     /// # Errors
     /// If the policy cannot be stored, or the socket or the thread is refused.
@@ -104,13 +105,10 @@ impl<E: Engine + Send + 'static> Server<E> {
         let listener = listen(&path).map_err(refused)?;
         let (wake, woken) = UnixStream::pair().map_err(refused)?;
         for note in &boot.notes {
-            log(&line(&claim.name, note));
+            log(note);
         }
         let status = control.status(Duration::ZERO);
-        log(&line(
-            &claim.name,
-            &format!("runs policy {} (`{}`), pid {}", status.running, boot.origin, std::process::id()),
-        ));
+        log(&format!("runs policy {} (`{}`), pid {}", status.running, boot.origin, std::process::id()));
         let reading = Reading::start().map_err(StartError::Thread)?;
         let mut clients = Clients::default();
         let last_sample = None;
@@ -488,7 +486,7 @@ impl<E: Engine> Serving<E> {
     }
 
     fn log(&mut self, text: &str) {
-        (self.log)(&line(&self.claim.name, text));
+        (self.log)(text);
     }
 
     fn end(mut self) -> E {

@@ -35,20 +35,20 @@ pub(super) struct Shown<'a> {
 /// Way to change a router.
 pub(crate) const CHANGED_BY: &str = "edit the policy, and run `lockgate apply`";
 
-/// Starts the view that `arguments` request; `None` if they request none. `tell` is told if there is no view
-/// or no page: the router goes on, because its queues are worth more.
+/// Starts the view that `arguments` request; `None` if they request none. The page's address goes to `log`,
+/// or why there is no page, or no view: the router goes on, because its queues are worth more.
 pub(super) fn start<'a>(
     policy: &Policy,
     arguments: &'a Route,
     every: Duration,
     observer: Observer,
-    tell: &dyn Fn(&str),
+    log: &dyn Fn(&str),
 ) -> Option<Shown<'a>> {
     if !arguments.watch && arguments.web.is_none() {
         return None;
     }
-    let started = begin(policy, arguments, every, observer, tell);
-    started.inspect_err(|why| tell(&format!("no view: {why}; the router goes on without it"))).ok()
+    let started = begin(policy, arguments, every, observer, log);
+    started.inspect_err(|why| log(&format!("no view: {why}; the router goes on without it"))).ok()
 }
 
 fn begin<'a>(
@@ -56,7 +56,7 @@ fn begin<'a>(
     arguments: &'a Route,
     every: Duration,
     observer: Observer,
-    tell: &dyn Fn(&str),
+    log: &dyn Fn(&str),
 ) -> Result<Shown<'a>, lockgate_monitor::Error> {
     let (hub, channels) = Hub::start()?;
     channels.publish_status(Status::of_policy(policy, every));
@@ -68,11 +68,12 @@ fn begin<'a>(
         json: false,
     };
     let frames = hub.subscribe();
-    if let Some(address) = arguments.web
-        && let Err(failure) = live_view::serve(address, &options, &hub)
-    {
-        // Another router may have the address.
-        tell(&format!("no page: {failure}; the router goes on without it"));
+    if let Some(address) = arguments.web {
+        match live_view::serve(address, &options, &hub) {
+            Ok(page) => log(&page),
+            // Another router may have the address.
+            Err(failure) => log(&format!("no page: {failure}; the router goes on without it")),
+        }
     }
     let ended = Arc::new(AtomicBool::new(false));
     let ending = ended.clone();

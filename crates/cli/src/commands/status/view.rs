@@ -16,6 +16,7 @@ use crate::commands::route::view::CHANGED_BY;
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::live_view::{self, View};
+use crate::output::tell;
 use crate::routers::Connection;
 
 /// Interval at which the router is asked while no later sample is known.
@@ -39,7 +40,7 @@ pub(super) fn show(
     };
     let frames = hub.subscribe();
     if let Some(address) = arguments.web {
-        live_view::serve(address, &options, &hub)?;
+        tell!("{}", live_view::serve(address, &options, &hub)?);
     }
     let has_left = AtomicBool::new(false);
     thread::scope(|scope| {

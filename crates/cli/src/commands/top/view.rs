@@ -104,7 +104,7 @@ fn show(
 ) -> Result<Exit, Failure> {
     let frames = hub.subscribe();
     if let Some(address) = options.web {
-        live_view::serve(address, options, hub)?;
+        tell!("{}", live_view::serve(address, options, hub)?);
     }
     let has_left = AtomicBool::new(false);
     thread::scope(|scope| {
