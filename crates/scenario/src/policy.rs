@@ -122,7 +122,7 @@ pub enum OnFault {
     /// It gives the interfaces back to the kernel, until the fault is gone: frames pass unshaped.
     #[default]
     Open,
-    /// It keeps the interfaces: frames are lost, and none passes unshaped.
+    /// It keeps the interfaces: frames are lost instead. Not if it stalls or ends: the kernel then has them.
     Hold,
 }
 

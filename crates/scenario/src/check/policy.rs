@@ -81,7 +81,7 @@ pub(crate) struct RouterTable {
     #[serde(default)]
     super_frames: Option<Bytes>,
     /// While frames are lost in the router: `open` gives the interfaces back to the kernel, `hold` keeps
-    /// them.
+    /// them. Of a router that stalls or ends, the kernel has them in any case.
     #[serde(default)]
     on_fault: OnFault,
     /// Frames that the host itself sends, in mode `bridge`: `pass` beside the queues, or `queue`.
