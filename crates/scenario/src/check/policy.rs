@@ -41,6 +41,9 @@ const FRAME_COSTS: [&str; 3] = ["overhead", "mpu", "framing"];
 /// Keys of queues that limit the bytes which they hold.
 const LIMITS: [&str; 3] = ["limit", "memory_limit", "memlimit"];
 
+/// Key of queues that reads the marks of a firewall.
+const MARKS: &str = "fwmark";
+
 /// Longest name of an interface: `IFNAMSIZ` less the zero byte.
 const LONGEST_NAME: usize = 15;
 
@@ -425,6 +428,9 @@ impl Checker<'_> {
             let problem = Problem::new(span, format!("`{}` is not supported on real frames", queue.kind));
             self.note(problem.help("it ranks packets by time stamps of their sources, which frames lack"));
         }
+        for queue in Self::section_again(place.table, "queue") {
+            self.warn_of_marks(queue.place());
+        }
         let queues_other = names_other(&read.tree);
         Some(PolicyPort {
             name: port_name::canonical(entry.name).into_owned(),
@@ -438,6 +444,16 @@ impl Checker<'_> {
             tree: read.tree,
             queues_other,
         })
+    }
+
+    /// Warns if a queue reads the marks of a firewall, which frames do not have outside the kernel.
+    fn warn_of_marks(&mut self, place: TableLocation<'_, '_>) {
+        let mask = place.table.get(MARKS).map(Spanned::get_ref);
+        if mask.is_some_and(|mask| mask.as_integer().is_none_or(|mask| mask.as_str() != "0")) {
+            let what = format!("`{MARKS}` has no effect: the frames of a router have no marks of a firewall");
+            let help = "leave it out, and set code points, by which `diffserv` chooses the tin";
+            self.warn(Problem::new(place.key(MARKS), what).help(help));
+        }
     }
 }
 

@@ -375,6 +375,27 @@ fn a_policy_says_what_becomes_of_faults_and_of_the_hosts_frames() {
 }
 
 #[test]
+fn marks_of_a_firewall_have_no_effect_on_frames() {
+    let warnings = |queues: &str| {
+        let head =
+            "[router]\nmode = \"egress\"\ninterfaces = { wan = \"eth0\" }\n[port.wan]\nrate = \"9mbit\"\n";
+        let policy = read_policy(&format!("{head}{queues}"), "policy.toml");
+        policy.unwrap_or_else(|problems| panic!("{problems:?}")).warnings
+    };
+    let [warning] = &warnings("queue.q = { kind = \"cake\", fwmark = 255 }\n")[..] else { panic!("one") };
+    assert!(warning.message().starts_with("`fwmark` has no effect"), "{warning}");
+    assert_eq!(warning.position(), Some((6, 28)), "{warning}");
+    assert!(warning.help_text().is_some_and(|help| help.contains("code points")), "{warning:?}");
+    let each = "root = \"top\"\nqueue.top = { kind = \"htb\", children = [\"q\"] }\n\
+        queue.q = { count = 50, kind = \"cake\", fwmark = 1, rate = \"10kbit\", match = [{ dscp = \"CS1\" }] }\n";
+    let of_members = warnings(each);
+    assert_eq!(of_members.iter().filter(|it| it.message().contains("`fwmark`")).count(), 1, "{of_members:?}");
+    for without in ["queue.q = { kind = \"cake\", fwmark = 0 }\n", "queue.q = { kind = \"cake\" }\n"] {
+        assert!(warnings(without).is_empty(), "{without}");
+    }
+}
+
+#[test]
 fn alerts_name_queues_of_the_policy() {
     let policy = |alert: &str| format!("{BRIDGE}[[alert]]\n{alert}");
     let whole = "name = \"late\"\nif = \"class.voice.sojourn.p99 > 50ms for 5s\"\nwebhook = \"http://[::1]:80/a?b\"\n\
