@@ -52,7 +52,7 @@ struct Terms {
 }
 
 /// Ethernet addresses of the host itself at most.
-pub const ADDRESSES: usize = 4;
+pub const ADDRESSES: usize = 8;
 
 /// Word that no address has.
 const NO_ADDRESS: u64 = u64::MAX;

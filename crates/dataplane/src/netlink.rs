@@ -32,7 +32,7 @@ use crate::MacAddress;
 use crate::bpf::XDP_DRIVER_MODE;
 use crate::error::Refusal;
 use crate::namespace::{Namespace, SocketKind};
-pub use observation::{FrameCounts, RootDiscipline};
+pub use observation::{FrameCounts, InterfaceAddress, RootDiscipline};
 pub use traffic::TrafficObject;
 
 /// Attachment of an XDP program to an interface.

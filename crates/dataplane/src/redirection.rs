@@ -154,25 +154,22 @@ impl Redirection {
 
     /// Handles the frames that a bridge sends by its port `at` while `lease`, that of the frames that arrive
     /// at its port `other`, is held: those that arrived there end, because [`bridged`](Self::bridged) has
-    /// redirected them too, and those of the host itself are handled as `frames` says.
+    /// redirected them too, or the host has them, and those of the host itself are handled as `frames` says.
     ///
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
     pub fn of_host(at: &str, other: &str, frames: HostFrames<'_>, lease: &Lease) -> Result<Self, Refusal> {
-        // A single-destination frame from there arrived before the lease was held.
-        let arrived = [
-            instruction(0x61, 3, 6, DATA, 0),     //  r3 = frame.data
-            instruction(0x61, 4, 6, DATA_END, 0), //  r4 = frame.data_end
-            instruction(0xbf, 5, 3, 0, 0),        //  r5 = r3
-            instruction(0x07, 5, 0, 0, 1),        //  r5 += 1
-            instruction(0xb7, 0, 0, 0, NEXT),     //  r0 = NEXT
-            instruction(0x2d, 5, 4, 4, 0),        //  if r5 > r4 goto return
-            instruction(0x71, 5, 3, 0, 0),        //  r5 = first byte
-            instruction(0x57, 5, 0, 0, 1),        //  r5 &= 1: a group
-            instruction(0x15, 5, 0, 1, 0),        //  if r5 == 0 goto return
-            instruction(0xb7, 0, 0, 0, END),      //  r0 = END
-            instruction(0x95, 0, 0, 0, 0),        //  return r0
+        // A single-destination frame from there arrived before the lease was held, or is for the host: the
+        // bridge does not know an interface above it.
+        let own = if_own(2);
+        let to_end = instruction(0x55, 9, 0, skip(own.len() + 2), 0); // if r9 != 0 goto end
+        let results = [
+            instruction(0xb7, 0, 0, 0, NEXT), // r0 = NEXT
+            instruction(0x95, 0, 0, 0, 0),    // return r0
+            instruction(0xb7, 0, 0, 0, END),  // end: r0 = END
+            instruction(0x95, 0, 0, 0, 0),    // return r0
         ];
+        let arrived = [&read_destination(1 + own.len())[..], &[to_end], &own, &results].concat();
         let other = index_of(other)?.cast_signed();
         let ends = [
             instruction(0x61, 4, 6, ARRIVED_AT, 0), // r4 = frame.ingress_ifindex
@@ -348,6 +345,23 @@ fn by_destination(to: u32) -> Vec<u64> {
         instruction(0xb7, 0, 0, 0, NEXT),             // r0 = NEXT
         instruction(0x95, 0, 0, 0, 0),                // return r0
     ];
+    let link_local = i32::from_ne_bytes(LINK_LOCAL);
+    // From here on the ends follow: `own`, `both`, `redirected`.
+    let groups = [
+        instruction(0x15, 9, 0, skip(2 + own.len() + both.len()), 0), // if r9 == 0 goto redirected
+        instruction(0x15, 0, 0, skip(1 + own.len() + both.len()), link_local), // if r0 == LINK_LOCAL goto redirected
+    ];
+    let to_both = instruction(0x05, 0, 0, skip(own.len()), 0); // goto both
+    let addresses = if_own(groups.len() + 1);
+    let skipped = addresses.len() + groups.len() + 1 + own.len() + both.len();
+    let start = read_destination(skipped); // too short: goto redirected
+    [&start[..], &addresses, &groups, &[to_both], &own, &both, &redirected].concat()
+}
+
+/// Returns instructions that read the destination of a frame into register 7, as the lease has addresses, its
+/// first four bytes into 0, and into 9 whether it is a group. They skip as many more instructions if the
+/// frame is too short.
+fn read_destination(skipped: usize) -> Vec<u64> {
     // Register 3 has the frame's bytes, 4 their end.
     let short = [
         instruction(0x61, 3, 6, DATA, 0),     // r3 = frame.data
@@ -364,20 +378,19 @@ fn by_destination(to: u32) -> Vec<u64> {
         instruction(0x4f, 7, 8, 0, 0),  // r7 |= r8
         instruction(0x57, 9, 0, 0, 1),  // r9 &= 1: a group
     ];
-    let link_local = i32::from_ne_bytes(LINK_LOCAL);
-    // From here on the ends follow: `own`, `both`, `redirected`.
-    let groups = [
-        instruction(0x15, 9, 0, skip(2 + own.len() + both.len()), 0), // if r9 == 0 goto redirected
-        instruction(0x15, 0, 0, skip(1 + own.len() + both.len()), link_local), // if r0 == LINK_LOCAL goto redirected
-    ];
-    let to_both = instruction(0x05, 0, 0, skip(own.len()), 0); // goto both
-    let mut addresses = Vec::new();
-    for place in 0..ADDRESSES {
-        let left = 2 * (ADDRESSES - place - 1) + groups.len() + 1;
-        addresses.push(instruction(0x79, 5, 1, ADDRESS_WORDS + skip(8 * place), 0)); // r5 = address
-        addresses.push(instruction(0x1d, 5, 7, skip(left), 0)); // if r5 == r7 goto own
-    }
-    let skipped = address.len() + addresses.len() + groups.len() + 1 + own.len() + both.len();
-    let if_short = instruction(0x2d, 5, 4, skip(skipped), 0); // if r5 > r4 goto redirected
-    [&short[..], &[if_short], &address, &addresses, &groups, &[to_both], &own, &both, &redirected].concat()
+    let if_short = instruction(0x2d, 5, 4, skip(address.len() + skipped), 0); // if r5 > r4 skip
+    [&short[..], &[if_short], &address].concat()
+}
+
+/// Returns instructions that skip as many more instructions if the destination in register 7 is an address of
+/// the host in the lease's page.
+fn if_own(skipped: usize) -> Vec<u64> {
+    let compared = |place: usize| {
+        let left = 2 * (ADDRESSES - place - 1) + skipped;
+        [
+            instruction(0x79, 5, 1, ADDRESS_WORDS + skip(8 * place), 0), // r5 = address
+            instruction(0x1d, 5, 7, skip(left), 0),                      // if r5 == r7 skip
+        ]
+    };
+    (0..ADDRESSES).flat_map(compared).collect()
 }

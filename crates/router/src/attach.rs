@@ -20,6 +20,7 @@
 //! receives from it renews (decision 121).
 
 mod find;
+pub(crate) mod own_addresses;
 mod pairs;
 mod plan;
 pub(crate) mod preflight;
@@ -56,6 +57,9 @@ const SYNTHETIC_HEADER: u32 = 14;
 
 /// Bytes that a frame may have beyond the interface's MTU: Ethernet, VLAN tags, MPLS labels.
 const ENCAPSULATION: u32 = 64;
+
+/// Name of the bridge that a router makes.
+const NEW_BRIDGE: &str = "lockgate";
 
 /// Interfaces of a router, and its programs on them.
 pub struct Attachment {
@@ -188,18 +192,29 @@ impl Attachment {
         Ok(attachment)
     }
 
-    /// Lets the frames for the addresses of the kernel's bridge and its ports pass. To be called again while
-    /// the router runs: a bridge may change its address.
+    /// Lets the frames for the addresses of the kernel's bridge, its ports and the interfaces above pass. To
+    /// be called again while the router runs: they may change. Returns a sentence about addresses that are
+    /// not served.
     ///
     /// # Errors
     /// If the kernel refuses. The addresses stay as they were then.
-    pub(crate) fn serve_addresses(&self, netlink: &mut Netlink) -> Result<(), Refusal> {
-        let Some(bridge) = self.bridge else { return Ok(()) };
-        let indices = std::iter::once(bridge).chain(self.links.iter().map(|link| link.index));
-        let observed = indices.map(|index| Ok(netlink.observe(index)?.and_then(|(link, _)| link.address)));
-        let addresses = observed.filter_map(Result::transpose).collect::<Result<Vec<_>, Refusal>>()?;
+    pub(crate) fn serve_addresses(&self, netlink: &mut Netlink) -> Result<Option<String>, Refusal> {
+        let Some(bridge) = self.bridge.filter(|_| !self.is_in_driver()) else { return Ok(None) };
+        let (addresses, unserved) = own_addresses::served(Some(bridge), &self.links, &netlink.links()?);
         self.leases.iter().for_each(|lease| lease.set_addresses(&addresses));
-        Ok(())
+        Ok(unserved)
+    }
+
+    /// Returns a sentence about the first address of the host that the programs cut off, with the remedy. It
+    /// came while the router runs: a start is refused.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub(crate) fn cut_off(&self, netlink: &mut Netlink) -> Result<Option<String>, Refusal> {
+        let Some(bridge) = self.bridge.filter(|_| self.is_in_driver()) else { return Ok(None) };
+        let (all, addresses) = (netlink.links()?, netlink.addresses()?);
+        let cut_off = own_addresses::cut_off(Some(bridge), &self.links, &all, &addresses);
+        Ok(cut_off.map(|(problem, help)| format!("{problem}: {help}")))
     }
 
     /// Returns the conditions of the interfaces that could not be read, in words.
@@ -416,7 +431,7 @@ fn unserved(name: &str, used: u32, served: u32) -> String {
 
 /// Makes the kernel's bridge, which forwards the frames once the router has ended. Returns its index.
 fn make_bridge(netlink: &mut Netlink, links: &[Link]) -> Result<u32, Failure> {
-    const NAME: &str = "lockgate";
+    const NAME: &str = NEW_BRIDGE;
     netlink.add_bridge(NAME)?;
     let ready = (|| {
         netlink.set_up(NAME)?;

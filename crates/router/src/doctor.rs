@@ -11,6 +11,7 @@ use lockgate_scenario::policy::Mode;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
+use crate::attach::own_addresses;
 use crate::attach::preflight::{Obstacle, Preflight};
 use crate::attach::surroundings::notes;
 use crate::nat;
@@ -188,16 +189,32 @@ fn device(link: &Link) -> Finding {
 
 fn position(link: &Link, links: &[Link]) -> Finding {
     let what = format!("{} position", link.name);
+    let addresses = Netlink::open().and_then(|mut netlink| netlink.addresses()).unwrap_or_default();
     let controller = links.iter().find(|other| Some(other.index) == link.controller);
+    let of = |link: &Link| addresses.iter().find(|it| it.interface == link.index);
     let found = match controller {
         Some(bridge) if bridge.kind == "bridge" => {
             format!(
-                "port of the bridge `{}`, which forwards where a router in mode `bridge` ends",
-                bridge.name
+                "port of the bridge `{}`, which forwards where a router in mode `bridge` ends{}",
+                bridge.name,
+                match own_addresses::cut_off(
+                    Some(bridge.index),
+                    std::slice::from_ref(link),
+                    links,
+                    &addresses
+                ) {
+                    Some((cut_off, _)) => format!("; {cut_off}"),
+                    None => String::new(),
+                }
             )
         }
         Some(other) => format!("part of `{}` ({})", other.name, other.kind),
-        None => "in no bridge; mode `bridge` needs one of both interfaces to fail open".to_owned(),
+        None => match of(link) {
+            Some(address) => format!(
+                "in no bridge, and has the address {address}; for mode `bridge`, make one and move the address to it"
+            ),
+            None => "in no bridge; mode `bridge` needs one of both interfaces to fail open".to_owned(),
+        },
     };
     Finding::good(what, found)
 }

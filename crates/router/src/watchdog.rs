@@ -107,6 +107,8 @@ struct Watchdog<'a> {
     unserved: Option<String>,
     /// Frames that the router's own interfaces dropped.
     dropped_in_pairs: u64,
+    /// Address of the host that the router cuts off, as of the last examination, in words.
+    cut_off: Option<String>,
     opening: Opening,
     bypassed: Option<Bypass>,
     /// Frames let pass, as last reported.
@@ -130,6 +132,7 @@ impl<'a> Watchdog<'a> {
             closed: None,
             unserved: attachment.unserved(),
             dropped_in_pairs: 0,
+            cut_off: None,
             opening: Opening::default(),
             bypassed: None,
             passed: attachment.passed(),
@@ -164,7 +167,7 @@ impl<'a> Watchdog<'a> {
                 *known = now.clone();
             }
         }
-        self.notes = self.surroundings_by(netlink);
+        self.notes = self.surroundings_by(netlink)?;
         Ok(())
     }
 
@@ -193,17 +196,22 @@ impl<'a> Watchdog<'a> {
         let closed = match attachment.pair_fault(&links) {
             Some(PairFault::Gone(name)) => return Ok(Some(name)),
             Some(PairFault::Closed(why)) => Some(why),
-            None => None,
+            None => self.cut_off.clone(),
         };
         if let Some(why) = closed.as_ref().filter(|why| self.closed.as_ref() != Some(*why)) {
             (self.tell)(&format!("ALARM: {why}"));
         }
+        // If the kernel has the line meanwhile, `settle` says that the router has it again.
+        if let Some(last) = self.closed.as_ref().filter(|_| closed.is_none() && !attachment.opens_on_fault())
+        {
+            (self.tell)(&format!("the alarm is over: {last}"));
+        }
         self.closed = closed;
         if self.examined_at.elapsed() >= EXAMINATION {
             self.examined_at = Instant::now();
-            attachment.serve_addresses(netlink)?;
             self.unserved = attachment.unserved();
-            let notes = self.surroundings_by(netlink);
+            self.cut_off = attachment.cut_off(netlink)?;
+            let notes = self.surroundings_by(netlink)?;
             for note in notes.difference(&self.notes) {
                 (self.tell)(note);
             }
@@ -308,8 +316,9 @@ impl<'a> Watchdog<'a> {
         }
     }
 
-    /// Returns the sentences about programs and disciplines that appear beside the router.
-    fn surroundings_by(&self, netlink: &mut Netlink) -> BTreeSet<String> {
+    /// Serves the host's addresses as they are now. Returns the sentences about those that are not served,
+    /// and about programs and disciplines that appear beside the router.
+    fn surroundings_by(&self, netlink: &mut Netlink) -> Result<BTreeSet<String>, Refusal> {
         let attachment = self.attachment;
         let mut notes = BTreeSet::new();
         for tap in 0..self.audits.len() {
@@ -330,6 +339,7 @@ impl<'a> Watchdog<'a> {
                 ));
             }
         }
+        notes.extend(attachment.serve_addresses(netlink)?);
         notes.extend(connections_note());
         for link in attachment.links() {
             let disciplines = netlink.root_disciplines(link.index).unwrap_or_default();
@@ -337,7 +347,7 @@ impl<'a> Watchdog<'a> {
                 disciplines.iter().filter_map(|it| discipline_note(it, &link.name, attachment.mode())),
             );
         }
-        notes
+        Ok(notes)
     }
 }
 

@@ -90,7 +90,7 @@ fn an_interface_that_does_not_fit_is_named() {
 }
 
 /// Runs `lockgate route --dry-run`. Returns its exit code and what it printed.
-fn dry_run(network: &Network, text: &str) -> (Option<i32>, String) {
+pub(crate) fn dry_run(network: &Network, text: &str) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("policy.toml"), text).expect("written");
     let mut command = Running::command(folder.path(), &["--dry-run"]);

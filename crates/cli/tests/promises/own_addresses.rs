@@ -1,4 +1,5 @@
-//! Mode `bridge` on a bridge with an address of its own: the box keeps it, and each broadcast arrives once.
+//! Mode `bridge` on a box with addresses of its own: it keeps them, and each broadcast arrives once; or the
+//! router does not start, or says that it cuts them off.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -6,8 +7,9 @@ use std::time::Duration;
 use lockgate_dataplane::namespace::Namespace;
 use lockgate_dataplane::netlink::Netlink;
 
-use super::common::open_socket;
-use super::setting::{FIFO, Running, network, policy};
+use super::common::{Network, ip, open_socket, skip};
+use super::misfits::{dry_run, refused};
+use super::setting::{FIFO, PATIENCE, Running, has, network, policy, run, run_well};
 use super::stream::address;
 
 /// Address of the box, on the bridge that the router makes, and the broadcast address of its network.
@@ -86,5 +88,127 @@ fn the_box_keeps_its_own_address_on_the_bridge() {
         assert_eq!(status["bypass"]["frames"].as_u64(), Some(0), "{host}: {status}");
         let log = router.stop();
         assert!(log.contains("; 0 frames lost") && !log.contains("ALARM"), "{host}: {log}");
+    }
+}
+
+/// Returns a policy of a bridge with these keys.
+fn bridge(keys: &str) -> String {
+    policy("bridge", "16mbit", FIFO).replace("[router]\n", &format!("[router]\n{keys}\n"))
+}
+
+#[test]
+fn a_port_with_an_address_is_not_taken_into_a_bridge() {
+    if !has(&["ip"]) {
+        return;
+    }
+    let Some(network) = Network::make(1_500) else { return };
+    network.join();
+    ip(&network.router, "address add fe80::9/64 dev eth1 nodad");
+    ip(&network.router, "address add 10.3.0.9/24 dev eth2");
+    let why = ["interface `eth2` has the address 10.3.0.9/24", "ip link add name br0 type bridge"];
+    for keys in ["", "attach = \"xdp\""] {
+        network.whole_frames();
+        refused(&network, &bridge(keys), 2, &why);
+    }
+    // The remedy is what it says.
+    let (_, said) = dry_run(&network, &bridge(""));
+    let (_, steps) = said.split_once("connected by it: ").expect("a remedy");
+    let (steps, _) = steps.split_once("; and likewise").expect("its end");
+    run_well(&network.router, "sh", &["-ec", steps]);
+    let router = Running::start(&network, &bridge(""), &[]);
+    let (a, own) = (bound(&network.hosts[0]), bound(&network.router));
+    let answered = asked(&a, BOX, &own);
+    assert!(answered >= 8, "{answered} of 12: {}", router.log());
+    router.stop();
+}
+
+#[test]
+fn a_layer_above_the_bridge_is_served_or_refused() {
+    if !has(&["ip"]) {
+        return;
+    }
+    let Some(network) = network("bridge") else { return };
+    network.whole_frames();
+    let layer = ["link", "add", "upper", "link", "lockgate", "type", "macvlan", "mode", "bridge"];
+    if !run(&network.router, "ip", &layer).status.success() {
+        return skip("this kernel has no macvlan");
+    }
+    ip(&network.router, "address add 10.3.0.9/24 dev upper");
+    ip(&network.router, "link set upper up");
+    let why = ["the interface `upper` has the address 10.3.0.9/24, which `attach = \"xdp\"` cuts off"];
+    refused(&network, &bridge("attach = \"xdp\""), 2, &why);
+    let (code, said) = dry_run(&network, &bridge(""));
+    assert!(code == Some(0) && said.contains("on `lockgate`, `upper` are served"), "{said}");
+    let router = Running::start(&network, &bridge(""), &[]);
+    let own = bound(&network.router);
+    for host in &network.hosts {
+        let answered = asked(&bound(host), BOX, &own);
+        assert!(answered >= 8, "{answered} of 12: {}", router.log());
+    }
+    // An address of its own, as VRRP gives one, is served within a second or two.
+    ip(&network.router, "link set upper address 00:00:5e:00:01:07");
+    ip(&network.hosts[0], "neighbour flush dev a0");
+    let host = bound(&network.hosts[0]);
+    let until = std::time::Instant::now() + PATIENCE;
+    while asked(&host, BOX, &own) < 8 {
+        assert!(std::time::Instant::now() < until, "{}", router.log());
+    }
+    // The bridge does not know that address, and floods its frames to the other port.
+    let sent = || {
+        let links = network.links();
+        let other = links.iter().find(|link| link.name == "eth2").expect("there").index;
+        let observed = network.router.inside(|| Netlink::open()?.observe(other));
+        observed.expect("entered").expect("observed").expect("there").1.sent
+    };
+    let before = sent();
+    for number in 0..200 {
+        host.send_to(&[number; 40], SocketAddr::from((BOX, PORT))).expect("sent");
+    }
+    drain(&own);
+    let flooded = sent() - before;
+    assert!(flooded < 100, "{flooded} of 200 leave by the other port");
+    let log = router.stop();
+    assert!(!log.contains("ALARM"), "{log}");
+}
+
+#[test]
+fn an_address_that_comes_while_it_runs_is_not_cut_off_in_silence() {
+    if !has(&["ip"]) {
+        return;
+    }
+    let Some(network) = network("bridge") else { return };
+    network.whole_frames();
+    let (a, b, own) = (bound(&network.hosts[0]), bound(&network.hosts[1]), bound(&network.router));
+    for on_fault in ["open", "hold"] {
+        let text = bridge(&format!("attach = \"xdp\"\non_fault = \"{on_fault}\""));
+        let router = Running::start(&network, &text, &[]);
+        ip(&network.router, "address add 10.3.0.9/24 dev lockgate");
+        let why = "the bridge `lockgate` has the address 10.3.0.9/24, which `attach = \"xdp\"` cuts off";
+        router.expect(&format!("ALARM: {why}"));
+        let until = std::time::Instant::now() + PATIENCE;
+        loop {
+            let bypass = router.status()["bypass"].clone();
+            let faults = bypass["faults"].as_array().cloned().unwrap_or_default();
+            let is_told = faults.iter().any(|fault| fault.as_str().is_some_and(|it| it.starts_with(why)));
+            let given_back = bypass["why"].as_str().unwrap_or_default().starts_with(why);
+            if is_told && given_back == (on_fault == "open") {
+                break;
+            }
+            assert!(std::time::Instant::now() < until, "{on_fault}: {bypass}\n{}", router.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if on_fault == "open" {
+            let answered = asked(&a, BOX, &own);
+            assert!(answered >= 8, "the kernel has the line: {answered} of 12");
+        }
+        ip(&network.router, "address delete 10.3.0.9/24 dev lockgate");
+        router.expect(if on_fault == "open" {
+            "the router runs again"
+        } else {
+            "the alarm is over: the bridge"
+        });
+        let answered = asked(&a, address("bridge", 1), &b);
+        assert!(answered >= 8, "{on_fault}, through the box: {answered} of 12");
+        router.stop();
     }
 }

@@ -1,10 +1,11 @@
 //! Observation of one interface: its state, what it has counted, and the queueing disciplines at it.
 
+use core::fmt;
 use core::net::IpAddr;
 use std::io;
 
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::address::{AddressAttribute, AddressHeader, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 
@@ -35,6 +36,44 @@ pub struct RootDiscipline {
     pub is_filter_block: bool,
 }
 
+/// IP address of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterfaceAddress {
+    /// Index of the interface.
+    pub interface: u32,
+    /// Address.
+    pub address: IpAddr,
+    /// Length of its network's prefix, in bits.
+    pub prefix_length: u8,
+}
+
+impl fmt::Display for InterfaceAddress {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{}/{}", self.address, self.prefix_length)
+    }
+}
+
+impl InterfaceAddress {
+    /// Returns the address of a message, unless it is a link-local one of IPv6.
+    fn of(message: &AddressMessage) -> Option<Self> {
+        let attributes = &message.attributes;
+        // Of a line between two hosts, `Address` is the other host's.
+        let local = attributes.iter().find_map(|attribute| match attribute {
+            AddressAttribute::Local(address) => Some(*address),
+            _ => None,
+        });
+        let address = local.or_else(|| {
+            attributes.iter().find_map(|attribute| match attribute {
+                AddressAttribute::Address(address) => Some(*address),
+                _ => None,
+            })
+        })?;
+        let is_link_local = matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
+        let AddressHeader { index, prefix_len, .. } = message.header;
+        (!is_link_local).then_some(Self { interface: index, address, prefix_length: prefix_len })
+    }
+}
+
 impl Netlink {
     /// Returns the interface with this index, and what it has counted; `None` if there is none.
     ///
@@ -56,26 +95,17 @@ impl Netlink {
         }
     }
 
-    /// Returns the IP addresses of the interface with this index, without the link-local ones of IPv6, which
-    /// the kernel gives to each.
+    /// Returns the IP addresses of all interfaces, without the link-local ones of IPv6, which the kernel
+    /// gives to each.
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn addresses(&mut self, index: u32) -> Result<Vec<IpAddr>, Refusal> {
+    pub fn addresses(&mut self) -> Result<Vec<InterfaceAddress>, Refusal> {
         let mut found = Vec::new();
         let message = RouteNetlinkMessage::GetAddress(AddressMessage::default());
         self.exchange(message, NLM_F_DUMP, &mut |message| {
-            let RouteNetlinkMessage::NewAddress(message) = message else { return };
-            let of = |attribute: &AddressAttribute| match attribute {
-                AddressAttribute::Address(address) => Some(*address),
-                _ => None,
-            };
-            let is_link_local = |address: &IpAddr| match address {
-                IpAddr::V4(_) => false,
-                IpAddr::V6(address) => address.is_unicast_link_local(),
-            };
-            if message.header.index == index {
-                found.extend(message.attributes.iter().filter_map(of).filter(|it| !is_link_local(it)));
+            if let RouteNetlinkMessage::NewAddress(message) = message {
+                found.extend(InterfaceAddress::of(&message));
             }
         })
         .map_err(|error| Refusal::new("list the addresses", error))?;

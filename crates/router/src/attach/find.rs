@@ -7,7 +7,7 @@ use lockgate_scenario::policy::{Attach, Mode};
 
 use super::pairs::{another_router, near_name};
 use super::preflight::{self, Preflight};
-use super::surroundings;
+use super::{NEW_BRIDGE, own_addresses, surroundings};
 use crate::failure::Failure;
 use crate::shell::word;
 
@@ -18,6 +18,10 @@ pub(super) struct Found {
     pub(super) bridge: Option<Link>,
     /// Names of its other ports.
     other_ports: Vec<String>,
+    /// Names of the interfaces by which the host gets frames of the bridge, in mode `bridge`.
+    pub(super) own: Vec<String>,
+    /// Sentence about those whose addresses are not served.
+    unserved: Option<String>,
     /// Preflights by interface, where frames are taken in the driver.
     pub(super) preflights: Vec<Preflight>,
 }
@@ -32,6 +36,7 @@ impl Found {
                 "`{port}` is a port of the bridge too, and gets no single frame of the router's interfaces"
             )
         }));
+        notes.extend(self.unserved.clone());
         notes
     }
 
@@ -42,7 +47,8 @@ impl Found {
 
 /// Finds the interfaces of `policy` in this thread's namespace.
 pub(super) fn find(policy: &Policy) -> Result<Found, Failure> {
-    let all = Netlink::open()?.links()?;
+    let mut netlink = Netlink::open()?;
+    let all = netlink.links()?;
     let mut links = Vec::new();
     for interface in &policy.interfaces {
         let Some(link) = all.iter().find(|link| link.name == interface.name) else {
@@ -73,17 +79,27 @@ pub(super) fn find(policy: &Policy) -> Result<Found, Failure> {
         Mode::Egress | Mode::Ingress | Mode::Both => None,
     };
     let preflights = preflights(policy, &links, &all)?;
-    if policy.attach == Attach::Xdp
-        && let Some(bridge) = &bridge
-    {
-        has_no_address(bridge)?;
+    let (mut own, mut unserved) = (Vec::new(), None);
+    if policy.mode == Mode::Bridge {
+        let addresses = netlink.addresses()?;
+        let index = bridge.as_ref().map(|bridge| bridge.index);
+        if bridge.is_none() {
+            own_addresses::have_no_address(&links, &all, &addresses)?;
+        }
+        if policy.attach == Attach::Xdp {
+            let cut_off = own_addresses::cut_off(index, &links, &all, &addresses);
+            cut_off.map_or(Ok(()), |(problem, help)| Err(Failure::misfit(problem, help)))?;
+        } else {
+            own = own_addresses::reached(index, &links, &all).iter().map(|link| link.name.clone()).collect();
+            unserved = own_addresses::served(index, &links, &all).1;
+        }
     }
     let is_other = |link: &&Link| {
         bridge.as_ref().is_some_and(|bridge| link.controller == Some(bridge.index))
             && !links.iter().any(|own| own.index == link.index)
     };
     let other_ports = all.iter().filter(is_other).map(|link| link.name.clone()).collect();
-    Ok(Found { links, bridge, other_ports, preflights })
+    Ok(Found { links, bridge, other_ports, own, unserved, preflights })
 }
 
 /// Checks that the frames of `link` have an Ethernet header, or none where that is supported.
@@ -141,22 +157,6 @@ fn fits(link: &Link, all: &[Link], mode: Mode) -> Result<(), Failure> {
     }
 }
 
-/// Checks that a bridge has no address: a program in the driver cannot give frames to the bridge and to the
-/// router.
-fn has_no_address(bridge: &Link) -> Result<(), Failure> {
-    let addresses = Netlink::open()?.addresses(bridge.index)?;
-    match addresses.first() {
-        None => Ok(()),
-        Some(address) => Err(Failure::misfit(
-            format!(
-                "the bridge `{}` has the address {address}, which `attach = \"xdp\"` cuts off",
-                bridge.name
-            ),
-            "leave `attach` out, or give the address to another interface",
-        )),
-    }
-}
-
 /// Checks that the programs of `policy` receive the frames of `links`. Returns the preflights, where they are
 /// taken in the driver.
 fn preflights(policy: &Policy, links: &[Link], all: &[Link]) -> Result<Vec<Preflight>, Failure> {
@@ -189,6 +189,17 @@ fn preflights(policy: &Policy, links: &[Link], all: &[Link]) -> Result<Vec<Prefl
 fn bridge_of(links: &[Link], all: &[Link]) -> Result<Option<Link>, Failure> {
     let controllers: Vec<Option<u32>> = links.iter().map(|link| link.controller).collect();
     if controllers.iter().all(Option::is_none) {
+        if all.iter().any(|link| link.name == NEW_BRIDGE) {
+            let names: Vec<_> = links.iter().map(|link| word(&link.name)).collect();
+            return Err(Failure::misfit(
+                format!("`{NEW_BRIDGE}` exists, and {} are no ports of it", names.join(" and ")),
+                format!(
+                    "make them its ports (ip link set {} master {NEW_BRIDGE}), or if it is of no use: ip link delete \
+                     {NEW_BRIDGE}",
+                    names.join(&format!(" master {NEW_BRIDGE}; ip link set "))
+                ),
+            ));
+        }
         return Ok(None);
     }
     let controller = controllers[0].and_then(|index| all.iter().find(|link| link.index == index));

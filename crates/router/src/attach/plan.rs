@@ -10,7 +10,7 @@ use lockgate_scenario::policy::{Attach, Direction, HostFrames, Mode};
 
 use super::find::find;
 use super::pairs::near_name;
-use super::{await_pairs_gone, taps};
+use super::{NEW_BRIDGE, await_pairs_gone, taps};
 use crate::failure::Failure;
 use crate::nat;
 
@@ -58,16 +58,18 @@ impl Plan {
         if policy.mode == Mode::Bridge {
             lines.push(match &found.bridge {
                 Some(bridge) => format!("the kernel bridge `{}` takes over where this router ends", bridge.name),
-                None => "a kernel bridge `lockgate` of both is made; it stays, and takes over where this router ends".into(),
+                None => format!("a kernel bridge `{NEW_BRIDGE}` of both is made; it stays, and takes over where this router ends"),
             });
             if policy.attach == Attach::Tcx {
-                let bridge = found.bridge.as_ref().map_or("lockgate", |bridge| &bridge.name);
+                let made = found.bridge.is_none().then(|| NEW_BRIDGE.to_owned());
+                let own: Vec<String> = made.into_iter().chain(found.own.iter().cloned()).collect();
                 let sent = match policy.host {
                     HostFrames::Pass => "pass the queues",
                     HostFrames::Queue => "are queued",
                 };
                 lines.push(format!(
-                    "the host's own addresses on `{bridge}` are served: frames for them pass, and those it sends {sent}"
+                    "the host's own addresses on `{}` are served: frames for them pass, and those it sends {sent}",
+                    own.join("`, `")
                 ));
             }
         }
