@@ -94,7 +94,10 @@ impl XdpRedirection {
         let link = &mut self.state().link;
         if link.is_none() {
             *link = Some(self.program.attach(self.index).map_err(|error| {
-                Refusal::new(format!("attach an XDP program to the driver of `{}`", self.name), error)
+                let may_be_length =
+                    [libc::ERANGE, libc::EINVAL, libc::EOPNOTSUPP].map(Some).contains(&error.raw_os_error());
+                let hint = if may_be_length { ", which may permit it at a smaller MTU alone" } else { "" };
+                Refusal::new(format!("attach an XDP program to the driver of `{}`{hint}", self.name), error)
             })?);
         }
         Ok(())

@@ -26,6 +26,7 @@ use lockgate_measure::recording::{Mode as RecordingMode, PortRecord, PortSetup, 
 use lockgate_scenario::policy::{FrameIo, PolicyPort};
 use lockgate_scenario::{Policy, nearest};
 
+use crate::attach::preflight::MOST_AF_XDP;
 use crate::attach::{Attachment, await_pairs_gone};
 use crate::control::capture::{Filter, is_of};
 use crate::control::state::fits;
@@ -40,9 +41,6 @@ use crate::port::{PortChange, RouterPort};
 use crate::tap::{CaptureReader, tap};
 use crate::vital_thread;
 use crate::watchdog::{Flags, watch};
-
-/// Longest frame of an `AF_XDP` slot, in bytes.
-const MOST_AF_XDP: usize = 3_584;
 
 /// Real-time priority, above the kernel's threads for interrupts of other devices, if it has such.
 pub const PRIORITY: i32 = 5;
@@ -368,7 +366,7 @@ impl Opening<'_> {
         let opened: Vec<_> = used.iter().map(|endpoint| endpoints[*endpoint]).collect();
         let longest = attachment.longest();
         let sockets = if attachment.is_in_driver() { Some(FrameIo::AfXdp) } else { policy.io };
-        let sockets = sockets_for(sockets, longest)?;
+        let sockets = sockets_for(sockets, longest);
         let options = InterfaceOptions {
             longest,
             sockets,
@@ -555,17 +553,13 @@ fn records(policy: &Policy) -> Vec<PortRecord> {
     recording.ports
 }
 
-/// Returns the kind of socket to open, which depends on the longest frame.
-fn sockets_for(io: Option<FrameIo>, longest: usize) -> Result<SocketChoice, Failure> {
+/// Returns the kind of socket to open, which depends on the longest frame. Frames that are too long for the
+/// policy's own choice are refused before.
+fn sockets_for(io: Option<FrameIo>, longest: usize) -> SocketChoice {
     match io {
-        Some(FrameIo::Packet) => Ok(SocketChoice::Packet),
-        Some(FrameIo::AfXdp) if longest > MOST_AF_XDP => Err(Failure::misfit(
-            format!("AF_XDP carries frames of {MOST_AF_XDP} bytes at most, not {longest}"),
-            "leave `io` and `attach` out, or lower the MTU of the interfaces",
-        )),
-        Some(FrameIo::AfXdp) => Ok(SocketChoice::AfXdp),
-        None if longest > MOST_AF_XDP => Ok(SocketChoice::Packet),
-        None => Ok(SocketChoice::AfXdpOrPacket),
+        Some(FrameIo::AfXdp) => SocketChoice::AfXdp,
+        None if longest <= MOST_AF_XDP as usize => SocketChoice::AfXdpOrPacket,
+        None | Some(FrameIo::Packet) => SocketChoice::Packet,
     }
 }
 

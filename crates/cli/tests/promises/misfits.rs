@@ -2,6 +2,7 @@
 //! no frame bypasses the router without a message.
 
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -93,7 +94,12 @@ fn an_interface_that_does_not_fit_is_named() {
 pub(crate) fn dry_run(network: &Network, text: &str) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("policy.toml"), text).expect("written");
-    let mut command = Running::command(folder.path(), &["--dry-run"]);
+    dry_run_in(network, folder.path(), &[])
+}
+
+/// Runs it in a folder with a policy.
+fn dry_run_in(network: &Network, folder: &Path, options: &[&str]) -> (Option<i32>, String) {
+    let mut command = Running::command(folder, &[&["--dry-run"], options].concat());
     let output =
         spawn(&network.router, command.stdout(Stdio::piped()).stderr(Stdio::piped())).wait_with_output();
     let output = output.expect("ended");
@@ -131,6 +137,51 @@ fn a_dry_run_refuses_what_a_start_refuses_and_says_what_loses_its_effect() {
         assert!(code == Some(2) && said.contains("another router runs on `eth2`"), "{mode}: {said}");
     }
     router.stop();
+}
+
+#[test]
+fn a_dry_run_knows_the_longest_frames_of_a_start() {
+    if found("ip").is_none() {
+        return super::common::skip("no ip");
+    }
+    // What the kernel permits to a veth, with pages of 4096 bytes.
+    const MOST: u32 = 3_506;
+    let Some(network) = super::setting::network_of("bridge", MOST) else { return };
+    network.whole_frames();
+    let set = |mtu: u32| {
+        ip(&network, &format!("link set eth2 mtu {mtu}"));
+        run_well(&network.hosts[1], "ip", &["link", "set", "b0", "mtu", &mtu.to_string()]);
+    };
+    let of =
+        |mode: &str, keys: &str| policy(mode, RATE, FIFO).replace("[router]", &format!("[router]\n{keys}"));
+    let in_driver = of("bridge", "attach = \"xdp\"");
+    Running::start(&network, &in_driver, &[]).stop();
+    set(MOST + 1);
+    let options = Options { sockets: SocketChoice::AfXdp, ..Options::default() };
+    let opened = network.router.inside(|| Interfaces::open(&["eth2"], options, MonotonicClock::start()));
+    let Err(refusal) = opened.expect("entered") else { return super::common::skip("another page size") };
+    assert_eq!(refusal.why.raw_os_error(), Some(34), "out of range: {refusal}");
+    refused(
+        &network,
+        &in_driver,
+        2,
+        &["`eth2` has an MTU of 3507, and XDP carries 3506 at most", "mtu 3506"],
+    );
+    Running::start(&network, &of("bridge", ""), &[]).stop();
+    // Behind the driver, frames come by a pair whose MTU has room for tags.
+    for mode in ["egress", "bridge"] {
+        let by_af_xdp = of(mode, "io = \"af_xdp\"");
+        set(MOST - 64 + 1);
+        ip(&network, "link set eth1 mtu 1500");
+        refused(
+            &network,
+            &by_af_xdp,
+            2,
+            &["`eth2` has an MTU of 3443, and `io = \"af_xdp\"` carries 3442 at most", "mtu 3442"],
+        );
+        set(MOST - 64);
+        Running::start(&network, &by_af_xdp, &[]).stop();
+    }
 }
 
 #[test]

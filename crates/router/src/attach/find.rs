@@ -3,10 +3,10 @@
 
 use lockgate_dataplane::netlink::{Link, LinkHeader, Netlink, XdpMode};
 use lockgate_scenario::Policy;
-use lockgate_scenario::policy::{Attach, Mode};
+use lockgate_scenario::policy::{Attach, FrameIo, Mode};
 
 use super::pairs::{another_router, near_name};
-use super::preflight::{self, Preflight};
+use super::preflight::{self, MOST_MTU_BY_PAIR, Preflight};
 use super::{NEW_BRIDGE, own_addresses, surroundings};
 use crate::failure::Failure;
 use crate::shell::word;
@@ -78,6 +78,7 @@ pub(super) fn find(policy: &Policy) -> Result<Found, Failure> {
         Mode::Bridge => bridge_of(&links, &all)?,
         Mode::Egress | Mode::Ingress | Mode::Both => None,
     };
+    carries_frames(policy, &links)?;
     let preflights = preflights(policy, &links, &all)?;
     let (mut own, mut unserved) = (Vec::new(), None);
     if policy.mode == Mode::Bridge {
@@ -155,6 +156,20 @@ fn fits(link: &Link, all: &[Link], mode: Mode) -> Result<(), Failure> {
             format!("remove that one: ip link delete {}", word(&above.name)),
         )),
     }
+}
+
+/// Checks that `AF_XDP` carries the frames of `links` where the policy demands it behind the drivers.
+fn carries_frames(policy: &Policy, links: &[Link]) -> Result<(), Failure> {
+    let most = MOST_MTU_BY_PAIR;
+    let is_demanded = policy.io == Some(FrameIo::AfXdp) && policy.attach == Attach::Tcx;
+    let Some(link) = links.iter().find(|link| is_demanded && link.mtu > most) else { return Ok(()) };
+    Err(Failure::misfit(
+        format!(
+            "interface `{}` has an MTU of {}, and `io = \"af_xdp\"` carries {most} at most here",
+            link.name, link.mtu
+        ),
+        format!("leave `io` out, or lower it: ip link set {} mtu {most}", word(&link.name)),
+    ))
 }
 
 /// Checks that the programs of `policy` receive the frames of `links`. Returns the preflights, where they are

@@ -10,6 +10,7 @@ use lockgate_dataplane::namespace::{Namespace, named_namespaces};
 use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
 use lockgate_dataplane::xdp_features::xdp_features;
 
+use super::ENCAPSULATION;
 use crate::shell::word;
 
 /// Features of a device that change frames before its driver has them.
@@ -28,6 +29,24 @@ const SENDING: [&str; 6] = [
 
 /// Receive queues served at most.
 const MOST_QUEUES: u32 = 64;
+
+/// Longest frame of an `AF_XDP` slot, in bytes.
+pub(crate) const MOST_AF_XDP: u32 = 3_584;
+
+/// Largest MTU of a veth whose other end may have an XDP program: a page of 4096 bytes, less 256 before the
+/// frame, `struct skb_shared_info` behind it and an Ethernet header (`veth_xdp_set` in the kernel). Larger
+/// pages permit more, of which `AF_XDP` carries 14 bytes.
+const MOST_MTU_OF_VETH: u32 = 4_096 - 256 - 320 - 14;
+
+/// Largest MTU of an interface whose frames come by a veth pair to `AF_XDP` sockets.
+pub(super) const MOST_MTU_BY_PAIR: u32 = MOST_MTU_OF_VETH - ENCAPSULATION;
+
+/// Returns the largest MTU of an interface whose frames an XDP program takes in its driver. The driver may
+/// carry less, which it says as a program is attached.
+fn most_mtu(link: &Link) -> u32 {
+    let most = MOST_AF_XDP - ENCAPSULATION;
+    if link.kind == "veth" { most.min(MOST_MTU_OF_VETH) } else { most }
+}
 
 /// Reason why frames would not arrive whole, or not at all, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +71,7 @@ impl Preflight {
     pub(crate) fn of(link: &Link, links: &[Link]) -> Self {
         let mut found = Self { queues: 1, ..Self::default() };
         found.driver(link);
+        found.length(link);
         found.count_queues(link);
         match link.kind.as_str() {
             "" => found.features(&link.name, &RECEIVING, ""),
@@ -80,6 +100,17 @@ impl Preflight {
         let features = xdp_features(name).ok().flatten();
         if features.is_some_and(|features| !features.is_native || !features.redirects) {
             self.note(format!("the driver of `{name}` does not run XDP programs"), "leave `attach` out");
+        }
+    }
+
+    fn length(&mut self, link: &Link) {
+        let (name, most) = (&link.name, most_mtu(link));
+        if link.mtu > most {
+            let ends = if link.kind == "veth" { ", at both ends" } else { "" };
+            self.note(
+                format!("`{name}` has an MTU of {}, and XDP carries {most} at most here", link.mtu),
+                format!("leave `attach` out, or lower it{ends}: ip link set {} mtu {most}", word(name)),
+            );
         }
     }
 
