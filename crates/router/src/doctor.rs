@@ -30,6 +30,13 @@ const NO_NAMESPACE: &str = "allow user namespaces: user.max_user_namespaces abov
      kernel.apparmor_restrict_unprivileged_userns and kernel.unprivileged_userns_clone as they permit it, \
      RestrictNamespaces= of a unit with `user net`; or add CAP_SYS_ADMIN";
 
+/// Capabilities that a router needs.
+const NEEDED: [(CapabilitySet, &str); 3] = [
+    (CapabilitySet::NET_ADMIN, "CAP_NET_ADMIN"),
+    (CapabilitySet::NET_RAW, "CAP_NET_RAW"),
+    (CapabilitySet::BPF, "CAP_BPF"),
+];
+
 /// Kinds of interfaces that are examined by name alone.
 const UNUSUAL: [&str; 3] = ["bridge", "dummy", "ifb"];
 
@@ -85,17 +92,16 @@ fn kernel_of(release: &str) -> Finding {
     Finding::good(what, format!("{found}, with tcx"))
 }
 
-fn privileges() -> Finding {
+/// Returns the capabilities that a router needs and this process lacks.
+pub(crate) fn lacking() -> Vec<&'static str> {
     let has = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
-    let needed = [
-        (CapabilitySet::NET_ADMIN, "CAP_NET_ADMIN"),
-        (CapabilitySet::NET_RAW, "CAP_NET_RAW"),
-        (CapabilitySet::BPF, "CAP_BPF"),
-    ];
-    let lacking: Vec<&str> =
-        needed.iter().filter(|(one, _)| !has.contains(*one)).map(|(_, name)| *name).collect();
+    NEEDED.iter().filter(|(one, _)| !has.contains(*one)).map(|(_, name)| *name).collect()
+}
+
+fn privileges() -> Finding {
+    let lacking = lacking();
     if lacking.is_empty() {
-        return Finding::good("privileges", needed.map(|(_, name)| name).join(", "));
+        return Finding::good("privileges", NEEDED.map(|(_, name)| name).join(", "));
     }
     let help = "run it as root, or by the unit lockgate-route@.service, which gives these three alone";
     Finding::new("privileges", State::Missing, format!("not {}", lacking.join(", ")), help)

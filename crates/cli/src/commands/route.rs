@@ -13,7 +13,6 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     use std::sync::atomic::Ordering;
     use std::time::{Duration, Instant};
 
-    use lockgate_router::attach::Plan;
     use lockgate_router::control::notify::Notifier;
     use lockgate_router::control::server::{Server, line};
     use lockgate_router::router::{Options, Router, lock_memory};
@@ -21,7 +20,7 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
 
     use self::reload::Reloads;
     use crate::interrupt;
-    use crate::output::{say, tell};
+    use crate::output::tell;
 
     /// Longest interval of samples: the control uses samples as signs of life.
     const LONGEST_SAMPLE_INTERVAL: lockgate::units::Duration = lockgate::units::Duration::from_secs(2);
@@ -55,17 +54,14 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     };
     let (origin, text) = read(&arguments.file)?;
     if arguments.dry_run {
-        let policy = lockgate_scenario::read_policy(&text, &origin).map_err(problems)?;
-        crate::terminal::warnings(&policy.warnings);
-        say!("{}", Plan::of(&policy).map_err(Failure::router)?.to_string().trim_end());
-        return Ok(Exit::Ok);
+        return dry_run(arguments, &origin, &text);
     }
     interrupt::serve_router();
     interrupt::listen();
     // Where it is refused, pages may have to be fetched again when a frame arrives.
     lock_memory();
     let claim = claim(arguments)?;
-    let boot = boot(&claim, &origin, &text, arguments.fresh)?;
+    let boot = claim.boot(&origin, &text, arguments.fresh).map_err(unbootable)?;
     crate::terminal::warnings(&boot.policy.warnings);
     let name = claim.name().to_owned();
     let log = move |text: &str| tell!("{}", line(&name, text));
@@ -113,6 +109,45 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
+/// Prints what a start would change, and which policy it would run. Fails as a start would, and changes
+/// nothing.
+#[cfg(target_os = "linux")]
+fn dry_run(arguments: &Route, origin: &str, text: &str) -> Result<Exit, Failure> {
+    use lockgate_router::attach::Plan;
+    use lockgate_router::control::Misfit;
+    use lockgate_router::control::claim::{Boot, PreviewError};
+    use lockgate_router::failure::Failure as RouterFailure;
+
+    use crate::output::say;
+
+    let policy = lockgate_scenario::read_policy(text, origin).map_err(problems)?;
+    crate::terminal::warnings(&policy.warnings);
+    let (name, directories) = place(arguments)?;
+    let boot = Boot::preview(&name, &directories, (origin, text), arguments.fresh);
+    let boot = boot.map_err(|error| match error {
+        PreviewError::Claim(why) => Failure::run(&why, why.help()),
+        PreviewError::Boot(why) => unbootable(why),
+    })?;
+    let instead = boot.unused_file().map(|_| Plan::of(&boot.policy)).transpose();
+    instead.map_err(|failure| {
+        Failure::router(match failure {
+            RouterFailure::Misfit(Misfit { problem, help }) => RouterFailure::Misfit(Misfit {
+                problem: format!(
+                    "a start would run the policy `{}`, the last confirmed one: {problem}",
+                    boot.origin
+                ),
+                help: format!("{help}; --fresh starts from the file"),
+            }),
+            other => other,
+        })
+    })?;
+    say!("{}", Plan::of(&policy).map_err(Failure::router)?.to_string().trim_end());
+    for note in &boot.notes {
+        say!("{}", crate::terminal::visible(note));
+    }
+    Ok(Exit::Ok)
+}
+
 /// Reads a policy's file, and the table of subscribers that it names. Returns its name and its text.
 pub(super) fn read(file: &std::path::Path) -> Result<(String, String), Failure> {
     let origin = file.display().to_string();
@@ -128,10 +163,9 @@ pub(super) fn read(file: &std::path::Path) -> Result<(String, String), Failure> 
     Ok((origin, text))
 }
 
-/// Claims the router's name.
+/// Returns the router's name and its directories.
 #[cfg(target_os = "linux")]
-fn claim(arguments: &Route) -> Result<lockgate_router::control::claim::Claim, Failure> {
-    use lockgate_router::control::claim::Claim;
+fn place(arguments: &Route) -> Result<(String, lockgate_router::control::directories::Directories), Failure> {
     use lockgate_router::control::directories::{Directories, Environment};
 
     let stem = || arguments.file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
@@ -141,23 +175,26 @@ fn claim(arguments: &Route) -> Result<lockgate_router::control::claim::Claim, Fa
     let directories =
         Directories::of(&name, arguments.state.as_deref(), Environment { is_root, variable: &variable })
             .map_err(|error| Failure::usage(&error, error.help()))?;
-    Claim::take(&name, &directories).map_err(|why| Failure::run(&why, why.help()))
+    Ok((name, directories))
 }
 
-/// Returns the policy to start with.
+/// Claims the router's name.
 #[cfg(target_os = "linux")]
-fn boot(
-    claim: &lockgate_router::control::claim::Claim,
-    origin: &str,
-    text: &str,
-    is_fresh: bool,
-) -> Result<lockgate_router::control::claim::Boot, Failure> {
+fn claim(arguments: &Route) -> Result<lockgate_router::control::claim::Claim, Failure> {
+    let (name, directories) = place(arguments)?;
+    lockgate_router::control::claim::Claim::take(&name, &directories)
+        .map_err(|why| Failure::run(&why, why.help()))
+}
+
+/// Converts the failure to find a policy to start with.
+#[cfg(target_os = "linux")]
+fn unbootable(error: lockgate_router::control::claim::BootError) -> Failure {
     use lockgate_router::control::claim::BootError;
 
-    claim.boot(origin, text, is_fresh).map_err(|error| match error {
+    match error {
         BootError::File(found) => Failure::Scenario(found),
         error => Failure::run(&error, error.help()),
-    })
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -185,6 +185,40 @@ fn a_dry_run_knows_the_longest_frames_of_a_start() {
 }
 
 #[test]
+fn a_dry_run_says_which_policy_a_start_would_run() {
+    let Some(network) = network("egress") else { return };
+    let text = policy("egress", RATE, FIFO);
+    let folder = std::sync::Arc::new(tempfile::tempdir().expect("a folder"));
+    let file = folder.path().join("policy.toml");
+    std::fs::write(&file, &text).expect("written");
+    let (code, said) = dry_run_in(&network, folder.path(), &[]);
+    assert!(code == Some(0) && !said.contains("NOT run"), "{said}");
+    assert!(!folder.path().join("state").exists(), "a dry-run leaves nothing");
+    let router = Running::start_in(&network, folder.clone(), &[]);
+    let (code, said) = dry_run_in(&network, folder.path(), &[]);
+    let pid = format!("a router named `policy` runs already, pid {}", router.id());
+    assert!(code == Some(1) && said.contains(&pid), "{said}");
+    router.stop();
+    std::fs::write(&file, text.replace("rate = \"16mbit\"", "rate = \"17mbit\"")).expect("written");
+    let (code, said) = dry_run_in(&network, folder.path(), &[]);
+    let words = "the file `policy.toml` does NOT run: it differs from policy 1 (`policy.toml`)";
+    assert!(code == Some(0) && said.contains(words) && said.contains("which a start would run"), "{said}");
+    let (code, said) = dry_run_in(&network, folder.path(), &["--fresh"]);
+    assert!(code == Some(0) && said.contains("--fresh: policy 1 (`policy.toml`) is not used"), "{said}");
+    // The policy that a start would run does not fit any more; the file does.
+    std::fs::write(&file, text.replace("eth2", "eth1")).expect("written");
+    super::common::ip(&network.router, "link set eth2 down");
+    let (code, said) = dry_run_in(&network, folder.path(), &[]);
+    let words =
+        "a start would run the policy `policy.toml`, the last confirmed one: interface `eth2` is down";
+    assert!(code == Some(2) && said.contains(words) && said.contains("--fresh"), "{said}");
+    let status = spawn(&network.router, &mut Running::command(folder.path(), &[])).wait().expect("ended");
+    assert_eq!(status.code(), Some(2), "a start is refused");
+    let (code, said) = dry_run_in(&network, folder.path(), &["--fresh"]);
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
 fn without_rights_nothing_is_begun() {
     let Some(network) = network("egress") else { return };
     let before = network.links();
@@ -205,6 +239,11 @@ fn without_rights_nothing_is_begun() {
     // Without user namespaces, the network namespace already fails.
     let is_named = said.contains("(CAP_NET_ADMIN)") || said.contains("network namespace");
     assert!(is_named && said.contains("lockgate doctor --router"), "{said}");
+    let output = spawn(&network.router, unprivileged.arg("--dry-run").stdout(Stdio::piped()));
+    let output = output.wait_with_output().expect("ended");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let words = "a start by this user is refused: it lacks CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF";
+    assert!(output.status.code() == Some(0) && said.contains(words), "{said}");
     assert_eq!(network.links(), before);
 }
 

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use lockgate_dataplane::namespace::RemoteNamespace;
 use lockgate_dataplane::netlink::{LinkHeader, Netlink};
 use lockgate_measure::figures::count;
 use lockgate_scenario::Policy;
@@ -11,6 +12,7 @@ use lockgate_scenario::policy::{Attach, Direction, HostFrames, Mode};
 use super::find::find;
 use super::pairs::near_name;
 use super::{NEW_BRIDGE, await_pairs_gone, taps};
+use crate::doctor::lacking;
 use crate::failure::Failure;
 use crate::nat;
 
@@ -30,11 +32,21 @@ impl Plan {
     /// Checks what `policy` needs of this host, and changes nothing.
     ///
     /// # Errors
-    /// If an interface does not exist, is down, has an XDP program, another controller or another router.
+    /// As for a start, as far as it can be known before: if an interface does not fit, or if this process has
+    /// the capabilities of a router, and may not make a network namespace.
     pub fn of(policy: &Policy) -> Result<Self, Failure> {
         await_pairs_gone(policy)?;
         let found = find(policy)?;
         let mut lines = Vec::new();
+        let lacking = lacking();
+        if lacking.is_empty() {
+            RemoteNamespace::new(1)?;
+        } else {
+            lines.push(format!(
+                "a start by this user is refused: it lacks {}; start it as root, or by the unit lockgate-route@.service",
+                lacking.join(", ")
+            ));
+        }
         for (index, tap) in taps(policy).iter().enumerate() {
             let (interface, link) = (&policy.interfaces[tap.interface], &found.links[tap.interface]);
             let near = near_name(link, tap.is_second);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use lockgate_scenario::{Policy, Problems, read_policy};
 
+use super::client::Client;
 use super::directories::{Directories, SOCKET};
 use super::history::History;
 use super::store::{Loaded, Store, StoreError, claim_directory, open_file};
@@ -153,15 +154,70 @@ impl Claim {
     /// # Errors
     /// If the state or the policy cannot be read.
     pub fn boot(&self, origin: &str, text: &str, is_fresh: bool) -> Result<Boot, BootError> {
-        let mut notes = Vec::new();
-        let loaded = match self.store.load() {
-            Err(error @ StoreError::Damaged { .. }) if is_fresh => {
-                notes.push(format!("{error}; a new history begins, the files are kept as *.damaged"));
-                self.store.set_aside()?;
-                Loaded::default()
-            }
-            loaded => loaded?,
+        let (loaded, note) = loaded(&self.store, is_fresh)?;
+        if note.is_some() {
+            self.store.set_aside()?;
+        }
+        Boot::of(loaded, note, (origin, text), is_fresh, "was started")
+    }
+}
+
+/// Start that is not made.
+#[derive(Debug, thiserror::Error)]
+pub enum PreviewError {
+    /// The name cannot be claimed.
+    #[error(transparent)]
+    Claim(#[from] ClaimError),
+    /// There is no policy to start with.
+    #[error(transparent)]
+    Boot(#[from] BootError),
+}
+
+impl Boot {
+    /// Returns what [`Claim::take`] and [`Claim::boot`] would lead to now, and changes nothing.
+    ///
+    /// # Errors
+    /// As theirs, except for directories that cannot be made.
+    pub fn preview(
+        name: &str,
+        directories: &Directories,
+        (origin, text): (&str, &str),
+        is_fresh: bool,
+    ) -> Result<Self, PreviewError> {
+        // A trial of the lock itself would refuse a start at this moment.
+        if Client::connect(&directories.runtime.join(SOCKET)).is_ok() {
+            let pid = fs::read_to_string(directories.state.join("lock")).unwrap_or_default();
+            let pid = if pid.is_empty() { "unknown".to_owned() } else { pid.trim().to_owned() };
+            return Err(ClaimError::Taken { name: name.to_owned(), pid }.into());
+        }
+        let is_there = |folder: &Path| fs::symlink_metadata(folder).is_ok();
+        if is_there(&directories.runtime) {
+            claim_directory(&directories.runtime).map_err(ClaimError::from)?;
+        }
+        let (loaded, note) = if is_there(&directories.state) {
+            let store = Store::open(&directories.state).map_err(ClaimError::from)?;
+            loaded(&store, is_fresh).map_err(BootError::from)?
+        } else {
+            Default::default()
         };
+        Ok(Self::of(loaded, note, (origin, text), is_fresh, "a start would run")?)
+    }
+
+    /// Returns a sentence about the file if another policy is chosen; `None` if the file is.
+    pub fn unused_file(&self) -> Option<&str> {
+        self.unused.as_ref().map(|unused| &*unused.sentence)
+    }
+
+    /// Chooses the policy. `note` is a sentence about the state; `fate` says what becomes of the policy that
+    /// is chosen instead of the file.
+    fn of(
+        loaded: Loaded,
+        note: Option<String>,
+        (origin, text): (&str, &str),
+        is_fresh: bool,
+        fate: &str,
+    ) -> Result<Self, BootError> {
+        let mut notes: Vec<String> = note.into_iter().collect();
         if !loaded.repaired.is_empty() {
             notes.push(loaded.repaired);
         }
@@ -176,7 +232,7 @@ impl Claim {
                 })?;
                 let sentence = format!(
                     "the file `{origin}` does NOT run: it differs from policy {number} (`{}`), confirmed of {} by {}, \
-                     which was started; `lockgate apply {origin}` changes to the file, --fresh starts from it",
+                     which {fate}; `lockgate apply {origin}` changes to the file, --fresh starts from it",
                     confirmed.origin, confirmed.at, confirmed.by
                 );
                 notes.push(sentence.clone());
@@ -187,7 +243,7 @@ impl Claim {
                     sentence,
                 });
                 let (origin, text) = (confirmed.origin.clone(), confirmed.text.clone());
-                Ok(Boot { origin, text, policy, notes, history, unused })
+                Ok(Self { origin, text, policy, notes, history, unused })
             }
             other => {
                 if let Some(confirmed) = other {
@@ -199,9 +255,20 @@ impl Claim {
                 let policy =
                     read_policy(text, origin).map_err(|problems| BootError::File(Box::new(problems)))?;
                 let (origin, text) = (origin.to_owned(), text.to_owned());
-                Ok(Boot { origin, text, policy, notes, history, unused: None })
+                Ok(Self { origin, text, policy, notes, history, unused: None })
             }
         }
+    }
+}
+
+/// Returns the state. If it is damaged and `is_fresh`, returns an empty one and a sentence about it.
+fn loaded(store: &Store, is_fresh: bool) -> Result<(Loaded, Option<String>), StoreError> {
+    match store.load() {
+        Err(error @ StoreError::Damaged { .. }) if is_fresh => {
+            let note = format!("{error}; a new history begins, the files are kept as *.damaged");
+            Ok((Loaded::default(), Some(note)))
+        }
+        loaded => Ok((loaded?, None)),
     }
 }
 
