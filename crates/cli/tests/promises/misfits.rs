@@ -141,11 +141,11 @@ fn a_dry_run_refuses_what_a_start_refuses_and_says_what_loses_its_effect() {
 
 #[test]
 fn a_dry_run_knows_the_longest_frames_of_a_start() {
+    // What the kernel permits to a veth, with pages of 4096 bytes.
+    const MOST: u32 = 3_506;
     if found("ip").is_none() {
         return super::common::skip("no ip");
     }
-    // What the kernel permits to a veth, with pages of 4096 bytes.
-    const MOST: u32 = 3_506;
     let Some(network) = super::setting::network_of("bridge", MOST) else { return };
     network.whole_frames();
     let set = |mtu: u32| {

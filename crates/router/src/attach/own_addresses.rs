@@ -151,8 +151,8 @@ mod tests {
         InterfaceAddress { interface, address: [10, 0, 0, interface as u8].into(), prefix_length: 24 }
     }
 
-    /// Ports 1 and 2 of bridge 3, VLANs above it and above a port, a bridge of that VLAN, a macvlan on it; and
-    /// what is beside: the other ends of the ports' cables, another bridge's port, a layer in a container.
+    /// Ports 1 and 2 of bridge 3, VLANs above it and above a port, a bridge of that VLAN, a macvlan on it.
+    /// Beside them: the other ends of the ports' cables, another bridge's port, a layer in a container.
     fn all() -> Vec<Link> {
         let mut all = vec![
             link(1, "veth", Some(11), Some(3)),
