@@ -92,8 +92,8 @@ struct Program {
     name: [u8; 16],
 }
 
-/// Name of the programs, as `bpftool prog` shows it.
-const NAME: [u8; 16] = *b"lockgate\0\0\0\0\0\0\0\0";
+/// Name of a router's programs, as `bpftool prog` shows it.
+pub(crate) const NAME: [u8; 16] = *b"lockgate\0\0\0\0\0\0\0\0";
 
 #[repr(C)]
 struct Link {
@@ -178,7 +178,7 @@ pub(crate) fn set_socket(map: BorrowedFd<'_>, queue: u32, socket: BorrowedFd<'_>
 }
 
 /// Loads a program.
-pub(crate) fn load(kind: ProgramType, instructions: &[u64]) -> io::Result<OwnedFd> {
+pub(crate) fn load(name: [u8; 16], kind: ProgramType, instructions: &[u64]) -> io::Result<OwnedFd> {
     create(
         PROG_LOAD,
         &Program {
@@ -187,7 +187,7 @@ pub(crate) fn load(kind: ProgramType, instructions: &[u64]) -> io::Result<OwnedF
             instructions: instructions.as_ptr().addr() as u64,
             licence: LICENCE.as_ptr().addr() as u64,
             log: [0; 3],
-            name: NAME,
+            name,
         },
     )
 }

@@ -7,7 +7,7 @@
 //! Redirection::bridged(eth0 -> lg0)      frames that arrive at eth0, a bridge's port, leave by lg0 instead; those for
 //!                                        the host itself pass, and those for a group do both
 //! Redirection::of_host(eth1, from eth0)  frames that the bridge sends by eth1: the host's own pass, or leave by lg0;
-//!                                        those that arrived at eth0 end here, because lg0 has them
+//!                                        those that lg0 has a copy of end here
 //! ```
 //!
 //! Frames of an interface without a link header (tun, `WireGuard`, PPP) get one for Ethernet on their way to
@@ -22,7 +22,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use crate::bpf::{self, AttachType, ProgramType, TCX_FIRST, XDP_DRIVER_MODE, instruction, skip};
+use crate::bpf::{self, AttachType, NAME, ProgramType, TCX_FIRST, XDP_DRIVER_MODE, instruction, skip};
 use crate::error::Refusal;
 use crate::lease::{ADDRESS_WORDS, ADDRESSES, Context, Counter, Lease, count};
 use crate::netlink::{LinkHeader, index_of};
@@ -31,11 +31,16 @@ use crate::netlink::{LinkHeader, index_of};
 /// pass. It is cleared there.
 const REINSERTED: i32 = 0x4c67_0001;
 
-/// Offsets in `struct __sk_buff`: the mark, the protocol, the interface of arrival, the frame's bytes and
-/// their end.
+/// Index (`tc_index`) of a frame that [`Redirection::bridged`] has both redirected and passed, so that
+/// [`Redirection::of_host`] ends it.
+const COPIED: i32 = 0x4c67;
+
+/// Offsets in `struct __sk_buff`: the mark, the protocol, the interface of arrival, the index of traffic
+/// control, the frame's bytes and their end.
 const MARK: i16 = 8;
 const PROTOCOL: i16 = 16;
 const ARRIVED_AT: i16 = 36;
+const TC_INDEX: i16 = 44;
 const DATA: i16 = 76;
 const DATA_END: i16 = 80;
 
@@ -46,6 +51,9 @@ const CLONE_REDIRECT: i32 = 13;
 const REDIRECT: i32 = 23;
 const CHANGE_HEAD: i32 = 43;
 const INGRESS: i32 = 1;
+
+/// Name of the programs that stand for those of others, in tests.
+const OTHER: [u8; 16] = *b"other\0\0\0\0\0\0\0\0\0\0\0";
 
 /// Flag of an attachment: behind all other programs.
 const LAST: u32 = 0;
@@ -153,23 +161,39 @@ impl Redirection {
     }
 
     /// Handles the frames that a bridge sends by its port `at` while `lease`, that of the frames that arrive
-    /// at its port `other`, is held: those that arrived there end, because [`bridged`](Self::bridged) has
-    /// redirected them too, or the host has them, and those of the host itself are handled as `frames` says.
+    /// at its port `other`, is held: those that arrived there end if [`bridged`](Self::bridged) has redirected
+    /// them too, or the host has them, and those of the host itself are handled as `frames` says.
     ///
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
     pub fn of_host(at: &str, other: &str, frames: HostFrames<'_>, lease: &Lease) -> Result<Self, Refusal> {
-        // A single-destination frame from there arrived before the lease was held, or is for the host: the
-        // bridge does not know an interface above it.
+        // Of other frames from there the router has no copy: they came before the lease was held, or around the
+        // program there. One for the host ends, which has it: the bridge floods it, because it does not know an
+        // interface above it.
         let own = if_own(2);
-        let to_end = instruction(0x55, 9, 0, skip(own.len() + 2), 0); // if r9 != 0 goto end
-        let results = [
-            instruction(0xb7, 0, 0, 0, NEXT), // r0 = NEXT
-            instruction(0x95, 0, 0, 0, 0),    // return r0
-            instruction(0xb7, 0, 0, 0, END),  // end: r0 = END
-            instruction(0x95, 0, 0, 0, 0),    // return r0
-        ];
-        let arrived = [&read_destination(1 + own.len())[..], &[to_end], &own, &results].concat();
+        let address = read_destination(1 + own.len());
+        let rest = [
+            &address[..],
+            &[instruction(0x55, 9, 0, skip(own.len()), 0)], // if r9 != 0 goto next
+            &own,
+            &[
+                instruction(0xb7, 0, 0, 0, NEXT), // next: r0 = NEXT
+                instruction(0x95, 0, 0, 0, 0),    // return r0
+            ],
+        ]
+        .concat();
+        let arrived = [
+            &[
+                instruction(0x61, 5, 6, TC_INDEX, 0),              // r5 = frame.tc_index
+                instruction(0x15, 5, 0, skip(rest.len()), COPIED), // if r5 == COPIED goto end
+            ],
+            &rest[..],
+            &[
+                instruction(0xb7, 0, 0, 0, END), // end: r0 = END
+                instruction(0x95, 0, 0, 0, 0),   // return r0
+            ],
+        ]
+        .concat();
         let other = index_of(other)?.cast_signed();
         let ends = [
             instruction(0x61, 4, 6, ARRIVED_AT, 0), // r4 = frame.ingress_ifindex
@@ -189,7 +213,8 @@ impl Redirection {
     #[doc(hidden)]
     pub fn hide(at: &str, is_leaving: bool) -> Result<Self, Refusal> {
         let attach_type = if is_leaving { AttachType::TcxEgress } else { AttachType::TcxIngress };
-        Self::attach(at, attach_type, &[instruction(0xb7, 0, 0, 0, 0), instruction(0x95, 0, 0, 0, 0)])
+        let program = [instruction(0xb7, 0, 0, 0, 0), instruction(0x95, 0, 0, 0, 0)];
+        Self::attach_as(at, attach_type, ProgramType::Classifier, &program, TCX_FIRST, OTHER)
     }
 
     /// Attaches a program behind those at an interface, which leaves each frame to the kernel. For tests, as
@@ -201,7 +226,7 @@ impl Redirection {
     pub fn follow(at: &str, is_leaving: bool) -> Result<Self, Refusal> {
         let attach_type = if is_leaving { AttachType::TcxEgress } else { AttachType::TcxIngress };
         let program = [instruction(0xb7, 0, 0, 0, NEXT), instruction(0x95, 0, 0, 0, 0)];
-        Self::attach_as(at, attach_type, ProgramType::Classifier, &program, LAST)
+        Self::attach_as(at, attach_type, ProgramType::Classifier, &program, LAST, OTHER)
     }
 
     /// Attaches a program to the driver of an interface, which lets each frame pass (`XDP_PASS`). For tests,
@@ -213,11 +238,11 @@ impl Redirection {
     pub fn pass_in_driver(at: &str) -> Result<Self, Refusal> {
         const XDP_PASS: i32 = 2;
         let program = [instruction(0xb7, 0, 0, 0, XDP_PASS), instruction(0x95, 0, 0, 0, 0)];
-        Self::attach_as(at, AttachType::Xdp, ProgramType::Xdp, &program, XDP_DRIVER_MODE)
+        Self::attach_as(at, AttachType::Xdp, ProgramType::Xdp, &program, XDP_DRIVER_MODE, OTHER)
     }
 
     fn attach(interface: &str, attach_type: AttachType, program: &[u64]) -> Result<Self, Refusal> {
-        Self::attach_as(interface, attach_type, ProgramType::Classifier, program, TCX_FIRST)
+        Self::attach_as(interface, attach_type, ProgramType::Classifier, program, TCX_FIRST, NAME)
     }
 
     fn attach_as(
@@ -226,13 +251,14 @@ impl Redirection {
         kind: ProgramType,
         program: &[u64],
         flags: u32,
+        name: [u8; 16],
     ) -> Result<Self, Refusal> {
         let index = index_of(interface)?;
         let refused = |what: &str| {
             let what = format!("{what} `{interface}` (CAP_BPF and CAP_NET_ADMIN, Linux 6.6)");
             move |error| Refusal::new(what, error)
         };
-        let program = bpf::load(kind, program).map_err(refused("load a program for"))?;
+        let program = bpf::load(name, kind, program).map_err(refused("load a program for"))?;
         let link = bpf::attach(program.as_fd(), index, attach_type, flags)
             .map_err(refused("attach a program to interface"))?;
         let program = bpf::program_id(program.as_fd()).ok();
@@ -342,6 +368,8 @@ fn by_destination(to: u32) -> Vec<u64> {
         instruction(0xb7, 2, 0, 0, to.cast_signed()), // r2 = interface
         instruction(0xb7, 3, 0, 0, 0),                // r3 = 0
         instruction(0x85, 0, 0, 0, CLONE_REDIRECT),   // bpf_clone_redirect(r1, r2, r3)
+        instruction(0xb7, 2, 0, 0, COPIED),           // r2 = COPIED
+        instruction(0x63, 6, 2, TC_INDEX, 0),         // frame.tc_index = r2
         instruction(0xb7, 0, 0, 0, NEXT),             // r0 = NEXT
         instruction(0x95, 0, 0, 0, 0),                // return r0
     ];

@@ -59,7 +59,7 @@ impl XdpProgram {
     /// are redirected only while it is held.
     pub(crate) fn load(queues: u32, lease: Option<&Lease>) -> io::Result<Self> {
         let map = bpf::socket_map(queues)?;
-        let program = bpf::load(ProgramType::Xdp, &instructions(map.as_fd(), lease))?;
+        let program = bpf::load(bpf::NAME, ProgramType::Xdp, &instructions(map.as_fd(), lease))?;
         Ok(Self { map, program })
     }
 
