@@ -56,3 +56,17 @@ fn the_unit_gives_three_capabilities() {
     assert_eq!(value("LimitRTPRIO="), lockgate_router::router::PRIORITY.to_string());
     assert_eq!(value("ExecReload="), "/bin/kill -HUP $MAINPID");
 }
+
+/// The unit serves the page and `/metrics`, on loopback, at an address that an operator can change.
+#[test]
+fn the_unit_serves_metrics_on_loopback() {
+    let value = |key: &str| UNIT.lines().find_map(|line| line.strip_prefix(key)).expect(key);
+    let arguments: Vec<&str> = value("ExecStart=").split_whitespace().collect();
+    let web = arguments.iter().position(|argument| *argument == "--web").expect("--web");
+    assert_eq!(arguments.get(web + 1), Some(&"${LOCKGATE_WEB}"), "{arguments:?}");
+    let address: std::net::SocketAddr = value("Environment=LOCKGATE_WEB=").parse().expect("an address");
+    assert!(address.ip().is_loopback() && address.port() > 0, "{address}");
+    // After the default, so that the file's value is the last.
+    let place = |key: &str| UNIT.lines().position(|line| line.starts_with(key)).expect(key);
+    assert!(place("EnvironmentFile=-/etc/lockgate/%i.env") > place("Environment=LOCKGATE_WEB="));
+}
