@@ -28,6 +28,8 @@ mod misfits;
 mod own_addresses;
 #[path = "promises/rights.rs"]
 mod rights;
+#[path = "promises/routed_addresses.rs"]
+mod routed_addresses;
 #[path = "promises/setting.rs"]
 mod setting;
 #[path = "promises/stream.rs"]

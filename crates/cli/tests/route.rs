@@ -52,6 +52,7 @@ struct Variant {
 fn policy(Variant { mode, attach }: Variant, rate: &str, queue: &str) -> String {
     let (interfaces, ports) = match mode {
         "bridge" => ("{ lan = \"eth1\", wan = \"eth2\" }", vec!["lan->wan", "wan->lan"]),
+        "both" => ("{ wan = \"eth2\" }", vec!["wan", "wan:in"]),
         _ => ("{ wan = \"eth2\" }", vec!["wan"]),
     };
     let port = |port| format!("[port.\"{port}\"]\nrate = \"{rate}\"\nqueue.q = {queue}\n");
@@ -133,10 +134,11 @@ fn network(variant: Variant, folder: &Path) -> Option<Network> {
     Some(network)
 }
 
-const VARIANTS: [Variant; 5] = [
+const VARIANTS: [Variant; 6] = [
     Variant { mode: "bridge", attach: "tcx" },
     Variant { mode: "egress", attach: "tcx" },
     Variant { mode: "ingress", attach: "tcx" },
+    Variant { mode: "both", attach: "tcx" },
     Variant { mode: "bridge", attach: "xdp" },
     Variant { mode: "ingress", attach: "xdp" },
 ];
@@ -149,7 +151,7 @@ fn a_killed_router_leaves_nothing_and_traffic_goes_on() {
         let folder = tempfile::tempdir().expect("a folder");
         let Some(network) = network(variant, folder.path()) else { return };
         let before = host_state(&network);
-        let stream = Stream::start(&network, variant.mode, RATE, SIZE, STREAM);
+        let streams = Stream::start_all(&network, variant.mode, RATE, SIZE, STREAM);
         for number in 0..kills {
             let mut router = start(&network, folder.path(), &policy(variant, ROOMY, FIFO));
             thread::sleep(Duration::from_millis(200));
@@ -162,15 +164,19 @@ fn a_killed_router_leaves_nothing_and_traffic_goes_on() {
             }
             assert_eq!(host_state(&network), before, "{variant:?}, kill {number}");
         }
-        let ended = stream.end();
-        let (sent, arrived) = (ended.sent.len(), ended.arrived);
-        let gap = arrived.windows(2).map(|pair| pair[1].1 - pair[0].1).max().expect("datagrams");
-        let lost = sent - arrived.len();
-        println!("{variant:?}: {kills} kills, {lost} of {sent} datagrams lost, longest silence {gap:?}");
-        // A loose limit, because a loaded machine stalls by itself: docs/measurements/router.md has the
-        // figures.
-        assert!(gap < Duration::from_secs(5), "{variant:?}: {gap:?}");
-        assert!(arrived.last().expect("datagrams").0 as usize + 1 == sent, "{variant:?}: traffic goes on");
+        for ended in streams.into_iter().map(Stream::end) {
+            let (sent, arrived) = (ended.sent.len(), ended.arrived);
+            let gap = arrived.windows(2).map(|pair| pair[1].1 - pair[0].1).max().expect("datagrams");
+            let lost = sent - arrived.len();
+            println!("{variant:?}: {kills} kills, {lost} of {sent} datagrams lost, longest silence {gap:?}");
+            // A loose limit, because a loaded machine stalls by itself: docs/measurements/router.md has the
+            // figures.
+            assert!(gap < Duration::from_secs(5), "{variant:?}: {gap:?}");
+            assert!(
+                arrived.last().expect("datagrams").0 as usize + 1 == sent,
+                "{variant:?}: traffic goes on"
+            );
+        }
     }
 }
 
@@ -181,20 +187,22 @@ fn the_kernel_has_the_frames_of_a_router_that_stands_still() {
         let folder = tempfile::tempdir().expect("a folder");
         let Some(network) = network(variant, folder.path()) else { return };
         let router = start(&network, folder.path(), &policy(variant, ROOMY, FIFO));
-        let stream = Stream::start(&network, variant.mode, RATE, SIZE, STREAM);
+        let streams = Stream::start_all(&network, variant.mode, RATE, SIZE, STREAM);
         thread::sleep(Duration::from_millis(500));
         signal(&router, "-STOP");
         thread::sleep(Duration::from_secs(4));
         signal(&router, "-CONT");
         thread::sleep(Duration::from_millis(500));
         let status = control(folder.path(), &["status"]);
-        let ended = stream.end();
+        let ended: Vec<_> = streams.into_iter().map(Stream::end).collect();
         signal(&router, "-TERM");
         let output = router.wait_with_output().expect("ended");
-        let gap = ended.arrived.windows(2).map(|pair| pair[1].1 - pair[0].1).max().expect("datagrams");
-        println!("{variant:?}: halted for 4 s, longest silence {gap:?}");
-        // A second until the lease expires, and as much as a loaded machine stalls by itself.
-        assert!(gap < Duration::from_secs(3), "{variant:?}: {gap:?}");
+        for ended in ended {
+            let gap = ended.arrived.windows(2).map(|pair| pair[1].1 - pair[0].1).max().expect("datagrams");
+            println!("{variant:?}: halted for 4 s, longest silence {gap:?}");
+            // A second until the lease expires, and as much as a loaded machine stalls by itself.
+            assert!(gap < Duration::from_secs(3), "{variant:?}: {gap:?}");
+        }
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("frames took the kernel's way"), "{variant:?}: {said}");
         let said = String::from_utf8_lossy(&status.stdout);
@@ -209,7 +217,7 @@ fn a_stopped_router_sends_what_waits_in_order_and_loses_nothing() {
     for variant in VARIANTS {
         let folder = tempfile::tempdir().expect("a folder");
         let Some(network) = network(variant, folder.path()) else { return };
-        let stream = Stream::start(&network, variant.mode, RATE, SIZE, STREAM);
+        let streams = Stream::start_all(&network, variant.mode, RATE, SIZE, STREAM);
         let (begun, mut stopped) = (Instant::now(), Vec::new());
         for _ in 0..3 {
             let router = start(&network, folder.path(), &policy(variant, FULL, FIFO));
@@ -224,7 +232,9 @@ fn a_stopped_router_sends_what_waits_in_order_and_loses_nothing() {
         }
         // When the interfaces are given back, frames that the kernel forwards can overtake frames under way:
         // at 3 stops, and more often if this process is preempted then.
-        stream.end().expect_all(60, &format!("{variant:?}, told to stop and ended at {stopped:?}"));
+        for ended in streams.into_iter().map(Stream::end) {
+            ended.expect_all(60, &format!("{variant:?}, told to stop and ended at {stopped:?}"));
+        }
     }
 }
 
@@ -247,7 +257,7 @@ fn changes_of_policy_lose_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let Some(network) = network(variant, folder.path()) else { return };
         let mut router = start(&network, folder.path(), &policy(variant, ROOMY, FIFO));
-        let stream = Stream::start(&network, variant.mode, RATE, SIZE, STREAM);
+        let streams = Stream::start_all(&network, variant.mode, RATE, SIZE, STREAM);
         let longer = "{ kind = \"fifo\", limit = \"9001p\" }";
         let fair = "{ kind = \"fq_codel\", limit = \"9000p\", target = \"10s\", interval = \"100s\" }";
         // Every second policy builds up a queue, and the next one drains it.
@@ -259,10 +269,10 @@ fn changes_of_policy_lose_nothing() {
             assert!(output.status.success(), "{variant:?}: {}", String::from_utf8_lossy(&output.stderr));
             thread::sleep(Duration::from_millis(if number == 3 { 2_500 } else { 200 }));
         }
-        let ended = stream.end();
+        let ended: Vec<_> = streams.into_iter().map(Stream::end).collect();
         signal(&router, "-TERM");
         router.wait().expect("ended");
-        ended.expect_all(0, &format!("{variant:?}"));
+        ended.iter().for_each(|ended| ended.expect_all(0, &format!("{variant:?}")));
     }
 }
 

@@ -16,10 +16,10 @@ use super::stream::address;
 const BOX: [u8; 4] = [10, 3, 0, 9];
 const BROADCAST: [u8; 4] = [10, 3, 0, 255];
 
-const PORT: u16 = 6_000;
+pub(super) const PORT: u16 = 6_000;
 
 /// Opens a socket that receives at `PORT`.
-fn bound(place: &Namespace) -> UdpSocket {
+pub(super) fn bound(place: &Namespace) -> UdpSocket {
     let socket = open_socket(place, || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT)));
     socket.set_read_timeout(Some(Duration::from_millis(300))).expect("set");
     socket.set_broadcast(true).expect("set");
@@ -27,7 +27,7 @@ fn bound(place: &Namespace) -> UdpSocket {
 }
 
 /// Asks `to` by a datagram, which it answers. Returns how many of the attempts were answered.
-fn asked(from: &UdpSocket, to: [u8; 4], at: &UdpSocket) -> usize {
+pub(super) fn asked(from: &UdpSocket, to: [u8; 4], at: &UdpSocket) -> usize {
     let attempt = |number: u8| {
         from.send_to(&[number; 40], SocketAddr::from((to, PORT))).expect("sent");
         let mut bytes = [0; 100];
@@ -39,12 +39,12 @@ fn asked(from: &UdpSocket, to: [u8; 4], at: &UdpSocket) -> usize {
 }
 
 /// Receives what waits, until there is silence.
-fn drain(at: &UdpSocket) {
+pub(super) fn drain(at: &UdpSocket) {
     count(at);
 }
 
 /// Receives what waits, and counts it.
-fn count(at: &UdpSocket) -> usize {
+pub(super) fn count(at: &UdpSocket) -> usize {
     let mut bytes = [0; 100];
     std::iter::from_fn(|| at.recv(&mut bytes).ok()).count()
 }

@@ -18,6 +18,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use super::common::kinds::{frame, kinds};
 use super::common::{HOST_ADDRESSES, Network, receive, skip};
 use super::setting::{FIFO, Running, found, lockgate, network, policy, spawn};
+use super::stream::directions;
 
 /// User and group that own nothing on this host.
 const USER: u32 = 65_534;
@@ -38,13 +39,15 @@ const DELETION: Duration = Duration::from_secs(10);
 /// Mode, attachment and sockets of a router; without the last, `AF_XDP` if permitted.
 type Variant = (&'static str, &'static str, Option<&'static str>);
 
-const VARIANTS: [Variant; 9] = [
+const VARIANTS: [Variant; 11] = [
     ("bridge", "tcx", Some("packet")),
     ("egress", "tcx", Some("packet")),
     ("ingress", "tcx", Some("packet")),
+    ("both", "tcx", Some("packet")),
     ("bridge", "tcx", Some("af_xdp")),
     ("egress", "tcx", Some("af_xdp")),
     ("ingress", "tcx", Some("af_xdp")),
+    ("both", "tcx", Some("af_xdp")),
     ("bridge", "xdp", Some("af_xdp")),
     ("ingress", "xdp", Some("af_xdp")),
     ("bridge", "tcx", None),
@@ -172,17 +175,22 @@ fn run_and_kill(variant: Variant, capabilities: &[(&str, u32)]) -> Option<()> {
     }
     assert_eq!(examined.status.code(), Some(0), "{what}: {said}");
 
-    let from = usize::from(mode == "ingress");
-    let frames = frames(mode, from);
     let is_bridge = mode == "bridge";
-    let expected = if is_bridge {
-        let mut sent = frames.clone();
-        sent.sort();
-        sent
-    } else {
-        carry(&network, from, &frames, false)
-    };
-    assert_eq!(expected.len(), frames.len(), "{what}: the kernel routes");
+    // Frames from each host whose frames the router queues, and as they arrive.
+    let from_each = directions(mode).into_iter().map(|direction| {
+        let from = usize::from(direction == "ingress");
+        let frames = frames(mode, from);
+        let expected = if is_bridge {
+            let mut sent = frames.clone();
+            sent.sort();
+            sent
+        } else {
+            carry(&network, from, &frames, false)
+        };
+        assert_eq!(expected.len(), frames.len(), "{what}: the kernel routes");
+        (from, frames, expected)
+    });
+    let from_each: Vec<_> = from_each.collect();
     let before = network.links();
     let mut command = as_user(&Running::command(path, &["--fresh"]), path, capabilities);
     let log = fs::File::options().append(true).open(path.join("log")).expect("a log");
@@ -194,18 +202,23 @@ fn run_and_kill(variant: Variant, capabilities: &[(&str, u32)]) -> Option<()> {
     }
     assert_eq!(router.child_count(), 0, "{what}");
     assert!(router.proc_status("Uid").split('\t').all(|id| id == USER.to_string()), "{what}");
-    let passed = carry(&network, from, &frames, is_bridge);
-    assert!(passed == expected, "{what}: {} of {} frames\n{}", passed.len(), frames.len(), router.log());
+    for (from, frames, expected) in &from_each {
+        let passed = carry(&network, *from, frames, is_bridge);
+        let counts = (passed.len(), frames.len());
+        assert!(passed == *expected, "{what}, from host {from}: {counts:?} frames\n{}", router.log());
+    }
     router.kill();
     expect_nothing(&network, &before, &path.join("lockgate"), &what);
     // No program is left that would redirect these.
-    let (frames, expected) = if is_bridge {
-        let broadcast = vec![frame(&[0x12, 0x34], 1, LONGEST)];
-        (broadcast.clone(), broadcast)
-    } else {
-        (frames, expected)
-    };
-    assert!(carry(&network, from, &frames, false) == expected, "{what}: the kernel forwards");
+    for (from, frames, expected) in from_each {
+        let (frames, expected) = if is_bridge {
+            let broadcast = vec![frame(&[0x12, 0x34], 1, LONGEST)];
+            (broadcast.clone(), broadcast)
+        } else {
+            (frames, expected)
+        };
+        assert!(carry(&network, from, &frames, false) == expected, "{what}: the kernel forwards");
+    }
     Some(())
 }
 

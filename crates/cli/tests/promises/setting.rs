@@ -17,8 +17,8 @@ use super::common::Network;
 /// Limit on waiting for a router that starts or ends.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
-/// The three modes.
-pub(crate) const MODES: [&str; 3] = ["bridge", "egress", "ingress"];
+/// The modes.
+pub(crate) const MODES: [&str; 4] = ["bridge", "egress", "ingress", "both"];
 
 /// A queue that is long enough to drop nothing in these tests.
 pub(crate) const FIFO: &str = "{ kind = \"fifo\", limit = \"9000p\" }";
@@ -32,6 +32,7 @@ pub(crate) fn number(variable: &str, otherwise: u64) -> u64 {
 pub(crate) fn policy(mode: &str, rate: &str, queue: &str) -> String {
     let ports = match mode {
         "bridge" => vec!["lan->wan", "wan->lan"],
+        "both" => vec!["wan", "wan:in"],
         _ => vec!["wan"],
     };
     let port = |port| format!("[port.\"{port}\"]\nrate = \"{rate}\"\nqueue.q = {queue}\n");
@@ -209,8 +210,12 @@ impl Running {
     }
 
     /// Returns the answer of `lockgate status --json`.
+    #[track_caller]
     pub(crate) fn status(&self) -> Value {
-        serde_json::from_slice(&self.control(&["status", "--json"]).stdout).expect("JSON")
+        let output = self.control(&["status", "--json"]);
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
+            panic!("{}\n{}", String::from_utf8_lossy(&output.stderr), self.log());
+        })
     }
 
     /// Returns its state directory.

@@ -8,6 +8,11 @@ use std::time::{Duration, Instant};
 
 use super::common::{HOST_ADDRESSES, Network, open_socket};
 
+/// Returns the directions in which a router of a mode queues, each as the mode that queues it alone.
+pub(crate) fn directions(mode: &'static str) -> Vec<&'static str> {
+    if mode == "both" { vec!["egress", "ingress"] } else { vec![mode] }
+}
+
 /// Returns the address of a host in the network of a mode.
 pub(crate) fn address(mode: &str, host: usize) -> [u8; 4] {
     if mode == "bridge" { [10, 3, 0, 1 + host as u8] } else { HOST_ADDRESSES[host] }
@@ -23,6 +28,8 @@ type Arrivals = Vec<(u32, Instant)>;
 /// A numbered stream of datagrams from one host to the other.
 pub(crate) struct Stream {
     stop: Arc<AtomicBool>,
+    /// Number of datagrams sent so far, and that of the newest arrival plus one.
+    progress: Arc<[AtomicUsize; 2]>,
     sender: JoinHandle<Vec<Instant>>,
     receiver: JoinHandle<(Arrivals, Option<IpAddr>)>,
 }
@@ -38,6 +45,18 @@ pub(crate) struct Ended {
 }
 
 impl Stream {
+    /// Starts a stream in each direction in which a router of this mode queues, to this port and the next.
+    pub(crate) fn start_all(
+        network: &Network,
+        mode: &'static str,
+        rate: u64,
+        size: usize,
+        port: u16,
+    ) -> Vec<Self> {
+        let ports = (port..).zip(directions(mode));
+        ports.map(|(port, direction)| Self::start(network, direction, rate, size, port)).collect()
+    }
+
     /// Starts a stream in the direction in which a router of this mode queues: `rate` datagrams of `size`
     /// bytes a second to this port.
     pub(crate) fn start(network: &Network, mode: &str, rate: u64, size: usize, port: u16) -> Self {
@@ -54,6 +73,8 @@ impl Stream {
         resolve(&outbound, &inbound, to);
         let stop = Arc::new(AtomicBool::new(false));
         let stopping = stop.clone();
+        let progress = Arc::<[AtomicUsize; 2]>::default();
+        let [sending, receiving] = [progress.clone(), progress.clone()];
         // Number of datagrams sent, once the stream has ended.
         let total = Arc::new(AtomicUsize::new(usize::MAX));
         let known = total.clone();
@@ -69,6 +90,7 @@ impl Stream {
                     bytes[..4].copy_from_slice(&(sent.len() as u32).to_be_bytes());
                     sent.push(Instant::now());
                     outbound.send_to(&bytes, to).expect("sent");
+                    sending[0].store(sent.len(), Ordering::Relaxed);
                 }
                 thread::sleep(Duration::from_millis(1));
             }
@@ -93,11 +115,26 @@ impl Stream {
                     continue;
                 }
                 last = Instant::now();
-                arrived.push((u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]), last));
+                let number = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                receiving[1].fetch_max(number as usize + 1, Ordering::Relaxed);
+                arrived.push((number, last));
                 source = Some(from.ip());
             }
         });
-        Self { stop, sender, receiver }
+        Self { stop, progress, sender, receiver }
+    }
+
+    /// Waits until a datagram arrives that is sent from now on. Returns false if none has within `limit`.
+    pub(crate) fn passes_within(&self, limit: Duration) -> bool {
+        let [sent, newest] = &*self.progress;
+        let (from, until) = (sent.load(Ordering::Relaxed), Instant::now() + limit);
+        while newest.load(Ordering::Relaxed) <= from {
+            if Instant::now() > until {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        true
     }
 
     /// Stops sending. Returns the outcome.

@@ -78,12 +78,12 @@ impl Policies {
 #[test]
 fn trials_end_as_promised_and_lose_nothing() {
     let (applies, rate) = (number("LOCKGATE_APPLIES", 10), number("LOCKGATE_PACKETS", 2_000));
-    for mode in ["bridge", "egress"] {
+    for mode in ["bridge", "egress", "both"] {
         let Some(network) = network(mode) else { return };
         let policies = Policies { mode, offered: rate * FRAME * 8 };
         let mut confirmed = policies.roomy(0);
         let router = Running::start(&network, &confirmed, &["--every", "100ms"]);
-        let stream = Stream::start(&network, mode, rate, SIZE, 5_000);
+        let streams = Stream::start_all(&network, mode, rate, SIZE, 5_000);
         let mut late: [Vec<Duration>; 2] = Default::default();
         let mut taken = 0;
         for number in 1..=applies {
@@ -133,7 +133,7 @@ fn trials_end_as_promised_and_lose_nothing() {
             println!("{mode}: reverted at most {:?} {kind} ({} times)", late.iter().max(), late.len());
         }
         println!("{mode}: {taken} of the killed commands had begun a trial");
-        let ended = stream.end();
+        let ended: Vec<_> = streams.into_iter().map(Stream::end).collect();
         let log = router.stop();
         assert!(log.contains("; 0 frames lost"), "{log}");
         println!("{log}");
@@ -143,7 +143,8 @@ fn trials_end_as_promised_and_lose_nothing() {
             super::common::skip("the router stood still: the order of frames is not judged");
         }
         let seams = if is_bypassed { usize::MAX } else { 0 };
-        ended.expect_all(seams, &format!("{mode}, {applies} applies at {rate} packets/s"));
+        let what = format!("{mode}, {applies} applies at {rate} packets/s");
+        ended.iter().for_each(|ended| ended.expect_all(seams, &what));
     }
 }
 
@@ -179,20 +180,27 @@ fn a_router_killed_during_a_trial_starts_with_the_confirmed_policy() {
 
 #[test]
 fn a_stopped_router_goes_on_at_its_rate_for_a_while() {
-    for mode in ["bridge", "egress"] {
+    for mode in ["bridge", "egress", "both"] {
         let Some(network) = network(mode) else { return };
         // 4 Mbit/s are offered to 2 Mbit/s for 400 ms, so the backlog needs another 400 ms.
         let router = Running::start(&network, &policy(mode, "2mbit", "{ kind = \"fifo\" }"), &[]);
-        let stream = Stream::start(&network, mode, 500, 958, 5_000);
+        let streams = Stream::start_all(&network, mode, 500, 958, 5_000);
         thread::sleep(Duration::from_millis(400));
-        let ended = thread::spawn(move || stream.end());
+        let ended = streams.into_iter().map(|stream| thread::spawn(move || stream.end()));
+        let ended: Vec<_> = ended.collect();
         thread::sleep(Duration::from_millis(5));
         router.stop();
-        let ended = ended.join().expect("no panic");
-        ended.expect_all(0, mode);
-        let [first, last] = [ended.arrived[0].1, ended.arrived[ended.arrived.len() - 1].1];
-        let needed = Duration::from_millis(4) * (ended.arrived.len() as u32 - 1);
-        println!("{mode}: {} datagrams took {:?}, {needed:?} at the rate", ended.arrived.len(), last - first);
-        assert!(last - first > needed * 8 / 10, "{mode}: {:?}, not {needed:?}", last - first);
+        for ended in ended {
+            let ended = ended.join().expect("no panic");
+            ended.expect_all(0, mode);
+            let [first, last] = [ended.arrived[0].1, ended.arrived[ended.arrived.len() - 1].1];
+            let needed = Duration::from_millis(4) * (ended.arrived.len() as u32 - 1);
+            println!(
+                "{mode}: {} datagrams took {:?}, {needed:?} at the rate",
+                ended.arrived.len(),
+                last - first
+            );
+            assert!(last - first > needed * 8 / 10, "{mode}: {:?}, not {needed:?}", last - first);
+        }
     }
 }
