@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::super::common::{self, Network, ROUTER_ADDRESSES};
 use super::super::setting::{FIFO, Running, found, network, policy, run_well};
 use super::super::stream::Stream;
+use super::{Damage, Fate};
 
 /// Connections that fill the kernel's table, by its default limit on this machine: read from the kernel.
 fn most_connections() -> Option<u64> {
@@ -119,10 +120,12 @@ fn a_full_disk_undoes_a_change_and_the_old_policy_runs() {
     let begun = Instant::now();
     let output = router.control(&["apply", "new.toml"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    println!("| disk full, at an apply | egress | Shaped | 0 | {:.1} | 0.0 |", begun.elapsed().as_secs_f64());
+    let told = begun.elapsed();
     assert!(!output.status.success() && said.contains("No space left on device"), "{said}");
     assert_eq!(router.status()["policy"].as_str(), Some(&*old), "the old policy runs");
-    stream.end().expect_all(0, "a full disk");
+    let outcome = stream.end();
+    Damage::of(&outcome, begun, begun + told).print("disk full, at an apply", Fate::Shaped, Some(told));
+    outcome.expect_all(0, "a full disk");
     let log = router.stop();
     assert!(log.contains("; 0 frames lost"), "{log}");
 }
@@ -213,9 +216,6 @@ fn a_step_of_the_wall_clock_changes_neither_frames_nor_trials() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let took = begun.elapsed();
-    println!(
-        "| the wall clock steps | egress | Shaped | 0 | | 0.0 | the trial of 3 s was reverted after {took:.1?}"
-    );
     assert!(took >= Duration::from_secs(3), "reverted early, after {took:?}");
     // The history is dated by the new clock, so the router has it.
     step(3_600 * 24 * 365 * 100);
@@ -223,7 +223,9 @@ fn a_step_of_the_wall_clock_changes_neither_frames_nor_trials() {
     let status = router.status();
     let at = status["history"][0]["at"].as_str().unwrap_or_default().to_owned();
     assert!(at.starts_with("21"), "the clock of the router was another: {at}");
-    stream.end().expect_all(0, "a step of the wall clock");
+    let outcome = stream.end();
+    Damage::of(&outcome, begun, begun + took).print("wall clock steps", Fate::Shaped, None);
+    outcome.expect_all(0, "a step of the wall clock");
     let log = router.stop();
     assert!(log.contains("; 0 frames lost") && !log.contains("stands still"), "{log}");
 }
