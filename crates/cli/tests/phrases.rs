@@ -142,7 +142,9 @@ fn docstrings_open_with_a_noun_or_a_verb() {
 #[test]
 fn comments_of_rust_keep_to_their_columns() {
     let mut wide = Vec::new();
-    for (path, text) in texts().into_iter().filter(|(path, _)| path.ends_with(".rs")) {
+    for (path, text) in
+        texts().into_iter().filter(|(path, _)| Path::new(path).extension().is_some_and(|it| it == "rs"))
+    {
         let mut is_drawing = false;
         for (number, line) in text.lines().enumerate() {
             let words = line.trim_start().strip_prefix("//").map(|rest| rest.trim_start_matches(['/', '!']));

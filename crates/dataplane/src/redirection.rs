@@ -161,15 +161,15 @@ impl Redirection {
     }
 
     /// Handles the frames that a bridge sends by its port `at` while `lease`, that of the frames that arrive
-    /// at its port `other`, is held: those that arrived there end if [`bridged`](Self::bridged) has redirected
-    /// them too, or the host has them, and those of the host itself are handled as `frames` says.
+    /// at its port `other`, is held: those that arrived there end if [`bridged`](Self::bridged) has
+    /// redirected them too, or the host has them, and those of the host itself are handled as `frames` says.
     ///
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
     pub fn of_host(at: &str, other: &str, frames: HostFrames<'_>, lease: &Lease) -> Result<Self, Refusal> {
-        // Of other frames from there the router has no copy: they came before the lease was held, or around the
-        // program there. One for the host ends, which has it: the bridge floods it, because it does not know an
-        // interface above it.
+        // Of other frames from there the router has no copy: they came before the lease was held, or around
+        // the program there. One for the host ends, which has it: the bridge floods it, because it does not
+        // know an interface above it.
         let own = if_own(2);
         let address = read_destination(1 + own.len());
         let rest = [

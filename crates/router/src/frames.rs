@@ -124,8 +124,8 @@ impl Frames {
         FlowId(hash as u32)
     }
 
-    /// Puts the frames of each connection of TCP, a batch at most, one after the other, in their order, at the
-    /// place of its first one. All others keep their places: they are not joined.
+    /// Puts the frames of each connection of TCP, a batch at most, one after the other, in their order, at
+    /// the place of its first one. All others keep their places: they are not joined.
     pub(crate) fn gather_connections(&self, slots: &mut [u64]) {
         // Of each frame: the place of the first one of its connection, and its slot.
         let mut placed = [(0_usize, 0_u64); BATCH];

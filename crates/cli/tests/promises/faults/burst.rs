@@ -27,8 +27,8 @@ pub(super) struct Burst {
 }
 
 impl Burst {
-    /// Sends a burst in the direction in which a router of mode `direction` queues. Ends when all have arrived,
-    /// or after a silence of this length.
+    /// Sends a burst in the direction in which a router of mode `direction` queues. Ends when all have
+    /// arrived, or after a silence of this length.
     pub(super) fn send(network: &Network, direction: &str, silence: Duration) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed).to_be_bytes();
