@@ -46,7 +46,9 @@ struct Terms {
     redirected: AtomicU64,
     own_received: AtomicU64,
     own_sent: AtomicU64,
-    _rest: [u64; 5],
+    /// 1 if a program of others has frames before those of the router, else 0.
+    has_earlier: AtomicU64,
+    _rest: [u64; 4],
     /// Ethernet addresses of the host itself, each as [`word`]; those that are not used are [`NO_ADDRESS`].
     addresses: [AtomicU64; ADDRESSES],
 }
@@ -77,6 +79,9 @@ pub(crate) enum Counter {
     OwnReceived = 72,
     OwnSent = 80,
 }
+
+/// Offset of the word that says whether a program of others comes first.
+pub(crate) const HAS_EARLIER: i16 = 88;
 
 /// Offset of the addresses in the page.
 pub(crate) const ADDRESS_WORDS: i16 = 128;
@@ -189,6 +194,11 @@ impl Lease {
         for place in &self.terms().addresses {
             place.store(words.next().unwrap_or(NO_ADDRESS), Ordering::Relaxed);
         }
+    }
+
+    /// Notes whether a program of others has frames before those of the router.
+    pub fn set_has_earlier(&self, has_earlier: bool) {
+        self.terms().has_earlier.store(u64::from(has_earlier), Ordering::Relaxed);
     }
 
     /// Returns the start of a program: it ends the program with the result `pass`, and counts the frame,

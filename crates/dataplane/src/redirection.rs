@@ -24,7 +24,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use crate::bpf::{self, AttachType, NAME, ProgramType, TCX_FIRST, XDP_DRIVER_MODE, instruction, skip};
 use crate::error::Refusal;
-use crate::lease::{ADDRESS_WORDS, ADDRESSES, Context, Counter, Lease, count};
+use crate::lease::{ADDRESS_WORDS, ADDRESSES, Context, Counter, HAS_EARLIER, Lease, count};
 use crate::netlink::{LinkHeader, index_of};
 
 /// Mark of a frame that [`Redirection::reinsert`] has put back, so that [`Redirection::incoming`] lets it
@@ -167,21 +167,22 @@ impl Redirection {
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
     pub fn of_host(at: &str, other: &str, frames: HostFrames<'_>, lease: &Lease) -> Result<Self, Refusal> {
-        // Of other frames from there the router has no copy: they came before the lease was held, or around
-        // the program there. One for the host ends, which has it: the bridge floods it, because it does not
-        // know an interface above it.
+        // A frame for a group that has no mark has a copy all the same, unless it came around the program
+        // there: programs behind may overwrite the mark. A frame for the host ends, which has it: the bridge
+        // floods it, because it does not know an interface above it. Others came before the lease was held.
         let own = if_own(2);
-        let address = read_destination(1 + own.len());
-        let rest = [
-            &address[..],
-            &[instruction(0x55, 9, 0, skip(own.len()), 0)], // if r9 != 0 goto next
-            &own,
-            &[
-                instruction(0xb7, 0, 0, 0, NEXT), // next: r0 = NEXT
-                instruction(0x95, 0, 0, 0, 0),    // return r0
-            ],
-        ]
-        .concat();
+        let groups = [
+            instruction(0x15, 9, 0, 3, 0),                   // if r9 == 0 goto own
+            instruction(0x79, 5, 1, HAS_EARLIER, 0),         // r5 = terms.has_earlier
+            instruction(0x15, 5, 0, skip(own.len() + 3), 0), // if r5 == 0 goto end
+            instruction(0x05, 0, 0, skip(own.len()), 0),     // goto next
+        ];
+        let next = [
+            instruction(0xb7, 0, 0, 0, NEXT), // next: r0 = NEXT
+            instruction(0x95, 0, 0, 0, 0),    // return r0
+        ];
+        let address = read_destination(groups.len() + own.len()); // too short: goto next
+        let rest = [&address[..], &groups, &own, &next].concat();
         let arrived = [
             &[
                 instruction(0x61, 5, 6, TC_INDEX, 0),              // r5 = frame.tc_index
@@ -217,15 +218,15 @@ impl Redirection {
         Self::attach_as(at, attach_type, ProgramType::Classifier, &program, TCX_FIRST, OTHER)
     }
 
-    /// Attaches a program behind those at an interface, which leaves each frame to the kernel. For tests, as
-    /// [`hide`](Self::hide).
+    /// Attaches a program behind those at an interface, which lets each frame pass (`TCX_PASS`) and so clears
+    /// its mark. For tests, as [`hide`](Self::hide).
     ///
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
     #[doc(hidden)]
     pub fn follow(at: &str, is_leaving: bool) -> Result<Self, Refusal> {
         let attach_type = if is_leaving { AttachType::TcxEgress } else { AttachType::TcxIngress };
-        let program = [instruction(0xb7, 0, 0, 0, NEXT), instruction(0x95, 0, 0, 0, 0)];
+        let program = [instruction(0xb7, 0, 0, 0, 0), instruction(0x95, 0, 0, 0, 0)];
         Self::attach_as(at, attach_type, ProgramType::Classifier, &program, LAST, OTHER)
     }
 

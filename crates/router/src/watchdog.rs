@@ -207,8 +207,8 @@ impl<'a> Watchdog<'a> {
             (self.tell)(&format!("the alarm is over: {last}"));
         }
         self.closed = closed;
+        self.audit(netlink)?;
         if self.examined_at.elapsed() >= EXAMINATION {
-            self.examined_at = Instant::now();
             self.unserved = attachment.unserved();
             self.cut_off = attachment.cut_off(netlink)?;
             let notes = self.surroundings_by(netlink)?;
@@ -216,8 +216,9 @@ impl<'a> Watchdog<'a> {
                 (self.tell)(note);
             }
             self.notes = notes;
+            // Last: after a failure the next look tries it again, so that its alarm does not end in between.
+            self.examined_at = Instant::now();
         }
-        self.audit(netlink)?;
         Ok(None)
     }
 
@@ -323,6 +324,7 @@ impl<'a> Watchdog<'a> {
         let mut notes = BTreeSet::new();
         for tap in 0..self.audits.len() {
             let before = attachment.programs_before(tap);
+            attachment.note_earlier(tap, !before.is_empty());
             if !before.is_empty() {
                 let name = &attachment.link_of(tap).name;
                 notes.insert(format!(
@@ -342,7 +344,7 @@ impl<'a> Watchdog<'a> {
         notes.extend(attachment.serve_addresses(netlink)?);
         notes.extend(connections_note());
         for link in attachment.links() {
-            let disciplines = netlink.root_disciplines(link.index).unwrap_or_default();
+            let disciplines = netlink.root_disciplines(link.index)?;
             notes.extend(
                 disciplines.iter().filter_map(|it| discipline_note(it, &link.name, attachment.mode())),
             );

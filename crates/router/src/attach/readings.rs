@@ -120,6 +120,11 @@ impl Attachment {
         self.programs(tap, Redirection::programs_before)
     }
 
+    /// Notes whether programs of others have frames of a tap before the router's.
+    pub(crate) fn note_earlier(&self, tap: usize, has_earlier: bool) {
+        self.leases[tap].set_has_earlier(has_earlier);
+    }
+
     /// Returns the programs of others that are behind the router's at a tap.
     pub(crate) fn programs_behind(&self, tap: usize) -> Vec<ForeignProgram> {
         self.programs(tap, Redirection::programs_behind)
