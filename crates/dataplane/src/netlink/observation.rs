@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use std::io;
 
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::address::{AddressAttribute, AddressHeader, AddressMessage};
+use netlink_packet_route::address::{AddressAttribute, AddressHeader, AddressMessage, AddressProtocol};
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 
@@ -45,6 +45,8 @@ pub struct InterfaceAddress {
     pub address: IpAddr,
     /// Length of its network's prefix, in bits.
     pub prefix_length: u8,
+    /// True if the kernel made it from what a router of the network advertised (IPv6).
+    pub is_advertised: bool,
 }
 
 impl fmt::Display for InterfaceAddress {
@@ -70,7 +72,15 @@ impl InterfaceAddress {
         })?;
         let is_link_local = matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
         let AddressHeader { index, prefix_len, .. } = message.header;
-        (!is_link_local).then_some(Self { interface: index, address, prefix_length: prefix_len })
+        let is_advertised = attributes.iter().any(|attribute| {
+            matches!(attribute, AddressAttribute::Protocol(AddressProtocol::RouterAnnouncement))
+        });
+        (!is_link_local).then_some(Self {
+            interface: index,
+            address,
+            prefix_length: prefix_len,
+            is_advertised,
+        })
     }
 }
 

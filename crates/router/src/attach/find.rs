@@ -22,6 +22,8 @@ pub(super) struct Found {
     pub(super) own: Vec<String>,
     /// Sentence about those whose addresses are not served.
     unserved: Option<String>,
+    /// Sentences about addresses that the ports lose in a new bridge.
+    lost: Vec<String>,
     /// Preflights by interface, where frames are taken in the driver.
     pub(super) preflights: Vec<Preflight>,
 }
@@ -36,7 +38,7 @@ impl Found {
                 "`{port}` is a port of the bridge too, and gets no single frame of the router's interfaces"
             )
         }));
-        notes.extend(self.unserved.clone());
+        notes.extend(self.unserved.iter().chain(&self.lost).cloned());
         notes
     }
 
@@ -80,12 +82,21 @@ pub(super) fn find(policy: &Policy) -> Result<Found, Failure> {
     };
     carries_frames(policy, &links)?;
     let preflights = preflights(policy, &links, &all)?;
-    let (mut own, mut unserved) = (Vec::new(), None);
+    let (mut own, mut unserved, mut lost) = (Vec::new(), None, Vec::new());
     if policy.mode == Mode::Bridge {
         let addresses = netlink.addresses()?;
         let index = bridge.as_ref().map(|bridge| bridge.index);
         if bridge.is_none() {
             own_addresses::have_no_address(&links, &all, &addresses)?;
+            let of_ports = addresses
+                .iter()
+                .filter_map(|it| Some((it, links.iter().find(|link| link.index == it.interface)?)));
+            lost.extend(of_ports.map(|(it, link)| {
+                format!(
+                    "`{}` loses the address {it}, which the network advertised, as a port of a bridge",
+                    link.name
+                )
+            }));
         }
         if policy.attach == Attach::Xdp {
             let cut_off = own_addresses::cut_off(index, &links, &all, &addresses);
@@ -100,7 +111,7 @@ pub(super) fn find(policy: &Policy) -> Result<Found, Failure> {
             && !links.iter().any(|own| own.index == link.index)
     };
     let other_ports = all.iter().filter(is_other).map(|link| link.name.clone()).collect();
-    Ok(Found { links, bridge, other_ports, own, unserved, preflights })
+    Ok(Found { links, bridge, other_ports, own, unserved, lost, preflights })
 }
 
 /// Checks that the frames of `link` have an Ethernet header, or none where that is supported.

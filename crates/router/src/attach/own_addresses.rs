@@ -39,13 +39,15 @@ pub(super) fn reached<'a>(bridge: Option<u32>, ports: &[Link], all: &'a [Link]) 
     others.filter_map(|index| all.iter().find(|link| link.index == index)).collect()
 }
 
-/// Checks that no port has an address, which it would lose in the bridge that the router makes.
+/// Checks that no port has an address, which it would lose in the bridge that the router makes. One that the
+/// kernel made by itself, of an advertisement, does not count: an interface has it that is merely up.
 pub(super) fn have_no_address(
     ports: &[Link],
     all: &[Link],
     addresses: &[InterfaceAddress],
 ) -> Result<(), Failure> {
-    let of = |port: &Link| addresses.iter().find(|it| it.interface == port.index).copied();
+    let is_given = |it: &&InterfaceAddress| !it.is_advertised;
+    let of = |port: &Link| addresses.iter().filter(is_given).find(|it| it.interface == port.index).copied();
     let Some((port, address)) = ports.iter().find_map(|port| Some((port, of(port)?))) else {
         return Ok(());
     };
@@ -54,7 +56,7 @@ pub(super) fn have_no_address(
     let mut moves = format!("ip link add name {bridge} type bridge; ip link set {bridge} up");
     for link in ports {
         let _ = write!(moves, "; ip link set {} master {bridge}", word(&link.name));
-        for it in addresses.iter().filter(|it| it.interface == link.index) {
+        for it in addresses.iter().filter(is_given).filter(|it| it.interface == link.index) {
             let _ = write!(moves, "; ip address delete {it} dev {}", word(&link.name));
             let _ = write!(moves, "; ip address add {it} dev {bridge}");
         }
@@ -84,7 +86,11 @@ pub(crate) fn cut_off(
     reached(bridge, ports, all).into_iter().find_map(|link| {
         let (name, device) = (&link.name, word(&link.name));
         let kind = if link.kind == "bridge" { "bridge" } else { "interface" };
-        if let Some(address) = addresses.iter().find(|it| it.interface == link.index) {
+        // The bridge that a router made may get one by itself, while the kernel has the line.
+        let counts = |it: &&InterfaceAddress| {
+            it.interface == link.index && !(it.is_advertised && link.name == NEW_BRIDGE)
+        };
+        if let Some(address) = addresses.iter().find(counts) {
             return Some((
                 format!("the {kind} `{name}` has the address {address}, which `attach = \"xdp\"` cuts off"),
                 format!(
@@ -148,7 +154,8 @@ mod tests {
     }
 
     fn address(interface: u32) -> InterfaceAddress {
-        InterfaceAddress { interface, address: [10, 0, 0, interface as u8].into(), prefix_length: 24 }
+        let address = [10, 0, 0, interface as u8].into();
+        InterfaceAddress { interface, address, prefix_length: 24, is_advertised: false }
     }
 
     /// Ports 1 and 2 of bridge 3, VLANs above it and above a port, a bridge of that VLAN, a macvlan on it.
@@ -191,6 +198,13 @@ mod tests {
         for at in [11, 12, 13, 14] {
             assert_eq!(cut(at), None, "{at}");
         }
+        let advertised = InterfaceAddress { is_advertised: true, ..address(3) };
+        let made = |name: &str| {
+            let mut all = all.clone();
+            all[2].name = name.to_owned();
+            cut_off(Some(3), &all[..2], &all, &[advertised]).is_some()
+        };
+        assert_eq!((made("br0"), made(NEW_BRIDGE)), (true, false));
         let guest = [&all[..], &[link(8, "macvtap", Some(3), None)]].concat();
         let (problem, _) = cut_off(Some(3), &guest[..2], &guest, &[]).expect("a guest's interface");
         assert!(problem.contains("`i8` (macvtap)"), "{problem}");
@@ -200,6 +214,8 @@ mod tests {
     fn a_port_with_an_address_is_not_taken_into_a_new_bridge() {
         let ports = [link(1, "", None, None), link(2, "", None, None)];
         assert!(have_no_address(&ports, &ports, &[address(9)]).is_ok());
+        let advertised = InterfaceAddress { is_advertised: true, ..address(2) };
+        assert!(have_no_address(&ports, &ports, &[advertised]).is_ok(), "the kernel made it by itself");
         let all = [&ports[..], &[Link { name: "br0".into(), ..link(9, "bridge", None, None) }]].concat();
         let Err(Failure::Misfit(why)) = have_no_address(&ports, &all, &[address(2)]) else {
             panic!("it is refused")
