@@ -272,7 +272,9 @@ fn changes_of_policy_lose_nothing() {
         let ended: Vec<_> = streams.into_iter().map(Stream::end).collect();
         signal(&router, "-TERM");
         router.wait().expect("ended");
-        ended.iter().for_each(|ended| ended.expect_all(0, &format!("{variant:?}")));
+        for ended in &ended {
+            ended.expect_all(0, &format!("{variant:?}"));
+        }
     }
 }
 

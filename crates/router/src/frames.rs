@@ -136,13 +136,12 @@ impl Frames {
             let metadata = &self.metadata[*slot as usize];
             let mut first = place;
             if metadata.fields.protocol == PROTOCOL_TCP {
-                let known = &firsts[..connections];
-                match known.iter().find(|(_, flow)| *flow == metadata.flow) {
-                    Some((of, _)) => first = *of,
-                    None => {
-                        firsts[connections] = (place, metadata.flow);
-                        connections += 1;
-                    }
+                let known = firsts[..connections].iter().find(|(_, flow)| *flow == metadata.flow);
+                if let Some((of, _)) = known {
+                    first = *of;
+                } else {
+                    firsts[connections] = (place, metadata.flow);
+                    connections += 1;
                 }
             }
             is_in_place &= place == 0 || placed[place - 1].0 <= first;

@@ -144,7 +144,9 @@ fn trials_end_as_promised_and_lose_nothing() {
         }
         let seams = if is_bypassed { usize::MAX } else { 0 };
         let what = format!("{mode}, {applies} applies at {rate} packets/s");
-        ended.iter().for_each(|ended| ended.expect_all(seams, &what));
+        for ended in &ended {
+            ended.expect_all(seams, &what);
+        }
     }
 }
 

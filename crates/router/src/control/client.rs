@@ -209,7 +209,8 @@ mod tests {
     /// connection, or lets the time pass.
     fn unanswered(request: &Request, closes: bool) -> ClientError {
         let (near, far) = UnixStream::pair().expect("a pair");
-        near.set_read_timeout(Some(Duration::from_millis(50))).expect("set");
+        let patience = if closes { Duration::from_mins(1) } else { Duration::from_millis(50) };
+        near.set_read_timeout(Some(patience)).expect("set");
         let mut client = Client { path: PathBuf::from("state/control.sock"), stream: BufReader::new(near) };
         let serve = move || {
             let mut far = BufReader::new(far);

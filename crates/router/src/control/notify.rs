@@ -38,9 +38,10 @@ impl Notifier {
         Ok(Self { channel: Some((socket, address)), watchdog: watchdog.filter(|time| !time.is_zero()) })
     }
 
-    /// Returns the interval of signs of life: half of the manager's limit; `None`: it expects none.
+    /// Returns the interval of signs of life: an eighth of the manager's limit; `None`: it expects none.
     pub fn watchdog_interval(&self) -> Option<Duration> {
-        self.watchdog.map(|limit| limit / 2)
+        // Samples may be 2 s apart, and one may be lost.
+        self.watchdog.map(|limit| limit / 8)
     }
 
     /// Says that the router runs.
@@ -96,7 +97,7 @@ mod tests {
                 let length = manager.recv(&mut buffer).expect("a message");
                 assert_eq!(&buffer[..length], expected.as_bytes());
             }
-            assert_eq!(notifier.watchdog_interval(), Some(Duration::from_millis(2500)));
+            assert_eq!(notifier.watchdog_interval(), Some(Duration::from_millis(625)));
         }
     }
 

@@ -35,7 +35,7 @@ use super::protocol::{Answer, Changed, Refusal, Request, Status};
 use super::state::{Change, Control, Reversal, Stamp};
 use super::store::{Store, StoreError};
 
-/// Function that takes each event for the log, which [`line`] formats. It must not block: trials end on the
+/// Function that takes each event for the log, which [`line()`] formats. It must not block: trials end on the
 /// thread that calls it.
 pub type Log = Box<dyn FnMut(&str) + Send>;
 
