@@ -45,7 +45,8 @@ export type Comparison = {
 title: string,
 /** Heads of its columns. */
 columns: Array<string>,
-/** Address of the metric or path of the setting in each column, empty for another; none if no column has one. */
+/** Address of the metric or path of the setting in each column, empty for another; none if no column has
+ * one. */
 addresses?: Array<string>,
 /** Rows; one cell per column. */
 rows: Array<Array<Cell>>,
@@ -292,8 +293,8 @@ iat_density: Density,
 owd_box: BoxPlot,
 /** Means of the parts of its one-way delay, in seconds. */
 split_s: Split,
-/** Its one-way delay in each part of the window between changes; empty if nothing changed in the window, and of a
- * member that is recorded briefly. */
+/** Its one-way delay in each part of the window between changes; empty if nothing changed in the window,
+ * and of a member that is recorded briefly. */
 phases?: Array<PhaseDelay>, };
 
 /** One flow. */
@@ -457,8 +458,8 @@ value: string,
 wanted: string,
 /** True if it holds. */
 holds: boolean,
-/** How much of the tightest bound is used up: 1 at the bound, more beyond it; absent for a bound of zero, and
- * without a value. */
+/** How much of the tightest bound is used up: 1 at the bound, more beyond it; absent for a bound of zero,
+ * and without a value. */
 used_ratio?: number | null,
 /** Distance from the tightest bound in words: `11 % above its bound`; may be empty. */
 margin: string, };
@@ -550,8 +551,8 @@ loaded: number,
 /** Time from the first request of a page until its last object has arrived, in seconds. */
 load_s: Distribution, };
 
-/** One-way delay of a flow in a part of the window, between two changes. A packet counts in the phase in which it was
- * sent, so the packets of all phases are those of the window. */
+/** One-way delay of a flow in a part of the window, between two changes. A packet counts in the phase in
+ * which it was sent, so the packets of all phases are those of the window. */
 export type PhaseDelay = {
 /** Start in seconds: the end of the warm-up, or the time of a change. */
 from_s: number,
@@ -577,8 +578,8 @@ judged: boolean, };
 
 /** Results of a part of the window, between two changes.
  *
- * A packet counts in the phase in which it was sent, so that a change is not blamed for packets that waited before
- * it. */
+ * A packet counts in the phase in which it was sent, so that a change is not blamed for packets that waited
+ * before it. */
 export type PhaseSummary = {
 /** Start in seconds: the end of the warm-up, or the time of a change. */
 from_s: number,
@@ -590,8 +591,8 @@ changes: Array<string>,
 moved_packets: number,
 /** Waiting packets that were lost by the changes at its start. */
 forced_out_packets: number,
-/** Value of each judged metric of flows, and of a delay or a rate of the other flows, by its address; `null` if
- * nothing was observed. */
+/** Value of each judged metric of flows, and of a delay or a rate of the other flows, by its address;
+ * `null` if nothing was observed. */
 values: { [key in string]: number | null }, };
 
 /** Metrics before and after each change, formatted. */
@@ -878,8 +879,8 @@ headline: string,
 findings: Array<string>,
 /** Each expectation, formatted: missed ones first, else in the scenario's order. */
 rows: Array<JudgedRow>,
-/** Judged metrics, and a delay or a rate of the other flows, before and after each change; absent if nothing
- * changed in the window. */
+/** Judged metrics, and a delay or a rate of the other flows, before and after each change; absent if
+ * nothing changed in the window. */
 phases?: PhaseTable | null, };
 
 /** State of the run at the end of an interval. */
@@ -991,8 +992,8 @@ intervals: { [key in string]: Interval },
 expect: Array<Expectation>,
 /** Parts of the window between the changes of the (first) run; absent if nothing changed. */
 phases?: Array<PhaseSummary>,
-/** Sentences on what holds and how tightly, where packets waited, what each change did. Filled in the written
- * document. */
+/** Sentences on what holds and how tightly, where packets waited, what each change did. Filled in the
+ * written document. */
 verdict?: RunVerdict | null,
 /** Work done by the simulator or driver. */
 engine: EngineSummary,
@@ -1056,7 +1057,8 @@ sent_packets: number,
 sent_bytes: number,
 /** Time, in seconds, that these had been in the port, in sum. */
 sojourn_sum_s: number,
-/** Packets dropped, superseded acknowledgements among them. Packets dropped before they had a tin are not. */
+/** Packets dropped, superseded acknowledgements among them. Packets dropped before they had a tin are
+ * not. */
 dropped_packets: number,
 /** Packets marked. */
 marked_packets: number, };
@@ -1067,7 +1069,8 @@ export type TinSummary = {
 sent_packets: number,
 /** Frame bytes of these. */
 sent_bytes: number,
-/** Packets dropped, superseded acknowledgements among them. Packets dropped before they had a tin are not. */
+/** Packets dropped, superseded acknowledgements among them. Packets dropped before they had a tin are
+ * not. */
 dropped_packets: number,
 /** Acknowledgements that a later one of their connection superseded (`ack_filter`). */
 superseded_packets: number,
