@@ -187,8 +187,9 @@ impl Story {
         };
         vec![
             format!(
-                "FIFO with a second of buffer:  the call waits {} (median delay)",
-                beside(|story| figures::seconds(Some(story.before)))
+                "FIFO with a second of buffer:  the call waits {} (median of its last {})",
+                beside(|story| figures::seconds(Some(story.before))),
+                figures::seconds(Some(self.swap.as_secs_f64() / 2.0))
             ),
             format!(
                 "swap to FQ-CoDel at {}:    {} waiting packets moved to the new queues, {} lost by it",
