@@ -12,6 +12,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::print_stdout, reason = "figures for the person who runs the test alone")]
 
+use core::num::NonZeroU64;
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -48,6 +49,10 @@ const CALIBRATING: Duration = Duration::from_millis(200);
 /// timers.
 const MOST_LATE: Duration = Duration::from_millis(1);
 const MOST_WAITED: Duration = Duration::from_millis(15);
+
+/// Lateness at the median up to which a try counts: the kernel's timers have it as well, and a median delay
+/// has this tolerance.
+const MOST_LATE_AT_MEDIAN: Duration = Duration::from_micros(50);
 
 /// Time beyond which the call that sent a datagram was interrupted, in nanoseconds: when it came to the queue
 /// is not known.
@@ -227,6 +232,8 @@ fn pass(hosts: &[Namespace; 2], from: usize, sending: Duration) -> (Vec<Datagram
                 thread::sleep(Duration::from_millis(2));
             }
         });
+        // As exact as the kernel's own timers. By default a sleep may be 50 us longer.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let (start, mut sent, mut late) = (Instant::now(), Vec::new(), Vec::new());
         let before = waited();
         for (at, flow) in due {
@@ -249,9 +256,11 @@ fn pass(hosts: &[Namespace; 2], from: usize, sending: Duration) -> (Vec<Datagram
             sent[number as usize].arrived = Some(at);
         }
         late.sort_unstable();
-        let late = quantile(&late, 0.99).expect("sent");
-        // A thread that waits for a processor counts as late.
-        (sent, if waited > MOST_WAITED { late.max(waited) } else { late })
+        let [median, late] = [0.5, 0.99].map(|share| quantile(&late, share).expect("sent"));
+        println!("late by {median:?} at the median, by {late:?} at p99, waited {waited:?}");
+        // A thread that waits for a processor counts as late, and so does one that is late each time.
+        let is_slow = waited > MOST_WAITED || median > MOST_LATE_AT_MEDIAN;
+        (sent, if is_slow { late.max(waited).max(2 * MOST_LATE) } else { late })
     })
 }
 
@@ -403,7 +412,6 @@ fn agree(name: &str, port: &str, queues: &str) {
             let Difference { metric, simulated, live, tolerance, .. } = difference;
             println!("{name} {metric}: simulated {simulated:?}, kernel {live:?}, +- {tolerance:.6}");
         }
-        println!("{name}: the sender is late by {late:?} at p99");
         assert_eq!(differences.len(), 3 * FLOWS.len(), "{differences:?}");
         if !differences.iter().any(Difference::is_missed) {
             return;
@@ -413,7 +421,9 @@ fn agree(name: &str, port: &str, queues: &str) {
         println!("{name}: try {number} misses {missed:?}");
     }
     assert!(!has_had_time, "{name}: the kernel and the simulation differ");
-    skipped(format!("the machine had no time: the sender came later than {MOST_LATE:?}"));
+    skipped(format!(
+        "the machine had no time: the sender came later than {MOST_LATE_AT_MEDIAN:?}, or {MOST_LATE:?} at p99"
+    ));
 }
 
 #[test]
@@ -509,5 +519,7 @@ fn traced_delays_are_those_of_the_datagrams() {
         println!("try {number} {}", if is_whole { "differs" } else { "is divided among samples" });
     }
     assert!(!has_had_time, "the traced delays differ");
-    skipped(format!("the machine had no time: the sender came later than {MOST_LATE:?}"));
+    skipped(format!(
+        "the machine had no time: the sender came later than {MOST_LATE_AT_MEDIAN:?}, or {MOST_LATE:?} at p99"
+    ));
 }
