@@ -1,4 +1,4 @@
-//! `lockgate capture` beside a router that always has frames: it ends when it is told to.
+//! End of `lockgate capture` by `--for`, by a count and by Ctrl-C, beside a router that always has frames.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader, Write};
