@@ -59,6 +59,7 @@ tests! {
     packet_rounds "packet-rounds",
     smaller_quantum "smaller-quantum",
     latency "latency",
+    first_turn "first-turn",
     low_band "low-band",
     guard "guard",
     ets_bands "ets-bands",
@@ -81,10 +82,12 @@ tests! {
     cobalt_schedule "cobalt-schedule",
     cobalt_blue "cobalt-blue",
     cobalt_ebb "cobalt-ebb",
+    last_packet "last-packet",
     sparse_flow "sparse-flow",
     fattest_flow "fattest-flow",
     pie_update "pie-update",
     pie_target "pie-target",
+    pie_burst "pie-burst",
     pie_alone "pie-alone",
     fq_pie_flows "fq-pie-flows",
     dualpi2_update "dualpi2-update",
@@ -125,4 +128,23 @@ tests! {
     renamed_flows "renamed-flows",
     idle_child "idle-child",
     merged_flows "merged-flows",
+}
+
+/// Each guarantee of a discipline names oracles that exist and apply to it: a promise that nothing holds does not
+/// stand in the reference.
+#[test]
+fn every_guarantee_is_held_by_an_oracle() {
+    let (mut faults, mut held) = (Vec::new(), 0);
+    for kind in Kind::all() {
+        for guarantee in kind.guarantees {
+            let applies = |name: &&str| oracles::named(name).is_some_and(|oracle| oracle.applies(&kind));
+            let wrong: Vec<_> = guarantee.oracles.iter().filter(|name| !applies(name)).collect();
+            if guarantee.oracles.is_empty() || !wrong.is_empty() {
+                faults.push(format!("{}: {:?} is held by {wrong:?}", kind.name, guarantee.statement));
+            }
+            held += 1;
+        }
+    }
+    println!("{held} guarantees");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -115,8 +115,8 @@ pub struct About {
     pub summary: &'static str,
     /// Source of the algorithm.
     pub source: &'static str,
-    /// Provable guarantees, each a sentence naming its theorem. Checked by tests.
-    pub guarantees: &'static [&'static str],
+    /// Provable guarantees.
+    pub guarantees: &'static [Guarantee],
     /// Number of children it takes.
     pub children: Arity,
     /// True if it returns a packet whenever it holds one and its children return theirs.
@@ -174,6 +174,23 @@ impl About {
         example: "",
         share_example: "",
     };
+}
+
+/// Provable guarantee of a discipline, and what holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Guarantee {
+    /// The guarantee in a sentence, with its formula.
+    pub statement: &'static str,
+    /// Names of the oracles of the crate `conform` that try to break it; a test there demands one that applies to
+    /// the kind.
+    pub oracles: &'static [&'static str],
+}
+
+impl Guarantee {
+    /// Creates a guarantee that the oracles of these names hold.
+    pub const fn new(statement: &'static str, oracles: &'static [&'static str]) -> Self {
+        Self { statement, oracles }
+    }
 }
 
 /// Length of a full Ethernet frame: the smallest burst that makes sense.

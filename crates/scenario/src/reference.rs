@@ -5,7 +5,7 @@ pub mod page;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use lockgate_engine::discipline::Arity;
+use lockgate_engine::discipline::{Arity, Guarantee};
 use lockgate_engine::disciplines::{self, KINDS, Kind};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
@@ -22,8 +22,8 @@ pub struct Reference {
     pub summary: &'static str,
     /// Source that defines it.
     pub source: &'static str,
-    /// Guarantees, each naming its theorem.
-    pub guarantees: &'static [&'static str],
+    /// Guarantees, each with the oracles that hold it.
+    pub guarantees: &'static [Guarantee],
     /// Number of children: `none`, `none or one`, `at least one`.
     pub children: &'static str,
     /// True if it always sends while it holds a packet.

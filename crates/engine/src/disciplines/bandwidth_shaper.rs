@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
-    About, Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit,
+    About, Arity, Child, Context, Dequeue, Discipline, DropReason, Guarantee, Invalid, NoShare, check_limit,
 };
 use crate::node::Node;
 use crate::packet::Packet;
@@ -118,8 +118,11 @@ impl Discipline for BandwidthShaper {
         summary: "Click's shaper: a rate by the second; idle, it saves up to two seconds of it",
         source: "Click, element BandwidthShaper and its GapRate",
         guarantees: &[
-            "envelope: at most 2s * rate + rate * t + one packet leave in any interval t, and no smaller burst holds",
-            "a saturated shaper delivers at least rate * t - one packet",
+            Guarantee::new(
+                "envelope: at most 2s * rate + rate * t + one packet leave in any interval t, and no smaller burst holds",
+                &["by-the-second"],
+            ),
+            Guarantee::new("a saturated shaper delivers at least rate * t - one packet", &["by-the-second"]),
         ],
         children: Arity::Optional,
         work_conserving: false,

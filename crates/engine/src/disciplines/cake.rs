@@ -44,7 +44,7 @@ use self::tin::{Backlog, Terms, Tin, TinQueue};
 use crate::control::Aim;
 use crate::control::cobalt::Steps;
 use crate::discipline::{
-    About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare,
+    About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
 };
 use crate::framing::{Compensation, Framing};
 use crate::node::{Band, Tally};
@@ -243,13 +243,28 @@ impl Discipline for Cake {
         summary: "common applications kept enhanced: shaper, tins by code point, fair flows and hosts, cobalt",
         source: "Høiland-Jørgensen, Täht, Morton, Piece of CAKE, LANMAN 2018; tc-cake(8)",
         guarantees: &[
-            "envelope: a busy period of length t sends at most bandwidth * t and one packet, as the link behind counts",
-            "a saturated shaper delivers bandwidth * t less one packet",
-            "backlogged tins have their parts of the link to within two packets, best effort the rest",
-            "fairness between backlogged flows of one host: |S_i - S_j| <= 2 Q + L_i + L_j in any interval",
-            "under dual and triple isolation, backlogged hosts share the link equally, whatever their numbers of flows",
-            "a flow that sends less than a quantum a round waits for those before it and one packet",
-            "packets of a flow that carry one code point keep their order",
+            Guarantee::new(
+                "envelope: a busy period of length t sends at most bandwidth * t and one packet, as the link behind counts",
+                &["cake-late", "cake-gaps"],
+            ),
+            Guarantee::new("a saturated shaper delivers bandwidth * t less one packet", &["cake-changes"]),
+            Guarantee::new(
+                "backlogged tins have their parts of the link to within two packets, best effort the rest",
+                &["cake-tins"],
+            ),
+            Guarantee::new(
+                "fairness between backlogged flows of one host: |S_i - S_j| <= 2 Q + L_i + L_j in any interval",
+                &["cake-flows"],
+            ),
+            Guarantee::new(
+                "under dual and triple isolation, backlogged hosts share the link equally, whatever their numbers of flows",
+                &["cake-hosts", "cake-loads"],
+            ),
+            Guarantee::new(
+                "a flow that sends less than a quantum a round waits for those before it and one packet",
+                &["sparse-flow"],
+            ),
+            Guarantee::new("packets of a flow that carry one code point keep their order", &["code-points"]),
         ],
         work_conserving: false,
         drops_early: true,

@@ -45,7 +45,7 @@ mod linux;
 pub use config::{Config, Flavour, Overlimit, RoundRobin, Share};
 
 use crate::class::Classes;
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant};
@@ -155,10 +155,22 @@ impl Discipline for Cbq {
         summary: "class based queueing: link sharing in a hierarchy, regulated by the idle time of each class",
         source: "Floyd and Jacobson, IEEE/ACM ToN 3(4), 1995; tc-cbq(8); Linux 2.4 and 5.10; altq_rmclass.c of ALTQ",
         guarantees: &[
-            "a class gets its rate where it asks for it and its band is not starved (flavours `linux`, `altq`)",
-            "a bounded class gets no more than its rate in the long run, but for what its action at the limit forgives",
-            "backlogged classes of one priority under their limits share in proportion to their weights",
-            "flavour `linux-2.2` gives every class more than its rate where a device ring takes two packets or more",
+            Guarantee::new(
+                "a class gets its rate where it asks for it and its band is not starved (flavours `linux`, `altq`)",
+                &["cbq-sharing"],
+            ),
+            Guarantee::new(
+                "a bounded class gets no more than its rate in the long run, but for what its action at the limit forgives",
+                &["cbq-sharing"],
+            ),
+            Guarantee::new(
+                "backlogged classes of one priority under their limits share in proportion to their weights",
+                &["cbq-rounds"],
+            ),
+            Guarantee::new(
+                "flavour `linux-2.2` gives every class more than its rate where a device ring takes two packets or more",
+                &["cbq-clock"],
+            ),
         ],
         children: Arity::Classes,
         work_conserving: false,

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::control::red::average::Average;
 use crate::control::red::{Flavour, Gap, weight};
 use crate::discipline::{
-    About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit,
+    About, Child, Context, Dequeue, Discipline, DropReason, Guarantee, Invalid, NoShare, check_limit,
 };
 use crate::packet::{Header, Packet};
 use crate::queue::PacketQueue;
@@ -153,9 +153,18 @@ impl Discipline for Choke {
         summary: "random early detection that drops an arriving packet with a random one of its own flow",
         source: "Pan, Prabhakar and Psounis, CHOKe, INFOCOM 2000; Tang, Wang and Low, Transactions on Networking 12 (2004); tc-choke(8)",
         guarantees: &[
-            "an unresponsive flow among many others gets a / (e^a + a) of the link, never more than 1 / (1 + e) = 26.9 %, and ever less the more it offers (Tang, Wang and Low)",
-            "above `min` an arriving packet meets each of those that wait with the same probability, and both go where they are of one flow",
-            "packets that never meet their own flow are dropped as by random early detection: the average after n arrivals to a backlog q is q (1 - (1-w)^n), gaps are uniform on 1..1/p",
+            Guarantee::new(
+                "an unresponsive flow among many others gets a / (e^a + a) of the link, never more than 1 / (1 + e) = 26.9 %, and ever less the more it offers (Tang, Wang and Low)",
+                &["choke-share"],
+            ),
+            Guarantee::new(
+                "above `min` an arriving packet meets each of those that wait with the same probability, and both go where they are of one flow",
+                &["choke-draw"],
+            ),
+            Guarantee::new(
+                "packets that never meet their own flow are dropped as by random early detection: the average after n arrivals to a backlog q is q (1 - (1-w)^n), gaps are uniform on 1..1/p",
+                &["red-average", "red-gaps"],
+            ),
         ],
         drops_early: true,
         example: "limit = \"400p\"\nmin = \"30p\"\nmax = \"90p\"\navpkt = \"1000B\"\nprobability = \"2%\"\n",

@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use crate::control::Aim;
 use crate::control::cobalt::{CobaltLaw, Steps};
 use crate::discipline::{
-    About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
+    About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
+    check_limit,
 };
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
@@ -84,9 +85,15 @@ impl Discipline for Cobalt {
         summary: "controlled delay with an ebbing count, and a drop probability for senders that do not react",
         source: "Palmei et al., Design and Evaluation of COBALT Queue Discipline, LANMAN 2019; tc-cake(8)",
         guarantees: &[
-            "the first drop of a spell comes after an interval above the target, the next after interval/sqrt(2), interval/sqrt(3), ...",
-            "under a constant overload of senders that do not react, the queue is hardly ever full",
-            "the last packet is never dropped",
+            Guarantee::new(
+                "the first drop of a spell comes after an interval above the target, the next after interval/sqrt(2), interval/sqrt(3), ...",
+                &["cobalt-schedule"],
+            ),
+            Guarantee::new(
+                "under a constant overload of senders that do not react, the queue is hardly ever full",
+                &["cobalt-blue"],
+            ),
+            Guarantee::new("the last packet is never dropped", &["last-packet"]),
         ],
         drops_early: true,
         example: "limit = \"1000p\"\ntarget = \"5ms\"\ninterval = \"100ms\"\n",

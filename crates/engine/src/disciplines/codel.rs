@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::{Aim, ControlLaw, HeadQueue};
 use crate::discipline::{
-    About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
+    About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
+    check_limit,
 };
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
@@ -83,9 +84,18 @@ impl Discipline for Codel {
         summary: "controlled delay: drops at the head while the waiting stays above a target",
         source: "RFC 8289; tc-codel(8)",
         guarantees: &[
-            "no drop before the waiting was above the target for a whole interval (RFC 8289)",
-            "the n-th drop of a spell is followed by the next after interval/sqrt(n), to the picosecond",
-            "a spell that begins within 16 intervals of the last goes on from what it had learnt (RFC 8289)",
+            Guarantee::new(
+                "no drop before the waiting was above the target for a whole interval (RFC 8289)",
+                &["codel-schedule"],
+            ),
+            Guarantee::new(
+                "the n-th drop of a spell is followed by the next after interval/sqrt(n), to the picosecond",
+                &["codel-schedule"],
+            ),
+            Guarantee::new(
+                "a spell that begins within 16 intervals of the last goes on from what it had learnt (RFC 8289)",
+                &["codel-memory"],
+            ),
         ],
         drops_early: true,
         example: "limit = \"1000p\"\ntarget = \"5ms\"\ninterval = \"100ms\"\n",

@@ -11,7 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
-    About, Arity, Child, Context, Dequeue, Discipline, FULL_FRAME, Invalid, PortConditions, SMALL_QUANTUM,
+    About, Arity, Child, Context, Dequeue, Discipline, FULL_FRAME, Guarantee, Invalid, PortConditions,
+    SMALL_QUANTUM,
 };
 use crate::node::Node;
 use crate::packet::Packet;
@@ -58,8 +59,14 @@ impl Discipline for Drr {
         summary: "deficit round robin: each child may send its quantum of bytes a round",
         source: "Shreedhar and Varghese, SIGCOMM 1995; tc-drr(8)",
         guarantees: &[
-            "fairness between backlogged children: |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j",
-            "latency of a child: (3F - 2Q_i)/C with F the sum of quanta (Stiliadis and Varma)",
+            Guarantee::new(
+                "fairness between backlogged children: |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j",
+                &["byte-rounds"],
+            ),
+            Guarantee::new(
+                "latency of a child: (3F - 2Q_i)/C with F the sum of quanta (Stiliadis and Varma)",
+                &["latency"],
+            ),
         ],
         children: Arity::Many,
         share_example: "quantum = \"1514B\"\n",

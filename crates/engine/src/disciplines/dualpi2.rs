@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
-    About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit,
+    About, Child, Context, Dequeue, Discipline, DropReason, Guarantee, Invalid, NoShare, check_limit,
 };
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
@@ -257,12 +257,30 @@ impl Discipline for DualPi2 {
         summary: "two coupled queues: a short one that marks for L4S senders, a usual one for the others",
         source: "RFC 9332 with its appendix A; tc-dualpi2(8)",
         guarantees: &[
-            "each update of the base probability follows RFC 9332, appendix A.1, on the waiting of the heads",
-            "the classic probability is the square of the coupled one over k: p_C = (p_CL / k)^2",
-            "in any n packets of a queue the number of hits is n p to within one",
-            "a packet of the L queue that waits longer than the step is marked",
-            "while both queues wait, the classic queue gets its protection of the bytes to within a packet of each",
-            "packets of a flow that carry one ECN codepoint keep their order (a mark on the way puts them in the L queue)",
+            Guarantee::new(
+                "each update of the base probability follows RFC 9332, appendix A.1, on the waiting of the heads",
+                &["dualpi2-update"],
+            ),
+            Guarantee::new(
+                "the classic probability is the square of the coupled one over k: p_C = (p_CL / k)^2",
+                &["dualpi2-update"],
+            ),
+            Guarantee::new(
+                "in any n packets of a queue the number of hits is n p to within one",
+                &["dualpi2-hits"],
+            ),
+            Guarantee::new(
+                "a packet of the L queue that waits longer than the step is marked",
+                &["dualpi2-step"],
+            ),
+            Guarantee::new(
+                "while both queues wait, the classic queue gets its protection of the bytes to within a packet of each",
+                &["dualpi2-protection"],
+            ),
+            Guarantee::new(
+                "packets of a flow that carry one ECN codepoint keep their order (a mark on the way puts them in the L queue)",
+                &["code-points"],
+            ),
         ],
         reorders: true,
         drops_early: true,

@@ -17,7 +17,7 @@ use std::collections::{BTreeSet, VecDeque};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::units::{Duration, Instant};
@@ -101,8 +101,14 @@ impl Discipline for Edf {
         summary: "earliest deadline first, by a deadline for each child",
         source: "Liu and Layland, JACM 20 (1973); for links: Georgiadis, Guerin and Parekh, INFOCOM 1994",
         guarantees: &[
-            "no packet ends later than its deadline + L_max/C if the children's envelopes a_i fit: sum of a_i(t - d_i) <= C t for all t",
-            "no packet ends later than its deadline if they fit with one longest packet more",
+            Guarantee::new(
+                "no packet ends later than its deadline + L_max/C if the children's envelopes a_i fit: sum of a_i(t - d_i) <= C t for all t",
+                &["deadlines"],
+            ),
+            Guarantee::new(
+                "no packet ends later than its deadline if they fit with one longest packet more",
+                &["deadlines"],
+            ),
         ],
         children: Arity::Many,
         share_example: "deadline = \"20ms\"\n",

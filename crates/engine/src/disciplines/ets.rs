@@ -25,7 +25,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
-    About, Arity, Child, Context, Dequeue, Discipline, FULL_FRAME, Invalid, PortConditions, SMALL_QUANTUM,
+    About, Arity, Child, Context, Dequeue, Discipline, FULL_FRAME, Guarantee, Invalid, PortConditions,
+    SMALL_QUANTUM,
 };
 use crate::node::Node;
 use crate::packet::{Header, Packet};
@@ -120,9 +121,18 @@ impl Discipline for Ets {
         summary: "strict bands first, then bands that share the rest by deficit round robin",
         source: "IEEE 802.1Q, enhanced transmission selection; tc-ets(8)",
         guarantees: &[
-            "a strict band waits for the bands before it and for one packet of those behind (non-preemptive priority)",
-            "fairness between backlogged bands that share, whatever the strict ones do: |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j",
-            "beside strict bands held to (sigma, rho) the bands that share are served at least (C - rho) t - sigma - L in any time t in which they wait; alone, each has the latency (3F - 2Q_i)/C of deficit round robin",
+            Guarantee::new(
+                "a strict band waits for the bands before it and for one packet of those behind (non-preemptive priority)",
+                &["ets-bands"],
+            ),
+            Guarantee::new(
+                "fairness between backlogged bands that share, whatever the strict ones do: |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j",
+                &["byte-rounds", "ets-bands"],
+            ),
+            Guarantee::new(
+                "beside strict bands held to (sigma, rho) the bands that share are served at least (C - rho) t - sigma - L in any time t in which they wait; alone, each has the latency (3F - 2Q_i)/C of deficit round robin",
+                &["low-band", "latency"],
+            ),
         ],
         children: Arity::Many,
         example: "strict = 1\n",

@@ -7,7 +7,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, Child, Context, Dequeue, Discipline, Invalid, NoShare, check_limit};
+use crate::discipline::{
+    About, Child, Context, Dequeue, Discipline, Guarantee, Invalid, NoShare, check_limit,
+};
 use crate::packet::Packet;
 pub use crate::queue::Overflow;
 pub use crate::queue::fifo::Fifo;
@@ -47,9 +49,15 @@ impl Discipline for Fifo {
         summary: "first in, first out",
         source: "tc-bfifo(8), tc-pfifo(8); Alizadeh et al., SIGCOMM 2010 (`mark`)",
         guarantees: &[
-            "work conserving: the busy periods of any work-conserving discipline on the same arrivals",
-            "mean delay of M/M/1, M/D/1 and M/G/1 (Pollaczek-Khinchine); loss of M/M/1/K",
-            "least variance of delay among disciplines blind to size",
+            Guarantee::new(
+                "work conserving: the busy periods of any work-conserving discipline on the same arrivals",
+                &["busy-periods"],
+            ),
+            Guarantee::new(
+                "mean delay of M/M/1, M/D/1 and M/G/1 (Pollaczek-Khinchine); loss of M/M/1/K",
+                &["pollaczek-khinchine", "full-buffer"],
+            ),
+            Guarantee::new("least variance of delay among disciplines blind to size", &["mean-wait"]),
         ],
         example: "limit = \"1000p\"\noverflow = \"tail\"\n",
         ..About::DEFAULT

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::{Aim, ControlLaw, HeadQueue};
 use crate::discipline::{
-    About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
+    About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
+    check_limit,
 };
 use crate::packet::Packet;
 use crate::queue::fattest::Fattest;
@@ -116,9 +117,18 @@ impl Discipline for FqCodel {
         summary: "flow queueing with controlled delay: a queue, a turn and a codel for every flow",
         source: "RFC 8290; tc-fq_codel(8)",
         guarantees: &[
-            "fairness between backlogged flows: |S_i - S_j| <= Q + L_i + L_j in any interval (deficit round robin)",
-            "a flow that sends less than a quantum a round waits for those before it and one packet (RFC 8290)",
-            "when full, the flow that loses holds more than 64/65 of the largest backlog of a flow",
+            Guarantee::new(
+                "fairness between backlogged flows: |S_i - S_j| <= Q + L_i + L_j in any interval (deficit round robin)",
+                &["byte-rounds"],
+            ),
+            Guarantee::new(
+                "a flow that sends less than a quantum a round waits for those before it and one packet (RFC 8290)",
+                &["sparse-flow"],
+            ),
+            Guarantee::new(
+                "when full, the flow that loses holds more than 64/65 of the largest backlog of a flow",
+                &["fattest-flow"],
+            ),
         ],
         drops_early: true,
         example: "limit = \"10240p\"\nflows = 1024\nquantum = \"1514B\"\n",

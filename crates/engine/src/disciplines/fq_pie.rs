@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::pie::{Aim, ControlLaw, Flavour};
 use crate::discipline::{
-    About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
+    About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
+    check_limit,
 };
 use crate::packet::Packet;
 use crate::queue::flows::Flows;
@@ -124,10 +125,19 @@ impl Discipline for FqPie {
         summary: "flow queueing with pie: a queue, a turn and a controller for every flow",
         source: "RFC 8033; RFC 8290, section 4, for the turns; tc-fq_pie(8)",
         guarantees: &[
-            "fairness between backlogged flows: |S_i - S_j| <= Q + L_i + L_j in any interval (deficit round robin)",
-            "a flow that sends less than a quantum a round waits for those before it and one packet (RFC 8290)",
-            "a flow alone is treated packet for packet as by `pie`",
-            "each flow is judged by its own waits: those above their share wait for the target in the mean and lose the rest, those below lose nothing",
+            Guarantee::new(
+                "fairness between backlogged flows: |S_i - S_j| <= Q + L_i + L_j in any interval (deficit round robin)",
+                &["byte-rounds"],
+            ),
+            Guarantee::new(
+                "a flow that sends less than a quantum a round waits for those before it and one packet (RFC 8290)",
+                &["sparse-flow"],
+            ),
+            Guarantee::new("a flow alone is treated packet for packet as by `pie`", &["pie-alone"]),
+            Guarantee::new(
+                "each flow is judged by its own waits: those above their share wait for the target in the mean and lose the rest, those below lose nothing",
+                &["fq-pie-flows"],
+            ),
         ],
         drops_early: true,
         example: "limit = \"10240p\"\nflows = 1024\nquantum = \"1514B\"\ntarget = \"15ms\"\ntupdate = \"15ms\"\n",

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::class::Classes;
 use crate::discipline::{
-    About, Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare, PortConditions,
+    About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, NoShare, PortConditions,
 };
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
@@ -130,9 +130,18 @@ impl Discipline for Hfsc {
         summary: "hierarchical fair service curves: guarantees of delay apart from shares of the link",
         source: "Stoica, Zhang and Ng, SIGCOMM 1997 and ToN 8 (2000); tc-hfsc(7)",
         guarantees: &[
-            "every packet ends by the deadline of its leaf's rt curve + L_max/C, where the rt curves sum to no more than the link",
-            "siblings that always send share in proportion to ls: |W_i/r_i - W_j/r_j| <= L/r_i + L/r_j at every level",
-            "a class without rt below it sends at most its ul curve and one packet from the start of its backlog",
+            Guarantee::new(
+                "every packet ends by the deadline of its leaf's rt curve + L_max/C, where the rt curves sum to no more than the link",
+                &["service-deadlines"],
+            ),
+            Guarantee::new(
+                "siblings that always send share in proportion to ls: |W_i/r_i - W_j/r_j| <= L/r_i + L/r_j at every level",
+                &["virtual-shares"],
+            ),
+            Guarantee::new(
+                "a class without rt below it sends at most its ul curve and one packet from the start of its backlog",
+                &["upper-limit"],
+            ),
         ],
         children: Arity::Classes,
         work_conserving: false,

@@ -28,7 +28,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::class::Classes;
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid, PortConditions};
+use crate::discipline::{
+    About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, PortConditions,
+};
 use crate::framing::Framing;
 use crate::node::Node;
 use crate::packet::Packet;
@@ -172,9 +174,18 @@ impl Discipline for Htb {
         summary: "hierarchical token bucket: guaranteed rates, borrowing up to a ceiling",
         source: "Devera, HTB manual and theory (luxik.cdi.cz/~devik/qos/htb), 2002; tc-htb(8)",
         guarantees: &[
-            "no leaf sends more than cburst + one packet + ceil * t in any interval t",
-            "a backlogged leaf gets its rate whatever the others do, where the rates below a class sum to no more than its own",
-            "what is left over goes to those that borrow, to the nearest lender's first, by prio and in proportion to quantum",
+            Guarantee::new(
+                "no leaf sends more than cburst + one packet + ceil * t in any interval t",
+                &["class-envelope"],
+            ),
+            Guarantee::new(
+                "a backlogged leaf gets its rate whatever the others do, where the rates below a class sum to no more than its own",
+                &["class-guarantee"],
+            ),
+            Guarantee::new(
+                "what is left over goes to those that borrow, to the nearest lender's first, by prio and in proportion to quantum",
+                &["link-sharing"],
+            ),
         ],
         children: Arity::Classes,
         work_conserving: false,

@@ -2,8 +2,11 @@
 //!
 //! Rank: the injection time, as the source stamped it. Needs clocks that agree: an offset between two
 //! sources is an advantage for one of them.
+//!
+//! In the adversarial queueing model it is universally stable (Andrews et al.), which is a statement on networks; no
+//! oracle holds it here.
 
-use crate::discipline::About;
+use crate::discipline::{About, Guarantee};
 use crate::packet::Header;
 use crate::rank::{Rank, Ranked};
 
@@ -19,8 +22,14 @@ impl Rank for LongestInSystem {
         summary: "longest in system first, by the time stamp of the source",
         source: "Andrews et al., Universal-stability results for greedy contention-resolution protocols, JACM 48 (2001)",
         guarantees: &[
-            "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
-            "universally stable in the adversarial queueing model",
+            Guarantee::new(
+                "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
+                &["mean-wait"],
+            ),
+            Guarantee::new(
+                "the packet that leaves has the least rank of all that wait, ties to the earlier arrival; a full buffer gives up the greatest",
+                &["rank-order"],
+            ),
         ],
         reorders: false,
         reads_source: true,

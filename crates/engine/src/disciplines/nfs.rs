@@ -1,8 +1,11 @@
 //! Nearest from source: the packet that passed fewest routers is served first.
 //!
 //! Rank: the hops done. All packets of one distance tie, and ties are served in arrival order.
+//!
+//! In the adversarial queueing model it is universally stable (Andrews et al.), which is a statement on networks; no
+//! oracle holds it here.
 
-use crate::discipline::About;
+use crate::discipline::{About, Guarantee};
 use crate::packet::Header;
 use crate::rank::{Rank, Ranked};
 
@@ -18,8 +21,14 @@ impl Rank for NearestFromSource {
         summary: "nearest to its source first, by the hops it has done",
         source: "Andrews et al., Universal-stability results for greedy contention-resolution protocols, JACM 48 (2001)",
         guarantees: &[
-            "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
-            "universally stable in the adversarial queueing model (there called nearest to source)",
+            Guarantee::new(
+                "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
+                &["mean-wait"],
+            ),
+            Guarantee::new(
+                "the packet that leaves has the least rank of all that wait, ties to the earlier arrival; a full buffer gives up the greatest",
+                &["rank-order"],
+            ),
         ],
         reorders: false,
         reads_source: true,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::control::pie::Flavour;
 use crate::control::pie::{Aim, ControlLaw};
 use crate::discipline::{
-    About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit,
+    About, Child, Context, Dequeue, Discipline, DropReason, Guarantee, Invalid, NoShare, check_limit,
 };
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
@@ -96,9 +96,18 @@ impl Discipline for Pie {
         summary: "proportional integral controller: drops so that the waiting comes to a target",
         source: "RFC 8033; tc-pie(8)",
         guarantees: &[
-            "each update follows RFC 8033, section 4.2, on the measured delays",
-            "under a constant overload of senders that do not react, the mean waiting is the target",
-            "a burst shorter than the allowance after quiet times loses nothing",
+            Guarantee::new(
+                "each update follows RFC 8033, section 4.2, on the measured delays",
+                &["pie-update"],
+            ),
+            Guarantee::new(
+                "under a constant overload of senders that do not react, the mean waiting is the target",
+                &["pie-target"],
+            ),
+            Guarantee::new(
+                "a burst that ends one update before the allowance after quiet times loses nothing",
+                &["pie-burst"],
+            ),
         ],
         drops_early: true,
         example: "limit = \"1000p\"\ntarget = \"15ms\"\ntupdate = \"15ms\"\n",

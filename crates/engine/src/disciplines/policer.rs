@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
-    About, Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare,
+    About, Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
     PortConditions, check_limit,
 };
 use crate::node::Node;
@@ -298,9 +298,10 @@ impl Discipline for Policer {
         name: "policer",
         summary: "drops or marks what exceeds a rate and a burst, and delays nothing",
         source: "RFC 2697, RFC 2698; tc-police(8)",
-        guarantees: &[
+        guarantees: &[Guarantee::new(
             "colours: those of the meters of RFC 2697 and RFC 2698, so that at most burst + rate * t bytes are green in any interval t",
-        ],
+            &["meter-colours"],
+        )],
         children: Arity::Optional,
         drops_early: true,
         example: "rate = \"10mbit\"\nburst = \"100kB\"\n",

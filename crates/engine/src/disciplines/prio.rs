@@ -19,7 +19,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant, PICOS_PER_SECOND, Rate};
@@ -115,9 +115,18 @@ impl Discipline for Prio {
         summary: "strict priority over its children, first child first; bounded where it says so",
         source: "tc-prio(8); the guard is our own, the bound by Le Boudec and Thiran, Network calculus, 2001",
         guarantees: &[
-            "mean delay of each band by Cobham's formula (non-preemptive priority, M/G/1)",
-            "conservation law (Kleinrock): the bands' delays weighted by load sum to those of FIFO",
-            "under guards: the bands below get at least (C - sum of guard_rate) t - sum of guard_burst - L_max in any time t in which they wait (strict priority over a policed band)",
+            Guarantee::new(
+                "mean delay of each band by Cobham's formula (non-preemptive priority, M/G/1)",
+                &["cobham"],
+            ),
+            Guarantee::new(
+                "conservation law (Kleinrock): the bands' delays weighted by load sum to those of FIFO",
+                &["cobham"],
+            ),
+            Guarantee::new(
+                "under guards: the bands below get at least (C - sum of guard_rate) t - sum of guard_burst - L_max in any time t in which they wait (strict priority over a policed band)",
+                &["guard"],
+            ),
         ],
         children: Arity::Many,
         orders_children: true,

@@ -18,7 +18,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
 use crate::fair::groups::{Groups, group_of};
 use crate::fair::{self, Tag, TaggedChildren};
 use crate::node::Node;
@@ -96,8 +96,11 @@ impl Discipline for Qfq {
         summary: "quick fair queueing: nearly as near to a fluid server as wf2q+, in constant time",
         source: "Checconi, Rizzo and Valente, QFQ: efficient packet scheduling with tight guarantees, IEEE/ACM ToN 2013; tc-qfq(8)",
         guarantees: &[
-            "bit worst-case fair index of a child: 3 w s + 2 L_max w/W, with s the smallest power of two (of 2^-32 bytes) not under maxpkt/w (Checconi, Rizzo and Valente)",
-            "time worst-case fair index of a child: (3 W s + 2 L_max)/C",
+            Guarantee::new(
+                "bit worst-case fair index of a child: 3 w s + 2 L_max w/W, with s the smallest power of two (of 2^-32 bytes) not under maxpkt/w (Checconi, Rizzo and Valente)",
+                &["slot-index"],
+            ),
+            Guarantee::new("time worst-case fair index of a child: (3 W s + 2 L_max)/C", &["slot-index"]),
         ],
         children: Arity::Many,
         share_example: "weight = 1\nmaxpkt = \"1514B\"\n",

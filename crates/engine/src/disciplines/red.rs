@@ -29,7 +29,7 @@ pub use crate::control::red::Flavour;
 use crate::control::red::average::{self, Average};
 use crate::control::red::{Gap, weight};
 use crate::discipline::{
-    About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit,
+    About, Child, Context, Dequeue, Discipline, DropReason, Guarantee, Invalid, NoShare, check_limit,
 };
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
@@ -166,9 +166,18 @@ impl Discipline for Red {
         summary: "random early detection: drops with a probability that grows with the average backlog",
         source: "Floyd and Jacobson, Transactions on Networking 1 (1993); tc-red(8); Click's element RED",
         guarantees: &[
-            "average after n arrivals to a constant backlog q: q (1 - (1-w)^n)",
-            "at a constant average, gaps between drops are uniform on 1..1/p: a share 2p/(1+p) is dropped",
-            "after idle time for m packets, (1-w)^m of the average is left (paper); the table's shift (linux)",
+            Guarantee::new(
+                "average after n arrivals to a constant backlog q: q (1 - (1-w)^n)",
+                &["red-average"],
+            ),
+            Guarantee::new(
+                "at a constant average, gaps between drops are uniform on 1..1/p: a share 2p/(1+p) is dropped",
+                &["red-gaps"],
+            ),
+            Guarantee::new(
+                "after idle time for m packets, (1-w)^m of the average is left (paper); the table's shift (linux)",
+                &["red-idle"],
+            ),
         ],
         drops_early: true,
         example: "limit = \"400kB\"\nmin = \"30kB\"\nmax = \"90kB\"\navpkt = \"1000B\"\nprobability = \"2%\"\n",

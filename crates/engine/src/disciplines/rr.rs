@@ -12,7 +12,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, NoShare};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::queue::bitmap::Bitmap;
@@ -38,8 +38,14 @@ impl Discipline for Rr {
         summary: "round robin by packets: one packet from the next child that has one",
         source: "Click, element RoundRobinSched",
         guarantees: &[
-            "fairness between backlogged children, in packets: |N_i - N_j| <= 1",
-            "a child that wakes waits for at most one packet of every other child",
+            Guarantee::new(
+                "fairness between backlogged children, in packets: |N_i - N_j| <= 1",
+                &["packet-rounds"],
+            ),
+            Guarantee::new(
+                "a child that wakes waits for at most one packet of every other child",
+                &["first-turn"],
+            ),
         ],
         children: Arity::Many,
         orders_children: true,

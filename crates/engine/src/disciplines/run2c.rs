@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, NoShare};
 use crate::node::Node;
 use crate::packet::{FlowId, Header, Packet};
 use crate::units::Bytes;
@@ -111,8 +111,14 @@ impl Discipline for Run2c {
         summary: "two classes by age: a flow's first bytes go before all later ones",
         source: "Avrachenkov, Ayesta, Brown and Nyberg, Differentiation between short and long TCP flows, INFOCOM 2004",
         guarantees: &[
-            "a short packet waits as if there were no long ones, but for one packet under way (without `turns`)",
-            "by sequence, a flow is short for its first 15360 to 16383 bytes and for 2^14 of each 2^22 after",
+            Guarantee::new(
+                "a short packet waits as if there were no long ones, but for one packet under way (without `turns`)",
+                &["short-waits"],
+            ),
+            Guarantee::new(
+                "by sequence, a flow is short for its first 15360 to 16383 bytes and for 2^14 of each 2^22 after",
+                &["short-bytes"],
+            ),
         ],
         children: Arity::Many,
         reorders: true,

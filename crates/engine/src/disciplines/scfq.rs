@@ -8,7 +8,7 @@
 //! As fair as start-time fair queueing, but a packet that comes to an idle child may have to wait for one
 //! packet of every other child *and* for its own time at the child's rate: see `stfq` and `wf2q+`. O(log n).
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
 use crate::fair::{Tag, TagHeap, TaggedChildren};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
@@ -33,8 +33,14 @@ impl Discipline for Scfq {
         summary: "self-clocked fair queueing: the smallest virtual finish is served first",
         source: "Golestani, A self-clocked fair queueing scheme for broadband applications, INFOCOM 1994",
         guarantees: &[
-            "fairness between backlogged children: |S_f/w_f - S_m/w_m| <= L_f/w_f + L_m/w_m",
-            "a packet is sent by EAT + L/r + sum of the other children's L_m/C, with EAT its arrival at a server of its own rate r",
+            Guarantee::new(
+                "fairness between backlogged children: |S_f/w_f - S_m/w_m| <= L_f/w_f + L_m/w_m",
+                &["tags"],
+            ),
+            Guarantee::new(
+                "a packet is sent by EAT + L/r + sum of the other children's L_m/C, with EAT its arrival at a server of its own rate r",
+                &["own-rate"],
+            ),
         ],
         children: Arity::Many,
         share_example: "weight = 1\n",

@@ -19,8 +19,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
-    About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, PortConditions,
-    SMALL_QUANTUM, check_limit,
+    About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
+    PortConditions, SMALL_QUANTUM, check_limit,
 };
 use crate::packet::{FlowId, Packet};
 use crate::queue::PacketQueue;
@@ -114,8 +114,14 @@ impl Discipline for Sfq {
         summary: "stochastic fairness queueing: hashed flows take turns",
         source: "McKenney, Stochastic fairness queueing, INFOCOM 1990; tc-sfq(8)",
         guarantees: &[
-            "fairness between backlogged flows in queues of their own: |S_i - S_j| <= quantum + L_i + L_j",
-            "a flow within its share of the buffer loses nothing: the longest queue pays, or one within 1/64 of it beyond 127 packets",
+            Guarantee::new(
+                "fairness between backlogged flows in queues of their own: |S_i - S_j| <= quantum + L_i + L_j",
+                &["byte-rounds"],
+            ),
+            Guarantee::new(
+                "a flow within its share of the buffer loses nothing: the longest queue pays, or one within 1/64 of it beyond 127 packets",
+                &["buffer-share"],
+            ),
         ],
         example: "limit = \"1000p\"\nquantum = \"1514B\"\nperturb = \"0s\"\ndivisor = 1024\ndepth = 127\nflows = 127\n",
         draws: true,

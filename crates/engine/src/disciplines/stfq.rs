@@ -8,7 +8,7 @@
 //! Lengths are not needed in advance: a child chooses its packet at the last moment. Also fair on a link
 //! whose rate varies, since virtual time is that of the packet in service. O(log n).
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
 use crate::fair::{Tag, TagHeap, TaggedChildren};
 use crate::node::Node;
 use crate::packet::Packet;
@@ -30,8 +30,14 @@ impl Discipline for Stfq {
         summary: "start-time fair queueing: the smallest virtual start is served first",
         source: "Goyal, Vin and Cheng, Start-time fair queueing, SIGCOMM 1996",
         guarantees: &[
-            "fairness between backlogged children: |S_f/w_f - S_m/w_m| <= L_f/w_f + L_m/w_m",
-            "a packet is sent by EAT + sum of the other children's L_m/C + L/C, with EAT its arrival at a server of its own rate",
+            Guarantee::new(
+                "fairness between backlogged children: |S_f/w_f - S_m/w_m| <= L_f/w_f + L_m/w_m",
+                &["tags"],
+            ),
+            Guarantee::new(
+                "a packet is sent by EAT + sum of the other children's L_m/C + L/C, with EAT its arrival at a server of its own rate",
+                &["own-rate"],
+            ),
         ],
         children: Arity::Many,
         share_example: "weight = 1\n",

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
-    About, Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare,
+    About, Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
     PortConditions, check_limit,
 };
 use crate::framing::{Compensation, Framing};
@@ -168,8 +168,11 @@ impl Discipline for Tbf {
         summary: "token bucket filter: shapes to a rate with a burst",
         source: "tc-tbf(8); RFC 2697 and RFC 2698 for the buckets",
         guarantees: &[
-            "envelope: at most burst + rate * t bytes leave in any interval t",
-            "a saturated shaper delivers at least rate * t - burst - one packet",
+            Guarantee::new("envelope: at most burst + rate * t bytes leave in any interval t", &["envelope"]),
+            Guarantee::new(
+                "a saturated shaper delivers at least rate * t - burst - one packet",
+                &["delivery"],
+            ),
         ],
         children: Arity::Optional,
         work_conserving: false,

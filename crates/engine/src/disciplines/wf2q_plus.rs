@@ -16,7 +16,7 @@
 //! it is: the fraction of the packet sent is the fraction of the time between the two dequeues. So the
 //! link's rate is not needed, and may vary.
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
 use crate::fair::{Tag, TagHeap, TaggedChildren};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
@@ -50,9 +50,18 @@ impl Discipline for Wf2qPlus {
         summary: "worst-case fair weighted fair queueing: nearest to a fluid server of all",
         source: "Bennett and Zhang, Hierarchical packet fair queueing algorithms, SIGCOMM 1996 (WF2Q+)",
         guarantees: &[
-            "worst-case fair index of a child: from any time in its busy period to the end of a packet it gets its share less L_i + (L_max - L_i) w_i/W at most",
-            "a packet is sent by EAT + L/r + L_max/C, with EAT its arrival at a server of its own rate r: so b/r + L_max/C for a child of burst b and rate r",
-            "against the fluid server, while all children wait: ahead by (1 - w_i/W) L_i at most, behind and late by L_max",
+            Guarantee::new(
+                "worst-case fair index of a child: from any time in its busy period to the end of a packet it gets its share less L_i + (L_max - L_i) w_i/W at most",
+                &["fair-index"],
+            ),
+            Guarantee::new(
+                "a packet is sent by EAT + L/r + L_max/C, with EAT its arrival at a server of its own rate r: so b/r + L_max/C for a child of burst b and rate r",
+                &["own-rate"],
+            ),
+            Guarantee::new(
+                "against the fluid server, while all children wait: ahead by (1 - w_i/W) L_i at most, behind and late by L_max",
+                &["fluid-server"],
+            ),
         ],
         children: Arity::Many,
         share_example: "weight = 1\n",

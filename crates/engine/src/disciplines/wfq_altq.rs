@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
-    About, Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid, check_limit,
+    About, Arity, Child, Context, Dequeue, Discipline, DropReason, Guarantee, Invalid, check_limit,
 };
 use crate::fair::check_weights;
 use crate::node::{Node, Tally};
@@ -100,8 +100,14 @@ impl Discipline for WfqAltq {
         summary: "the fair queueing of ALTQ: quotas by weight, one buffer, oldest dropped first",
         source: "altq_wfq.c of ALTQ (KAME, 1997)",
         guarantees: &[
-            "fairness between backlogged children: |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j with Q = 512 w/100",
-            "what waits never exceeds the limit, and a child below its share of it by weight loses nothing",
+            Guarantee::new(
+                "fairness between backlogged children: |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j with Q = 512 w/100",
+                &["byte-rounds"],
+            ),
+            Guarantee::new(
+                "what waits never exceeds the limit, and a child below its share of it by weight loses nothing",
+                &["buffer-share"],
+            ),
         ],
         children: Arity::Many,
         example: "limit = \"1MB\"\nweighted_drop = true\n",

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use schemars::JsonSchema;
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
 use crate::fair::check_weights;
 use crate::node::Node;
 use crate::packet::Packet;
@@ -56,8 +56,14 @@ impl Discipline for Wrr {
         summary: "weighted round robin: each child may send its weight in packets a round",
         source: "Katevenis, Sidiropoulos and Courcoubetis, Weighted round-robin cell multiplexing, JSAC 9 (1991), without their spreading of a turn",
         guarantees: &[
-            "fairness between backlogged children, in packets: |N_i/w_i - N_j/w_j| <= 1",
-            "a child that wakes waits for at most one turn of every other child",
+            Guarantee::new(
+                "fairness between backlogged children, in packets: |N_i/w_i - N_j/w_j| <= 1",
+                &["packet-rounds"],
+            ),
+            Guarantee::new(
+                "a child that wakes waits for at most one turn of every other child",
+                &["first-turn"],
+            ),
         ],
         children: Arity::Many,
         share_example: "weight = 1\n",

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use lockgate_engine::discipline::{About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
+use lockgate_engine::discipline::{About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, Guarantee};
 use lockgate_engine::packet::Packet;
 use lockgate_engine::units::{Duration, Instant};
 use schemars::JsonSchema;
@@ -72,7 +72,7 @@ impl Discipline for Fickle {
         name: "fickle",
         summary: "a hostile leaf for tests",
         source: "the scheduler CVEs of 2023 to 2026",
-        guarantees: &["keeps the order of a flow"],
+        guarantees: &[Guarantee::new("keeps the order of a flow", &[])],
         work_conserving: false,
         timed: true,
         ..About::DEFAULT

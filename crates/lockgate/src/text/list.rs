@@ -117,7 +117,7 @@ fn discipline(reference: &Reference, lines: &mut Lines) {
     lines.line(&format!("packets of one flow may overtake each other: {reorders}"));
     lines.heading("guarantees");
     for guarantee in reference.guarantees {
-        lines.sentence(&format!("- {guarantee}"));
+        lines.sentence(&format!("- {} ({})", guarantee.statement, guarantee.oracles.join(", ")));
     }
     parameters("parameters", &reference.parameters, lines);
     parameters("written on each child", &reference.shares, lines);

@@ -43,7 +43,8 @@ fn discipline(page: &mut String, reference: &Reference) {
     let _ = writeln!(page, "- work conserving: {}", if reference.work_conserving { "yes" } else { "no" });
     let _ = writeln!(page, "- may reorder within a flow: {}", if reference.reorders { "yes" } else { "no" });
     for guarantee in reference.guarantees {
-        let _ = writeln!(page, "- guarantee: {guarantee}");
+        let oracles = guarantee.oracles.join("`, `");
+        let _ = writeln!(page, "- guarantee: {} (`{oracles}`)", guarantee.statement);
     }
     parameters(page, "Parameters", &reference.parameters);
     parameters(page, "Written on each child", &reference.shares);
