@@ -241,6 +241,33 @@ fn what_holds_by_a_fitted_parameter_is_counted_apart_and_its_range_is_shown() {
 }
 
 #[test]
+fn a_claim_is_judged_by_the_papers_value_and_the_fitted_one_stands_beside() {
+    // The queue of the runs holds the 20 packets that the paper states; 40 were chosen.
+    let stated = FITTED
+        .replace("used = \"20p\"", "stated = \"20p\"\nused = \"40p\"")
+        .replace("at_most = 0.35", "at_least = 0.35\nrequired = false");
+    let folder = paper(&format!("{CLAIMS}{stated}"));
+    let output = lockgate(folder.path(), &["reproduce", "./mine", "--json", "--out", "out"]);
+    let paper = &json(&output)["papers"][0];
+    let wait = &paper["claims"][4];
+    assert_eq!((&wait["verdict"], &wait["beside"]["verdict"]), (&"does-not-hold".into(), &"holds".into()));
+    assert_eq!(wait["beside"]["at"], "limit 40p");
+    let tally = &paper["tally"]["paper"];
+    assert_eq!((&tally["hold_fitted"], &tally["hold_beside"]), (&0.into(), &1.into()), "{tally}");
+    let rows = paper["tables"][0]["rows"].as_array().expect("rows");
+    let names: Vec<_> = rows.iter().filter_map(|row| row[0].as_str()).collect();
+    assert_eq!(names, ["10p", "20p (paper)", "40p (fitted)"]);
+    let text = lockgate(folder.path(), &["reproduce", "./mine", "--out", "out"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("1 of these hold with a fitted value in place of the paper's own"), "{text}");
+    let absent = format!("{CLAIMS}{}", stated.replace("stated = \"20p\"", "stated = \"30p\""));
+    fs::write(folder.path().join("mine/claims.toml"), absent).expect("written");
+    let refused = lockgate(folder.path(), &["reproduce", "./mine", "--out", "other"]);
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert!(errors.contains("fitted `limit`: `stated` is not among `values`"), "{errors}");
+}
+
+#[test]
 fn a_required_claim_that_fails_is_exit_code_3() {
     let failing = CLAIMS.replace("expected = [1000, 500]", "expected = [1000, 400]");
     for (claims, code) in

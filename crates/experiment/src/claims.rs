@@ -32,7 +32,7 @@ pub use self::folder::Folder;
 pub use self::live::{LiveEvent, LiveRequest, LiveRun, LiveRunner};
 pub use self::results::Live;
 pub use self::tally::{Tallies, Tally};
-pub use self::verdict::{JudgedClaim, OnPackets, Verdict, number};
+pub use self::verdict::{Beside, JudgedClaim, OnPackets, Verdict, number};
 
 use self::experiment::Experiment;
 use self::figures::formula;
@@ -116,7 +116,10 @@ pub fn reproduce(folder: &Folder, runner: &dyn Runner, request: &Request<'_>) ->
         experiment.live = Some(live::run(&experiment, &decisive, live, request.seed)?);
     }
     let judge = |claim: &Claim| judged(claim, &experiment);
-    let claims = file.claims.iter().map(judge).collect::<Result<_, _>>().map_err(wrong)?;
+    let mut claims: Vec<_> = file.claims.iter().map(judge).collect::<Result<_, _>>().map_err(wrong)?;
+    for sensitivity in &sensitivities {
+        sensitivity.judge_beside(&mut claims, &experiment).map_err(wrong)?;
+    }
     let figures = file
         .figures
         .iter()

@@ -87,8 +87,8 @@ pub(crate) struct OnPackets {
     pub(crate) together: Option<u8>,
 }
 
-/// Free parameter whose value was chosen because claims then hold: the paper does not give it, and other
-/// plausible values give other verdicts. The report shows them in a sensitivity table.
+/// Parameter of which one value was chosen because claims then hold: the paper does not give it, or gives another
+/// (`stated`). The report shows the verdicts at other values in a sensitivity table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Fitted {
@@ -96,18 +96,29 @@ pub(crate) struct Fitted {
     pub(crate) name: String,
     /// Description, in a phrase.
     pub(crate) parameter: String,
-    /// Value used in the runs.
+    /// Fitted value. The runs have it, unless the paper states one.
     pub(crate) used: Scalar,
-    /// Reason for this value, in a sentence.
+    /// Value that the paper states, and that the runs have: claims are judged by it, and their verdicts at `used`
+    /// stand beside. `None` if the paper is silent.
+    #[serde(default)]
+    pub(crate) stated: Option<Scalar>,
+    /// Reason for the fitted value, in a sentence.
     pub(crate) why: String,
     /// Plausible values, in a phrase.
     pub(crate) range: String,
-    /// Values to try, `used` among them; none if no key of the scenario can change it.
+    /// Values to try, `used` and `stated` among them; none if no key of the scenario can change it.
     #[serde(default)]
     pub(crate) values: Vec<Scalar>,
     /// Settings for a value, `$value`, in addition to those of each run.
     #[serde(default)]
     pub(crate) set: Vec<String>,
+}
+
+impl Fitted {
+    /// Returns the value that the runs have.
+    pub(crate) fn of_runs(&self) -> &Scalar {
+        self.stated.as_ref().unwrap_or(&self.used)
+    }
 }
 
 /// A known difference between real packets and the simulation. It exempts a required claim only within its
@@ -217,9 +228,14 @@ pub struct Claim {
     /// Parameters that are ours because the paper does not give them.
     #[serde(default)]
     pub ours: Vec<String>,
-    /// Names of the `[[fitted]]` parameters without which it might not hold.
+    /// Names of the `[[fitted]]` parameters without which it might not hold. After [`Claims::read`] those of
+    /// which the paper is silent; the others are in `beside`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fitted: Vec<String>,
+    /// Names of the fitted parameters of which the paper states a value: the claim is judged at that value, and at
+    /// the fitted one beside.
+    #[serde(skip)]
+    pub(crate) beside: Vec<String>,
     /// Remark: why it does not hold, or how narrowly it does.
     #[serde(default)]
     pub note: String,
@@ -428,6 +444,22 @@ impl Claims {
     /// # Errors
     /// Problems, with their positions.
     pub(crate) fn read(text: &str, name: &str) -> Result<Self, Problems> {
+        let mut file = Self::parse(text, name)?;
+        let stated: Vec<&str> = file
+            .fitted
+            .iter()
+            .filter(|fitted| fitted.stated.is_some())
+            .map(|fitted| fitted.name.as_str())
+            .collect();
+        for claim in &mut file.claims {
+            let names = std::mem::take(&mut claim.fitted);
+            (claim.beside, claim.fitted) =
+                names.into_iter().partition(|name| stated.contains(&name.as_str()));
+        }
+        Ok(file)
+    }
+
+    fn parse(text: &str, name: &str) -> Result<Self, Problems> {
         toml::from_str(text).map_err(|error: toml::de::Error| {
             let message = error.message();
             let missing = message.strip_prefix("missing field ").map(|field| field.trim_matches('`'));
@@ -464,7 +496,7 @@ impl Claims {
                 _ => {}
             }
             let unknown = |name: &&String| !self.fitted.iter().any(|fitted| fitted.name == **name);
-            if let Some(name) = claim.fitted.iter().find(unknown) {
+            if let Some(name) = claim.fitted.iter().chain(&claim.beside).find(unknown) {
                 return wrong(&format!("`fitted` names `{name}`, and there is no such [[fitted]]"));
             }
             if claim.order.is_some()
@@ -476,7 +508,11 @@ impl Claims {
             }
         }
         for fitted in &self.fitted {
-            if !fitted.values.is_empty() && !fitted.values.contains(&fitted.used) {
+            let lacks = |value: &Scalar| !fitted.values.contains(value);
+            if fitted.stated.as_ref().is_some_and(lacks) {
+                return Err(format!("fitted `{}`: `stated` is not among `values`", fitted.name));
+            }
+            if !fitted.values.is_empty() && lacks(&fitted.used) {
                 return Err(format!("fitted `{}`: `used` is not among `values`", fitted.name));
             }
         }

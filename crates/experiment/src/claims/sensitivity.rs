@@ -1,5 +1,6 @@
 //! Verdicts over the plausible range of a fitted parameter. Claims cannot support a value that was chosen
-//! because they then hold, so the report shows their verdicts at the other values too.
+//! because they then hold, so the report shows their verdicts at the other values too. If the paper states a value,
+//! they are judged by that one, and the fitted one stands beside.
 
 use lockgate_measure::report::{Cell, Comparison};
 
@@ -7,7 +8,7 @@ use super::experiment::Experiment;
 use super::expression::{Observation, Values};
 use super::figures::formula;
 use super::file::{Claim, Fitted};
-use super::verdict::JudgedClaim;
+use super::verdict::{Beside, JudgedClaim};
 use crate::matrix::{Scalar, Variables, combinations, fill};
 
 /// Fitted parameter and the claims that depend on its value.
@@ -27,11 +28,13 @@ impl<'a> Sensitivity<'a> {
         claims: &'a [Claim],
         experiment: &mut Experiment<'_>,
     ) -> Result<Option<Self>, String> {
-        let claims: Vec<_> = claims.iter().filter(|claim| claim.fitted.contains(&fitted.name)).collect();
+        let depends =
+            |claim: &&Claim| claim.fitted.contains(&fitted.name) || claim.beside.contains(&fitted.name);
+        let claims: Vec<_> = claims.iter().filter(depends).collect();
         if claims.is_empty() || fitted.values.is_empty() {
             return Ok(None);
         }
-        for value in fitted.values.iter().filter(|value| **value != fitted.used) {
+        for value in fitted.values.iter().filter(|value| *value != fitted.of_runs()) {
             let variables = Variables::from([("value".to_owned(), value.0.clone())]);
             let set: Vec<String> =
                 fitted.set.iter().map(|text| fill(text, &variables)).collect::<Result<_, _>>()?;
@@ -50,16 +53,48 @@ impl<'a> Sensitivity<'a> {
         Ok(Some(Self { fitted, claims }))
     }
 
+    /// Returns the observations of the runs with this value.
+    fn seen_at(&self, value: &Scalar, experiment: &Experiment<'_>) -> Values {
+        let is_base = value == self.fitted.of_runs();
+        let prefix = if is_base { String::new() } else { variant(self.fitted, value) };
+        without_prefix(&experiment.seen.values, &prefix)
+    }
+
+    /// Adds the verdicts at the fitted value to the claims, if the paper states another.
+    ///
+    /// # Errors
+    /// If a formula cannot be evaluated.
+    pub(crate) fn judge_beside(
+        &self,
+        claims: &mut [JudgedClaim],
+        experiment: &Experiment<'_>,
+    ) -> Result<(), String> {
+        if self.fitted.stated.is_none() {
+            return Ok(());
+        }
+        let seen = self.seen_at(&self.fitted.used, experiment);
+        for judged in claims.iter_mut().filter(|judged| judged.claim.beside.contains(&self.fitted.name)) {
+            let JudgedClaim { values, verdict, .. } =
+                JudgedClaim::new(&judged.claim, super::value(&judged.claim, &seen)?);
+            let at = format!("{} {}", self.fitted.name, self.fitted.used.0);
+            judged.beside = Some(Beside { at, values, verdict });
+        }
+        Ok(())
+    }
+
     /// Returns one row a value of the parameter: each claim's value with its verdict, and how many hold.
     ///
     /// # Errors
     /// If a formula cannot be evaluated.
     pub(crate) fn table(&self, experiment: &Experiment<'_>) -> Result<Comparison, String> {
         let row = |value: &Scalar| {
-            let is_used = *value == self.fitted.used;
-            let prefix = if is_used { String::new() } else { variant(self.fitted, value) };
-            let seen = without_prefix(&experiment.seen.values, &prefix);
-            let name = if is_used { format!("{} (used)", value.0) } else { value.0.clone() };
+            let seen = self.seen_at(value, experiment);
+            let name = match (&self.fitted.stated, *value == self.fitted.used) {
+                (Some(stated), _) if stated == value => format!("{} (paper)", value.0),
+                (Some(_), true) => format!("{} (fitted)", value.0),
+                (None, true) => format!("{} (used)", value.0),
+                (_, false) => value.0.clone(),
+            };
             let mut cells = vec![Cell::Text(name)];
             let mut holding = 0;
             for claim in &self.claims {

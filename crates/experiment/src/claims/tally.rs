@@ -15,6 +15,8 @@ pub struct Tally {
     pub hold_fitted: usize,
     /// Claims that do not hold.
     pub do_not_hold: usize,
+    /// Of these, claims that hold with a fitted value in place of the paper's own.
+    pub hold_beside: usize,
     /// Claims that cannot be decided.
     pub not_decidable: usize,
 }
@@ -30,6 +32,8 @@ impl Tally {
                 Verdict::DoesNotHold => &mut tally.do_not_hold,
                 Verdict::NotDecidable => &mut tally.not_decidable,
             } += 1;
+            let holds_beside = judged.beside.as_ref().is_some_and(|beside| beside.verdict.holds());
+            tally.hold_beside += usize::from(holds_beside && judged.verdict == Verdict::DoesNotHold);
         }
         tally
     }
@@ -42,6 +46,7 @@ impl Tally {
             hold: self.hold + other.hold,
             hold_fitted: self.hold_fitted + other.hold_fitted,
             do_not_hold: self.do_not_hold + other.do_not_hold,
+            hold_beside: self.hold_beside + other.hold_beside,
             not_decidable: self.not_decidable + other.not_decidable,
         }
     }
@@ -91,7 +96,8 @@ mod tests {
             judged("at_most = 3.0\nown = true"),
         ];
         let all = Tallies::of(&claims);
-        let paper = Tally { claims: 4, hold: 1, hold_fitted: 1, do_not_hold: 1, not_decidable: 1 };
+        let paper =
+            Tally { claims: 4, hold: 1, hold_fitted: 1, do_not_hold: 1, hold_beside: 0, not_decidable: 1 };
         let own = Tally { claims: 1, hold: 1, ..Tally::default() };
         assert_eq!(all, Tallies { paper, own });
         assert_eq!(all.plus(all).paper.claims, 8);

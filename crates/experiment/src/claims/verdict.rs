@@ -45,9 +45,23 @@ pub struct JudgedClaim {
     pub values: Vec<(String, f64)>,
     /// Verdict by the simulation.
     pub verdict: Verdict,
+    /// Verdict with a fitted value instead of the paper's own, if one was chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Beside>,
     /// Verdict by real packets, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<OnPackets>,
+}
+
+/// Verdict on a claim with a fitted value in place of the one that the paper states.
+#[derive(Clone, Debug, Serialize)]
+pub struct Beside {
+    /// Parameter and value, such as `pace 250ms`.
+    pub at: String,
+    /// Values of the simulation, each with its combination's label.
+    pub values: Vec<(String, f64)>,
+    /// Verdict by these values.
+    pub verdict: Verdict,
 }
 
 /// Values of a claim on real packets, in the paper's time, and the limits that their runs exceed.
@@ -110,7 +124,7 @@ impl JudgedClaim {
     /// Judges a claim by the values of the simulation.
     pub(crate) fn new(claim: &Claim, values: Vec<(String, f64)>) -> Self {
         let verdict = judge(claim, &values);
-        Self { claim: claim.clone(), values, verdict, live: None }
+        Self { claim: claim.clone(), values, verdict, beside: None, live: None }
     }
 
     /// Adds the verdict by real packets, or the reason why there is none.
@@ -167,6 +181,13 @@ impl JudgedClaim {
     /// Formats the values of the simulation.
     pub fn shown(&self) -> String {
         self.with_unit(shown(&self.claim, &self.values))
+    }
+
+    /// Formats the values and the verdict with a fitted value; empty if there are none.
+    pub fn shown_beside(&self) -> String {
+        self.beside.as_ref().map_or_else(String::new, |Beside { at, values, verdict }| {
+            format!("{at}: {} {}", self.with_unit(shown(&self.claim, values)), verdict.words())
+        })
     }
 
     /// Formats the values of real packets, or the reason why there are none; empty if they were not

@@ -20,6 +20,7 @@ fn sentence(whose: &str, tally: Tally) -> String {
     for (count, words) in [
         (tally.hold_fitted, "hold with a parameter that was fitted to them"),
         (tally.do_not_hold, "do not hold"),
+        (tally.hold_beside, "of these hold with a fitted value in place of the paper's own"),
         (tally.not_decidable, "cannot be decided from the paper's text"),
     ] {
         if count > 0 {
@@ -97,6 +98,7 @@ pub fn tables(reproduction: &Reproduction) -> Vec<Comparison> {
 /// Returns the table of the paper's claims, or of Lockgate's own; `None` if there are none.
 fn table(reproduction: &Reproduction, own: bool) -> Option<Comparison> {
     let is_live = reproduction.live.is_some();
+    let is_beside = claims(reproduction, own).iter().any(|judged| judged.beside.is_some());
     let cells = |judged: &JudgedClaim| {
         let claim = &judged.claim;
         let mut cells = vec![
@@ -107,12 +109,14 @@ fn table(reproduction: &Reproduction, own: bool) -> Option<Comparison> {
             bound(judged),
             judged.shown(),
         ];
+        cells.extend(is_beside.then(|| judged.shown_beside()));
         cells.extend(is_live.then(|| judged.shown_live()));
         cells.push(judged.words());
         cells.into_iter().map(Cell::Text).collect()
     };
     let rows: Vec<Vec<Cell>> = claims(reproduction, own).into_iter().map(cells).collect();
     let mut columns = vec!["where", "claim", "the paper", "decided by", "bound", "simulation"];
+    columns.extend(is_beside.then_some("with a fitted value"));
     columns.extend(is_live.then_some("live"));
     columns.push("verdict");
     let note = if own {

@@ -15,15 +15,16 @@ pub fn overview(all: &[Reproduction], lines: &mut Lines) {
         all.iter().map(|one| (one.name.as_str(), Tallies::of(&one.claims))).collect();
     let sum = tallies.iter().fold(Tallies::default(), |sum, (_, tallies)| sum.plus(*tallies));
     tallies.push(("together", sum));
-    let header = ["paper", "claims", "hold", "hold, fitted", "do not hold", "not decidable"];
+    let header =
+        ["paper", "claims", "hold", "hold, fitted", "do not hold", "of these with a fit", "not decidable"];
     for (title, of) in [
         ("the papers' claims", (|tallies| tallies.paper) as fn(&Tallies) -> Tally),
         (whose(true), |tallies| tallies.own),
     ] {
         lines.heading(title);
         let row = |(name, tallies): &(&str, Tallies)| {
-            let Tally { claims, hold, hold_fitted, do_not_hold, not_decidable } = of(tallies);
-            let counts = [claims, hold, hold_fitted, do_not_hold, not_decidable];
+            let Tally { claims, hold, hold_fitted, do_not_hold, hold_beside, not_decidable } = of(tallies);
+            let counts = [claims, hold, hold_fitted, do_not_hold, hold_beside, not_decidable];
             std::iter::once((*name).to_owned()).chain(counts.iter().map(usize::to_string)).collect()
         };
         lines.table(&header, &tallies.iter().map(row).collect::<Vec<_>>());
@@ -68,10 +69,11 @@ fn row(judged: &JudgedClaim) -> Vec<String> {
         bound if bound.is_empty() => format!("simulation: {}", judged.shown()),
         bound => format!("simulation: {} (bound: {bound})", judged.shown()),
     };
-    let live = judged.shown_live();
-    if !live.is_empty() {
-        values.push_str("; live: ");
-        values.push_str(&live);
+    let beside = judged.shown_beside();
+    for (name, shown) in [("fitted", beside), ("live", judged.shown_live())] {
+        if !shown.is_empty() {
+            values.push_str(&format!("; {name}: {shown}"));
+        }
     }
     lines.push(values);
     lines.extend(remarks(judged));
