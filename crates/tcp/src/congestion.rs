@@ -189,6 +189,11 @@ pub trait CongestionControl: Send {
         let _ = frame_bytes;
     }
 
+    /// Sets whether bursts are paced although it names no rate. Called once, before anything is sent.
+    fn set_paced(&mut self, paced: bool) {
+        let _ = paced;
+    }
+
     /// Sets the shortest round trip by which the window grows. Called once, before anything is sent.
     fn set_virtual_rtt(&mut self, virtual_rtt: Duration) {
         let _ = virtual_rtt;

@@ -169,6 +169,7 @@ impl Sender {
     pub(crate) fn new(config: SenderConfig, mut control: Box<dyn CongestionControl>, frame: u32) -> Self {
         control.set_segment(frame);
         control.set_wheel(config.wheel);
+        control.set_paced(config.pacing);
         Self {
             control,
             window: Window::new(config.initial_window),

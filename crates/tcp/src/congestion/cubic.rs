@@ -5,7 +5,11 @@
 //! ```
 //!
 //! Slow start ends by `HyStart`: when acknowledgements have come back to back for half the smallest
-//! round-trip time, or when the round-trip time has grown by an eighth of it (4 to 16 ms).
+//! round-trip time, or when the round-trip time has grown by an eighth of it (4 to 16 ms). Both are judged per
+//! round, and a round begins with the first acknowledgement of what was sent in it, at any window ("tcp_cubic:
+//! fix incorrect HyStart round start detection", Linux 6.14 and the stable versions of its time). Before that
+//! commit rounds began in the middle of a flight, behind its own queue, so that long paths left slow start
+//! early.
 //!
 //! Differs, as in Linux: the window after a loss is 717/1024 of the one before; Reno's window grows by one
 //! segment for 15/8 of a window acknowledged; the curve is evaluated in the host's ticks and grows at most by
@@ -29,6 +33,11 @@ const HYSTART_LOW_WINDOW: u32 = 16;
 const HYSTART_SAMPLES: u32 = 8;
 /// Longest gap between acknowledgements of a train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
+/// Most by which bursts and merged acknowledgements may lengthen a train ("tcp_cubic: tweak Hystart detection
+/// for short RTT flows", 2019) ...
+const LONGEST_CUSHION: Duration = Duration::from_millis(1);
+/// ... which is the time of so many bytes at the pacing rate: four bursts of 64 KiB.
+const CUSHION_BYTES: u64 = 4 * 65_536;
 
 /// CUBIC (RFC 9438).
 #[derive(Clone, Debug)]
@@ -45,6 +54,9 @@ pub struct Cubic {
     reno: u32,
     delay_min: Option<Duration>,
     hystart: HyStart,
+    /// Length of a full frame, and whether bursts are paced.
+    frame: u32,
+    paced: bool,
     /// Cached result, with the time and the window for which it was computed.
     each: u32,
     reckoned: Option<(Instant, u32)>,
@@ -73,6 +85,8 @@ impl Default for Cubic {
             reno: 0,
             delay_min: None,
             hystart: HyStart::default(),
+            frame: 1514,
+            paced: false,
             each: 1,
             reckoned: None,
             wheel: TimerWheel::EXACT,
@@ -141,23 +155,40 @@ impl Cubic {
         self.each
     }
 
+    /// Returns the length of a train of acknowledgements that fills the path.
+    fn full_train(&self, ack: &Ack, delay_min: Duration, cwnd: u32) -> Duration {
+        // Pacing in slow start: two windows a round trip.
+        let rtt = ack.smoothed_rtt.map_or(u128::MAX, |rtt| u128::from(rtt.as_picos()));
+        let bytes = u128::from(cwnd.max(1)) * u128::from(self.frame) * 2;
+        let cushion = rtt.saturating_mul(u128::from(CUSHION_BYTES)) / bytes;
+        let cushion = cushion.min(u128::from(LONGEST_CUSHION.as_picos())) as u64;
+        let whole = delay_min + Duration::from_picos(cushion);
+        // Paced, a flight that fills half the path takes the whole of it ("tcp_cubic: make Hystart aware of
+        // pacing", 2019).
+        if self.paced { whole } else { whole / 2 }
+    }
+
     fn look_at_delay(&mut self, ack: &Ack, rtt: Duration, window: &mut Window) {
         let delay_min = *self.delay_min.get_or_insert(rtt);
-        let start = &mut self.hystart;
-        if start.found || !window.is_in_slow_start() || window.cwnd < HYSTART_LOW_WINDOW {
+        if self.hystart.found || !window.is_in_slow_start() {
             return;
         }
-        if ack.una > start.round_end {
-            *start = HyStart {
+        if ack.una > self.hystart.round_end {
+            self.hystart = HyStart {
                 round_end: ack.next,
                 round_start: ack.now,
                 last_ack: ack.now,
                 ..HyStart::default()
             };
         }
+        if window.cwnd < HYSTART_LOW_WINDOW {
+            return;
+        }
+        let full = self.full_train(ack, delay_min, window.cwnd);
+        let start = &mut self.hystart;
         if ack.now.since(start.last_ack) <= TRAIN_GAP {
             start.last_ack = ack.now;
-            start.found = ack.now.since(start.round_start) > delay_min / 2;
+            start.found = ack.now.since(start.round_start) > full;
         }
         let smallest = start.smallest.map_or(rtt, |smallest| smallest.min(rtt));
         start.smallest = Some(smallest);
@@ -213,12 +244,20 @@ impl CongestionControl for Cubic {
     }
 
     fn on_timeout(&mut self) {
-        *self = Self { hystart: HyStart::default(), wheel: self.wheel, ..Self::default() };
+        *self = Self { wheel: self.wheel, frame: self.frame, paced: self.paced, ..Self::default() };
     }
 
     fn on_restart(&mut self, idle: Duration) {
         // Idle time does not advance the curve.
         self.epoch = self.epoch.map(|epoch| epoch + idle);
+    }
+
+    fn set_segment(&mut self, frame_bytes: u32) {
+        self.frame = frame_bytes;
+    }
+
+    fn set_paced(&mut self, paced: bool) {
+        self.paced = paced;
     }
 
     fn set_wheel(&mut self, wheel: TimerWheel) {
@@ -279,6 +318,40 @@ mod tests {
         assert_eq!(cubic.reckoned, Some((start + ms(4), 201)), "seven ticks later");
         cubic.segments_each(start + ms(36), &at(201), 2);
         assert_eq!(cubic.reckoned, Some((start + ms(36), 201)));
+    }
+
+    /// Acknowledges rounds of 10, 20, 40 ... segments on a path of 500 ms, 0.6 ms a segment, each with this
+    /// delay more than the one before in its flight. Returns the window at the end of slow start.
+    fn slow_start(gap: Duration, waits: bool, paced: bool) -> u32 {
+        let mut cubic = Cubic::default();
+        cubic.set_paced(paced);
+        let mut window = Window::new(10);
+        let (mut una, mut next) = (1, 11);
+        let mut begin = Instant::ZERO + Duration::from_secs(1);
+        let rtt = Duration::from_millis(500);
+        while window.is_in_slow_start() && window.cwnd < 10_000 {
+            for place in 0..next - una {
+                let queued = if waits { gap * place / 2 } else { Duration::ZERO };
+                let now = begin + gap * place;
+                let one = Ack { una: una + place + 1, next: next + 2 * place, ..ack(now, rtt + queued, 1) };
+                cubic.on_ack(&one, &mut window);
+            }
+            (una, next) = (next, next + 2 * (next - una));
+            begin = begin + rtt;
+        }
+        window.cwnd
+    }
+
+    #[test]
+    fn a_round_is_judged_from_its_first_acknowledgement_on() {
+        // Half of a flight waits behind the other half, and the first of it behind nobody: only the train of
+        // 250.5 ms ends slow start, in the round of 640.
+        let gap = Duration::from_micros(600);
+        let window = slow_start(gap, true, false);
+        assert!((640 + 416..=640 + 420).contains(&window), "{window}: 250.5 ms of 0.6 ms");
+        // Paced, the whole round trip.
+        let window = slow_start(gap, true, true);
+        assert!((1280 + 833..=1280 + 837).contains(&window), "{window}: 501 ms of 0.6 ms");
     }
 
     #[test]
