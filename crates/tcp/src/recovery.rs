@@ -55,7 +55,8 @@ impl Sender {
             echoed: segment.echo,
         };
         self.allowed = self.allowed.max(allowed);
-        let mut delivery = Delivery { echoed: segment.echo, high: self.high, ..Delivery::default() };
+        let (high, highest) = (self.high, self.board.highest());
+        let mut delivery = Delivery { echoed: segment.echo, high, highest, ..Delivery::default() };
         self.read_blocks(segment, &mut delivery, &mut news);
         self.board.acknowledge(ack, &mut delivery);
         self.una = ack;

@@ -79,6 +79,9 @@ pub(crate) struct Delivery {
     pub(crate) originals: bool,
     /// End of what was sent before recovery began.
     pub(crate) high: u64,
+    /// End of the highest block before this acknowledgement. Blocks that come with it show no reordering of the
+    /// segments that it acknowledges by number: the receiver may have merged several acknowledgements.
+    pub(crate) highest: u64,
     /// True if a segment acknowledged by number was sent more than once.
     pub(crate) repeated: bool,
     /// Times of sending of the first and the last segment acknowledged by number, among those sent once.
@@ -285,6 +288,11 @@ impl Scoreboard {
         said
     }
 
+    /// Returns the end of the highest block; zero if there is none.
+    pub(crate) fn highest(&self) -> u64 {
+        self.ranges.last().map_or(0, |range| range.1)
+    }
+
     /// Acknowledges all before `una`.
     pub(crate) fn acknowledge(&mut self, una: u64, delivery: &mut Delivery) {
         while self.ring.front().is_some_and(|entry| entry.end <= una) {
@@ -307,7 +315,7 @@ impl Scoreboard {
             } else {
                 delivery.first_sent.get_or_insert(entry.at);
                 delivery.last_sent = Some(entry.at);
-                delivery.reordered |= self.ranges.last().is_some_and(|range| range.0 >= entry.end);
+                delivery.reordered |= entry.end < delivery.highest;
             }
         }
         if self.ranges.first().is_some_and(|range| range.0 < una) {
@@ -339,11 +347,10 @@ impl Scoreboard {
     /// Marks the segments of a new range as acknowledged.
     fn sack_segments(&mut self, start: u64, end: u64, delivery: &mut Delivery) {
         let mut place = self.place_of(start);
-        let highest = self.ranges.last().map_or(0, |range| range.1);
         let mut reached = None;
         while let Some(entry) = self.ring.get(place).filter(|entry| entry.end <= end) {
             let (low, high) = (entry.start, entry.end);
-            self.sack_entry(place, highest, delivery);
+            self.sack_entry(place, delivery);
             reached = Some((reached.map_or(low, |(first, _): Block| first), high));
             place += 1;
         }
@@ -361,7 +368,7 @@ impl Scoreboard {
             .unwrap_or_else(|| self.ring.partition_point(|entry| entry.start < start))
     }
 
-    fn sack_entry(&mut self, place: usize, highest: u64, delivery: &mut Delivery) {
+    fn sack_entry(&mut self, place: usize, delivery: &mut Delivery) {
         let number = self.base.wrapping_add(place as u32);
         self.behind_sacked = number.wrapping_add(1);
         self.unlink(number);
@@ -375,7 +382,7 @@ impl Scoreboard {
         if !entry.has(REPEATED) {
             delivery.first_sacked.get_or_insert(entry.at);
             delivery.last_sacked = Some(entry.at);
-            delivery.reordered |= entry.end < highest;
+            delivery.reordered |= entry.end < delivery.highest;
         }
         entry.state = (entry.state & !(LOST | AGAIN)) | SACKED;
         self.sacked += 1;
