@@ -12,6 +12,8 @@ use crate::buffer::Buffer;
 use crate::segment::{Block, SACK_BLOCKS, Segment, flag};
 use crate::timer_wheel::TimerWheel;
 
+/// Blocks that an acknowledgement surely has room for.
+const BLOCKS_AT_ONCE: usize = 2;
 /// Acknowledgements of a gap that are sent at once, so that the sender detects the loss (RFC 5681 section
 /// 3.2).
 const DUPLICATES_AT_ONCE: u32 = 3;
@@ -177,10 +179,10 @@ impl Receiver {
             self.grow_window(segment, before, now);
             self.decide(segment, now);
         } else {
-            self.keep_beyond((start, end));
+            let is_told = self.keep_beyond((start, end));
             //= https://www.rfc-editor.org/rfc/rfc5681#section-4.2
             //# A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-order segment arrives.
-            self.tell_gap(now);
+            self.tell_gap(is_told, now);
         }
         let delivered = self.data_between(before, self.next);
         self.counts.delivered_bytes += delivered;
@@ -188,10 +190,12 @@ impl Receiver {
     }
 
     /// Acknowledges a segment beyond a gap: the first three at once, so that the sender detects the loss;
-    /// later ones merged, as in Linux ("tcp: add SACK compression", 2018).
-    fn tell_gap(&mut self, now: Instant) {
+    /// later ones merged, as in Linux ("tcp: add SACK compression", 2018), if its block is among the first of the
+    /// next acknowledgement: blocks further behind may never be reported ("tcp: tcp_sack_new_ofo_skb() should be
+    /// more conservative", 2020).
+    fn tell_gap(&mut self, is_told: bool, now: Instant) {
         let wait = self.buffer.rtt().map_or(Duration::ZERO, |rtt| (rtt / 20).min(LONGEST_HOLD));
-        let together = self.config.sack && self.quick == 0 && self.gap_told >= DUPLICATES_AT_ONCE;
+        let together = self.config.sack && is_told && self.quick == 0 && self.gap_told >= DUPLICATES_AT_ONCE;
         if together && !wait.is_zero() && self.held < MOST_HELD {
             self.held += 1;
             self.due = self.due.min(now + wait);
@@ -293,7 +297,9 @@ impl Receiver {
         self.recents = kept;
     }
 
-    fn keep_beyond(&mut self, (start, end): Block) {
+    /// Keeps a segment beyond a gap. Returns whether its block was one of the first before, or is one of the
+    /// first that there are.
+    fn keep_beyond(&mut self, (start, end): Block) -> bool {
         let first = self.ranges.partition_point(|range| range.1 < start);
         let mut merged = (start, end);
         let mut last = first;
@@ -311,11 +317,14 @@ impl Receiver {
         }
         //= https://www.rfc-editor.org/rfc/rfc2018#section-4
         // The first block holds the segment that triggered this acknowledgement.
-        self.forget_blocks(|block| merged.0 <= block.0 && block.1 <= merged.1);
+        let is_within = |block: &Block| merged.0 <= block.0 && block.1 <= merged.1;
+        let known = self.recent[..self.recents].iter().position(is_within).unwrap_or(self.recents);
+        self.forget_blocks(is_within);
         let kept = self.recents.min(SACK_BLOCKS - 1);
         self.recent.copy_within(0..kept, 1);
         self.recent[0] = merged;
         self.recents = kept + 1;
+        known < BLOCKS_AT_ONCE
     }
 
     /// Decides whether the acknowledgement of data in order is delayed.
