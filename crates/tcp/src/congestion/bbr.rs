@@ -217,8 +217,10 @@ impl Bbr {
 
     fn update_rtt(&mut self, ack: &Ack, window: &mut Window) {
         let expired = ack.now > self.smallest_rtt_at + RTT_MEMORY;
+        // An equal sample does not renew the estimate, or a path without noise would never be measured again
+        // ("tcp: only postpone PROBE_RTT if RTT is < current min_rtt estimate", Linux 5.10).
         if let Some(rtt) = ack.rtt
-            && (self.smallest_rtt.is_none_or(|smallest| rtt <= smallest) || expired)
+            && (self.smallest_rtt.is_none_or(|smallest| rtt < smallest) || expired)
         {
             (self.smallest_rtt, self.smallest_rtt_at) = (Some(rtt), ack.now);
         }
