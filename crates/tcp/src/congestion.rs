@@ -153,6 +153,11 @@ pub trait CongestionControl: Send {
     /// Handles the expiry of the retransmission timer.
     fn on_timeout(&mut self) {}
 
+    /// Handles the opening of the connection at `now`; the handshake took `rtt`.
+    fn on_connected(&mut self, now: Instant, rtt: Option<Duration>, window: &Window) {
+        let _ = (now, rtt, window);
+    }
+
     /// Handles the restart of sending after `idle` time with nothing in flight.
     fn on_restart(&mut self, idle: Duration) {
         let _ = idle;

@@ -173,7 +173,7 @@ impl Endpoint {
             let was_connected = self.sender.is_connected();
             self.sender.on_ack(segment, newly_marked.min(u32::MAX / 2), now);
             if !was_connected && self.sender.is_connected() {
-                self.sender.on_connected();
+                self.sender.on_connected(now);
                 self.application.on_connected(&mut self.sender, now);
             }
         }

@@ -23,6 +23,9 @@ use crate::timer_wheel::TimerWheel;
 /// Sequence number of the first byte of data: the SYN has number 0.
 pub(crate) const FIRST_BYTE: u64 = 1;
 
+/// Segments at the start of a connection that are not paced.
+const UNPACED_SEGMENTS: u64 = 10;
+
 /// Floor of the waits for a probe and for reordered segments, added to each (Linux: "tcp: fix excessive TLP
 /// and RACK timeouts from HZ rounding", 2023; before it was two ticks).
 pub(crate) const TIMER_FLOOR: Duration = Duration::from_millis(2);
@@ -222,13 +225,14 @@ impl Sender {
     }
 
     /// Handles the acknowledgement of the SYN.
-    pub(crate) fn on_connected(&mut self) {
+    pub(crate) fn on_connected(&mut self, now: Instant) {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
         // A lost SYN leaves one segment for the initial window. Differs: only from the second timeout on, as
         // Linux, because the first may be too early for a long path.
         if self.counts.timeouts > 1 {
             self.window.cwnd = 1;
         }
+        self.control.on_connected(now, self.rtt.smoothed(), &self.window);
         self.timeouts_in_row = 0;
     }
 
@@ -439,6 +443,9 @@ impl Sender {
         let frame = if sent.length > 0 { u64::from(sent.length) + 66 } else { 0 };
         let Some(bytes) = self.burst.add_frame(frame, sent.again) else { return };
         let paced = self.config.pacing || self.control.pacing_rate().is_some();
+        // The first ten segments leave at once, as in Linux ("tcp: do not pace first 10 MSS", as its qdisc fq).
+        let is_early = self.nxt < FIRST_BYTE + UNPACED_SEGMENTS * u64::from(self.config.mss);
+        let paced = paced && !is_early;
         if let Some(rate) = self.rate_of_window().filter(|_| paced && bytes > 0) {
             self.pace_at = self.pace_at.max(now) + rate.time_for(Bytes(bytes)).min(Duration::from_secs(1));
         }

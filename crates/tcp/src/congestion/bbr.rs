@@ -304,6 +304,15 @@ impl CongestionControl for Bbr {
         "draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 14(5) 2016"
     }
 
+    fn on_connected(&mut self, now: Instant, rtt: Option<Duration>, window: &Window) {
+        //= https://datatracker.ietf.org/doc/html/draft-cardwell-iccrg-bbr-congestion-control-00#section-4.2.1
+        // The first window in a round trip, of a millisecond if none is known. The handshake's round trip is
+        // also the first estimate of the smallest (section 4.1.2).
+        (self.smallest_rtt, self.smallest_rtt_at) = (rtt, now);
+        let rtt = rtt.unwrap_or(Duration::from_millis(1)).as_secs_f64().max(1e-6);
+        self.pacing = Some(HIGH_GAIN * f64::from(window.cwnd) / rtt * self.frame * 8.0 * 0.99);
+    }
+
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
         self.update_bandwidth(ack);
         self.update_aggregation(ack, window.cwnd);
