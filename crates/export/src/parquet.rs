@@ -1,9 +1,11 @@
 //! Tables in Parquet: packets (one row per packet and port), and any table of named columns.
 //!
-//! Columns of packets: `flow`, `sequence`, `port`, `queue`, `length_bytes`, `arrived_ps`, `departed_ps`
-//! (null if the packet did not leave), `lost` (the reason, null if it was not lost). Both are null for a
-//! packet that waits at the end of the run. Times are picoseconds since the start of the run, exact. Text
-//! is stored by dictionary; everything is compressed with Snappy.
+//! Columns of packets: `flow`, `sequence`, `port`, `queue`, `length_bytes`, `arrived_ps`, `departed_ps` (null
+//! if the packet did not leave), `lost` (the reason, null if it was not lost); both are null for a packet
+//! that waits at the end of the run. `ecn` (0 not capable, 1 ECT(1), 2 ECT(0), 3 marked) as the packet left
+//! or was lost; `tcp_flags`, `tcp_sequence`, `tcp_acknowledgement` of its TCP header, null for others. Times
+//! are picoseconds since the start of the run, exact. Text is stored by dictionary; everything is compressed
+//! with Snappy.
 //!
 //! The module uses Parquet's own column writers, without Arrow, because the columns are plain already.
 
@@ -135,6 +137,10 @@ pub fn packets<W: Write + Send>(recording: &Recording, writer: W) -> Result<W, E
         ("arrived_ps", Kind::Integer),
         ("departed_ps", Kind::Integer),
         ("lost", Kind::Text),
+        ("ecn", Kind::Integer),
+        ("tcp_flags", Kind::Integer),
+        ("tcp_sequence", Kind::Integer),
+        ("tcp_acknowledgement", Kind::Integer),
     ];
     let notes = [
         ("lockgate.title".into(), recording.title.clone()),
@@ -157,6 +163,15 @@ pub fn packets<W: Write + Send>(recording: &Recording, writer: W) -> Result<W, E
         write_integers(&mut group, all.iter().map(|row| Some(row.arrived.as_picos())))?;
         write_integers(&mut group, all.iter().map(|row| Some(row.departed?.as_picos())))?;
         write_text(&mut group, all.iter().map(|row| Some(ByteArray::from(row.drop?.name()))))?;
+        write_integers(&mut group, all.iter().map(|row| Some(u64::from(row.ecn()))))?;
+        let is_tcp = |row: &&PacketRow| row.tcp.0 != 0;
+        let of_tcp = |of: fn(&PacketRow) -> u32| {
+            all.iter().map(move |row| Some(row).filter(is_tcp).map(|row| u64::from(of(row))))
+        };
+        write_integers(&mut group, of_tcp(|row| u32::from(row.tcp.0)))?;
+        write_integers(&mut group, of_tcp(|row| row.tcp.1))?;
+        let acknowledged = |row: &PacketRow| Some(u64::from(row.segment?.acknowledgement));
+        write_integers(&mut group, all.iter().map(acknowledged))?;
         group.close()?;
         start += GROUP;
     }

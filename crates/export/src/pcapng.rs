@@ -4,10 +4,16 @@
 //! One interface per port. The time stamp of a packet is the start of its transmission, or its arrival if it
 //! was lost or is still queued; times are truncated to nanoseconds. Packets have no contents in a recording,
 //! so their headers are built from the flow's addresses: Ethernet, IPv4 or IPv6, UDP or TCP, then the
-//! packet's number and zeros. At most 96 bytes of each packet are stored, with its true length.
+//! packet's number and zeros. DSCP and ECN are those with which the packet left; a TCP header of a simulation
+//! is complete but for its checksum. At most 128 bytes of each packet are stored, with its true length.
+//!
+//! A packet that passes several ports is in the capture at each of them, and a lost one at its arrival. A
+//! program that follows connections must be given what left the interfaces of one link, or it takes the
+//! second sight for a retransmission.
 
 use core::net::IpAddr;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io::Write;
 
 use etherparse::{
@@ -22,12 +28,12 @@ use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
 
-use lockgate_measure::recording::{FlowSetup, PacketRow, Recording};
+use lockgate_measure::recording::{FlowSetup, PacketRow, Recording, SegmentFields, SegmentOptions};
 
 use super::ExportError;
 
 /// Bytes kept of each packet: all headers, with the longest TCP options.
-const SNAP: usize = 96;
+const SNAP: usize = 128;
 /// IP protocol numbers of the protocols with ports.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -111,6 +117,8 @@ pub fn packets<W: Write>(recording: &Recording, writer: W) -> Result<W, ExportEr
         })?;
     }
     let shown = |row: &PacketRow| row.departed.unwrap_or(row.arrived);
+    let scales = window_scales(recording);
+    let mut marked = HashSet::new();
     // Numbers of rows, not the rows: a capture may have as many as memory holds.
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_unstable_by_key(|&index| (rows.get(index).as_ref().map(shown), index));
@@ -118,20 +126,37 @@ pub fn packets<W: Write>(recording: &Recording, writer: W) -> Result<W, ExportEr
     for row in rows.filter(|row| (row.port as usize) < recording.ports.len()) {
         let row = &row;
         let setup = recording.flows.get(row.flow.0 as usize).map(|flow| &flow.setup);
-        let data = headers(row, setup);
+        let data = headers(row, setup, scales.get(row.flow.0 as usize).copied().unwrap_or(0));
+        // A mark stays: it is new at the first port that the packet leaves with it.
+        let sent_so = setup.is_some_and(|setup| setup.traffic_class & 0b11 == 0b11);
+        let is_new = row.is_marked() && !sent_so && marked.insert((row.flow, row.sequence));
         capture.write_pcapng_block(EnhancedPacketBlock {
             interface_id: row.port,
             timestamp: core::time::Duration::from_nanos(shown(row).as_picos() / 1_000),
             original_len: row.length,
             data: Cow::Owned(data),
-            options: vec![EnhancedPacketOption::Comment(Cow::Owned(comment(row, recording)))],
+            options: vec![EnhancedPacketOption::Comment(Cow::Owned(comment(row, is_new, recording)))],
         })?;
     }
     Ok(capture.into_inner())
 }
 
-/// Returns the fate of the packet at the port, as a comment.
-fn comment(row: &PacketRow, recording: &Recording) -> String {
+/// Returns the window scale (RFC 7323) of each flow's receiver: the smallest with which its windows fit.
+fn window_scales(recording: &Recording) -> Vec<u8> {
+    let mut scales = vec![0; recording.flows.len()];
+    for row in recording.packets.iter().flat_map(|rows| rows.iter()) {
+        if let (Some(scale), Some(segment)) = (scales.get_mut(row.flow.0 as usize), row.segment) {
+            while *scale < LARGEST_SCALE && segment.window >> *scale > u32::from(u16::MAX) {
+                *scale += 1;
+            }
+        }
+    }
+    scales
+}
+
+/// Returns the fate of the packet at the port, as a comment; `marked` if a queue of this port marked it.
+fn comment(row: &PacketRow, marked: bool, recording: &Recording) -> String {
+    let mark = if marked { "marked, " } else { "" };
     let what = match (row.drop, row.departed) {
         (Some(why), _) => format!("dropped: {why}"),
         (None, Some(departed)) => {
@@ -142,15 +167,15 @@ fn comment(row: &PacketRow, recording: &Recording) -> String {
     let flow = recording.flows.get(row.flow.0 as usize).map_or("?", |flow| &flow.setup.name);
     let port = recording.ports.get(row.port as usize);
     let queue = port.and_then(|port| port.queues().get(row.place as usize)).map_or("?", |place| &place.name);
-    format!("{what}; flow {flow}, packet {}, queue {queue}", row.sequence)
+    format!("{mark}{what}; flow {flow}, packet {}, queue {queue}", row.sequence)
 }
 
 /// Returns the first bytes of the frame, at most [`SNAP`].
-fn headers(row: &PacketRow, setup: Option<&FlowSetup>) -> Vec<u8> {
+fn headers(row: &PacketRow, setup: Option<&FlowSetup>, scale: u8) -> Vec<u8> {
     let kept = SNAP.min(row.length as usize);
     let mut frame = Vec::with_capacity(2 * SNAP);
-    match setup.and_then(|setup| Some((setup.fields.as_deref()?, setup.traffic_class))) {
-        Some((fields, traffic_class)) => write_headers(&mut frame, row, fields, traffic_class),
+    match setup.and_then(|setup| setup.fields.as_deref()) {
+        Some(fields) => write_headers(&mut frame, row, fields, scale),
         // No addresses: an Ethernet frame of the type reserved for local experiments.
         None => frame.extend(ethernet(row, EtherType(0x88B5)).to_bytes()),
     }
@@ -164,7 +189,7 @@ fn ethernet(row: &PacketRow, ether_type: EtherType) -> Ethernet2Header {
     Ethernet2Header { source: [2, 1, a, b, c, d], destination: [2, 2, a, b, c, d], ether_type }
 }
 
-fn write_headers(frame: &mut Vec<u8>, row: &PacketRow, fields: &Fields, traffic_class: u8) {
+fn write_headers(frame: &mut Vec<u8>, row: &PacketRow, fields: &Fields, scale: u8) {
     let beyond_ethernet = (row.length as usize).saturating_sub(Ethernet2Header::LEN);
     let protocol = IpNumber(fields.protocol);
     let within = |header: usize| u16::try_from(beyond_ethernet.saturating_sub(header)).unwrap_or(u16::MAX);
@@ -177,7 +202,7 @@ fn write_headers(frame: &mut Vec<u8>, row: &PacketRow, fields: &Fields, traffic_
                 Ipv4Header::new(payload, 64, protocol, source.octets(), destination.octets())
             {
                 header.identification = row.sequence as u16;
-                frame.extend(with_traffic_class(&mut header, traffic_class));
+                frame.extend(with_traffic_class(&mut header, row.traffic_class));
             }
             payload
         }
@@ -185,7 +210,7 @@ fn write_headers(frame: &mut Vec<u8>, row: &PacketRow, fields: &Fields, traffic_
             frame.extend(ethernet(row, EtherType::IPV6).to_bytes());
             let payload = within(Ipv6Header::LEN);
             let header = Ipv6Header {
-                traffic_class,
+                traffic_class: row.traffic_class,
                 flow_label: Ipv6FlowLabel::try_new(fields.flow_label & 0x000F_FFFF).unwrap_or_default(),
                 payload_length: payload,
                 next_header: protocol,
@@ -209,7 +234,7 @@ fn write_headers(frame: &mut Vec<u8>, row: &PacketRow, fields: &Fields, traffic_
         }
         TCP => {
             let segment = usize::from(payload).saturating_sub(TcpHeader::MIN_LEN);
-            frame.extend(tcp_header(row.tcp, fields, segment).to_bytes());
+            frame.extend(tcp_header(row, fields, segment, scale).to_bytes());
         }
         _ => {}
     }
@@ -219,20 +244,63 @@ fn write_headers(frame: &mut Vec<u8>, row: &PacketRow, fields: &Fields, traffic_
 
 /// Bytes of the time-stamp option and its padding, present in every segment after the first.
 const TIME_STAMPS: usize = 12;
+/// Largest window scale (RFC 7323 section 2.3).
+const LARGEST_SCALE: u8 = 14;
 
-/// Builds the TCP header of a segment with `beyond` bytes after the fixed part of the header. A recording
-/// does not say how many of these bytes are options. It is assumed that all are in a SYN, and if they are
-/// exactly the size of time stamps and one to three SACK blocks; otherwise only the time stamps.
-fn tcp_header((flags, sequence): (u8, u32), fields: &Fields, beyond: usize) -> TcpHeader {
-    let mut header = TcpHeader::new(fields.source_port, fields.destination_port, sequence, u16::MAX);
+/// Builds the TCP header of a segment with `beyond` bytes after the fixed part of the header, whose sender
+/// scales its windows by `scale`.
+fn tcp_header(row: &PacketRow, fields: &Fields, beyond: usize, scale: u8) -> TcpHeader {
+    let (flags, sequence) = row.tcp;
+    let segment = row.segment.unwrap_or(SegmentFields { window: u32::MAX, ..SegmentFields::default() });
     let flag = |bit: u8| flags & (1 << bit) != 0;
+    // The window of a SYN is not scaled.
+    let window = segment.window >> if flag(1) { 0 } else { scale };
+    let window = u16::try_from(window).unwrap_or(u16::MAX);
+    let mut header = TcpHeader::new(fields.source_port, fields.destination_port, sequence, window);
+    header.acknowledgment_number = segment.acknowledgement;
     [header.fin, header.syn, header.rst, header.psh] = [flag(0), flag(1), flag(2), flag(3)];
     [header.ack, header.urg, header.ece, header.cwr] = [flag(4), flag(5), flag(6), flag(7)];
-    let is_sack = [TIME_STAMPS + 12, TIME_STAMPS + 20, TIME_STAMPS + 28].contains(&beyond);
-    let options = if header.syn || is_sack { beyond.min(40) } else { beyond.min(TIME_STAMPS) };
-    // Filled with no-operation options in whole words: only the length of the options is known.
-    let _ = header.set_options_raw(&[1; 40][..options / 4 * 4]);
+    if let Some(ace) = segment.ace {
+        [header.ns, header.cwr, header.ece] = [ace & 4 != 0, ace & 2 != 0, ace & 1 != 0];
+    }
+    let options = segment.options.map(|options| options_of(&options, header.syn, scale));
+    // Both are whole words and at most 40 bytes, so setting them cannot fail.
+    let _ = header.set_options_raw(&options.unwrap_or_else(|| padding(header.syn, beyond)));
     header
+}
+
+/// Returns the options in the order in which Linux writes them.
+fn options_of(options: &SegmentOptions, syn: bool, scale: u8) -> Vec<u8> {
+    let (sent, echoed) = options.time_stamps;
+    let mut bytes = Vec::with_capacity(40);
+    if syn {
+        bytes.extend([2, 4]);
+        bytes.extend(options.mss.to_be_bytes());
+        bytes.extend([4, 2]);
+    } else {
+        bytes.extend([1, 1]);
+    }
+    bytes.extend([8, 10]);
+    bytes.extend(sent.to_be_bytes());
+    bytes.extend(echoed.to_be_bytes());
+    if syn {
+        bytes.extend([1, 3, 3, scale]);
+    }
+    let blocks = &options.blocks[..usize::from(options.block_count).min(options.blocks.len())];
+    if !blocks.is_empty() {
+        bytes.extend([1, 1, 5, 2 + 8 * blocks.len() as u8]);
+        bytes.extend(blocks.iter().flat_map(|(start, end)| [*start, *end]).flat_map(u32::to_be_bytes));
+    }
+    bytes
+}
+
+/// Returns options of which only the length is known, as no-operation options in whole words. It is assumed
+/// that all bytes `beyond` the fixed header are options in a SYN, and if they are exactly the size of time
+/// stamps and one to three SACK blocks; otherwise only the time stamps.
+fn padding(syn: bool, beyond: usize) -> Vec<u8> {
+    let is_sack = [TIME_STAMPS + 12, TIME_STAMPS + 20, TIME_STAMPS + 28].contains(&beyond);
+    let length = if syn || is_sack { beyond.min(40) } else { beyond.min(TIME_STAMPS) };
+    vec![1; length / 4 * 4]
 }
 
 fn with_traffic_class(header: &mut Ipv4Header, traffic_class: u8) -> Vec<u8> {

@@ -15,12 +15,12 @@ mod hop;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use lockgate_engine::classify::Fields;
+use lockgate_engine::classify::{Fields, Headers};
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::{FidelitySample, Monitor, Sample};
-use lockgate_measure::recording::{Event, FlowSetup, Loss, Mode, Recording};
+use lockgate_measure::recording::{Event, FlowSetup, Loss, Mode, Recording, SegmentFields};
 use lockgate_network::{Arrival, Hops, HostClock, NetworkCore, Renewal, Runtime, build_routers, flow_setups};
 use lockgate_scenario::change::Prepared;
 use lockgate_scenario::{Flow, Routes, Scenario};
@@ -121,6 +121,12 @@ impl Runtime for FrameRuntime {
 
     fn record_of(&self, flow: FlowId) -> usize {
         flow.0.min(self.planned) as usize
+    }
+
+    fn segment(&self, packet: &Packet) -> Option<SegmentFields> {
+        // Only the number: how the window is scaled stands in the SYN alone.
+        let acknowledgement = self.frames.acknowledgement(packet)?.number;
+        Some(SegmentFields { acknowledgement, window: u32::MAX, ..SegmentFields::default() })
     }
 
     fn release(&mut self, packet: &Packet) {

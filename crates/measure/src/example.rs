@@ -100,8 +100,13 @@ pub fn run_in_parts(seed: u64, last: u64, parts: Vec<Part>) -> Recording {
         sampled = sample(&mut recording, &mut port, sampled, ms(at));
         for sequence in sequences {
             recording.flow(FlowId(0)).on_sent(ms(at), Bytes(LENGTH));
-            let header =
-                Header { sent: ms(at), sequence: *sequence, length: LENGTH as u32, ..Header::default() };
+            let header = Header {
+                sent: ms(at),
+                sequence: *sequence,
+                length: LENGTH as u32,
+                traffic_class: 0xB8,
+                ..Header::default()
+            };
             port.offer(Packet::new(header), ms(at), &NoHeaders);
             drops(&mut recording, &mut port, ms(at));
             if link_free <= ms(at) {
@@ -139,7 +144,8 @@ fn row(packet: &Packet, departed: Option<Instant>, drop: Option<Loss>) -> Packet
         place: packet.position.node(),
         length: packet.length,
         tcp: (packet.tcp_flags, packet.tcp_sequence),
-        marked: packet.is_marked(),
+        segment: None,
+        traffic_class: packet.traffic_class,
         arrived: packet.arrived,
         departed,
         drop,

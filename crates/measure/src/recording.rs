@@ -30,7 +30,7 @@ pub use brief::{Brief, BriefSample, Brisk, Detail, family_of, kin};
 pub use delays::Delays;
 pub use file::{FileBin, FileBins, FileRecord};
 pub use flow::{FlowRecord, FlowSetup, Loss, Received, UDP_HEADER_BYTES};
-pub use packets::{PacketColumns, PacketRow, Packets};
+pub use packets::{PacketColumns, PacketRow, Packets, SegmentFields, SegmentOptions};
 pub use parts::Part;
 pub use phases::{FlowPhase, MOST_PHASES, RequestPhase};
 pub use port::{BandRecord, Line, PortRecord, PortSetup, QueueRecord};

@@ -16,7 +16,7 @@ use lockgate_engine::classify::Headers;
 use lockgate_engine::packet::{FlowId, Packet, Pool};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant};
-use lockgate_measure::recording::{FlowSetup, Loss, Mode, Received, Recording};
+use lockgate_measure::recording::{FlowSetup, Loss, Mode, Received, Recording, SegmentFields};
 use lockgate_scenario::model::{Scenario, Transport};
 
 use crate::build::build_link;
@@ -52,6 +52,9 @@ pub trait Runtime {
 
     /// Returns the index of a flow's record.
     fn record_of(&self, flow: FlowId) -> usize;
+
+    /// Returns the fields of the TCP segment of a packet, for its row; `None` if it has none.
+    fn segment(&self, packet: &Packet) -> Option<SegmentFields>;
 
     /// Frees the data that a packet's payload refers to. The packet has left the network.
     fn release(&mut self, packet: &Packet);

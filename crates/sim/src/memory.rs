@@ -56,6 +56,7 @@ const CHANGED_QUEUE: u64 = 1 << 10;
 /// Bytes of a row of a packet at a port, with its place in the order of a capture, and of an interval of a
 /// flow and of a queue, with its part of the report. Columns grow by doubling.
 const ROW: u64 = 2 * Packets::ROW as u64 + size_of::<usize>() as u64;
+const SEGMENT_ROW: u64 = 2 * Packets::SEGMENT as u64;
 const FLOW_INTERVAL: u64 = 2 * 80 + 60;
 const QUEUE_INTERVAL: u64 = 2 * 88 + 60;
 const TCP_INTERVAL: u64 = 2 * (size_of::<TcpSample>() as u64 + 8);
@@ -311,8 +312,13 @@ fn rows(scenario: &Scenario, offered: &[Offered]) -> u64 {
     if !scenario.record.packets && !scenario.record.capture {
         return 0;
     }
-    let of = |(flow, offered): (usize, &Offered)| offered.packets * path(scenario, flow).count() as f64;
-    bytes(offered.iter().enumerate().map(of).sum(), ROW)
+    let of = |(flow, offered): (usize, &Offered)| {
+        let is_tcp =
+            matches!(scenario.flows[flow].transport, Transport::Tcp(_) | Transport::TcpReturn { .. });
+        let row = ROW + if is_tcp { SEGMENT_ROW } else { 0 };
+        offered.packets * path(scenario, flow).count() as f64 * row as f64
+    };
+    bytes(offered.iter().enumerate().map(of).sum(), 1)
 }
 
 fn changes(scenario: &Scenario) -> u64 {

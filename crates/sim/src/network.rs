@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lockgate_engine::classify::{Acknowledgement, Fields, Headers};
 use lockgate_engine::packet::{FlowId, Packet};
 use lockgate_engine::units::{Bytes, Instant};
-use lockgate_measure::recording::Recording;
+use lockgate_measure::recording::{Recording, SegmentFields};
 use lockgate_network::{Arrival, Failure, Hop, Hops, NetworkCore, NextHop, Renewal, Runtime, Source};
 use lockgate_scenario::Scenario;
 use lockgate_scenario::change::Prepared;
@@ -150,6 +150,10 @@ impl Runtime for Schedule {
     #[inline(always)]
     fn record_of(&self, flow: FlowId) -> usize {
         flow.0 as usize
+    }
+
+    fn segment(&self, packet: &Packet) -> Option<SegmentFields> {
+        self.hosts.segment_fields(packet)
     }
 
     #[inline(always)]

@@ -14,13 +14,13 @@ use lockgate_engine::classify::Acknowledgement;
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
-use lockgate_measure::recording::{FlowRecord, TcpLimit, TcpSample};
+use lockgate_measure::recording::{FlowRecord, SegmentFields, SegmentOptions, TcpLimit, TcpSample};
 use lockgate_scenario::model::{Flow, NodeModel, Scenario, Transport};
 use lockgate_scenario::tcp::{Application as Task, Ecn, TcpModel};
 use lockgate_tcp::application::{DialogueEvent, Order, RequestEvent};
 use lockgate_tcp::congestion::{NO_THRESHOLD, create};
 use lockgate_tcp::endpoint::{Endpoint, Role};
-use lockgate_tcp::segment::Segments;
+use lockgate_tcp::segment::{Segment, Segments, flag};
 use lockgate_tcp::{ReceiverConfig, SenderConfig, SenderLimit, TimerWheel};
 
 use lockgate_network::{
@@ -53,6 +53,9 @@ struct End {
     partner: Option<Partner>,
     /// True if its application sends requests, which are recorded.
     asks: bool,
+    /// Flags of accurate ECN by which a handshake repeats the ECN field of the packet that it answers (RFC
+    /// 9768 section 3.1.1); `None` if the ends do not use it.
+    ace_of_handshake: Option<u8>,
 }
 
 /// Link between two connections of a host.
@@ -144,6 +147,28 @@ impl TcpHosts {
         Some(Acknowledgement {
             number: segment.acknowledgment as u32,
             is_bare: segment.length == 0 && segment.sack_count == 0,
+        })
+    }
+
+    /// Returns the fields of the segment that `packet` carries, for a capture.
+    #[cold]
+    pub(crate) fn segment_fields(&self, packet: &Packet) -> Option<SegmentFields> {
+        let segment = (packet.tcp_flags != 0).then(|| self.segments.get(packet.payload))??;
+        let to = *self.receiving.get(packet.flow.0 as usize)? as usize;
+        // The two ends of a connection are neighbours.
+        let (from, to) = (self.ends.get(to ^ 1)?, self.ends.get(to)?);
+        let number = |of: u64| to.first_sequence.wrapping_add(of as u32);
+        let millis = |at: Instant| (at.as_picos() / Duration::from_millis(1).as_picos()) as u32;
+        Some(SegmentFields {
+            acknowledgement: if segment.has(flag::ACK) { number(segment.acknowledgment) } else { 0 },
+            window: segment.window,
+            ace: from.ace(segment),
+            options: Some(SegmentOptions {
+                mss: u16::try_from(from.mss).unwrap_or(u16::MAX),
+                time_stamps: (millis(segment.sent), millis(segment.echo)),
+                blocks: segment.sack.map(|(start, end)| (number(start), number(end))),
+                block_count: segment.sack_count,
+            }),
         })
     }
 
@@ -308,6 +333,22 @@ impl TcpHosts {
 }
 
 impl End {
+    /// Returns the flags AE, CWR and ECE of its segment by accurate ECN, if the ends use it.
+    fn ace(&self, segment: &Segment) -> Option<u8> {
+        let of_handshake = self.ace_of_handshake?;
+        let is_third = segment.length == 0 && segment.sequence == 1 && segment.acknowledgment == 1;
+        //= https://www.rfc-editor.org/rfc/rfc9768#section-3.1.1
+        // The SYN has all three; SYN-ACK and the acknowledgement after it repeat an ECN field.
+        Some(match (segment.has(flag::SYN), segment.has(flag::ACK)) {
+            (true, false) => 0b111,
+            (true, true) => of_handshake,
+            _ if is_third && segment.marked == 0 => of_handshake,
+            //= https://www.rfc-editor.org/rfc/rfc9768#section-3.2
+            // The lowest three bits of the count of marks, which begins at 5.
+            _ => (segment.marked.wrapping_add(5) & 0b111) as u8,
+        })
+    }
+
     /// State of its sender.
     fn sample(&self) -> TcpSample {
         let (cwnd, ssthresh) = self.endpoint.window();
@@ -401,6 +442,12 @@ fn build_end(
     let node = &scenario.nodes[flow.from];
     let configs = configs(model, timer_wheel(node, seed));
     let mut control = create(model.congestion);
+    // Not capable, ECT(1) or ECT(0), as both ends send their control packets.
+    let ace_of_handshake = (model.ecn == Ecn::Accurate).then(|| match control.ecn_codepoint() {
+        None => 0b010,
+        Some(0b01) => 0b011,
+        Some(_) => 0b100,
+    });
     control.set_virtual_rtt(model.virtual_rtt);
     let mut endpoint = Endpoint::new(role, configs, control, frame, application);
     if active && let Some(stop) = flow.stop {
@@ -426,5 +473,6 @@ fn build_end(
         complete: false,
         partner: None,
         asks: active && matches!(model.application, Task::Echo | Task::Pages { .. }),
+        ace_of_handshake,
     })
 }

@@ -145,7 +145,7 @@ impl<'a> Bottleneck<'a> {
 
     /// Returns the number of packets received with a mark, of those sent before `until` seconds.
     pub(super) fn marks(&self, until: f64) -> f64 {
-        let is_received = |row: &PacketRow| row.marked && row.departed.is_some() && row.drop.is_none();
+        let is_received = |row: &PacketRow| row.is_marked() && row.departed.is_some() && row.drop.is_none();
         self.sent_before(until).filter(is_received).count() as f64
     }
 

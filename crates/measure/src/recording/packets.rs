@@ -20,14 +20,54 @@ pub struct PacketRow {
     pub length: u32,
     /// TCP flags and sequence number, as in the TCP header; zeros for other protocols.
     pub tcp: (u8, u32),
-    /// True if it carries a congestion mark (ECN) when the row is written.
-    pub marked: bool,
+    /// Further fields of its TCP segment, if it has one.
+    pub segment: Option<SegmentFields>,
+    /// DSCP (upper six bits) and ECN (lower two) when the row is written: as it left the port, or was lost.
+    pub traffic_class: u8,
     /// Arrival at the port.
     pub arrived: Instant,
     /// Start of its transmission; `None` if it was dropped or still waits.
     pub departed: Option<Instant>,
     /// Reason of its loss here, if any.
     pub drop: Option<Loss>,
+}
+
+impl PacketRow {
+    /// Returns the ECN field (RFC 3168): 0 not capable, 1 ECT(1), 2 ECT(0), 3 marked.
+    pub fn ecn(&self) -> u8 {
+        self.traffic_class & 0b11
+    }
+
+    /// True if it carries a congestion mark.
+    pub fn is_marked(&self) -> bool {
+        self.ecn() == 0b11
+    }
+}
+
+/// Fields of a TCP segment beyond flags and sequence number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SegmentFields {
+    /// Acknowledgement number of the header, which wraps.
+    pub acknowledgement: u32,
+    /// Receive window in bytes, scaling applied; [`u32::MAX`] if unknown.
+    pub window: u32,
+    /// The three flags of accurate ECN (RFC 9768) as one number; `None` if it is not used.
+    pub ace: Option<u8>,
+    /// Options; `None` if unknown.
+    pub options: Option<SegmentOptions>,
+}
+
+/// Options of a TCP segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SegmentOptions {
+    /// Largest segment in bytes, which a SYN announces.
+    pub mss: u16,
+    /// Time stamp and its echo (RFC 7323), in milliseconds of the sender's and the receiver's clock.
+    pub time_stamps: (u32, u32),
+    /// Blocks of SACK (RFC 2018).
+    pub blocks: [(u32, u32); 3],
+    /// Number of valid blocks.
+    pub block_count: u8,
 }
 
 /// Rows in columns of equal length.
@@ -38,8 +78,11 @@ pub struct Packets {
     port: Vec<u32>,
     place: Vec<u32>,
     length: Vec<u32>,
-    /// The mark stands in bytes that the tuple has anyway.
-    tcp_and_mark: Vec<(u8, bool, u32)>,
+    /// TCP flags, DSCP and ECN, TCP sequence number: the second stands in bytes that the tuple has anyway.
+    header: Vec<(u8, u8, u32)>,
+    /// Index in `segments`, or the sentinel [`NO_SEGMENT`].
+    segment: Vec<u32>,
+    segments: Vec<SegmentFields>,
     arrived: Vec<u64>,
     /// [`Instant::NEVER`] if it did not depart.
     departed: Vec<u64>,
@@ -48,6 +91,7 @@ pub struct Packets {
 }
 
 const NOT_LOST: u8 = u8::MAX;
+const NO_SEGMENT: u32 = u32::MAX;
 
 /// Columns of all rows, without a copy.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +117,9 @@ pub struct PacketColumns<'a> {
 impl Packets {
     /// Bytes of a row in all columns.
     pub const ROW: usize =
-        5 * size_of::<u32>() + size_of::<(u8, u32)>() + 2 * size_of::<u64>() + size_of::<u8>();
+        6 * size_of::<u32>() + size_of::<(u8, u32)>() + 2 * size_of::<u64>() + size_of::<u8>();
+    /// Further bytes of the row of a TCP segment.
+    pub const SEGMENT: usize = size_of::<SegmentFields>();
 
     /// Adds a row.
     #[inline]
@@ -83,7 +129,9 @@ impl Packets {
         self.port.push(row.port);
         self.place.push(row.place);
         self.length.push(row.length);
-        self.tcp_and_mark.push((row.tcp.0, row.marked, row.tcp.1));
+        self.header.push((row.tcp.0, row.traffic_class, row.tcp.1));
+        self.segment.push(row.segment.map_or(NO_SEGMENT, |_| self.segments.len() as u32));
+        self.segments.extend(row.segment);
         self.arrived.push(row.arrived.as_picos());
         self.departed.push(row.departed.unwrap_or(Instant::NEVER).as_picos());
         self.drop.push(row.drop.map_or(NOT_LOST, |loss| loss.index() as u8));
@@ -101,7 +149,7 @@ impl Packets {
 
     /// Returns a row; `None` beyond the last.
     pub fn get(&self, index: usize) -> Option<PacketRow> {
-        let (flags, marked, tcp_sequence) = *self.tcp_and_mark.get(index)?;
+        let (flags, traffic_class, tcp_sequence) = *self.header.get(index)?;
         Some(PacketRow {
             flow: FlowId(*self.flow.get(index)?),
             sequence: *self.sequence.get(index)?,
@@ -109,7 +157,8 @@ impl Packets {
             place: *self.place.get(index)?,
             length: *self.length.get(index)?,
             tcp: (flags, tcp_sequence),
-            marked,
+            segment: self.segments.get(*self.segment.get(index)? as usize).copied(),
+            traffic_class,
             arrived: Instant::from_picos(*self.arrived.get(index)?),
             departed: Some(Instant::from_picos(*self.departed.get(index)?))
                 .filter(|departed| *departed != Instant::NEVER),

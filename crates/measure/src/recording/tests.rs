@@ -269,7 +269,10 @@ fn rows_come_back_as_they_went_in() {
                 place: 1,
                 length: 1_514,
                 tcp: (0x12, 77),
-                marked: drop.is_none(),
+                segment: drop
+                    .is_none()
+                    .then(|| SegmentFields { acknowledgement: 5, ..SegmentFields::default() }),
+                traffic_class: 0b11,
                 arrived: ms(5),
                 departed: drop.is_none().then(|| ms(7)),
                 drop,

@@ -49,8 +49,8 @@ impl<R: Runtime> NetworkCore<R> {
             && started
             && let Some(packet) = lost.as_ref().or_else(|| self.links[index].newest())
         {
-            let record = self.runtime.record_of(packet.flow);
-            rows.push(&row(packet, record, index, Some(now), lost.as_ref().map(|_| Loss::Link)));
+            let lost = lost.as_ref().map(|_| Loss::Link);
+            rows.push(&row(&self.runtime, packet, index, Some(now), lost));
         }
         if let Some(packet) = lost {
             self.lose(packet, Loss::Link);
@@ -71,7 +71,7 @@ impl<R: Runtime> NetworkCore<R> {
             let record = self.runtime.record_of(packet.flow);
             self.recording.flow(FlowId(record as u32)).on_lost(packet.sent, packet.bytes(), why);
             if let Some(rows) = &mut self.recording.packets {
-                rows.push(&row(&packet, record, index, None, Some(why)));
+                rows.push(&row(&self.runtime, &packet, index, None, Some(why)));
             }
             self.runtime.release(&packet);
             self.pool.recycle(packet);
@@ -149,27 +149,28 @@ impl<R: Runtime> NetworkCore<R> {
     fn record_waiting(&mut self, index: usize, waiting: &[Packet]) {
         let Some(rows) = &mut self.recording.packets else { return };
         for packet in waiting {
-            rows.push(&row(packet, self.runtime.record_of(packet.flow), index, None, None));
+            rows.push(&row(&self.runtime, packet, index, None, None));
         }
     }
 }
 
 /// Creates the row of a packet that left, was lost or waits at a port.
-fn row(
+fn row<R: Runtime>(
+    runtime: &R,
     packet: &Packet,
-    record: usize,
     port: usize,
     departed: Option<Instant>,
     drop: Option<Loss>,
 ) -> PacketRow {
     PacketRow {
-        flow: FlowId(record as u32),
+        flow: FlowId(runtime.record_of(packet.flow) as u32),
         sequence: packet.sequence,
         port: port as u32,
         place: packet.position.node(),
         length: packet.length,
         tcp: (packet.tcp_flags, packet.tcp_sequence),
-        marked: packet.is_marked(),
+        segment: runtime.segment(packet),
+        traffic_class: packet.traffic_class,
         arrived: packet.arrived,
         departed,
         drop,
