@@ -71,7 +71,7 @@ pub fn flow_setups(scenario: &Scenario, propagation: &[Duration]) -> Vec<FlowSet
         fields: keeps_packets(scenario).then(|| Box::new(flow.fields)),
         traffic_class: flow.traffic_class,
         is_return: matches!(flow.transport, Transport::TcpReturn { .. } | Transport::UdpReturn { .. }),
-        congestion: sender_of(scenario, flow).map(|tcp| tcp.congestion.name()),
+        congestion: sender_of(scenario, flow).map(|tcp| tcp.control().name()),
         request_kind: request_kind(flow, answers.get(&index).copied()),
         codec: flow.voice.and_then(|codec| emodel::codec(codec.name())),
         ..FlowSetup::default()

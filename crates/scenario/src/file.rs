@@ -22,7 +22,7 @@ use serde::de::{self, Deserializer};
 
 use crate::application::{Codec, Ftp, Pages};
 use crate::directions::Directions;
-use crate::tcp::{Congestion, Ecn, InitialSequence};
+use crate::tcp::{Congestion, EcnKey, InitialSequence};
 use crate::values::{
     Address, Amount, Carrier, Drift, Dscp, Endpoint, FlowLabel, Lengths, LinkOverhead, Mark, Name, OneOrMany,
     Ports, Protocol, SignedTime, TcpFlag, Tos,
@@ -377,11 +377,12 @@ pub(crate) struct FlowTable {
     /// receivers' buffers do.
     #[serde(default)]
     pub(crate) receive_window: Option<Bytes>,
-    /// TCP: use of ECN by both ends: `off`; `classic`, one echo a round trip (RFC 3168), which `true` means;
-    /// or `accecn`, every mark is echoed (RFC 9768). The default is on for `dctcp` and `prague`, which have
-    /// every mark echoed, else `off`.
+    /// TCP: use of ECN by both ends: `off`; `classic`, one echo a round trip (RFC 3168); or `accecn`, every mark
+    /// is echoed (RFC 9768). `dctcp` has `classic` by default, of which it changes the echo (RFC 8257), and
+    /// `prague` has `accecn`; the others have `off`, and `classic` if this is `true`. `dctcp` with `off`, and
+    /// `prague` with `off` or `classic`, fall back to `reno`.
     #[serde(default)]
-    pub(crate) ecn: Option<Ecn>,
+    pub(crate) ecn: Option<EcnKey>,
     /// TCP: if true, the receiver sends selective acknowledgements; true by default.
     #[serde(default)]
     pub(crate) sack: Option<bool>,

@@ -38,9 +38,20 @@ impl Congestion {
         }
     }
 
-    /// Returns true if it relies on ECN marks, so that a flow uses ECN by default.
+    /// Returns true if it relies on ECN marks.
     pub const fn wants_marks(self) -> bool {
         matches!(self, Self::Dctcp | Self::Prague)
+    }
+
+    /// Returns the use of ECN by which it is defined; [`Ecn::Off`] if it needs none.
+    const fn own_ecn(self) -> Ecn {
+        match self {
+            // RFC 8257: negotiated as in RFC 3168, with an echo of its own.
+            Self::Dctcp => Ecn::Classic,
+            // RFC 9331 section 4.2: the extent of marking must be fed back.
+            Self::Prague => Ecn::Accurate,
+            Self::Reno | Self::Cubic | Self::Bbr => Ecn::Off,
+        }
     }
 }
 
@@ -182,20 +193,35 @@ impl Ecn {
     }
 }
 
-impl<'de> Deserialize<'de> for Ecn {
+/// Key `ecn` of a flow: a use of ECN, or only that it is on (`None`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EcnKey(Option<Ecn>);
+
+impl EcnKey {
+    /// Returns the use of ECN that a flow with this key and `congestion` has.
+    pub(crate) fn of(key: Option<Self>, congestion: Congestion) -> Ecn {
+        match key {
+            Some(Self(Some(ecn))) => ecn,
+            Some(Self(None)) if !congestion.wants_marks() => Ecn::Classic,
+            Some(Self(None)) | None => congestion.own_ecn(),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for EcnKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Either;
         impl de::Visitor<'_> for Either {
-            type Value = Ecn;
+            type Value = EcnKey;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("`\"off\"`, `\"classic\"`, `\"accecn\"`, `true` or `false`")
             }
-            fn visit_bool<E: de::Error>(self, is_on: bool) -> Result<Ecn, E> {
-                Ok(if is_on { Ecn::Classic } else { Ecn::Off })
+            fn visit_bool<E: de::Error>(self, is_on: bool) -> Result<EcnKey, E> {
+                Ok(EcnKey((!is_on).then_some(Ecn::Off)))
             }
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<Ecn, E> {
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<EcnKey, E> {
                 let known = Ecn::NAMES.into_iter().find(|(known, _)| *known == name);
-                known.map(|(_, ecn)| ecn).ok_or_else(|| {
+                known.map(|(_, ecn)| EcnKey(Some(ecn))).ok_or_else(|| {
                     let names = Ecn::NAMES.map(|(name, _)| name);
                     let near = crate::nearest::nearest(name, names);
                     let near = near.map(|near| format!(", did you mean `{near}`")).unwrap_or_default();
@@ -207,7 +233,7 @@ impl<'de> Deserialize<'de> for Ecn {
     }
 }
 
-impl JsonSchema for Ecn {
+impl JsonSchema for EcnKey {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Ecn".into()
     }
@@ -245,6 +271,17 @@ pub struct TcpModel {
     pub pacing: bool,
     /// Choice of the initial sequence number.
     pub initial_sequence: InitialSequence,
+}
+
+impl TcpModel {
+    /// Returns the congestion control that runs: DCTCP without ECN, and Prague without accurate ECN, fall back
+    /// to Reno, with such ECN as there is.
+    pub const fn control(&self) -> Congestion {
+        match (self.congestion, self.ecn) {
+            (Congestion::Dctcp, Ecn::Off) | (Congestion::Prague, Ecn::Off | Ecn::Classic) => Congestion::Reno,
+            (congestion, _) => congestion,
+        }
+    }
 }
 
 impl Default for TcpModel {

@@ -417,8 +417,8 @@ fn configs(model: &TcpModel, wheel: TimerWheel) -> (SenderConfig, ReceiverConfig
         quick_acks: model.quick_acks,
         sack: model.sack,
         ecn: model.ecn.is_on(),
-        // Controls that rely on marks have every one echoed, whatever the ends negotiate.
-        exact_echo: model.congestion.wants_marks() || model.ecn == Ecn::Accurate,
+        // DCTCP has every mark echoed by the flags of classic ECN (RFC 8257 section 3.2).
+        exact_echo: model.control().wants_marks() || model.ecn == Ecn::Accurate,
         wheel,
     };
     (sender, receiver)
@@ -441,7 +441,7 @@ fn build_end(
     let frame = frame_headers(flow) + model.mss;
     let node = &scenario.nodes[flow.from];
     let configs = configs(model, timer_wheel(node, seed));
-    let mut control = create(model.congestion);
+    let mut control = create(model.control());
     // Not capable, ECT(1) or ECT(0), as both ends send their control packets.
     let ace_of_handshake = (model.ecn == Ecn::Accurate).then(|| match control.ecn_codepoint() {
         None => 0b010,

@@ -10,7 +10,7 @@ use crate::application::Pages;
 use crate::diagnostic::Problem;
 use crate::file::FlowTable;
 use crate::table_reader::TableLocation;
-use crate::tcp::{Application, Congestion, Ecn, TcpModel};
+use crate::tcp::{Application, Congestion, EcnKey, TcpModel};
 use crate::traffic::Traffic;
 
 /// Keys that only TCP flows may have.
@@ -98,13 +98,13 @@ impl Checker<'_> {
             let problem = Problem::new(place.key("virtual_rtt"), what);
             self.note(problem.help("leave `virtual_rtt` out, or write `congestion = \"prague\"`"));
         }
-        TcpModel {
+        let model = TcpModel {
             application: self.application(table, place),
             congestion,
             mss,
             initial_window,
             receive_window,
-            ecn: table.ecn.unwrap_or(if congestion.wants_marks() { Ecn::Classic } else { Ecn::Off }),
+            ecn: EcnKey::of(table.ecn, congestion),
             sack: table.sack.unwrap_or(defaults.sack),
             delayed_ack: table.delayed_ack.unwrap_or(defaults.delayed_ack),
             quick_acks,
@@ -112,7 +112,13 @@ impl Checker<'_> {
             virtual_rtt: table.virtual_rtt.unwrap_or(defaults.virtual_rtt),
             pacing: table.pacing.unwrap_or(defaults.pacing),
             initial_sequence: table.initial_sequence.unwrap_or_default(),
+        };
+        if model.control() != congestion {
+            let what = format!("`{congestion}` cannot work with this ECN; the flow falls back to `reno`");
+            let problem = Problem::new(place.value("ecn"), what);
+            self.warn(problem.help("leave `ecn` out, or write `congestion = \"reno\"`"));
         }
+        model
     }
 
     /// Reads two laws as traffic: of file sizes and the times between files, or of pages' objects and the

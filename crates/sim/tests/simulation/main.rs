@@ -10,6 +10,7 @@ mod scale;
 mod side_by_side;
 mod steps;
 mod stops;
+mod tcp_ecn;
 mod tcp_kernel;
 mod tcp_l4s;
 mod tcp_laws;

@@ -519,5 +519,5 @@ impl<'env> Applications<'env> {
 
 /// Returns the properties of a connection that a kernel may lack.
 fn kind(model: &lockgate_scenario::TcpModel) -> (&'static str, bool) {
-    (model.congestion.name(), model.initial_sequence == lockgate_scenario::tcp::InitialSequence::Random)
+    (model.control().name(), model.initial_sequence == lockgate_scenario::tcp::InitialSequence::Random)
 }

@@ -44,7 +44,7 @@ pub(super) fn listener(flow: &Flow, model: &TcpModel) -> Result<TcpListener, Mis
         clamp_window(&socket, model);
         let _ = tcp::set_maximum_segment(&socket, model.mss + TIMESTAMPS);
         // Accepted sockets inherit these.
-        let _ = sockopt::set_tcp_congestion(&socket, model.congestion.name());
+        let _ = sockopt::set_tcp_congestion(&socket, model.control().name());
         let _ = sockopt::set_tcp_nodelay(&socket, true);
         listen(&socket, BACKLOG)?;
         Ok(TcpListener::from(socket))
@@ -55,7 +55,7 @@ pub(super) fn listener(flow: &Flow, model: &TcpModel) -> Result<TcpListener, Mis
 /// Sets the options of an accepted socket for the direction `back` of a connection like `model`.
 pub(super) fn set_accepted(stream: &TcpStream, back: &Flow, model: &TcpModel) -> io::Result<()> {
     stream.set_nonblocking(true)?;
-    let _ = sockopt::set_tcp_congestion(stream, model.congestion.name());
+    let _ = sockopt::set_tcp_congestion(stream, model.control().name());
     set_minimum_rto(stream, model);
     clamp_window(stream, model);
     set_class(stream, back.fields.source, back.traffic_class & !0b11)
@@ -72,7 +72,7 @@ pub(super) fn clamp_window(socket: impl AsFd, model: &TcpModel) {
 /// # Errors
 /// If it lacks the congestion control, or does not let the first sequence number be chosen.
 pub(super) fn check(flow: &Flow, model: &TcpModel, seed: Seed) -> Result<(), Missing> {
-    let name = model.congestion.name();
+    let name = model.control().name();
     let socket = open(flow, model).map_err(|error| {
         let mut missing =
             Missing::refused(&format!("give flow `{}` congestion control `{name}`", flow.name), &error);
@@ -101,7 +101,7 @@ fn cannot_number(flow: &str, error: &io::Error) -> Missing {
 
 fn open(flow: &Flow, model: &TcpModel) -> io::Result<TcpStream> {
     let socket = new_socket(flow.fields.source)?;
-    sockopt::set_tcp_congestion(&socket, model.congestion.name())?;
+    sockopt::set_tcp_congestion(&socket, model.control().name())?;
     sockopt::set_tcp_nodelay(&socket, true)?;
     set_class(&socket, flow.fields.source, flow.traffic_class & !0b11)?;
     tcp::set_maximum_segment(&socket, model.mss + TIMESTAMPS)?;
