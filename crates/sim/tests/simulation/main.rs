@@ -14,4 +14,5 @@ mod tcp_ecn;
 mod tcp_kernel;
 mod tcp_l4s;
 mod tcp_laws;
+mod tcp_windows;
 mod watched;
