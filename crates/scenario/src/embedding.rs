@@ -43,7 +43,8 @@ pub fn embed_tables(text: &str, files: &dyn Files) -> Result<String, String> {
             continue;
         }
         let bytes = files.load(&path).map_err(|why| format!("cannot read `{path}`: {why}"))?;
-        let table = String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
+        let table = table_text(&bytes).map_err(|why| format!("cannot read `{path}`: {why}"))?;
+        let table = table.replace("\r\n", "\n");
         let has_end = table.ends_with('\n');
         let prefix = value.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or(" ").to_owned();
         let mut written = value.clone();
@@ -54,6 +55,20 @@ pub fn embed_tables(text: &str, files: &dyn Files) -> Result<String, String> {
         is_changed = true;
     }
     Ok(if is_changed { document.to_string() } else { text.to_owned() })
+}
+
+/// Returns the text of a table.
+///
+/// # Errors
+/// If it is not UTF-8, as a spreadsheet's "Unicode text" is not: names the first line that is not.
+pub(crate) fn table_text(bytes: &[u8]) -> Result<&str, String> {
+    let end = match core::str::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => return Ok(text),
+        Ok(text) => text.find('\0').unwrap_or_default(),
+        Err(error) => error.valid_up_to(),
+    };
+    let line = 1 + bytes.iter().take(end).filter(|byte| **byte == b'\n').count();
+    Err(format!("line {line} is not UTF-8 text: save it as CSV in UTF-8"))
 }
 
 /// Returns the path, as it was written, in a comment that begins `suffix`, and what follows it.

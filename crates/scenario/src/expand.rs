@@ -30,7 +30,7 @@ use crate::table_reader::shorten;
 use fill::Fill;
 pub use fill::is_dealt;
 pub(crate) use fill::variables;
-pub(crate) use table::{Rows, Sites};
+pub(crate) use table::{PARENT, Remarks, Rows, Sites};
 
 /// Key of a group of queues that names its members.
 const NAME: &str = "name";

@@ -7,12 +7,18 @@ use toml::de::DeTable;
 
 use super::Checker;
 use crate::diagnostic::{Problem, Span};
-use crate::expand::{Rows, Sites, Tables, Unexpanded, expand, variables};
+use crate::embedding::table_text;
+use crate::expand::{PARENT, Remarks, Rows, Sites, Tables, Unexpanded, expand, variables};
 use crate::nearest::{nearest, suggest};
 use crate::table_reader::shorten;
 
 /// Columns that a problem of a member names at most.
 const MOST_NAMES: usize = 4;
+
+/// Returns a number of things, in words.
+fn of(count: usize, what: &str) -> String {
+    if count == 1 { format!("a {what}") } else { format!("{count} {what}s") }
+}
 
 impl Checker<'_> {
     /// Returns the file with its groups expanded; `None` if it has none.
@@ -47,7 +53,17 @@ impl Checker<'_> {
             self.problems.push(Problem::new(span.clone(), wrong).help(help));
         };
         let rows = read.map_err(unread).ok()?;
-        self.warn_left_out("row", &name, rows.left_out(), span);
+        self.warn_left_out("row", &name, rows.left_out(), span.clone());
+        let altered = rows.altered();
+        if altered.count > 0 {
+            let (of, is) = (of(altered.count, "row"), if altered.count == 1 { "is" } else { "are" });
+            let wrong =
+                format!("{of} of `{}` {is} not used as written: {}", shorten(&name), altered.joined());
+            self.warn(Problem::new(span, wrong).help(
+                "give a circuit one plan, and an address to one circuit; `lockgate check --strict` makes \
+                 this an error",
+            ));
+        }
         Some((shorten(&name), rows))
     }
 
@@ -63,17 +79,29 @@ impl Checker<'_> {
         };
         let mut sites = Sites::read(&text, self.cache.captures.room.min(self.memory)).map_err(unread).ok()?;
         self.warn_left_out("site", &name, sites.rows.left_out(), span.clone());
-        let placed = self.subscribers.as_ref().map(|(of, rows)| (of.clone(), sites.place(rows)));
-        if let Some((of, (unknown, count))) = placed.filter(|(_, (_, count))| *count > 0) {
-            let more = if count > unknown.len() { "; …" } else { "" };
-            let wrong = format!(
-                "`{}` has no such site, and {} of `{of}` {} below none: {}{more}",
-                shorten(&name),
-                if count == 1 { "a circuit".to_owned() } else { format!("{count} circuits") },
-                if count == 1 { "is" } else { "are" },
-                unknown.join("; ")
-            );
-            self.warn(Problem::new(span, wrong).help("correct the `Parent Node`, or add the site"));
+        if let Some((table, rows)) = &self.subscribers {
+            let number = sites.rows.len();
+            let unknown = sites.place(rows);
+            let (name, table) = (shorten(&name), table.clone());
+            let wrong = if !rows.columns().any(|column| column == PARENT) {
+                Some(format!("`{table}` has no column `Parent Node`, so that no circuit is below a site"))
+            } else if unknown.count > 0 {
+                let is = if unknown.count == 1 { "is" } else { "are" };
+                let circuits = of(unknown.count, "circuit");
+                let unknown = unknown.joined();
+                Some(format!(
+                    "`{name}` has no such site, and {circuits} of `{table}` {is} below none: {unknown}"
+                ))
+            } else if sites.rows.len() == 0 {
+                Some(format!(
+                    "no circuit of `{table}` has one of the {number} sites of `{name}` as `Parent Node`"
+                ))
+            } else {
+                None
+            };
+            if let Some(wrong) = wrong {
+                self.warn(Problem::new(span, wrong).help("correct the `Parent Node`, or add the site"));
+            }
         }
         Some((shorten(&name), sites))
     }
@@ -88,19 +116,24 @@ impl Checker<'_> {
             return Some((key.to_owned(), path.to_owned(), start..start + 1));
         }
         let bytes = self.load(path, value.span())?;
-        Some((path.to_owned(), String::from_utf8_lossy(&bytes).into_owned(), value.span()))
+        match table_text(&bytes) {
+            Ok(text) => Some((path.to_owned(), text.to_owned(), value.span())),
+            Err(why) => {
+                let wrong = format!("the file `{}` cannot be read: {why}", shorten(path));
+                self.note(Problem::new(value.span(), wrong));
+                None
+            }
+        }
     }
 
     /// Warns of the rows or sites that were left out.
-    fn warn_left_out(&mut self, what: &str, name: &str, (reasons, count): (&[String], usize), span: Span) {
-        if count == 0 {
+    fn warn_left_out(&mut self, what: &str, name: &str, left_out: &Remarks, span: Span) {
+        if left_out.count == 0 {
             return;
         }
-        let of = if count == 1 { format!("a {what}") } else { format!("{count} {what}s") };
-        let is = if count == 1 { "is" } else { "are" };
-        let more = if count > reasons.len() { "; …" } else { "" };
-        let wrong = format!("{of} of `{}` {is} left out: {}{more}", shorten(name), reasons.join("; "));
-        let them = if count == 1 { "it" } else { "them" };
+        let (is, them) = if left_out.count == 1 { ("is", "it") } else { ("are", "them") };
+        let (of, reasons) = (of(left_out.count, what), left_out.joined());
+        let wrong = format!("{of} of `{}` {is} left out: {reasons}", shorten(name));
         let help = format!(
             "correct such {what}s, or take {them} out; `lockgate check --strict` makes this an error"
         );

@@ -52,6 +52,7 @@ impl Expansion<'_> {
         let all = ["node", "link"].into_iter().find_map(|section| self.groups.members(section, group));
         let all = rows.or(all).ok_or(Some(group))?;
         let members = (f64::from(all) * part / 100.0).ceil() as u32;
-        Ok(members.clamp(1, all.max(1)))
+        // At least one of some; none of the sites, if no circuit is below one.
+        Ok(members.clamp(all.min(1), all))
     }
 }

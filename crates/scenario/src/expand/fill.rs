@@ -128,7 +128,7 @@ impl Fill<'_> {
         if let Some(group) = text.strip_suffix("/*")
             && let Some(members) = self.groups.members("node", group)
         {
-            return Cow::Owned(format!("{group}/{}", (self.number - 1) % members + 1));
+            return Cow::Owned(format!("{group}/{}", (self.number - 1) % members.max(1) + 1));
         }
         if !self.room.take(TEXT * text.len() as u64) || !text.contains('$') {
             return text.clone();

@@ -11,14 +11,21 @@
 //! of its name, and its values get the unit; so do the four rates of `LibreQoS` without it.
 //!
 //! Rows of one circuit, one for each of its devices, are one subscriber with all addresses. A row that cannot
-//! be one (too few values, a rate that is not a number, a wrong address) is left out, with the reason.
+//! be one (too few values, a rate that is not a number, a wrong address) is left out, with the reason. What a
+//! row has that an earlier row contradicts (another rate of the circuit, an address of another circuit) is
+//! named too. So each row is used, or named.
 
 mod circuits;
+mod records;
 mod sites;
 
 use std::net::IpAddr;
 
+pub(crate) use circuits::PARENT;
 pub(crate) use sites::Sites;
+
+use circuits::Circuits;
+use records::{Record, Records};
 
 use crate::table_reader::shorten;
 
@@ -33,12 +40,37 @@ const VALUE: u64 = 48;
 pub(crate) struct Rows {
     columns: Vec<String>,
     all: Vec<Row>,
-    /// Reasons why rows were left out, the first of them, and their number.
-    left_out: (Vec<String>, usize),
+    /// Rows that were left out.
+    left_out: Remarks,
+    /// Rows of which a value is not used.
+    altered: Remarks,
 }
 
-/// Limit on the reasons that are kept.
-const MOST_REASONS: usize = 8;
+/// Reasons why rows are not used as they are written: the first of them, and the number of rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Remarks {
+    pub(crate) reasons: Vec<String>,
+    pub(crate) count: usize,
+}
+
+impl Remarks {
+    /// Limit on the reasons that are kept.
+    const MOST: usize = 8;
+
+    /// Adds a row at `line`, with its circuit in words.
+    fn add(&mut self, line: usize, of: &str, why: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.reasons.len() < Self::MOST {
+            self.reasons.push(format!("line {line}{of}: {}", why()));
+        }
+    }
+
+    /// Returns the reasons in one line.
+    pub(crate) fn joined(&self) -> String {
+        let more = if self.count > self.reasons.len() { "; …" } else { "" };
+        self.reasons.join("; ") + more
+    }
+}
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Row {
@@ -48,42 +80,24 @@ struct Row {
 }
 
 impl Rows {
-    /// Reads a table from a CSV text (RFC 4180) within `memory` bytes. Lines that begin with `#`, as
-    /// `LibreQoS` writes them, and empty lines are left out.
+    /// Reads a table from a CSV text within `memory` bytes.
     ///
     /// # Errors
     /// If the first row names no columns, no other row can be read, or the rows take more memory: names the
     /// line.
     pub(crate) fn read(text: &str, memory: u64) -> Result<Self, String> {
-        let mut records = Records { rest: text.trim_start_matches('\u{feff}'), line: 1, most: MOST_COLUMNS };
+        let mut records = Records::new(text, MOST_COLUMNS);
         let Some(head) = records.next() else { return Err("it is empty".to_owned()) };
         let columns = columns(&head)?;
         records.most = columns.len();
-        let kinds: Vec<Column> =
-            head.values.iter().zip(&columns).map(|(head, name)| Column::of(head, name)).collect();
-        let (mut rows, mut left_out) = (Vec::new(), (Vec::new(), 0));
+        let mut circuits = Circuits::new(&columns, &head.values);
         let mut left = memory;
-        for Record { line, mut values, mut count } in records {
-            // A trailing empty column, such as an absent comment, may be left out.
-            if count + 1 == columns.len() {
-                values.push(String::new());
-                count += 1;
-            }
-            // Values beyond the columns have no name: `LibreQoS` ships such rows.
-            let broken = if count < columns.len() {
-                let values = if count == 1 { "value" } else { "values" };
-                Some(format!("it has {count} {values}, not {}", columns.len()))
-            } else {
-                circuits::complete(&kinds, &head.values, &mut values)
-            };
-            if let Some(why) = broken {
-                left_out.1 += 1;
-                if left_out.0.len() < MOST_REASONS {
-                    let of = circuits::name(&columns, &values);
-                    left_out.0.push(format!("line {line}{of}: {why}"));
-                }
+        for mut record in records {
+            if let Some(why) = circuits.refusal(&mut record) {
+                circuits.left_out.add(record.line, &circuits::name(&columns, &record.values), || why);
                 continue;
             }
+            let Record { line, last, values, .. } = record;
             let bytes = values.iter().map(|value| VALUE + value.len() as u64).sum();
             left = left.checked_sub(bytes).ok_or_else(|| {
                 let mebibytes = memory >> 20;
@@ -91,24 +105,34 @@ impl Rows {
                     "its rows up to line {line} take more than the {mebibytes} MiB of memory that are allowed"
                 )
             })?;
-            rows.push(Row { line, values });
+            circuits.add(Row { line, values }, last);
         }
-        circuits::merge(&columns, &mut rows);
-        match (rows.is_empty(), left_out.0.first()) {
+        let Circuits { rows, left_out, altered, .. } = circuits;
+        match (rows.is_empty(), left_out.reasons.first()) {
             (true, Some(first)) => Err(first.clone()),
             (true, None) => Err("it has no row".to_owned()),
-            (false, _) => Ok(Self { columns, all: rows, left_out }),
+            (false, _) => Ok(Self { columns, all: rows, left_out, altered }),
         }
     }
 
-    /// Returns the first reasons why rows were left out, each with its line, and the number of those rows.
-    pub(crate) fn left_out(&self) -> (&[String], usize) {
-        (&self.left_out.0, self.left_out.1)
+    /// Returns the rows that were left out.
+    pub(crate) fn left_out(&self) -> &Remarks {
+        &self.left_out
+    }
+
+    /// Returns the rows that are used, but not as they are written.
+    pub(crate) fn altered(&self) -> &Remarks {
+        &self.altered
+    }
+
+    /// Returns the row at index `row`, of those beyond the last from the first again; `None` without rows.
+    fn row(&self, row: usize) -> Option<&Row> {
+        self.all.get(row.checked_rem(self.all.len())?)
     }
 
     /// Returns the circuit of the row at index `row`, in words, if the table names circuits.
     pub(crate) fn circuit(&self, row: usize) -> String {
-        circuits::name(&self.columns, &self.all[row % self.all.len()].values)
+        self.row(row).map_or_else(String::new, |row| circuits::name(&self.columns, &row.values))
     }
 
     /// Returns the number of rows.
@@ -124,17 +148,20 @@ impl Rows {
     /// Returns the value of a column in the row at index `row`; rows beyond the last begin again.
     pub(crate) fn get(&self, row: usize, column: &str) -> Option<&str> {
         let place = self.columns.iter().position(|known| known == column)?;
-        Some(&self.all[row % self.all.len()].values[place])
+        self.row(row)?.values.get(place).map(String::as_str)
     }
 
-    /// Returns the line at which the row at index `row` begins.
+    /// Returns the line at which the row at index `row` begins; 0 without rows.
     pub(crate) fn line(&self, row: usize) -> usize {
-        self.all[row % self.all.len()].line
+        self.row(row).map_or(0, |row| row.line)
     }
 }
 
 /// Returns the names of the columns that the first row gives.
 fn columns(head: &Record) -> Result<Vec<String>, String> {
+    if head.is_broken || head.last > head.line {
+        return Err(format!("line {}: {}", head.line, circuits::BROKEN));
+    }
     if head.count > MOST_COLUMNS {
         return Err(format!("it has {} columns, more than {MOST_COLUMNS}", head.count));
     }
@@ -186,88 +213,6 @@ impl Column {
             Self::Addresses
         } else {
             Self::Text
-        }
-    }
-}
-
-/// One row as written.
-struct Record {
-    /// Line at which it begins, from 1.
-    line: usize,
-    /// Its first values.
-    values: Vec<String>,
-    /// Number of all its values.
-    count: usize,
-}
-
-/// Rows of a CSV text, without comments and empty rows. Keeps at most `most` values of each.
-struct Records<'t> {
-    rest: &'t str,
-    line: usize,
-    most: usize,
-}
-
-impl Records<'_> {
-    /// Reads the row that begins the rest of the text.
-    fn record(&mut self) -> Record {
-        let mut record = Record { line: self.line, values: Vec::new(), count: 0 };
-        let (mut value, mut quoted) = (String::new(), false);
-        let mut letters = self.rest.char_indices().peekable();
-        let mut end = self.rest.len();
-        while let Some((at, letter)) = letters.next() {
-            self.line += usize::from(letter == '\n');
-            match letter {
-                '"' if quoted && letters.peek().is_some_and(|(_, next)| *next == '"') => {
-                    value.extend(letters.next().map(|(_, quote)| quote));
-                }
-                '"' => quoted = !quoted,
-                ',' if !quoted => record.add(&mut value, self.most),
-                '\r' if !quoted => {}
-                '\n' if !quoted => {
-                    end = at + 1;
-                    break;
-                }
-                other => value.push(other),
-            }
-        }
-        record.add(&mut value, self.most);
-        self.rest = &self.rest[end..];
-        record
-    }
-}
-
-impl Record {
-    fn add(&mut self, value: &mut String, most: usize) {
-        if self.count < most {
-            self.values.push(value.trim().to_owned());
-        }
-        self.count += 1;
-        value.clear();
-    }
-}
-
-impl Iterator for Records<'_> {
-    type Item = Record;
-
-    fn next(&mut self) -> Option<Record> {
-        loop {
-            // Empty lines, and the space before the first value.
-            let rest = self.rest.trim_start();
-            let skipped = &self.rest[..self.rest.len() - rest.len()];
-            self.line += skipped.bytes().filter(|byte| *byte == b'\n').count();
-            self.rest = rest;
-            if rest.is_empty() {
-                return None;
-            }
-            // A comment ends at the end of its line, whatever quotes it has.
-            if rest.starts_with('#') {
-                self.rest = &rest[rest.find('\n').unwrap_or(rest.len())..];
-                continue;
-            }
-            let record = self.record();
-            if record.count > self.most.max(1) || record.values.iter().any(|value| !value.is_empty()) {
-                return Some(record);
-            }
         }
     }
 }

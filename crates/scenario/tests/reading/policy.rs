@@ -454,7 +454,7 @@ fn circuits_are_below_their_sites() {
         assert_eq!(below("site/Harbour"), ["site/AP_South", "plan/C1004"]);
         assert_eq!(below("site/AP_North"), ["plan/C1001", "plan/C1002"]);
         assert_eq!(below("site/AP_South"), ["plan/C1003"]);
-        assert_eq!(named("site/AP_North").share["rate"].as_str(), Some(rate));
+        assert_eq!(named("site/AP_North").share["ceil"].as_str(), Some(rate));
         let rules =
             ["plan/C1001", "site/AP_North", "site/AP_South", "site/Harbour", "site/Hill", "plan/C1005"]
                 .map(|name| named(name).rules.len());
@@ -499,8 +499,8 @@ fn sites_and_circuits_that_do_not_fit_are_named() {
         ),
         (
             "provider.toml",
-            "rate = \"$download\"",
-            "rate = \"$dowload\"",
+            "ceil = \"$download\"",
+            "ceil = \"$dowload\"",
             "`sites` has no column `dowload`: did you mean `download`",
         ),
         ("provider.toml", "sites = \"network.json\"", "", "there is no group called `sites`"),

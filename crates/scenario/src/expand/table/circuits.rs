@@ -1,56 +1,285 @@
 //! Circuits of a table of subscribers: their values are checked, and the rows of one circuit become one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::{Column, Row};
+use ipnet::IpNet;
+use lockgate_engine::units::Rate;
+
+use super::records::Record;
+use super::{Column, Remarks, Row};
 use crate::table_reader::shorten;
 
 /// Columns of which a circuit has a value for each device.
 const OF_DEVICES: [&str; 5] = ["ipv4", "ipv6", "mac", "device_id", "device_name"];
 
-/// Gives rates their unit. Returns why the row cannot be a subscriber, if it cannot.
-pub(super) fn complete(kinds: &[Column], heads: &[String], values: &mut [String]) -> Option<String> {
-    let mut addresses = (false, false);
-    for ((kind, head), value) in kinds.iter().zip(heads).zip(values) {
-        match kind {
-            Column::Text => {}
-            Column::Mbps => {
-                let number = value.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate >= 0.0);
-                if number.is_some() {
-                    value.push_str("mbit");
-                } else if value.parse::<lockgate_engine::units::Rate>().is_err() {
-                    let (head, value) = (shorten(head), shorten(value));
-                    return Some(format!("its `{head}`, `{value}`, is not a number of Mbit/s"));
-                }
-            }
-            Column::Addresses => {
-                addresses.0 = true;
-                let wrong = parts(value).find(|part| !is_address(part));
-                if let Some(wrong) = wrong {
-                    return Some(format!(
-                        "its `{}`, `{}`, is not an address or prefix",
-                        shorten(head),
-                        shorten(wrong)
-                    ));
-                }
-                addresses.1 |= parts(value).next().is_some();
-            }
+/// Columns whose values have no effect, so that rows of a circuit may differ in them.
+const REMARKS: [&str; 2] = ["circuit_name", "comment"];
+
+/// Column of the site that a circuit is below.
+pub(crate) const PARENT: &str = "parent_node";
+
+/// Reason that a row is left out which cannot be read.
+pub(super) const BROKEN: &str = "a quote in it does not close, or closes within a value";
+
+/// Circuits read so far.
+pub(super) struct Circuits<'t> {
+    columns: &'t [String],
+    heads: &'t [String],
+    kinds: Vec<Column>,
+    /// A row for each circuit.
+    pub(super) rows: Vec<Row>,
+    pub(super) left_out: Remarks,
+    pub(super) altered: Remarks,
+    /// Index of each circuit that has a name.
+    by_id: BTreeMap<String, usize>,
+    /// Values of devices that a circuit has: its index, and that of the column.
+    joined: BTreeSet<(usize, usize, String)>,
+    taken: Taken,
+}
+
+impl<'t> Circuits<'t> {
+    /// Creates none yet, of a table with these columns, whose headings are `heads`.
+    pub(super) fn new(columns: &'t [String], heads: &'t [String]) -> Self {
+        Self {
+            columns,
+            heads,
+            kinds: heads.iter().zip(columns).map(|(head, name)| Column::of(head, name)).collect(),
+            rows: Vec::new(),
+            left_out: Remarks::default(),
+            altered: Remarks::default(),
+            by_id: BTreeMap::new(),
+            joined: BTreeSet::new(),
+            taken: Taken::default(),
         }
     }
-    (addresses == (true, false)).then(|| "it has no address".to_owned())
+
+    fn place(&self, column: &str) -> Option<usize> {
+        self.columns.iter().position(|known| known == column)
+    }
+
+    /// Gives rates their unit. Returns why the row cannot be a subscriber, if it cannot.
+    pub(super) fn refusal(&self, record: &mut Record) -> Option<String> {
+        if record.is_broken {
+            return Some(BROKEN.to_owned());
+        }
+        // A trailing empty column, such as an absent comment, may be left out.
+        if record.count + 1 == self.columns.len() {
+            record.values.push(String::new());
+            record.count += 1;
+        }
+        // Values beyond the columns have no name: `LibreQoS` ships such rows.
+        if record.count < self.columns.len() {
+            let values = if record.count == 1 { "value" } else { "values" };
+            return Some(format!("it has {} {values}, not {}", record.count, self.columns.len()));
+        }
+        let mut has_address = None;
+        for (column, value) in record.values.iter_mut().enumerate() {
+            let wrong = match self.kinds[column] {
+                Column::Text => None,
+                Column::Mbps => complete(value, Column::RATES.contains(&self.columns[column].as_str())),
+                Column::Addresses => {
+                    *has_address.get_or_insert(false) |= parts(value).next().is_some();
+                    let wrong = parts(value).find(|part| prefix(part).is_none());
+                    wrong.map(|part| format!("`{}`, is not an address or prefix", shorten(part)))
+                }
+            };
+            if let Some(wrong) = wrong {
+                return Some(format!("its `{}`, {wrong}", shorten(&self.heads[column])));
+            }
+        }
+        if has_address == Some(false) {
+            return Some("it has no address".to_owned());
+        }
+        self.reversed(&record.values)
+    }
+
+    /// Returns why a least rate is above the greatest, if it is.
+    fn reversed(&self, values: &[String]) -> Option<String> {
+        let rate = |name: &str| {
+            let column = self.place(name)?;
+            Some((column, values[column].parse::<Rate>().ok()?))
+        };
+        [("download_min", "download_max"), ("upload_min", "upload_max")].into_iter().find_map(|(min, max)| {
+            let ((least, from), (greatest, to)) = (rate(min)?, rate(max)?);
+            let named = |column: usize| (shorten(&self.heads[column]), shorten(&values[column]));
+            let ((least, from_text), (greatest, to_text)) = (named(least), named(greatest));
+            (from > to)
+                .then(|| format!("its `{least}`, `{from_text}`, is above its `{greatest}`, `{to_text}`"))
+        })
+    }
+
+    /// Adds a row: a circuit, or a device of one that is there, whose plan is that of its first row. An address
+    /// stays with the circuit that has it first. `last` is the line at which the row ends.
+    pub(super) fn add(&mut self, mut row: Row, last: usize) {
+        let of = name(self.columns, &row.values);
+        let id = self.place("circuit_id").map(|id| row.values[id].clone()).filter(|id| !id.is_empty());
+        let known = id.as_ref().and_then(|id| self.by_id.get(id).copied());
+        let circuit = known.unwrap_or(self.rows.len());
+        let (mut own, mut why) = (Vec::new(), None);
+        for column in (0..self.columns.len()).filter(|column| self.kinds[*column] == Column::Addresses) {
+            let mut kept = Vec::new();
+            for part in parts(&row.values[column]) {
+                let Some(prefix) = prefix(part) else { continue };
+                if let Some((outer, holder)) = self.taken.around(prefix, circuit) {
+                    why.get_or_insert_with(|| {
+                        let of = self.holder(holder);
+                        if outer == prefix {
+                            return format!("its `{}` is that of {of}", shorten(part));
+                        }
+                        format!("its `{}` is within `{outer}` of {of}", shorten(part))
+                    });
+                    continue;
+                }
+                own.push(prefix);
+                kept.push(part);
+            }
+            row.values[column] = kept.join(", ");
+        }
+        if own.is_empty() && why.is_some() {
+            self.left_out.add(row.line, &of, || why.unwrap_or_default());
+            return;
+        }
+        for prefix in own {
+            why = why.or_else(|| self.straddled(prefix, circuit, &row));
+            self.taken.insert(prefix, Holder { circuit, line: row.line });
+        }
+        let differs = || self.difference(known?, &row);
+        let goes_on = || (last > row.line).then(|| format!("a value in quotes goes on to line {last}"));
+        if let Some(why) = why.or_else(differs).or_else(goes_on) {
+            self.altered.add(row.line, &of, || why);
+        }
+        self.join(circuit, id, row);
+    }
+
+    /// Returns the circuit that has an address, in words.
+    fn holder(&self, holder: Holder) -> String {
+        let of = self.rows.get(holder.circuit).map(|row| name(self.columns, &row.values));
+        format!("line {}{}", holder.line, of.unwrap_or_default())
+    }
+
+    /// Returns the circuit below another site that has an address within this prefix, in words: which of the
+    /// two gets its packets is decided by the order of the sites.
+    fn straddled(&self, prefix: IpNet, circuit: usize, row: &Row) -> Option<String> {
+        let parent = self.place(PARENT)?;
+        let (inner, holder) = self.taken.within(prefix, |holder| {
+            let of = self.rows.get(holder.circuit).map(|row| &row.values[parent]);
+            holder.circuit != circuit && of.is_some_and(|of| *of != row.values[parent])
+        })?;
+        let of = self.holder(holder);
+        Some(format!(
+            "its `{prefix}` has `{inner}` of {of}, below another site: the site that is first gets it"
+        ))
+    }
+
+    /// Returns the first value of a row that is not that of its circuit.
+    fn difference(&self, circuit: usize, row: &Row) -> Option<String> {
+        let first = self.rows.get(circuit)?;
+        let counts = |column: &usize| {
+            let name = self.columns[*column].as_str();
+            !name.is_empty() && !OF_DEVICES.contains(&name) && !REMARKS.contains(&name)
+        };
+        let column = (0..self.columns.len())
+            .filter(counts)
+            .find(|column| first.values[*column] != row.values[*column])?;
+        let [own, its] = [row, first].map(|row| shorten(&row.values[column]));
+        let (head, line) = (shorten(&self.heads[column]), first.line);
+        Some(format!("its `{head}`, `{own}`, is not that of its circuit in line {line}, `{its}`"))
+    }
+
+    /// Joins a row with those of its circuit.
+    fn join(&mut self, circuit: usize, id: Option<String>, row: Row) {
+        let is_new = circuit == self.rows.len();
+        let of_devices = OF_DEVICES.iter().filter_map(|name| self.place(name)).collect::<Vec<_>>();
+        let mut joined = Vec::new();
+        for column in of_devices {
+            for part in parts(&row.values[column]) {
+                if id.is_some() && self.joined.insert((circuit, column, part.to_owned())) && !is_new {
+                    joined.push((column, part.to_owned()));
+                }
+            }
+        }
+        if is_new {
+            self.by_id.extend(id.map(|id| (id, circuit)));
+            self.rows.push(row);
+            return;
+        }
+        for (column, part) in joined {
+            let known = &mut self.rows[circuit].values[column];
+            known.push_str(if known.is_empty() { "" } else { ", " });
+            known.push_str(&part);
+        }
+    }
+}
+
+/// Row that an address is from.
+#[derive(Clone, Copy, Debug)]
+struct Holder {
+    circuit: usize,
+    line: usize,
+}
+
+/// Prefixes of the circuits so far, each with the first address of its own, in their order.
+#[derive(Default)]
+struct Taken {
+    all: BTreeMap<(IpAddr, u8), Holder>,
+    /// Lengths that there are.
+    lengths: BTreeSet<u8>,
+}
+
+impl Taken {
+    /// Returns the longest prefix of another circuit that contains `prefix`.
+    fn around(&self, prefix: IpNet, circuit: usize) -> Option<(IpNet, Holder)> {
+        self.lengths.range(..=prefix.prefix_len()).rev().find_map(|length| {
+            let outer = IpNet::new(prefix.addr(), *length).ok()?.trunc();
+            let holder = self.all.get(&(outer.addr(), *length))?;
+            (holder.circuit != circuit).then_some((outer, *holder))
+        })
+    }
+
+    /// Returns the first prefix within `prefix` whose circuit is wanted.
+    fn within(&self, prefix: IpNet, is_wanted: impl Fn(&Holder) -> bool) -> Option<(IpNet, Holder)> {
+        if self.all.contains_key(&(prefix.addr(), prefix.prefix_len())) {
+            return None;
+        }
+        let inner = self.all.range((prefix.addr(), prefix.prefix_len())..=(prefix.broadcast(), u8::MAX));
+        let mut wanted = inner.filter(|(_, holder)| is_wanted(holder));
+        wanted.find_map(|((address, length), holder)| Some((IpNet::new(*address, *length).ok()?, *holder)))
+    }
+
+    fn insert(&mut self, prefix: IpNet, holder: Holder) {
+        self.lengths.insert(prefix.prefix_len());
+        self.all.entry((prefix.addr(), prefix.prefix_len())).or_insert(holder);
+    }
+}
+
+/// Gives a rate its unit. Returns why it is none, if it is not. `is_plan`: it is of a queue, and above 0.
+fn complete(value: &mut String, is_plan: bool) -> Option<String> {
+    let number = value.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate >= 0.0);
+    let mut text = value.clone();
+    if number.is_some() {
+        text.push_str("mbit");
+    }
+    match text.parse::<Rate>() {
+        Ok(rate) if is_plan && rate == Rate::from_bits(0) => {
+            Some(format!("`{}`, is not above 0", shorten(value)))
+        }
+        Ok(_) => {
+            *value = text;
+            None
+        }
+        Err(_) => Some(format!("`{}`, is not a number of Mbit/s", shorten(value))),
+    }
 }
 
 fn parts(value: &str) -> impl Iterator<Item = &str> {
     value.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
 
-fn is_address(text: &str) -> bool {
-    let (address, length) =
-        text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
-    let Ok(address) = address.parse::<IpAddr>() else { return false };
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    length.is_none_or(|length| length.parse::<u8>().is_ok_and(|length| length <= most))
+/// Reads an address or a prefix, without the bits behind its length.
+fn prefix(text: &str) -> Option<IpNet> {
+    let address = text.parse::<IpAddr>().ok().map(IpNet::from);
+    address.or_else(|| text.parse::<IpNet>().ok()).map(|prefix| prefix.trunc())
 }
 
 /// Returns the circuit of a row, for a message: `, circuit 87`; empty if the table names no circuits.
@@ -58,37 +287,6 @@ pub(super) fn name(columns: &[String], values: &[String]) -> String {
     let place = columns.iter().position(|column| column == "circuit_id");
     let id = place.and_then(|place| values.get(place)).filter(|id| !id.is_empty());
     id.map_or_else(String::new, |id| format!(", circuit `{}`", shorten(id)))
-}
-
-/// Makes the rows of one circuit, one for each of its devices, a row with the addresses of all. The plan is
-/// that of the first.
-pub(super) fn merge(columns: &[String], rows: &mut Vec<Row>) {
-    let place = |name: &str| columns.iter().position(|column| column == name);
-    let is_by_device = place("device_id").or(place("device_name")).is_some();
-    let Some(id) = place("circuit_id").filter(|_| is_by_device) else { return };
-    let joined: Vec<usize> = OF_DEVICES.iter().filter_map(|name| place(name)).collect();
-    let mut first: BTreeMap<String, usize> = BTreeMap::new();
-    let mut merged: Vec<Row> = Vec::with_capacity(rows.len());
-    for row in rows.drain(..) {
-        let circuit = row.values[id].clone();
-        match first.get(&circuit).filter(|_| !circuit.is_empty()) {
-            None => {
-                first.insert(circuit, merged.len());
-                merged.push(row);
-            }
-            Some(&index) => {
-                for &column in &joined {
-                    let more = &row.values[column];
-                    let known = &mut merged[index].values[column];
-                    if !more.is_empty() && !parts(known).any(|part| part == more) {
-                        known.push_str(if known.is_empty() { "" } else { ", " });
-                        known.push_str(more);
-                    }
-                }
-            }
-        }
-    }
-    *rows = merged;
 }
 
 #[cfg(test)]
@@ -128,10 +326,9 @@ mod tests {
                 ["9", "", "2001:db8:9::/64", "99.5mbit"],
             ]
         );
-        let (why, count) = rows.left_out();
-        assert_eq!(count, 4);
+        assert_eq!(rows.left_out().count, 4);
         assert_eq!(
-            why,
+            rows.left_out().reasons,
             [
                 "line 7, circuit `5`: its `IPv4`, `100.64.0.300`, is not an address or prefix",
                 "line 8, circuit `6`: it has no address",

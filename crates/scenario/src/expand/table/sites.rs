@@ -14,10 +14,12 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
+use lockgate_engine::units::Rate;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-use super::{MOST_REASONS, Row, Rows, VALUE};
+use super::circuits::PARENT;
+use super::{Remarks, Row, Rows, VALUE};
 use crate::nearest::suggest;
 use crate::table_reader::shorten;
 
@@ -69,20 +71,19 @@ impl Sites {
         for site in all {
             // The parent precedes its sites; one that is left out passes them to its own.
             let parent = site.parent.and_then(|parent| kept[parent]);
-            let wrong = match first.get(&site.name) {
+            // Names that differ in letters that a queue cannot have are one.
+            let own = member_name(&site.name);
+            let wrong = match first.get(&own) {
                 Some(line) => Some(format!("it is there already, at line {line}")),
                 None => site.wrong(),
             };
             if let Some(why) = wrong {
-                let (reasons, count) = &mut sites.rows.left_out;
-                *count += 1;
-                if reasons.len() < MOST_REASONS {
-                    reasons.push(format!("line {}, `{}`: {why}", site.line, shorten(&site.name)));
-                }
+                let of = format!(", `{}`", shorten(&site.name));
+                sites.rows.left_out.add(site.line, &of, || why);
                 kept.push(parent);
                 continue;
             }
-            first.insert(site.name.clone(), site.line);
+            first.insert(own, site.line);
             kept.push(Some(sites.names.len()));
             let [download, upload] = site.rates.map(|rate| format!("{}mbit", rate.unwrap_or_default()));
             let of_parent = parent.map(|parent| member_name(&sites.names[parent])).unwrap_or_default();
@@ -91,31 +92,29 @@ impl Sites {
             sites.names.push(site.name);
             sites.parents.push(parent);
         }
-        match (sites.names.is_empty(), sites.rows.left_out.0.first()) {
+        match (sites.names.is_empty(), sites.rows.left_out.reasons.first()) {
             (true, Some(first)) => Err(first.clone()),
             _ => Ok(sites),
         }
     }
 
     /// Gives each circuit of `circuits` its site, by its column `parent_node`, and leaves out the sites
-    /// without circuits: nothing would ever pass them. Returns the first circuits whose site is unknown, and
-    /// their number; they belong to the top.
-    pub(crate) fn place(&mut self, circuits: &Rows) -> (Vec<String>, usize) {
+    /// without circuits: nothing would ever pass them. Returns the circuits whose site is unknown; they belong
+    /// to the top.
+    pub(crate) fn place(&mut self, circuits: &Rows) -> Remarks {
         let by_name: BTreeMap<&str, usize> =
             self.names.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
-        let (mut unknown, mut count) = (Vec::new(), 0);
+        let mut unknown = Remarks::default();
         let mut placed = Vec::with_capacity(circuits.len());
         for row in 0..circuits.len() {
-            let name = circuits.get(row, "parent_node").unwrap_or_default();
+            let name = circuits.get(row, PARENT).unwrap_or_default();
             let site = by_name.get(name).copied();
             if site.is_none() && !name.is_empty() {
-                count += 1;
-                if unknown.len() < MOST_REASONS {
+                unknown.add(circuits.line(row), &circuits.circuit(row), || {
                     let near = suggest(name, self.names.iter().map(String::as_str));
                     let near = near.map_or_else(String::new, |near| format!(" ({near})"));
-                    let (line, circuit) = (circuits.line(row), circuits.circuit(row));
-                    unknown.push(format!("line {line}{circuit}: `{}`{near}", shorten(name)));
-                }
+                    format!("`{}`{near}", shorten(name))
+                });
             }
             placed.push(site);
         }
@@ -143,7 +142,7 @@ impl Sites {
         self.parents = parents.filter(|(_, used)| **used).map(|(parent, _)| parent).collect();
         let names = core::mem::take(&mut self.names).into_iter().zip(&used);
         self.names = names.filter(|(_, used)| **used).map(|(name, _)| name).collect();
-        (unknown, count)
+        unknown
     }
 
     /// Returns the site above each site.
@@ -187,7 +186,10 @@ impl Site {
             let missing = Self::RATES.iter().zip(self.rates).find(|(_, rate)| rate.is_none());
             missing.map(|(key, _)| format!("it has no `{key}`"))
         };
-        self.wrong.clone().or_else(lacks)
+        let letters = self.name.trim().chars().count();
+        let unnamed =
+            || (!(1..=64).contains(&letters)).then(|| format!("its name has {letters} letters, not 1 to 64"));
+        self.wrong.clone().or_else(lacks).or_else(unnamed)
     }
 
     /// Sets a rate.
@@ -196,7 +198,10 @@ impl Site {
             Value::String(text) => text.trim().parse().ok(),
             other => other.as_f64(),
         };
-        self.rates[direction] = number.filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+        let is_rate = |rate: &f64| {
+            *rate > 0.0 && format!("{rate}mbit").parse::<Rate>().is_ok_and(|rate| rate != Rate::from_bits(0))
+        };
+        self.rates[direction] = number.filter(is_rate);
         if self.rates[direction].is_none() && self.wrong.is_none() {
             let (key, value) = (Self::RATES[direction], shorten(&value.to_string()));
             self.wrong =
@@ -348,10 +353,9 @@ mod tests {
         assert_eq!(row(&sites, 1), ["AP_5_8_north", "Hill", "AP", "250.5mbit", "50mbit"]);
         assert_eq!(row(&sites, 2), ["AP_2", "Hill", "", "100mbit", "10mbit"], "`Broken` passes it to `Hill`");
         assert_eq!((sites.rows.len(), sites.rows.line(1), sites.rows.line(2)), (4, 7, 12));
-        let (reasons, count) = sites.rows.left_out();
-        assert_eq!(count, 3);
+        assert_eq!(sites.rows.left_out().count, 3);
         assert_eq!(
-            reasons,
+            sites.rows.left_out().reasons,
             [
                 "line 10, `Broken`: its `downloadBandwidthMbps` in line 11, `\"fast\"`, is not a number of Mbit/s above 0",
                 "line 17, `AP_2`: it is there already, at line 12",
@@ -360,9 +364,9 @@ mod tests {
         );
         let circuits = "Circuit ID,Parent Node,IPv4\n1,AP_2,10.0.0.1\n2,,10.0.0.2\n3,AP 5.8 nort,10.0.0.3\n4,Hill,10.0.0.4\n";
         let circuits = Rows::read(circuits, 1 << 20).expect("circuits");
-        let (unknown, count) = sites.place(&circuits);
+        let unknown = sites.place(&circuits);
         assert_eq!(
-            (unknown, count),
+            (unknown.reasons, unknown.count),
             (vec!["line 4, circuit `3`: `AP 5.8 nort` (did you mean `AP 5.8 north`?)".to_owned()], 1)
         );
         assert_eq!((sites.rows.len(), sites.parents()), (2, [None, Some(0)].as_slice()));
