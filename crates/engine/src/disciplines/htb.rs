@@ -277,15 +277,18 @@ impl Discipline for Htb {
     }
 
     fn doubts(&self, port: PortConditions, tell: &mut dyn FnMut(Invalid)) {
+        let guaranteed = self.guaranteed_below();
         for class in 0..self.classes.len() {
-            let below = self.guaranteed(self.classes.children(class));
-            let (rate, quantum) = (self.scheduler.rate(class), self.scheduler.quantum(class));
-            if below > u128::from(rate.as_bits()) {
+            let (below, quantum) = (guaranteed[class], self.scheduler.quantum(class));
+            let (rate, ceil) = self.scheduler.buckets(class);
+            // A class that lends what it borrows itself has a `ceil` above its `rate`, which then holds.
+            let field = if ceil.rate() > rate.rate() { "ceil" } else { "rate" };
+            if below > u128::from(ceil.rate().as_bits()) {
                 let why = format!(
-                    "is under the {} that those below are guaranteed: raise it, or lower theirs; they get them and it goes into debt",
+                    "is under the {} that those below are guaranteed: raise it, or lower theirs; they get them, whatever it is",
                     rate_of(below)
                 );
-                tell(Invalid::new("rate", why).on_child(class));
+                tell(Invalid::new(field, why).on_child(class));
             }
             if self.classes.is_leaf(class) && quantum > LARGEST_QUANTUM.cast_signed() {
                 let why = format!("is large: at most {LARGEST_QUANTUM}B, or others wait long for their turn");
@@ -314,7 +317,7 @@ impl Discipline for Htb {
                 tell(Invalid::new("ceil", why).on_child(class));
             }
         }
-        let tops = self.guaranteed(self.classes.tops());
+        let tops = self.classes.tops().iter().map(|class| self.guaranteed(*class, &guaranteed)).sum();
         if let Some(link) = port.link.filter(|link| tops > u128::from(link.as_bits())) {
             let why = format!(
                 "are guaranteed {} and the link carries {link}: lower their `rate`, or it is the link that decides",
@@ -330,9 +333,21 @@ impl Discipline for Htb {
 }
 
 impl Htb {
-    /// Returns the sum of these classes' rates, in bits per second.
-    fn guaranteed(&self, classes: &[usize]) -> u128 {
-        classes.iter().map(|class| u128::from(self.scheduler.rate(*class).as_bits())).sum()
+    /// Returns the rate in bits per second that a class is guaranteed: its own, or those of the classes below it
+    /// if they are more, which get them in any case. `below` has the sums of those below each class.
+    fn guaranteed(&self, class: usize, below: &[u128]) -> u128 {
+        below[class].max(u128::from(self.scheduler.rate(class).as_bits()))
+    }
+
+    /// Returns the sum of the guarantees of the children of each class.
+    fn guaranteed_below(&self) -> Vec<u128> {
+        let mut below = vec![0; self.classes.len()];
+        // Children are behind their class.
+        for class in (0..self.classes.len()).rev() {
+            let children = self.classes.children(class).iter();
+            below[class] = children.map(|child| self.guaranteed(*child, &below)).sum();
+        }
+        below
     }
 }
 
