@@ -150,6 +150,24 @@ impl Flows {
         &rest[..rest.iter().position(|group| !is_own(group)).unwrap_or(rest.len())]
     }
 
+    /// Returns the places of the packets of one member of a group, written `bulk/2`: in both directions, with its
+    /// control connection.
+    pub(super) fn member(&self, name: &str) -> Option<Vec<usize>> {
+        let (group, number) = name.split_once('/')?;
+        let group = self.get(group).filter(|group| group.numbered)?;
+        let count = group.members.len();
+        let index = number.parse::<usize>().ok()?.checked_sub(1).filter(|index| *index < count)?;
+        // Of returns, those of the control connections come second.
+        let within = |places: &Range<usize>, index: usize| places.clone().nth(index);
+        let places = [
+            within(&group.members, index),
+            within(&group.controls, index),
+            within(&group.returns, index),
+            within(&group.returns, count + index),
+        ];
+        Some(places.into_iter().flatten().collect())
+    }
+
     /// Returns every flow, groups expanded.
     pub(super) fn expand(&self) -> Vec<Flow> {
         let mut flows = Vec::with_capacity(self.total);

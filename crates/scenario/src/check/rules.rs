@@ -72,7 +72,9 @@ impl Checker<'_> {
                         group.members.clone().chain(group.controls.clone()).chain(group.returns.clone());
                     ids.extend(places.map(|place| FlowId(place as u32)));
                 }
-                if groups.is_empty() {
+                if let Some(places) = context.flows.member(&name.0).filter(|_| groups.is_empty()) {
+                    ids.extend(places.into_iter().map(|place| FlowId(place as u32)));
+                } else if groups.is_empty() {
                     let span = place.element("flow", index);
                     let problem = self.no_such("flow", &name.0, span, context.flows.names());
                     self.note(problem);
