@@ -146,6 +146,16 @@ pub struct PolicyInterface {
     pub name: String,
 }
 
+/// Returns true if a network device of Linux can have this name: not if it has control characters, which Linux
+/// would permit. Letters may be of any script, and their bytes count.
+pub fn is_device_name(name: &str) -> bool {
+    /// `IFNAMSIZ` less the zero byte.
+    const LONGEST: usize = 15;
+
+    let allowed = |letter: char| !letter.is_control() && !letter.is_whitespace() && !"/:".contains(letter);
+    (1..=LONGEST).contains(&name.len()) && name.chars().all(allowed) && ![".", ".."].contains(&name)
+}
+
 /// Queue of one direction.
 #[derive(Clone, Debug)]
 pub struct PolicyPort {

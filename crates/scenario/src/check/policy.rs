@@ -21,6 +21,7 @@ use super::{Checker, Entry};
 use crate::diagnostic::{Problem, Span, one_line};
 use crate::policy::{
     Attach, Direction, FrameIo, HostFrames, Mode, OnFault, Policy, PolicyInterface, PolicyPort,
+    is_device_name,
 };
 use crate::table_reader::{TableLocation, read_table, read_valid_table, shorten, unknown_keys};
 use crate::tree::{Queue, QueueTree};
@@ -43,9 +44,6 @@ const LIMITS: [&str; 3] = ["limit", "memory_limit", "memlimit"];
 
 /// Key of queues that reads the marks of a firewall.
 const MARKS: &str = "fwmark";
-
-/// Longest name of an interface: `IFNAMSIZ` less the zero byte.
-const LONGEST_NAME: usize = 15;
 
 /// End of the name of a port that queues the arrivals of an interface, in mode `both`.
 const ARRIVALS: &str = ":in";
@@ -273,11 +271,7 @@ impl Checker<'_> {
                 self.note(problem.help(help));
                 continue;
             };
-            // As Linux permits, less control characters: letters of any script, whose bytes count.
-            let allowed =
-                |letter: char| !letter.is_control() && !letter.is_whitespace() && !"/:".contains(letter);
-            let is_path = [".", ".."].contains(&name.as_ref());
-            if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(allowed) || is_path {
+            if !is_device_name(name) {
                 let problem =
                     Problem::new(value.span(), format!("no interface is called `{}`", shorten(name)));
                 self.note(
