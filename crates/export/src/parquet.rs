@@ -42,7 +42,7 @@ pub enum Column {
 }
 
 impl Column {
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Text(values) => values.len(),
             Self::Integer(values) => values.len(),

@@ -76,7 +76,7 @@ pub(crate) struct Checker<'c> {
     /// Groups of the file, expanded before it is checked.
     pub(crate) groups: Groups,
     /// Table of subscribers that the file names, and its name.
-    subscribers: Option<(String, Rows)>,
+    subscribers: Option<(String, Arc<Rows>)>,
     /// Sites that the file names, and the name of their file.
     sites: Option<(String, Sites)>,
     files: &'c dyn Files,

@@ -84,6 +84,8 @@ pub(crate) struct Group {
     pub(crate) members: u32,
     /// Names of the members below that of the group; empty: they are numbered from 1.
     names: Arc<Names>,
+    /// Table of subscribers, if each row of it is a member.
+    rows: Option<Arc<Rows>>,
     /// Index among the sites of the one that each member is below, if it is of the table of sites, or of the
     /// table of subscribers beside one.
     sites: Option<Arc<[Option<usize>]>>,
@@ -100,7 +102,7 @@ struct Names {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tables<'t> {
     /// Table of subscribers.
-    pub(crate) subscribers: Option<&'t Rows>,
+    pub(crate) subscribers: Option<&'t Arc<Rows>>,
     /// Sites that the subscribers are below.
     pub(crate) sites: Option<&'t Sites>,
 }
@@ -137,6 +139,18 @@ impl Groups {
     /// Returns the name of the member of a group with this number, from 1.
     pub(crate) fn member(&self, section: &str, group: &str, number: u32) -> String {
         self.group(section, group).map_or_else(|| format!("{group}/{number}"), |group| group.member(number))
+    }
+
+    /// Returns the table of subscribers that groups have a member of each row of.
+    pub(crate) fn rows(&self) -> Option<&Rows> {
+        self.0.iter().find_map(|group| group.rows.as_deref())
+    }
+
+    /// Returns the index of the row of that table that a member is for.
+    pub(crate) fn row(&self, section: &str, name: &str) -> Option<usize> {
+        let group = self.group(section, name.split_once('/')?.0)?;
+        let number = self.number(section, name).filter(|_| group.rows.is_some())?;
+        Some(number as usize - 1)
     }
 
     fn group(&self, section: &str, name: &str) -> Option<&Group> {
@@ -229,7 +243,7 @@ impl<'e> Expansion<'e> {
     fn rows(&self, written: &DeTable<'_>) -> Option<&'e Rows> {
         match count_of(written) {
             Some(SITES) => self.tables.sites.map(|sites| &sites.rows),
-            _ => self.tables.subscribers,
+            _ => self.tables.subscribers.map(Arc::as_ref),
         }
     }
 
@@ -265,7 +279,9 @@ impl<'e> Expansion<'e> {
             found = true;
             let names = Arc::new(self.names(section, name, written, members));
             let sites = self.sites(written).filter(|_| section == "queue");
-            let group = Group { section, name: name.to_owned(), members, names, sites };
+            let is_of_rows = count_of(written) == Some(SUBSCRIBERS);
+            let rows = self.tables.subscribers.filter(|_| is_of_rows).cloned();
+            let group = Group { section, name: name.to_owned(), members, names, rows, sites };
             self.refuse_unknown(&group, entries);
             for number in 1..=members {
                 let mut member = self.member(written, number);

@@ -15,6 +15,7 @@ use lockgate_engine::units::Instant;
 
 use crate::check::ReadCache;
 use crate::check::changes::{Base, Entry, State};
+use crate::expand::Groups;
 use crate::path::Override;
 
 /// The file of a scenario and its changes.
@@ -45,6 +46,11 @@ impl fmt::Debug for Timeline {
 }
 
 impl Timeline {
+    /// Returns the groups of the file.
+    pub(crate) fn groups(&self) -> &Groups {
+        self.base.groups()
+    }
+
     pub(crate) fn new(base: Base, text: &str, entries: Vec<Entry>, cache: ReadCache) -> Self {
         let file = crate::path::extensible(text);
         let shared: Arc<str> = text.into();

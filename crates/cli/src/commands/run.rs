@@ -6,6 +6,9 @@ use lockgate::results::SavedFile;
 use lockgate::text;
 use lockgate::{Detail, Recording, Scenario, Seed, figures, memory, verdict};
 use lockgate_export::{members, series};
+use lockgate_measure::metric::Subject;
+use lockgate_measure::summary::Summary;
+use lockgate_scenario::Subscribers;
 
 use super::ending::{end, ended};
 use crate::arguments::{Output, Run};
@@ -38,8 +41,7 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
         lockgate::prepare_live()?;
     }
     let series = arguments.series.as_deref().map(SeriesFile::start).transpose()?;
-    let members = arguments.members.as_deref().map(|path| SavedFile::start(path, "PAR1"));
-    let members = members.transpose().map_err(|error| Failure::saved_file(&error, "--members"))?;
+    let members = arguments.members.as_deref().map(MembersFile::start).transpose()?;
     let results = ResultsDirectory::start(arguments.output.out.as_deref(), &scenario.title)?;
     interrupt::listen();
     let seeds: Vec<Seed> =
@@ -57,9 +59,7 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     }
     let summary = lockgate::summarise(&scenario, &runs.recordings)?;
     if let Some(file) = members {
-        let bytes = members::parquet(&summary, Vec::new())
-            .map_err(|error| Failure::run(error, "this is a fault of Lockgate: run it without --members"))?;
-        file.write(bytes).map_err(|error| Failure::saved_file(&error, "--members"))?;
+        file.write(&scenario, &summary)?;
     }
     let directory = results::write(results, RunResults::new(&scenario, &seeds, &runs, &summary))?;
     match &arguments.output {
@@ -104,6 +104,40 @@ impl SeriesFile {
         let bytes = write(recording, Vec::new())
             .map_err(|error| Failure::run(error, "this is a fault of Lockgate: run it without --series"))?;
         self.saved.write(bytes).map_err(|error| Failure::saved_file(&error, "--series"))
+    }
+}
+
+/// File for the results of members of groups.
+struct MembersFile {
+    saved: SavedFile,
+    is_csv: bool,
+}
+
+impl MembersFile {
+    /// Prepares the file, before anything runs.
+    fn start(path: &Path) -> Result<Self, Failure> {
+        let is_csv = path.extension().is_some_and(|ending| ending == "csv");
+        let saved = SavedFile::start(path, if is_csv { members::HEAD } else { "PAR1" });
+        Ok(Self { saved: saved.map_err(|error| Failure::saved_file(&error, "--members"))?, is_csv })
+    }
+
+    fn write(&self, scenario: &Scenario, summary: &Summary) -> Result<(), Failure> {
+        let subscribers = Subscribers::of(scenario);
+        let columns = subscribers.as_ref().map(Subscribers::columns).unwrap_or_default();
+        let values = |subject: &Subject| match subject {
+            Subject::Flow(name) => subscribers.as_ref()?.of_flow(name),
+            Subject::Queue(_, name) => subscribers.as_ref()?.of_queue(name),
+            _ => None,
+        };
+        let origin = members::Origin { columns: &columns, values: &values };
+        let bytes = if self.is_csv {
+            members::csv(summary, &origin).into_bytes()
+        } else {
+            members::parquet(summary, &origin, Vec::new()).map_err(|error| {
+                Failure::run(error, "this is a fault of Lockgate: run it without --members")
+            })?
+        };
+        self.saved.write(bytes).map_err(|error| Failure::saved_file(&error, "--members"))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Expands groups before the file is checked, and reports a problem of many members once.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::DeTable;
@@ -44,7 +45,7 @@ impl Checker<'_> {
     }
 
     /// Reads the table of subscribers that the file names, if any. Returns its name too.
-    fn subscribers(&mut self, root: &DeTable<'_>) -> Option<(String, Rows)> {
+    fn subscribers(&mut self, root: &DeTable<'_>) -> Option<(String, Arc<Rows>)> {
         let (name, text, span) = self.table(root, "subscribers")?;
         let read = Rows::read(&text, self.cache.captures.room.min(self.memory));
         let unread = |why| {
@@ -64,7 +65,7 @@ impl Checker<'_> {
                  this an error",
             ));
         }
-        Some((shorten(&name), rows))
+        Some((shorten(&name), Arc::new(rows)))
     }
 
     /// Reads the sites that the file names, if any, and places the subscribers at them. Returns their name
@@ -145,7 +146,7 @@ impl Checker<'_> {
     fn explain_columns(&self, text: &str, problem: Problem) -> Problem {
         let Some(written) = problem.span().and_then(|span| text.get(span)) else { return problem };
         let names: Vec<&str> = variables(written).filter(|name| *name != "i").take(MOST_NAMES).collect();
-        let subscribers = self.subscribers.as_ref().map(|(table, rows)| (table, rows));
+        let subscribers = self.subscribers.as_ref().map(|(table, rows)| (table, &**rows));
         let sites = self.sites.as_ref().map(|(table, sites)| (table, &sites.rows));
         // Those that have all columns that are named, or similar ones.
         let misses = |(_, rows): (&String, &Rows)| {

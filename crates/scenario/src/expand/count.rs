@@ -44,7 +44,7 @@ impl Expansion<'_> {
             }
         };
         let rows = match group {
-            SUBSCRIBERS => self.tables.subscribers,
+            SUBSCRIBERS => self.tables.subscribers.map(std::sync::Arc::as_ref),
             SITES => self.tables.sites.map(|sites| &sites.rows),
             _ => None,
         };

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::circuits::PARENT;
 use super::{Remarks, Row, Rows, VALUE};
-use crate::nearest::suggest;
+use crate::nearest::nearest;
 use crate::table_reader::shorten;
 
 /// Columns of a site.
@@ -111,8 +111,8 @@ impl Sites {
             let site = by_name.get(name).copied();
             if site.is_none() && !name.is_empty() {
                 unknown.add(circuits.line(row), &circuits.circuit(row), || {
-                    let near = suggest(name, self.names.iter().map(String::as_str));
-                    let near = near.map_or_else(String::new, |near| format!(" ({near})"));
+                    let near = nearest(name, self.names.iter().map(String::as_str));
+                    let near = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
                     format!("`{}`{near}", shorten(name))
                 });
             }
