@@ -337,7 +337,7 @@ impl<E: Engine> Serving<E> {
     }
 
     /// Has the policy of a request read.
-    fn read(&self, sent: Sent<'_>, purpose: Purpose, origin: String, text: String) {
+    fn read(&mut self, sent: Sent<'_>, purpose: Purpose, origin: String, text: String) {
         self.reading.submit(Order { ticket: sent.ticket, by: sent.by.to_owned(), purpose }, origin, text);
     }
 

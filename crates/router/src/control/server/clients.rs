@@ -34,7 +34,7 @@ pub(super) struct Sent<'a> {
 /// Number of a connection: an answer that is made later is for the connection of its ticket, if it is still
 /// open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ticket(u64);
+pub(super) struct Ticket(pub(super) u64);
 
 /// Connections.
 #[derive(Debug, Default)]
