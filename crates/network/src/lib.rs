@@ -62,5 +62,5 @@ pub use link::Link;
 pub use network_core::{Arrival, Handover, NetworkCore, Part, Renewal, Runtime};
 pub use paths::{path, propagation};
 pub use router::Router;
-pub use run_setup::flow_setups;
+pub use run_setup::{flow_setups, observed_parts};
 pub use source::{HostClock, Source};

@@ -38,7 +38,7 @@ fn keeps_packets(scenario: &Scenario) -> bool {
 }
 
 /// Returns the parts of the run that expectations name, each with the subjects that they name in it.
-fn observed_parts(scenario: &Scenario) -> Vec<Part> {
+pub fn observed_parts(scenario: &Scenario) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let quantities = scenario.expects.iter().filter_map(|expect| Quantity::parse(&expect.that).ok());
     for address in quantities.flat_map(|quantity| quantity.addresses().cloned().collect::<Vec<_>>()) {

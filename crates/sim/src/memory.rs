@@ -4,6 +4,7 @@
 //! flows       their records and ends of connections     ports     their queues and records
 //! routes      next hop of each flow at each place       packets   those in queues or in flight at once
 //! series      a row an interval, flow and queue         rows      a row a packet and port, if kept
+//! parts       a record a part of the run (`@ 1s..2s`), and flow and queue that is observed in it
 //! changes     the trees of ports and the texts of the timeline
 //! captures    those that are replayed
 //! ```
@@ -17,9 +18,9 @@ use std::collections::BTreeSet;
 use lockgate_engine::packet::Header;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Limit;
-use lockgate_measure::recording::{BriefSample, Detail, Packets, TcpSample};
+use lockgate_measure::recording::{BriefSample, Detail, Packets, Part, TcpSample};
 use lockgate_measure::series::{brief, default_interval};
-use lockgate_network::path;
+use lockgate_network::{observed_parts, path};
 use lockgate_scenario::Action;
 use lockgate_scenario::model::{Flow, PortModel, Scenario, Transport};
 use lockgate_scenario::tcp::Application;
@@ -45,6 +46,8 @@ const CONNECTION: u64 = 4 << 10;
 /// Bytes of a queue with its record, its results and its parsed parameters. Measured: 4096 of `sfq`,
 /// `fq_codel` or `cake` took 120 MiB to check and 510 MiB to run.
 const QUEUE: u64 = 36 << 10;
+/// Bytes of the record of a flow or queue that is not observed, of which there is one while a part is judged.
+const EMPTY: u64 = 2 << 10;
 /// Bytes of a packet in flight and its entry in a queue.
 const PACKET: u64 = size_of::<Header>() as u64 + 24;
 /// Packets of a connection at a port that is not a bottleneck.
@@ -75,6 +78,8 @@ pub struct Estimate {
     pub routes: u64,
     /// Series: a row an interval.
     pub series: u64,
+    /// Records of parts of the run.
+    pub parts_of_run: u64,
     /// Packets inside at once.
     pub packets: u64,
     /// Rows of packets, if they are kept.
@@ -97,12 +102,14 @@ impl Estimate {
         // A leaf has no table of its own.
         let inner = (0..scenario.nodes.len()).filter(|node| scenario.routes.uplink(*node).is_none());
         let places = 2 * inner.count() as u64 + 1;
+        let of_flows: Vec<u64> = offered
+            .iter()
+            .zip(&scenario.flows)
+            .map(|(offered, flow)| of_flow(offered, flow, detail))
+            .collect();
         Self {
-            flows: offered
-                .iter()
-                .zip(&scenario.flows)
-                .map(|(offered, flow)| of_flow(offered, flow, detail))
-                .sum(),
+            parts_of_run: parts_of_run(scenario, &of_flows, detail),
+            flows: of_flows.iter().sum(),
             queues: queues * QUEUE + brief * BRIEF_QUEUE,
             routes: places.saturating_mul(flows) * 4,
             series: series(scenario, queues),
@@ -114,12 +121,17 @@ impl Estimate {
     }
 
     /// Returns each part: its name, its bytes, and the advice that makes it smaller.
-    pub fn parts(&self) -> [(&'static str, u64, &'static str); 8] {
+    pub fn parts(&self) -> [(&'static str, u64, &'static str); 9] {
         [
             ("flows", self.flows, "have fewer flows (`count`)"),
             ("queues", self.queues, "have fewer queues"),
             ("routes", self.routes, "have fewer flows or fewer nodes"),
             ("series", self.series, "make `record.interval` longer"),
+            (
+                "parts of the run",
+                self.parts_of_run,
+                "have fewer `[[expect]]` of parts (`@ 1s..2s`), or of fewer flows and queues",
+            ),
             ("packets on their way", self.packets, "set smaller limits of queues, or send less"),
             ("rows of packets", self.rows, "keep no packets, or let the run be shorter"),
             ("changes", self.changes, "have fewer changes, or of fewer queues"),
@@ -129,7 +141,9 @@ impl Estimate {
 
     /// Returns the bytes that remain after the run.
     pub fn kept(&self) -> u64 {
-        self.flows.saturating_add(self.queues).saturating_add(self.series).saturating_add(self.rows)
+        [self.queues, self.series, self.parts_of_run, self.rows]
+            .into_iter()
+            .fold(self.flows, u64::saturating_add)
     }
 
     /// Returns the total in bytes.
@@ -292,6 +306,24 @@ fn queues(scenario: &Scenario, detail: Detail) -> [u64; 2] {
         }
     }
     numbers
+}
+
+/// Returns the bytes of records of parts: of each flow and queue that is observed in one, a record as of the
+/// run; and of all others an empty one, while a part is judged. `flows`: the bytes of each flow's record.
+fn parts_of_run(scenario: &Scenario, flows: &[u64], detail: Detail) -> u64 {
+    let of_port = |port: &PortModel| {
+        let is_member = port.name.split([':', '@']).any(|name| detail.is_brief(name));
+        let of_queue = |queue: &String| if is_member || detail.is_brief(queue) { BRIEF_QUEUE } else { QUEUE };
+        port.queues.iter().map(of_queue).sum::<u64>()
+    };
+    let of_part = |part: &Part| {
+        let flows = scenario.flows.iter().zip(flows).filter(|(flow, _)| part.has_flow(&flow.name));
+        let ports = scenario.ports.iter().filter(|port| part.has_port(&port.name)).map(of_port);
+        flows.map(|(_, bytes)| *bytes).chain(ports).fold(0, u64::saturating_add)
+    };
+    let parts = observed_parts(scenario);
+    let empty = if parts.is_empty() { 0 } else { scenario.recorded() as u64 * EMPTY };
+    parts.iter().map(of_part).fold(empty, u64::saturating_add)
 }
 
 fn series(scenario: &Scenario, queues: u64) -> u64 {
