@@ -85,7 +85,7 @@ Elsewhere than on loopback, changes need the token in LOCKGATE_TOKEN, or the one
   lockgate set port.home:server.root=priority --for 30s
   lockgate set link.wan.rate=5mbit link.wan.delay=40ms --to 192.0.2.7:8180
 
-Elsewhere than on loopback, the token is read from LOCKGATE_TOKEN.")]
+Elsewhere than on loopback, and for `lockgate top --set`, the token is read from LOCKGATE_TOKEN.")]
     Set(Set),
     /// Reads and validates scenarios, and policies of routers, without running them: every problem at once
     #[command(after_help = "Examples:\n  lockgate check scenarios/*.toml\n  lockgate check house.toml")]
@@ -299,8 +299,8 @@ pub(crate) struct Run {
     /// data file if its name ends with `.flent.gz`
     #[arg(long, value_name = "FILE", conflicts_with = "twin")]
     pub(crate) series: Option<PathBuf>,
-    /// Writes the results of every member of groups in the (first) run to this file, which is replaced:
-    /// Parquet, a row for each
+    /// Writes the results of every member of groups in the (first) run to this file, which is replaced: a row
+    /// for each, Parquet, or CSV if its name ends with `.csv`
     #[arg(long, value_name = "FILE", conflicts_with = "twin")]
     pub(crate) members: Option<PathBuf>,
     /// Keeps a row for every packet and port in packets.parquet
@@ -535,6 +535,9 @@ pub(crate) struct Reproduce {
     /// Speeds up live runs of datagrams by this factor: rates up, times down [default: each paper's own]
     #[arg(long, value_name = "N", requires = "live")]
     pub(crate) scale: Option<lockgate_scenario::Scale>,
+    /// Limit on the memory of the runs that the paper asks for, and of each run [default: 2GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -90,7 +90,7 @@ mod tests {
         let (mut claims, mut own) = (0, 0);
         for name in names() {
             let folder = open(name).unwrap_or_else(|failure| panic!("{name}: {failure}"));
-            let runner = PaperRunner::new(&folder, true);
+            let runner = PaperRunner::new(&folder, true, lockgate_scenario::MEMORY);
             let parts = claims::check(&folder, &runner).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(parts.figures > 0 && parts.substitutes > 0, "{name} draws nothing");
             let row = page.lines().find(|line| line.starts_with(&format!("| {name} | "))).unwrap_or_default();

@@ -175,9 +175,10 @@ fn choose(file: &mut Claims, id: &str, folder: &Folder) -> Result<(), Error> {
 }
 
 fn want(claim: &Claim, experiment: &mut Experiment<'_>) -> Result<(), String> {
-    for variables in combinations(&claim.each, &claim.rows) {
+    let wrong = |why| format!("claim `{}`: {why}", claim.id);
+    for variables in combinations(&claim.each, &claim.rows).map_err(wrong)? {
         let formula = formula(&claim.value, &variables);
-        experiment.want(&formula.map_err(|why| format!("claim `{}`: {why}", claim.id))?);
+        experiment.want(&formula.map_err(wrong)?).map_err(wrong)?;
     }
     Ok(())
 }
@@ -194,7 +195,7 @@ fn judged(claim: &Claim, experiment: &Experiment<'_>) -> Result<JudgedClaim, Str
 /// Returns the values of a claim on real packets, or the reason why there are none.
 fn on_packets(claim: &Claim, live: &Live) -> Result<Result<Packets, String>, String> {
     let mut runs = BTreeSet::new();
-    for variables in combinations(&claim.each, &claim.rows) {
+    for variables in combinations(&claim.each, &claim.rows)? {
         formula(&claim.value, &variables)?.each_observation(&mut |observation| {
             runs.insert(observation.run.clone());
         });
@@ -215,7 +216,7 @@ fn on_packets(claim: &Claim, live: &Live) -> Result<Result<Packets, String>, Str
 /// Computes the values of a claim, each with its label.
 fn value(claim: &Claim, seen: &expression::Values) -> Result<Vec<(String, f64)>, String> {
     let mut all = Vec::new();
-    for variables in combinations(&claim.each, &claim.rows) {
+    for variables in combinations(&claim.each, &claim.rows)? {
         let values = formula(&claim.value, &variables)?.value(seen);
         let values = values.map_err(|why| format!("claim `{}`: {why}", claim.id))?;
         all.extend(values.into_iter().map(|value| (label(&variables), value)));

@@ -61,9 +61,27 @@ pub(crate) fn product<T: Clone>(axes: &[Vec<T>]) -> Vec<Vec<T>> {
     all
 }
 
+/// Limit on the combinations of one list of variables, and on the texts of one text with braces.
+const MOST: usize = 100_000;
+
 /// Returns every combination: each row with every combination of `each`, the first variable by name slowest.
 /// One combination without variables if both are empty.
-pub(crate) fn combinations(each: &Each, rows: &Rows) -> Vec<Variables> {
+///
+/// # Errors
+/// If there are more than a hundred thousand.
+pub(crate) fn combinations(each: &Each, rows: &Rows) -> Result<Vec<Variables>, String> {
+    let lengths = each.iter().map(|(name, values)| (name.as_str(), values.len()));
+    let lengths: Vec<(&str, usize)> =
+        lengths.chain((!rows.is_empty()).then_some(("rows", rows.len()))).collect();
+    let count = lengths.iter().fold(1_usize, |count, (_, length)| count.saturating_mul(*length));
+    if count > MOST {
+        let lists: Vec<String> =
+            lengths.iter().map(|(name, length)| format!("{length} of `{name}`")).collect();
+        return Err(format!(
+            "`each` makes {count} combinations ({}), more than {MOST}: have fewer or shorter lists",
+            lists.join(" times ")
+        ));
+    }
     let row = |row: &BTreeMap<String, Scalar>| {
         row.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect::<Variables>()
     };
@@ -73,7 +91,7 @@ pub(crate) fn combinations(each: &Each, rows: &Rows) -> Vec<Variables> {
         values.iter().map(|value| Variables::from([(name.clone(), value.0.clone())])).collect()
     };
     let all: Vec<Vec<Variables>> = std::iter::once(rows).chain(each.iter().map(axis)).collect();
-    product(&all).into_iter().map(|parts| parts.into_iter().flatten().collect()).collect()
+    Ok(product(&all).into_iter().map(|parts| parts.into_iter().flatten().collect()).collect())
 }
 
 /// Returns the values of a combination as a label.
@@ -109,17 +127,33 @@ pub(crate) fn fill(text: &str, variables: &Variables) -> Result<String, String> 
 /// Expands braces: `x{a,b}{1,2}` becomes `xa1`, `xa2`, `xb1`, `xb2`.
 ///
 /// # Errors
-/// If a brace is not closed.
+/// If a brace is not closed, or the texts are more than a hundred thousand or take more than their memory.
 pub(crate) fn braces(text: &str) -> Result<Vec<String>, String> {
-    let Some(open) = text.find('{') else { return Ok(vec![text.to_owned()]) };
-    let Some(length) = text[open..].find('}') else {
-        return Err(format!("a brace of `{text}` is not closed"));
-    };
-    let rest = braces(&text[open + length + 1..])?;
-    let parts = text[open + 1..open + length].split(',');
-    Ok(parts
-        .flat_map(|part| rest.iter().map(move |rest| format!("{}{}{rest}", &text[..open], part.trim())))
-        .collect())
+    /// Limit on the bytes of all texts.
+    const MOST_BYTES: usize = 64 << 20;
+
+    let mut all = vec![String::new()];
+    let mut rest = text;
+    while let Some(open) = rest.find('{') {
+        let Some((list, after)) = rest[open + 1..].split_once('}') else {
+            return Err(format!("a brace of `{text}` is not closed"));
+        };
+        let parts: Vec<&str> = list.split(',').map(str::trim).collect();
+        let count = all.len().saturating_mul(parts.len());
+        if count > MOST || count.saturating_mul(text.len()) > MOST_BYTES {
+            let shown: String = text.chars().take(60).collect();
+            return Err(format!(
+                "the braces of `{shown}…` make {count} texts or more: have fewer or shorter lists"
+            ));
+        }
+        let before = &rest[..open];
+        let with =
+            |known: &String| parts.iter().map(|part| format!("{known}{before}{part}")).collect::<Vec<_>>();
+        all = all.iter().flat_map(with).collect();
+        rest = after;
+    }
+    all.iter_mut().for_each(|known| known.push_str(rest));
+    Ok(all)
 }
 
 #[cfg(test)]
@@ -133,8 +167,9 @@ mod tests {
     #[test]
     fn combinations_are_the_product_of_the_rows_and_of_what_varies() {
         let each = Each::from([("b".into(), scalars(&["1", "2"])), ("a".into(), scalars(&["x", "y"]))]);
-        let labels =
-            |each: &Each, rows: &Rows| combinations(each, rows).iter().map(label).collect::<Vec<_>>();
+        let labels = |each: &Each, rows: &Rows| {
+            combinations(each, rows).expect("few").iter().map(label).collect::<Vec<_>>()
+        };
         assert_eq!(labels(&each, &Vec::new()), ["x 1", "x 2", "y 1", "y 2"]);
         let rows = vec![
             BTreeMap::from([("p".into(), Scalar("10".into())), ("q".into(), Scalar("11".into()))]),
@@ -143,6 +178,9 @@ mod tests {
         let one = Each::from([("a".into(), scalars(&["x", "y"]))]);
         assert_eq!(labels(&one, &rows), ["x 10 11", "y 10 11", "x 20 21", "y 20 21"]);
         assert_eq!(labels(&Each::new(), &Vec::new()), [""], "one without variables");
+        let sixty = Each::from(["a", "b", "c", "d"].map(|name| (name.into(), scalars(&["x"; 60]))));
+        let why = combinations(&sixty, &Vec::new()).expect_err("too many");
+        assert!(why.contains("makes 12960000 combinations (60 of `a` times 60 of `b`"), "{why}");
     }
 
     #[test]
@@ -160,5 +198,7 @@ mod tests {
         assert_eq!(texts("x{a,b}y{1,2}"), ["xay1", "xay2", "xby1", "xby2"]);
         assert_eq!(texts("plain"), ["plain"]);
         assert!(braces("x{a,b").is_err());
+        let wide = format!("flow.{}.owd", "{a,b,c,d,e,f,g,h,i,j}".repeat(9));
+        assert!(braces(&wide).is_err_and(|why| why.contains("make 1000000 texts or more")));
     }
 }

@@ -61,6 +61,11 @@ pub trait Runner: Sync {
     /// Called after the last run.
     fn finish(&self) {}
 
+    /// Returns the limit in bytes on the memory of the experiment.
+    fn memory(&self) -> u64 {
+        lockgate_scenario::MEMORY
+    }
+
     /// True if no further run should start.
     fn is_stopped(&self) -> bool {
         false

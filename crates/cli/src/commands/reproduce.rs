@@ -72,10 +72,11 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
     interrupt::listen();
     let mut all = Vec::new();
     for (folder, out) in folders.iter().zip(places) {
-        let reproduction = one(folder, out, arguments)?;
-        if reproduction.interrupted {
-            return Ok(Exit::Interrupted);
-        }
+        let reproduction = match one(folder, out, arguments) {
+            Ok(reproduction) if !reproduction.interrupted => reproduction,
+            Err(failure) if !interrupt::is_requested() => return Err(failure),
+            _ => return Ok(Exit::Interrupted),
+        };
         all.push(reproduction);
     }
     if arguments.output.json {
@@ -138,7 +139,8 @@ fn one(folder: &Folder, out: ResultsDirectory, arguments: &Reproduce) -> Result<
         with: &arguments.with,
         live: arguments.live.then_some(LiveRequest { runner: &packets, scale: arguments.scale }),
     };
-    let reproduction = run(folder, &PaperRunner::new(folder, quiet), &request)?;
+    let memory = crate::runs::memory_limit(arguments.memory.as_deref())?;
+    let reproduction = run(folder, &PaperRunner::new(folder, quiet, memory), &request)?;
     if reproduction.interrupted {
         return Ok(reproduction);
     }

@@ -8,7 +8,7 @@ use lockgate::units::Duration;
 use lockgate::{Advance, Options, Scenario, Seed};
 use lockgate_experiment::claims::Folder;
 use lockgate_experiment::{Error, Run, Runner};
-use lockgate_scenario::Scale;
+use lockgate_scenario::{Override, Reader, Scale};
 
 use super::PaperFiles;
 use crate::runs::STEPS;
@@ -18,6 +18,8 @@ use crate::{interrupt, terminal};
 pub(crate) struct PaperRunner<'a> {
     folder: &'a Folder,
     quiet: bool,
+    /// Limit on memory in bytes: of all that the paper asks for, and of each run.
+    memory: u64,
     /// Number of runs, and their bar; set at the start.
     bar: OnceLock<(usize, ProgressBar)>,
     /// Simulated time of all runs in picoseconds.
@@ -25,8 +27,8 @@ pub(crate) struct PaperRunner<'a> {
 }
 
 impl<'a> PaperRunner<'a> {
-    pub(crate) fn new(folder: &'a Folder, quiet: bool) -> Self {
-        Self { folder, quiet, bar: OnceLock::new(), simulated: AtomicU64::new(0) }
+    pub(crate) fn new(folder: &'a Folder, quiet: bool, memory: u64) -> Self {
+        Self { folder, quiet, memory, bar: OnceLock::new(), simulated: AtomicU64::new(0) }
     }
 
     fn show(&self, made: Advance) {
@@ -44,12 +46,19 @@ impl Runner for PaperRunner<'_> {
         let text = self.folder.text(scenario)?;
         let name = self.folder.shown(scenario);
         let overrides = lockgate::parse_settings(settings).map_err(Error::runner)?;
+        let files = PaperFiles(self.folder);
+        let read = |text: &str, overrides: &[Override]| {
+            let reader = Reader { files: &files, overrides, memory: self.memory };
+            let scenario = reader.read(text, &name)?;
+            lockgate::memory::estimate(&scenario, 1)?;
+            Ok(scenario)
+        };
         let read = match scale {
-            None => lockgate::read_text(text, &name, &PaperFiles(self.folder), &overrides),
-            Some(scale) => scale
-                .text(text, &name, &overrides)
-                .map_err(lockgate::Error::from)
-                .and_then(|text| lockgate::read_text(&text, &name, &PaperFiles(self.folder), &[])),
+            None => read(text, &overrides),
+            Some(scale) => {
+                let scaled = scale.text(text, &name, &overrides).map_err(lockgate::Error::from);
+                scaled.and_then(|text| read(&text, &[]))
+            }
         };
         read.map_err(|error| match error {
             lockgate::Error::Scenario(problems) => Error::Scenario(problems),
@@ -69,6 +78,7 @@ impl Runner for PaperRunner<'_> {
         };
         let options = Options {
             seeds: vec![Seed(seed)],
+            memory: Some(self.memory),
             progress: &progress,
             stop: &interrupt::is_requested,
             ..Options::default()
@@ -84,6 +94,10 @@ impl Runner for PaperRunner<'_> {
         if let Some((_, bar)) = self.bar.get() {
             bar.finish_and_clear();
         }
+    }
+
+    fn memory(&self) -> u64 {
+        self.memory
     }
 
     fn is_stopped(&self) -> bool {

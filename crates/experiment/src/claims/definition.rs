@@ -34,6 +34,7 @@ impl Definition {
     /// number.
     pub(crate) fn all(runs: &Runs, quick: bool) -> Result<Vec<Self>, String> {
         combinations(&runs.each, &runs.rows)
+            .map_err(|why| format!("run `{}`: {why}", runs.name))?
             .iter()
             .map(|variables| Self::filled(runs, quick, variables))
             .collect()

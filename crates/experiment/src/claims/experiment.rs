@@ -17,13 +17,13 @@ use super::observation::{Curve, Names, curve, observe};
 use super::results::{Live, Observations, Points};
 use crate::{Error, Runner, run_tasks};
 
-/// Run that is needed, with its scenario.
-pub(crate) struct Needed {
-    pub(crate) name: String,
-    /// Offset of the seed.
-    pub(crate) offset: u64,
-    pub(crate) scenario: Scenario,
-}
+/// Error of an experiment that its caller stops while it is planned.
+const STOPPED: &str = "it was stopped";
+
+/// Bytes of memory of a run that the file defines, besides its texts, and of an observation, each with its
+/// results, tables and figures.
+const RUN: u64 = 16 << 10;
+const OBSERVATION: u64 = 2 << 10;
 
 /// Requested observations and, after the runs, their results.
 pub(crate) struct Experiment<'a> {
@@ -33,6 +33,8 @@ pub(crate) struct Experiment<'a> {
     defined: Definitions,
     wanted: BTreeSet<Observation>,
     drawn: BTreeSet<(Observation, Curve)>,
+    /// Bytes of memory that runs and observations may still take.
+    room: u64,
     /// Results of the simulation.
     pub(crate) seen: Observations,
     /// Results on real packets, if requested.
@@ -67,6 +69,7 @@ impl<'a> Experiment<'a> {
             defined: Definitions::new(),
             wanted: BTreeSet::new(),
             drawn: BTreeSet::new(),
+            room: runner.memory(),
             seen: Observations::default(),
             live: None,
             cost: Cost::default(),
@@ -79,10 +82,30 @@ impl<'a> Experiment<'a> {
 
     /// Adds the runs of a `[[run]]`.
     fn define(&mut self, runs: &Runs) -> Result<(), String> {
-        Definition::all(runs, self.quick)?.into_iter().try_for_each(|run| self.add(run))
+        let all = Definition::all(runs, self.quick)?;
+        let wrong = |why| format!("run `{}`: {why}", runs.name);
+        all.into_iter().try_for_each(|run| self.add(run)).map_err(wrong)
+    }
+
+    /// Takes the memory of something that the file asks for.
+    ///
+    /// # Errors
+    /// If that is not left, or the caller stops the experiment.
+    fn take(&mut self, bytes: u64) -> Result<(), String> {
+        if self.runner.is_stopped() {
+            return Err(STOPPED.to_owned());
+        }
+        let memory = self.runner.memory() >> 20;
+        self.room = self.room.checked_sub(bytes).ok_or_else(|| {
+            format!("the runs and observations up to here take more than the {memory} MiB of memory that are allowed")
+        })?;
+        Ok(())
     }
 
     fn add(&mut self, run: Definition) -> Result<(), String> {
+        let texts: usize = run.settings.iter().map(|text| text.len() + size_of::<String>()).sum();
+        // On real packets a run has its settings again.
+        self.take(RUN + 2 * (texts + run.name.len()) as u64)?;
         let name = run.name.clone();
         match self.defined.insert(name.clone(), run) {
             Some(_) => Err(format!("there are two runs called `{name}`")),
@@ -115,22 +138,35 @@ impl<'a> Experiment<'a> {
                 original.ok_or_else(|| format!("{observation}: there is no run `{}`", observation.run))?;
             let mut run = Definition { name: name.clone(), live: None, ..original.clone() };
             run.settings.extend_from_slice(set);
-            self.defined.insert(name.clone(), run);
+            self.add(run)?;
         }
+        self.take(OBSERVATION)?;
         self.wanted.insert(Observation { run: name, ..observation });
         Ok(())
     }
 
     /// Requests all observations of a formula.
-    pub(crate) fn want(&mut self, formula: &Expression) {
+    ///
+    /// # Errors
+    /// If they take more memory than is allowed. Those that are requested again count too: they take time.
+    pub(crate) fn want(&mut self, formula: &Expression) -> Result<(), String> {
+        let mut count = 0;
+        formula.each_observation(&mut |_| count += 1);
+        self.take(count * OBSERVATION)?;
         formula.each_observation(&mut |observation| {
             self.wanted.insert(observation.clone());
         });
+        Ok(())
     }
 
     /// Requests a curve.
-    pub(crate) fn want_curve(&mut self, observation: Observation, curve: Curve) {
+    ///
+    /// # Errors
+    /// If it takes more memory than is allowed.
+    pub(crate) fn want_curve(&mut self, observation: Observation, curve: Curve) -> Result<(), String> {
+        self.take(OBSERVATION)?;
         self.drawn.insert((observation, curve));
+        Ok(())
     }
 
     fn read(&self, run: &Definition) -> Result<Scenario, Error> {
@@ -156,11 +192,12 @@ impl<'a> Experiment<'a> {
         self.wanted.iter().map(|observation| observation.run.clone()).collect()
     }
 
-    /// Reads the needed runs and checks that every observation is possible.
+    /// Reads the needed runs and checks that every observation is possible. Returns their names, and not their
+    /// scenarios: many together take much memory.
     ///
     /// # Errors
     /// If the file or a scenario is invalid.
-    pub(crate) fn check(&self) -> Result<Vec<Needed>, Error> {
+    pub(crate) fn check(&self) -> Result<Vec<String>, Error> {
         let drawn = self.drawn.iter().map(|(observation, curve)| curve.as_observed(observation));
         let mut wanted: BTreeMap<String, Vec<Observation>> = BTreeMap::new();
         for observation in self.wanted.iter().cloned().chain(drawn) {
@@ -168,16 +205,18 @@ impl<'a> Experiment<'a> {
         }
         let mut needed = Vec::new();
         for (name, observations) in wanted {
+            if self.runner.is_stopped() {
+                return Err(self.folder.invalid(STOPPED.to_owned()));
+            }
             let defined = self.defined.get(&name).ok_or_else(|| {
                 self.folder.invalid(format!("{}: there is no run `{name}`", observations[0]))
             })?;
-            let scenario = self.read(defined)?;
-            let names = Names::of(&scenario);
+            let names = Names::of(&self.read(defined)?);
             observations
                 .iter()
                 .try_for_each(|observation| names.check(observation))
                 .map_err(|why| self.folder.invalid(why))?;
-            needed.push(Needed { name, offset: defined.offset, scenario });
+            needed.push(name);
         }
         Ok(needed)
     }
@@ -189,7 +228,7 @@ impl<'a> Experiment<'a> {
     pub(crate) fn run(&mut self, seed: u64) -> Result<(), Error> {
         let needed = self.check()?;
         self.runner.start(needed.len());
-        let observed = run_tasks(&needed, |needed| self.observe(needed, seed));
+        let observed = run_tasks(&needed, |name| self.observe(name, seed));
         self.runner.finish();
         let observed = observed?;
         let simulated: u64 = observed.iter().map(|(_, simulated)| simulated.as_picos()).sum();
@@ -205,14 +244,13 @@ impl<'a> Experiment<'a> {
     }
 
     /// Simulates a run, unless the experiment is stopped. Returns its observations and the simulated time.
-    fn observe(&self, needed: &Needed, seed: u64) -> Result<(Observations, Duration), Error> {
-        if self.runner.is_stopped() {
-            return Ok((Observations::default(), Duration::ZERO));
-        }
-        let run = self.runner.run(&needed.scenario, seed.wrapping_add(needed.offset))?;
+    fn observe(&self, name: &str, seed: u64) -> Result<(Observations, Duration), Error> {
+        let defined = self.defined.get(name).filter(|_| !self.runner.is_stopped());
+        let Some(defined) = defined else { return Ok((Observations::default(), Duration::ZERO)) };
+        let run = self.runner.run(&self.read(defined)?, seed.wrapping_add(defined.offset))?;
         let value = |wanted: &Observation| observe(wanted, &run.recording, &run.summary);
         let drawn = |wanted: &Observation, kind: Curve| curve(wanted, kind, &run.recording);
-        Ok((self.observed(&needed.name, &value, &drawn, run.recording.packet_hops()), run.simulated))
+        Ok((self.observed(name, &value, &drawn, run.recording.packet_hops()), run.simulated))
     }
 
     /// Makes all requested observations of a run.

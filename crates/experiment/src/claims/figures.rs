@@ -39,16 +39,16 @@ impl Series {
     }
 
     fn want(&self, experiment: &mut Experiment<'_>) -> Result<(), String> {
-        for variables in combinations(&self.each, &Vec::new()) {
+        for variables in combinations(&self.each, &Vec::new())? {
             match self.source() {
                 Source::Formula(y) => {
                     for x in &self.x {
-                        experiment.want(&formula(y, &Self::at(&variables, *x))?);
+                        experiment.want(&formula(y, &Self::at(&variables, *x))?)?;
                     }
                 }
                 Source::Curve(text, curve) => {
                     for observation in read_observation(text, &variables)? {
-                        experiment.want_curve(observation, curve);
+                        experiment.want_curve(observation, curve)?;
                     }
                 }
                 Source::Points => {}
@@ -90,7 +90,7 @@ impl Series {
             };
             Ok(FigureSeries { name: fill(&self.name, variables)?, mode, x, y, error: None })
         };
-        combinations(&self.each, &Vec::new()).iter().map(draw).collect()
+        combinations(&self.each, &Vec::new())?.iter().map(draw).collect()
     }
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn want_row(
     experiment: &mut Experiment<'_>,
 ) -> Result<(), String> {
     for value in columns.iter().filter_map(|column| column.value.as_deref()) {
-        experiment.want(&formula(value, variables)?);
+        experiment.want(&formula(value, variables)?)?;
     }
     Ok(())
 }
@@ -196,6 +196,7 @@ impl Table {
     /// Requests the observations it shows.
     pub(crate) fn want(&self, experiment: &mut Experiment<'_>) -> Result<(), String> {
         combinations(&self.each, &self.rows)
+            .map_err(|why| self.wrong(&why))?
             .iter()
             .try_for_each(|variables| want_row(&self.columns, variables, experiment))
             .map_err(|why| self.wrong(&why))
@@ -203,7 +204,7 @@ impl Table {
 
     /// Fills the table.
     pub(crate) fn fill(&self, experiment: &Experiment<'_>) -> Result<Comparison, String> {
-        let rows = combinations(&self.each, &self.rows);
+        let rows = combinations(&self.each, &self.rows).map_err(|why| self.wrong(&why))?;
         let rows =
             rows.iter().map(|variables| row(&self.columns, variables, experiment)).collect::<Result<_, _>>();
         Ok(Comparison {

@@ -40,7 +40,7 @@ impl<'a> Sensitivity<'a> {
                 fitted.set.iter().map(|text| fill(text, &variables)).collect::<Result<_, _>>()?;
             let variant = variant(fitted, value);
             for claim in &claims {
-                for variables in combinations(&claim.each, &claim.rows) {
+                for variables in combinations(&claim.each, &claim.rows)? {
                     let formula = formula(&claim.value, &variables)?;
                     let mut observed: Vec<Observation> = Vec::new();
                     formula.each_observation(&mut |observation| observed.push(observation.clone()));
