@@ -11,14 +11,7 @@ pub(crate) use lockgate::results::{ResultsDirectory, RunResults, SavedFile, hash
 
 /// Returns the command as typed, for repeating it.
 pub(crate) fn command_line() -> String {
-    let quote = |word: String| {
-        if !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,".contains(c)) {
-            word
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    };
-    let words = std::env::args_os().skip(1).map(|word| quote(word.to_string_lossy().into_owned()));
+    let words = std::env::args_os().skip(1).map(|word| lockgate::shell::word(&word.to_string_lossy()));
     std::iter::once("lockgate".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 

@@ -49,6 +49,7 @@ mod read;
 #[cfg(feature = "results")]
 pub mod results;
 mod run;
+pub mod shell;
 #[cfg(feature = "text")]
 pub mod text;
 pub mod twin;

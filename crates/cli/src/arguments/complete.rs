@@ -22,7 +22,28 @@ pub(crate) fn complete(arguments: &[OsString]) -> Result<bool, clap::Error> {
         return Ok(false);
     }
     let folder = std::env::current_dir().ok();
-    CompleteEnv::with_factory(|| command(arguments)).try_complete(arguments, folder.as_deref())
+    // bash and zsh pass words as they are typed, with their quotes.
+    let is_typed = std::env::var("COMPLETE").is_ok_and(|shell| ["bash", "zsh"].contains(&shell.as_str()));
+    let words: Vec<OsString> =
+        if is_typed { arguments.iter().map(|word| unquoted(word)).collect() } else { arguments.to_vec() };
+    CompleteEnv::with_factory(|| command(&words)).try_complete(&words, folder.as_deref())
+}
+
+/// Returns a word of a shell without its quotes. One that is still open ends with the word.
+fn unquoted(word: &OsStr) -> OsString {
+    let Some(text) = word.to_str().filter(|text| text.contains(['\\', '\'', '"'])) else {
+        return word.to_owned();
+    };
+    let (mut plain, mut quote, mut letters) = (String::new(), None, text.chars());
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (None | Some('"'), '\\') => plain.extend(letters.next()),
+            (None, '\'' | '"') => quote = Some(letter),
+            (Some(open), close) if open == close => quote = None,
+            _ => plain.push(letter),
+        }
+    }
+    plain.into()
 }
 
 /// Returns the command with the values that its arguments complete. `words` are those of the line.
@@ -77,8 +98,11 @@ fn candidates(names: fn() -> Vec<String>) -> ArgValueCandidates {
 /// Completes TOML files whose text is wanted.
 fn files(is_wanted: fn(&str) -> bool) -> ArgValueCompleter {
     ArgValueCompleter::new(PathCompleter::file().filter(move |path| {
+        // A control character would end the candidate, and reach the terminal.
+        let has_control = path.to_string_lossy().chars().any(char::is_control);
         path.is_dir()
-            || path.extension().is_some_and(|ending| ending == "toml")
+            || !has_control
+                && path.extension().is_some_and(|ending| ending == "toml")
                 && lockgate::files::text(path).is_ok_and(|text| is_wanted(&text))
     }))
 }
@@ -92,6 +116,19 @@ fn scenario(words: &[OsString]) -> Option<&Path> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_lose_their_quotes() {
+        for (typed, plain) in [
+            ("a\\ b/", "a b/"),
+            ("'a b", "a b"),
+            ("\"a'b\\\"\"c", "a'b\"c"),
+            ("x\\$\\(y\\)", "x$(y)"),
+            ("a", "a"),
+        ] {
+            assert_eq!(unquoted(OsStr::new(typed)), plain, "{typed}");
+        }
+    }
 
     /// Every argument that is named above exists.
     #[test]

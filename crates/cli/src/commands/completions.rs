@@ -19,6 +19,20 @@ pub(crate) fn completions(arguments: &Completions) -> Result<Exit, Failure> {
     shell
         .write_registration(VARIABLE, "lockgate", "lockgate", "lockgate", &mut script)
         .map_err(|error| Failure::run(error, "this is a fault of Lockgate: please report it"))?;
-    output::document(&script);
+    output::document(with_quotes(&String::from_utf8_lossy(&script)).as_bytes());
     Ok(Exit::Ok)
+}
+
+/// Returns the script of bash such that the names of files are quoted, as zsh and fish do themselves: a file
+/// may be called `$(reboot).toml`. That of another shell stays as it is.
+fn with_quotes(script: &str) -> String {
+    const END: &str = "    fi\n}\n";
+    const QUOTED: &str = "    fi
+    local place
+    for place in \"${!COMPREPLY[@]}\"; do
+        COMPREPLY[place]=$(printf '%q' \"${COMPREPLY[place]}\")
+    done
+}
+";
+    if script.contains("COMPREPLY") { script.replacen(END, QUOTED, 1) } else { script.to_owned() }
 }

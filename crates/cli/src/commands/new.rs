@@ -3,6 +3,8 @@
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use lockgate::shell::word;
+
 use crate::arguments::New;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, say};
@@ -28,8 +30,9 @@ pub(crate) fn new(arguments: &New) -> Result<Exit, Failure> {
     create(&path, start.text)?;
     let shown = path.display();
     say!("{shown}: {}", start.about);
-    say!("next:  lockgate run {shown}");
-    say!("       lockgate watch {shown} --sim --web");
+    let word = word(&shown.to_string());
+    say!("next:  lockgate run {word}");
+    say!("       lockgate watch {word} --sim --web");
     Ok(Exit::Ok)
 }
 
@@ -54,8 +57,9 @@ fn laboratory(name: &str, policy: &Path, to: Option<&Path>) -> Result<Exit, Fail
     let shown = to.display();
     say!("{shown}: a laboratory around `{}`", policy.display());
     say!("next:  change its line and traffic to yours");
-    say!("       lockgate run {shown}");
-    say!("       lockgate test {shown} --policy OTHER.toml");
+    let word = word(&shown.to_string());
+    say!("       lockgate run {word}");
+    say!("       lockgate test {word} --policy OTHER.toml");
     Ok(Exit::Ok)
 }
 

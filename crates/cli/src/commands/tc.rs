@@ -125,13 +125,24 @@ fn export(arguments: &TcExport) -> Result<Exit, Failure> {
     let port = port_of(&scenario, arguments.port.as_deref())?;
     let text = lockgate::files::text(&arguments.file).unwrap_or_default();
     let marks = lockgate_tc::export::marks(&text, &port.name);
-    let device = Device { name: &arguments.dev, ifb: arguments.ifb.as_deref(), has_queues: arguments.mq };
+    let dev = device_word(&arguments.dev)?;
+    let ifb = arguments.ifb.as_deref().map(device_word).transpose()?;
+    let device = Device { name: &dev, ifb: ifb.as_deref(), has_queues: arguments.mq };
     let mut exported = lockgate_tc::export::export(&port.tree, Some(&scenario), &marks, &device);
     if port.pace.rate.is_some() {
         exported.refuse("the `rate` of the port itself: give it to a `tbf` or `htb` at the root".to_owned());
     }
     output::document(exported.script().as_bytes());
     Ok(refusals(&exported))
+}
+
+/// Returns the name of a device as a word of a script.
+fn device_word(name: &str) -> Result<String, Failure> {
+    if lockgate_scenario::policy::is_device_name(name) {
+        return Ok(lockgate::shell::word(name));
+    }
+    let help = "a name has 1 to 15 bytes, without spaces, `/` and `:`; `ip link` lists them";
+    Err(Failure::usage(format!("no device is called `{name}`"), help))
 }
 
 /// Reports what could not be exported.

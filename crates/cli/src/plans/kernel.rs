@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use lockgate::Scenario;
+use lockgate::shell::{quoted, word};
 use lockgate_tc::export::{Device, export, marks};
 
 use crate::runs;
@@ -36,12 +37,11 @@ pub(crate) fn offer(file: &Path, varied: &[String], settings: &[String]) -> Opti
     if let Some(why) = exported.refused.first() {
         return Some(format!("not with `tc`: {why}"));
     }
-    let quoted = |setting: &String| format!(" --set '{}'", setting.replace('\'', r"'\''"));
-    let options: String = settings.iter().map(quoted).collect();
+    let options: String = settings.iter().map(|setting| format!(" --set {}", quoted(setting))).collect();
     Some(format!(
         "the same as `tc`: lockgate tc export {} --port {} --dev eth0{options}",
-        file.display(),
-        port.name
+        word(&file.display().to_string()),
+        word(&port.name)
     ))
 }
 

@@ -10,6 +10,7 @@ use lockgate_scenario::MEMORY;
 
 use super::{ENGINE, PlanError, Planned, Source};
 use crate::files::Beside;
+use crate::shell::quoted;
 
 /// Plan with its store.
 #[derive(Debug)]
@@ -171,7 +172,6 @@ impl Sweep {
 /// Returns the command that repeats a run of the scenario at this path, with this limit on its memory in
 /// bytes.
 pub fn repeat(scenario: &str, task: &Task, memory: u64) -> String {
-    let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
     let settings: Vec<String> = task.settings.iter().map(|one| format!(" --set {}", quoted(one))).collect();
     let memory = if memory == MEMORY { String::new() } else { format!(" --memory {}", Bytes(memory)) };
     format!("lockgate run {} --seed {}{memory}{}", quoted(scenario), task.seed, settings.concat())

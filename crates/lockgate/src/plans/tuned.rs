@@ -14,6 +14,7 @@ use serde_json::json;
 
 use super::{Column, PlanError, Stopped, TuneOptions, TuneRequest, Tuning, all_columns};
 use crate::figures;
+use crate::shell::word;
 use crate::verdict::{self, quantity};
 
 /// A search with its judgement.
@@ -115,7 +116,7 @@ impl Tuned<'_> {
 
     /// Returns the command that runs a point of the scenario in `file`.
     pub fn command(&self, file: &str, point: usize) -> String {
-        format!("lockgate run {file} {}", self.tuning.options(&self.found.tried[point].point))
+        format!("lockgate run {} {}", word(file), self.tuning.options(&self.found.tried[point].point))
     }
 
     /// Returns the settings of a point, each `PATH=VALUE`.

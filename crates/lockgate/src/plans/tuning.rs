@@ -8,6 +8,7 @@ use lockgate_scenario::vary::{self, Range, Spacing, Values};
 use lockgate_scenario::{Scenario, Vary};
 
 use super::{PlanError, Source, Wanted, on_threads};
+use crate::shell::quoted;
 
 /// Smallest number of points of a search.
 const FEWEST_POINTS: usize = 5;
@@ -154,7 +155,7 @@ impl Tuning {
     /// Returns the settings of a point as options of a command.
     pub fn options(&self, point: &Point) -> String {
         let all = self.request.settings.iter().chain(&point.settings);
-        all.map(|one| format!("--set '{}'", one.replace('\'', r"'\''"))).collect::<Vec<_>>().join(" ")
+        all.map(|one| format!("--set {}", quoted(one))).collect::<Vec<_>>().join(" ")
     }
 }
 
