@@ -28,10 +28,42 @@ impl Beside {
 
 impl Files for Beside {
     fn load(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        let beside = self.folder.join(path);
-        let found = if beside.exists() { beside } else { PathBuf::from(path) };
-        read(&found, LARGEST_FILE_BYTES).map(Into::into)
+        let (beside, path) = (self.folder.join(path), PathBuf::from(path));
+        let found = move || if beside.exists() { beside } else { path };
+        within_time(move || read_regular(&found())).map(Into::into)
     }
+}
+
+/// Reads a regular file: a pipe without a writer, or a device, could hold up a router for ever.
+fn read_regular(path: &Path) -> Result<Vec<u8>, String> {
+    let found = fs::metadata(path).map_err(|error| words(&error))?;
+    if !found.is_file() {
+        let what = if found.is_dir() { "a directory" } else { "a pipe or a device" };
+        return Err(format!("it is {what}, not a file"));
+    }
+    read(path, LARGEST_FILE_BYTES)
+}
+
+/// Reads on a thread of its own, because a network file system may not answer.
+#[cfg(unix)]
+fn within_time(read: impl FnOnce() -> Result<Vec<u8>, String> + Send + 'static) -> Result<Vec<u8>, String> {
+    const LONGEST: std::time::Duration = std::time::Duration::from_secs(10);
+
+    let (done, answer) = std::sync::mpsc::sync_channel(1);
+    let thread = std::thread::Builder::new().name("file".to_owned());
+    let thread = thread.spawn(move || drop(done.send(read()))).map_err(|error| words(&error))?;
+    let Ok(bytes) = answer.recv_timeout(LONGEST) else {
+        return Err(format!("its file system has not answered for {} s", LONGEST.as_secs()));
+    };
+    // Joined, because a process with several threads cannot enter a user namespace.
+    thread.join().map_err(|_| "its thread failed".to_owned())?;
+    bytes
+}
+
+/// Reads at once: unsupported.
+#[cfg(not(unix))]
+fn within_time(read: impl FnOnce() -> Result<Vec<u8>, String>) -> Result<Vec<u8>, String> {
+    read()
 }
 
 /// Reads a text file of up to 1 GiB that is not a scenario.
@@ -102,6 +134,21 @@ fn own_text(path: &Path, memory: u64) -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn files_that_a_scenario_names_are_regular() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("table.csv");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|made| made.success()));
+        let beside = Beside::new(&folder.path().join("s.toml"));
+        let why = |path: &str| beside.load(path).expect_err(path);
+        assert_eq!(why("table.csv"), "it is a pipe or a device, not a file");
+        assert_eq!(why("/dev/zero"), "it is a pipe or a device, not a file");
+        assert_eq!(why("."), "it is a directory, not a file");
+        std::fs::write(folder.path().join("t.csv"), "a").expect("written");
+        assert_eq!(beside.load("t.csv").as_deref(), Ok(b"a".as_slice()));
+    }
 
     #[cfg(unix)]
     #[test]
