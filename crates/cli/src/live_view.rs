@@ -24,6 +24,8 @@ pub(crate) struct View<'a> {
     pub(crate) names: &'a [String],
     /// Way to change the run, if the page cannot.
     pub(crate) read_only: Option<&'static str>,
+    /// True if the page changes this host's kernel: also on loopback, only with a token.
+    pub(crate) changes_host: bool,
     /// True for lines instead of a screen.
     pub(crate) plain: bool,
     /// True for lines of JSON.
@@ -33,9 +35,9 @@ pub(crate) struct View<'a> {
 /// Serves the session. Returns the line with its address, for the user.
 pub(crate) fn serve(address: SocketAddr, view: &View<'_>, hub: &Arc<Hub>) -> Result<String, Failure> {
     let given = std::env::var("LOCKGATE_TOKEN").ok().filter(|token| !token.is_empty());
-    let away = !address.ip().is_loopback();
+    let needs_token = !address.ip().is_loopback() || view.changes_host;
     let token = match given {
-        None if away => Some(fresh_token()?),
+        None if needs_token => Some(fresh_token()?),
         given => given,
     };
     let names = view.names.to_vec();
@@ -50,7 +52,7 @@ pub(crate) fn serve(address: SocketAddr, view: &View<'_>, hub: &Arc<Hub>) -> Res
         address.to_string()
     };
     Ok(match token {
-        Some(token) if away => format!("page: http://{shown}/#token={token}"),
+        Some(token) if needs_token => format!("page: http://{shown}/#token={token}"),
         _ => format!("page: http://{shown}/"),
     })
 }

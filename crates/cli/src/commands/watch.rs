@@ -288,6 +288,7 @@ fn view_of(arguments: &Watch) -> View<'_> {
         web: arguments.web,
         names: &arguments.names,
         read_only: arguments.read_only.then_some("start it without --read-only"),
+        changes_host: false,
         plain: arguments.plain,
         json: arguments.json,
     }

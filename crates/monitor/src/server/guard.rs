@@ -105,7 +105,7 @@ impl Guard {
         (!passes).then_some((
             StatusCode::UNAUTHORIZED,
             "changes need the token",
-            "send Authorization: Bearer TOKEN, or open the page at the address that carries it",
+            "open the page at the address that carries it, or give it: `lockgate set` in LOCKGATE_TOKEN, others as Authorization: Bearer TOKEN",
         ))
     }
 }

@@ -64,6 +64,7 @@ fn begin<'a>(
         web: arguments.web,
         names: &arguments.hosts,
         read_only: Some(CHANGED_BY),
+        changes_host: false,
         plain: false,
         json: false,
     };

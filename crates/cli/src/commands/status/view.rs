@@ -35,6 +35,7 @@ pub(super) fn show(
         web: arguments.web,
         names: &[],
         read_only: Some(CHANGED_BY),
+        changes_host: false,
         plain: arguments.plain,
         json: arguments.json,
     };

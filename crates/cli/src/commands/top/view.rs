@@ -84,6 +84,7 @@ fn view_of<'a>(arguments: &'a Top, read_only: Option<&'static str>) -> View<'a> 
         web: arguments.web,
         names: &arguments.names,
         read_only,
+        changes_host: arguments.set && read_only.is_none(),
         plain: arguments.plain,
         json: arguments.json,
     }
