@@ -190,7 +190,7 @@ impl From<Error> for Failure {
                 Self::run(
                     error,
                     format!(
-                        "more packets wait than was foreseen: set smaller limits of queues, or allow more, such as by `--memory {enough}`"
+                        "more was to be kept than was foreseen: have fewer flows, packets or parts, or smaller limits of queues, or allow more, such as by `--memory {enough}`"
                     ),
                 )
             }

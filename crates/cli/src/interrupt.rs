@@ -1,4 +1,5 @@
-//! Signals that end a run. Ctrl-C or SIGTERM once: stop early and still write the results; twice: abort.
+//! Signals that end a run. Ctrl-C or SIGTERM once: stop early and still write the results; twice: abort. Where
+//! nothing can stop early, as while a large scenario is read, once is enough.
 //! SIGHUP (a terminal that hung up, often sent twice): stop early, and never abort; a router reads its policy
 //! again.
 
@@ -22,6 +23,10 @@ static LOG: OnceLock<Log> = OnceLock::new();
 static IS_VIEW: AtomicBool = AtomicBool::new(false);
 /// Wakes a thread in [`wait`].
 static SIGNALLED: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+/// True once something that can stop early has seen the request.
+static SEEN: AtomicBool = AtomicBool::new(false);
+/// Time for that, after which the process is ended.
+const UNSEEN: Duration = Duration::from_millis(1_500);
 static PRESSED: AtomicU8 = AtomicU8::new(0);
 /// True once the run has ended and its results are written.
 static ENDED: AtomicBool = AtomicBool::new(false);
@@ -82,11 +87,24 @@ fn on_key() {
             tell!("\nending the view; the queues stay as they are");
         } else {
             tell!("\nstopping early; press Ctrl-C again to abort without results");
+            let _ = std::thread::Builder::new().name("unseen".to_owned()).spawn(end_unseen);
         }
     } else {
-        lockgate::results::remove_unfinished();
-        std::process::exit(Exit::Interrupted as i32);
+        abort();
     }
+}
+
+/// Ends the process unless something has seen the request.
+fn end_unseen() {
+    std::thread::sleep(UNSEEN);
+    if !SEEN.load(Ordering::SeqCst) && !ENDED.load(Ordering::SeqCst) {
+        abort();
+    }
+}
+
+fn abort() {
+    lockgate::results::remove_unfinished();
+    std::process::exit(Exit::Interrupted as i32);
 }
 
 /// Requests the run to stop.
@@ -124,12 +142,18 @@ pub(crate) fn wait(longest: Duration) {
 
 /// Returns the flag that is set when the run should stop.
 pub(crate) fn flag() -> &'static AtomicBool {
+    // Its holder looks at it often.
+    SEEN.store(true, Ordering::SeqCst);
     &REQUESTED
 }
 
 /// True if the run should stop.
 pub(crate) fn is_requested() -> bool {
-    REQUESTED.load(Ordering::SeqCst)
+    let is_requested = REQUESTED.load(Ordering::SeqCst);
+    if is_requested {
+        SEEN.store(true, Ordering::SeqCst);
+    }
+    is_requested
 }
 
 /// Marks the run as ended and its results as written: a signal from now on is the normal end of the command.
