@@ -269,6 +269,9 @@ mod tests {
             ("1ms..100ms log 3", &["1ms", "10ms", "100ms"]),
             ("1mbit..8mbit log 4", &["1mbit", "2mbit", "4mbit", "8mbit"]),
             ("10p..1000p log 4", &["10p", "46p", "215p", "1000p"]),
+            // As many digits as keep the values apart, and no value twice.
+            ("1mbit..1001kbit log 3", &["1mbit", "1000.5kbit", "1.001mbit"]),
+            ("1p..4p log 9", &["1p", "2p", "3p", "4p"]),
             ("95%,99% of link", &["95% of link", "99% of link"]),
             ("97%..99% step 1% of link.wan", &["97% of link.wan", "98% of link.wan", "99% of link.wan"]),
             ("{a=1,b=2},[1,2]", &["{a=1,b=2}", "[1,2]"]),

@@ -88,12 +88,7 @@ fn decimal(value: f64) -> String {
     format!("{}", libm::round(value * 1e9) / 1e9)
 }
 
-/// Rounds to three significant digits.
-pub(super) fn three_digits(value: f64) -> f64 {
-    if value == 0.0 { 0.0 } else { format!("{value:.2e}").parse().unwrap_or(value) }
-}
-
-/// Rounds to four significant digits.
-pub(super) fn four_digits(value: f64) -> f64 {
-    if value == 0.0 { 0.0 } else { format!("{value:.3e}").parse().unwrap_or(value) }
+/// Rounds to so many significant digits.
+pub(super) fn digits(value: f64, places: usize) -> f64 {
+    if value == 0.0 { 0.0 } else { format!("{value:.*e}", places - 1).parse().unwrap_or(value) }
 }

@@ -1,8 +1,11 @@
 //! Ranges of values: `a..b step s`, `a..b log n`.
 
-use super::quantity::{Quantity, Unit, four_digits, three_digits};
+use super::quantity::{Quantity, Unit, digits};
 use super::{MOST_VALUES, VaryError, share};
 use crate::table_reader::shorten;
+
+/// Significant digits of a number whose neighbours are as close as can be.
+const MOST_DIGITS: usize = 15;
 
 /// A range of quantities of one kind.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +27,8 @@ pub enum Spacing {
     Step(String),
     /// Whole numbers, which a search may take for all values if the path has fractions.
     Whole,
-    /// So many at equal ratios, both ends included, rounded to three digits.
+    /// So many at equal ratios, both ends included, rounded to three digits, or to more if two were the same then;
+    /// fewer if the unit has fewer, such as whole packets.
     Log(usize),
     /// All, on a linear (`false`) or logarithmic scale: for an optimiser.
     All(bool),
@@ -91,9 +95,9 @@ impl Range {
         } else if position >= 1.0 {
             to
         } else if is_log {
-            four_digits(from * libm::pow(to / from, position))
+            digits(from * libm::pow(to / from, position), 4)
         } else {
-            four_digits(from + (to - from) * position)
+            digits(from + (to - from) * position, 4)
         };
         Ok(share::join(&Quantity::write(low.unit, value.clamp(from, to)), self.of.as_deref()))
     }
@@ -124,8 +128,15 @@ impl Range {
                 }
                 let last = (*count - 1) as f64;
                 let at = |index: usize| from * libm::pow(to / from, index as f64 / last);
-                let inner = (1..*count - 1).map(|index| three_digits(at(index)));
-                core::iter::once(from).chain(inner).chain([to]).collect()
+                let rounded = |places| {
+                    let inner = (1..*count - 1).map(|index| digits(at(index), places));
+                    let all = core::iter::once(from).chain(inner).chain([to]);
+                    all.map(|value| Quantity::write(low.unit, value)).collect::<Vec<_>>()
+                };
+                let is_distinct = |texts: &Vec<String>| texts.windows(2).all(|two| two[0] != two[1]);
+                let mut texts = (3..MOST_DIGITS).map(rounded).find(is_distinct).unwrap_or_else(|| rounded(MOST_DIGITS));
+                texts.dedup();
+                return Ok(texts.iter().map(|text| share::join(text, self.of.as_deref())).collect());
             }
         };
         let write = |value: f64| share::join(&Quantity::write(low.unit, value), self.of.as_deref());
