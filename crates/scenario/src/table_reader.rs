@@ -6,7 +6,7 @@
 
 use std::any::type_name;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -109,13 +109,24 @@ fn example(property: &Value) -> Option<&'static str> {
     }
 }
 
-/// Cache of keys by type: building one costs time.
+/// Keys by type that any reader has built: building them takes longer than reading a small file.
+static BUILT: Mutex<BTreeMap<&'static str, Arc<TableKeys>>> = Mutex::new(BTreeMap::new());
+
+/// Cache of keys by type, in front of those that are shared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TableKeysCache(BTreeMap<&'static str, Arc<TableKeys>>);
 
 impl TableKeysCache {
     pub(crate) fn of<T: JsonSchema>(&mut self) -> Arc<TableKeys> {
-        self.0.entry(type_name::<T>()).or_insert_with(|| Arc::new(TableKeys::of::<T>())).clone()
+        let shared = || {
+            let built = || BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = built().get(type_name::<T>()).cloned();
+            known.unwrap_or_else(|| {
+                let keys = Arc::new(TableKeys::of::<T>());
+                built().entry(type_name::<T>()).or_insert(keys).clone()
+            })
+        };
+        self.0.entry(type_name::<T>()).or_insert_with(shared).clone()
     }
 }
 
