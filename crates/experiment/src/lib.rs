@@ -27,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 pub mod claims;
+mod columns;
 mod compare;
 mod error;
 mod matrix;
@@ -36,6 +37,7 @@ pub mod store;
 pub mod tune;
 mod variants;
 
+pub use columns::numbers;
 pub use compare::{compare, row};
 pub use error::Error;
 pub use plan::{MOST_TASKS, Plan, Row, Task, Variant, digest};

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::directory::Directory;
 pub use self::storage::Storage;
-use crate::{Error, Plan, Row, Task};
+use crate::{Error, Plan, Row, Task, numbers};
 
 /// Number of the layout.
 const SCHEMA: u32 = 2;
@@ -175,6 +175,9 @@ impl Store {
                 self.wrong(&format!("its layout is {}, and this version reads {SCHEMA}", file.schema))
             );
         }
+        if file.seeds.is_empty() {
+            return Err(self.wrong("plan.json has no seeds"));
+        }
         let text = self.storage.read(SCENARIO).map_err(|error| self.io(SCENARIO, error))?;
         let text = String::from_utf8(text).map_err(|_| self.wrong("scenario.toml is not UTF-8"))?;
         let scenario = file.scenario.clone();
@@ -282,11 +285,17 @@ impl Store {
         let (variants, all) = (plan.variants()?, plan.tasks()?);
         self.check_parts(&all)?;
         let (tasks, rows): (Vec<&Task>, Vec<Row>) = self.rows(plan, &all)?.into_iter().unzip();
-        let variable = |(index, vary): (usize, &Vary)| {
-            let values = tasks.iter().map(|task| Some(variants[task.variant].values[index].clone()));
-            (vary.name.clone(), Column::Text(values.collect()))
-        };
-        let mut columns: Vec<(String, Column)> = plan.vary.iter().enumerate().map(variable).collect();
+        let mut columns: Vec<(String, Column)> = Vec::new();
+        for (index, vary) in plan.vary.iter().enumerate() {
+            let values = tasks.iter().map(|task| variants[task.variant].values[index].as_str());
+            let texts = values.clone().map(|value| Some(value.to_owned()));
+            columns.push((vary.name.clone(), Column::Text(texts.collect())));
+            let numbers = numbers(&vary.name, values);
+            let column = |(name, numbers): (_, Vec<f64>)| {
+                (name, Column::Real(numbers.into_iter().map(Some).collect()))
+            };
+            columns.extend(numbers.map(column));
+        }
         columns.push(("seed".into(), Column::Integer(tasks.iter().map(|task| Some(task.seed)).collect())));
         for (index, path) in plan.metrics.iter().enumerate() {
             columns.push((path.clone(), Column::Real(rows.iter().map(|row| row[index]).collect())));
