@@ -25,8 +25,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lockgate_experiment::tune::Constraint;
-use lockgate_experiment::{Plan, Row, Task};
-use lockgate_scenario::{Scenario, Vary};
+use lockgate_experiment::{Plan, Row, Task, Variant};
+use lockgate_scenario::{Scenario, Vary, vary};
+use rayon::prelude::*;
 
 pub use self::compared::Compared;
 pub use self::curves::Curves;
@@ -38,10 +39,14 @@ pub use self::sweep::{Sweep, repeat};
 pub use self::tuned::{NO_WINNER, Tuned};
 pub use self::tuning::{Stopped, TuneOptions, TuneRequest, Tuning};
 use crate::files::Beside;
+use crate::run::MOST_THREADS;
 use crate::{figures, verdict};
 
 /// Limit on the seeds of a plan, and of the runs of one scenario.
 pub const MOST_SEEDS: usize = 10_000;
+
+/// Variants that are read at the same time.
+const READ_TOGETHER: usize = 64;
 
 /// Version of the engine that makes the runs: part of the key of every task.
 pub const ENGINE: &str = env!("CARGO_PKG_VERSION");
@@ -81,6 +86,19 @@ impl Planned {
     /// # Errors
     /// If nothing varies, a variant is invalid, or no variant has one of the metrics.
     pub fn new(source: Source, base: &Scenario, request: Request) -> Result<Self, PlanError> {
+        Self::unless(source, base, request, &|| false)
+    }
+
+    /// The same as [`new`](Self::new), until `stop` returns true.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new), and that it was stopped.
+    pub fn unless(
+        source: Source,
+        base: &Scenario,
+        request: Request,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Self, PlanError> {
         let mut plan = Plan {
             engine: ENGINE.to_owned(),
             text: source.text().to_owned(),
@@ -94,14 +112,23 @@ impl Planned {
         let mut memory = 0;
         let variants = plan.variants()?;
         let mut known = BTreeSet::new();
-        for variant in &variants {
-            if !known.insert(&variant.settings) {
-                return Err(PlanError::VariantTwice(variant.values.join(" ")));
+        if let Some(twice) = variants.iter().find(|one| !known.insert(values(&one.settings))) {
+            return Err(PlanError::VariantTwice(twice.values.join(" ")));
+        }
+        let read = |variant: &Variant| {
+            if stop() {
+                return Err(PlanError::Stopped);
             }
             let settings = [plan.settings.as_slice(), &variant.settings].concat();
-            let scenario = source.read_from(&settings, &hashes).map_err(PlanError::of_variant)?;
-            memory = memory.max(crate::memory::of_run(&scenario));
-            wanted.look_in(&scenario);
+            source.read_from(&settings, &hashes).map_err(PlanError::of_variant)
+        };
+        for several in variants.chunks(READ_TOGETHER) {
+            let scenarios: Vec<Result<Scenario, PlanError>> = several.par_iter().map(read).collect();
+            for scenario in scenarios {
+                let scenario = scenario?;
+                memory = memory.max(crate::memory::of_run(&scenario));
+                wanted.look_in(&scenario);
+            }
         }
         plan.metrics = wanted.found()?;
         plan.files = hashes.into_hashes();
@@ -120,6 +147,16 @@ impl Planned {
     pub fn run(&self, task: &Task, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Row>, crate::Error> {
         self.source.run(task, &self.plan.metrics, stop)
     }
+}
+
+/// Returns settings with their quantities in base units: `1mbit` and `1000kbit` are one value.
+fn values(settings: &[String]) -> Vec<String> {
+    let value = |setting: &String| {
+        let Some((path, value)) = setting.split_once('=') else { return setting.clone() };
+        let Some(number) = vary::number(value) else { return setting.clone() };
+        format!("{path}={number} {}", vary::unit(value))
+    };
+    settings.iter().map(value).collect()
 }
 
 /// Column of a table of variants: a variation, or several that always have the same value.
@@ -180,11 +217,13 @@ fn bound_words(constraint: &Constraint) -> String {
 /// Collects seeds, up to the limit on their number.
 ///
 /// # Errors
-/// If they are more, or one is named twice.
+/// If there are none or more, or one is named twice.
 pub fn seeds(named: impl IntoIterator<Item = u64>) -> Result<Vec<u64>, PlanError> {
     let seeds: Vec<u64> = named.into_iter().take(MOST_SEEDS + 1).collect();
-    if seeds.len() > MOST_SEEDS {
-        return Err(PlanError::TooManySeeds);
+    match seeds.len() {
+        0 => return Err(PlanError::NoSeeds),
+        1..=MOST_SEEDS => {}
+        _ => return Err(PlanError::TooManySeeds),
     }
     let mut sorted = seeds.clone();
     sorted.sort_unstable();
@@ -231,9 +270,12 @@ pub fn check_values(file: &Path, settings: &[String], base: &Scenario) -> Result
     Ok(())
 }
 
-/// Calls `work` on a pool of this many threads; by default on as many as there are processors.
+/// Calls `work` on a pool of this many threads, at most [`MOST_THREADS`]; by default on as many as there are
+/// processors.
 pub fn on_threads<R: Send>(threads: Option<usize>, work: impl FnOnce() -> R + Send) -> R {
-    let pool = threads.map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build());
+    let pool =
+        |threads: usize| rayon::ThreadPoolBuilder::new().num_threads(threads.min(MOST_THREADS)).build();
+    let pool = threads.map(pool);
     match pool {
         Some(Ok(pool)) => pool.install(work),
         // The default, or no thread can be started here.

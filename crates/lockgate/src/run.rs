@@ -14,6 +14,9 @@ use crate::cost::Stopwatch;
 use crate::helper_thread::run_on_two_threads;
 use crate::memory::Guard;
 
+/// Limit on the threads of runs: more only take memory and time, on any machine.
+pub(crate) const MOST_THREADS: usize = 256;
+
 /// Options of runs.
 #[derive(Clone)]
 pub struct Options<'a> {
@@ -98,11 +101,14 @@ pub fn run(scenario: &Scenario, options: &Options<'_>) -> Result<Runs, Error> {
     let recordings = match (options.threads, options.seeds.len()) {
         (Some(0 | 1), _) | (_, 0 | 1) => options.seeds.iter().map(one).collect(),
         (None, _) => on_all(),
-        (Some(threads), _) => match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
-            Ok(pool) => pool.install(on_all),
-            // No thread can be started here.
-            Err(_) => options.seeds.iter().map(one).collect(),
-        },
+        (Some(threads), many) => {
+            let threads = threads.min(many).min(MOST_THREADS);
+            match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
+                Ok(pool) => pool.install(on_all),
+                // No thread can be started here.
+                Err(_) => options.seeds.iter().map(one).collect(),
+            }
+        }
     };
     Ok(Runs { recordings: recordings?, stopped_early: (options.stop)(), ..Runs::default() })
 }

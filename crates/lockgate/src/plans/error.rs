@@ -38,7 +38,7 @@ pub enum PlanError {
     /// A seed of the judgement is one of the search.
     #[error("seed {0} is of the search and of the judgement")]
     SeedSeen(u64),
-    /// A search has no seeds, or its judgement has none.
+    /// No seeds are named.
     #[error("there are no seeds")]
     NoSeeds,
     /// A search may make too few runs.
@@ -77,6 +77,9 @@ pub enum PlanError {
         /// This version.
         this: &'static str,
     },
+    /// The callback stopped it.
+    #[error("the plan was interrupted")]
+    Stopped,
     /// The plan has too many runs, or its store cannot be used.
     #[error(transparent)]
     Experiment(#[from] lockgate_experiment::Error),
@@ -102,7 +105,7 @@ impl PlanError {
             Self::Value { help, .. } => help.clone(),
             Self::Vary(error) => error.help().to_owned(),
             Self::Twice(_) => "give all its values in one variation".to_owned(),
-            Self::VariantTwice(_) => "name each value once".to_owned(),
+            Self::VariantTwice(_) => "name each value once: `1mbit` and `1000kbit` are the same".to_owned(),
             Self::SeedTwice(_) => "name each seed once".to_owned(),
             Self::TooManySeeds => "name fewer".to_owned(),
             Self::SeedSeen(_) => "judge on seeds that the search has not seen".to_owned(),
@@ -115,7 +118,7 @@ impl PlanError {
             Self::Metric(error) | Self::NotAMetric(error) => error.help(),
             Self::File { .. } => "put it back, or sweep into another directory".to_owned(),
             Self::Version { .. } => "resume it with that version, or sweep into another directory".to_owned(),
-            Self::Read(_) | Self::Experiment(_) => return None,
+            Self::Read(_) | Self::Experiment(_) | Self::Stopped => return None,
         };
         Some(text)
     }

@@ -59,8 +59,11 @@ impl Source {
         self.read_from(settings, self.files.as_ref())
     }
 
-    /// Reads the scenario with the files of `files`.
-    pub(super) fn read_from(&self, settings: &[String], files: &dyn Files) -> Result<Scenario, Error> {
+    /// Reads the scenario with settings and the files of `files`.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub fn read_from(&self, settings: &[String], files: &dyn Files) -> Result<Scenario, Error> {
         let overrides: Vec<Override> = crate::parse_settings(settings)?;
         Ok(Reader { files, overrides: &overrides, memory: self.memory }.read(&self.text, &self.name)?)
     }
