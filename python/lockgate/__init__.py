@@ -15,6 +15,7 @@ All times are in seconds, rates in bits per second, sizes in bytes, shares from 
 from __future__ import annotations
 
 from ._errors import (
+    ArgumentError,
     Error,
     ExecutorError,
     MetricError,
@@ -48,6 +49,7 @@ from ._tune import Point, Recommendation, Tuned, tune
 from ._units import B, bit, gbit, kB, kbit, mbit, ms, packets, percent, s, us
 
 __all__ = [
+    "ArgumentError",
     "B",
     "Comparison",
     "Difference",

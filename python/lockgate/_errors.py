@@ -11,6 +11,10 @@ class Error(Exception):
     """An error of Lockgate. Its text ends with a line that begins with `help:` where there is a remedy."""
 
 
+class ArgumentError(Error, TypeError, ValueError):
+    """An argument of a function is of a wrong kind, or outside its range."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """A problem of a scenario.

@@ -63,8 +63,6 @@ def batches(plan: _lockgate.Plan, tasks: list[int], size: int | None) -> Iterato
         size: Largest number of tasks in a batch; by default a two-hundredth of all, from 1 to 64.
     """
     largest = size if size is not None else max(1, min(LARGEST, len(tasks) // 200))
-    if largest < 1:
-        raise ValueError(f"a batch has at least one task, not {largest}")
     indices: list[int] = []
     seeds: list[int] = []
     last: tuple[int, list[str]] | None = None
@@ -127,6 +125,8 @@ def run(
                 made = outcome(future, task)
                 if isinstance(made, list):
                     for index, result in zip(batch.tasks, made, strict=True):
+                        if isinstance(result, list) and len(result) != len(metrics):
+                            result = f"its worker returned {len(result)} values of {len(metrics)} metrics"
                         if isinstance(result, str):
                             plan.note_failure(index, result)
                             failed += 1

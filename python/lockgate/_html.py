@@ -131,11 +131,12 @@ def texts_page(texts: Mapping[str, Any], head: str, after: Iterable[str] = ()) -
 
 
 def comparison_page(comparison: Comparison) -> str:
-    """Returns the table of a comparison, as the command prints it."""
+    """Returns the decision and the table of a comparison, as the command prints them."""
     failed = comparison.plan.status.failed
     lost = [f"{failed} runs failed: see plan.failed"] if failed else []
     document = comparison._document
-    head = f"<b>{escape(comparison.plan.title)}</b>, {escape(document['size'])}"
+    decision = "".join(f"<br>{escape(sentence)}" for sentence in document["decision"])
+    head = f"<b>{escape(comparison.plan.title)}</b>, {escape(document['size'])}{decision}"
     return texts_page(document["table"], head, [*document["sentences"], *lost])
 
 
@@ -158,8 +159,8 @@ def tests_page(tests: Tests) -> str:
 
 def table_page(shown: Table) -> str:
     """Returns the first rows of a table."""
-    columns = shown.to_dict()
-    rows = [[_text(columns[name][row]) for name in columns] for row in range(min(len(shown), MOST_ROWS))]
+    columns = shown.head(MOST_ROWS).to_dict()
+    rows = [[_text(value) for value in row] for row in zip(*columns.values(), strict=True)]
     return f"{table(list(columns), rows)}<small>{len(shown)} rows</small>"
 
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+#: Metrics that are shown of results.
+_SHOWN = 5
+
 #: Part of `summary.json`.
 Document = Mapping[str, Any]
 
@@ -43,6 +46,16 @@ class Distribution:
 
 
 @dataclass(frozen=True)
+class Known:
+    """Metrics that were read already, of results that were copied or sent to another process."""
+
+    metrics: Mapping[str, Any]
+
+    def __call__(self) -> Mapping[str, Any]:
+        return self.metrics
+
+
+@dataclass(frozen=True, repr=False)
 class Measured:
     """Results of a part of a run: every metric is a property, in its base unit.
 
@@ -53,8 +66,16 @@ class Measured:
         document: All of it, as in `summary.json`.
     """
 
-    document: Document
+    document: Document = field(repr=False)
     _measure: Callable[[], Mapping[str, Any]] = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        values = {name: value for name, value in self.metrics.items() if not isinstance(value, Distribution)}
+        shown = [f"{name} {value:.6g}" for name, value in values.items() if value is not None][:_SHOWN]
+        return f"<lockgate.{type(self).__name__} of {len(self.metrics)} metrics: {', '.join(shown)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.document, Known(dict(self._metrics)))
 
     @cached_property
     def _metrics(self) -> Mapping[str, Any]:

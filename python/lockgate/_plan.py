@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
@@ -11,20 +12,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from . import _executors, _lockgate, _toml
-from ._errors import refuse_pickle
+from . import _arguments, _executors, _lockgate, _toml
+from ._errors import ArgumentError, refuse_pickle
 from ._results import Interval
-from ._scenario import MEMORY, Scenario
+from ._scenario import MEMORY, Scenario, of
 from ._storage import Remote, is_address
 from ._table import Table, as_text
 from ._toml import Value
 
-#: Values by path: a list, or a range such as `"1ms..20ms log 5"`. A tuple of paths all get the same value.
+#: Values by path: a list or an array, or a range such as `"1ms..20ms log 5"`. A tuple of paths all get the same value.
 Vary = (
-    Mapping[str, Sequence[Value] | str]
-    | Mapping[tuple[str, ...], Sequence[Value] | str]
-    | Mapping[str | tuple[str, ...], Sequence[Value] | str]
+    Mapping[str, Iterable[Value] | str]
+    | Mapping[tuple[str, ...], Iterable[Value] | str]
+    | Mapping[str | tuple[str, ...], Iterable[Value] | str]
 )
+
+
+#: Limit on the values of a variation: an endless iterable is read no further.
+_MOST_VALUES = 10_000
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class Plan:
     """
 
     def __init__(self, inner: _lockgate.Plan) -> None:
-        self._inner = inner
+        self._inner = _arguments.instance("inner", inner, _lockgate.Plan, "a plan of `sweep` or `open`")
 
     @property
     def title(self) -> str:
@@ -150,6 +155,7 @@ class Plan:
             StoreError: If the store cannot be written.
             KeyboardInterrupt: If the user interrupts it; finished runs are kept.
         """
+        threads, batch = _arguments.optional_whole("threads", threads, 1), _arguments.optional_whole("batch", batch, 1)
         self._inner.check()
         missing = self.missing
         tell = _progress(progress, len(missing))
@@ -157,7 +163,7 @@ class Plan:
             self._inner.run(missing, threads, tell)
         else:
             if not callable(getattr(executor, "submit", None)):
-                raise TypeError(f"an executor has `submit` (PEP 3148), and {executor!r} has not")
+                raise _arguments.wrong("executor", executor, "an executor, which has `submit` (PEP 3148)")
             # A client of Dask returns an executor.
             get = getattr(executor, "get_executor", None)
             _executors.run(self._inner, missing, get() if callable(get) else executor, batch, tell)
@@ -178,11 +184,11 @@ class Plan:
 
         Raises:
             StoreError: If a part is damaged.
-            ValueError: If the plan has no store.
+            ArgumentError: If the plan has no store.
         """
         written = self._inner.collect()
         if written is None:
-            raise ValueError("the plan has no store: make it with `into=`")
+            raise ArgumentError("the plan has no store: make it with `into=`")
         return written[0]
 
     def compare(self, base: int | None = None) -> Comparison:
@@ -191,8 +197,9 @@ class Plan:
         Args:
             base: Index in `variants` of the one that the others are compared with; by default the best.
         """
-        if base is not None and not 0 <= base < len(self._inner.variants):
-            raise ValueError(f"there is no variant {base}: there are {len(self._inner.variants)}, from 0")
+        variants = len(self._inner.variants)
+        if base is not None and _arguments.whole("base", base) >= variants:
+            raise ArgumentError(f"there is no variant {base}: there are {variants}, from 0")
         return Comparison(self, json.loads(self._inner.compare(base)))
 
     def __reduce__(self) -> Any:
@@ -250,7 +257,8 @@ class Comparison:
     """
 
     def __init__(self, plan: Plan, document: dict[str, Any]) -> None:
-        self._plan, self._document = plan, document
+        self._plan = _arguments.instance("plan", plan, Plan, "a plan")
+        self._document = _arguments.mapping("document", document, "the document of a comparison")
 
     @property
     def plan(self) -> Plan:
@@ -277,7 +285,7 @@ class Comparison:
         ]
 
     def table(self) -> Table:
-        """Returns a row for each run: variables as in `Plan.table`, seed, and metrics by their addresses in base units."""
+        """Returns a row for each run: variables as in `Plan.table`, seed, and metrics in base units by address."""
         return self._plan.table()
 
     @property
@@ -309,13 +317,18 @@ class Comparison:
         return comparison_page(self)
 
 
-def _variations(vary: Vary, group: str | None) -> list[tuple[list[str], str | list[str], str | None]]:
+def _variations(vary: Vary | None, group: str | None) -> list[tuple[list[str], str | list[str], str | None]]:
     """Returns variations as the extension module takes them."""
+    if vary is None:
+        return []
     found: list[tuple[list[str], str | list[str], str | None]] = []
-    for paths, values in vary.items():
-        names = [paths] if isinstance(paths, str) else list(paths)
-        texts = values if isinstance(values, str) else [_toml.setting("", value)[1:] for value in values]
-        found.append((names, texts, group))
+    for paths, values in _arguments.mapping("vary", vary, "values by path").items():
+        if isinstance(values, str):
+            texts: str | list[str] = _arguments.text("a range", values)
+        else:
+            all = itertools.islice(_arguments.several("vary", values, "values, or a range"), _MOST_VALUES + 1)
+            texts = [_toml.setting("", value)[1:] for value in all]
+        found.append((_arguments.texts("a path", paths), texts, group))
     return found
 
 
@@ -323,6 +336,8 @@ def _progress(progress: bool | Callable[[int, int], object], all: int) -> Callab
     if callable(progress):
         tell = progress
         return lambda ended: tell(ended, all)
+    if not isinstance(progress, bool):
+        raise _arguments.wrong("progress", progress, "True, or a function of two numbers")
     if progress:
         return lambda ended: print(f"\r{ended} of {all} runs", end="", file=sys.stderr, flush=True)
     return lambda ended: None
@@ -330,28 +345,28 @@ def _progress(progress: bool | Callable[[int, int], object], all: int) -> Callab
 
 def _storage(into: str | os.PathLike[str]) -> str | Remote:
     """Returns the path of a directory, or the files at an address."""
-    text = os.fspath(into)
+    text = _arguments.path("into", into)
     return Remote(text) if is_address(text) else text
 
 
 def sweep(
-    scenario: Scenario,
+    scenario: Scenario | str | os.PathLike[str],
     vary: Vary | None = None,
     *,
     vary_together: Vary | None = None,
     seeds: Iterable[int] = range(1, 11),
-    metrics: Sequence[str] = (),
+    metrics: str | Iterable[str] = (),
     into: str | os.PathLike[str] | None = None,
 ) -> Plan:
     """Makes a plan: reads every variant once, so that nothing runs if one of them is wrong.
 
     Args:
-        scenario: The scenario.
-        vary: Values by path: a list, or a range such as `"1ms..20ms log 5"`; several paths vary in every
+        scenario: The scenario, or the path of its file.
+        vary: Values by path: a list or an array, or a range such as `"1ms..20ms log 5"`; several paths vary in every
             combination. All paths of a tuple get the same value. By default the `[[vary]]` of the scenario.
         vary_together: The same for values that advance together, one by one.
         seeds: Seeds of every variant, none twice: 1 to 10 by default, as of the command.
-        metrics: Addresses of the metrics that are kept; by default those of the scenario's expectations, or the
+        metrics: Addresses of the metrics that are kept, or one; by default those of the scenario's expectations, or the
             p99 delay and goodput of its first flows.
         into: Directory for the results, or an address of fsspec such as `s3://bucket/results`; `lockgate sweep`
             understands both, too. Without one they are kept in memory.
@@ -360,7 +375,8 @@ def sweep(
         The plan; `plan.run()` makes its runs.
 
     Raises:
-        PlanError: If nothing varies, a path or value is wrong, or seeds are named twice or too many.
+        PlanError: If nothing varies, a path or value is wrong, or seeds are named twice, none or too many.
+        KeyboardInterrupt: If the user interrupts it; nothing is kept.
         MetricError: If no variant has one of the metrics.
         StoreError: If the directory or address holds another plan, or other files, or cannot be used.
 
@@ -370,9 +386,11 @@ def sweep(
     >>> len(plan), len(plan.run().table())
     (4, 4)
     """
-    variations = _variations(vary or {}, None) + _variations(vary_together or {}, "together")
+    variations = _variations(vary, None) + _variations(vary_together, "together")
     storage = None if into is None else _storage(into)
-    return Plan(_lockgate.Plan.create(scenario._inner, variations, seeds, list(metrics), storage))
+    metrics = _arguments.texts("metrics", metrics)
+    inner = of(scenario)._inner
+    return Plan(_lockgate.Plan.create(inner, variations, _arguments.seeds("seeds", seeds), metrics, storage))
 
 
 def open(into: str | os.PathLike[str], *, memory: int = MEMORY) -> Plan:
@@ -385,16 +403,16 @@ def open(into: str | os.PathLike[str], *, memory: int = MEMORY) -> Plan:
     Raises:
         StoreError: If there is no store.
     """
-    return Plan(_lockgate.Plan.open(_storage(into), memory))
+    return Plan(_lockgate.Plan.open(_storage(into), _arguments.whole("memory", memory)))
 
 
 def compare(
-    scenario: Scenario,
+    scenario: Scenario | str | os.PathLike[str],
     vary: Vary | None = None,
     *,
     vary_together: Vary | None = None,
     seeds: Iterable[int] = range(1, 11),
-    metrics: Sequence[str] = (),
+    metrics: str | Iterable[str] = (),
     base: int | None = None,
     executor: Executor | None = None,
     threads: int | None = None,
@@ -402,7 +420,7 @@ def compare(
     """Compares variants of a scenario over the same seeds: which is best, and which differences are real.
 
     Args:
-        scenario: The scenario.
+        scenario: The scenario, or the path of its file.
         vary: Values by path, as of `sweep`.
         vary_together: The same for values that advance together.
         seeds: Seeds of every variant. All variants of a seed have the same arrivals.

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from . import _arguments
 from ._errors import MetricError
 from ._measured import Distribution as Distribution
-from ._measured import Document
+from ._measured import Document, Known
 from ._metrics import FlowMetrics, GroupMetrics, PortMetrics, QueueMetrics
 
 T = TypeVar("T")
@@ -23,7 +24,7 @@ class Named(Mapping[str, T], Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         # Ports have two spellings.
-        spelling = name.replace("->", ":")
+        spelling = _arguments.text("a name", name).replace("->", ":")
         known = spelling if spelling in self._documents else name
         found = self._documents.get(known)
         if found is None:
@@ -41,11 +42,14 @@ class Named(Mapping[str, T], Generic[T]):
     def __len__(self) -> int:
         return len(self._documents)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
+
     def __repr__(self) -> str:
         return f"{{{', '.join(self._documents)}}}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FlowResults(FlowMetrics):
     """Results of a flow. Statistics are of the packets sent after the warm-up.
 
@@ -57,7 +61,7 @@ class FlowResults(FlowMetrics):
     """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroupResults(GroupMetrics):
     """Results of a group of flows (`count`), and of the files that they carry.
 
@@ -68,7 +72,7 @@ class GroupResults(GroupMetrics):
     """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class QueueResults(QueueMetrics):
     """Results of a queue, everything below it included.
 
@@ -84,7 +88,7 @@ class QueueResults(QueueMetrics):
         return str(self.document["kind"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PortResults(PortMetrics):
     """Results of a port: one direction of a link.
 
@@ -95,6 +99,10 @@ class PortResults(PortMetrics):
     """
 
     _queues: Callable[[str], Mapping[str, Any]] = field(repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        queues = {name: dict(self._queues(name)) for name in self.document["queues"]}
+        return type(self), (self.document, Known(dict(self._metrics)), queues.__getitem__)
 
     @property
     def queues(self) -> Named[QueueResults]:

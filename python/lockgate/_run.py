@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from . import _lockgate
+from . import _arguments, _lockgate
 from ._errors import refuse_pickle
 from ._results import Expectation, FlowResults, GroupResults, Interval, Named, PortResults
 from ._scenario import Scenario
@@ -19,18 +19,37 @@ from ._table import Table
 class Run:
     """Finished runs of a scenario, one for each seed.
 
-    `flows`, `ports` and `metric` describe the first run; `interval` the mean over all. In a notebook it shows
-    the verdict, the delays over time and a table of the flows.
+    `flows`, `ports` and `metric` describe the first run, `run[i]` is each of them alone; `interval` is the mean over
+    all, and `table` has a row for each. In a notebook it shows the verdict, the delays over time and a table of the
+    flows.
     """
 
     def __init__(self, scenario: Scenario, inner: _lockgate.Run) -> None:
-        self._scenario, self._inner = scenario, inner
-        self._with_packets: _lockgate.Run | None = inner if inner.has_packets else None
+        self._scenario = _arguments.instance("scenario", scenario, Scenario, "a scenario")
+        self._inner = _arguments.instance("inner", inner, _lockgate.Run, "the runs of `Scenario.run`")
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario that was run."""
+        """The scenario as it was run: with the changes that `Simulation.set` made, each a `[[change]]`."""
         return self._scenario
+
+    def __len__(self) -> int:
+        """Returns the number of runs."""
+        return len(self.seeds)
+
+    def __getitem__(self, run: int) -> Run:
+        """Returns one of the runs alone.
+
+        Args:
+            run: Index of the run, in the order of the seeds; from the end if below zero.
+
+        Raises:
+            IndexError: If there is no such run.
+        """
+        index = _arguments.whole("run", run, -_arguments.LARGEST)
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"there is no run {run}: there are {len(self)}")
+        return Run(self._scenario, self._inner.one(index % len(self)))
 
     @property
     def seeds(self) -> list[int]:
@@ -106,7 +125,7 @@ class Run:
         Raises:
             MetricError: If there is no such metric, flow, port or queue, or nothing was observed.
         """
-        return self._inner.metric(address)
+        return self._inner.metric(_arguments.text("address", address))
 
     def values(self, address: str) -> list[float | None]:
         """Returns the value at an address in each run, in the order of the seeds; `None` without observations.
@@ -114,7 +133,7 @@ class Run:
         Raises:
             MetricError: If there is no such metric, flow, port or queue.
         """
-        return self._inner.values(address)
+        return self._inner.values(_arguments.text("address", address))
 
     def interval(self, address: str) -> Interval:
         """Returns the mean of a metric over the runs, with its 95 % confidence interval.
@@ -122,7 +141,7 @@ class Run:
         Raises:
             MetricError: If there is no such metric, or it has no value in any run.
         """
-        known = self.summary["intervals"].get(address)
+        known = self.summary["intervals"].get(_arguments.text("address", address))
         if known is not None:
             return Interval.of(known)
         value = self.metric(address)
@@ -136,16 +155,26 @@ class Run:
         was not lost). Times are picoseconds since the start of the run, exact.
 
         Rows are kept only by `Scenario.run(packets=True)`. Otherwise the runs are made once more, with the same
-        seeds: the packets are the same.
+        seeds, the same changes and to the same end: the packets are the same.
 
         Args:
             run: Index of the run, in the order of the seeds.
+
+        Raises:
+            RunError: If there is no such run, or its rows need more memory than is allowed.
         """
-        if self._with_packets is None:
-            self._with_packets = _lockgate.simulate(self._scenario._inner, self.seeds, None, True)
-        table = self._with_packets.packets(run)
-        assert table is not None, "rows are kept"
-        return Table(table)
+        return Table(self._inner.packets(_arguments.whole("run", run)))
+
+    def table(self, metrics: str | Iterable[str] = ()) -> Table:
+        """Returns a row for each run: its seed, and metrics by their addresses in base units.
+
+        Args:
+            metrics: Addresses of the metrics; by default every one that the first run has.
+
+        Raises:
+            MetricError: If there is no such metric, flow, port or queue.
+        """
+        return Table(self._inner.table(_arguments.texts("metrics", metrics) or list(self.summary["metrics"])))
 
     def series(self, address: str, run: int = 0) -> Table:
         """Returns a time series: a row for each sampling interval, some six hundred a run.
@@ -159,10 +188,13 @@ class Run:
         Raises:
             MetricError: If there is no such series, with those that there are.
         """
-        return Table(self._inner.series(address, run))
+        return Table(self._inner.series(_arguments.text("address", address), _arguments.whole("run", run)))
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Writes what `lockgate run` writes: `report.html`, `summary.json`, `manifest.json` and more.
+
+        `scenario.toml` is the scenario as it was run, with the changes that were made in between. Of a simulation that
+        was finished before its end, `manifest.json` says `interrupted`.
 
         Args:
             directory: A new or empty directory, or that of an earlier run, which is replaced.
@@ -173,7 +205,15 @@ class Run:
         Raises:
             RunError: If it holds other files, or cannot be written.
         """
-        return Path(self._inner.save(os.fspath(directory)))
+        return Path(self._inner.save(_arguments.path("directory", directory), self._command()))
+
+    def _command(self) -> str:
+        """Returns the command that makes the runs again in the saved directory; empty if none does."""
+        seeds = self.seeds
+        if self._inner.stopped_early or seeds != list(range(seeds[0], seeds[0] + len(seeds))):
+            return ""
+        repeat = f" --repeat {len(seeds)}" if len(seeds) > 1 else ""
+        return f"lockgate run scenario.toml --seed {seeds[0]}{repeat}"
 
     def __reduce__(self) -> Any:
         refuse_pickle(self, "send its `summary`, or its scenario and seeds, from which it is made again")

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _lockgate, _toml
+from . import _arguments, _lockgate, _toml
+from ._errors import ArgumentError
 from ._toml import Value
 from ._units import Quantity
 
@@ -37,7 +38,8 @@ class Link(NamedTuple):
 class Scenario:
     """A network with its traffic, its changes and the expectations on its results.
 
-    Immutable: `set` returns another one. It can be pickled, and sent to another process or machine.
+    Immutable: `set` returns another one. The files that it names are read once, with it: whatever is made from it has
+    their contents of then. It can be pickled, with these, and sent to another process or machine.
 
     Built from Python values, each argument is a table of the scenario file (`lockgate list` and
     docs/reference/scenario.md have every key). Quantities are texts with their unit, or made by `lockgate.ms`,
@@ -94,15 +96,16 @@ class Scenario:
         Raises:
             ScenarioError: Every problem, with its place in the text that `to_toml` would give.
         """
+        title = _arguments.text("title", title)
         tables: dict[str, Value] = {"title": title, "duration": duration, **others}
-        tables |= {"node": node, "link": link, "flow": flow}
-        if port:
-            tables["port"] = port
+        for name, table in (("node", node), ("link", link), ("flow", flow), ("port", port)):
+            if table is not None or name != "port":
+                tables[name] = _arguments.mapping(name, table, "a table of the parts by name")
         for name, several in (("change", change), ("expect", expect), ("vary", vary)):
-            if several:
-                tables[name] = list(several)
-        text = _toml.document(tables)
-        self._inner = _lockgate.Scenario.parse(text, title, "", [], memory)
+            of_name = [_arguments.mapping(name, one, "tables") for one in _arguments.several(name, several, "tables")]
+            if of_name:
+                tables[name] = of_name
+        self._inner = _parsed(_toml.document(tables), title, memory)
 
     @classmethod
     def _of(cls, inner: _lockgate.Scenario) -> Scenario:
@@ -184,7 +187,7 @@ class Scenario:
         Raises:
             RunError: If it is another file or a link, or cannot be written.
         """
-        self._inner.save(os.fspath(path))
+        self._inner.save(_arguments.path("path", path))
 
     def run(
         self,
@@ -203,13 +206,14 @@ class Scenario:
             packets: Keeps a row of each packet at each port, for `Run.packets`.
 
         Raises:
-            PlanError: If a seed is named twice, or there are more than ten thousand.
+            PlanError: If a seed is named twice, or there are none or more than ten thousand.
             RunError: If the run fails or needs more memory than is allowed.
         """
         from ._run import Run
 
-        all_seeds = [seed] if seeds is None else seeds
-        return Run(self, _lockgate.simulate(self._inner, all_seeds, threads, packets))
+        all_seeds = _arguments.seeds("seeds", [_arguments.whole("seed", seed)] if seeds is None else seeds)
+        threads = _arguments.optional_whole("threads", threads, 1)
+        return Run(self, _lockgate.simulate(self._inner, all_seeds, threads, _arguments.truth("packets", packets)))
 
     def simulation(self, seed: int = 1) -> Simulation:
         """Returns a run that is advanced step by step, observed and changed.
@@ -223,13 +227,14 @@ class Scenario:
 
     def __reduce__(self) -> tuple[Any, ...]:
         inner = self._inner
-        return _restore, (inner.text, inner.name, inner.path, inner.settings, inner.memory)
+        return _restore, (inner.text, inner.name, inner.path, inner.settings, inner.memory, inner.loaded())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Scenario):
             return NotImplemented
         one, two = self._inner, other._inner
-        return (one.text, one.settings, one.path) == (two.text, two.settings, two.path)
+        texts = (one.text, one.settings, one.path) == (two.text, two.settings, two.path)
+        return texts and one.has_files_of(two)
 
     def __hash__(self) -> int:
         return hash((self._inner.text, tuple(self._inner.settings)))
@@ -244,22 +249,41 @@ class Scenario:
         return scenario_page(self)
 
 
-def _restore(text: str, name: str, path: str, applied: list[str], memory: int) -> Scenario:
-    """Reads a scenario that was pickled."""
-    return Scenario._of(_lockgate.Scenario.parse(text, name, path, applied, memory))
+def _restore(
+    text: str, name: str, path: str, applied: list[str], memory: int, files: Mapping[str, bytes] | None = None
+) -> Scenario:
+    """Reads a scenario that was pickled, with its files; versions before 0.3 pickled none."""
+    return Scenario._of(_lockgate.Scenario.parse(text, name, path, applied, memory, files))
+
+
+def _parsed(text: str, name: str, memory: int) -> _lockgate.Scenario:
+    return _lockgate.Scenario.parse(text, name, "", [], _arguments.whole("memory", memory))
+
+
+def of(scenario: Scenario | str | os.PathLike[str]) -> Scenario:
+    """Returns the scenario that a function was called with: itself, or read from its file.
+
+    Raises:
+        ArgumentError: If it is neither a scenario nor a path.
+    """
+    if isinstance(scenario, Scenario):
+        return scenario
+    if not isinstance(scenario, (str, os.PathLike)):
+        raise _arguments.wrong("scenario", scenario, "a scenario, or the path of its file")
+    return read(scenario)
 
 
 def settings(path: str | Mapping[str, Value], value: Value | None) -> list[str]:
     """Returns settings, each `PATH=VALUE`.
 
     Raises:
-        TypeError: If there is a path without a value, or neither a path nor values by path.
+        ArgumentError: If there is a path without a value, or neither a path nor values by path.
     """
     if not isinstance(path, (str, Mapping)):
-        raise TypeError(f"set() takes a path, or values by path, and not a `{type(path).__name__}`")
+        raise ArgumentError(f"set() takes a path, or values by path, and not a `{type(path).__name__}`")
     if isinstance(path, str):
         if value is None:
-            raise TypeError(f"set({path!r}) has no value: write set({path!r}, VALUE)")
+            raise ArgumentError(f"set({_arguments.shown(path)}) has no value: write set(PATH, VALUE)")
         return [_toml.setting(path, value)]
     return [_toml.setting(one, of) for one, of in path.items()]
 
@@ -274,7 +298,8 @@ def read(path: str | os.PathLike[str], *, memory: int = MEMORY) -> Scenario:
     Raises:
         ScenarioError: If the file cannot be read, or has problems: each with its place underlined.
     """
-    return Scenario._of(_lockgate.Scenario.read(os.fspath(path), [], memory))
+    path, memory = _arguments.path("path", path), _arguments.whole("memory", memory)
+    return Scenario._of(_lockgate.Scenario.read(path, [], memory))
 
 
 def parse(text: str, name: str = "scenario", *, memory: int = MEMORY) -> Scenario:
@@ -288,7 +313,7 @@ def parse(text: str, name: str = "scenario", *, memory: int = MEMORY) -> Scenari
     Raises:
         ScenarioError: Every problem of the text, with its place underlined.
     """
-    return Scenario._of(_lockgate.Scenario.parse(text, name, "", [], memory))
+    return Scenario._of(_parsed(_arguments.text("text", text), _arguments.text("name", name), memory))
 
 
 def demo() -> Scenario:

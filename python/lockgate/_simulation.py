@@ -7,13 +7,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from . import _lockgate
+from . import _arguments, _lockgate
 from ._errors import MetricError, refuse_pickle
 from ._run import Run
 from ._scenario import Scenario, settings
 from ._toml import Value
 from ._units import Time
 
+_KEYS = {"at_s", "interval_s", "flows", "ports"}
 _SEGMENT = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."']+))\s*(?:\.|$)""")
 
 
@@ -34,6 +35,8 @@ class Observation:
     """
 
     def __init__(self, document: dict[str, Any]) -> None:
+        if not isinstance(document, dict) or not _KEYS <= document.keys():
+            raise _arguments.wrong("document", document, "the document of an observation")
         self.document = document
         self.time: float = document["at_s"]
         self.interval: float = document["interval_s"]
@@ -94,6 +97,7 @@ def split(address: str) -> list[str]:
     >>> split('port.a:b.queue."10.0.0.1".packets')
     ['port', 'a:b', 'queue', '10.0.0.1', 'packets']
     """
+    address = _arguments.text("address", address)
     parts, at = [], 0
     while at < len(address):
         found = _SEGMENT.match(address, at)
@@ -106,6 +110,8 @@ def split(address: str) -> list[str]:
 
 class Simulation:
     """A run that is advanced step by step. Its outcome is that of `Scenario.run`, whatever the steps.
+
+    Threads and signal handlers may use it at the same time, also beside a long `step`.
 
     >>> import lockgate as lg
     >>> sim = lg.demo().simulation(seed=1)
@@ -125,12 +131,12 @@ class Simulation:
             scenario: The scenario.
             seed: Seed of the random draws.
         """
-        self._scenario = scenario
-        self._inner = _lockgate.Simulation(scenario._inner, seed)
+        self._scenario = _arguments.instance("scenario", scenario, Scenario, "a scenario")
+        self._inner = _lockgate.Simulation(scenario._inner, _arguments.whole("seed", seed))
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario, without the changes made during the run."""
+        """The scenario, without the changes made during the run; `Run.scenario` has these."""
         return self._scenario
 
     @property
@@ -147,7 +153,8 @@ class Simulation:
         """Advances the run, with the GIL released. Ctrl-C stops in between.
 
         Args:
-            until: Time to advance to, since the start of the run: seconds, or a text such as `"10ms"`.
+            until: Time to advance to, since the start of the run: seconds, or a text such as `"10ms"`. Not before
+                the time of the run.
             by: Length of the step instead. With neither, the run advances to its end.
 
         Returns:
@@ -156,6 +163,8 @@ class Simulation:
         Raises:
             RunError: If the simulation is finished.
         """
+        until = None if until is None else _arguments.time("until", until)
+        by = None if by is None else _arguments.time("by", by)
         return self._inner.step(until, by)
 
     def set(self, path: str | Mapping[str, Value], value: Value | None = None) -> None:
@@ -175,8 +184,13 @@ class Simulation:
         return Observation(json.loads(self._inner.observe()))
 
     def finish(self) -> Run:
-        """Ends the run now. Returns its results, until now."""
-        return Run(self._scenario, self._inner.finish())
+        """Ends the run now. Returns its results, until now.
+
+        Raises:
+            RunError: If it is finished already.
+        """
+        run, scenario = self._inner.finish()
+        return Run(Scenario._of(scenario), run)
 
     def __reduce__(self) -> Any:
         refuse_pickle(self, "send its scenario and seed, and make the steps there")

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import _lockgate
-from ._errors import Error
+from . import _arguments, _lockgate
+from ._errors import ArgumentError, Error, RunError
 from ._plan import _progress
 from ._results import Expectation
 from ._scenario import Scenario, read
 from ._table import as_text
+
+
+#: A scenario, or the path of its file.
+ScenarioOrPath = Scenario | str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class Tested:
     """Result of a scenario.
 
     Attributes:
-        file: Path of its file, or its title.
+        file: Path of its file, or its name.
         holds: True if it ran, and every expectation holds.
         error: Reason why it did not run; `None` if it did.
         expect: Expectations with their outcomes.
@@ -44,7 +48,7 @@ class Tests:
     __test__ = False  # Not a class of pytest's.
 
     def __init__(self, document: dict[str, Any]) -> None:
-        self._document = document
+        self._document = _arguments.mapping("document", document, "the document of a test")
 
     @property
     def results(self) -> list[Tested]:
@@ -94,9 +98,16 @@ class Tests:
         return results
 
     def save_baseline(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the values to a file, for a later `baseline=`. Returns its path."""
-        file = Path(path)
-        file.write_text(self._document["baseline"], encoding="utf-8")
+        """Writes the values to a file, for a later `baseline=`. Returns its path.
+
+        Raises:
+            RunError: If it cannot be written.
+        """
+        file = Path(_arguments.path("path", path))
+        try:
+            file.write_text(self._document["baseline"], encoding="utf-8")
+        except OSError as error:
+            raise RunError(f"`{file}` cannot be written: {error.strerror}") from error
         return file
 
     def __str__(self) -> str:
@@ -116,7 +127,7 @@ class Tests:
 
 
 def test(
-    scenarios: Scenario | str | os.PathLike[str] | Sequence[Scenario | str | os.PathLike[str]],
+    scenarios: ScenarioOrPath | Iterable[ScenarioOrPath] | Mapping[str, ScenarioOrPath],
     *,
     seeds: Iterable[int] = (1,),
     baseline: str | os.PathLike[str] | None = None,
@@ -126,7 +137,9 @@ def test(
     """Runs scenarios and judges their expectations.
 
     Args:
-        scenarios: Scenarios, or paths of their files. A file that cannot be read is a result that does not hold.
+        scenarios: Scenarios, or paths of their files, or either by name. Without one, a scenario is called by its file
+            or its title; of several with the same, each by its settings, too. Results and baselines are by name. A file
+            that cannot be read is a result that does not hold.
         seeds: Seeds of every scenario; expectations are judged by all runs.
         baseline: File of an earlier test (`save_baseline`, or `lockgate test --write-baseline`), with the same
             seeds: each value is compared with it.
@@ -134,6 +147,7 @@ def test(
         progress: True for a line on stderr, or a function of the numbers of ended and of all scenarios.
 
     Raises:
+        ArgumentError: If two scenarios have one name.
         RunError: If the baseline cannot be read, or is of other seeds.
         KeyboardInterrupt: If the user interrupts it.
 
@@ -142,22 +156,54 @@ def test(
     >>> lg.test(short).results[0].error is None
     True
     """
-    many = [scenarios] if isinstance(scenarios, (Scenario, str, os.PathLike)) else list(scenarios)
     named: list[tuple[str, _lockgate.Scenario | None, str]] = []
-    for one in many:
-        if isinstance(one, Scenario):
-            named.append((str(one._inner.path) or one.title, one._inner, ""))
-            continue
+    for name, one in _named(scenarios):
         try:
-            named.append((os.fspath(one), read(one)._inner, ""))
+            named.append((name, (one if isinstance(one, Scenario) else read(one))._inner, ""))
         except Error as error:
-            named.append((os.fspath(one), None, str(error)))
+            named.append((name, None, str(error)))
     tell = _progress(progress, len(named))
-    file = None if baseline is None else os.fspath(baseline)
-    answer = _lockgate.test(named, seeds, file, threads, tell)
+    file = None if baseline is None else _arguments.path("baseline", baseline)
+    threads = _arguments.optional_whole("threads", threads, 1)
+    answer = _lockgate.test(named, _arguments.seeds("seeds", seeds), file, threads, tell)
     if progress is True:
         print(file=sys.stderr)
     return Tests(json.loads(answer))
+
+
+def _named(scenarios: object) -> list[tuple[str, ScenarioOrPath]]:
+    """Returns scenarios and paths with their names.
+
+    Raises:
+        ArgumentError: If one is neither, or two have one name.
+    """
+    if isinstance(scenarios, (Scenario, str, os.PathLike)):
+        scenarios = [scenarios]
+    what = "scenarios, or paths of their files"
+    if isinstance(scenarios, Mapping):
+        pairs: Iterable[tuple[object, object]] = scenarios.items()
+    else:
+        pairs = (("", one) for one in _arguments.several("scenarios", scenarios, what))
+    named = [
+        (_arguments.text("a name", name), one if isinstance(one, Scenario) else _arguments.path("scenarios", one))
+        for name, one in pairs
+    ]
+    plain = [name or _name(one) for name, one in named]
+    found: dict[str, ScenarioOrPath] = {}
+    for name, (_, one) in zip(plain, named, strict=True):
+        if plain.count(name) > 1 and isinstance(one, Scenario):
+            name = " ".join([name, *one.settings])
+        if name in found:
+            raise ArgumentError(
+                f"two scenarios are called `{name}`, and results and baselines are by name\n"
+                "help: name them, as `{'slow': ..., 'fast': ...}`, or give them other titles"
+            )
+        found[name] = one
+    return list(found.items())
+
+
+def _name(one: Scenario | str) -> str:
+    return one if isinstance(one, str) else one._inner.path or one.title
 
 
 test.__test__ = False  # type: ignore[attr-defined]

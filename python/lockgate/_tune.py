@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from . import _lockgate
+from . import _arguments, _lockgate
 from ._plan import Vary, _progress, _variations
-from ._scenario import Scenario
+from ._scenario import Scenario, of
 from ._table import as_text
 
 
@@ -53,7 +54,8 @@ class Tuned:
     """
 
     def __init__(self, scenario: Scenario, document: dict[str, Any]) -> None:
-        self._scenario, self._document = scenario, document
+        self._scenario = _arguments.instance("scenario", scenario, Scenario, "a scenario")
+        self._document = _arguments.mapping("document", document, "the document of a search")
 
     @property
     def metrics(self) -> list[str]:
@@ -116,11 +118,11 @@ class Tuned:
 
 
 def tune(
-    scenario: Scenario,
+    scenario: Scenario | str | os.PathLike[str],
     vary: Vary | None = None,
     *,
-    goals: str | Sequence[str],
-    subject_to: str | Sequence[str] = (),
+    goals: str | Iterable[str],
+    subject_to: str | Iterable[str] = (),
     runs: int = 60,
     seeds: Iterable[int] = (1, 2),
     validate: Iterable[int] = range(101, 111),
@@ -132,7 +134,7 @@ def tune(
     """Searches for the best values of parameters, and judges the best points on other seeds.
 
     Args:
-        scenario: The scenario.
+        scenario: The scenario, or the path of its file.
         vary: Values by path: a range such as `"1ms..20ms log"` stands for every value in it; or a list. By default
             the `[[vary]]` of the scenario.
         goals: Metrics to make small or large, such as `"min flow.call.owd.p99"`; of several the front is found.
@@ -158,19 +160,19 @@ def tune(
     >>> len(tuned.points), tuned.recommended[0].role
     (5, 'the winner')
     """
-    goals, subject_to = (([one] if isinstance(one, str) else list(one)) for one in (goals, subject_to))
-    tell = _progress(progress, runs)
+    scenario = of(scenario)
+    tell = _progress(progress, _arguments.whole("runs", runs))
     answer = _lockgate.tune(
         scenario._inner,
-        _variations(vary or {}, None),
-        goals,
-        subject_to,
-        runs,
-        seeds,
-        validate,
-        patience,
-        seed,
-        threads,
+        _variations(vary, None),
+        _arguments.texts("goals", goals),
+        _arguments.texts("subject_to", subject_to),
+        _arguments.whole("runs", runs),
+        _arguments.seeds("seeds", seeds),
+        _arguments.seeds("validate", validate),
+        _arguments.optional_whole("patience", patience),
+        _arguments.whole("seed", seed),
+        _arguments.optional_whole("threads", threads, 1),
         tell,
     )
     if progress is True:

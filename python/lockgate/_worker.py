@@ -81,6 +81,4 @@ def make(job: Job, settings: list[str], seeds: list[int], attempt: int) -> list[
         VersionError: If this worker is of another version.
     """
     check_version(job.engine)
-    return _lockgate.run_batch(
-        job.text, job.name, "", job.files, settings, seeds, job.metrics, job.memory
-    )
+    return _lockgate.run_batch(job.text, job.name, job.files, settings, seeds, job.metrics, job.memory)

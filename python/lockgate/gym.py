@@ -6,7 +6,8 @@ has figures of queues and flows; every step is an interval of simulated time. Ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,12 +15,16 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _lockgate
+from . import _arguments, _lockgate
+from ._errors import ArgumentError
 from ._run import Run
 from ._scenario import Scenario
 from ._simulation import Observation, Simulation
 from ._toml import Value, setting
 from ._units import Time
+
+#: Largest figure of an observation.
+_LARGEST = float(np.finfo(np.float32).max)
 
 #: Notation of a number in the base unit of each kind of quantity.
 _NOTATIONS: Mapping[str, Callable[[float], Value]] = {
@@ -53,8 +58,12 @@ class Knob:
     log: bool = False
 
     def __post_init__(self) -> None:
-        if not self.low < self.high or (self.log and self.low <= 0.0):
-            raise ValueError(f"`{self.path}`: low is less than high, and above zero with log")
+        _arguments.text("path", self.path)
+        low, high = _arguments.real("low", self.low), _arguments.real("high", self.high)
+        if not low < high or (_arguments.truth("log", self.log) and low <= 0.0):
+            raise ArgumentError(f"`{self.path}`: low is less than high, and above zero with log")
+        if _arguments.text("kind", self.kind) not in _NOTATIONS:
+            raise ArgumentError(f"`{self.path}`: `kind` is one of {', '.join(_NOTATIONS)}, not {self.kind!r}")
 
     def value(self, action: float) -> Value:
         """Returns the value that an action sets.
@@ -62,7 +71,7 @@ class Knob:
         Args:
             action: From 0 (the smallest value) to 1 (the largest); beyond is cut off.
         """
-        share = min(max(float(action), 0.0), 1.0)
+        share = min(max(_arguments.real("action", action), 0.0), 1.0)
         if self.log:
             number = self.low * (self.high / self.low) ** share
         else:
@@ -71,10 +80,11 @@ class Knob:
 
 
 class QueueEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
-    """A scenario as an environment of Gymnasium.
+    """A scenario as an environment of Gymnasium, also by `gymnasium.make("lockgate/Queue-v0", scenario=..., ...)`.
 
     Action: a number from 0 to 1 for each knob. Observation: the figures at the addresses of `observe`, in
-    their base units. `info` has the whole `Observation`, the time, and after the end the finished `Run`.
+    their base units, each divided by its number of `scales`. `info` has the whole `Observation`, the time, and after
+    the end the finished `Run`.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}
@@ -88,6 +98,7 @@ class QueueEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         *,
         interval: Time = 0.1,
         missing: float = 0.0,
+        scales: Sequence[float] | None = None,
     ) -> None:
         """Creates the environment. Nothing is simulated before `reset`.
 
@@ -98,20 +109,34 @@ class QueueEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
             reward: Function of the observation after each step.
             interval: Simulated time of a step: seconds, or a text with its unit.
             missing: Value of a figure without an observation, such as the delay of a flow that received nothing.
+            scales: A number for each figure by which it is divided, such as 0.1 of a delay and 1e7 of a rate: learning
+                wants figures of about one. By default none.
 
         Raises:
             ScenarioError: If a knob's value cannot be changed during the run.
             MetricError: If an address names no figure.
-            ValueError: If there are no knobs or addresses, or the interval is not a time.
+            ArgumentError: If there are no knobs or addresses, the interval is no time above zero, or another argument
+                is of a wrong kind.
         """
-        if not knobs or not observe:
-            raise ValueError("an environment has at least one knob, and observes at least one figure")
-        self.scenario, self.knobs, self.observed = scenario, list(knobs), list(observe)
-        self.interval = _lockgate.picoseconds(interval) * 1e-12
-        self._reward, self._missing = reward, missing
+        self.scenario = _arguments.instance("scenario", scenario, Scenario, "a scenario")
+        several = _arguments.several("knobs", knobs, "knobs")
+        self.knobs = [_arguments.instance("knobs", one, Knob, "knobs") for one in several]
+        self.observed = _arguments.texts("observe", observe)
+        if not self.knobs or not self.observed:
+            raise ArgumentError("an environment has at least one knob, and observes at least one figure")
+        self.interval = _lockgate.picoseconds(_arguments.time("interval", interval)) * 1e-12
+        if self.interval <= 0.0:
+            raise ArgumentError("`interval` is zero: no episode would end")
+        self._reward = _arguments.callback("reward", reward, "a function of an observation")
+        self._missing = _arguments.real("missing", missing)
+        self._scales = np.ones(len(self.observed), np.float64)
+        if scales is not None:
+            self._scales = np.array(_numbers("scales", scales, len(self.observed)))
+            if len(self._scales) != len(self.observed) or not (self._scales > 0.0).all():
+                raise ArgumentError(f"`scales` has a number above zero for each of {len(self.observed)} figures")
         self._simulation: Simulation | None = None
         self.action_space = gymnasium.spaces.Box(0.0, 1.0, (len(self.knobs),), np.float32)
-        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (len(self.observed),), np.float32)
+        self.observation_space = gymnasium.spaces.Box(-_LARGEST, _LARGEST, (len(self.observed),), np.float32)
         # A trial, so that errors are raised here instead of in the first episode.
         trial = scenario.simulation()
         self._figures(trial.observe())
@@ -119,7 +144,8 @@ class QueueEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
 
     def _figures(self, observation: Observation) -> NDArray[np.float32]:
         found = [observation[address] for address in self.observed]
-        return np.array([self._missing if value is None else value for value in found], np.float32)
+        figures = np.array([self._missing if value is None else value for value in found], np.float64)
+        return np.clip(figures / self._scales, -_LARGEST, _LARGEST).astype(np.float32)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -134,6 +160,8 @@ class QueueEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         Returns:
             The first observation, and `info`.
         """
+        if seed is not None:
+            seed = _arguments.whole("seed", seed)
         super().reset(seed=seed)
         run_seed = seed if seed is not None else int(self.np_random.integers(1, 2**32))
         self._simulation = self.scenario.simulation(run_seed)
@@ -150,12 +178,12 @@ class QueueEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
 
         Raises:
             RuntimeError: Before `reset`, and after the end.
+            ArgumentError: If the action is not a number for each knob.
         """
         simulation = self._simulation
         if simulation is None:
             raise RuntimeError("call `reset` first: there is no running episode")
-        values = zip(self.knobs, np.asarray(action).ravel(), strict=True)
-        simulation.set({knob.path: knob.value(float(share)) for knob, share in values})
+        simulation.set(self._values(action))
         goes_on = simulation.step(by=self.interval)
         observation = simulation.observe()
         info: dict[str, Any] = {"observation": observation, "time": observation.time}
@@ -165,6 +193,21 @@ class QueueEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
             info["run"] = run
         return self._figures(observation), float(self._reward(observation)), False, not goes_on, info
 
-    def settings(self, action: Sequence[float]) -> list[str]:
+    def _values(self, action: Iterable[float]) -> dict[str, Value]:
+        shares = _numbers("action", action, len(self.knobs))
+        if len(shares) != len(self.knobs):
+            raise ArgumentError(f"`action` has {len(shares)} numbers, and the environment {len(self.knobs)} knobs")
+        return {knob.path: knob.value(share) for knob, share in zip(self.knobs, shares, strict=True)}
+
+    def settings(self, action: Iterable[float]) -> list[str]:
         """Returns what an action sets, each `PATH=VALUE`, as after `--set` of the command."""
-        return [setting(knob.path, knob.value(share)) for knob, share in zip(self.knobs, action, strict=True)]
+        return [setting(path, value) for path, value in self._values(action).items()]
+
+
+def _numbers(name: str, values: Iterable[float], many: int) -> list[float]:
+    """Returns numbers; no more than one too many, however many they are."""
+    values = itertools.islice(_arguments.several(name, values, "numbers"), many + 1)
+    return [_arguments.real(name, one) for one in values]
+
+
+gymnasium.register("lockgate/Queue-v0", entry_point="lockgate.gym:QueueEnv")

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 /// The exceptions, which are defined in Python.
 mod exceptions {
+    pyo3::import_exception!(lockgate._errors, ArgumentError);
     pyo3::import_exception!(lockgate._errors, MetricError);
     pyo3::import_exception!(lockgate._errors, PlanError);
     pyo3::import_exception!(lockgate._errors, RunError);
@@ -134,6 +135,11 @@ pub(crate) fn experiment(error: lockgate_experiment::Error) -> PyErr {
         Error::Plan(_) => exceptions::PlanError::new_err(with_help(error, "vary less, or name fewer seeds")),
         other => exceptions::RunError::new_err(other.to_string()),
     }
+}
+
+/// Returns the exception of an argument of a wrong kind or value.
+pub(crate) fn argument(why: impl std::fmt::Display) -> PyErr {
+    exceptions::ArgumentError::new_err(why.to_string())
 }
 
 /// Returns the exception of a run that failed.

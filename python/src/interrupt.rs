@@ -18,7 +18,9 @@ pub(crate) fn check_signals(py: Python<'_>) -> PyResult<()> {
 }
 
 /// Calls `work` on a thread of its own without the GIL. Meanwhile this thread handles signals and calls
-/// `progress` some times a second; an exception of either stops the work and is returned after its end.
+/// `progress` some times a second; an exception of either stops the work and is returned after its end. A
+/// last call of
+/// `progress` follows the end.
 pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     progress: &(dyn Fn(Python<'_>) -> PyResult<()> + Sync),
@@ -58,7 +60,7 @@ pub(crate) fn interruptible<T: Send>(
     });
     match (exception, result) {
         (Some(exception), _) => Err(exception),
-        (None, Some(result)) => Ok(result),
+        (None, Some(result)) => progress(py).map(|()| result),
         (None, None) => Err(crate::error::run("the work ended without a result")),
     }
 }

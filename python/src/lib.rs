@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Thin: names, defaults and display are in `python/lockgate/*.py`. Every function that simulates releases
-//! the GIL.
+//! the GIL, and no lock is taken with the GIL held.
 
 #![allow(clippy::needless_pass_by_value, reason = "PyO3 extracts arguments as values")]
 
@@ -26,6 +26,7 @@ mod storage;
 mod table;
 mod test;
 mod tune;
+mod turns;
 mod worker;
 
 use pyo3::prelude::*;

@@ -14,10 +14,10 @@ use lockgate_measure::recording::{Loss, PacketColumns};
 use crate::arrays::{named, shared};
 use crate::table::Table;
 
-/// Returns the packets of a run that kept them; `None` if it did not. The names of the columns are those of
+/// Returns the packets of a run that kept them; no rows if it did not. The names of the columns are those of
 /// `packets.parquet`. Only `queue`, and which rows are null, are computed.
-pub(crate) fn table(recording: &Arc<Recording>) -> Result<Option<Table>, ArrowError> {
-    let Some(columns) = columns(recording) else { return Ok(None) };
+pub(crate) fn table(recording: &Arc<Recording>) -> Result<Table, ArrowError> {
+    let columns = all(recording);
     let departed = columns.departed.iter().map(|at| *at != Instant::NEVER.as_picos());
     let departed: NullBuffer = departed.collect::<Vec<bool>>().into();
     let lost: NullBuffer =
@@ -42,16 +42,13 @@ pub(crate) fn table(recording: &Arc<Recording>) -> Result<Option<Table>, ArrowEr
         ("departed_ps".to_owned(), departed),
         ("lost".to_owned(), named(lost, Loss::ALL.iter().map(|loss| loss.name()))?),
     ];
-    Table::new(named_columns).map(Some)
-}
-
-fn columns(recording: &Recording) -> Option<PacketColumns<'_>> {
-    recording.packets.as_ref().map(lockgate_measure::recording::Packets::columns)
+    Table::new(named_columns)
 }
 
 /// Returns the columns; empty ones if no packets were kept.
 fn all(recording: &Recording) -> PacketColumns<'_> {
-    columns(recording).unwrap_or(PacketColumns {
+    let packets = recording.packets.as_ref().map(lockgate_measure::recording::Packets::columns);
+    packets.unwrap_or(PacketColumns {
         flow: &[],
         sequence: &[],
         port: &[],

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arrow_array::{ArrayRef, UInt64Array};
 use lockgate::plans::{self, Compared, ENGINE, Planned, Request, Source, Sweep, on_threads};
 use lockgate_experiment::store::FailedTask;
-use lockgate_experiment::{Row, Task, Variant, run_tasks};
+use lockgate_experiment::{Row, Task, Variant, numbers, run_tasks};
 use lockgate_scenario::Vary;
-use lockgate_scenario::vary::{self, Values};
+use lockgate_scenario::vary::Values;
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -22,18 +22,6 @@ use crate::scenario::Scenario;
 use crate::seeds::Seeds;
 use crate::storage::StorageArgument;
 use crate::table::{Table, fault};
-
-/// Returns the end of the name of a column of numbers with this unit, as metrics have it.
-fn suffix(unit: &str) -> &'static str {
-    match unit {
-        "s" => "s",
-        "bit/s" => "bps",
-        "B" => "bytes",
-        "packets" => "packets",
-        "%" => "percent",
-        _ => "number",
-    }
-}
 
 /// Results of tasks, by their index: the row, or the reason why the run failed.
 type Results = BTreeMap<usize, Result<Row, String>>;
@@ -163,8 +151,8 @@ impl Plan {
 
 #[pymethods]
 impl Plan {
-    /// Makes a plan: reads every variant once. Each variation is its paths, its values and the group that
-    /// advances together. With `into`, results are kept in the store in that directory.
+    /// Makes a plan: reads every variant once; Ctrl-C ends that. Each variation is its paths, its values and
+    /// the group that advances together. With `into`, results are kept in the store in that directory.
     #[staticmethod]
     #[pyo3(signature = (scenario, vary, seeds, metrics, into = None))]
     fn create(
@@ -186,9 +174,10 @@ impl Plan {
             _ => PathBuf::from("scenario.toml"),
         };
         let storage = into.map(|into| into.storage(py)).transpose()?;
+        let planned = interruptible(py, &|_| Ok(()), |stop| Planned::unless(source, &base, request, stop))?;
+        let planned = planned.map_err(error::plan)?;
         let (kept, variants) = py
             .detach(|| {
-                let planned = Planned::new(source, &base, request)?;
                 let (variants, tasks) = (planned.plan.variants()?, planned.plan.tasks()?);
                 let kept = match storage {
                     Some(storage) => {
@@ -359,7 +348,13 @@ impl Plan {
 
     /// Keeps the row of a task that a worker made.
     fn keep(&self, py: Python<'_>, index: usize, row: Row) -> PyResult<()> {
-        let task = self.task(index)?;
+        let (task, expected) = (self.task(index)?, self.plan().metrics.len());
+        if row.len() != expected {
+            return Err(error::run(format_args!(
+                "a row has {} values, and the plan {expected} metrics",
+                row.len()
+            )));
+        }
         py.detach(|| match &self.kept {
             Kept::Memory(memory) => {
                 memory.results().insert(index, Ok(row));
@@ -397,17 +392,10 @@ impl Plan {
             let tasks: Vec<&Task> = rows.iter().map(|(index, _)| &self.tasks()[*index]).collect();
             let mut columns: Vec<(String, ArrayRef)> = Vec::new();
             for (index, varied) in plan.vary.iter().enumerate() {
-                let values = tasks.iter().map(|task| &self.variants[task.variant].values[index]);
+                let values = tasks.iter().map(|task| self.variants[task.variant].values[index].as_str());
                 columns.push((varied.name.clone(), text(values.clone())));
-                // As numbers too, for axes, where they have one unit.
-                let texts: Vec<&String> = values.collect();
-                let unit = texts.first().map_or("", |value| vary::unit(value));
-                let numbers: Option<Vec<f64>> = texts.iter().map(|value| vary::number(value)).collect();
-                if let Some(numbers) = numbers.filter(|_| texts.iter().all(|value| vary::unit(value) == unit))
-                {
-                    let name = format!("{}_{}", varied.name, suffix(unit));
-                    columns.push((name, real(numbers.into_iter().map(Some))));
-                }
+                let numbers = numbers(&varied.name, values);
+                columns.extend(numbers.map(|(name, numbers)| (name, real(numbers.into_iter().map(Some)))));
             }
             let seeds: UInt64Array = tasks.iter().map(|task| task.seed).collect();
             columns.push(("seed".to_owned(), Arc::new(seeds)));

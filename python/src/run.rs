@@ -1,16 +1,19 @@
 //! Runs of a scenario: one for each seed, with the summary of all.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use arrow_array::UInt64Array;
 use lockgate::results::{ResultsDirectory, RunResults};
-use lockgate::{Options, Recording, Runs, Seed, Summary, verdict};
+use lockgate::units::Instant;
+use lockgate::{Control, Options, Recording, Runs, Seed, Simulation, Summary, verdict};
 use lockgate_measure::metric::{Address, Metric, Observed, Statistic, Subject};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::arrays::real;
 use crate::error;
-use crate::interrupt::interruptible;
+use crate::interrupt::{Stop, interruptible};
 use crate::scenario::Scenario;
 use crate::seeds::Seeds;
 use crate::table::{Table, fault};
@@ -22,8 +25,11 @@ pub(crate) struct Run {
     scenario: Arc<lockgate::Scenario>,
     seeds: Vec<Seed>,
     recordings: Vec<Arc<Recording>>,
-    is_stopped: bool,
+    /// Of a simulation that was finished before its end: the instant.
+    stopped_at: Option<Instant>,
     summary: Summary,
+    /// The same runs made again with their packets, once these are wanted.
+    with_packets: OnceLock<Vec<Arc<Recording>>>,
 }
 
 /// Simulates a scenario once for each seed, on `threads` threads, by default on as many as there are
@@ -62,7 +68,20 @@ pub(crate) fn simulate(
             Options { seeds: seeds.clone(), threads, memory: Some(model.memory), progress: &count, stop };
         lockgate::run(&model, &options)
     })?;
-    Run::new(py, model, seeds, runs.map_err(error::library)?)
+    Run::new(py, model, seeds, runs.map_err(error::library)?, None)
+}
+
+/// Makes the run of a simulation that was finished at an instant.
+fn until(
+    scenario: &lockgate::Scenario,
+    seed: Seed,
+    end: Instant,
+    stop: Stop<'_>,
+) -> Result<Runs, lockgate::Error> {
+    let mut simulation = Simulation::new(scenario, seed)?;
+    let go_on = &mut |_| if stop() { Control::Stop } else { Control::Continue };
+    simulation.step_while(end, go_on)?;
+    Ok(Runs { recordings: vec![simulation.finish()?.recording], ..Runs::default() })
 }
 
 impl Run {
@@ -72,14 +91,16 @@ impl Run {
         scenario: Arc<lockgate::Scenario>,
         seeds: Vec<Seed>,
         runs: Runs,
+        stopped_at: Option<Instant>,
     ) -> PyResult<Self> {
         let summary = py.detach(|| lockgate::summarise(&scenario, &runs.recordings));
         Ok(Self {
             summary: summary.map_err(error::library)?,
             scenario,
             seeds,
-            is_stopped: runs.stopped_early,
+            stopped_at,
             recordings: runs.recordings.into_iter().map(Arc::new).collect(),
+            with_packets: OnceLock::new(),
         })
     }
 
@@ -94,7 +115,31 @@ impl Run {
     /// Returns the runs in the library's form. A recording that tables share is copied.
     fn runs(&self) -> Runs {
         let recordings = self.recordings.iter().map(|recording| (**recording).clone()).collect();
-        Runs { recordings, stopped_early: self.is_stopped, ..Runs::default() }
+        Runs { recordings, stopped_early: self.stopped_at.is_some(), ..Runs::default() }
+    }
+
+    /// Makes the runs once more, with a row of each packet at each port.
+    fn again(&self, py: Python<'_>) -> PyResult<Vec<Arc<Recording>>> {
+        let mut model = (*self.scenario).clone();
+        model.record.packets = true;
+        let mut taken = model.clone();
+        taken.duration = self.stopped_at.map_or(taken.duration, |end| end.since(Instant::ZERO));
+        lockgate::memory::estimate(&taken, self.seeds.len()).map_err(error::library)?;
+        let runs = interruptible(py, &|_| Ok(()), |stop| match (self.stopped_at, self.seeds.as_slice()) {
+            (Some(end), [seed]) => until(&model, *seed, end, stop),
+            _ => {
+                let (seeds, memory) = (self.seeds.clone(), Some(model.memory));
+                lockgate::run(&model, &Options { seeds, memory, stop, ..Options::default() })
+            }
+        })?;
+        let recordings = runs.map_err(error::library)?.recordings;
+        let events = |one: &Recording| one.engine.events;
+        if !recordings.iter().map(events).eq(self.recordings.iter().map(|one| events(one))) {
+            return Err(error::run(
+                "the runs were not the same once more: a fault of Lockgate, please report it",
+            ));
+        }
+        Ok(recordings.into_iter().map(Arc::new).collect())
     }
 }
 
@@ -112,6 +157,12 @@ impl Run {
         verdict::holds(&self.summary)
     }
 
+    /// True if a simulation was finished before its end.
+    #[getter]
+    fn stopped_early(&self) -> bool {
+        self.stopped_at.is_some()
+    }
+
     /// Sentence for each expectation.
     #[getter]
     fn sentences(&self) -> Vec<String> {
@@ -121,7 +172,7 @@ impl Run {
     /// Verdict in a line.
     #[getter]
     fn verdict(&self) -> String {
-        let runs = Runs { stopped_early: self.is_stopped, ..Runs::default() };
+        let runs = Runs { stopped_early: self.stopped_at.is_some(), ..Runs::default() };
         verdict::line(&self.summary, &runs)
     }
 
@@ -131,10 +182,24 @@ impl Run {
         verdict::main_finding(&self.summary)
     }
 
-    /// True if the run keeps a row of each packet at each port.
-    #[getter]
-    fn has_packets(&self) -> bool {
-        self.recordings.first().is_some_and(|recording| recording.packets.is_some())
+    /// Returns one of the runs alone.
+    fn one(&self, py: Python<'_>, run: usize) -> PyResult<Self> {
+        let recording = Arc::clone(self.recording(run)?);
+        let summary =
+            py.detach(|| lockgate::summarise(&self.scenario, std::slice::from_ref(recording.as_ref())));
+        let with_packets = OnceLock::new();
+        if let Some(all) = self.with_packets.get() {
+            // Cannot fail: it is new.
+            let _ = with_packets.set(vec![Arc::clone(&all[run])]);
+        }
+        Ok(Self {
+            scenario: Arc::clone(&self.scenario),
+            seeds: vec![self.seeds[run]],
+            recordings: vec![recording],
+            stopped_at: self.stopped_at,
+            summary: summary.map_err(error::library)?,
+            with_packets,
+        })
     }
 
     /// Returns `summary.json`.
@@ -159,6 +224,17 @@ impl Run {
         let address = Address::parse(address).map_err(|error| error::metric(&error))?;
         let others = self.summary.repetitions.iter().map(|summary| summary.value(&address));
         Ok(std::iter::once(self.summary.value(&address)).chain(others).collect())
+    }
+
+    /// Returns a row for each run: the seed, and the values at these addresses.
+    fn table(&self, addresses: Vec<String>) -> PyResult<Table> {
+        let seeds: UInt64Array = self.seeds.iter().map(|seed| seed.0).collect();
+        let mut columns = vec![("seed".to_owned(), Arc::new(seeds) as arrow_array::ArrayRef)];
+        for address in addresses {
+            let values = real(self.values(&address)?);
+            columns.push((address, values));
+        }
+        Table::new(columns).map_err(|error| fault(&error))
     }
 
     /// Returns every metric that a flow, group, port or queue of the first run can have, by name: a number,
@@ -195,9 +271,18 @@ impl Run {
         Ok(metrics)
     }
 
-    /// Returns the packets of a run; `None` if it did not keep them.
-    fn packets(&self, run: usize) -> PyResult<Option<Table>> {
-        packets::table(self.recording(run)?).map_err(|error| fault(&error))
+    /// Returns the packets of a run. If it did not keep them, the runs are made once more.
+    fn packets(&self, py: Python<'_>, run: usize) -> PyResult<Table> {
+        let mut recording = self.recording(run)?;
+        if recording.packets.is_none() {
+            if self.with_packets.get().is_none() {
+                let again = self.again(py)?;
+                // Another thread may have made the same ones meanwhile.
+                let _ = self.with_packets.set(again);
+            }
+            recording = self.with_packets.get().and_then(|all| all.get(run)).unwrap_or(recording);
+        }
+        packets::table(recording).map_err(|error| fault(&error))
     }
 
     /// Returns a time series of a run.

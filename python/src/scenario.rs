@@ -1,9 +1,10 @@
 //! Scenario: a text with its settings, read and checked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lockgate::Files;
 use lockgate::files::Beside;
 use lockgate::plans::{SharedFiles, Source};
 use lockgate::results::SavedFile;
@@ -13,27 +14,86 @@ use crate::error;
 
 /// A scenario that can be run. The same text, settings and files give the same one.
 #[pyclass(frozen, module = "lockgate._lockgate")]
+#[derive(Clone)]
 pub(crate) struct Scenario {
     pub(crate) model: Arc<lockgate::Scenario>,
     pub(crate) source: Source,
-    pub(crate) files: SharedFiles,
+    pub(crate) files: Arc<LoadedFiles>,
     /// Path of its file: the files that it names are beside it. Empty without a file.
     pub(crate) path: PathBuf,
     /// Settings, each `PATH=VALUE`.
     pub(crate) settings: Vec<String>,
     name: String,
+    /// Names of the files that it was read from.
+    named: BTreeSet<String>,
 }
 
 impl Scenario {
     fn create(
-        source: Source,
-        files: SharedFiles,
+        text: String,
+        files: Arc<LoadedFiles>,
         name: String,
         path: PathBuf,
         settings: Vec<String>,
+        memory: u64,
     ) -> PyResult<Self> {
-        let model = Arc::new(source.read(&settings).map_err(error::library)?);
-        Ok(Self { model, source, files, path, settings, name })
+        let source = Source::new(name.as_str(), text, files.clone() as SharedFiles, memory);
+        let noted = NotedFiles { files: &files, named: Mutex::default() };
+        let model = Arc::new(source.read_from(&settings, &noted).map_err(error::library)?);
+        let named = noted.named.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(Self { model, source, files, path, settings, name, named })
+    }
+
+    /// Reads another text in its place, such as its own with changes.
+    pub(crate) fn with_text(&self, text: String) -> PyResult<Self> {
+        let (name, path) = (self.name.clone(), self.path.clone());
+        Self::create(text, Arc::clone(&self.files), name, path, Vec::new(), self.source.memory())
+    }
+}
+
+/// Files, each loaded once: whatever is made from a scenario has the same ones, also if they change on the
+/// disk.
+pub(crate) struct LoadedFiles {
+    disk: Beside,
+    loaded: Mutex<BTreeMap<String, Arc<[u8]>>>,
+}
+
+impl LoadedFiles {
+    fn new(path: &Path, loaded: BTreeMap<String, Vec<u8>>) -> Arc<Self> {
+        let loaded = loaded.into_iter().map(|(name, bytes)| (name, Arc::from(bytes))).collect();
+        Arc::new(Self { disk: Beside::new(path), loaded: Mutex::new(loaded) })
+    }
+
+    /// Held for a moment: never while a file is read, or Python code runs.
+    fn loaded(&self) -> MutexGuard<'_, BTreeMap<String, Arc<[u8]>>> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Files for LoadedFiles {
+    fn load(&self, path: &str) -> Result<Arc<[u8]>, String> {
+        let known = self.loaded().get(path).cloned();
+        match known {
+            Some(bytes) => Ok(bytes),
+            None => {
+                let bytes = self.disk.load(path)?;
+                Ok(Arc::clone(self.loaded().entry(path.to_owned()).or_insert(bytes)))
+            }
+        }
+    }
+}
+
+/// Files with the names of those that were asked for.
+struct NotedFiles<'a> {
+    files: &'a LoadedFiles,
+    named: Mutex<BTreeSet<String>>,
+}
+
+impl Files for NotedFiles<'_> {
+    fn load(&self, path: &str) -> Result<Arc<[u8]>, String> {
+        let bytes = self.files.load(path)?;
+        self.named.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
+        Ok(bytes)
     }
 }
 
@@ -43,24 +103,13 @@ impl Scenario {
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf, settings: Vec<String>, memory: u64) -> PyResult<Self> {
         py.detach(|| {
-            // Also reports a file that is missing, too long or not text.
-            lockgate::read_within(&path, &[], memory)
-                .map(drop)
-                .or_else(|error| match error {
-                    // Ignored here: a setting may add what the file lacks.
-                    lockgate::Error::Scenario(_) => Ok(()),
-                    other => Err(other),
-                })
-                .map_err(error::library)?;
-            let text = lockgate::files::text(&path).map_err(error::run)?;
-            let name = path.display().to_string();
-            let files: SharedFiles = Arc::new(Beside::new(&path));
-            let source = Source::new(name.as_str(), text, Arc::clone(&files), memory);
-            Self::create(source, files, name, path, settings)
+            let text = lockgate::files::scenario_text(&path, memory).map_err(error::library)?;
+            let (name, files) = (path.display().to_string(), LoadedFiles::new(&path, BTreeMap::new()));
+            Self::create(text, files, name, path, settings, memory)
         })
     }
 
-    /// Reads a text called `name`. The files that it names are beside `path`, or those of `files`.
+    /// Reads a text called `name`. The files that it names are those of `files`, or beside `path`.
     #[staticmethod]
     #[pyo3(signature = (text, name, path, settings, memory, files = None))]
     fn parse(
@@ -73,9 +122,8 @@ impl Scenario {
         files: Option<BTreeMap<String, Vec<u8>>>,
     ) -> PyResult<Self> {
         py.detach(|| {
-            let files = shared_files(files, &path);
-            let source = Source::new(name.as_str(), text, Arc::clone(&files), memory);
-            Self::create(source, files, name, path, settings)
+            let files = LoadedFiles::new(&path, files.unwrap_or_default());
+            Self::create(text, files, name, path, settings, memory)
         })
     }
 
@@ -83,8 +131,28 @@ impl Scenario {
     fn with_settings(&self, py: Python<'_>, more: Vec<String>) -> PyResult<Self> {
         let settings = [self.settings.as_slice(), &more].concat();
         py.detach(|| {
-            let (source, files) = (self.source.clone(), Arc::clone(&self.files));
-            Self::create(source, files, self.name.clone(), self.path.clone(), settings)
+            let (text, files) = (self.source.text().to_owned(), Arc::clone(&self.files));
+            Self::create(text, files, self.name.clone(), self.path.clone(), settings, self.source.memory())
+        })
+    }
+
+    /// Contents of the files that it was read from, by their names.
+    fn loaded(&self, py: Python<'_>) -> BTreeMap<String, Vec<u8>> {
+        py.detach(|| {
+            let loaded = self.files.loaded();
+            let bytes = |name: &String| Some((name.clone(), loaded.get(name)?.to_vec()));
+            self.named.iter().filter_map(bytes).collect()
+        })
+    }
+
+    /// True if it was read from the same files as `other`.
+    fn has_files_of(&self, py: Python<'_>, other: &Self) -> bool {
+        if Arc::ptr_eq(&self.files, &other.files) || self.named != other.named {
+            return self.named == other.named;
+        }
+        py.detach(|| {
+            let bytes = |of: &Self, name: &str| of.files.loaded().get(name).cloned();
+            self.named.iter().all(|name| bytes(self, name) == bytes(other, name))
         })
     }
 
@@ -190,15 +258,4 @@ impl Scenario {
 fn is_scenario(text: &str) -> bool {
     let document: toml::Table = toml::from_str(text).unwrap_or_default();
     ["duration", "node"].iter().all(|key| document.contains_key(*key))
-}
-
-/// Returns the files given, or else those beside a path.
-pub(crate) fn shared_files(given: Option<BTreeMap<String, Vec<u8>>>, path: &Path) -> SharedFiles {
-    match given {
-        Some(files) => {
-            let files = files.into_iter().map(|(name, bytes)| (name, Arc::from(bytes)));
-            Arc::new(files.collect::<BTreeMap<String, Arc<[u8]>>>())
-        }
-        None => Arc::new(Beside::new(path)),
-    }
 }

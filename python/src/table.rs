@@ -46,6 +46,16 @@ impl Table {
         self.batch.num_rows()
     }
 
+    /// Returns the first rows.
+    fn head(&self, rows: usize) -> Self {
+        Self { batch: self.batch.slice(0, rows.min(self.batch.num_rows())) }
+    }
+
+    /// Returns a column as a list of Python values; `None` if there is no such column.
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyList>>> {
+        self.batch.column_by_name(name).map(|column| list(py, column)).transpose()
+    }
+
     /// Returns the columns as lists of Python values, by their names.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let lists = PyDict::new(py);

@@ -1,14 +1,13 @@
 //! Runs of a worker: several seeds of one variant, read once.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lockgate::plans::Source;
 use lockgate_experiment::{Row, Task};
 use pyo3::prelude::*;
 
 use crate::interrupt::interruptible;
-use crate::scenario::shared_files;
 
 /// Result of a run: its row, or why it failed.
 #[derive(IntoPyObject)]
@@ -18,22 +17,23 @@ pub(crate) enum Made {
 }
 
 /// Makes a run for each seed of the scenario with these settings. Returns the metrics of each, or its error.
-/// Files that the scenario names are those of `files`, or beside `path`.
+/// The files that the scenario names are those of `files`.
 #[pyfunction]
-#[pyo3(signature = (text, name, path, files, settings, seeds, metrics, memory))]
+#[pyo3(signature = (text, name, files, settings, seeds, metrics, memory))]
 #[expect(clippy::too_many_arguments, reason = "one call for each task of a worker, by keywords")]
 pub(crate) fn run_batch(
     py: Python<'_>,
     text: String,
     name: String,
-    path: PathBuf,
-    files: Option<BTreeMap<String, Vec<u8>>>,
+    files: BTreeMap<String, Vec<u8>>,
     settings: Vec<String>,
     seeds: Vec<u64>,
     metrics: Vec<String>,
     memory: u64,
 ) -> PyResult<Vec<Made>> {
-    let source = Source::new(name, text, shared_files(files, Path::new(&path)), memory);
+    let files = files.into_iter().map(|(name, bytes)| (name, Arc::from(bytes)));
+    let files: BTreeMap<String, Arc<[u8]>> = files.collect();
+    let source = Source::new(name, text, Arc::new(files), memory);
     interruptible(py, &|_| Ok(()), |stop| {
         let run = |seed: u64| {
             let task = Task { key: String::new(), variant: 0, settings: settings.clone(), seed };

@@ -68,6 +68,28 @@ def test_polars_pandas_and_duckdb_read_tables(line: lg.Scenario) -> None:
     assert counted == [(len(packets), max(expected["arrived_ps"]))] and len(reader) == len(packets)
 
 
+def test_a_table_is_read_by_columns_and_rows(line: lg.Scenario) -> None:
+    table = line.run(packets=True).packets()
+    whole = table.to_dict()
+    assert [table[name] for name in table.columns] == list(whole.values())
+    assert table.head(3).to_dict() == {name: values[:3] for name, values in whole.items()}
+    assert len(table.head(10**9)) == len(table) and len(table.head(0)) == 0
+    assert table._repr_html_().count("<tr>") == 11 and f"{len(table)} rows" in table._repr_html_()
+    with pytest.raises(lg.MetricError, match="did you mean `flow`"):
+        table["flw"]
+
+
+def test_pandas_has_exact_numbers_and_categories(line: lg.Scenario) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    lossy = line.set("port.a:b.queue.q", {"kind": "fifo", "limit": "2p"}).run(packets=True).packets()
+    frame = lossy.to_pandas()
+    assert frame["departed_ps"].dtype == "Int64" and frame["arrived_ps"].dtype == "int64"
+    assert isinstance(frame["flow"].dtype, pandas.CategoricalDtype)
+    given = [None if value is pandas.NA else value for value in frame["departed_ps"]]
+    assert given == lossy["departed_ps"] and None in given
+
+
 def test_pandas_has_the_columns_of_a_table(line: lg.Scenario) -> None:
     pytest.importorskip("pandas")
     series = line.run().series("flow.one")

@@ -166,8 +166,29 @@ def test_what_is_no_executor_is_refused(line: lg.Scenario) -> None:
     closed.shutdown()
     with pytest.raises(lg.ExecutorError, match="takes no more tasks"):
         plan.run(closed)
-    with pytest.raises(ValueError, match="at least one task"), ThreadPoolExecutor(1) as executor:
+    with pytest.raises(ValueError, match="it is at least 1"), ThreadPoolExecutor(1) as executor:
         plan.run(executor, batch=0)
+
+
+class Short(ThreadPoolExecutor):
+    """Loses the last value of each row."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        def shortened() -> Any:
+            made = fn(*args, **kwargs)
+            return [row[:-1] for row in made] if isinstance(made, list) else made
+
+        return super().submit(shortened)
+
+
+def test_a_row_of_another_length_is_a_failure(line: lg.Scenario) -> None:
+    plan = lg.sweep(line, RATES, seeds=[1])
+    with Short(1) as executor:
+        plan.run(executor)
+    assert plan.status == lg.Status(3, 0, 3) and "returned 0 values of 1 metrics" in plan.failed[0].error
+    with pytest.raises(lg.RunError, match="0 values, and the plan 1 metrics"):
+        plan._inner.keep(0, [])
+    assert plan.run().status == lg.Status(3, 3, 0)
 
 
 def test_batches_are_of_one_variant(line: lg.Scenario) -> None:

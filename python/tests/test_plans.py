@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterable
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -69,8 +70,9 @@ def test_variants_are_compared_as_by_the_command(line_file: Path, command: list[
     for row in comparison.rows():
         assert " ".join(" ".join(row).split()) in lines
         assert all(f">{cell}<" in html for cell in row)
+    assert comparison.decision and all(escape(sentence) in html for sentence in comparison.decision)
     assert all(sentence in lines for sentence in comparison.sentences)
-    same = lg.compare(lg.read(line_file), {"link.line.delay": ["0s", "0ms"]}, base=1, seeds=[1, 2])
+    same = lg.compare(line_file, {"expect.0.below": ["9s", "10s"]}, base=1, seeds=[1, 2])
     difference = same.metrics[0].differences[0]
     assert difference is not None and difference.verdict == "same"
 
@@ -89,12 +91,49 @@ def test_ranges_groups_and_several_paths_vary(line: lg.Scenario) -> None:
     ]
 
 
+def test_numbers_are_in_the_parquet_table(line: lg.Scenario, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    vary = {**RATES, "link.line.delay": ["1ms", "2ms"], "flow.one.transport": ["udp"]}
+    plan = lg.sweep(line, vary, seeds=[1], into=tmp_path / "store").run()
+    written = parquet.read_table(plan.collect())
+    assert written.to_pydict() == plan.table().to_dict()
+    assert written["link.line.rate_bps"].to_pylist()[0] == 1e6 and written["link.line.delay_s"].to_pylist()[0] == 1e-3
+    assert not any(name.startswith("flow.one.transport_") for name in written.column_names), "no number"
+
+
+def test_ranges_have_no_value_twice(line: lg.Scenario) -> None:
+    assert len(lg.sweep(line, {"link.line.rate": "1mbit..20mbit log 1000"}, seeds=[1]).variants) == 1000
+
+
+def test_variants_have_names_of_their_own(line: lg.Scenario, line_file: Path) -> None:
+    """Two variants of one scenario are compared with themselves, and not with each other."""
+    fast = line.set("link.line.rate", "4mbit")
+    for both in ([line, fast], {"slow": line, "fast": fast}, [lg.read(line_file), lg.read(line_file).set("title", "t")]):
+        tests = lg.test(both, seeds=range(1, 4))
+        names = [one.file for one in tests.results]
+        assert len(set(names)) == 2 and all(name in str(tests) for name in names)
+        file = tests.save_baseline("main.json")
+        assert sorted(json.loads(file.read_text())["files"]) == sorted(names)
+        again = lg.test(both, seeds=range(1, 4), baseline=file)
+        differences = [one["changes"][0]["difference"]["mean"] for one in again.document["files"]]
+        assert differences == [0.0, 0.0] and not again.warnings
+        assert again.document["files"][0]["changes"][0]["new"] == line.run(seeds=range(1, 4)).interval("flow.one.owd.p99").mean
+    assert [one.file for one in lg.test([line, fast]).results] == ["a line", "a line link.line.rate=4mbit"]
+    for same in ([line, line], [line, lg.parse(fast.to_toml())], [line_file, line_file], {"a": line_file, "b": line_file}):
+        if isinstance(same, dict):
+            assert [one.file for one in lg.test(same).results] == ["a", "b"]
+            continue
+        with pytest.raises(lg.ArgumentError, match="two scenarios are called"):
+            lg.test(same)
+
+
 def test_what_is_wrong_is_said_before_the_first_run(line: lg.Scenario, tmp_path: Path) -> None:
     wrong: list[tuple[dict[str, list[str] | str], str]] = [
         ({"link.lime.rate": ["1mbit", "2mbit"]}, "did you mean `line`"),
         ({"link.line.rate": ["1mbit", "2mbix"]}, "2mbix"),
         ({"link.line.rate": "1mbit..2ms step 1ms"}, "is not a range"),
         ({}, "nothing varies"),
+        ({"link.line.rate": ["1mbit", "1000kbit"]}, "`1000kbit` is there twice"),
     ]
     for vary, expected in wrong:
         with pytest.raises((lg.PlanError, lg.ScenarioError), match=expected):
@@ -120,6 +159,9 @@ def test_seeds_are_different_and_not_too_many(line: lg.Scenario) -> None:
 
     for call in calls([1, 2] * 10):
         with pytest.raises(lg.PlanError, match="seed 1 is named twice"):
+            call()
+    for call in [*calls([]), lambda: lg.test(line, seeds=[])]:
+        with pytest.raises(lg.PlanError, match="there are no seeds"):
             call()
     # Read no further than the limit.
     for call in calls(range(10**9)):
@@ -157,6 +199,7 @@ def test_progress_is_told(line: lg.Scenario) -> None:
     plan = lg.sweep(line, RATES, seeds=range(20))
     plan.run(progress=lambda ended, all: told.append((ended, all)))
     assert plan.status == lg.Status(40, 40, 0) and all(one == 40 for _, one in told)
+    assert told[-1] == (40, 40), "also the end"
 
 
 def test_a_search_is_that_of_the_command(line_file: Path, command: list[str]) -> None:
@@ -203,7 +246,7 @@ def test_expectations_are_tested_as_by_the_command(line_file: Path, command: lis
     file = lg.test(line_file, seeds=[1, 2, 3]).save_baseline(tmp_path / "main.json")
     faster = lg.read(line_file).set("link.line.rate", "2mbit")
     changed = lg.test(faster, seeds=[1, 2, 3], baseline=file)
-    assert "flow.one.owd.p99" in str(changed) and "<table>" in changed._repr_html_()
+    assert changed.results[0].file == str(line_file) and "flow.one.owd.p99" in str(changed) and "<table>" in changed._repr_html_()
     assert changed.document["files"][0]["changes"][0]["difference"]["mean"] < 0 and not changed.warnings
     with pytest.raises(lg.RunError, match="of the seeds"):
         lg.test(faster, seeds=[1], baseline=file)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pickle
+import random
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import lockgate as lg
+from lockgate import _toml
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
@@ -89,6 +93,39 @@ def test_values_that_no_scenario_has_are_refused(line: lg.Scenario) -> None:
     for number in (float("nan"), float("inf"), -float("inf")):
         with pytest.raises(ValueError, match="not finite"):
             lg.mbit(number)
+
+
+def test_units_round_to_what_a_scenario_has(line: lg.Scenario) -> None:
+    """Computed numbers, those of numpy, and exact ones: five thousand of each are read as they are written."""
+    assert lg.ms(0.1 + 0.2) == "0.3ms" and lg.mbit(1 / 3) == "0.333333mbit" and lg.s(Fraction(1, 3)) == "0.333333333333s"
+    assert lg.kB(Decimal("1.5")) == "1.5kB" and lg.packets(2.0) == "2p" and lg.bit(0.4) == "0bit" and lg.ms(-0.0) == "0ms"
+    draw = random.Random(1)
+    for _ in range(5000):
+        speed, delay = draw.uniform(0.001, 1000), 10 ** draw.uniform(-9, 6)
+        text = f"a = {_toml.inline([lg.mbit(speed), lg.ms(delay)])}"
+        assert "e" not in text and len(text.partition(".")[2]) < 40
+        assert float(lg.mbit(speed).removesuffix("mbit")) == pytest.approx(speed, abs=5.1e-7)
+        assert float(lg.ms(delay).removesuffix("ms")) == pytest.approx(delay, rel=1e-14, abs=5.1e-10)
+    for _ in range(500):
+        changed = line.set({"link.line.rate": lg.mbit(draw.uniform(1, 20)), "link.line.delay": lg.ms(draw.uniform(0, 9))})
+        rate = float(changed.settings[0].split("=")[1].removesuffix("mbit")) * 1e6
+        assert changed.links[0].rate == pytest.approx(rate, rel=1e-12)
+    for wrong in (True, "abc", None, [1], -1, 1j):
+        with pytest.raises(lg.ArgumentError):
+            lg.packets(wrong)  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpy_are_numbers(line: lg.Scenario) -> None:
+    np = pytest.importorskip("numpy")
+    assert [lg.mbit(x) for x in np.linspace(1, 4, 4)] == ["1mbit", "2mbit", "3mbit", "4mbit"]
+    for kind in ("float16", "float32", "float64", "longdouble", "int8", "uint64"):
+        assert lg.ms(np.dtype(kind).type(5)) == "5ms"
+    assert lg.ms(np.float32(0.1)) == "0.1ms" and lg.s(np.array(2.5)) == "2.5s"
+    for value, text in ((np.float64(0.1), "0.1"), (np.int64(3), "3"), (np.bool_(True), "true"), (np.arange(2), "[0, 1]")):
+        assert _toml.inline(value) == text
+    assert line.set("link.line.loss", np.float64(0.1)).settings == ["link.line.loss=0.1"]
+    plan = lg.sweep(line, {"link.line.loss": np.linspace(0, 0.2, 3)}, seeds=np.arange(1, 3))
+    assert [one["link.line.loss"] for one in plan.variants] == ["0.0", "0.1", "0.2"] and plan.seeds == [1, 2]
 
 
 def test_a_scenario_is_immutable(line: lg.Scenario) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from contextlib import nullcontext
 
 import pytest
 
@@ -49,6 +50,12 @@ def test_times_are_seconds_or_texts(line: lg.Scenario) -> None:
         sim.step(by="10m")
     with pytest.raises(ValueError, match="not a time in seconds"):
         sim.step(until=-1.0)
+    for past in (0.25, "250500us", 0):
+        with pytest.raises(lg.ArgumentError, match="already") if past != "250500us" else nullcontext():
+            sim.step(until=past)
+    with pytest.raises(lg.ArgumentError, match="name one of them"):
+        sim.step(until=0.5, by=0.1)
+    assert sim.step(until=sim.time) and sim.time == pytest.approx(0.2505, abs=1e-12)
     assert sim.step() is False and sim.time == 1.0
 
 
