@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lockgate::plans::test::{Baseline, Tested, document, junit};
+use lockgate::plans::test::{Baseline, Tested, Tests};
 use lockgate::{Options, Seed};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -30,7 +30,7 @@ pub(crate) fn test(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let numbers = seeds.0;
-    let baseline = baseline.map(|file| read(&file, &numbers)).transpose()?;
+    let read_baseline = baseline.as_ref().map(|file| read(file, &numbers)).transpose()?;
     let scenarios: Vec<(String, Result<_, String>)> = scenarios
         .into_iter()
         .map(|(name, scenario, why)| (name, scenario.map(|one| one.get().model.clone()).ok_or(why)))
@@ -40,7 +40,7 @@ pub(crate) fn test(
         Some(progress) => progress.call1(py, (ended.load(Ordering::Relaxed),)).map(drop),
         None => Ok(()),
     };
-    let all: Vec<Tested> = interruptible(py, &tell, |stop| {
+    let mut all: Vec<Tested> = interruptible(py, &tell, |stop| {
         let run = |scenario: &lockgate::Scenario| {
             let seeds = numbers.iter().copied().map(Seed).collect();
             let memory = Some(scenario.memory);
@@ -52,22 +52,30 @@ pub(crate) fn test(
             let started = std::time::Instant::now();
             let outcome = scenario.and_then(|one| run(&one).map_err(|error| error.to_string()));
             ended.fetch_add(1, Ordering::Relaxed);
-            Tested { file, outcome, seconds: started.elapsed().as_secs_f64() }
+            Tested::new(file, outcome, started.elapsed().as_secs_f64())
         };
         scenarios.into_iter().map(one).collect()
     })?;
+    let new = Baseline::of(&all, &numbers).to_text().map_err(error::run)?;
+    if let (Some(file), Some(why)) =
+        (&baseline, read_baseline.as_ref().and_then(|one| one.compares_nothing(&all)))
+    {
+        all.push(Tested::unjudged(file.display().to_string(), why));
+    }
+    let (baseline, tests) = (read_baseline, Tests { all, left_out: Vec::new() });
+    let all = &tests.all;
     let document = json!({
-        "results": document(&all, baseline.as_ref()),
+        "results": tests.document(baseline.as_ref()),
         "lines": all.iter().map(Tested::line).collect::<Vec<_>>(),
         "holds": all.iter().map(Tested::holds).collect::<Vec<_>>(),
         "sentences": all
             .iter()
             .map(|tested| tested.expectations().iter().map(lockgate::verdict::sentence).collect())
             .collect::<Vec<Vec<String>>>(),
-        "junit": junit(&all),
-        "baseline": Baseline::of(&all, &numbers).to_text().map_err(error::run)?,
-        "differences": baseline.as_ref().map(|baseline| baseline.table(&all)),
-        "gaps": baseline.as_ref().map_or_else(Vec::new, |baseline| baseline.gaps(&all)),
+        "junit": tests.junit(),
+        "baseline": new,
+        "differences": baseline.as_ref().map(|baseline| baseline.table(all)),
+        "gaps": baseline.as_ref().map_or_else(Vec::new, |baseline| baseline.gaps(all)),
     });
     serde_json::to_string(&document).map_err(error::run)
 }

@@ -92,7 +92,7 @@ pub use laboratory::laboratory;
 pub use model::{Flow, Link, NodeModel, PortModel, Record, Scenario, Service, Transport};
 pub use nearest::nearest;
 pub use path::{Override, PathError};
-pub use policy::{Policy, is_policy, is_scenario, read_policy};
+pub use policy::{Policy, Subject, is_policy, is_scenario, read_policy, subject};
 pub use reader::{Reader, read};
 pub use reference::{Reference, reference, references};
 pub use routes::Routes;

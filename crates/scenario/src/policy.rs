@@ -44,6 +44,8 @@ use crate::check::Checker;
 use crate::condition::Condition;
 use crate::diagnostic::{Problem, Problems, Source};
 use crate::embedding::as_in_its_file;
+use crate::file::SECTIONS;
+use crate::nearest::nearest;
 use crate::toml_text::{MEMORY, longest_text, parsed};
 use crate::tree::QueueTree;
 
@@ -342,6 +344,34 @@ pub fn is_policy(text: &str) -> bool {
 pub fn is_scenario(text: &str) -> bool {
     let (root, _) = DeTable::parse_recoverable(text);
     root.get_ref().contains_key("node") && !root.get_ref().contains_key("router")
+}
+
+/// Subject of a TOML file, by its tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A scenario, right or wrong. A file without tables, or that is not TOML, may be meant as one.
+    Scenario,
+    /// A policy of a router.
+    Policy,
+    /// Another program's, or other data: no key is one of a scenario or of a policy, nor near one.
+    Other,
+}
+
+/// Returns the subject of a file's text.
+pub fn subject(text: &str) -> Subject {
+    let (root, errors) = DeTable::parse_recoverable(text.strip_prefix('\u{feff}').unwrap_or(text));
+    let root = root.get_ref();
+    if root.contains_key("router") {
+        return Subject::Policy;
+    }
+    // `title` is a key of many programs.
+    let known =
+        || SECTIONS.into_iter().chain(["duration", "warmup", "router", "subscribers", "sites", "alert"]);
+    let is_ours = |key: &str| nearest(key, known()).is_some();
+    if errors.is_empty() && !root.is_empty() && !root.keys().any(|key| is_ours(key.get_ref())) {
+        return Subject::Other;
+    }
+    Subject::Scenario
 }
 
 /// Interval at which a busy router polls a port: it receives and sends some 64 frames a round.

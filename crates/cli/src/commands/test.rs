@@ -1,12 +1,15 @@
 //! `lockgate test`: the expectations of several scenarios, for continuous integration.
 
-use std::path::{Path, PathBuf};
+mod files;
+
+use std::path::Path;
 use std::time::Instant;
 
-use lockgate::plans::test::{Baseline, Tested, document, junit};
-use lockgate::{Options, Seed, Summary, verdict};
+use lockgate::plans::test::{Baseline, Judgement, Tested, Tests};
+use lockgate::{Options, Seed, Summary};
 use lockgate_scenario::diagnostic::one_line;
 
+use self::files::{Files, Found};
 use crate::arguments::Test;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, say, tell};
@@ -14,87 +17,192 @@ use crate::plans::check_memory;
 use crate::plans::outputs::{Form, OutputFile, check_distinct};
 use crate::{interrupt, plans, results, runs, terminal};
 
-pub(crate) fn test(arguments: &Test) -> Result<Exit, Failure> {
-    let numbers = plans::seeds(&arguments.seeds)?;
-    let seeds: Vec<Seed> = numbers.iter().copied().map(Seed).collect();
-    check_distinct(&[("--junit", &arguments.junit), ("--write-baseline", &arguments.write_baseline)])?;
-    let baseline = arguments.baseline.as_deref().map(|file| read(file, &numbers)).transpose()?;
-    let start = |file: &Option<PathBuf>, form, option| {
-        file.as_deref().map(|file| OutputFile::start(file, form, option)).transpose()
-    };
-    let junit_file = start(&arguments.junit, Form::Junit, "--junit")?;
-    let new = start(&arguments.write_baseline, Form::Baseline, "--write-baseline")?;
-    interrupt::listen();
-    let mut all = Vec::new();
-    let files = files(&arguments.files)?;
-    for file in &files {
-        let started = Instant::now();
-        let outcome = summary(file, arguments, &seeds).map_err(|failure| failure.to_string());
-        if interrupt::is_requested() {
-            tell!("stopped after {} of {} files", all.len(), files.len());
-            return Ok(Exit::Interrupted);
-        }
-        let seconds = started.elapsed().as_secs_f64();
-        let tested = Tested { file: file.display().to_string(), outcome, seconds };
-        if !arguments.json {
-            say!("{}", tested.line());
-        }
-        if arguments.github {
-            annotate(&tested);
-        }
-        all.push(tested);
-    }
-    if arguments.json {
-        results::print_json(&document(&all, baseline.as_ref()))?;
-    } else if let Some(baseline) = &baseline {
-        say!();
-        let table = baseline.table(&all);
-        terminal::comparison(&table);
-        say!("{}", table.note);
-        baseline.gaps(&all).iter().for_each(|gap| tell!("warning: {}", one_line(gap)));
-    }
-    if let Some(file) = junit_file {
-        file.write(&junit(&all))?;
-    }
-    if let Some(file) = new {
-        file.write(&results::json(&Baseline::of(&all, &numbers))?)?;
-    }
-    let regressions = match (&baseline, arguments.fail_on_regression) {
-        (Some(baseline), Some(share)) => baseline.regressions(&all, share),
-        _ => Vec::new(),
-    };
-    for regression in &regressions {
-        tell!("regression: {regression}");
-    }
-    let failed = all.iter().any(|tested| tested.outcome.is_err());
-    let missed = !regressions.is_empty() || all.iter().any(|tested| tested.missed().next().is_some());
-    Ok(match (failed, missed) {
-        (true, _) => Exit::Failed,
-        (false, true) => Exit::ExpectMissed,
-        (false, false) => Exit::Ok,
-    })
+/// Number of files left out from which the rest is only counted.
+const MOST_SHOWN: usize = 8;
+
+/// Gate that values pass beside a baseline.
+struct Gate {
+    seeds: Vec<u64>,
+    baseline: Option<Baseline>,
+    /// Share of its old value by which a value may be worse.
+    share: Option<f64>,
 }
 
-/// Returns the files to test: of a directory its scenarios, in the order of their names.
-fn files(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    let mut files = Vec::new();
-    for path in given {
-        if !path.is_dir() {
-            files.push(path.clone());
-            continue;
+/// Failure before anything is tested, and its subject: a file, or the command.
+type Refusal = (String, Failure);
+
+pub(crate) fn test(arguments: &Test) -> Result<Exit, Failure> {
+    check_distinct(&[("--junit", &arguments.junit), ("--write-baseline", &arguments.write_baseline)])?;
+    let start = |file: Option<&Path>, form, option| {
+        file.map(|file| OutputFile::start(file, form, option)).transpose()
+    };
+    let junit = start(arguments.junit.as_deref(), Form::Junit, "--junit");
+    let new = start(arguments.write_baseline.as_deref(), Form::Baseline, "--write-baseline");
+    interrupt::listen();
+    let of_command = |failure| ("lockgate test".to_owned(), failure);
+    let (junit, refused) = match junit {
+        Ok(junit) => (junit, None),
+        Err(failure) => (None, Some(failure)),
+    };
+    let outcome = match (refused, new) {
+        (Some(failure), _) | (None, Err(failure)) => Err(of_command(failure)),
+        (None, Ok(new)) => Gate::read(arguments).map(|gate| (gate, new)),
+    };
+    match outcome {
+        Ok((gate, new)) => {
+            let tests = gate.test(arguments);
+            gate.tell(arguments, &tests)?;
+            write_junit(junit.as_ref(), &tests)?;
+            if let Some(new) = new {
+                gate.write(&new, &tests)?;
+            }
+            Ok(exit(&tests))
         }
-        let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-        let mut found: Vec<PathBuf> = entries
-            .filter(|path| path.extension().is_some_and(|ending| ending == "toml") && runs::is_scenario(path))
-            .collect();
-        if found.is_empty() {
-            let wrong = format!("there is no scenario in the directory `{}`", path.display());
-            return Err(Failure::usage(wrong, "name scenario files, or a directory with some"));
+        // Whoever reads only one of the outputs must see that nothing was tested.
+        Err((subject, failure)) => {
+            let tests = Tests::unjudged(subject, failure.to_string());
+            if arguments.json {
+                results::print_json(&tests.document(None))?;
+            } else if arguments.github {
+                tests.all.iter().for_each(annotate);
+            }
+            write_junit(junit.as_ref(), &tests)?;
+            Err(failure)
         }
-        found.sort();
-        files.append(&mut found);
     }
-    Ok(files)
+}
+
+fn exit(tests: &Tests) -> Exit {
+    match tests.judgement() {
+        _ if interrupt::is_requested() => Exit::Interrupted,
+        Judgement::Unjudged => Exit::Failed,
+        Judgement::Missed => Exit::ExpectMissed,
+        Judgement::Held => Exit::Ok,
+    }
+}
+
+fn write_junit(file: Option<&OutputFile>, tests: &Tests) -> Result<(), Failure> {
+    file.map_or(Ok(()), |file| file.write(&tests.junit()))
+}
+
+impl Gate {
+    /// Reads what the results are held to.
+    fn read(arguments: &Test) -> Result<Self, Refusal> {
+        let of_command = |failure| ("lockgate test".to_owned(), failure);
+        let seeds = plans::seeds(&arguments.seeds).map_err(of_command)?;
+        let share = arguments.fail_on_regression.as_deref().map(share).transpose().map_err(of_command)?;
+        let file = arguments.baseline.as_deref();
+        let baseline =
+            file.map(|file| read(file, &seeds).map_err(|failure| (file.display().to_string(), failure)));
+        Ok(Self { seeds, baseline: baseline.transpose()?, share })
+    }
+
+    /// Tests each file, and prints its line.
+    fn test(&self, arguments: &Test) -> Tests {
+        let Files { found, left_out, .. } = Files::of(&arguments.files, arguments.policy.is_some());
+        let mut tests = Tests { all: Vec::new(), left_out };
+        let mut tested = 0;
+        for Found { file, fault } in found {
+            let name = file.display().to_string();
+            let mut one = match fault {
+                _ if interrupt::is_requested() => Tested::unjudged(name, "interrupted before it was tested"),
+                Some(why) => Tested::unjudged(name, why),
+                None => self.run(&file, arguments),
+            };
+            tested += usize::from(!interrupt::is_requested());
+            if let (Some(baseline), Some(share)) = (&self.baseline, self.share) {
+                baseline.judge(&mut one, share);
+            }
+            tell_of(arguments, &one);
+            tests.all.push(one);
+        }
+        if interrupt::is_requested() {
+            tell!("stopped after {tested} of {} files", tests.all.len());
+        }
+        let nothing = self.baseline.as_ref().and_then(|baseline| baseline.compares_nothing(&tests.all));
+        if let (Some(file), Some(why)) = (&arguments.baseline, nothing) {
+            let one = Tested::unjudged(file.display().to_string(), why);
+            tell_of(arguments, &one);
+            tests.all.push(one);
+        }
+        tests
+    }
+
+    /// Runs a file with every seed and judges its expectations.
+    fn run(&self, file: &Path, arguments: &Test) -> Tested {
+        let started = Instant::now();
+        let seeds: Vec<Seed> = self.seeds.iter().copied().map(Seed).collect();
+        let outcome = summary(file, arguments, &seeds).map_err(|failure| failure.to_string());
+        let outcome = if interrupt::is_requested() { Err("interrupted".to_owned()) } else { outcome };
+        Tested::new(file.display().to_string(), outcome, started.elapsed().as_secs_f64())
+    }
+
+    /// Prints what is not of a single file: a document of all, or the differences from the baseline.
+    fn tell(&self, arguments: &Test, tests: &Tests) -> Result<(), Failure> {
+        if arguments.json {
+            return results::print_json(&tests.document(self.baseline.as_ref()));
+        }
+        for left_out in tests.left_out.iter().take(MOST_SHOWN) {
+            say!("- {}: left out: {}", one_line(&left_out.file), left_out.why);
+        }
+        if let Some(more) = tests.left_out.len().checked_sub(MOST_SHOWN).filter(|more| *more > 0) {
+            say!("- {more} more files are left out");
+        }
+        if let Some(baseline) = &self.baseline {
+            say!();
+            let table = baseline.table(&tests.all);
+            terminal::comparison(&table);
+            say!("{}", table.note);
+            baseline.gaps(&tests.all).iter().for_each(|gap| tell!("warning: {}", one_line(gap)));
+        }
+        Ok(())
+    }
+
+    /// Writes a new baseline, unless a part of it is missing.
+    fn write(&self, file: &OutputFile, tests: &Tests) -> Result<(), Failure> {
+        if tests.all.iter().any(|tested| tested.outcome.is_err()) {
+            tell!("no baseline is written: not every file could be judged");
+            return Ok(());
+        }
+        file.write(&results::json(&Baseline::of(&tests.all, &self.seeds))?)
+    }
+}
+
+/// Prints the line of a file, and GitHub's annotations.
+fn tell_of(arguments: &Test, tested: &Tested) {
+    if !arguments.json {
+        say!("{}", tested.line());
+    }
+    if arguments.github {
+        annotate(tested);
+    }
+    for words in tested.cases().iter().filter_map(|case| case.message.strip_prefix("regression: ")) {
+        tell!("regression: {}: {words}", one_line(&tested.file));
+    }
+}
+
+/// Prints GitHub's annotations: one for each case that does not hold, at its line.
+fn annotate(tested: &Tested) {
+    for case in tested.cases().iter().filter(|case| case.judgement != Judgement::Held) {
+        let line = case.line.map(|line| line.to_string());
+        let mut properties = vec![("file", tested.file.as_str())];
+        properties.extend(line.as_deref().map(|line| ("line", line)));
+        let title = if case.judgement == Judgement::Missed { "expectation missed" } else { "lockgate" };
+        properties.push(("title", title));
+        output::command("error", &properties, &case.message);
+    }
+}
+
+/// Reads the share of `--fail-on-regression`.
+fn share(text: &str) -> Result<f64, Failure> {
+    let percent = text.trim().strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
+    let share = percent.filter(|percent| (0.0..=1000.0).contains(percent)).map(|percent| percent / 100.0);
+    share.ok_or_else(|| {
+        Failure::usage(
+            format!("`--fail-on-regression {text}` is not a share"),
+            "write a percentage such as `5%`",
+        )
+    })
 }
 
 /// Runs a file with every seed and judges its expectations.
@@ -117,21 +225,6 @@ fn summary(file: &Path, arguments: &Test, seeds: &[Seed]) -> Result<Summary, Fai
     Ok(lockgate::summarise(&scenario, &runs.recordings)?)
 }
 
-/// Prints GitHub's annotations: one for each missed expectation, at its line.
-fn annotate(tested: &Tested) {
-    let file = tested.file.as_str();
-    if let Err(failure) = &tested.outcome {
-        output::command("error", &[("file", file), ("title", "lockgate")], failure);
-    }
-    for expect in tested.missed() {
-        let line = expect.line.map(|line| line.to_string());
-        let mut properties = vec![("file", file)];
-        properties.extend(line.as_deref().map(|line| ("line", line)));
-        properties.push(("title", "expectation missed"));
-        output::command("error", &properties, &verdict::sentence(expect));
-    }
-}
-
 /// Reads a baseline, which must be of these seeds.
 fn read(path: &Path, seeds: &[u64]) -> Result<Baseline, Failure> {
     let shown = path.display();
@@ -142,8 +235,12 @@ fn read(path: &Path, seeds: &[u64]) -> Result<Baseline, Failure> {
             "name a file that `--write-baseline FILE` wrote",
         ));
     }
-    let text = lockgate::files::text(path)
-        .map_err(|why| Failure::usage(why, "`--write-baseline FILE` writes one"))?;
+    let text = lockgate::files::text(path).map_err(|why| {
+        Failure::usage(
+            format!("cannot read the baseline `{shown}`: {why}"),
+            "`--write-baseline FILE` writes one",
+        )
+    })?;
     let baseline = Baseline::parse(&text).map_err(|error| {
         Failure::usage(format!("`{shown}` is not a baseline: {error}"), "`--write-baseline FILE` writes one")
     })?;

@@ -1,16 +1,37 @@
 //! Tests: the expectations of several scenarios, for continuous integration.
+//!
+//! Exit code, lines, annotations, the `JUnit` document and the JSON document are all made of the same
+//! [cases](Case), so a file that fails in one of them fails in all.
 
 mod baseline;
-
-use std::fmt::Write;
+mod junit;
 
 use lockgate_measure::summary::{Expectation, Summary};
 use lockgate_scenario::diagnostic::one_line;
+use serde::Serialize;
 use serde_json::json;
 
 pub use self::baseline::{Baseline, Change};
 use super::ENGINE;
 use crate::verdict;
+
+/// Results of several files.
+#[derive(Debug, Default)]
+pub struct Tests {
+    /// Each file that was tested, or could not be.
+    pub all: Vec<Tested>,
+    /// Each file of a directory that is plainly something else, with the reason.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// File of a directory that is not tested.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Its path.
+    pub file: String,
+    /// Why it is not tested.
+    pub why: String,
+}
 
 /// Result of a scenario.
 #[derive(Debug)]
@@ -21,98 +42,143 @@ pub struct Tested {
     pub outcome: Result<Summary, String>,
     /// Real time that its runs took, in seconds.
     pub seconds: f64,
+    /// Cases of a baseline that do not hold.
+    beside_baseline: Vec<Case>,
+}
+
+/// A thing that was to be judged.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Case {
+    /// Name: that of an expectation, or `run`.
+    pub name: String,
+    /// Line of the scenario file at which it stands, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// Judgement.
+    pub judgement: Judgement,
+    /// What was found; empty if it holds.
+    pub message: String,
+}
+
+/// Judgement of a case, or of several: the worst of theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Judgement {
+    /// It holds.
+    Held,
+    /// It does not hold.
+    Missed,
+    /// It could not be judged.
+    Unjudged,
+}
+
+impl Case {
+    fn of(expect: &Expectation) -> Self {
+        let judgement = if expect.holds { Judgement::Held } else { Judgement::Missed };
+        let message = if expect.holds { String::new() } else { verdict::sentence(expect) };
+        let name = expect.name.clone().unwrap_or_else(|| expect.that.clone());
+        Self { name, line: expect.line, judgement, message }
+    }
+
+    fn unjudged(name: &str, message: String) -> Self {
+        Self { name: name.to_owned(), line: None, judgement: Judgement::Unjudged, message }
+    }
 }
 
 impl Tested {
+    /// Creates the result of a scenario. One that expects nothing cannot fail, so it is not judged.
+    pub fn new(file: impl Into<String>, outcome: Result<Summary, String>, seconds: f64) -> Self {
+        let outcome = outcome.and_then(|summary| {
+            let expects = !summary.expect.is_empty();
+            expects
+                .then_some(summary)
+                .ok_or_else(|| "nothing is expected in it: add an `[[expect]]`".to_owned())
+        });
+        Self { file: file.into(), outcome, seconds, beside_baseline: Vec::new() }
+    }
+
+    /// Creates the result of what could not be tested.
+    pub fn unjudged(file: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { file: file.into(), outcome: Err(why.into()), seconds: 0.0, beside_baseline: Vec::new() }
+    }
+
     /// Returns the expectations with their outcomes.
     pub fn expectations(&self) -> &[Expectation] {
         self.outcome.as_ref().map_or(&[], |summary| &summary.expect)
     }
 
-    /// Returns the expectations that do not hold.
-    pub fn missed(&self) -> impl Iterator<Item = &Expectation> {
-        self.expectations().iter().filter(|expect| !expect.holds)
+    /// Returns every case: the expectations, or the reason why there are none, and what a baseline found.
+    pub fn cases(&self) -> Vec<Case> {
+        let mut cases: Vec<Case> = match &self.outcome {
+            Ok(summary) => summary.expect.iter().map(Case::of).collect(),
+            Err(why) => vec![Case::unjudged("run", why.clone())],
+        };
+        cases.extend(self.beside_baseline.iter().cloned());
+        cases
     }
 
-    /// Returns true if it ran, and all expectations hold.
+    /// Returns the worst judgement of its cases.
+    pub fn judgement(&self) -> Judgement {
+        self.cases().iter().map(|case| case.judgement).max().unwrap_or(Judgement::Unjudged)
+    }
+
+    /// Returns true if it ran, and all cases hold.
     pub fn holds(&self) -> bool {
-        self.outcome.is_ok() && self.missed().next().is_none()
+        self.judgement() == Judgement::Held
     }
 
     /// Returns the result in a line.
     pub fn line(&self) -> String {
+        let file = one_line(&self.file);
+        let sign = if self.holds() { "✓" } else { "✗" };
+        let failed = self.cases().into_iter().filter(|case| case.judgement != Judgement::Held);
+        let told = failed.map(|case| case.message).collect::<Vec<_>>().join("; ");
         match &self.outcome {
-            Err(failure) => format!("✗ {}: {failure}", one_line(&self.file)),
+            Err(_) => format!("{sign} {file}: {told}"),
             Ok(summary) => {
-                let (all, missed) = (summary.expect.len(), self.missed().count());
-                let sign = if missed == 0 { "✓" } else { "✗" };
-                let texts: Vec<String> = self.missed().map(verdict::sentence).collect();
-                let which = if missed == 0 { String::new() } else { format!(": {}", texts.join("; ")) };
-                format!("{sign} {}: {} of {all} expectations hold{which}", one_line(&self.file), all - missed)
+                let (all, held) =
+                    (summary.expect.len(), summary.expect.iter().filter(|one| one.holds).count());
+                let which = if told.is_empty() { told } else { format!(": {told}") };
+                format!("{sign} {file}: {held} of {all} expectations hold{which}")
             }
         }
     }
 }
 
-/// Returns the results of all, with the changes from a baseline, as a document.
-pub fn document(all: &[Tested], baseline: Option<&Baseline>) -> serde_json::Value {
-    let file = |tested: &Tested| {
-        json!({
-            "file": tested.file,
-            "error": tested.outcome.as_ref().err(),
-            "expect": tested.expectations(),
-            "changes": baseline.map(|baseline| baseline.changes(tested)),
-        })
-    };
-    let files: Vec<_> = all.iter().map(file).collect();
-    let mut document = json!({ "schema": 1, "lockgate": ENGINE, "files": files });
-    if let Some(gaps) = baseline.map(|baseline| baseline.gaps(all)).filter(|gaps| !gaps.is_empty()) {
-        document["warnings"] = json!(gaps);
+impl Tests {
+    /// Creates the results of a test of which nothing could be judged, for a reason such as its baseline.
+    pub fn unjudged(subject: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { all: vec![Tested::unjudged(subject, why)], left_out: Vec::new() }
     }
-    document
-}
 
-/// Returns a document for `JUnit` readers: a suite for each file, a case for each expectation.
-pub fn junit(all: &[Tested]) -> String {
-    let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"lockgate\">\n".to_owned();
-    for tested in all {
-        let file = escaped(&tested.file);
-        let (errors, failures) = (usize::from(tested.outcome.is_err()), tested.missed().count());
-        let tests = tested.expectations().len() + errors;
-        let _ = writeln!(
-            text,
-            "  <testsuite name=\"{file}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" time=\"{:.3}\" \
-             file=\"{file}\">",
-            tested.seconds
-        );
-        if let Err(failure) = &tested.outcome {
-            let error = escaped(failure);
-            let _ = writeln!(
-                text,
-                "    <testcase classname=\"{file}\" name=\"run\"><error message=\"{error}\"/></testcase>"
-            );
-        }
-        for expect in tested.expectations() {
-            let name = escaped(expect.name.as_deref().unwrap_or(&expect.that));
-            // The runs of a file are those of all its expectations: each has its part of their time.
-            let time = tested.seconds / tested.expectations().len() as f64;
-            let line = expect.line.map_or_else(String::new, |line| format!(" line=\"{line}\""));
-            let _ = write!(
-                text,
-                "    <testcase classname=\"{file}\" name=\"{name}\" time=\"{time:.3}\" file=\"{file}\"{line}"
-            );
-            let _ = if expect.holds {
-                writeln!(text, "/>")
-            } else {
-                writeln!(text, "><failure message=\"{}\"/></testcase>", escaped(&verdict::sentence(expect)))
-            };
-        }
-        text += "  </testsuite>\n";
+    /// Returns the worst judgement of all; of nothing, that it could not be judged.
+    pub fn judgement(&self) -> Judgement {
+        self.all.iter().map(Tested::judgement).max().unwrap_or(Judgement::Unjudged)
     }
-    text + "</testsuites>\n"
-}
 
-/// Escapes text for XML. Control characters, which XML does not allow, become escapes such as `\u{1b}`.
-fn escaped(text: &str) -> String {
-    one_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    /// Returns the results of all, with the changes from a baseline, as a document.
+    pub fn document(&self, baseline: Option<&Baseline>) -> serde_json::Value {
+        let file = |tested: &Tested| {
+            let cases = tested.cases().into_iter().filter(|case| case.judgement != Judgement::Held);
+            json!({
+                "file": tested.file,
+                "holds": tested.holds(),
+                "error": tested.outcome.as_ref().err(),
+                "failed": cases.collect::<Vec<_>>(),
+                "expect": tested.expectations(),
+                "changes": baseline.map(|baseline| baseline.changes(tested)),
+            })
+        };
+        let files: Vec<_> = self.all.iter().map(file).collect();
+        let holds = self.judgement() == Judgement::Held;
+        let mut document = json!({ "schema": 1, "lockgate": ENGINE, "holds": holds, "files": files });
+        if !self.left_out.is_empty() {
+            document["left_out"] = json!(self.left_out);
+        }
+        if let Some(gaps) = baseline.map(|baseline| baseline.gaps(&self.all)).filter(|gaps| !gaps.is_empty())
+        {
+            document["warnings"] = json!(gaps);
+        }
+        document
+    }
 }

@@ -1,16 +1,20 @@
 //! Baseline of tests: the values of an earlier run, and the differences from them.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
 
 use lockgate_measure::comparison::{Difference, MetricComparison, Reference, Verdict};
 use lockgate_measure::metric::{Better, Quantity};
 use lockgate_measure::report::{Cell, Comparison};
-use lockgate_scenario::diagnostic::one_line;
 use serde::{Deserialize, Serialize};
 
-use super::Tested;
+use super::{Case, Judgement, Tested};
 use crate::plans::ENGINE;
 use crate::verdict::{difference, quantity};
+
+/// Version of the document's format.
+const SCHEMA: u32 = 1;
 
 /// Values of files, as in the file of `--write-baseline`.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -18,7 +22,7 @@ pub struct Baseline {
     schema: u32,
     lockgate: String,
     seeds: Vec<u64>,
-    /// Values of each file's expectations, by address: one for each seed.
+    /// Values of each file's expectations, by [key] and address: one for each seed.
     files: BTreeMap<String, BTreeMap<String, Vec<Option<f64>>>>,
 }
 
@@ -40,21 +44,29 @@ impl Baseline {
     pub fn of(all: &[Tested], seeds: &[u64]) -> Self {
         let values = |tested: &Tested| {
             let expects = tested.expectations().iter();
-            (
-                tested.file.clone(),
-                expects.map(|expect| (expect.that.clone(), expect.values.clone())).collect(),
-            )
+            (key(&tested.file), expects.map(|expect| (expect.that.clone(), expect.values.clone())).collect())
         };
         let files = all.iter().filter(|tested| tested.outcome.is_ok()).map(values).collect();
-        Self { schema: 1, lockgate: ENGINE.to_owned(), seeds: seeds.to_vec(), files }
+        Self { schema: SCHEMA, lockgate: ENGINE.to_owned(), seeds: seeds.to_vec(), files }
     }
 
     /// Reads a baseline.
     ///
     /// # Errors
-    /// If the text is none.
+    /// If the text is none, or is damaged.
     pub fn parse(text: &str) -> Result<Self, String> {
-        serde_json::from_str(text).map_err(|error| error.to_string())
+        let mut read: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if read.schema != SCHEMA {
+            return Err(format!("its `schema` is {}, and {SCHEMA} is read", read.schema));
+        }
+        let values = || read.files.values().flatten();
+        if let Some((that, values)) = values().find(|(_, values)| values.len() != read.seeds.len()) {
+            return Err(format!("`{that}` has {} values of {} seeds", values.len(), read.seeds.len()));
+        }
+        for (file, values) in core::mem::take(&mut read.files) {
+            read.files.entry(key(&file)).or_default().extend(values);
+        }
+        Ok(read)
     }
 
     /// Returns its text, as in the file of `--write-baseline`.
@@ -71,33 +83,82 @@ impl Baseline {
         &self.seeds
     }
 
+    /// Returns its values of a file, however its path is written.
+    fn of_file(&self, tested: &Tested) -> Option<&BTreeMap<String, Vec<Option<f64>>>> {
+        self.files.get(&key(&tested.file))
+    }
+
+    /// Returns the metrics of a file that only the baseline has.
+    fn lost<'a>(&'a self, tested: &'a Tested) -> impl Iterator<Item = &'a str> {
+        let before = self.of_file(tested).into_iter().flat_map(BTreeMap::keys).map(String::as_str);
+        before.filter(|that| tested.expectations().iter().all(|expect| expect.that != *that))
+    }
+
     /// Returns a sentence on each file and value that is only in the baseline or only in these results: it
     /// was not compared.
     pub fn gaps(&self, all: &[Tested]) -> Vec<String> {
-        let known = || self.files.keys().map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ");
         let mut gaps = Vec::new();
         for tested in all.iter().filter(|tested| tested.outcome.is_ok()) {
-            let now: Vec<&str> = tested.expectations().iter().map(|expect| expect.that.as_str()).collect();
-            let Some(before) = self.files.get(&tested.file) else {
-                if !now.is_empty() {
-                    let has = if self.files.is_empty() { "no file".to_owned() } else { known() };
-                    gaps.push(format!("the baseline has no values of `{}`: it has {has}", tested.file));
-                }
-                continue;
-            };
-            let lost = before.keys().filter(|that| !now.contains(&that.as_str()));
-            gaps.extend(lost.map(|that| {
-                format!("`{}`: {that} is in the baseline, and no expectation any more", tested.file)
-            }));
+            if self.of_file(tested).is_none() {
+                gaps.push(format!(
+                    "the baseline has no values of `{}`: it has {}",
+                    tested.file,
+                    self.known()
+                ));
+            }
+            gaps.extend(self.lost(tested).map(|that| lost(&tested.file, that)));
         }
-        let untested = self.files.keys().filter(|file| all.iter().all(|tested| tested.file != **file));
+        let tested: Vec<String> = all.iter().map(|tested| key(&tested.file)).collect();
+        let untested = self.files.keys().filter(|file| !tested.contains(file));
         gaps.extend(untested.map(|file| format!("`{file}` is in the baseline, and was not tested")));
         gaps
     }
 
+    /// Returns the files that it has, in words.
+    fn known(&self) -> String {
+        let files: Vec<String> = self.files.keys().map(|file| format!("`{file}`")).collect();
+        if files.is_empty() { "no file".to_owned() } else { files.join(", ") }
+    }
+
+    /// Returns the reason if no value of any file was compared: then a comparison says nothing.
+    pub fn compares_nothing(&self, all: &[Tested]) -> Option<String> {
+        let mut judged = all.iter().filter(|tested| tested.outcome.is_ok()).peekable();
+        judged.peek()?;
+        let has_difference =
+            |tested: &Tested| self.changes(tested).iter().any(|one| one.difference.is_some());
+        let words = || format!("nothing was compared with the baseline: it has {}", self.known());
+        (!judged.any(has_difference)).then(words)
+    }
+
+    /// Judges the values of a file: one that is worse than in the baseline by more than `share` of its old
+    /// value is missed, and one that the baseline has and that cannot be compared is not judged. A file that
+    /// the baseline does not have is new.
+    pub fn judge(&self, tested: &mut Tested, share: f64) {
+        if tested.outcome.is_err() || self.of_file(tested).is_none() {
+            return;
+        }
+        let changes = self.changes(tested);
+        let mut cases: Vec<Case> =
+            self.lost(tested).map(|that| Case::unjudged(that, lost(&tested.file, that))).collect();
+        let known = |that: &String| self.of_file(tested).is_some_and(|values| values.contains_key(that));
+        let is_compared = |change: &&Change| change.difference.is_some();
+        for change in changes.iter().filter(|one| !is_compared(one) && known(&one.that)) {
+            let why = format!("{} has no value to compare with in the baseline", change.that);
+            cases.push(Case::unjudged(&change.that, why));
+        }
+        let lines = |that: &str| tested.expectations().iter().find(|expect| expect.that == that)?.line;
+        for change in changes.iter().filter(|change| change.is_regression(share)) {
+            let [old, new] = [change.old, change.new].map(|value| quantity(&change.that, value));
+            let message = format!("regression: {} was {old} and is {new}", change.that);
+            let (name, line) = (format!("regression of {}", change.that), lines(&change.that));
+            cases.push(Case { name, line, judgement: Judgement::Missed, message });
+        }
+        tested.beside_baseline = cases;
+    }
+
     /// Returns the values of a file beside those of the baseline.
     pub fn changes(&self, tested: &Tested) -> Vec<Change> {
-        let known = self.files.get(&tested.file);
+        let known = self.of_file(tested);
         let change = |expect: &lockgate_measure::summary::Expectation| {
             let old = known.and_then(|values| values.get(&expect.that)).cloned().unwrap_or_default();
             let better = better(&expect.that);
@@ -153,28 +214,34 @@ impl Baseline {
     }
 }
 
-impl Baseline {
-    /// Returns a sentence for each metric that is worse than in the baseline by more than `share` of its old
-    /// value. A difference that the seeds cannot tell from none is not a regression; one seed is compared as
-    /// it is.
-    pub fn regressions(&self, all: &[Tested], share: f64) -> Vec<String> {
-        let mut found = Vec::new();
-        for tested in all {
-            for change in self.changes(tested) {
-                let (Some(old), Some(new), Some(one)) = (change.old, change.new, &change.difference) else {
-                    continue;
-                };
-                let Some(better) = better(&change.that) else { continue };
-                let is_seen = matches!(one.verdict, Verdict::Differs | Verdict::Unknown);
-                let is_worse = (one.mean > 0.0) == (better == Better::Lower) && one.mean != 0.0;
-                if is_seen && is_worse && one.mean.abs() > share * old.abs() {
-                    let [old, new] = [old, new].map(|value| quantity(&change.that, Some(value)));
-                    found.push(format!("{}: {} was {old} and is {new}", one_line(&tested.file), change.that));
-                }
-            }
-        }
-        found
+impl Change {
+    /// Returns true if it is worse by more than `share` of the old value. A difference that the seeds cannot
+    /// tell from none is not a regression; one seed is compared as it is.
+    fn is_regression(&self, share: f64) -> bool {
+        let (Some(old), Some(one), Some(better)) = (self.old, &self.difference, better(&self.that)) else {
+            return false;
+        };
+        let is_seen = matches!(one.verdict, Verdict::Differs | Verdict::Unknown);
+        let is_worse = (one.mean > 0.0) == (better == Better::Lower) && one.mean != 0.0;
+        is_seen && is_worse && one.mean.abs() > share * old.abs()
     }
+}
+
+/// Returns the words for a value that only the baseline has.
+fn lost(file: &str, that: &str) -> String {
+    format!("`{file}`: {that} is in the baseline, and no expectation any more")
+}
+
+/// Returns the name of a file in baselines: its path from the current directory if it is below that, whatever
+/// way it was written. What is no file keeps its name.
+fn key(file: &str) -> String {
+    let Ok(here) = std::env::current_dir().and_then(fs::canonicalize) else { return file.to_owned() };
+    let path = Path::new(file);
+    let plain = || path.components().filter(|part| *part != Component::CurDir).collect();
+    let whole = fs::canonicalize(path).or_else(|_| std::path::absolute::<PathBuf>(plain()));
+    let whole = whole.unwrap_or_else(|_| path.to_path_buf());
+    let parts = whole.strip_prefix(&here).unwrap_or(&whole).components();
+    parts.collect::<PathBuf>().display().to_string().replace(std::path::MAIN_SEPARATOR, "/")
 }
 
 /// Returns the mark of a difference. One seed has no scatter: equal values are equal, others cannot be
