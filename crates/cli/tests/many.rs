@@ -265,10 +265,12 @@ fn expectations_of_several_files_are_a_line_each_and_a_junit_document() {
     );
     assert_eq!(lockgate(folder.path(), &["test", "line.toml"]).status.code(), Some(0));
     assert_eq!(lockgate(folder.path(), &["test", "line.toml", "absent.toml"]).status.code(), Some(1));
-    // A directory stands for its scenarios, and for no other file.
+    // A directory stands for its scenarios; another file is named.
     fs::write(folder.path().join("other.toml"), "x = 1\n").expect("written");
     let all = lockgate(folder.path(), &["test", "."]);
-    assert!(all.status.code() == Some(3) && stdout(&all).lines().count() == 2, "{}", stdout(&all));
+    let told = stdout(&all);
+    assert!(all.status.code() == Some(3) && told.lines().count() == 3, "{told}");
+    assert!(told.contains("- ./other.toml: left out: "), "{told}");
 }
 
 #[test]
@@ -397,25 +399,32 @@ fn a_baseline_shows_what_changed() {
     assert!(String::from_utf8_lossy(&other.stderr).contains("--seeds 1,2,3,4,5"));
 }
 
-/// A file that the baseline does not have, under this name, is not compared, and neither is one that was not
-/// tested.
+/// A file that the baseline does not have is new, and one that was not tested is named.
 #[test]
 fn a_baseline_without_the_file_says_so() {
     let folder = folder();
-    let test = |file: &str, more: &[&str]| {
-        lockgate(folder.path(), &[&["test", file, "--seeds", "1..2"], more].concat())
+    fs::write(folder.path().join("new.toml"), SCENARIO).expect("written");
+    fs::write(folder.path().join("old.toml"), SCENARIO).expect("written");
+    let test = |files: &[&str], more: &[&str]| {
+        lockgate(folder.path(), &[&["test"], files, &["--seeds", "1..2"], more].concat())
     };
-    assert!(test("line.toml", &["--write-baseline", "main.json"]).status.success());
-    let other = test("./line.toml", &["--baseline", "main.json"]);
+    assert!(test(&["line.toml", "old.toml"], &["--write-baseline", "main.json"]).status.success());
+    let gate = ["--baseline", "main.json", "--fail-on-regression", "5%"];
+    let other = test(&["line.toml", "new.toml"], &gate);
     let said = String::from_utf8_lossy(&other.stderr).into_owned();
     assert!(other.status.success(), "{said}");
-    assert!(said.contains("the baseline has no values of `./line.toml`: it has `line.toml`"), "{said}");
-    assert!(said.contains("`line.toml` is in the baseline, and was not tested"), "{said}");
-    let json = test("./line.toml", &["--baseline", "main.json", "--json"]);
+    assert!(
+        said.contains("the baseline has no values of `new.toml`: it has `line.toml`, `old.toml`"),
+        "{said}"
+    );
+    assert!(said.contains("`old.toml` is in the baseline, and was not tested"), "{said}");
+    let json = test(&["line.toml", "new.toml"], &["--baseline", "main.json", "--json"]);
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
     assert_eq!(json["warnings"].as_array().map(Vec::len), Some(2), "{json}");
-    let same = test("line.toml", &["--baseline", "main.json"]);
-    assert!(same.stderr.is_empty(), "{}", String::from_utf8_lossy(&same.stderr));
+    // Of new files alone nothing is compared.
+    let nothing = test(&["new.toml"], &["--baseline", "main.json"]);
+    assert_eq!(nothing.status.code(), Some(1), "{}", stdout(&nothing));
+    assert!(stdout(&nothing).contains("✗ main.json: nothing was compared"), "{}", stdout(&nothing));
 }
 
 /// One seed of three has no echo answered: the means are of the others, and a sentence says so.
@@ -449,6 +458,29 @@ fn a_store_with_another_scenario_is_refused_before_its_runs() {
     let said = String::from_utf8_lossy(&resumed.stderr).into_owned();
     assert!(!resumed.status.success() && said.contains("4 of its finished runs"), "{said}");
     assert_eq!(parts(), 4, "no run is made");
+}
+
+/// One seed has no scatter: nothing is recommended. Variants with the same values are named with their metric.
+#[test]
+fn one_seed_recommends_no_variant() {
+    let folder = folder();
+    let compare = |seeds: &str, rates: &str| {
+        let vary = format!("link.line.rate={rates}");
+        let arguments = ["compare", "line.toml", "--vary", &vary, "--seeds", seeds];
+        stdout(&lockgate(
+            folder.path(),
+            &[&arguments[..], &["--show", "flow.one.owd.p99,flow.one.loss"]].concat(),
+        ))
+    };
+    let one = compare("1", "1mbit,1200kbit");
+    assert!(one.contains(" ?") && !one.contains("Take "), "{one}");
+    assert!(
+        one.contains("One seed cannot tell which to take. In its runs 1200kbit (#2) is best in "),
+        "{one}"
+    );
+    let many = compare("1..10", "1mbit,1200kbit");
+    assert!(many.contains("Take 1200kbit (#2): best"), "{many}");
+    assert!(many.contains("one loss: the same values as 1mbit (#1): 1200kbit (#2)"), "{many}");
 }
 
 /// Two seeds cannot show what ten do: the number of seeds that would is said, once for many.

@@ -246,9 +246,12 @@ impl<'a> Compared<'a> {
                 .enumerate()
                 .filter_map(|(index, one)| one.as_ref().map(|one| (index, one)))
         };
-        let same = all().filter(|(_, one)| one.verdict == Verdict::Same);
-        let same: Vec<String> =
-            same.map(|(index, _)| format!("  {}: the same values", self.name(index))).collect();
+        let same: Vec<String> = all()
+            .filter(|(_, one)| one.verdict == Verdict::Same)
+            .map(|(index, _)| self.name(index))
+            .collect();
+        let same = (!same.is_empty())
+            .then(|| format!("{words}: the same values as {}: {}", self.name(reference), same.join(", ")));
         let real: Vec<(usize, &Difference)> =
             all().filter(|(_, one)| one.verdict == Verdict::Differs).collect();
         let unknown = all().filter(|(_, one)| one.verdict == Verdict::Unknown).count();
@@ -262,7 +265,7 @@ impl<'a> Compared<'a> {
                 let _ = write!(line, "; real differences: {}", texts.join(", "));
             }
             // The table marks the best and the rest, and the decision names what matters.
-            _ if unknown == 0 => return same,
+            _ if unknown == 0 => return same.into_iter().collect(),
             _ => {}
         }
         if unknown > 0 {

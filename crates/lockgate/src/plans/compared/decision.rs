@@ -126,7 +126,7 @@ impl Compared<'_> {
             return false;
         };
         let apart = one.mean - best.mean;
-        if self.practical.is_equal(apart, best.mean, aim.unit) {
+        if apart == 0.0 || self.practical.is_equal(apart, best.mean, aim.unit) {
             return true;
         }
         match &compared.differences[variant] {
@@ -169,7 +169,18 @@ impl Compared<'_> {
             some => format!("{role} in {}", listed(some)),
         };
         let costs = if costs.is_empty() { String::new() } else { format!("; it costs {}", listed(&costs)) };
-        format!("Take {}: {best}{costs}.", self.name(variant))
+        let name = self.name(variant);
+        match (self.is_told(aims), self.plan.seeds.len()) {
+            (true, _) => format!("Take {name}: {best}{costs}."),
+            (false, 1) => format!("One seed cannot tell which to take. In its runs {name} is {best}{costs}."),
+            (false, _) => format!("Too few values tell which to take. In these {name} is {best}{costs}."),
+        }
+    }
+
+    /// Returns true if a difference of any aim could be told from chance.
+    fn is_told(&self, aims: &[Aim]) -> bool {
+        let differences = aims.iter().flat_map(|aim| self.metrics[aim.metric].differences.iter().flatten());
+        differences.into_iter().any(|one| one.verdict != Verdict::Unknown)
     }
 
     /// Returns what a variant is worse by in a metric: `1.9 % of backup goodput sum (9.28 Mbit/s of 9.46
