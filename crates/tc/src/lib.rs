@@ -5,6 +5,7 @@ pub mod convert;
 pub mod export;
 pub mod handle;
 pub mod import;
+pub mod judge;
 pub mod kernel;
 pub mod language;
 pub mod lint;

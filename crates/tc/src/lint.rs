@@ -113,19 +113,26 @@ pub fn check(reading: &Reading, machine: &Machine) -> Vec<Finding> {
             let help = format!("the command is not checked, because Lockgate does not know the word; {help}");
             findings.warn("unread", problem.at, problem.message.clone(), help);
         } else {
-            findings.problem(problem, "syntax");
+            let is_by_kernel = reading.refusals.iter().any(|(_, refusal)| refusal.is_by_kernel() && refusal.problem.at == problem.at);
+            findings.problem(problem, if is_by_kernel { "kernel" } else { "syntax" });
         }
     }
+    let (refused, mut others) = (findings, Findings { all: Vec::new() });
     for problem in faults(commands) {
-        findings.problem(&problem, "structure");
+        others.problem(&problem, "structure");
     }
     for device in &devices {
-        classes::check(device, machine, &mut findings);
-        filters::check(device, &mut findings);
-        limits::check(device, machine, &mut findings);
+        classes::check(device, machine, &mut others);
+        filters::check(device, &mut others);
+        limits::check(device, machine, &mut others);
     }
-    devices::check(&devices, &mut findings);
-    let mut all = findings.all;
+    devices::check(&devices, &mut others);
+    // An error is what `tc` or the kernel refuses; commands that are left take effect.
+    for finding in others.all.iter_mut().filter(|finding| finding.severity == Severity::Error) {
+        finding.severity = Severity::Warning;
+    }
+    let mut all = refused.all;
+    all.append(&mut others.all);
     all.sort_by(|a, b| (a.at, a.severity, a.rule).cmp(&(b.at, b.severity, b.rule)));
     all.dedup_by(|a, b| a.at == b.at && a.message == b.message);
     all

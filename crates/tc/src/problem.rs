@@ -46,6 +46,13 @@ impl Problem {
         self.message.contains("not understood") || self.message.contains("not known yet")
     }
 
+    /// Makes it a limit of the import: `tc` takes the command.
+    pub(crate) fn limit(&mut self) {
+        if !self.is_limit() {
+            self.message = format!("not understood, though `tc` takes it: {}", self.message);
+        }
+    }
+
     /// Creates a problem at a position.
     pub fn new(at: Position, message: impl Into<String>) -> Self {
         Self { at, message: message.into(), help: None }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::judge::{Judge, NOTHING, Refusal};
 use crate::language::Kind;
 use crate::parse;
 use crate::position::{Located, Position};
@@ -34,6 +35,8 @@ pub struct Reading {
     pub skipped: Vec<Skipped>,
     /// Words that were not understood, in the order of the text.
     pub problems: Vec<Problem>,
+    /// Commands that `tc` or the kernel refuses, by the position of their first word.
+    pub refusals: Vec<(Position, Refusal)>,
 }
 
 /// Reads a text. `definitions` are variables that a script does not assign itself; `device` is the device of
@@ -49,8 +52,9 @@ pub fn read(text: &str, definitions: &[(String, String)], device: &str) -> Readi
         let script = script::expand(text, definitions);
         (Form::Commands, script.commands, script.skipped, script.problems)
     };
-    let mut reading = Reading { form, commands: Commands::default(), skipped, problems };
-    reading.add(&lines);
+    let (commands, refusals) = (Commands::default(), Vec::new());
+    let mut reading = Reading { form, commands, skipped, problems, refusals };
+    reading.add(&lines, text);
     reading.problems.sort_by_key(|problem| problem.at);
     reading
 }
@@ -62,16 +66,20 @@ fn read_sqm(text: &str) -> Reading {
         commands: Commands::default(),
         skipped: config.skipped,
         problems: config.problems,
+        refusals: Vec::new(),
     };
-    reading.add(&config.commands);
+    reading.add(&config.commands, text);
     reading
 }
 
 impl Reading {
-    /// Parses the words of commands; a problem leaves out what it is about.
-    fn add(&mut self, lines: &[Vec<Located<String>>]) {
+    /// Parses the words of commands; a problem leaves out what it is about, a refusal the whole command.
+    fn add(&mut self, lines: &[Vec<Located<String>>], text: &str) {
         // Meters by their numbers; filters of one number share a meter.
         let mut meters = BTreeMap::new();
+        let mut judge = Judge::default();
+        let is_judged = self.form == Form::Commands;
+        let text: Vec<&str> = text.lines().collect();
         for line in lines {
             let line = without_options(line);
             let words: Vec<_> = line.iter().map(|word| Located::new(word.value.as_str(), word.at)).collect();
@@ -87,15 +95,37 @@ impl Reading {
                 continue;
             }
             let before = self.problems.len();
-            match parse::command(&words, &mut self.problems) {
-                Ok(Some(mut command)) => {
+            let is_untouched = judge.is_untouched(&words);
+            let verdict = if is_judged { judge.command(&words) } else { Ok(()) };
+            let parsed = parse::command(&words, &mut self.problems);
+            match (parsed, &verdict) {
+                (Ok(Some(mut command)), Ok(())) => {
                     command.action.at = at;
                     self.number_meters(&mut command, &mut meters);
                     self.replace(&mut command);
                     self.commands.0.push(command);
                 }
-                Ok(None) => self.delete(at, &words),
-                Err(problem) => self.problems.push(problem),
+                (Ok(None), Ok(())) => self.delete(at, &words),
+                (Ok(_), Err(_)) => {}
+                (Err(problem), _) => self.problems.push(problem),
+            }
+            match verdict {
+                Ok(()) if is_judged => self.problems[before..].iter_mut().for_each(Problem::limit),
+                Ok(()) => {}
+                Err(refusal) => {
+                    let line = (at.line as usize).checked_sub(1).and_then(|index| text.get(index));
+                    let is_expected = line.is_some_and(|line| EXPECTS.iter().any(|sign| line.contains(sign)));
+                    let is_absent = refusal.problem.message == NOTHING && is_untouched;
+                    if refusal.is_by_kernel() && (is_expected || is_absent) {
+                        self.problems.truncate(before);
+                        self.skip(at, &words, NOTHING_YET);
+                        continue;
+                    }
+                    if self.problems.len() == before {
+                        self.problems.push(refusal.problem.clone());
+                    }
+                    self.refusals.push((at, refusal));
+                }
             }
             for problem in self.problems[before..].iter_mut().filter(|problem| !problem.is_limit()) {
                 problem.help.get_or_insert_with(|| parse::form(first.value).to_owned());
@@ -147,7 +177,7 @@ impl Reading {
         let why = match (is_deletion, self.commands.0.len() < before) {
             (false, _) => "it only shows",
             (true, true) => DELETED,
-            (true, false) => "there is nothing to delete yet",
+            (true, false) => NOTHING_YET,
         };
         self.skip(at, words, why);
     }
@@ -199,6 +229,12 @@ impl Reading {
 
 /// Reason why a deletion is left out.
 const DELETED: &str = "it deletes what the lines before set up, which is left out";
+
+/// Reason why a command that the kernel refuses is left out without a problem.
+const NOTHING_YET: &str = "there is nothing to delete yet";
+
+/// Signs on a line that a command may fail.
+const EXPECTS: [&str; 3] = ["2>", "&>", "||"];
 
 /// Disciplines that keep the settings that a `change` leaves out; the others get their defaults again.
 const KEEPS: [Kind; 7] =

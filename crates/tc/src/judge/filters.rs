@@ -1,0 +1,384 @@
+//! Parser of filters.
+
+use super::actions::{self, Actions};
+use super::chains::{ALL, Detail, Request};
+use super::matches::{self, address, prefix_words};
+use super::objects::{HOOK, ROOT};
+use super::{Refusal, Verb, begun, class_id, estimator, lex, missing, name_of, once, parser, value_of};
+use crate::position::{Located, Position};
+use crate::words::Cursor;
+
+/// Kinds of filters.
+const KINDS: [&str; 10] =
+    ["u32", "flower", "fw", "matchall", "basic", "flow", "cgroup", "route", "bpf", "tcindex"];
+
+/// Protocols by name, as in the parser's table.
+const PROTOCOLS: &[(&str, u16)] = &[
+    ("all", ALL),
+    ("ip", 0x800),
+    ("ipv4", 0x800),
+    ("ipv6", 0x86dd),
+    ("arp", 0x806),
+    ("rarp", 0x8035),
+    ("802.1q", 0x8100),
+    ("802.1ad", 0x88a8),
+    ("802_3", 1),
+    ("802_2", 4),
+    ("ax25", 2),
+    ("loop", 0x60),
+    ("pup", 0x200),
+    ("pupat", 0x201),
+    ("x25", 0x805),
+    ("bpq", 0x8ff),
+    ("dec", 0x6000),
+    ("aarp", 0x80f3),
+    ("atalk", 0x809b),
+    ("ipx", 0x8137),
+    ("snap", 5),
+    ("ppp_disc", 0x8863),
+    ("ppp_ses", 0x8864),
+    ("mpls_uc", 0x8847),
+    ("mpls_mc", 0x8848),
+    ("lldp", 0x88cc),
+    ("aoe", 0x88a2),
+    ("tipc", 0x88ca),
+    ("profinet", 0x8892),
+    ("ethercat", 0x88a4),
+    ("teb", 0x6558),
+    ("can", 0xc),
+    ("econet", 0x18),
+    ("llc", 0x88ff),
+];
+
+/// Reads the name or the number, hexadecimal, of a protocol.
+pub(super) fn protocol(text: &str) -> Option<u16> {
+    let named = PROTOCOLS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, number)| *number);
+    named.or_else(|| lex::unsigned(text, 0, 0xffff).and_then(|number| u16::try_from(number).ok()))
+}
+
+/// Reads a command on a filter.
+pub(super) fn filter(
+    cursor: &mut Cursor<'_, '_>,
+    verb: Verb,
+    at: Position,
+) -> Result<(Option<String>, Request), Refusal> {
+    let (mut device, mut own, mut chain) = (None, None, None);
+    let (mut parent, mut preference, mut handle, mut kind) = (0, 0, None, None);
+    while let Some(word) = cursor.next() {
+        let word_value = word.value;
+        match word_value {
+            "dev" => once(&mut device, word, name_of(cursor, word)?)?,
+            "root" | "ingress" | "egress" | "parent" => {
+                if parent != 0 {
+                    return Err(parser(word.at, format!("`{word_value}` gives a second parent")));
+                }
+                parent = match word_value {
+                    "root" => ROOT,
+                    "ingress" => HOOK | 0xfff2,
+                    "egress" => HOOK | 0xfff3,
+                    _ => class_id(cursor, word)?,
+                };
+            }
+            "handle" => {
+                let text = cursor.next().ok_or_else(|| missing(word))?;
+                once(&mut handle, word, text)?;
+            }
+            short if begun(short, &["preference", "priority"]).is_some() || short == "prio" => {
+                let text = cursor.next().ok_or_else(|| missing(word))?;
+                if preference != 0 {
+                    return Err(parser(word.at, format!("`{word_value}` is given twice")));
+                }
+                let read = lex::unsigned(text.value, 0, 0xffff);
+                let wrong = || parser(text.at, format!("`{word_value} {}`: it takes 1 to 65535", *text));
+                preference = read.and_then(|read| u32::try_from(read).ok()).ok_or_else(wrong)?;
+            }
+            short if begun(short, &["protocol"]).is_some() => {
+                let text = cursor.next().ok_or_else(|| missing(word))?;
+                let read = protocol(text.value);
+                let wrong = || parser(text.at, format!("`protocol {}` is not known", *text));
+                once(&mut own, word, read.ok_or_else(wrong)?)?;
+            }
+            short if begun(short, &["chain"]).is_some() => {
+                let text = cursor.next().ok_or_else(|| missing(word))?;
+                let read = lex::unsigned(text.value, 0, u64::from(u32::MAX));
+                let wrong = || parser(text.at, format!("`chain {}` is not a number", *text));
+                once(&mut chain, word, read.ok_or_else(wrong)? as u32)?;
+            }
+            short if begun(short, &["estimator"]).is_some() => estimator(cursor, word)?,
+            _ => {
+                kind = Some(word);
+                break;
+            }
+        }
+    }
+    let mut read = Read::new(own, handle);
+    if let Some(kind) = kind {
+        read.kind(cursor, kind)?;
+    } else if let Some(handle) = handle {
+        return Err(parser(handle.at, "`handle` needs the kind of the filter"));
+    }
+    let kind = kind.map(|kind| Located::new(kind.value.to_owned(), kind.at));
+    let Read { detail, class, number, refused, .. } = read;
+    // A filter is for all packets unless its protocol is given; a deletion is then for any.
+    let own = own.or((verb != Verb::Delete).then_some(ALL));
+    let chain = chain.unwrap_or(0);
+    let request = Request { verb, at, parent, preference, protocol: own, chain, kind, handle: number, class, detail, refused };
+    Ok((device, request))
+}
+
+/// A filter while its words are read.
+struct Read<'a> {
+    protocol: u16,
+    handle: Option<Located<&'a str>>,
+    number: u32,
+    detail: Detail,
+    class: Option<u32>,
+    refused: Option<(Position, String)>,
+}
+
+impl<'a> Read<'a> {
+    fn new(protocol: Option<u16>, handle: Option<Located<&'a str>>) -> Self {
+        Self { protocol: protocol.unwrap_or(ALL), handle, number: 0, detail: Detail::Plain, class: None, refused: None }
+    }
+
+    /// Reads the words of a kind up to the end of the command.
+    fn kind(&mut self, cursor: &mut Cursor<'_, '_>, kind: Located<&str>) -> Result<(), Refusal> {
+        match kind.value {
+            "u32" => self.u32(cursor),
+            "fw" => self.fw(cursor),
+            "matchall" | "basic" | "flow" | "cgroup" | "route" | "bpf" | "tcindex" | "rsvp" => self.plain(cursor, kind),
+            "flower" => self.flower(cursor),
+            other => match cursor.next() {
+                Some(word) => {
+                    let refusal = parser(kind.at, format!("filters of kind `{other}` are not known, so `{}` is not read", *word));
+                    Err(match super::nearest(other, KINDS.into_iter()) {
+                        Some(near) => refusal.help(format!("did you mean `{near}`?")),
+                        None => refusal.help(format!("there are `{}`", KINDS.join("`, `"))),
+                    })
+                }
+                None => {
+                    self.refused = Some((kind.at, format!("filters of kind `{other}` are not known")));
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    /// Reads a word that several kinds have; false if it is another.
+    fn common(&mut self, cursor: &mut Cursor<'_, '_>, word: Located<&str>, has_police: bool) -> Result<bool, Refusal> {
+        if begun(word.value, &["classid"]).is_some() || word.value == "flowid" {
+            self.class = Some(class_id(cursor, word)?);
+        } else if begun(word.value, &["action"]).is_some() {
+            self.actions(cursor, word)?;
+        } else if has_police && begun(word.value, &["police"]).is_some() {
+            let mut actions = Actions::default();
+            actions::police(cursor, word, &mut actions)?;
+            self.refuse(actions.refused);
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn refuse(&mut self, why: Option<(Position, String)>) {
+        if self.refused.is_none() {
+            self.refused = why;
+        }
+    }
+
+    fn actions(&mut self, cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusal> {
+        let actions = actions::actions(cursor, word)?;
+        self.refuse(actions.refused);
+        Ok(())
+    }
+
+    fn u32(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<(), Refusal> {
+        if let Some(handle) = self.handle {
+            let wrong = || parser(handle.at, format!("`handle {}` of `u32` is not as `2:`, `2:1:5` or `800::800`", *handle));
+            self.number = matches::table_handle(handle.value).ok_or_else(wrong)?;
+        }
+        let (mut divisor, mut table, mut link) = (0, 0, 0);
+        while let Some(word) = cursor.next() {
+            let wrong = |text: Located<&str>| parser(text.at, format!("`{} {}` of `u32` is not understood", *word, *text));
+            match word.value {
+                short if begun(short, &["match"]).is_some() => {
+                    matches::selector(cursor, word)?;
+                }
+                "ht" => {
+                    let text = value_of(cursor, word)?;
+                    table = matches::table_handle(text.value).ok_or_else(|| wrong(text))? & 0xffff_f000;
+                }
+                "link" => {
+                    let text = value_of(cursor, word)?;
+                    link = matches::table_handle(text.value).filter(|_| !text.starts_with("0x")).ok_or_else(|| wrong(text))?;
+                }
+                "order" => {
+                    let text = value_of(cursor, word)?;
+                    lex::unsigned(text.value, 0, u64::from(u32::MAX)).ok_or_else(|| wrong(text))?;
+                }
+                short if begun(short, &["divisor"]).is_some() => {
+                    let text = value_of(cursor, word)?;
+                    let read = lex::unsigned(text.value, 0, 256).filter(|number| number.is_power_of_two());
+                    let wrong = || parser(text.at, format!("`divisor {}` is not a power of two up to 256", *text));
+                    divisor = read.ok_or_else(wrong)? as u32;
+                }
+                "offset" => matches::offset(cursor, word)?,
+                "hashkey" => matches::hash_key(cursor, word)?,
+                "sample" => {
+                    matches::selector(cursor, word)?;
+                    if cursor.skip("divisor") {
+                        value_of(cursor, word)?;
+                    }
+                }
+                "indev" => {
+                    value_of(cursor, word)?;
+                }
+                "skip_hw" => {}
+                "skip_sw" => self.refuse(Some((word.at, NO_HARDWARE.to_owned()))),
+                _ => {
+                    if !self.common(cursor, word, true)? {
+                        return Err(unknown("u32", word, &["match", "divisor", "link", "ht", "hashkey", "flowid", "classid", "police", "action"]));
+                    }
+                }
+            }
+        }
+        self.detail = Detail::U32 { divisor, table, link };
+        Ok(())
+    }
+
+    fn fw(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<(), Refusal> {
+        let mut mask = None;
+        if let Some(handle) = self.handle {
+            let wrong = || parser(handle.at, format!("`handle {}` of `fw` is not a mark such as `5` or `0x1/0xff`", *handle));
+            let most = u64::from(u32::MAX);
+            let (mark, own) = handle.split_once('/').map_or((handle.value, None), |(mark, mask)| (mark, Some(mask)));
+            self.number = lex::unsigned(mark, 0, most).ok_or_else(wrong)? as u32;
+            mask = own.map(|own| lex::unsigned(own, 0, most).ok_or_else(wrong)).transpose()?.map(|mask| mask as u32);
+        }
+        let mut is_any = false;
+        while let Some(word) = cursor.next() {
+            is_any = true;
+            let is_flow = begun(word.value, &["flowid"]).is_some();
+            if is_flow {
+                self.class = Some(class_id(cursor, word)?);
+            } else if word.value == "indev" {
+                cursor.next().ok_or_else(|| missing(word))?;
+            } else if !self.common(cursor, word, true)? {
+                return Err(unknown("fw", word, &["classid", "flowid", "indev", "police", "action"]));
+            }
+        }
+        self.detail = if is_any || self.number > 0 { Detail::Fw { mask } } else { Detail::Plain };
+        Ok(())
+    }
+
+    /// Reads kinds without much of their own.
+    fn plain(&mut self, cursor: &mut Cursor<'_, '_>, kind: Located<&str>) -> Result<(), Refusal> {
+        if let Some(handle) = self.handle {
+            // These kinds take what the number begins with.
+            self.number = lex::unsigned(handle.value, 0, u64::from(u32::MAX)).unwrap_or(0) as u32;
+        }
+        let name = kind.value;
+        while let Some(word) = cursor.next() {
+            let is_known = match (name, word.value) {
+                ("matchall", "skip_hw" | "verbose") => true,
+                ("matchall", "skip_sw") => {
+                    self.refuse(Some((word.at, NO_HARDWARE.to_owned())));
+                    true
+                }
+                ("basic" | "cgroup", "match") => {
+                    let text = cursor.next().ok_or_else(|| missing(word))?;
+                    matches::tree(text)?;
+                    true
+                }
+                ("flow", "hash" | "map" | "baseclass" | "divisor" | "rshift" | "addend" | "keys" | "key" | "mask" | "xor" | "or" | "perturb") => {
+                    flow_word(cursor, word)?;
+                    true
+                }
+                ("route", "from" | "to" | "fromif") => {
+                    cursor.next().ok_or_else(|| missing(word))?;
+                    true
+                }
+                ("tcindex", "hash" | "mask" | "shift") => {
+                    cursor.next().ok_or_else(|| missing(word))?;
+                    true
+                }
+                ("bpf", _) => return Ok(()),
+                ("cgroup", "classid" | "flowid") => false,
+                _ => {
+                    let is_flow = name != "matchall" && begun(word.value, &["flowid"]).is_some();
+                    if is_flow {
+                        self.class = Some(class_id(cursor, word)?);
+                    }
+                    is_flow || self.common(cursor, word, name != "matchall")?
+                }
+            };
+            if !is_known {
+                return Err(unknown(name, word, &["classid", "flowid", "action", "match", "police", "skip_hw"]));
+            }
+        }
+        Ok(())
+    }
+
+    fn flower(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<(), Refusal> {
+        if let Some(handle) = self.handle {
+            let read = lex::unsigned(handle.value, 0, u64::from(u32::MAX));
+            self.number = read.ok_or_else(|| parser(handle.at, format!("`handle {}` of `flower` is not a number", *handle)))? as u32;
+        }
+        let mut keys = matches::Flower::new(self.protocol);
+        while let Some(word) = cursor.next() {
+            match word.value {
+                "skip_hw" | "verbose" => {}
+                "skip_sw" => self.refuse(Some((word.at, NO_HARDWARE.to_owned()))),
+                _ => {
+                    if !keys.key(cursor, word)? && !self.common(cursor, word, false)? {
+                        return Err(unknown("flower", word, matches::FLOWER));
+                    }
+                }
+            }
+        }
+        self.refuse(keys.refused());
+        self.detail = Detail::Flower(keys.written);
+        Ok(())
+    }
+}
+
+/// Reason for which filters in hardware only are refused.
+const NO_HARDWARE: &str = "`skip_sw`: the device has no filters in hardware";
+
+fn unknown(kind: &str, word: Located<&str>, known: &[&'static str]) -> Refusal {
+    let refusal = parser(word.at, format!("`{}` of a filter of kind `{kind}` is not known", *word));
+    match super::nearest(word.value, known.iter().copied()) {
+        Some(near) => refusal.help(format!("did you mean `{near}`?")),
+        None if actions::is_action(word.value) => refusal.help(format!("write `action {}`", *word)),
+        None => refusal,
+    }
+}
+
+/// Reads a word of `flow`.
+fn flow_word(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusal> {
+    const KEYS: [&str; 17] = [
+        "src", "dst", "proto", "proto-src", "proto-dst", "iif", "priority", "mark", "nfct", "nfct-src", "nfct-dst",
+        "nfct-proto-src", "nfct-proto-dst", "rt-classid", "sk-uid", "sk-gid", "vlan-tag",
+    ];
+    match word.value {
+        "hash" | "map" => Ok(()),
+        "keys" | "key" => {
+            let text = cursor.next().ok_or_else(|| missing(word))?;
+            match text.split(',').find(|key| !KEYS.contains(key) && *key != "rxhash") {
+                Some(key) => Err(parser(text.at, format!("`{key}` is no key of `flow`"))),
+                None => Ok(()),
+            }
+        }
+        "baseclass" => class_id(cursor, word).map(|_| ()),
+        _ => {
+            let text = cursor.next().ok_or_else(|| missing(word))?;
+            let most = u64::from(u32::MAX);
+            lex::unsigned(text.value, 0, most).map(|_| ()).or_else(|| lex::time(text.value).map(|_| ())).ok_or_else(|| parser(text.at, format!("`{} {}` of `flow` is not understood", *word, *text)))
+        }
+    }
+}
+
+/// Reads an address or prefix of a version; false if it is none.
+pub(super) fn is_address(text: &str, is_six: bool) -> bool {
+    prefix_words(text) || address(text, is_six)
+}

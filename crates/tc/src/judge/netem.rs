@@ -1,0 +1,122 @@
+//! Parser of the words of `netem`.
+
+use super::options::Values;
+use super::words::Sort;
+use super::{Refusal, lex, missing, parser};
+use crate::position::{Located, Position};
+use crate::words::Cursor;
+
+const WORDS: &[&str] = &[
+    "limit", "latency", "delay", "loss", "drop", "ecn", "reorder", "corrupt", "gap", "duplicate", "distribution", "rate", "slot",
+];
+
+/// Reads a value of one word.
+fn read(cursor: &mut Cursor<'_, '_>, word: Located<&str>, sort: Sort) -> Result<f64, Refusal> {
+    let text = cursor.next().ok_or_else(|| missing(word))?;
+    sort.read(text.value).ok_or_else(|| {
+        parser(text.at, format!("`{} {}`: `{}` takes {}", *word, *text, *word, sort.in_words()))
+    })
+}
+
+fn is_number(cursor: &Cursor<'_, '_>) -> bool {
+    cursor.peek().is_some_and(|next| next.starts_with(|first: char| first.is_ascii_digit()))
+}
+
+/// Reads a percentage and the correlation after it.
+fn share(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<f64, Refusal> {
+    let share = read(cursor, word, Sort::Percent)?;
+    if is_number(cursor) {
+        read(cursor, word, Sort::Percent)?;
+    }
+    Ok(share)
+}
+
+fn loss(cursor: &mut Cursor<'_, '_>, word: Located<&str>, values: &mut Values) -> Result<(), Refusal> {
+    if values.has("loss") {
+        return Err(parser(word.at, "`loss` of `netem` is given twice"));
+    }
+    let is_model = cursor.skip("state") || cursor.skip("gemodel");
+    if !is_model {
+        cursor.skip("random");
+    }
+    if !is_number(cursor) {
+        return Err(parser(word.at, format!("`{}` of `netem` has no percentage", *word)));
+    }
+    values.set("loss", share(cursor, word)?, word.at);
+    while is_model && is_number(cursor) {
+        read(cursor, word, Sort::Percent)?;
+    }
+    Ok(())
+}
+
+/// Reads the words of `netem` up to the end of the command.
+pub(super) fn options(cursor: &mut Cursor<'_, '_>, at: Position) -> Result<Values, Refusal> {
+    let mut values = Values::default();
+    while let Some(word) = cursor.next() {
+        // The first word with this beginning, as the parser compares.
+        let name = WORDS.iter().find(|known| !word.is_empty() && known.starts_with(word.value));
+        let Some(name) = name.copied() else {
+            let refusal = parser(word.at, format!("`{}` of `netem` is not known", *word));
+            return Err(match super::nearest(word.value, WORDS.iter().copied()) {
+                Some(near) => refusal.help(format!("did you mean `{near}`?")),
+                None => refusal,
+            });
+        };
+        match name {
+            "limit" => {
+                let limit = read(cursor, word, Sort::Size)?;
+                values.set("limit", limit, word.at);
+            }
+            "latency" | "delay" => {
+                values.set("delay", read(cursor, word, Sort::Ticks)?, word.at);
+                if is_number(cursor) {
+                    values.set("jitter", read(cursor, word, Sort::Ticks)?, word.at);
+                    if is_number(cursor) {
+                        read(cursor, word, Sort::Percent)?;
+                    }
+                }
+            }
+            "loss" | "drop" => loss(cursor, word, &mut values)?,
+            "ecn" => values.set("ecn", 1.0, word.at),
+            "gap" => {
+                let gap = read(cursor, word, Sort::Whole(0, u64::from(u32::MAX)))?;
+                values.set("gap", gap, word.at);
+            }
+            "distribution" => {
+                cursor.next().ok_or_else(|| missing(word))?;
+                values.set(name, 1.0, word.at);
+            }
+            "rate" => rate(cursor, word, &mut values)?,
+            "slot" => while is_number(cursor) && cursor.next().is_some() {},
+            _ => values.set(name, share(cursor, word)?, word.at),
+        }
+    }
+    let positive = |name: &str| values.get(name).is_some_and(|value| value != 0.0);
+    let refuse = |name: &str, message: &str| Err(parser(values.at(name, at), format!("{message} of `netem`")));
+    if positive("reorder") && !positive("delay") {
+        return refuse("reorder", "`reorder` without a `delay`");
+    }
+    if positive("gap") && !positive("reorder") {
+        return refuse("gap", "`gap` without `reorder`");
+    }
+    if values.has("ecn") && !positive("loss") {
+        return refuse("ecn", "`ecn` without a `loss`");
+    }
+    if values.has("distribution") && !(positive("delay") && positive("jitter")) {
+        return refuse("distribution", "`distribution` without a delay that varies");
+    }
+    Ok(values)
+}
+
+/// Reads `RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]`.
+fn rate(cursor: &mut Cursor<'_, '_>, word: Located<&str>, values: &mut Values) -> Result<(), Refusal> {
+    values.set("rate", read(cursor, word, Sort::Rate)?, word.at);
+    let is_next = |cursor: &Cursor<'_, '_>| cursor.peek().is_some_and(|text| lex::signed(text, 0).is_some());
+    for _ in 0..3 {
+        if !is_next(cursor) {
+            break;
+        }
+        cursor.next();
+    }
+    Ok(())
+}

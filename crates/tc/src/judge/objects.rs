@@ -1,0 +1,452 @@
+//! Disciplines and classes of a device, and what the kernel does with commands on them.
+
+use std::collections::BTreeMap;
+
+use super::chains::Chains;
+use super::{Refusal, Request, Verb, kernel, limits};
+use crate::position::Position;
+
+/// Parent of the root discipline.
+pub(super) const ROOT: u32 = u32::MAX;
+
+/// Parent of the hook of what arrives.
+pub(super) const INGRESS: u32 = 0xffff_fff1;
+
+/// Handle of the hooks.
+pub(super) const HOOK: u32 = 0xffff_0000;
+
+/// First key of disciplines to which the kernel gives a handle: no command can name them.
+const UNNAMED: u32 = 1 << 16;
+
+/// Depth of a tree of `htb`.
+const HTB_DEPTH: usize = 8;
+
+/// Queueing discipline.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Qdisc {
+    pub kind: String,
+    /// Discipline and class above; `None` at the root.
+    parent: Option<(u32, u16)>,
+    /// Classes that commands made.
+    pub classes: BTreeMap<u16, Class>,
+    /// Disciplines below, by the class.
+    below: BTreeMap<u16, u32>,
+    /// Number of bands.
+    bands: u16,
+    /// Filters of the discipline.
+    pub chains: Chains,
+}
+
+/// Class that a command made.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Class {
+    /// Class above; `None` below the discipline.
+    parent: Option<u16>,
+    /// Filters of the class.
+    pub chains: Chains,
+    /// Filters that lead to it.
+    pub filters: usize,
+}
+
+/// A device.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Device {
+    pub qdiscs: BTreeMap<u32, Qdisc>,
+    pub root: Option<u32>,
+    /// `ingress` or `clsact`.
+    pub hook: Option<String>,
+    /// Filters of the hooks, by minor number.
+    pub hooks: BTreeMap<u16, Chains>,
+    unnamed: u32,
+    /// True once a command has set something up.
+    is_touched: bool,
+}
+
+fn major(id: u32) -> u32 {
+    id >> 16
+}
+
+pub(super) fn minor(id: u32) -> u16 {
+    (id & 0xffff) as u16
+}
+
+/// Returns a handle as commands write it.
+pub(super) fn written(id: u32) -> String {
+    match minor(id) {
+        0 => format!("{:x}:", major(id)),
+        minor => format!("{:x}:{minor:x}", major(id)),
+    }
+}
+
+impl Qdisc {
+    /// Returns true if its classes are made by commands.
+    pub(super) fn has_own_classes(&self) -> bool {
+        ["htb", "hfsc", "drr", "qfq", "cbq"].contains(&self.kind.as_str())
+    }
+
+    /// Returns true if it has a class of this number.
+    pub(super) fn has_class(&self, minor: u16) -> bool {
+        match self.kind.as_str() {
+            "hfsc" => minor == 0 || self.classes.contains_key(&minor),
+            _ if self.has_own_classes() => self.classes.contains_key(&minor),
+            "prio" | "ets" => (1..=self.bands).contains(&minor),
+            "mq" | "mqprio" | "multiq" | "taprio" => minor > 0,
+            // One class, of any number.
+            "tbf" | "red" | "netem" | "cbs" | "etf" | "sfb" | "plug" => true,
+            "skbprio" => (1..=64).contains(&minor),
+            "fq_codel" | "fq_pie" => false,
+            _ => false,
+        }
+    }
+
+    /// Returns true if the class has others below it.
+    fn is_inner(&self, minor: u16) -> bool {
+        self.classes.values().any(|class| class.parent == Some(minor))
+            || minor == 0 && self.kind == "hfsc" && !self.classes.is_empty()
+    }
+
+    /// Returns the key under which the discipline below a class is kept.
+    fn place(&self, minor: u16) -> u16 {
+        if ["tbf", "red", "netem", "cbs", "etf", "sfb"].contains(&self.kind.as_str()) { 1 } else { minor }
+    }
+
+    fn depth(&self, minor: u16) -> usize {
+        let mut depth = 1;
+        let mut at = minor;
+        while let Some(parent) = self.classes.get(&at).and_then(|class| class.parent) {
+            depth += 1;
+            at = parent;
+            if depth > self.classes.len() {
+                break;
+            }
+        }
+        depth
+    }
+}
+
+impl Device {
+    pub(super) fn is_untouched(&self) -> bool {
+        !self.is_touched
+    }
+
+    fn find(&self, id: u32) -> Option<u32> {
+        Some(major(id)).filter(|key| self.qdiscs.contains_key(key))
+    }
+
+    /// Returns the discipline at a place, if a command made it.
+    fn at_place(&self, parent: u32, at: Position) -> Result<Option<u32>, Refusal> {
+        if parent == ROOT {
+            return Ok(self.root);
+        }
+        let owner = self.find(parent).ok_or_else(|| {
+            kernel(at, format!("there is no discipline `{}`", written(parent & HOOK)))
+                .help(format!("set it up on a line before: `tc qdisc add ... handle {} ...`", written(parent & HOOK)))
+        })?;
+        let owner = &self.qdiscs[&owner];
+        Ok(owner.below.get(&owner.place(minor(parent))).copied())
+    }
+
+    /// Adds, replaces or changes a discipline.
+    pub(super) fn qdisc(&mut self, request: &Request) -> Result<(), Refusal> {
+        let Request { verb, at, parent, handle, kind, .. } = request;
+        let is_hook = *parent == INGRESS;
+        if is_hook {
+            return self.hook(request);
+        }
+        let place = if let Some(kind) = kind { kind.at } else { *at };
+        let found = if *parent == 0 {
+            if *handle == 0 {
+                return Err(kernel(place, "a discipline is at the `root`, or has a `parent`"));
+            }
+            self.find(*handle)
+        } else {
+            let there = self.at_place(*parent, *at)?;
+            let is_it = |there: u32| *handle == 0 || there == major(*handle);
+            match there {
+                Some(there) if is_it(there) => {
+                    let differs = kind.as_ref().is_some_and(|kind| kind.value != self.qdiscs[&there].kind);
+                    if *handle == 0 && *verb == Verb::Replace && differs {
+                        return self.create(request);
+                    }
+                    Some(there)
+                }
+                there => {
+                    if there.is_some() && !matches!(verb, Verb::Replace | Verb::Link) {
+                        return Err(kernel(place, "another discipline is at this place").help("delete it first, or write `replace` instead of `add`"));
+                    }
+                    match self.find(*handle).filter(|_| *handle != 0) {
+                        None => return self.create(request),
+                        Some(_) if *verb == Verb::Add => {
+                            return Err(kernel(place, format!("the handle `{}` is another discipline's", written(*handle)))
+                                .help("write another number before the colon"));
+                        }
+                        Some(key) => return self.graft_again(key, request),
+                    }
+                }
+            }
+        };
+        let Some(key) = found else { return Err(kernel(place, "there is no such discipline to change")) };
+        if *verb == Verb::Add {
+            return Err(kernel(place, "a discipline is there already").help("delete it first, or write `replace` instead of `add`"));
+        }
+        let old = &self.qdiscs[&key];
+        if kind.as_ref().is_some_and(|kind| kind.value != old.kind) {
+            return Err(kernel(place, format!("the discipline there is a `{}`", old.kind)).help("the kind of a discipline cannot change: give the new one another handle"));
+        }
+        limits::check(request, false, true)?;
+        let bands = limits::bands(request);
+        if let Some(qdisc) = self.qdiscs.get_mut(&key).filter(|_| bands > 0) {
+            qdisc.bands = bands;
+            let gone: Vec<u32> = qdisc.below.split_off(&(bands + 1)).into_values().collect();
+            gone.into_iter().for_each(|key| self.forget(key));
+        }
+        Ok(())
+    }
+
+    /// Puts a discipline that stands elsewhere at a second place.
+    fn graft_again(&mut self, key: u32, request: &Request) -> Result<(), Refusal> {
+        let at = request.at;
+        let differs = request.kind.as_ref().is_some_and(|kind| kind.value != self.qdiscs[&key].kind);
+        if differs {
+            return Err(kernel(at, format!("the handle `{}` is another discipline's", written(request.handle))));
+        }
+        let mut above = if request.parent == ROOT { None } else { self.find(request.parent) };
+        while let Some(owner) = above {
+            if owner == key {
+                return Err(kernel(at, "a discipline would stand below itself"));
+            }
+            above = self.qdiscs[&owner].parent.map(|(owner, _)| owner);
+        }
+        self.graft(key, request)
+    }
+
+    fn create(&mut self, request: &Request) -> Result<(), Refusal> {
+        let Request { verb, at, parent, handle, kind, .. } = request;
+        let Some(kind) = kind else { return Err(kernel(*at, "a discipline has a kind")) };
+        if !verb.creates() {
+            return Err(kernel(kind.at, "there is no discipline to change").help("write `add` or `replace`"));
+        }
+        if !limits::KERNEL.contains(&kind.as_str()) {
+            let refusal = kernel(kind.at, format!("kind `{}` is not known", kind.value));
+            return Err(refusal.maybe(crate::position::Located::new(kind.as_str(), kind.at)));
+        }
+        let is_below = *parent != ROOT;
+        if is_below && ["mq", "mqprio", "taprio", "noqueue"].contains(&kind.as_str()) {
+            return Err(kernel(kind.at, format!("`{}` stands at the root only", kind.value)));
+        }
+        if ["ingress", "clsact"].contains(&kind.as_str()) {
+            return Err(kernel(kind.at, format!("`{}` is a hook, not a queue", kind.value)));
+        }
+        limits::check(request, false, false)?;
+        if is_below {
+            self.check_place(*parent, kind.at)?;
+        }
+        let key = if *handle == 0 {
+            self.unnamed += 1;
+            UNNAMED + self.unnamed
+        } else {
+            major(*handle)
+        };
+        let bands = if limits::bands(request) > 0 { limits::bands(request) } else { 3 };
+        let qdisc = Qdisc { kind: kind.value.clone(), bands, ..Qdisc::default() };
+        self.is_touched = true;
+        self.qdiscs.insert(key, qdisc);
+        self.graft(key, request)
+    }
+
+    /// Checks that a discipline may stand in a class.
+    fn check_place(&self, parent: u32, at: Position) -> Result<(), Refusal> {
+        let Some(owner) = self.find(parent).map(|key| &self.qdiscs[&key]) else { return Ok(()) };
+        if !owner.has_class(minor(parent)) {
+            let message = if owner.has_own_classes() {
+                format!("the class `{}` is not there", written(parent))
+            } else {
+                format!("the `{}` has no class `{}`", owner.kind, written(parent))
+            };
+            return Err(kernel(at, message));
+        }
+        if owner.has_own_classes() && owner.is_inner(minor(parent)) {
+            return Err(kernel(at, format!("the class `{}` has classes below it, and no queue", written(parent)))
+                .help("put the discipline into one of the classes below"));
+        }
+        Ok(())
+    }
+
+    /// Puts a discipline at its place; what was there is gone.
+    fn graft(&mut self, key: u32, request: &Request) -> Result<(), Refusal> {
+        let place = if request.parent == ROOT {
+            None
+        } else {
+            self.check_place(request.parent, request.at)?;
+            self.find(request.parent).map(|owner| (owner, self.qdiscs[&owner].place(minor(request.parent))))
+        };
+        let old = match place {
+            None => self.root.replace(key),
+            Some((owner, minor)) => self.qdiscs.get_mut(&owner).and_then(|owner| owner.below.insert(minor, key)),
+        };
+        if let Some(old) = old.filter(|old| *old != key) {
+            self.forget(old);
+        }
+        if let Some(qdisc) = self.qdiscs.get_mut(&key) {
+            qdisc.parent = place;
+        }
+        Ok(())
+    }
+
+    /// Forgets a discipline and all below it.
+    fn forget(&mut self, key: u32) {
+        let Some(qdisc) = self.qdiscs.remove(&key) else { return };
+        qdisc.below.into_values().for_each(|below| self.forget(below));
+    }
+
+    fn hook(&mut self, request: &Request) -> Result<(), Refusal> {
+        let place = request.kind.as_ref().map_or(request.at, |kind| kind.at);
+        let kind = request.kind.as_ref().map_or("", |kind| kind.value.as_str());
+        match (&self.hook, request.verb) {
+            (Some(there), Verb::Add) => {
+                let message = format!("a `{there}` is there already");
+                Err(kernel(place, message).help("delete it first, or leave the line out"))
+            }
+            (Some(there), _) if there == kind => Ok(()),
+            (Some(there), _) => Err(kernel(place, format!("a `{there}` is there already")).help("delete it first")),
+            (None, verb) if verb.creates() && ["ingress", "clsact"].contains(&kind) => {
+                self.hook = Some(kind.to_owned());
+                self.is_touched = true;
+                Ok(())
+            }
+            (None, verb) if verb.creates() => Err(kernel(place, format!("`{kind}` is no hook"))),
+            _ => Err(kernel(place, "there is no discipline to change")),
+        }
+    }
+
+    /// Deletes a discipline.
+    pub(super) fn delete_qdisc(&mut self, request: &Request) -> Result<(), Refusal> {
+        let Request { at, parent, handle, kind, .. } = request;
+        if *parent == INGRESS {
+            let found = self.hook.as_deref();
+            let differs = |there: &str| kind.as_ref().is_some_and(|kind| kind.value != there);
+            if found.is_none_or(differs) {
+                return Err(kernel(*at, NOTHING));
+            }
+            self.hook = None;
+            self.hooks.clear();
+            return Ok(());
+        }
+        let key = if *parent == 0 { self.find(*handle) } else { self.at_place(*parent, *at)? };
+        let Some(key) = key else { return Err(kernel(*at, NOTHING)) };
+        if *handle != 0 && key != major(*handle) {
+            return Err(kernel(*at, format!("the discipline there has not the handle `{}`", written(*handle))));
+        }
+        if kind.as_ref().is_some_and(|kind| kind.value != self.qdiscs[&key].kind) {
+            return Err(kernel(*at, format!("the discipline there is a `{}`", self.qdiscs[&key].kind)));
+        }
+        if *parent == 0 {
+            return Err(kernel(*at, "a discipline is deleted by its `root` or `parent`, not by its handle alone"));
+        }
+        match self.qdiscs[&key].parent {
+            None => self.root = None,
+            Some((owner, minor)) => {
+                self.qdiscs.get_mut(&owner).and_then(|owner| owner.below.remove(&minor));
+            }
+        }
+        self.forget(key);
+        Ok(())
+    }
+
+    /// Does a command on a class.
+    pub(super) fn class(&mut self, request: &Request) -> Result<(), Refusal> {
+        let Request { verb, at, parent, handle, kind, .. } = request;
+        let place = kind.as_ref().map_or(*at, |kind| kind.at);
+        let own = major(*handle);
+        let of = if *parent == ROOT { 0 } else { major(*parent) };
+        if own != 0 && of != 0 && own != of {
+            return Err(kernel(place, "class and parent are of two disciplines").help("a class has the number before the colon of its parent"));
+        }
+        let owner = match [own, of].into_iter().find(|major| *major != 0) {
+            Some(major) => Some(major),
+            None => self.root,
+        };
+        let Some(key) = owner.filter(|key| self.qdiscs.contains_key(key)) else {
+            let what = owner.map_or_else(|| "of this class".to_owned(), |key| format!("`{key:x}:`"));
+            return Err(kernel(place, format!("there is no discipline {what}")).help("set it up on a line before"));
+        };
+        let id = minor(*handle);
+        let up = if *parent == ROOT { None } else { Some(minor(*parent)) };
+        let qdisc = &self.qdiscs[&key];
+        let is_there = qdisc.has_class(id) && (id != 0 || qdisc.kind == "hfsc");
+        if *verb == Verb::Delete {
+            return self.delete_class(key, id, is_there, *at);
+        }
+        match (is_there, verb) {
+            (true, Verb::Add) => return Err(kernel(place, format!("the class `{}` is there already", written(*handle))).help("write another number, or `replace` instead of `add`")),
+            (false, verb) if !verb.creates() => return Err(kernel(place, "there is no such class to change").help("write `add` or `replace`")),
+            _ => {}
+        }
+        if !qdisc.has_own_classes() {
+            return Err(kernel(place, format!("the discipline is a `{}`: its classes are not set by commands", qdisc.kind)));
+        }
+        let Some(kind) = kind else { return Err(kernel(place, "a class has a kind")) };
+        if kind.value != qdisc.kind {
+            return Err(kernel(kind.at, format!("the discipline is a `{}`, not a `{}`", qdisc.kind, kind.value)));
+        }
+        limits::check(request, true, is_there)?;
+        if is_there { self.change_class(key, id, up, place) } else { self.add_class(key, id, up, place) }
+    }
+
+    fn change_class(&self, key: u32, id: u16, up: Option<u16>, at: Position) -> Result<(), Refusal> {
+        let qdisc = &self.qdiscs[&key];
+        let old = qdisc.classes.get(&id).and_then(|class| class.parent).unwrap_or(0);
+        if qdisc.kind == "hfsc" && up.is_some_and(|up| up != old) {
+            return Err(kernel(at, "a class of `hfsc` keeps its parent"));
+        }
+        Ok(())
+    }
+
+    fn add_class(&mut self, key: u32, id: u16, up: Option<u16>, at: Position) -> Result<(), Refusal> {
+        let qdisc = &self.qdiscs[&key];
+        let is_tree = qdisc.kind == "htb" || qdisc.kind == "hfsc";
+        // A parent that is not there: `htb` makes the class at its root.
+        let parent = up.filter(|up| *up != 0 && is_tree && qdisc.classes.contains_key(up));
+        match (qdisc.kind.as_str(), up) {
+            ("hfsc", Some(up)) if up != 0 && parent.is_none() => {
+                return Err(kernel(at, format!("the parent `{}` is not there", written(key << 16 | u32::from(up)))));
+            }
+            ("htb", _) if parent.is_some_and(|parent| qdisc.depth(parent) >= HTB_DEPTH) => {
+                return Err(kernel(at, format!("the tree of `htb` has at most {HTB_DEPTH} levels")));
+            }
+            _ => {}
+        }
+        let Some(qdisc) = self.qdiscs.get_mut(&key) else { return Ok(()) };
+        qdisc.classes.insert(id, Class { parent, ..Class::default() });
+        // The queue of a class goes when it gets classes below it.
+        if let Some(gone) = parent.and_then(|parent| qdisc.below.remove(&parent)) {
+            self.forget(gone);
+        }
+        Ok(())
+    }
+
+    fn delete_class(&mut self, key: u32, id: u16, is_there: bool, at: Position) -> Result<(), Refusal> {
+        let qdisc = &self.qdiscs[&key];
+        if !is_there {
+            return Err(kernel(at, NOTHING));
+        }
+        if !qdisc.has_own_classes() {
+            return Err(kernel(at, format!("classes of `{}` are not deleted by commands", qdisc.kind)));
+        }
+        if qdisc.is_inner(id) || id == 0 {
+            return Err(kernel(at, "the class has classes below it").help("delete those first"));
+        }
+        if qdisc.classes.get(&id).is_some_and(|class| class.filters > 0) {
+            return Err(kernel(at, "filters lead to the class").help("delete the filters first"));
+        }
+        let Some(qdisc) = self.qdiscs.get_mut(&key) else { return Ok(()) };
+        qdisc.classes.remove(&id);
+        if let Some(gone) = qdisc.below.remove(&id) {
+            self.forget(gone);
+        }
+        Ok(())
+    }
+}
+
+/// Reason why a deletion is refused.
+pub(crate) const NOTHING: &str = "there is nothing like that to delete";

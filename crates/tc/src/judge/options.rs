@@ -1,0 +1,350 @@
+//! Parser of the words of a discipline or a class: values, words that exclude or need each other.
+
+use super::words::{Option as Known, Sort};
+use super::{Refusal, lex, missing, parser};
+use crate::position::{Located, Position};
+use crate::words::Cursor;
+
+/// Values of a command's words, in their order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Values(Vec<(&'static str, f64, Position)>);
+
+impl Values {
+    /// Returns the last value of a word.
+    pub(super) fn get(&self, name: &str) -> Option<f64> {
+        self.0.iter().rev().find(|(known, ..)| *known == name).map(|(_, value, _)| *value)
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Returns the position of a word; that of `other` if it is not there.
+    pub(super) fn at(&self, name: &str, other: Position) -> Position {
+        self.0.iter().rev().find(|(known, ..)| *known == name).map_or(other, |(.., at)| *at)
+    }
+
+    /// Returns all values of a word, in their order.
+    pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = f64> + 'a {
+        self.0.iter().filter(move |(known, ..)| *known == name).map(|(_, value, _)| *value)
+    }
+
+    pub(super) fn set(&mut self, name: &'static str, value: f64, at: Position) {
+        self.0.push((name, value, at));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Reads the words of a kind up to the end of the command.
+pub(super) fn options(
+    cursor: &mut Cursor<'_, '_>,
+    kind: &str,
+    known: &'static [Known],
+) -> Result<Values, Refusal> {
+    let mut values = Values::default();
+    while let Some(word) = cursor.next() {
+        let is_it = |one: &&Known| one.name == word.value || one.may_be_short && one.name.starts_with(word.value);
+        let Some(one) = known.iter().find(is_it).filter(|_| !word.is_empty()) else {
+            return Err(unknown(kind, word, known));
+        };
+        if one.is_once && values.has(one.of) {
+            return Err(parser(word.at, format!("`{}` of `{kind}` is given twice", one.name)));
+        }
+        if one.name == "ack-filter" && cursor.skip("aggressive") {
+            values.set("ack-filter-aggressive", 1.0, word.at);
+            continue;
+        }
+        if one.name == "ce_threshold_selector" {
+            mask_of(cursor, word)?;
+            continue;
+        }
+        value(cursor, kind, one, word, &mut values)?;
+    }
+    Ok(values)
+}
+
+/// Returns the refusal of a word that a kind does not have.
+fn unknown(kind: &str, word: Located<&str>, known: &'static [Known]) -> Refusal {
+    let refusal = parser(word.at, format!("`{}` of `{kind}` is not known", *word));
+    match super::nearest(word.value, known.iter().map(|one| one.name)) {
+        Some(near) => refusal.help(format!("did you mean `{near}`?")),
+        None => refusal,
+    }
+}
+
+/// Reads `VALUE/MASK` of eight bits.
+fn mask_of(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusal> {
+    let text = cursor.next().ok_or_else(|| missing(word))?;
+    let is_byte = |text: &str| lex::unsigned(text, 0, 255).is_some();
+    match text.split_once('/') {
+        Some((value, mask)) if is_byte(value) && is_byte(mask) => Ok(()),
+        _ => Err(parser(text.at, format!("`{} {}`: it takes a value and its mask, as `1/3`", *word, *text))),
+    }
+}
+
+fn value(
+    cursor: &mut Cursor<'_, '_>,
+    kind: &str,
+    one: &'static Known,
+    word: Located<&str>,
+    values: &mut Values,
+) -> Result<(), Refusal> {
+    match one.sort {
+        Sort::Flag => values.set(one.of, 1.0, word.at),
+        Sort::Bands => bands(cursor, kind, word, values)?,
+        Sort::Numbers => {
+            let mut count = 0;
+            while let Some(number) = cursor.peek().and_then(|text| lex::unsigned(text, 0, u64::from(u32::MAX))) {
+                cursor.next();
+                values.set(one.of, number as f64, word.at);
+                count += 1;
+            }
+            if count == 0 {
+                return Err(missing(word));
+            }
+        }
+        Sort::Queues => {
+            let read = |text: &str| -> Option<(u64, u64)> {
+                let (count, offset) = text.split_once('@')?;
+                Some((lex::unsigned(count, 10, 0xffff)?, lex::unsigned(offset, 10, 0xffff)?))
+            };
+            while let Some((count, offset)) = cursor.peek().and_then(read) {
+                cursor.next();
+                values.set("queues", count as f64, word.at);
+                values.set("offsets", offset as f64, word.at);
+            }
+        }
+        Sort::Curve => curve(cursor, word, one, values)?,
+        Sort::Gate => {
+            let command = cursor.next().ok_or_else(|| missing(word))?;
+            let mask = cursor.next().ok_or_else(|| missing(word))?;
+            let interval = cursor.next().ok_or_else(|| missing(word))?;
+            let is_known = ["S", "H", "R"].contains(&command.value);
+            let most = u64::from(u32::MAX);
+            if !is_known || lex::unsigned(mask.value, 16, most).is_none() {
+                return Err(parser(command.at, format!("`{} {} {}` is not understood", *word, *command, *mask)));
+            }
+            let Some(interval) = lex::unsigned(interval.value, 0, most) else {
+                return Err(parser(interval.at, format!("`{}` is not an interval in nanoseconds", *interval)));
+            };
+            values.set(one.of, interval as f64, word.at);
+        }
+        sort => {
+            let text = cursor.next().ok_or_else(|| missing(word))?;
+            let read = sort.read(text.value).ok_or_else(|| {
+                let message = format!("`{} {}`: `{}` takes {}", *word, *text, one.name, sort.in_words());
+                parser(text.at, message)
+            })?;
+            values.set(one.of, read, word.at);
+        }
+    }
+    Ok(())
+}
+
+/// Reads a map from the sixteen priorities to bands.
+fn bands(
+    cursor: &mut Cursor<'_, '_>,
+    kind: &str,
+    word: Located<&str>,
+    values: &mut Values,
+) -> Result<(), Refusal> {
+    let name = if kind == "prio" { "priomap" } else { "map" };
+    let most = match kind {
+        "prio" => values.get("bands").unwrap_or(3.0),
+        _ => f64::INFINITY,
+    };
+    let mut count = 0;
+    while let Some(text) = cursor.peek() {
+        let Some(band) = lex::unsigned(text, 10, 255) else {
+            if count == 0 {
+                return Err(parser(word.at, format!("`{} {text}`: it takes numbers of bands", *word)));
+            }
+            break;
+        };
+        cursor.next();
+        count += 1;
+        if count > 16 {
+            return Err(parser(word.at, format!("`{}` has more than 16 numbers", *word)));
+        }
+        if band as f64 >= most {
+            return Err(parser(word.at, format!("`{}` names the band {band} of {most}", *word)).help(
+                "give `bands` before it; the first band is 0",
+            ));
+        }
+        values.set(name, band as f64, word.at);
+    }
+    if count == 0 {
+        return Err(missing(word));
+    }
+    Ok(())
+}
+
+/// Reads a service curve: `[m1 RATE d TIME] m2 RATE` or `[[umax SIZE] dmax TIME] rate RATE`.
+fn curve(
+    cursor: &mut Cursor<'_, '_>,
+    word: Located<&str>,
+    one: &'static Known,
+    values: &mut Values,
+) -> Result<(), Refusal> {
+    let wrong = || {
+        parser(word.at, format!("`{}` takes {}", *word, Sort::Curve.in_words()))
+    };
+    let next = |cursor: &mut Cursor<'_, '_>, names: &[&str], sort: Sort| -> Result<Option<f64>, Refusal> {
+        let Some(name) = cursor.peek().filter(|name| names.contains(name)) else { return Ok(None) };
+        cursor.next();
+        let text = cursor.next().ok_or_else(wrong)?;
+        let read = sort.read(text.value).ok_or_else(|| {
+            parser(text.at, format!("`{name} {}`: `{name}` takes {}", *text, sort.in_words()))
+        })?;
+        Ok(Some(read))
+    };
+    let (slope, time) = (Sort::Rate32, Sort::Time);
+    let first = next(cursor, &["m1"], slope)?;
+    let length = next(cursor, &["d"], time)?;
+    let rate = match next(cursor, &["m2"], slope)? {
+        Some(rate) => rate,
+        None if first.is_some() || length.is_some() => return Err(wrong()),
+        None => {
+            let size = next(cursor, &["umax"], Sort::Size)?.unwrap_or(0.0);
+            let delay = next(cursor, &["dmax"], time)?.unwrap_or(0.0);
+            let rate = next(cursor, &["rate"], slope)?.ok_or_else(wrong)?;
+            if size > 0.0 && delay == 0.0 {
+                return Err(parser(word.at, format!("`umax` of `{}` needs `dmax`", *word)));
+            }
+            rate
+        }
+    };
+    if first.unwrap_or(0.0) == 0.0 && rate == 0.0 {
+        return Err(parser(word.at, format!("the curve `{}` has no rate", *word)));
+    }
+    let names = if one.name == "sc" { vec!["rt", "ls"] } else { vec![one.name] };
+    for name in names {
+        if values.has(name) {
+            return Err(parser(word.at, format!("`{name}` is given twice")));
+        }
+        values.set(name, rate, word.at);
+    }
+    Ok(())
+}
+
+/// Checks words that need or exclude each other, as the parser of `tc` does.
+pub(super) fn together(kind: &str, is_class: bool, values: &Values, at: Position) -> Result<(), Refusal> {
+    let refuse = |message: &str| Err(parser(at, format!("`{kind}` {message}")));
+    match kind {
+        "tbf" => tbf(values, at),
+        "htb" if is_class && values.get("rate").unwrap_or(0.0) == 0.0 => refuse("takes a class with a `rate`"),
+        "hfsc" if is_class => match (values.has("rt"), values.has("ls"), values.has("ul")) {
+            (false, false, _) if !values.has("ul") => refuse("takes a class with a curve: `sc`, `rt` or `ls`"),
+            (_, false, true) => refuse("takes `ul` only beside `ls` or `sc`"),
+            _ => Ok(()),
+        },
+        "red" => early(kind, values, at),
+        "choke" => early(kind, values, at),
+        "sfq" => sfq(values, at),
+        "etf" if !values.has("clockid") => refuse("needs `clockid`"),
+        _ => Ok(()),
+    }
+}
+
+fn tbf(values: &Values, at: Position) -> Result<(), Refusal> {
+    let refuse = |message: &str| Err(parser(at, format!("`tbf` {message}")));
+    let value = |name: &str| values.get(name).unwrap_or(0.0);
+    if values.has("limit") && values.has("latency") {
+        return refuse("takes `limit` or `latency`, not both");
+    }
+    if value("rate") == 0.0 {
+        return refuse("has no `rate`");
+    }
+    if value("burst") == 0.0 {
+        return refuse("has no `burst`");
+    }
+    if value("peakrate") > 0.0 && value("mtu") == 0.0 {
+        return refuse("with `peakrate` needs `mtu`");
+    }
+    if value("limit") == 0.0 && !values.has("latency") {
+        return refuse("has no `limit` or `latency`");
+    }
+    Ok(())
+}
+
+/// Returns the logarithm of RED's weight, by which a burst passes; `None` if there is none.
+fn weight(min: f64, burst: f64, packet: f64) -> Option<u32> {
+    let rest = burst + 1.0 - min / packet;
+    if !(rest >= 1.0) {
+        return None;
+    }
+    (1..32).find(|log| {
+        let weight = 0.5_f64.powi(*log as i32);
+        rest <= (1.0 - (1.0 - weight).powf(burst)) / weight
+    })
+}
+
+/// Checks the thresholds and the burst of `red` and `choke`.
+fn early(kind: &str, values: &Values, at: Position) -> Result<(), Refusal> {
+    let refuse = |name: &str, message: String| Err(parser(values.at(name, at), message));
+    let value = |name: &str| values.get(name).unwrap_or(0.0);
+    let limit = value("limit");
+    let is_red = kind == "red";
+    let other = if is_red { "avpkt" } else { "bandwidth" };
+    if limit == 0.0 || value(other) == 0.0 {
+        return refuse("limit", format!("`{kind}` needs `limit` and `{other}`"));
+    }
+    let packet = if is_red { value("avpkt") } else { values.get("avpkt").filter(|size| *size > 0.0).unwrap_or(1000.0) };
+    let mut max = value("max");
+    let mut min = value("min");
+    if max == 0.0 {
+        max = if min > 0.0 { min * 3.0 } else { (limit / 4.0).floor() };
+    }
+    if min == 0.0 {
+        min = (max / 3.0).floor();
+    }
+    let unit = if is_red { packet } else { 1.0 };
+    let mut burst = value("burst");
+    if burst == 0.0 {
+        burst = ((2.0 * min + max) / (3.0 * unit)).floor();
+    }
+    if max > limit && !is_red {
+        return refuse("max", format!("`max {max}` of `{kind}` is above `limit {limit}`"));
+    }
+    if min >= max {
+        return refuse("min", format!("`min {min}` of `{kind}` is not under `max {max}`"));
+    }
+    let below = if is_red { min } else { min * packet };
+    if weight(below, burst, packet).is_none() {
+        return refuse("burst", format!("`burst {burst}` of `{kind}` is too small for `min {min}`: no weight lets it pass"));
+    }
+    Ok(())
+}
+
+fn sfq(values: &Values, at: Position) -> Result<(), Refusal> {
+    let refuse = |name: &str, message: &str| Err(parser(values.at(name, at), format!("{message} of `sfq`")));
+    if values.get("limit").is_some_and(|limit| limit < 2.0) {
+        return refuse("limit", "`limit` below 2");
+    }
+    if values.has("redflowlimit") && values.get("redflowlimit") != Some(0.0) {
+        let limit = values.get("redflowlimit").unwrap_or(0.0);
+        let packet = values.get("avpkt").filter(|size| *size > 0.0).unwrap_or(1000.0);
+        let positive = |name: &str, other: f64| values.get(name).filter(|value| *value > 0.0).unwrap_or(other);
+        let max = positive("max", (limit / 4.0).floor());
+        let min = positive("min", (max / 3.0).floor());
+        let burst = positive("burst", ((2.0 * min + max) / (3.0 * packet)).floor());
+        if max > limit {
+            return refuse("max", "`max` above `redflowlimit`");
+        }
+        if min >= max {
+            return refuse("min", "`min` not under `max`");
+        }
+        if weight(min, burst, packet).is_none() {
+            return refuse("burst", "a too small `burst`");
+        }
+        return Ok(());
+    }
+    let red = ["min", "max", "avpkt", "burst", "probability", "ecn", "harddrop"];
+    match red.iter().find(|name| values.has(name)) {
+        Some(name) => refuse(name, "a word that needs `redflowlimit`"),
+        None => Ok(()),
+    }
+}
