@@ -95,8 +95,6 @@ enum Verb {
     Change,
     Link,
     Delete,
-    /// Shows, or does nothing that is refused here.
-    Show,
 }
 
 impl Verb {
@@ -114,6 +112,8 @@ struct Request {
     handle: u32,
     kind: Option<Located<String>>,
     values: Values,
+    /// Position of the table of sizes.
+    stab: Option<Position>,
 }
 
 /// State of a machine's devices, all of which have no queue at first.
@@ -265,7 +265,7 @@ fn class_id(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<u32, Ref
 
 /// Reads a command on a discipline.
 fn qdisc(cursor: &mut Cursor<'_, '_>, verb: Verb, at: Position) -> Result<(Option<String>, Request), Refusal> {
-    let (mut device, mut parent, mut handle, mut kind) = (None, 0, 0, None);
+    let (mut device, mut parent, mut handle, mut kind, mut table) = (None, 0, 0, None, None);
     while let Some(word) = cursor.next() {
         let twice = || parser(word.at, format!("`{}` gives a second parent", *word));
         match word.value {
@@ -294,7 +294,10 @@ fn qdisc(cursor: &mut Cursor<'_, '_>, verb: Verb, at: Position) -> Result<(Optio
                 }
             }
             short if !short.is_empty() && "estimator".starts_with(short) => estimator(cursor, word)?,
-            short if !short.is_empty() && "stab".starts_with(short) => stab(cursor, word)?,
+            short if !short.is_empty() && "stab".starts_with(short) => {
+                stab(cursor, word)?;
+                table = Some(word.at);
+            }
             _ => {
                 kind = Some(word);
                 break;
@@ -306,11 +309,14 @@ fn qdisc(cursor: &mut Cursor<'_, '_>, verb: Verb, at: Position) -> Result<(Optio
         None => Values::default(),
     };
     let kind = kind.map(|kind| Located::new(kind.value.to_owned(), kind.at));
-    Ok((device, Request { verb, at, parent, handle, kind, values }))
+    Ok((device, Request { verb, at, parent, handle, kind, values, stab: table }))
 }
 
 /// Reads the words after a kind.
 fn words_of(cursor: &mut Cursor<'_, '_>, kind: Located<&str>, is_class: bool) -> Result<Values, Refusal> {
+    if kind.value == "help" || cursor.peek() == Some("help") {
+        return Ok(Values::default());
+    }
     let Some(grammar) = words::grammar(kind.value) else {
         return match cursor.next() {
             Some(word) => Err(parser(kind.at, format!("kind `{}` is not known, so `{}` is not read", *kind, *word)).maybe(kind)),
@@ -375,5 +381,5 @@ fn class(cursor: &mut Cursor<'_, '_>, verb: Verb, at: Position) -> Result<(Optio
         None => Values::default(),
     };
     let kind = kind.map(|kind| Located::new(kind.value.to_owned(), kind.at));
-    Ok((device, Request { verb, at, parent, handle, kind, values }))
+    Ok((device, Request { verb, at, parent, handle, kind, values, stab: None }))
 }

@@ -50,7 +50,6 @@ struct Chain {
     protocol: u16,
     /// Handles, each with the class that it leads to, if the class was there.
     handles: BTreeMap<u32, Option<u32>>,
-    next: u32,
     /// Root table of `u32`.
     table: u32,
     mask: Option<u32>,
@@ -78,7 +77,7 @@ impl Device {
             };
             return Ok(self.hooks.entry(hook).or_default());
         }
-        let key = if parent == 0 || parent == ROOT { self.root } else { Some(parent >> 16) };
+        let key = if parent == 0 { self.root } else { Some(parent >> 16).filter(|_| parent != ROOT) };
         let Some(qdisc) = key.and_then(|key| self.qdiscs.get_mut(&key)) else {
             let message = if parent == 0 { "there is no discipline at the root".to_owned() } else { format!("a filter stands in `{}`, which is not a discipline", written(parent)) };
             return Err(kernel(at, message).help("set the discipline up on a line before"));
@@ -86,7 +85,7 @@ impl Device {
         if !TAKES.contains(&qdisc.kind.as_str()) {
             return Err(kernel(at, format!("a `{}` takes no filters", qdisc.kind)));
         }
-        let class = if parent == ROOT { 0 } else { minor(parent) };
+        let class = minor(parent);
         if class == 0 {
             return Ok(&mut qdisc.chains);
         }
@@ -101,7 +100,7 @@ impl Device {
 
     /// Does a command on a filter.
     pub(super) fn filter(&mut self, request: &Request) -> Result<(), Refusal> {
-        let own = if request.parent == 0 || request.parent == ROOT { self.root.unwrap_or(0) } else { request.parent >> 16 };
+        let own = if request.parent == 0 { self.root.unwrap_or(0) } else { request.parent >> 16 };
         let is_bound = request.class.is_some_and(|class| {
             let id = class >> 16;
             let qdisc = self.qdiscs.get(&own).filter(|_| id == own || id == 0);
@@ -148,7 +147,7 @@ impl Chains {
         };
         let place = (request.chain, rank);
         let kind = request.kind.as_ref().map_or("", |kind| kind.value.as_str());
-        match self.chains.get(&place) {
+        match self.chains.get(&place).filter(|_| request.preference > 0) {
             Some(chain) if chain.protocol != protocol => {
                 let message = format!("the filters of `prio {rank}` here are for another protocol: one `prio` has one");
                 return Err(kernel(at, message).help("give the filter a `prio` of its own"));
@@ -179,7 +178,6 @@ impl Chains {
             kind: kind.to_owned(),
             protocol,
             handles: BTreeMap::new(),
-            next: 0,
             table: root,
             mask: None,
             keys: Vec::new(),

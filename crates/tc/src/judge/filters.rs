@@ -198,11 +198,14 @@ impl<'a> Read<'a> {
             self.number = matches::table_handle(handle.value).ok_or_else(wrong)?;
         }
         let (mut divisor, mut table, mut link) = (0, 0, 0);
+        let (mut has_match, mut is_any) = (false, false);
         while let Some(word) = cursor.next() {
+            is_any = true;
             let wrong = |text: Located<&str>| parser(text.at, format!("`{} {}` of `u32` is not understood", *word, *text));
             match word.value {
                 short if begun(short, &["match"]).is_some() => {
                     matches::selector(cursor, word)?;
+                    has_match = true;
                 }
                 "ht" => {
                     let text = value_of(cursor, word)?;
@@ -242,6 +245,9 @@ impl<'a> Read<'a> {
                 }
             }
         }
+        if divisor == 0 && !has_match && is_any {
+            self.refuse(Some((cursor.at, "a filter `u32` needs a `match`".to_owned())));
+        }
         self.detail = Detail::U32 { divisor, table, link };
         Ok(())
     }
@@ -267,6 +273,9 @@ impl<'a> Read<'a> {
                 return Err(unknown("fw", word, &["classid", "flowid", "indev", "police", "action"]));
             }
         }
+        if !is_any && self.number > 0 {
+            self.refuse(Some((cursor.at, "a filter `fw` with a handle needs a `classid` or an action".to_owned())));
+        }
         self.detail = if is_any || self.number > 0 { Detail::Fw { mask } } else { Detail::Plain };
         Ok(())
     }
@@ -278,7 +287,9 @@ impl<'a> Read<'a> {
             self.number = lex::unsigned(handle.value, 0, u64::from(u32::MAX)).unwrap_or(0) as u32;
         }
         let name = kind.value;
+        let mut is_any = false;
         while let Some(word) = cursor.next() {
+            is_any = true;
             let is_known = match (name, word.value) {
                 ("matchall", "skip_hw" | "verbose") => true,
                 ("matchall", "skip_sw") => {
@@ -286,8 +297,12 @@ impl<'a> Read<'a> {
                     true
                 }
                 ("basic" | "cgroup", "match") => {
-                    let text = cursor.next().ok_or_else(|| missing(word))?;
+                    let text = value_of(cursor, word)?;
                     matches::tree(text)?;
+                    // The parser wants a word after the tree.
+                    if cursor.peek().is_none() {
+                        return Err(parser(text.at, format!("`match` of `{name}` must not be the last word")));
+                    }
                     true
                 }
                 ("flow", "hash" | "map" | "baseclass" | "divisor" | "rshift" | "addend" | "keys" | "key" | "mask" | "xor" | "or" | "perturb") => {
@@ -303,7 +318,7 @@ impl<'a> Read<'a> {
                     true
                 }
                 ("bpf", _) => return Ok(()),
-                ("cgroup", "classid" | "flowid") => false,
+                ("cgroup" | "flow", "classid" | "flowid") => false,
                 _ => {
                     let is_flow = name != "matchall" && begun(word.value, &["flowid"]).is_some();
                     if is_flow {
@@ -316,6 +331,14 @@ impl<'a> Read<'a> {
                 return Err(unknown(name, word, &["classid", "flowid", "action", "match", "police", "skip_hw"]));
             }
         }
+        let why = match name {
+            "matchall" if !is_any => "a filter `matchall` needs a `flowid` or an action",
+            "flow" if !is_any => "a filter `flow` needs its keys",
+            "flow" | "cgroup" if self.number == 0 => "a filter of this kind needs a `handle`",
+            "route" if self.number > 0 => "the `handle` of `route` is made of its words",
+            _ => return Ok(()),
+        };
+        self.refuse(Some((kind.at, why.to_owned())));
         Ok(())
     }
 

@@ -65,6 +65,21 @@ pub(super) fn check(request: &Request, is_class: bool, is_change: bool) -> Resul
             }
             _ => Ok(()),
         },
+        "hhf" => {
+            let weighted = value("quantum").unwrap_or(1514.0) * value("non_hh_weight").unwrap_or(2.0);
+            if weighted > f64::from(i32::MAX) {
+                return refuse("quantum", "`quantum` times `non_hh_weight` of `hhf` is too large".to_owned());
+            }
+            Ok(())
+        }
+        // Among the names of clocks, each fourth after the second is that of TAI.
+        "etf" if value("clockid").is_some_and(|clock| clock % 4.0 != 1.0) => {
+            refuse("clockid", "`clockid` of `etf` is not `CLOCK_TAI`".to_owned())
+        }
+        "taprio" if !values.has("sched-entry") => refuse("num_tc", "`taprio` has no `sched-entry`".to_owned()),
+        "taprio" if !values.has("clockid") && value("flags").unwrap_or(0.0) < 2.0 => {
+            refuse("num_tc", "`taprio` has no `clockid`".to_owned())
+        }
         "drr" if is_class && value("quantum") == Some(0.0) => refuse("quantum", "`quantum 0` of `drr`".to_owned()),
         _ => Ok(()),
     }
@@ -75,10 +90,11 @@ const MOST: f64 = u32::MAX as f64;
 /// Limits of disciplines.
 const QDISCS: &[(&str, &str, f64, f64)] = &[
     ("prio", "bands", 2.0, 16.0),
-    ("fq_codel", "flows", 1.0, 65_536.0),
+    ("fq_codel", "flows", 0.0, 65_536.0),
     ("fq_codel", "quantum", 0.0, 1_048_576.0),
     ("fq", "quantum", 1.0, 1_048_576.0),
-    ("fq", "buckets", 1.0, 262_144.0),
+    ("fq", "buckets", 0.0, 262_144.0),
+    ("sfq", "perturb", 0.0, MOST),
     ("pie", "limit", 0.0, MOST),
 ];
 

@@ -136,7 +136,12 @@ fn inner(cursor: &mut Cursor<'_, '_>, first: Located<&str>, field: Located<&str>
             let mask = cursor.next().ok_or_else(|| missing(first))?;
             let both = lex::unsigned(value.value, 0, WORD).zip(lex::unsigned(mask.value, 0, WORD));
             match both {
-                Some((value, mask)) if value & !mask == 0 => Ok(()),
+                // The parser wants a word after the mask.
+                Some((value, mask)) if value & !mask == 0 && cursor.peek().is_some() => Ok(()),
+                Some((value, mask)) if value & !mask == 0 => {
+                    let _ = mask;
+                    Err(parser(first.at, "`match mark` must not be the last word"))
+                }
                 Some(_) => Err(parser(value.at, format!("`match mark {} {}`: the mark has bits outside its mask", *value, *mask))),
                 None => Err(parser(value.at, format!("`match mark {} {}` is not understood", *value, *mask))),
             }

@@ -15,6 +15,9 @@ pub(super) const INGRESS: u32 = 0xffff_fff1;
 /// Handle of the hooks.
 pub(super) const HOOK: u32 = 0xffff_0000;
 
+/// Disciplines without settings that can change.
+const FIXED: [&str; 3] = ["htb", "mqprio", "etf"];
+
 /// First key of disciplines to which the kernel gives a handle: no command can name them.
 const UNNAMED: u32 = 1 << 16;
 
@@ -33,6 +36,8 @@ pub(super) struct Qdisc {
     below: BTreeMap<u16, u32>,
     /// Number of bands.
     bands: u16,
+    /// True for a `netem` that sends packets twice.
+    duplicates: bool,
     /// Filters of the discipline.
     pub chains: Chains,
 }
@@ -165,8 +170,9 @@ impl Device {
             match there {
                 Some(there) if is_it(there) => {
                     let differs = kind.as_ref().is_some_and(|kind| kind.value != self.qdiscs[&there].kind);
-                    if *handle == 0 && *verb == Verb::Replace && differs {
-                        return self.create(request);
+                    // Another kind takes the place of the old one, whatever the verb.
+                    if *handle == 0 && differs {
+                        return self.create(request, true);
                     }
                     Some(there)
                 }
@@ -175,12 +181,12 @@ impl Device {
                         return Err(kernel(place, "another discipline is at this place").help("delete it first, or write `replace` instead of `add`"));
                     }
                     match self.find(*handle).filter(|_| *handle != 0) {
-                        None => return self.create(request),
+                        None => return self.create(request, false),
                         Some(_) if *verb == Verb::Add => {
                             return Err(kernel(place, format!("the handle `{}` is another discipline's", written(*handle)))
                                 .help("write another number before the colon"));
                         }
-                        Some(key) => return self.graft_again(key, request),
+                        Some(_) => return Err(kernel(place, format!("the discipline `{}` stands elsewhere, and cannot move", written(*handle)))),
                     }
                 }
             }
@@ -193,6 +199,10 @@ impl Device {
         if kind.as_ref().is_some_and(|kind| kind.value != old.kind) {
             return Err(kernel(place, format!("the discipline there is a `{}`", old.kind)).help("the kind of a discipline cannot change: give the new one another handle"));
         }
+        if kind.is_some() && FIXED.contains(&old.kind.as_str()) {
+            return Err(kernel(place, format!("a `{}` cannot be changed once it is there", old.kind))
+                .help("delete it first: `tc qdisc del dev DEV root`"));
+        }
         limits::check(request, false, true)?;
         let bands = limits::bands(request);
         if let Some(qdisc) = self.qdiscs.get_mut(&key).filter(|_| bands > 0) {
@@ -203,27 +213,13 @@ impl Device {
         Ok(())
     }
 
-    /// Puts a discipline that stands elsewhere at a second place.
-    fn graft_again(&mut self, key: u32, request: &Request) -> Result<(), Refusal> {
-        let at = request.at;
-        let differs = request.kind.as_ref().is_some_and(|kind| kind.value != self.qdiscs[&key].kind);
-        if differs {
-            return Err(kernel(at, format!("the handle `{}` is another discipline's", written(request.handle))));
-        }
-        let mut above = if request.parent == ROOT { None } else { self.find(request.parent) };
-        while let Some(owner) = above {
-            if owner == key {
-                return Err(kernel(at, "a discipline would stand below itself"));
-            }
-            above = self.qdiscs[&owner].parent.map(|(owner, _)| owner);
-        }
-        self.graft(key, request)
-    }
-
-    fn create(&mut self, request: &Request) -> Result<(), Refusal> {
+    fn create(&mut self, request: &Request, is_instead: bool) -> Result<(), Refusal> {
         let Request { verb, at, parent, handle, kind, .. } = request;
         let Some(kind) = kind else { return Err(kernel(*at, "a discipline has a kind")) };
-        if !verb.creates() {
+        if kind.as_str() == "help" {
+            return Ok(());
+        }
+        if !verb.creates() && !is_instead {
             return Err(kernel(kind.at, "there is no discipline to change").help("write `add` or `replace`"));
         }
         if !limits::KERNEL.contains(&kind.as_str()) {
@@ -237,7 +233,18 @@ impl Device {
         if ["ingress", "clsact"].contains(&kind.as_str()) {
             return Err(kernel(kind.at, format!("`{}` is a hook, not a queue", kind.value)));
         }
+        if let Some(at) = request.stab.filter(|_| is_below) {
+            return Err(kernel(at, "a `stab` stands at the root only"));
+        }
         limits::check(request, false, false)?;
+        let duplicates = kind.as_str() == "netem" && request.values.get("duplicate").is_some_and(|share| share > 0.0);
+        let mut others = self.qdiscs.values().filter(|other| other.kind == "netem");
+        if kind.as_str() == "netem" && others.any(|other| duplicates || other.duplicates) {
+            return Err(kernel(kind.at, "a `netem` with `duplicate` stands beside no other `netem`"));
+        }
+        if let Some(offload) = Some(request.values.at("offload", kind.at)).filter(|_| kind.as_str() == "htb" && is_below && request.values.has("offload")) {
+            return Err(kernel(offload, "`offload` of `htb` needs the root"));
+        }
         if is_below {
             self.check_place(*parent, kind.at)?;
         }
@@ -248,7 +255,7 @@ impl Device {
             major(*handle)
         };
         let bands = if limits::bands(request) > 0 { limits::bands(request) } else { 3 };
-        let qdisc = Qdisc { kind: kind.value.clone(), bands, ..Qdisc::default() };
+        let qdisc = Qdisc { kind: kind.value.clone(), bands, duplicates, ..Qdisc::default() };
         self.is_touched = true;
         self.qdiscs.insert(key, qdisc);
         self.graft(key, request)
@@ -373,7 +380,7 @@ impl Device {
         let id = minor(*handle);
         let up = if *parent == ROOT { None } else { Some(minor(*parent)) };
         let qdisc = &self.qdiscs[&key];
-        let is_there = qdisc.has_class(id) && (id != 0 || qdisc.kind == "hfsc");
+        let is_there = qdisc.has_class(id) && (*handle != 0 || qdisc.kind == "hfsc");
         if *verb == Verb::Delete {
             return self.delete_class(key, id, is_there, *at);
         }
@@ -381,6 +388,9 @@ impl Device {
             (true, Verb::Add) => return Err(kernel(place, format!("the class `{}` is there already", written(*handle))).help("write another number, or `replace` instead of `add`")),
             (false, verb) if !verb.creates() => return Err(kernel(place, "there is no such class to change").help("write `add` or `replace`")),
             _ => {}
+        }
+        if *handle == 0 && !is_there {
+            return Err(kernel(place, "a class has a `classid`"));
         }
         if !qdisc.has_own_classes() {
             return Err(kernel(place, format!("the discipline is a `{}`: its classes are not set by commands", qdisc.kind)));

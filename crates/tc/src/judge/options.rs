@@ -50,12 +50,9 @@ pub(super) fn options(
         let Some(one) = known.iter().find(is_it).filter(|_| !word.is_empty()) else {
             return Err(unknown(kind, word, known));
         };
-        if one.is_once && values.has(one.of) {
+        let is_set = |value: f64| kind != "hfsc" || value != 0.0;
+        if one.is_once && values.get(one.of).is_some_and(is_set) {
             return Err(parser(word.at, format!("`{}` of `{kind}` is given twice", one.name)));
-        }
-        if one.name == "ack-filter" && cursor.skip("aggressive") {
-            values.set("ack-filter-aggressive", 1.0, word.at);
-            continue;
         }
         if one.name == "ce_threshold_selector" {
             mask_of(cursor, word)?;
@@ -222,9 +219,6 @@ fn curve(
     }
     let names = if one.name == "sc" { vec!["rt", "ls"] } else { vec![one.name] };
     for name in names {
-        if values.has(name) {
-            return Err(parser(word.at, format!("`{name}` is given twice")));
-        }
         values.set(name, rate, word.at);
     }
     Ok(())
@@ -282,6 +276,17 @@ fn weight(min: f64, burst: f64, packet: f64) -> Option<u32> {
     })
 }
 
+/// Keeps 32 bits, as the parser's arithmetic does.
+fn kept(number: f64) -> f64 {
+    number % (f64::from(u32::MAX) + 1.0)
+}
+
+/// Returns true if the slope of the probability has a logarithm that fits.
+fn has_slope(min: f64, max: f64, probability: f64) -> bool {
+    let slope = probability / (max - min);
+    max == min || (0..32).any(|log| slope * 2.0_f64.powi(log) > 1.0)
+}
+
 /// Checks the thresholds and the burst of `red` and `choke`.
 fn early(kind: &str, values: &Values, at: Position) -> Result<(), Refusal> {
     let refuse = |name: &str, message: String| Err(parser(values.at(name, at), message));
@@ -292,11 +297,10 @@ fn early(kind: &str, values: &Values, at: Position) -> Result<(), Refusal> {
     if limit == 0.0 || value(other) == 0.0 {
         return refuse("limit", format!("`{kind}` needs `limit` and `{other}`"));
     }
-    let packet = if is_red { value("avpkt") } else { values.get("avpkt").filter(|size| *size > 0.0).unwrap_or(1000.0) };
-    let mut max = value("max");
-    let mut min = value("min");
+    let packet = values.get("avpkt").filter(|size| *size > 0.0).unwrap_or(1000.0);
+    let (mut min, mut max) = (value("min"), value("max"));
     if max == 0.0 {
-        max = if min > 0.0 { min * 3.0 } else { (limit / 4.0).floor() };
+        max = if min > 0.0 { kept(min * 3.0) } else { (limit / 4.0).floor() };
     }
     if min == 0.0 {
         min = (max / 3.0).floor();
@@ -304,7 +308,7 @@ fn early(kind: &str, values: &Values, at: Position) -> Result<(), Refusal> {
     let unit = if is_red { packet } else { 1.0 };
     let mut burst = value("burst");
     if burst == 0.0 {
-        burst = ((2.0 * min + max) / (3.0 * unit)).floor();
+        burst = (kept(2.0 * min + max) / (3.0 * unit)).floor();
     }
     if max > limit && !is_red {
         return refuse("max", format!("`max {max}` of `{kind}` is above `limit {limit}`"));
@@ -312,9 +316,12 @@ fn early(kind: &str, values: &Values, at: Position) -> Result<(), Refusal> {
     if min >= max {
         return refuse("min", format!("`min {min}` of `{kind}` is not under `max {max}`"));
     }
-    let below = if is_red { min } else { min * packet };
+    let below = if is_red { min } else { kept(min * packet) };
     if weight(below, burst, packet).is_none() {
         return refuse("burst", format!("`burst {burst}` of `{kind}` is too small for `min {min}`: no weight lets it pass"));
+    }
+    if !has_slope(min, max, values.get("probability").unwrap_or(0.02)) {
+        return refuse("max", format!("`max {max}` of `{kind}` is too far above `min {min}`"));
     }
     Ok(())
 }

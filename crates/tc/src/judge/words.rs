@@ -31,6 +31,8 @@ pub(super) enum Sort {
     Percent,
     /// Real number from 0 to 1; what follows it is not read.
     Share,
+    /// Real number; what follows it is not read.
+    Real,
     /// Any word.
     Any,
     /// One of these words.
@@ -256,7 +258,7 @@ const CHOKE: &[Option] = &[
     w("max", U32),
     w("burst", U32),
     w("avpkt", Sort::Size),
-    w("probability", Sort::Share),
+    w("probability", Sort::Real),
     w("ecn", FLAG),
 ];
 
@@ -573,6 +575,7 @@ impl Sort {
             Self::Share => {
                 lex::real(text).map(|(number, _)| number).filter(|number| !(*number < 0.0 || *number > 1.0))
             }
+            Self::Real => lex::real(text).map(|(number, _)| number),
             Self::Of(words) => words.iter().position(|word| *word == text).map(|index| index as f64),
             Self::Any => Some(0.0),
             Self::Gate | Self::Flag | Self::Bands | Self::Numbers | Self::Queues | Self::Curve => None,
@@ -595,6 +598,7 @@ impl Sort {
             Self::Time | Self::Ticks | Self::Nanos => "a time such as `20ms`",
             Self::Percent => "a percentage such as `10%`",
             Self::Share => "a number from 0 to 1",
+            Self::Real => "a number",
             Self::Flag => "no value",
             Self::Any => "a word",
             Self::Bands => "numbers of bands",

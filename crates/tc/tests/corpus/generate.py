@@ -56,7 +56,7 @@ QDISCS = {
         "rate:rate burst:size buffer:size maxburst:size limit:size latency:time peakrate:rate minburst:size "
         "mtu:size mpu:size overhead:size linklayer:name",
     ),
-    "htb": ("", "default:hex r2q:u32 debug:u32 direct_qlen:u32 offload:flag"),
+    "htb": ("", "default:hex r2q:u32 debug:u32 direct_qlen:u32"),
     "hfsc": ("", "default:hex"),
     "prio": ("", "bands:u32"),
     "multiq": ("", ""),
@@ -121,8 +121,8 @@ QDISCS = {
         "penalty_burst:u32",
     ),
     "skbprio": ("", "limit:u32"),
-    "cbs": ("", "hicredit:u32 locredit:int sendslope:int idleslope:u32 offload:u8"),
-    "etf": ("clockid:clock delta:u32", "clockid:clock delta:u32 offload:flag deadline_mode:flag skip_sock_check:flag"),
+    "cbs": ("", "hicredit:u32 locredit:int sendslope:int idleslope:u32"),
+    "etf": ("clockid:clock delta:u32", "clockid:clock delta:u32 deadline_mode:flag skip_sock_check:flag"),
     "plug": ("", "limit:u32 buffer:flag release_one:flag"),
     "noqueue": ("", ""),
 }
@@ -386,7 +386,7 @@ def flower_key():
         lambda: f"vlan_prio {R.choice(['3', '7', '8'])}",
         lambda: f"vlan_ethtype {R.choice(['ip', 'ipv4', '0x800', 'foo'])}",
         lambda: f"{R.choice(['src_mac', 'dst_mac'])} {R.choice(['00:11:22:33:44:55', '00:11:22:33:44:55/ff:ff:ff:00:00:00', '00:11:22:33:44:55/24', 'foo'])}",
-        lambda: f"{R.choice(['indev', 'eth_type'])} {R.choice(['eth0', 'ip'])}",
+        lambda: R.choice(['indev eth0', 'eth_type ip']),
         lambda: R.choice(["skip_hw", "skip_sw", "skip_hw skip_sw", "verbose", "foo 1", "type 8", "code 0", "hw_tc 3", "hw_tc 16", "ct_state +trk+est", "ct_state foo",
                           "num_of_vlans 2", "enc_key_id 5", "enc_dst_port 4789", "arp_tip 1.2.3.4", "arp_op reply", "icmp_type 8", "mpls_label 5", "cvlan_id 3"]),
     ])()
@@ -407,7 +407,7 @@ def filter_body():
         lambda: f"{R.choice(['', 'handle 3 '])}basic {R.choice(['', chr(39) + 'match ' + 'x' + chr(39)])}".replace("'match x'", R.choice([
             "match 'u32(u32 0x0 0x0 at 0)'", "match 'meta(priority eq 5)'", "match 'cmp(u8 at 9 layer 1 eq 6)'", "match 'meta(foo eq 1)'", "match 'u32(u16 0x1600 0xffff at nexthdr+2)'", "match 'foo(1)'",
             "match 'cmp(u16 at 0 layer 2 mask 0xff00 gt 20) and meta(vlan mask 0x1 eq 1)'", "match 'not u8(0x11 0xff at 9)'", "match 'meta(nf_mark eq 6)'", "match 'u32(u32 0x0 0x0'"])) + classid() + act(),
-        lambda: f"{R.choice(['handle 1 ', '', 'handle 7 '])}{R.choice(['flow hash keys src divisor 4', 'flow map key dst rshift 8', 'flow hash keys foo', 'flow', 'flow hash keys src,dst,proto divisor 1024 baseclass 1:1', 'cgroup', 'route to 5', 'route from 3 to 2', 'tcindex mask 0xf', 'bpf obj x.o', 'rsvp'])}{R.choice(['', classid()])}",
+        lambda: f"{R.choice(['handle 1 ', '', 'handle 7 '])}{R.choice(['flow hash keys src divisor 4', 'flow map key dst rshift 8', 'flow hash keys foo', 'flow', 'flow hash keys src,dst,proto divisor 1024 baseclass 1:1', 'cgroup', 'route to 5', 'route from 3 to 2'])}{R.choice(['', classid()])}",
     ])()
 
 
