@@ -21,7 +21,7 @@ mod show;
 mod sqm;
 pub mod syntax;
 pub mod value;
-mod words;
+pub mod words;
 
 pub use convert::{Converted, Request, convert};
 pub use handle::Handle;

@@ -12,7 +12,7 @@ use crate::position::Located;
 use crate::problem::{Problem, Problems};
 use crate::syntax::{Action, Class, Command, Commands, LinkLayer, Object, Police, Qdisc, Setting, Stab};
 use crate::value::{Curve, Value, ValueType};
-use crate::words::{self, Cursor, Words};
+use crate::words::{self, CommandWords, Cursor, Words};
 
 /// Parses commands: one a line, with or without the word `tc` before it. A line that ends with the word `\`
 /// continues on the next one; a word that begins with `#` begins a comment. [`read`](crate::read) also reads
@@ -71,12 +71,13 @@ pub(crate) fn command(words: &Words<'_>, problems: &mut Vec<Problem>) -> Result<
         }
     };
     let mut device = None;
-    let object = match name {
+    let mut object = match name {
         "qdisc" => Object::Qdisc(qdisc(&mut cursor, &mut device, problems)?),
         "class" => Object::Class(class(&mut cursor, &mut device, problems)?),
         _ => Object::Filter(filter::filter(&mut cursor, &mut device)?),
     };
     let device = device.ok_or_else(|| Problem::new(word.at, "a command names its device by `dev`"))?;
+    *object.words_mut() = cursor.options();
     Ok(Some(Command { action: Located::new(action, word.at), device, object }))
 }
 
@@ -134,7 +135,8 @@ fn qdisc(
 ) -> Result<Qdisc, Problem> {
     let (mut parent, mut handle, mut table) = (None, None, None);
     loop {
-        let word = cursor.next().ok_or_else(|| Problem::new(cursor.at, "a discipline has a kind"))?;
+        let word = cursor.next_of_command();
+        let word = word.ok_or_else(|| Problem::new(cursor.at, "a discipline has a kind"))?;
         match word.value {
             "dev" => set(device, word, device_name(cursor)?)?,
             "root" => set(&mut parent, word, None)?,
@@ -153,7 +155,14 @@ fn qdisc(
                 } else {
                     settings(cursor, *kind, kind.language().qdisc, problems)?
                 };
-                return Ok(Qdisc { parent, handle, stab: table, kind, settings });
+                return Ok(Qdisc {
+                    parent,
+                    handle,
+                    stab: table,
+                    kind,
+                    settings,
+                    words: CommandWords::default(),
+                });
             }
         }
     }
@@ -166,7 +175,7 @@ fn stab(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>) -> Result<Stab
         if !["mtu", "tsize", "mpu", "overhead", "linklayer"].contains(&name) {
             break;
         }
-        cursor.next();
+        cursor.next_option();
         let text = cursor.value(name)?;
         let wrong = || Problem::new(text.at, format!("`{name} {}` of `stab` is not understood", *text));
         match name {
@@ -193,7 +202,7 @@ fn stab(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>) -> Result<Stab
 /// Reads the settings of `netem`: those that a link of a scenario has.
 fn netem(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>) -> Vec<Setting> {
     let mut settings = Vec::new();
-    while let Some(word) = cursor.next() {
+    while let Some(word) = cursor.next_option() {
         let name = ["limit", "delay", "loss", "rate"].into_iter().find(|name| *name == word.value);
         let name = name.or((word.value == "latency").then_some("delay"));
         let Some(name) = name else {
@@ -254,7 +263,8 @@ fn class(
     let (mut parent, mut id) = (None, None);
     let mut is_top = false;
     loop {
-        let word = cursor.next().ok_or_else(|| Problem::new(cursor.at, "a class has a kind"))?;
+        let word = cursor.next_of_command();
+        let word = word.ok_or_else(|| Problem::new(cursor.at, "a class has a kind"))?;
         match word.value {
             "dev" => set(device, word, device_name(cursor)?)?,
             "root" => is_top = true,
@@ -272,7 +282,7 @@ fn class(
                     ));
                 };
                 let settings = settings(cursor, *kind, words, problems)?;
-                return Ok(Class { parent, id, kind, settings });
+                return Ok(Class { parent, id, kind, settings, words: CommandWords::default() });
             }
         }
     }
@@ -293,7 +303,7 @@ fn settings(
     problems: &mut Vec<Problem>,
 ) -> Result<Vec<Setting>, Problem> {
     let mut settings = Vec::new();
-    while let Some(word) = cursor.next() {
+    while let Some(word) = cursor.next_option() {
         let Some((known, is_on)) = known(word.value, vocabulary) else {
             if ["est", "estimator"].contains(&word.value) {
                 estimator(cursor)?;

@@ -80,7 +80,7 @@ impl Reading {
         let mut judge = Judge::default();
         let is_judged = self.form == Form::Commands;
         let text: Vec<&str> = text.lines().collect();
-        for line in lines {
+        for (number, line) in lines.iter().enumerate() {
             let line = without_options(line);
             let words: Vec<_> = line.iter().map(|word| Located::new(word.value.as_str(), word.at)).collect();
             let Some(first) = words.first() else { continue };
@@ -101,6 +101,7 @@ impl Reading {
             match (parsed, &verdict) {
                 (Ok(Some(mut command)), Ok(())) => {
                     command.action.at = at;
+                    command.object.words_mut().number = number;
                     self.number_meters(&mut command, &mut meters);
                     self.replace(&mut command);
                     self.commands.0.push(command);
@@ -152,6 +153,11 @@ impl Reading {
         }
     }
 
+    /// Names a command that a later line undoes.
+    fn undone(&mut self, old: &Command, why: &'static str) {
+        self.skipped.push(Skipped { at: old.at(), what: format!("tc {}", old.object.words().whole()), why });
+    }
+
     fn skip(&mut self, at: Position, words: &[Located<&str>], why: &'static str) {
         let what = words.iter().map(|word| word.value).collect::<Vec<_>>().join(" ");
         self.skipped.push(Skipped { at, what: format!("tc {what}"), why });
@@ -165,14 +171,17 @@ impl Reading {
         let before = self.commands.0.len();
         if let Some(device) = device.filter(|_| is_deletion && words[0].value.starts_with('q')) {
             let is_hook = has("ingress") || has("clsact") || has("ffff:");
-            self.commands.0.retain(|command| {
+            let (gone, kept) = core::mem::take(&mut self.commands.0).into_iter().partition(|command| {
                 let is_of_hook = match &command.object {
                     Object::Qdisc(qdisc) => qdisc.kind.is_hook(),
                     Object::Filter(filter) => filter.parent.is_hook(),
                     Object::Class(_) => false,
                 };
-                *command.device != device.value || is_of_hook != is_hook
+                *command.device == device.value && is_of_hook == is_hook
             });
+            self.commands.0 = kept;
+            let gone: Vec<Command> = gone;
+            gone.iter().for_each(|command| self.undone(command, "a later line deletes it"));
         }
         let why = match (is_deletion, self.commands.0.len() < before) {
             (false, _) => "it only shows",
@@ -202,7 +211,20 @@ impl Reading {
                 }
         };
         let Some(index) = self.commands.0.iter().position(is_same) else { return };
-        let old = self.commands.0.remove(index);
+        let mut old = self.commands.0.remove(index);
+        let is_kept = match (&old.object, &new.object) {
+            (Object::Qdisc(old), Object::Qdisc(new)) => {
+                let is_same = old.kind == new.kind && (new.handle.is_none() || new.handle == old.handle);
+                KEEPS.contains(&*new.kind) && (is_change || is_same)
+            }
+            _ => false,
+        };
+        if is_kept {
+            let words = core::mem::take(old.object.words_mut());
+            new.object.words_mut().absorb(words);
+        } else {
+            self.undone(&old, "a later line replaces it");
+        }
         match (old.object, &mut new.object) {
             (Object::Qdisc(old), Object::Qdisc(new))
                 if is_change

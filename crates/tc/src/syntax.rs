@@ -8,6 +8,7 @@ use crate::handle::Handle;
 use crate::language::Kind;
 use crate::position::{Located, Position};
 use crate::value::Value;
+use crate::words::CommandWords;
 
 /// Commands, in the order of the text.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -59,6 +60,8 @@ pub struct Qdisc {
     pub kind: Located<Kind>,
     /// Settings, in the order of the command.
     pub settings: Vec<Setting>,
+    /// Words of the command, for which the import accounts.
+    pub words: CommandWords,
 }
 
 /// Table of sizes, `stab`: packets count as on the line behind.
@@ -93,6 +96,8 @@ pub struct Class {
     pub kind: Located<Kind>,
     /// Settings, in the order of the command.
     pub settings: Vec<Setting>,
+    /// Words of the command, for which the import accounts.
+    pub words: CommandWords,
 }
 
 /// A setting of a discipline or a class.
@@ -126,6 +131,8 @@ pub struct Filter {
     pub class: Option<Located<Handle>>,
     /// Actions, in their order.
     pub actions: Vec<Located<FilterAction>>,
+    /// Words of the command, for which the import accounts.
+    pub words: CommandWords,
 }
 
 /// Part of a filter in the hash tables of `u32`.
@@ -326,6 +333,26 @@ pub enum Key {
     Tos(Masked),
     /// `tcp_flags VALUE/MASK`.
     TcpFlags(Masked),
+}
+
+impl Object {
+    /// Returns the words of its command.
+    pub fn words(&self) -> &CommandWords {
+        match self {
+            Self::Qdisc(Qdisc { words, .. })
+            | Self::Class(Class { words, .. })
+            | Self::Filter(Filter { words, .. }) => words,
+        }
+    }
+
+    /// Returns the words of its command, to be changed.
+    pub(crate) fn words_mut(&mut self) -> &mut CommandWords {
+        match self {
+            Self::Qdisc(Qdisc { words, .. })
+            | Self::Class(Class { words, .. })
+            | Self::Filter(Filter { words, .. }) => words,
+        }
+    }
 }
 
 impl Command {

@@ -42,17 +42,86 @@ fn split(line: &str, number: u32) -> (Words<'_>, bool) {
     (words, is_continued)
 }
 
-/// The words of a command that are not read yet.
+/// Words of a command, by option: the import accounts for each. Equality ignores them, as it ignores positions.
+#[derive(Clone, Debug, Default)]
+pub struct CommandWords {
+    /// Number of the command in its text.
+    pub number: usize,
+    /// CommandWords, each a word with its values; the first one is the command itself.
+    pub all: Vec<Vec<Located<String>>>,
+}
+
+impl CommandWords {
+    /// Returns the words of an option.
+    pub fn text(&self, option: usize) -> String {
+        let words = self.all.get(option).into_iter().flatten().map(|word| word.value.as_str());
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns all words.
+    pub fn whole(&self) -> String {
+        (0..self.all.len()).map(|option| self.text(option)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the option to which the word at a position belongs.
+    pub fn option_at(&self, at: Position) -> Option<usize> {
+        self.all.iter().position(|words| words.iter().any(|word| word.at == at))
+    }
+
+    /// Takes over the words of an object whose settings hold on.
+    pub(crate) fn absorb(&mut self, old: Self) {
+        let mut old = old.all.into_iter();
+        if let (Some(own), Some(first)) = (self.all.first_mut(), old.next()) {
+            own.extend(first);
+        }
+        self.all.extend(old);
+    }
+}
+
+impl PartialEq for CommandWords {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// Words that are options of their own before the kind of an object, and after that of a filter.
+const ASIDE: [&str; 11] = [
+    "est",
+    "estimator",
+    "stab",
+    "chain",
+    "order",
+    "skip_hw",
+    "skip_sw",
+    "not_in_hw",
+    "in_hw",
+    "verbose",
+    "sample",
+];
+
+/// The words of a command that are not read yet, and the options to which those belong that are.
 pub(crate) struct Cursor<'a, 'b> {
     rest: &'b [Located<&'a str>],
     /// Position of the word that was read last.
     pub at: Position,
+    options: Vec<Vec<Located<&'a str>>>,
+    /// Index of the option to which the next word belongs.
+    current: usize,
 }
 
 impl<'a, 'b> Cursor<'a, 'b> {
     /// Creates a cursor before the first of these words.
     pub(crate) fn new(words: &'b [Located<&'a str>]) -> Self {
-        Self { rest: words, at: words.first().map(|word| word.at).unwrap_or_default() }
+        let at = words.first().map(|word| word.at).unwrap_or_default();
+        Self { rest: words, at, options: vec![Vec::new()], current: 0 }
+    }
+
+    /// Returns the options that were read, the words that were not among the last one.
+    pub(crate) fn options(mut self) -> CommandWords {
+        while self.next().is_some() {}
+        let located = |word: &Located<&str>| Located::new(word.value.to_owned(), word.at);
+        let all = self.options.iter().map(|option| option.iter().map(located).collect());
+        CommandWords { number: 0, all: all.collect() }
     }
 
     /// Returns the next word without reading it.
@@ -65,11 +134,30 @@ impl<'a, 'b> Cursor<'a, 'b> {
         self.rest.get(1).map(|word| word.value)
     }
 
-    /// Reads the next word.
+    /// Reads the next word, which belongs to the same option as the one before.
     pub(crate) fn next(&mut self) -> Option<Located<&'a str>> {
         let (word, rest) = self.rest.split_first()?;
         (self.rest, self.at) = (rest, word.at);
+        self.options[self.current].push(*word);
         Some(*word)
+    }
+
+    /// Reads the next word, which begins an option.
+    pub(crate) fn next_option(&mut self) -> Option<Located<&'a str>> {
+        if self.peek().is_some() {
+            self.current = self.options.len();
+            self.options.push(Vec::new());
+        }
+        self.next()
+    }
+
+    /// Reads the next word, which belongs to the command itself unless it is one of [`ASIDE`].
+    pub(crate) fn next_of_command(&mut self) -> Option<Located<&'a str>> {
+        if self.peek().is_some_and(|word| ASIDE.contains(&word)) {
+            return self.next_option();
+        }
+        self.current = 0;
+        self.next()
     }
 
     /// Reads the next word if it is `word`.

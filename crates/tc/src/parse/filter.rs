@@ -15,13 +15,14 @@ use crate::problem::Problem;
 use crate::syntax::{
     Classifier, End, Filter, FilterAction, Hash, Key, Masked, Offset, Prefix, Protocol, Selector,
 };
-use crate::words::Cursor;
+use crate::words::{CommandWords, Cursor};
 
 /// Reads the words after the action: `dev sl0 parent 1: protocol ip prio 1 u32 match ... flowid 1:10`.
 pub(super) fn filter(cursor: &mut Cursor<'_, '_>, device: &mut Device) -> Result<Filter, Problem> {
     let (mut parent, mut preference, mut protocol, mut handle) = (None, None, None, None);
     let kind = loop {
-        let word = cursor.next().ok_or_else(|| Problem::new(cursor.at, "a filter has a kind"))?;
+        let word = cursor.next_of_command();
+        let word = word.ok_or_else(|| Problem::new(cursor.at, "a filter has a kind"))?;
         match word.value {
             "dev" => set(device, word, device_name(cursor)?)?,
             "parent" => set(&mut parent, word, hook(cursor.handle("parent")?))?,
@@ -75,7 +76,7 @@ pub(super) fn filter(cursor: &mut Cursor<'_, '_>, device: &mut Device) -> Result
         handle,
         skips: false,
     };
-    while let Some(word) = cursor.next() {
+    while let Some(word) = cursor.next_of_command() {
         read.word(cursor, word)?;
     }
     let Read { classifier, class, actions, hash, handle, skips, .. } = read;
@@ -88,7 +89,19 @@ pub(super) fn filter(cursor: &mut Cursor<'_, '_>, device: &mut Device) -> Result
     }
     let classifier = Located::new(classifier, kind.at);
     let skips_hardware = skips;
-    Ok(Filter { parent, protocol, preference, handle, classifier, hash, skips_hardware, class, actions })
+    let words = CommandWords::default();
+    Ok(Filter {
+        parent,
+        protocol,
+        preference,
+        handle,
+        classifier,
+        hash,
+        skips_hardware,
+        class,
+        actions,
+        words,
+    })
 }
 
 /// Normalises the parents that stand for hooks.
