@@ -9,6 +9,7 @@
 //! defaults of Linux, classes, and filters. Everything that a scenario cannot express is a [`Problem`] with
 //! its position. Settings without effect in a scenario are listed, with reasons, in [`Port::left_out`].
 
+pub mod account;
 pub(crate) mod classification;
 pub(crate) mod conditions;
 pub mod devices;
@@ -51,6 +52,8 @@ pub struct Port {
     pub compares_addresses: bool,
     /// Line behind the device, as `netem` describes it.
     pub(crate) line: Option<Line>,
+    /// Words that are accounted for.
+    pub(crate) account: account::Account,
 }
 
 /// Imports the commands that set up one device.
@@ -76,7 +79,8 @@ fn import_as(
     }
     let tree = tree::build(&objects, environment, kernel)?;
     let compares_addresses = objects.rules.iter().any(|rule| rule.conditions.has_addresses());
-    Ok(Port { root: tree.root, left_out: tree.left_out, compares_addresses, line: tree.line })
+    let tree::Tree { root, left_out, line, account } = tree;
+    Ok(Port { root, left_out, compares_addresses, line, account })
 }
 
 impl Port {

@@ -12,15 +12,19 @@ use std::collections::BTreeMap;
 use lockgate_engine::units::{Duration, Rate};
 
 use crate::handle::Handle;
+use crate::import::account::Count;
 use crate::import::conditions::Rule;
 use crate::import::devices::{Devices, IngressMeter};
-use crate::import::tree::Queue;
-use crate::number::nanos;
+use crate::import::tree::{Line, Queue};
+use crate::number::{rate_text, time_text};
 use crate::syntax::Police;
 use crate::value::Value;
 
 /// Rate of a line that no shaper and no option says.
 const DEFAULT_RATE: Rate = Rate::from_bits(10_000_000);
+
+/// Least rate of lines that are to limit nothing.
+const FAST_RATE: Rate = Rate::from_bits(1_000_000_000);
 
 /// Delay of a line that `netem` does not say.
 const DEFAULT_DELAY: Duration = Duration::from_millis(10);
@@ -134,16 +138,13 @@ fn metered(devices: &Devices) -> Option<&IngressMeter> {
 
 /// Returns the queue of a meter.
 fn policer(police: &Police) -> String {
-    let mut keys = format!(
-        "kind = \"policer\", rate = \"{}bit\", burst = \"{}B\"",
-        police.rate.as_bits(),
-        police.burst.0
-    );
+    let mut keys =
+        format!("kind = \"policer\", rate = \"{}\", burst = \"{}B\"", rate_text(police.rate), police.burst.0);
     if let Some(peak) = police.peak_rate {
         let _ = write!(
             keys,
-            ", peakrate = \"{}bit\", peakburst = \"{}B\", yellow = \"drop\"",
-            peak.as_bits(),
+            ", peakrate = \"{}\", peakburst = \"{}B\", yellow = \"drop\"",
+            rate_text(peak),
             police.mtu.0.max(1)
         );
     } else if police.mtu.0 > 0 {
@@ -158,6 +159,10 @@ fn head(devices: &Devices, frame: &Frame<'_>, without_flow: &[String]) -> String
     let origin: String =
         origin.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     let mut text = format!("# Imported by `lockgate tc import` from {origin}.\n");
+    let Count { all, left_out: lost } = devices.words;
+    if lost > 0 {
+        let _ = writeln!(text, "#\n# Words of commands: {all}, of which {lost} are left out.");
+    }
     let mut left_out: Vec<&str> = frame.left_out.iter().map(String::as_str).collect();
     left_out.extend(devices.left_out.iter().map(String::as_str));
     left_out.extend(devices.ports.iter().flat_map(|device| device.port.left_out.iter().map(String::as_str)));
@@ -205,36 +210,61 @@ fn network(text: &mut String, devices: &Devices, frame: &Frame<'_>, hosts: &Host
     for address in hosts.0.keys() {
         let _ = writeln!(text, "{} = {{ address = \"{address}\" }}", host_name(*address));
     }
-    let netem = devices.ports.iter().find_map(|device| device.port.line.clone()).unwrap_or_default();
+    let lines = [false, true].map(|is_back| {
+        let mut ports = devices.ports.iter();
+        let port = ports.find(|device| device.arrivals_of.is_some() == is_back);
+        port.and_then(|device| device.port.line.clone()).unwrap_or_default()
+    });
     let metered = metered(devices).map(|meter| meter.police.rate);
     let shaped = devices.ports.iter().filter_map(|device| shaped(&device.port.root)).chain(metered).max();
-    let double = |rate: Rate| Rate::from_bits(rate.as_bits().saturating_mul(2));
-    let (rate, why) = match (frame.rate, netem.rate, shaped) {
-        (Some(rate), ..) | (None, Some(rate), _) => (rate, ""),
-        (.., Some(shaped)) => (double(shaped), " # twice what the queues let through"),
-        _ => (DEFAULT_RATE, " # nothing in the script limits the rate: write that of your line"),
+    let (usual, why) = match (frame.rate, shaped, &lines) {
+        (Some(rate), ..) => (rate, ""),
+        (None, Some(shaped), _) => {
+            (Rate::from_bits(shaped.as_bits().saturating_mul(2)), " # twice what the queues let through")
+        }
+        (None, None, [Line { rate: None, .. }, Line { rate: None, .. }]) => {
+            (DEFAULT_RATE, " # nothing in the script limits the rate: write that of your line")
+        }
+        (None, None, [ahead, back]) => {
+            let most = ahead.rate.max(back.rate).unwrap_or(DEFAULT_RATE);
+            (most.max(FAST_RATE), "")
+        }
     };
-    let delay = netem.delay.unwrap_or(DEFAULT_DELAY);
+    let rate = lines.clone().map(|line| frame.rate.or(line.rate).unwrap_or(usual));
+    let is_delayed = lines.iter().any(|line| line.delay.is_some());
+    // `netem` delays one direction: a way back without it takes no time.
+    let default = if is_delayed { Duration::ZERO } else { DEFAULT_DELAY };
+    let delay = lines.clone().map(|line| time_text(line.delay.unwrap_or(default)));
+    let loss = lines.map(|line| line.loss.unwrap_or_default() / 100.0);
     let _ = write!(
         text,
-        "\n[link.line]\nbetween = [\"{}\", \"{}\"]\nrate = \"{}bit\"{why}\ndelay = \"{}ns\"\n",
+        "\n[link.line]\nbetween = [\"{}\", \"{}\"]\nrate = {}{why}\ndelay = {}\n",
         NAMES[0],
         NAMES[1],
-        rate.as_bits(),
-        nanos(delay)
+        each_way(&rate.map(|rate| format!("\"{}\"", rate_text(rate)))),
+        each_way(&delay.map(|delay| format!("\"{delay}\"")))
     );
-    if let Some(loss) = netem.loss.filter(|loss| *loss > 0.0) {
-        let _ = writeln!(text, "loss = {}", loss / 100.0);
+    if loss != [0.0; 2] {
+        let _ = writeln!(text, "loss = {}", each_way(&loss.map(|loss| loss.to_string())));
     }
-    let fast = Rate::from_bits(rate.as_bits().saturating_mul(10).max(1_000_000_000));
+    let rate = rate[0].max(rate[1]);
+    let fast = Rate::from_bits(rate.as_bits().saturating_mul(10)).max(FAST_RATE);
     for (address, end) in &hosts.0 {
         let name = host_name(*address);
         let _ = write!(
             text,
-            "\n[link.{name}]\nbetween = [\"{}\", \"{name}\"]\nrate = \"{}bit\"\n",
+            "\n[link.{name}]\nbetween = [\"{}\", \"{name}\"]\nrate = \"{}\"\n",
             NAMES[*end],
-            fast.as_bits()
+            rate_text(fast)
         );
+    }
+}
+
+/// Returns the value of a key of a link: one, or one each way.
+fn each_way(values: &[String; 2]) -> String {
+    match values {
+        [up, down] if up == down => up.clone(),
+        [up, down] => format!("{{ up = {up}, down = {down} }}"),
     }
 }
 

@@ -182,7 +182,7 @@ tc class add dev eth0 parent 1:1 classid 1:2 hfsc rt rate 80kbit
 ";
     let scenario = imported(inner).expect("imported");
     assert!(
-        scenario.contains(r#"queue.class-1-1 = { kind = "class", ls = { m2 = "80000bit" }"#),
+        scenario.contains(r#"queue.class-1-1 = { kind = "class", ls = { m2 = "80kbit" }"#),
         "{scenario}"
     );
 }
@@ -197,20 +197,20 @@ fn dualpi2_is_that_of_linux() {
         queue.to_owned()
     };
     let plain = port("");
-    assert!(plain.contains(r#"tupdate = "16000000ns", alpha = 0.16015625, beta = 3.19921875"#), "{plain}");
+    assert!(plain.contains(r#"tupdate = "16ms", alpha = 0.16015625, beta = 3.19921875"#), "{plain}");
     let far = port("max_rtt 300ms");
     assert!(
-        far.contains(r#"max_rtt = "300000000ns", target = "50000000ns""#) && !far.contains("alpha"),
+        far.contains(r#"max_rtt = "300ms", target = "50ms""#) && !far.contains("alpha"),
         "{far}"
     );
-    assert!(port("typical_rtt 20ms max_rtt 200ms").contains(r#"target = "20000000ns""#));
+    assert!(port("typical_rtt 20ms max_rtt 200ms").contains(r#"target = "20ms""#));
     // One round trip gives the other, and both override the rest.
     let usual = port("typical_rtt 20ms alpha 3 tupdate 1ms");
-    assert!(usual.contains(r#"max_rtt = "120000000ns", target = "20000000ns""#), "{usual}");
+    assert!(usual.contains(r#"max_rtt = "120ms", target = "20ms""#), "{usual}");
     assert!(!usual.contains("alpha") && !usual.contains("tupdate"), "{usual}");
     assert!(port("step_thresh 3p").contains(r#"step_thresh = "3p""#));
     // Its timer has no ticks.
-    assert!(port("tupdate 15ms").contains(r#"tupdate = "15000000ns""#));
+    assert!(port("tupdate 15ms").contains(r#"tupdate = "15ms""#));
 }
 
 /// Each `ether-vlan` of `cake` adds four bytes to the overhead.

@@ -69,7 +69,7 @@ fn three_tiers_of_sqm_have_their_rates_marks_and_cells() {
     for class in ["class-1-12", "class-1-13"] {
         assert_eq!((rate(tree, class, "rate"), rate(tree, class, "ceil")), (135_000, 794_000));
     }
-    assert_eq!(value(tree, "class-1-13", "target"), "17300000ns", "the loop is expanded");
+    assert_eq!(value(tree, "class-1-13", "target"), "17300us", "the loop is expanded");
     assert!(text.contains("mark = \"0x1/0xff\""), "{text}");
     // 1514 bytes are 1510 without four, in 32 cells of 53.
     assert_eq!(value(tree, "class-1-1", "overhead"), "-4B");
@@ -110,10 +110,10 @@ fn delays_of_hfsc_become_curves() {
     let (_, scenario) = scenario(&script("hfsc-umax.sh"));
     let tree = tree(&scenario, "here:there");
     let curve = |queue: &str| value(tree, queue, "rt");
-    for part in ["m1 = \"400000bit\"", "d = \"30000000ns\"", "m2 = \"100000bit\""] {
+    for part in ["m1 = \"400kbit\"", "d = \"30ms\"", "m2 = \"100kbit\""] {
         assert!(curve("class-1-12").contains(part), "{}", curve("class-1-12"));
     }
-    for part in ["m1 = \"0bit\"", "d = \"23000000ns\"", "m2 = \"400000bit\""] {
+    for part in ["m1 = \"0bit\"", "d = \"23ms\"", "m2 = \"400kbit\""] {
         assert!(curve("class-1-11").contains(part), "{}", curve("class-1-11"));
     }
 }
@@ -127,7 +127,7 @@ fn wondershaper_has_its_arithmetic_and_small_acknowledgements() {
         "tcp_flags = [\"ack\"]",
         "tcp_flags_clear = [",
         "length = \"14B-77B\"",
-        "kind = \"policer\", rate = \"15000000bit\", burst = \"10240B\", red = \"drop\"",
+        "kind = \"policer\", rate = \"15mbit\", burst = \"10240B\", red = \"drop\"",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -181,7 +181,7 @@ fn kilobytes_are_eight_kilobits() {
     let (_, scenario) = scenario(&script("htb-guide-kbps.sh"));
     let tree = tree(&scenario, "here:there");
     let ceil = tree.queues().iter().find(|queue| &*queue.name == "class-1-1").expect("the root class");
-    assert_eq!(ceil.share["ceil"].as_str(), Some("800000bit"));
+    assert_eq!(ceil.share["ceil"].as_str(), Some("800kbit"));
     assert_eq!((rate(tree, "class-1-10", "rate"), rate(tree, "class-1-12", "rate")), (240_000, 480_000));
     assert_eq!(findings("htb-guide-kbps.sh"), []);
 }
@@ -202,7 +202,7 @@ fn what_tc_prints_is_read() {
 #[test]
 fn netem_is_the_delay_of_the_line() {
     let (text, _) = scenario(&script("mininet-hfsc-float.sh"));
-    assert!(text.contains("delay = \"5000000ns\""), "{text}");
+    assert!(text.contains("delay = { up = \"5ms\", down = \"0ns\" }"), "{text}");
     assert_eq!(findings("mininet-hfsc-float.sh"), []);
 }
 
@@ -260,7 +260,7 @@ tc qdisc change dev eth0 parent 1:10 fq_codel target 9ms
     let of = |key: &str| value(tree, "class-1-10", key);
     assert_eq!(
         (of("limit"), of("target"), of("ecn")),
-        ("300p".into(), "9000000ns".into(), "false".into()),
+        ("300p".into(), "9ms".into(), "false".into()),
         "{text}"
     );
     let above = tree.queues().iter().find(|queue| &*queue.name == "class-1-1").expect("the class above");

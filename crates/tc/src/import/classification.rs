@@ -146,6 +146,8 @@ pub(super) struct Classification {
     at: Position,
     /// Filters that are never tried, with the reasons.
     pub never: Vec<String>,
+    /// Numbers of the commands of filters that are tried.
+    tried: Vec<usize>,
     /// Meters of filters, with the classes of their packets.
     pub polices: Vec<(Handle, Police, Position)>,
     /// True if every packet has a class.
@@ -343,9 +345,15 @@ impl Classification {
             paths,
             at,
             never,
+            tried: filters.iter().map(|filter| filter.words.number).collect(),
             polices,
             has_rest: rest.is_some() || matches!(fallback, Fallback::Bands(_)),
         })
+    }
+
+    /// Returns true if a kernel tries a filter.
+    pub(super) fn is_tried(&self, filter: &FilterRule) -> bool {
+        self.tried.contains(&filter.words.number)
     }
 
     /// Returns the classes, in their order.

@@ -1,5 +1,6 @@
 //! Import of all devices of a script: those with queues, and how `mirred` joins them.
 
+use super::account::{Account, Count};
 use super::conditions::Conditions;
 use super::objects::Objects;
 use super::{Environment, Port, import_as};
@@ -56,6 +57,8 @@ pub struct Devices {
     pub meters: Vec<IngressMeter>,
     /// Parts without effect in a scenario, with the reasons.
     pub left_out: Vec<String>,
+    /// Words of the commands.
+    pub words: Count,
 }
 
 /// Redirection of what arrives at a device.
@@ -70,6 +73,7 @@ struct Hooks {
     redirections: Vec<Redirection>,
     meters: Vec<IngressMeter>,
     left_out: Vec<String>,
+    account: Account,
     problems: Vec<Problem>,
 }
 
@@ -131,7 +135,25 @@ pub fn import_devices(commands: &Commands, options: &Options) -> Result<Devices,
         return Err(problem.into());
     }
     ports.sort_by_key(|port| port.arrivals_of.is_some());
-    Ok(Devices { ports, meters, left_out: hooks.left_out })
+    let mut left_out = hooks.left_out;
+    let mut account = hooks.account;
+    for port in &ports {
+        account.join(&port.port.account);
+    }
+    for redirection in &hooks.redirections {
+        let Redirection { from, to } = redirection;
+        if is_chosen(from) && !names.iter().any(|(name, _)| name == to) {
+            left_out.push(format!(
+                "what arrives at `{from}`: it goes to `{to}`, where no command sets up a queue"
+            ));
+        }
+    }
+    let mut devices: Vec<&str> = ports.iter().map(|port| port.device.as_str()).collect();
+    devices.extend(ports.iter().filter_map(|port| port.arrivals_of.as_deref()));
+    devices.extend(meters.iter().map(|meter| meter.device.as_str()));
+    let (rest, words) = account.rest(commands, &devices);
+    left_out.extend(rest);
+    Ok(Devices { ports, meters, left_out, words })
 }
 
 /// Returns the faults in the structure of every device's commands: objects without a place, and filters to
@@ -156,10 +178,21 @@ pub(crate) fn faults(commands: &Commands) -> Vec<Problem> {
 impl Hooks {
     fn of(commands: &Commands) -> Self {
         let mut hooks = Self::default();
+        let mut filtered = Vec::new();
         for command in &commands.0 {
             let Object::Filter(filter) = &command.object else { continue };
             if filter.parent.is_hook() {
                 hooks.filter(&command.device, filter);
+                if !filter.actions.is_empty() {
+                    hooks.account.take(&filter.words);
+                    filtered.push(command.device.as_str());
+                }
+            }
+        }
+        for command in &commands.0 {
+            let Object::Qdisc(qdisc) = &command.object else { continue };
+            if qdisc.kind.is_hook() && filtered.contains(&command.device.as_str()) {
+                hooks.account.take(&qdisc.words);
             }
         }
         hooks

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Conditions;
+use super::account::Account;
 use crate::handle::Handle;
 use crate::language::Kind;
 use crate::position::{Located, Position};
@@ -10,6 +11,7 @@ use crate::problem::{Problem, Problems};
 use crate::syntax::{
     Action, Class, Classifier, Command, Commands, Filter, FilterAction, Object, Police, Protocol, Qdisc,
 };
+use crate::words::CommandWords;
 
 /// Preference of the first filter without one; each further one gets the smallest so far minus one.
 const FIRST_PREFERENCE: u32 = 49_152;
@@ -30,6 +32,10 @@ pub(super) struct Objects<'a> {
     pub root: &'a Qdisc,
     /// Parts that were left out, with the reasons.
     pub left_out: Vec<String>,
+    /// Words of filters that those name.
+    pub account: Account,
+    /// Filters that make and join the hash tables of disciplines, each with its discipline.
+    pub tables: Vec<(Handle, &'a Filter)>,
     /// True if filters of any form are understood, and a default is needed for all packets, not only for
     /// the flows of a run.
     pub is_general: bool,
@@ -45,6 +51,8 @@ pub(super) struct FilterRule {
     /// Preference; filters of one class and preference after one another are a group.
     pub preference: u32,
     pub at: Position,
+    /// Words of the filter.
+    pub words: CommandWords,
 }
 
 impl<'a> Objects<'a> {
@@ -67,7 +75,16 @@ impl<'a> Objects<'a> {
                 problem.help("delete the first with `tc qdisc del`, or write `replace` instead of `add`"),
             );
         }
-        let mut objects = Self { root, qdiscs, classes, rules: Vec::new(), left_out: Vec::new(), is_general };
+        let mut objects = Self {
+            root,
+            qdiscs,
+            classes,
+            rules: Vec::new(),
+            left_out: Vec::new(),
+            account: Account::default(),
+            tables: Vec::new(),
+            is_general,
+        };
         objects.check_commands(commands, &mut problems);
         objects.check_classes(&mut problems);
         objects.check_qdiscs(&mut problems);
@@ -200,8 +217,8 @@ impl<'a> Objects<'a> {
     }
 
     /// Sorts the filters of the tree by preference, and resolves their hash tables.
-    fn order(&mut self, commands: &Commands, problems: &mut Vec<Problem>) {
-        let mut ranked: Vec<(Handle, u32, &Filter)> = Vec::new();
+    fn order(&mut self, commands: &'a Commands, problems: &mut Vec<Problem>) {
+        let mut ranked: Vec<(Handle, u32, &'a Filter)> = Vec::new();
         for filter in commands.filters().filter(|filter| !filter.parent.is_hook()) {
             let parent = if filter.parent.major == 0 {
                 self.root.handle.as_deref().copied()
@@ -240,7 +257,7 @@ impl<'a> Objects<'a> {
         parents.sort();
         parents.dedup();
         for parent in parents {
-            let own: Vec<(u32, &Filter)> = ranked
+            let own: Vec<(u32, &'a Filter)> = ranked
                 .iter()
                 .filter(|(of, ..)| *of == parent)
                 .map(|(_, rank, filter)| (*rank, *filter))
@@ -250,9 +267,12 @@ impl<'a> Objects<'a> {
     }
 
     /// Adds the rules of one discipline's filters, in their order.
-    fn resolve(&mut self, parent: Handle, filters: &[(u32, &Filter)], problems: &mut Vec<Problem>) {
+    fn resolve(&mut self, parent: Handle, filters: &[(u32, &'a Filter)], problems: &mut Vec<Problem>) {
         let tables = Tables::new(filters);
         for (rank, filter) in filters {
+            if filter.hash.as_ref().is_some_and(|hash| hash.divisor.is_some() || hash.link.is_some()) {
+                self.tables.push((parent, *filter));
+            }
             let is_root = filter.hash.as_ref().is_none_or(|hash| {
                 hash.divisor.is_none() && hash.table.is_none_or(|(table, _)| table >= ROOT_TABLES)
             });
@@ -294,6 +314,7 @@ impl<'a> Objects<'a> {
                 return Err(Problem::new(at, format!("the filter's `protocol {protocol}` is not `ip`")));
             }
             self.left_out.push(format!("{}: {why}", described(filter)));
+            self.account.name(&filter.words);
             return Ok(None);
         }
         let mut class = filter.class;
@@ -324,7 +345,8 @@ impl<'a> Objects<'a> {
         if self.is_general && conditions.compares_ecn() {
             self.left_out.push(format!("the two ECN bits in {}: they are not compared", described(filter)));
         }
-        Ok(Some(FilterRule { parent, class: target, conditions, police, preference, at }))
+        let words = filter.words.clone();
+        Ok(Some(FilterRule { parent, class: target, conditions, police, preference, at, words }))
     }
 }
 

@@ -131,6 +131,10 @@ pub(crate) fn ack_filter_word(value: &toml::Value) -> Option<&'static str> {
     ACK_FILTERS.iter().find(|(_, known)| is_meant(known)).map(|(word, _)| *word)
 }
 
+/// Kinds of which `tc` takes a word again: the last one holds.
+const LAST_HOLDS: [Kind; 7] =
+    [Kind::Cake, Kind::CakeMq, Kind::Codel, Kind::Dualpi2, Kind::FqCodel, Kind::FqPie, Kind::Pie];
+
 /// Bytes of the header of a VLAN.
 const VLAN: i64 = 4;
 
@@ -145,7 +149,7 @@ pub(super) fn scenario_kind(kind: Kind) -> &'static str {
 }
 
 /// Returns true for settings that sort packets into classes; [`super::classification`] reads them.
-fn is_classification(kind: Kind, name: &str) -> bool {
+pub(super) fn is_classification(kind: Kind, name: &str) -> bool {
     match kind {
         Kind::Htb | Kind::Hfsc => name == "default",
         Kind::Prio | Kind::PfifoFast | Kind::Ets => ["bands", "priomap"].contains(&name),
@@ -154,10 +158,20 @@ fn is_classification(kind: Kind, name: &str) -> bool {
 }
 
 /// Returns the reason why a setting has no effect in a scenario; `None` if it has one.
-fn reason(kind: Kind, setting: &Setting, all: &[Setting], is_general: bool) -> Option<&'static str> {
+pub(super) fn reason(
+    kind: Kind,
+    setting: &Setting,
+    all: &[Setting],
+    is_general: bool,
+) -> Option<&'static str> {
     // Without a peak rate there is no second bucket, so its depth has no effect.
     if kind == Kind::Tbf && *setting.name == "mtu" {
         return (!all.iter().any(|other| *other.name == "peakrate")).then_some("there is no `peakrate`");
+    }
+    // The last of competing words holds, so that this one is no default.
+    let is_set = |other: &Setting| *other.name == *setting.name && other.value == Value::Switch(true);
+    if setting.value == Value::Switch(false) && all.iter().any(is_set) {
+        return None;
     }
     let text = setting.to_string();
     let is_meant = |harmless: &&Harmless| {
@@ -173,7 +187,7 @@ fn reason(kind: Kind, setting: &Setting, all: &[Setting], is_general: bool) -> O
 }
 
 /// Translates one setting to parameters; `None` if none of these is meant.
-fn meaning(kind: Kind, setting: &Setting, known: &[Parameter]) -> Option<Parameters> {
+pub(super) fn meaning(kind: Kind, setting: &Setting, known: &[Parameter]) -> Option<Parameters> {
     let name: &'static str = *setting.name;
     if let Some((_, rtt)) = ROUND_TRIPS.iter().find(|(word, _)| kind == Kind::Cake && *word == name) {
         return Some(vec![("rtt", Value::Time(*rtt))]);
@@ -247,6 +261,9 @@ pub(super) fn translate(
         for (name, value) in meaning(kind, setting, known).ok_or_else(unknown)? {
             // Later words of `cake` replace those of a preset.
             if kind == Kind::Cake && ["ack_filter", "overhead", "mpu", "framing", "rtt"].contains(&name) {
+                parameters.retain(|(other, _)| *other != name);
+            }
+            if is_general && LAST_HOLDS.contains(&kind) {
                 parameters.retain(|(other, _)| *other != name);
             }
             if parameters.iter().any(|(other, _)| *other == name) {

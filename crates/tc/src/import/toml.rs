@@ -1,11 +1,11 @@
 //! Writes a tree of queues as TOML values: the only file with the notation of scenarios.
 
-use lockgate_engine::units::{Bytes, Duration, Rate};
+use lockgate_engine::units::Bytes;
 use toml_edit::{Array, InlineTable, Item, Table, Value as Toml};
 
 use super::conditions::Rule;
 use super::tree::Queue;
-use crate::number::nanos;
+use crate::number::{rate_text, time_text};
 use crate::value::{Curve, Value};
 
 /// Returns the table of a port: `root`, and `queue.NAME = { ... }` for each queue.
@@ -95,10 +95,10 @@ fn value(parameter: &Value) -> Toml {
     match parameter {
         Value::Flag => true.into(),
         Value::Switch(is_on) => (*is_on).into(),
-        Value::Rate(rate) => rate_of(*rate).into(),
+        Value::Rate(rate) => rate_text(*rate).into(),
         Value::Size(Bytes(bytes)) => format!("{bytes}B").into(),
         Value::Offset(bytes) => format!("{bytes}B").into(),
-        Value::Time(time) => time_of(*time).into(),
+        Value::Time(time) => time_text(*time).into(),
         Value::Packets(count) | Value::Threshold(count) => format!("{count}p").into(),
         Value::Number(number) => whole(*number),
         Value::Real(number) => (*number).into(),
@@ -116,18 +116,10 @@ fn whole(number: u64) -> Toml {
     i64::try_from(number).unwrap_or(i64::MAX).into()
 }
 
-fn rate_of(rate: Rate) -> String {
-    format!("{}bit", rate.as_bits())
-}
-
-fn time_of(time: Duration) -> String {
-    format!("{}ns", nanos(time))
-}
-
 fn table_of(curve: &Curve) -> InlineTable {
     let mut table = InlineTable::new();
     for (key, text) in
-        [("m1", curve.m1.map(rate_of)), ("d", curve.d.map(time_of)), ("m2", curve.m2.map(rate_of))]
+        [("m1", curve.m1.map(rate_text)), ("d", curve.d.map(time_text)), ("m2", curve.m2.map(rate_text))]
     {
         if let Some(text) = text {
             table.insert(key, text.into());

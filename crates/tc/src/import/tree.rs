@@ -9,6 +9,7 @@ use lockgate_scenario::reference::{Parameter, Reference, reference};
 pub(crate) use line::Line;
 
 use super::Environment;
+use super::account::{Account, is_framed_by};
 use super::classification::{Classification, Leaf};
 use super::conditions::{Headers, Rule};
 use super::objects::Objects;
@@ -17,8 +18,9 @@ use crate::handle::Handle;
 use crate::language::{Kind, Version};
 use crate::position::Position;
 use crate::problem::Problem;
-use crate::syntax::{Class, Police, Qdisc};
+use crate::syntax::{Class, Police, Qdisc, Setting};
 use crate::value::Value;
+use crate::words::CommandWords;
 
 /// Limit on the depth of a tree.
 const DEEPEST: usize = 16;
@@ -63,6 +65,7 @@ pub(super) struct Tree {
     pub root: Queue,
     pub left_out: Vec<String>,
     pub line: Option<Line>,
+    pub account: Account,
 }
 
 /// Input of the translation, and the parts left out.
@@ -71,6 +74,7 @@ struct Builder<'a> {
     hz: u32,
     kernel: Option<Version>,
     left_out: Vec<String>,
+    account: Account,
     /// Lines of `netem`, each with its position.
     lines: Vec<(Line, Position)>,
     /// Leaves without `netem`.
@@ -92,6 +96,7 @@ pub(super) fn build(
         hz: environment.hz.max(1),
         kernel,
         left_out: objects.left_out.clone(),
+        account: objects.account.clone(),
         lines: Vec::new(),
         plain_leaves: 0,
     };
@@ -105,11 +110,12 @@ pub(super) fn build(
     let kind = *objects.root.kind;
     if let Some(stab) = objects.root.stab.filter(|_| !matches!(kind, Kind::Htb | Kind::Tbf)) {
         builder.left_out.push(format!("`{}` of `{kind}`: it counts frames as they are", *stab));
+        builder.account.stab(objects.root, stab.at, false);
     }
-    let mut left_out = builder.left_out;
+    let Builder { mut left_out, account, .. } = builder;
     left_out.sort();
     left_out.dedup();
-    Ok(Tree { root, left_out, line })
+    Ok(Tree { root, left_out, line, account })
 }
 
 /// Returns a queue behind a meter.
@@ -219,6 +225,10 @@ impl<'a> Builder<'a> {
             }
             _ => self.inner(qdisc, depth, flows)?,
         };
+        self.account.take(&qdisc.words);
+        if let Some(stab) = qdisc.stab.filter(|_| matches!(kind, Kind::Htb | Kind::Tbf)) {
+            self.account.stab(qdisc, stab.at, true);
+        }
         if kind == Kind::Tbf && depth == 0 {
             self.add_stab(&reference.parameters, &mut parameters)?;
         }
@@ -230,10 +240,26 @@ impl<'a> Builder<'a> {
             }
             parameters.retain(is_own);
         }
+        self.settings(&qdisc.words, (words, &qdisc.settings), &reference.parameters, &[&parameters]);
         let known = names(&reference.parameters);
         let queue =
             Queue { name, kind: scenario_kind(kind), known, parameters, children, ..Queue::default() };
         Ok(if has_rest { queue } else { self.without_rest(qdisc, queue) })
+    }
+
+    /// Accounts for settings by the parameters that came of them.
+    fn settings(
+        &mut self,
+        words: &CommandWords,
+        (kind, settings): (Kind, &[Setting]),
+        known: &[Parameter],
+        parameters: &[&Parameters],
+    ) {
+        let stab = self.objects.root.stab.as_deref();
+        let present = parameters.iter().flat_map(|some| some.iter().map(|(name, _)| *name));
+        let present: Vec<&str> = present.filter(|name| !is_framed_by(stab, kind, name)).collect();
+        let is_general = self.objects.is_general;
+        self.account.settings(words, (kind, settings), known, is_general, &present, &mut self.left_out);
     }
 
     /// Returns the tree of a discipline without a class for the packets that no filter takes.
@@ -376,7 +402,17 @@ impl<'a> Builder<'a> {
     }
 
     /// Reports what a classification left out.
-    fn note(&mut self, classification: &Classification) -> Result<(), Problem> {
+    fn note(&mut self, owner: Handle, classification: &Classification) -> Result<(), Problem> {
+        for rule in self.objects.rules.iter().filter(|rule| rule.parent == owner) {
+            if classification.is_tried(rule) {
+                self.account.take(&rule.words);
+            } else {
+                self.account.name(&rule.words);
+            }
+        }
+        for (_, table) in self.objects.tables.iter().filter(|(of, _)| *of == owner) {
+            self.account.take(&table.words);
+        }
         self.left_out.extend(classification.never.iter().cloned());
         let is_modelled = reference("policer").is_some();
         let unsaid = |(class, ..): &&(Handle, Police, Position)| {
@@ -453,7 +489,7 @@ impl<'a> Builder<'a> {
         }
         classification.check(&leaves(&bands))?;
         if objects.is_general {
-            self.note(&classification)?;
+            self.note(handle, &classification)?;
             self.arrange(&mut bands)?;
         }
         Ok(bands)
@@ -481,7 +517,7 @@ impl<'a> Builder<'a> {
             ));
         }
         if self.objects.is_general {
-            self.note(&classification)?;
+            self.note(handle, &classification)?;
             sort_by_filter(&mut classes);
             self.arrange(&mut classes)?;
         } else if classification.check(&leaves(&classes)).is_err() {
@@ -568,6 +604,8 @@ impl<'a> Builder<'a> {
         if kind == Kind::Htb {
             self.add_stab(&owner.reference.shares, &mut share)?;
         }
+        self.account.take(&class.words);
+        self.settings(&class.words, (kind, &class.settings), &owner.reference.shares, &[&share]);
         let is_both = |(name, _): &(&'static str, Value)| queue.known.iter().any(|known| known == name);
         let (apart, beside): (Vec<_>, Vec<_>) = share.into_iter().partition(is_both);
         queue.shares = apart;

@@ -34,10 +34,27 @@ impl<'a> Builder<'a> {
             }
         }
         self.lines.push((line, qdisc.kind.at));
-        let own = qdisc.handle.as_deref().copied()?;
-        let inner = self.objects.qdiscs.iter().copied();
-        let mut inner = inner.filter(|other| other.parent.is_some_and(|parent| parent.owner() == own));
-        inner.next()
+        let own = qdisc.handle.as_deref().copied();
+        let is_inner = |other: &&Qdisc| other.parent.is_some_and(|parent| Some(parent.owner()) == own);
+        let inner = self.objects.qdiscs.iter().copied().find(is_inner);
+        self.account.take(&qdisc.words);
+        for setting in &qdisc.settings {
+            if *setting.name != "limit" {
+                self.account.take_at(&qdisc.words, setting.name.at);
+                continue;
+            }
+            if inner.is_some() {
+                self.account.name_at(&qdisc.words, setting.name.at);
+                self.left_out.push(format!("`{setting}` of `netem`: the queue below has its own limit"));
+            } else {
+                self.account.take_at(&qdisc.words, setting.name.at);
+                self.left_out.push(
+                    "the packets that are on their way: the `limit` of `netem` counts them too; here it is that of the queue before the line"
+                        .to_owned(),
+                );
+            }
+        }
+        inner
     }
 
     /// Returns the limit of `netem` in packets.

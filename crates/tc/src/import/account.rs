@@ -1,0 +1,214 @@
+//! Account of the words of commands: the import takes an option, or a line of the scenario names it.
+//!
+//! Nothing is lost by omission: an option that no part of the import took or named is named at the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lockgate_scenario::reference::Parameter;
+
+use super::settings::{is_classification, meaning, reason};
+use crate::language::Kind;
+use crate::position::Position;
+use crate::syntax::{Command, Commands, Object, Qdisc, Setting, Stab};
+use crate::words::CommandWords;
+
+/// Reasons for options without effect, by their first word.
+const WITHOUT_EFFECT: [(&[&str], &str); 5] = [
+    (&["mtu", "tsize"], "sizes are exact here, without a table"),
+    (&["est", "estimator"], "it only counts"),
+    (&["skip_hw", "not_in_hw", "in_hw"], "the queue is in software here"),
+    (&["chain"], "it is the first chain, as without the word"),
+    (&["verbose"], "it only shows"),
+];
+
+/// Number of a command, and index of one of its options.
+type Key = (usize, usize);
+
+/// Options that are accounted for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Account {
+    taken: BTreeSet<Key>,
+    named: BTreeSet<Key>,
+}
+
+/// Words of commands: all, and those that are not in the scenario.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// All words.
+    pub all: usize,
+    /// Words that "Left out" names.
+    pub left_out: usize,
+}
+
+impl Account {
+    /// Adds the account of another device.
+    pub(super) fn join(&mut self, other: &Self) {
+        self.taken.extend(&other.taken);
+        self.named.extend(&other.named);
+    }
+
+    /// Takes a command without its further options.
+    pub(super) fn take(&mut self, words: &CommandWords) {
+        self.taken.insert((words.number, 0));
+    }
+
+    /// Takes the option at a position.
+    pub(super) fn take_at(&mut self, words: &CommandWords, at: Position) {
+        self.taken.extend(words.option_at(at).map(|option| (words.number, option)));
+    }
+
+    /// Notes that a line names the option at a position.
+    pub(super) fn name_at(&mut self, words: &CommandWords, at: Position) {
+        self.named.extend(words.option_at(at).map(|option| (words.number, option)));
+    }
+
+    /// Notes that a line names a command.
+    pub(super) fn name(&mut self, words: &CommandWords) {
+        self.named.extend((0..words.all.len()).map(|option| (words.number, option)));
+    }
+
+    /// Takes the table of sizes, or notes that a line names it.
+    pub(super) fn stab(&mut self, qdisc: &Qdisc, stab_at: Position, is_taken: bool) {
+        let words = &qdisc.words;
+        let Some(first) = words.option_at(stab_at) else { return };
+        let is_setting = |at: Position| qdisc.settings.iter().any(|setting| setting.name.at == at);
+        for (index, option) in words.all.iter().enumerate().skip(first) {
+            let Some(head) = option.first() else { continue };
+            if is_setting(head.at) {
+                break;
+            }
+            if !["mtu", "tsize"].contains(&head.as_str()) {
+                let set = if is_taken { &mut self.taken } else { &mut self.named };
+                set.insert((words.number, index));
+            }
+        }
+    }
+
+    /// Takes the settings whose parameters are among `present`; the rest stays to be named.
+    pub(super) fn settings(
+        &mut self,
+        words: &CommandWords,
+        (kind, settings): (Kind, &[Setting]),
+        known: &[Parameter],
+        is_general: bool,
+        present: &[&str],
+        lines: &mut Vec<String>,
+    ) {
+        let parts = |setting: &Setting| {
+            let parts = meaning(kind, setting, known).unwrap_or_default();
+            parts.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        for (index, setting) in settings.iter().enumerate() {
+            let at = setting.name.at;
+            if is_classification(kind, *setting.name) || (kind, *setting.name) == (Kind::Cake, "ether-vlan") {
+                self.take_at(words, at);
+                continue;
+            }
+            if reason(kind, setting, settings, is_general).is_some() {
+                self.name_at(words, at);
+                // As it is written, which may be a synonym.
+                let text = words.option_at(at).map(|option| words.text(option));
+                let name = format!("`{setting}` of `{kind}`");
+                for line in lines.iter_mut().filter(|line| line.starts_with(&name)) {
+                    let written = text.iter().filter(|text| **text != setting.to_string());
+                    written
+                        .for_each(|text| *line = line.replacen(&name, &format!("`{text}` of `{kind}`"), 1));
+                }
+                continue;
+            }
+            let own = parts(setting);
+            // Overheads of `cake` add.
+            let is_again = |name: &&str| {
+                !(kind == Kind::Cake && *name == "overhead")
+                    && settings[index + 1..].iter().any(|later| parts(later).contains(name))
+            };
+            if !own.is_empty() && own.iter().all(|name| is_again(name)) {
+                self.name_at(words, at);
+                lines.push(format!("`{setting}` of `{kind}`: a later word of line {} holds", at.line));
+            } else if own.iter().any(|name| present.contains(name)) {
+                self.take_at(words, at);
+            }
+        }
+    }
+
+    fn is_done(&self, key: Key) -> bool {
+        self.taken.contains(&key) || self.named.contains(&key)
+    }
+
+    /// Returns a line for each option and command that is not accounted for, and the count of all words.
+    pub(super) fn rest(&self, commands: &Commands, devices: &[&str]) -> (Vec<String>, Count) {
+        let (mut lines, mut count) = (Vec::new(), Count::default());
+        let mut others: BTreeMap<&str, Vec<&Command>> = BTreeMap::new();
+        for command in &commands.0 {
+            let words = command.object.words();
+            for (option, texts) in words.all.iter().enumerate() {
+                count.all += texts.len();
+                let is_taken =
+                    self.taken.contains(&(words.number, 0)) && self.taken.contains(&(words.number, option));
+                count.left_out += if is_taken { 0 } else { texts.len() };
+            }
+            let line = command.at().line;
+            if !self.is_done((words.number, 0)) {
+                if devices.contains(&command.device.as_str()) {
+                    lines.push(format!(
+                        "line {line}, `tc {}`: {}",
+                        words.whole(),
+                        unused(&command.object, commands)
+                    ));
+                } else {
+                    others.entry(&command.device).or_default().push(command);
+                }
+                continue;
+            }
+            for option in (1..words.all.len()).filter(|option| !self.is_done((words.number, *option))) {
+                let text = words.text(option);
+                let first = text.split(' ').next().unwrap_or_default();
+                let why = WITHOUT_EFFECT.iter().find(|(names, _)| names.contains(&first));
+                let why = why.map_or("nothing in a scenario has it", |(_, why)| why);
+                lines.push(format!("line {line}, `{text}`: {why}"));
+            }
+        }
+        for (device, own) in others {
+            let all: Vec<String> = own.iter().map(|command| command.at().line.to_string()).collect();
+            lines.push(format!("`{device}`, another device: all of lines {}", all.join(", ")));
+        }
+        lines.dedup();
+        (lines, count)
+    }
+}
+
+/// Returns why nothing takes a command.
+fn unused(object: &Object, commands: &Commands) -> String {
+    match object {
+        Object::Qdisc(qdisc) if qdisc.kind.is_hook() => {
+            "what arrives there is neither queued nor metered".to_owned()
+        }
+        Object::Qdisc(qdisc) => {
+            let place = qdisc.parent.as_deref();
+            let below = commands.classes().find(|class| Some(&*class.parent) == place);
+            match (below, place) {
+                (Some(_), Some(place)) => {
+                    format!("the kernel removes it when the class `{place}` gets others below it")
+                }
+                _ => "no packet comes to it".to_owned(),
+            }
+        }
+        Object::Class(_) => "no packet comes to it".to_owned(),
+        Object::Filter(filter) => {
+            let is_owner = |qdisc: &&Qdisc| qdisc.handle.as_deref() == Some(&*filter.parent);
+            match commands.qdiscs().find(is_owner) {
+                Some(owner) if !owner.kind.has_explicit_classes() && !owner.kind.is_hook() => {
+                    format!("`{}` sorts packets by itself here, not by filters", *owner.kind)
+                }
+                _ => "no packet comes to it".to_owned(),
+            }
+        }
+    }
+}
+
+/// Returns true if the root's table of sizes replaces the framing of a shaper.
+pub(super) fn is_framed_by(stab: Option<&Stab>, kind: Kind, name: &str) -> bool {
+    stab.is_some()
+        && matches!(kind, Kind::Htb | Kind::Tbf)
+        && ["overhead", "mpu", "linklayer"].contains(&name)
+}

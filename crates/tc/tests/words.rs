@@ -1,0 +1,251 @@
+//! Every word of a command is in the scenario, or "Left out" names it.
+//!
+//! The law is tested from both ends: a word that the import takes changes the scenario, and the words that it
+//! does not take are those that the lines of "Left out" quote.
+
+use lockgate_tc::language::{LANGUAGES, Word};
+use lockgate_tc::value::ValueType;
+use lockgate_tc::{Kind, Options, Request, convert, read};
+
+/// Returns the scenario of commands, or the problems in one text.
+fn scenario(text: &str, device: Option<&str>) -> Result<String, String> {
+    let options = Options { device: device.map(str::to_owned), ..Options::default() };
+    let request =
+        Request { text, origin: "", definitions: &[], options: &options, rate: None, is_lenient: false };
+    convert(&request).map(|converted| converted.scenario).map_err(|problems| problems.to_string())
+}
+
+/// Splits a scenario into its head and its body.
+fn parts(scenario: &str) -> (&str, &str) {
+    scenario.split_once("\n\n").expect("a head")
+}
+
+/// Returns the numbers of the head: words of all commands, and those that are left out.
+fn counted(head: &str) -> Option<(usize, usize)> {
+    let line = head.lines().find_map(|line| line.strip_prefix("# Words of commands: "))?;
+    let mut numbers =
+        line.split(|letter: char| !letter.is_ascii_digit()).filter_map(|part| part.parse().ok());
+    Some((numbers.next()?, numbers.next()?))
+}
+
+/// Checks the account of a text: as many words are left out as the head quotes, of as many as there are.
+fn check_account(text: &str, head: &str) {
+    let commands = read(text, &[], "eth0").commands;
+    let (mut all, mut quoted) = (0, 0);
+    for command in &commands.0 {
+        let words = command.object.words();
+        all += words.all.iter().map(Vec::len).sum::<usize>();
+        if head.contains(&format!("`tc {}`", words.whole()))
+            || head.contains(&format!("`{}`, another", *command.device))
+        {
+            quoted += words.all.iter().map(Vec::len).sum::<usize>();
+            continue;
+        }
+        for option in 1..words.all.len() {
+            let is_quoted = head.contains(&format!("`{}`", words.text(option)));
+            quoted += if is_quoted { words.all[option].len() } else { 0 };
+        }
+    }
+    match counted(head) {
+        Some(counted) => assert_eq!(counted, (all, quoted), "{text}\n{head}"),
+        None => assert_eq!(quoted, 0, "{text}\n{head}"),
+    }
+}
+
+/// Words that a discipline needs, and its class.
+fn needs(kind: Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::Cbq => {
+            ("bandwidth 10mbit avpkt 1000", "bandwidth 10mbit rate 1mbit allot 1514 avpkt 1000 prio 3")
+        }
+        Kind::Choke => ("limit 200 min 20 max 60 avpkt 1000 burst 30 bandwidth 10mbit", ""),
+        Kind::Hfsc => ("default 10", "ls m2 1mbit"),
+        Kind::Htb => ("default 10", "rate 1mbit"),
+        Kind::Red => {
+            ("limit 100000 min 10000 max 30000 avpkt 1000 burst 20 bandwidth 10mbit probability 0.02", "")
+        }
+        Kind::Tbf => ("rate 1mbit burst 5000 limit 20000", ""),
+        Kind::Ets => ("bands 3", ""),
+        _ => ("", ""),
+    }
+}
+
+/// Returns a word with a value that is no default.
+fn with_value(word: &Word) -> String {
+    let value = match word.value_type {
+        ValueType::Flag | ValueType::Switch => "",
+        ValueType::Rate => "3mbit",
+        ValueType::Size => "2300",
+        ValueType::Offset => "7",
+        ValueType::Time => "23ms",
+        ValueType::Seconds | ValueType::Number => "4",
+        ValueType::Packets => "123",
+        ValueType::Threshold => "7p",
+        ValueType::Mask => "0xf0",
+        ValueType::Real => "0.03",
+        ValueType::Percent => "7%",
+        ValueType::Choice(_) => "atm",
+        ValueType::Minor => "10",
+        ValueType::Numbers => "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
+        ValueType::Sizes => "2000 3000 4000",
+        ValueType::Curve => "m2 1mbit",
+    };
+    format!("{} {value}", word.name).trim_end().to_owned()
+}
+
+/// Returns the words without the one of a name and its value.
+fn without(words: &str, name: &str) -> String {
+    let mut all: Vec<&str> = words.split(' ').collect();
+    if let Some(index) = all.iter().position(|word| *word == name) {
+        all.drain(index..(index + 2).min(all.len()));
+    }
+    all.join(" ")
+}
+
+/// A root, and a meter of what arrives, beside which a hook stands.
+const METERED: &str = "tc qdisc add dev eth0 root handle 1: pfifo limit 9
+tc filter add dev eth0 parent ffff: protocol all prio 1 u32 match u32 0 0 police rate 1mbit burst 9k drop flowid :1
+";
+
+#[test]
+fn each_word_of_each_kind_changes_the_scenario_or_is_named() {
+    let (mut taken, mut named, mut refused) = (0, 0, 0);
+    for language in LANGUAGES {
+        let (own, class) = needs(language.kind);
+        let (name, classes) = (language.name, language.class.unwrap_or_default());
+        let of_class = classes.iter().map(|word| (word, true));
+        for (word, is_of_class) in language.qdisc.iter().map(|word| (word, false)).chain(of_class) {
+            for added in core::iter::once(word.name).chain(word.synonyms.iter().copied()) {
+                let added = with_value(&Word { name: added, ..*word });
+                let line = |own: &str, class: &str| {
+                    if language.kind.is_hook() {
+                        return format!("{METERED}tc qdisc add dev eth0 {name} {own}\n");
+                    }
+                    let mut text = format!("tc qdisc add dev eth0 root handle 1: {name} {own}\n");
+                    if is_of_class && language.kind == Kind::Ets {
+                        text.push_str(&format!("tc class change dev eth0 classid 1:1 {name} {class}\n"));
+                    }
+                    if language.kind.has_explicit_classes() {
+                        text.push_str(&format!(
+                            "tc class add dev eth0 parent 1: classid 1:10 {name} {class}\n"
+                        ));
+                        text.push_str(
+                            "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 53 0xffff flowid 1:10\n",
+                        );
+                    }
+                    text
+                };
+                let plain = |words: &str| {
+                    if words.split(' ').any(|one| one == word.name) {
+                        without(words, word.name)
+                    } else {
+                        words.to_owned()
+                    }
+                };
+                let (before, text) = if is_of_class {
+                    (line(own, &plain(class)), line(own, &format!("{} {added}", plain(class))))
+                } else {
+                    (line(&plain(own), class), line(&format!("{} {added}", plain(own)), class))
+                };
+                let Ok(scenario) = scenario(&text, None).inspect_err(|problem| {
+                    assert!(problem.contains(word.name) || problem.contains(name), "{text}{problem}");
+                }) else {
+                    refused += 1;
+                    continue;
+                };
+                let head = parts(&scenario).0;
+                check_account(&text, head);
+                let is_named =
+                    head.contains(&format!("`{added}`")) || head.contains(&format!("`{}", with_value(word)));
+                let base = self::scenario(&before, None).unwrap_or_default();
+                let is_changed = base != scenario;
+                assert!(is_named || is_changed, "`{added}` of `{name}` is lost:\n{text}{scenario}");
+                taken += usize::from(!is_named);
+                named += usize::from(is_named);
+            }
+        }
+    }
+    println!("{taken} words change the scenario, {named} are named, {refused} are problems");
+    assert!(taken > 150 && named > 15, "{taken} taken, {named} named, {refused} refused");
+}
+
+/// Commands that no part of the scenario has.
+#[test]
+fn commands_without_a_place_are_named() {
+    let root = "tc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid 1:1 htb rate 9mbit\ntc class add dev eth0 parent 1:1 classid 1:10 htb rate 1mbit\n";
+    let cases = [
+        ("tc qdisc add dev eth0 parent 1:1 handle 30: fq_codel", "the kernel removes it"),
+        (
+            "tc filter add dev eth0 parent 1: protocol ipv6 prio 3 u32 match ip6 dst 2001:db8::/32 flowid 1:10",
+            "IPv4",
+        ),
+        ("tc qdisc add dev eth1 root pfifo limit 7", "another device"),
+        (
+            "tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match u32 0 0 flowid 1:1",
+            "another device",
+        ),
+        ("tc qdisc add dev eth0 ingress", "neither queued nor metered"),
+        ("tc qdisc add dev eth0 handle ffff: ingress", "neither queued nor metered"),
+    ];
+    let (mut lines, mut words) = (0, 0);
+    for (command, why) in cases {
+        let text = format!("{root}{command}\n");
+        let Ok(scenario) = scenario(&text, Some("eth0")) else { continue };
+        let head = parts(&scenario).0;
+        assert!(head.contains(why), "{text}{head}");
+        check_account(&text, head);
+        lines += 1;
+        words += command.split(' ').count();
+    }
+    assert!(lines >= 4, "{lines} lines, {words} words");
+    let leaf = "tc qdisc add dev eth0 root handle 1: LEAF\ntc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 6881 0xffff action skbedit priority 1:1\n";
+    for kind in ["cake bandwidth 20mbit diffserv3", "fq_codel", "sfq"] {
+        let text = leaf.replace("LEAF", kind);
+        let scenario = scenario(&text, None).expect("a scenario");
+        let head = parts(&scenario).0;
+        assert!(head.contains("match ip dport 6881 0xffff action skbedit priority 1:1`"), "{head}");
+        check_account(&text, head);
+    }
+}
+
+/// Words that count, show or choose hardware.
+#[test]
+fn words_beside_the_queue_are_named() {
+    let text = "tc qdisc add dev eth0 root handle 1: stab mtu 2047 tsize 512 mpu 64 overhead 44 linklayer atm htb default 10
+tc class add dev eth0 parent 1: classid 1:10 est 1sec 8sec htb rate 1mbit
+tc qdisc add dev eth0 parent 1:10 handle 10: est 1sec 8sec pfifo limit 7
+tc filter add dev eth0 parent 1: protocol ip prio 1 matchall skip_hw flowid 1:10
+";
+    let scenario = scenario(text, None).expect("a scenario");
+    let head = parts(&scenario).0;
+    for part in
+        ["`mtu 2047`", "`tsize 512`", "line 2, `est 1sec 8sec`", "line 3, `est 1sec 8sec`", "`skip_hw`"]
+    {
+        assert!(head.contains(part), "{part}\n{head}");
+    }
+    check_account(text, head);
+    // A later line replaces or deletes it.
+    let text = "tc qdisc add dev eth0 root pfifo limit 5\ntc qdisc replace dev eth0 root fq_codel limit 7\ntc qdisc replace dev eth0 root fq_codel flows 64\n";
+    let replaced = self::scenario(text, None).expect("a scenario");
+    assert!(
+        replaced.contains("`tc qdisc add dev eth0 root pfifo limit 5`: a later line replaces it"),
+        "{replaced}"
+    );
+    assert!(replaced.contains("limit = \"7p\"") && replaced.contains("flows = 64"), "{replaced}");
+}
+
+#[test]
+fn netem_acts_on_one_direction() {
+    let there = scenario("tc qdisc add dev eth0 root netem delay 100ms loss 5%\n", None).expect("a scenario");
+    assert!(there.contains("delay = { up = \"100ms\", down = \"0ns\" }"), "{there}");
+    assert!(there.contains("loss = { up = 0.05, down = 0 }"), "{there}");
+    let both = "tc qdisc add dev eth0 root netem delay 40ms rate 8mbit
+tc qdisc add dev eth0 handle ffff: ingress
+tc filter add dev eth0 parent ffff: protocol all prio 10 u32 match u32 0 0 action mirred egress redirect dev ifb0
+tc qdisc add dev ifb0 root netem delay 60ms rate 20mbit limit 50
+";
+    let both = scenario(both, None).expect("a scenario");
+    assert!(both.contains("delay = { up = \"40ms\", down = \"60ms\" }"), "{both}");
+    assert!(both.contains("rate = { up = \"8mbit\", down = \"20mbit\" }"), "{both}");
+    assert!(both.contains("the `limit` of `netem` counts them too"), "{both}");
+}
