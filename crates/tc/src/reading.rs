@@ -279,11 +279,22 @@ fn without_options(line: &[Located<String>]) -> &[Located<String>] {
 /// Returns the problem of a text without any command.
 pub(crate) fn nothing(reading: &Reading) -> Problem {
     let at = reading.skipped.first().map(|skipped| skipped.at).unwrap_or_default();
-    Problem::new(at, "no command sets up a queue").help(match reading.form {
+    let disabled = reading.skipped.iter().find(|skipped| skipped.why == sqm::DISABLED);
+    let message = match disabled {
+        Some(section) => format!("no section is enabled: `{}`", section.what),
+        None => "no command sets up a queue".to_owned(),
+    };
+    let at = disabled.map_or(at, |section| section.at);
+    Problem::new(at, message).help(match reading.form {
         Form::Commands if reading.skipped.iter().any(|skipped| skipped.why == DELETED) => {
             "the script deletes what it sets up: leave its last part out"
         }
         Form::Commands => NEEDS_SHELL,
-        _ => "`tc -d qdisc show`, `tc -d class show dev DEV` and `tc -d filter show dev DEV` print it",
+        Form::Sqm => {
+            "a section is started by `option enabled '1'`, and shapes by its `upload` and `download`"
+        }
+        Form::Shown => {
+            "`tc -d qdisc show`, `tc -d class show dev DEV` and `tc -d filter show dev DEV` print it"
+        }
     })
 }
