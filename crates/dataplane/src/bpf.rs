@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// Commands of `bpf(2)`, from `linux/bpf.h`.
 const MAP_CREATE: libc::c_long = 0;
 const MAP_UPDATE_ELEM: libc::c_long = 2;
+const MAP_DELETE_ELEM: libc::c_long = 3;
 const PROG_LOAD: libc::c_long = 5;
 const PROG_GET_FD_BY_ID: libc::c_long = 13;
 const OBJ_GET_INFO_BY_FD: libc::c_long = 15;
@@ -162,6 +163,27 @@ pub(crate) fn shared_map(size: u32) -> io::Result<OwnedFd> {
         MAP_CREATE,
         &Map { kind: MAP_TYPE_ARRAY, key_size: 4, value_size: size, entries: 1, flags: MAPPABLE },
     )
+}
+
+/// Creates a set of words, of which there are `entries` at most. It takes memory for those that are in it.
+pub(crate) fn set_of_words(entries: u32) -> io::Result<OwnedFd> {
+    const MAP_TYPE_HASH: u32 = 1;
+    /// `BPF_F_NO_PREALLOC`.
+    const AS_NEEDED: u32 = 1;
+    create(MAP_CREATE, &Map { kind: MAP_TYPE_HASH, key_size: 8, value_size: 1, entries, flags: AS_NEEDED })
+}
+
+/// Puts a word into a set of [`set_of_words`], or takes it out.
+pub(crate) fn set_word(map: BorrowedFd<'_>, word: u64, is_in: bool) -> io::Result<()> {
+    let value = 1_u8;
+    let element = Element {
+        map: map.as_raw_fd().cast_unsigned(),
+        padding: 0,
+        key: (&raw const word).addr() as u64,
+        value: if is_in { (&raw const value).addr() as u64 } else { 0 },
+        flags: 0,
+    };
+    call(if is_in { MAP_UPDATE_ELEM } else { MAP_DELETE_ELEM }, &element).map(drop)
 }
 
 /// Sets the socket of a queue in a map of [`socket_map`].

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! router   begin, renew ... renew, end --> until     --> program, for each frame: redirect it, or let it pass
-//!          set_addresses ----------------> addresses --> frames for the host itself pass
+//!          set_addresses ----------------> addresses --> frames for the host, or for other ports, pass
 //!          counts <----------------------- counts    <-- frames redirected, let pass, of the host itself
 //! ```
 //!
@@ -12,9 +12,11 @@
 #![allow(unsafe_code, reason = "mmap(2)")]
 
 use core::ptr::{self, NonNull};
+use std::collections::BTreeSet;
 use std::fs::read_to_string;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -48,24 +50,25 @@ struct Terms {
     own_sent: AtomicU64,
     /// 1 if a program of others has frames before those of the router, else 0.
     has_earlier: AtomicU64,
-    _rest: [u64; 4],
-    /// Ethernet addresses of the host itself, each as [`word`]; those that are not used are [`NO_ADDRESS`].
-    addresses: [AtomicU64; ADDRESSES],
+    /// Frames that the programs redirected on their way out.
+    own_redirected: AtomicU64,
+    /// 1 if there are addresses behind other ports of the bridge, else 0.
+    has_other_ports: AtomicU64,
+    _rest: [u64; 2],
 }
 
-/// Ethernet addresses of the host itself at most.
-pub const ADDRESSES: usize = 8;
-
-/// Word that no address has.
-const NO_ADDRESS: u64 = u64::MAX;
+/// Ethernet addresses whose frames pass, at most.
+pub const ADDRESSES: usize = 1 << 16;
 
 /// Frames that the programs have counted since the lease was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Let pass because the lease was not held.
     pub passed: u64,
-    /// Redirected.
+    /// Redirected on their way in, or on their way out where the kernel's own frames are what is taken.
     pub redirected: u64,
+    /// Redirected on their way out of the bridge: those of the host, and those that it forwards.
+    pub own_redirected: u64,
     /// Received for the host itself, and let pass.
     pub own_received: u64,
     /// Sent by the host itself, and let pass.
@@ -78,13 +81,14 @@ pub(crate) enum Counter {
     Redirected = 64,
     OwnReceived = 72,
     OwnSent = 80,
+    OwnRedirected = 96,
 }
 
 /// Offset of the word that says whether a program of others comes first.
 pub(crate) const HAS_EARLIER: i16 = 88;
 
-/// Offset of the addresses in the page.
-pub(crate) const ADDRESS_WORDS: i16 = 128;
+/// Offset of the word that says whether there are addresses behind other ports.
+pub(crate) const HAS_OTHER_PORTS: i16 = 104;
 
 /// Kind of a program, by which it reads the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +121,9 @@ pub enum State {
 #[derive(Debug)]
 pub struct Lease {
     map: OwnedFd,
+    /// Addresses whose frames pass, each as [`word`], and those that are set now.
+    addresses: OwnedFd,
+    known: Mutex<BTreeSet<u64>>,
     page: NonNull<Terms>,
     /// Offset of this process's monotonic clock from the kernel's, in nanoseconds.
     clock_offset: i64,
@@ -142,9 +149,8 @@ impl Lease {
         let page = page.map_err(|error| refused(error.into()))?;
         let page = NonNull::new(page.cast()).ok_or_else(|| refused(std::io::ErrorKind::Other.into()))?;
         let offsets = read_to_string("/proc/self/timens_offsets").unwrap_or_default();
-        let lease = Self { map, page, clock_offset: monotonic_offset(&offsets) };
-        lease.set_addresses(&[]);
-        Ok(lease)
+        let addresses = bpf::set_of_words(ADDRESSES as u32).map_err(refused)?;
+        Ok(Self { map, addresses, known: Mutex::default(), page, clock_offset: monotonic_offset(&offsets) })
     }
 
     /// Begins the lease, or begins it again.
@@ -178,22 +184,57 @@ impl Lease {
 
     /// Returns the frames that the programs have counted so far.
     pub fn counts(&self) -> Counts {
-        let Terms { passed, redirected, own_received, own_sent, .. } = self.terms();
+        let Terms { passed, redirected, own_received, own_sent, own_redirected, .. } = self.terms();
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counts {
             passed: read(passed),
             redirected: read(redirected),
+            own_redirected: read(own_redirected),
             own_received: read(own_received),
             own_sent: read(own_sent),
         }
     }
 
-    /// Sets the Ethernet addresses of the host itself: the first [`ADDRESSES`] count.
-    pub fn set_addresses(&self, addresses: &[MacAddress]) {
-        let mut words = addresses.iter().map(|address| word(*address));
-        for place in &self.terms().addresses {
-            place.store(words.next().unwrap_or(NO_ADDRESS), Ordering::Relaxed);
-        }
+    /// Sets the Ethernet addresses whose frames pass: those of the host itself, and those behind other ports
+    /// of its bridge. The first [`ADDRESSES`] count.
+    ///
+    /// # Errors
+    /// If the kernel has no memory for them. Those set so far stay.
+    pub fn set_addresses(&self, own: &[MacAddress], behind_others: &[MacAddress]) -> Result<(), Refusal> {
+        let all = own.iter().chain(behind_others).take(ADDRESSES);
+        let wanted: BTreeSet<u64> = all.map(|address| word(*address)).collect();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let change = |word: &u64, is_in| bpf::set_word(self.addresses.as_fd(), *word, is_in);
+        let done = known
+            .difference(&wanted)
+            .try_for_each(|word| change(word, false))
+            .and_then(|()| wanted.difference(&known).try_for_each(|word| change(word, true)));
+        self.terms().has_other_ports.store(u64::from(!behind_others.is_empty()), Ordering::Relaxed);
+        done.map_err(|error| Refusal::new("tell a program the addresses of the host", error))?;
+        *known = wanted;
+        Ok(())
+    }
+
+    /// Returns instructions that skip as many more instructions if frames for the address in register
+    /// `address` pass. Registers 0, 3, 4 and 5 are overwritten.
+    pub(crate) fn if_address(&self, address: u64, skipped: usize) -> Vec<u64> {
+        /// In register 1 of a load: the immediate is a map.
+        const MAP: u64 = 1;
+        /// Number of the helper function `bpf_map_lookup_elem`.
+        const LOOK_UP: i32 = 1;
+        vec![
+            instruction(0x7b, 10, address, -8, 0), // [r10 - 8] = address
+            instruction(0x7b, 10, 1, -16, 0),      // [r10 - 16] = r1
+            instruction(0x7b, 10, 2, -24, 0),      // [r10 - 24] = r2
+            instruction(0x18, 1, MAP, 0, self.addresses.as_raw_fd()), // r1 = map
+            0,                                     // its second half
+            instruction(0xbf, 2, 10, 0, 0),        // r2 = r10
+            instruction(0x07, 2, 0, 0, -8),        // r2 -= 8
+            instruction(0x85, 0, 0, 0, LOOK_UP),   // r0 = bpf_map_lookup_elem(r1, r2)
+            instruction(0x79, 1, 10, -16, 0),      // r1 = [r10 - 16]
+            instruction(0x79, 2, 10, -24, 0),      // r2 = [r10 - 24]
+            instruction(0x55, 0, 0, skip(skipped), 0), // if r0 != 0 skip
+        ]
     }
 
     /// Notes whether a program of others has frames before those of the router.
@@ -306,11 +347,15 @@ mod tests {
             core::mem::offset_of!(Terms, redirected),
             core::mem::offset_of!(Terms, own_received),
             core::mem::offset_of!(Terms, own_sent),
-            core::mem::offset_of!(Terms, addresses),
+            core::mem::offset_of!(Terms, has_earlier),
+            core::mem::offset_of!(Terms, own_redirected),
+            core::mem::offset_of!(Terms, has_other_ports),
         ];
-        let read =
-            [Counter::Redirected, Counter::OwnReceived, Counter::OwnSent].map(|counter| counter as usize);
-        assert_eq!(offsets, [8, read[0], read[1], read[2], ADDRESS_WORDS as usize]);
+        let [redirected, received, sent, own_redirected] =
+            [Counter::Redirected, Counter::OwnReceived, Counter::OwnSent, Counter::OwnRedirected]
+                .map(|counter| counter as usize);
+        let [earlier, others] = [HAS_EARLIER, HAS_OTHER_PORTS].map(|at| at as usize);
+        assert_eq!(offsets, [8, redirected, received, sent, earlier, own_redirected, others]);
     }
 
     #[test]

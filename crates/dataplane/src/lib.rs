@@ -39,6 +39,8 @@ pub mod endpoint;
 #[cfg(target_os = "linux")]
 pub mod ethtool;
 #[cfg(target_os = "linux")]
+pub mod filters;
+#[cfg(target_os = "linux")]
 pub mod finding;
 #[cfg(target_os = "linux")]
 mod gather;

@@ -1,6 +1,7 @@
 //! Network configuration by netlink, as `ip` shows and sets it: links, veth pairs, addresses, routes,
 //! neighbours.
 
+mod bridging;
 mod observation;
 mod traffic;
 
@@ -14,8 +15,8 @@ use netlink_packet_core::{
 };
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
-    AfSpecInet6, AfSpecUnspec, BridgeStpState, In6AddrGenMode, InfoBridge, InfoData, InfoKind, InfoVeth,
-    LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage, LinkXdp, XdpAttached,
+    AfSpecInet6, AfSpecUnspec, BridgeStpState, In6AddrGenMode, InfoBridge, InfoData, InfoKind, InfoPortData,
+    InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage, LinkXdp, Prop, XdpAttached,
 };
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
@@ -32,6 +33,7 @@ use crate::MacAddress;
 use crate::bpf::XDP_DRIVER_MODE;
 use crate::error::Refusal;
 use crate::namespace::{Namespace, SocketKind};
+pub use bridging::{BridgePort, BridgeSettings};
 pub use observation::{FrameCounts, InterfaceAddress, RootDiscipline};
 pub use traffic::TrafficObject;
 
@@ -70,6 +72,8 @@ pub struct Link {
     pub index: u32,
     /// Name.
     pub name: String,
+    /// Its other names.
+    pub other_names: Vec<String>,
     /// True if it is up.
     pub is_up: bool,
     /// True if it has a carrier: the other end of its cable is there.
@@ -93,6 +97,10 @@ pub struct Link {
     /// Identifier, in this namespace, of the peer's namespace ([`Netlink::number_of`]); `None` if it is the
     /// same namespace.
     pub peer_namespace: Option<i32>,
+    /// As a port of a bridge; `None` if it is none.
+    pub port: Option<BridgePort>,
+    /// As a bridge.
+    pub bridge: BridgeSettings,
 }
 
 /// End of a new veth pair.
@@ -435,6 +443,11 @@ impl VethEnd<'_> {
 }
 
 impl Link {
+    /// True if `name` is its name, or one of its other names.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.other_names.iter().any(|other| other == name)
+    }
+
     fn of(message: &LinkMessage) -> Self {
         let mut link = Self { index: message.header.index, ..Self::default() };
         link.is_up = message.header.flags.contains(LinkFlags::Up);
@@ -449,13 +462,20 @@ impl Link {
                 LinkAttribute::NumRxQueues(queues) => link.receive_queues = *queues,
                 LinkAttribute::Link(peer) => link.peer = Some(*peer),
                 LinkAttribute::LinkNetNsId(number) => link.peer_namespace = Some(*number),
-                LinkAttribute::LinkInfo(about) => {
-                    let mut kinds = about.iter().filter_map(|about| match about {
-                        LinkInfo::Kind(kind) => Some(kind.to_string()),
+                LinkAttribute::PropList(names) => {
+                    link.other_names.extend(names.iter().filter_map(|name| match name {
+                        Prop::AltIfName(name) => Some(name.clone()),
                         _ => None,
-                    });
-                    link.kind = kinds.next().unwrap_or_default();
+                    }));
                 }
+                LinkAttribute::LinkInfo(about) => about.iter().for_each(|about| match about {
+                    LinkInfo::Kind(kind) => link.kind = kind.to_string(),
+                    LinkInfo::Data(InfoData::Bridge(settings)) => link.bridge = BridgeSettings::of(settings),
+                    LinkInfo::PortData(InfoPortData::BridgePort(settings)) => {
+                        link.port = Some(BridgePort::of(settings));
+                    }
+                    _ => {}
+                }),
                 LinkAttribute::Xdp(attributes) => {
                     for attribute in attributes {
                         if let LinkXdp::Attached(place) = attribute {

@@ -5,9 +5,9 @@
 //! Redirection::incoming(eth0 -> lg0)     frames that arrive at eth0 leave by lg0 instead
 //! Redirection::reinsert(lg0 -> eth0)     frames that arrive at lg0 arrive at eth0, past `incoming`
 //! Redirection::bridged(eth0 -> lg0)      frames that arrive at eth0, a bridge's port, leave by lg0 instead; those for
-//!                                        the host itself pass, and those for a group do both
+//!                                        the host itself or for other ports pass, and those for a group do both
 //! Redirection::of_host(eth1, from eth0)  frames that the bridge sends by eth1: the host's own pass, or leave by lg0;
-//!                                        those that lg0 has a copy of end here
+//!                                        those that it forwards leave by lg0; those that lg0 has a copy of end here
 //! ```
 //!
 //! Frames of an interface without a link header (tun, `WireGuard`, PPP) get one for Ethernet on their way to
@@ -24,7 +24,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use crate::bpf::{self, AttachType, NAME, ProgramType, TCX_FIRST, XDP_DRIVER_MODE, instruction, skip};
 use crate::error::Refusal;
-use crate::lease::{ADDRESS_WORDS, ADDRESSES, Context, Counter, HAS_EARLIER, Lease, count};
+use crate::lease::{Context, Counter, HAS_EARLIER, HAS_OTHER_PORTS, Lease, count};
 use crate::netlink::{LinkHeader, index_of};
 
 /// Mark of a frame that [`Redirection::reinsert`] has put back, so that [`Redirection::incoming`] lets it
@@ -79,13 +79,16 @@ pub struct Redirection {
     program: Option<u32>,
 }
 
-/// Frames that a host itself sends by a port of its bridge.
+/// Frames of a host that leave by a port of its bridge by this interface instead: none, those that it
+/// forwards for others (as a router, or from another port), or all.
 #[derive(Clone, Copy, Debug)]
 pub enum HostFrames<'a> {
-    /// They pass.
-    Pass,
-    /// They leave by this interface instead.
-    Redirect(&'a str),
+    /// All pass.
+    None,
+    /// Its own pass.
+    Forwarded(&'a str),
+    /// All leave by it.
+    All(&'a str),
 }
 
 /// Program of others at an interface's tcx hook.
@@ -149,20 +152,21 @@ impl Redirection {
 
     /// Redirects the frames that arrive at interface `from`, a port of a bridge, while `lease` is held: they
     /// leave by `to`. Those for an address of the lease pass. Those for a group leave by `to` and pass,
-    /// except link-local groups, which belong to the cable alone.
+    /// except link-local groups, which belong to the cable alone. So do those *of* an address that the lease
+    /// has behind another port: it has moved, and the bridge learns so.
     ///
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
     pub fn bridged(from: &str, to: &str, lease: &Lease) -> Result<Self, Refusal> {
         let to = index_of(to)?;
         let check = lease.check(NEXT, Context::Packet);
-        let program = [&check[..], &by_destination(to)].concat();
+        let program = [&check[..], &by_destination(to, lease)].concat();
         Self::attach(from, AttachType::TcxIngress, &program)
     }
 
     /// Handles the frames that a bridge sends by its port `at` while `lease`, that of the frames that arrive
     /// at its port `other`, is held: those that arrived there end if [`bridged`](Self::bridged) has
-    /// redirected them too, or the host has them, and those of the host itself are handled as `frames` says.
+    /// redirected them too, or the host has them, and the others are handled as `frames` says.
     ///
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
@@ -170,7 +174,7 @@ impl Redirection {
         // A frame for a group that has no mark has a copy all the same, unless it came around the program
         // there: programs behind may overwrite the mark. A frame for the host ends, which has it: the bridge
         // floods it, because it does not know an interface above it. Others came before the lease was held.
-        let own = if_own(2);
+        let own = lease.if_address(7, 2);
         let groups = [
             instruction(0x15, 9, 0, 3, 0),                   // if r9 == 0 goto own
             instruction(0x79, 5, 1, HAS_EARLIER, 0),         // r5 = terms.has_earlier
@@ -181,7 +185,7 @@ impl Redirection {
             instruction(0xb7, 0, 0, 0, NEXT), // next: r0 = NEXT
             instruction(0x95, 0, 0, 0, 0),    // return r0
         ];
-        let address = read_destination(groups.len() + own.len()); // too short: goto next
+        let address = read_addresses(groups.len() + own.len()); // too short: goto next
         let rest = [&address[..], &groups, &own, &next].concat();
         let arrived = [
             &[
@@ -201,9 +205,16 @@ impl Redirection {
             instruction(0x55, 4, 0, skip(arrived.len()), other), // if r4 != other skip
         ];
         let ends = [&ends[..], &arrived].concat();
+        let own = pass(Counter::OwnSent);
+        let redirected = |to| Ok(counted_redirect(index_of(to)?, Counter::OwnRedirected));
         let own = match frames {
-            HostFrames::Pass => pass(Counter::OwnSent).to_vec(),
-            HostFrames::Redirect(to) => counted_redirect(index_of(to)?).to_vec(),
+            HostFrames::None => own.to_vec(),
+            HostFrames::All(to) => redirected(to)?.to_vec(),
+            // What has arrived anywhere is not the host's own.
+            HostFrames::Forwarded(to) => {
+                let is_own = instruction(0x55, 4, 0, skip(own.len()), 0); // if r4 != 0 skip
+                [&[is_own][..], &own, &redirected(to)?].concat()
+            }
         };
         let check = lease.check_uncounted(NEXT, Context::Packet);
         Self::attach(at, AttachType::TcxEgress, &[&check[..], &ends, &own].concat())
@@ -314,7 +325,7 @@ fn pass(counter: Counter) -> [u64; 3] {
 /// Returns the end of a program that counts a frame with this header and redirects it, as an Ethernet frame.
 fn taken(header: LinkHeader, to: u32) -> Vec<u64> {
     if header != LinkHeader::Absent {
-        return counted_redirect(to).to_vec();
+        return counted_redirect(to, Counter::Redirected).to_vec();
     }
     let [index, flags, call, end] = redirect(to, 0);
     vec![
@@ -343,9 +354,9 @@ fn taken(header: LinkHeader, to: u32) -> Vec<u64> {
 }
 
 /// Returns the end of a program that counts a frame and redirects it.
-fn counted_redirect(interface: u32) -> [u64; 5] {
+fn counted_redirect(interface: u32, counter: Counter) -> [u64; 5] {
     let [index, flags, call, end] = redirect(interface, 0);
-    [count(Counter::Redirected), index, flags, call, end]
+    [count(counter), index, flags, call, end]
 }
 
 /// Returns the end of a program: `return bpf_redirect(interface, flags)`.
@@ -359,9 +370,9 @@ fn redirect(interface: u32, flags: i32) -> [u64; 4] {
 }
 
 /// Returns the end of a program that redirects a frame to an interface, lets it pass, or does both, by its
-/// destination.
-fn by_destination(to: u32) -> Vec<u64> {
-    let redirected = counted_redirect(to);
+/// addresses.
+fn by_destination(to: u32, lease: &Lease) -> Vec<u64> {
+    let redirected = counted_redirect(to, Counter::Redirected);
     let own = pass(Counter::OwnReceived);
     let both = [
         count(Counter::Redirected),
@@ -374,52 +385,52 @@ fn by_destination(to: u32) -> Vec<u64> {
         instruction(0xb7, 0, 0, 0, NEXT),             // r0 = NEXT
         instruction(0x95, 0, 0, 0, 0),                // return r0
     ];
-    let link_local = i32::from_ne_bytes(LINK_LOCAL);
     // From here on the ends follow: `own`, `both`, `redirected`.
+    let to_redirected = |left: usize| skip(left + own.len() + both.len());
+    let moved = lease.if_address(8, 1 + own.len());
+    let moved = [
+        &[
+            instruction(0x79, 5, 1, HAS_OTHER_PORTS, 0), // r5 = terms.has_other_ports
+            instruction(0x15, 5, 0, to_redirected(moved.len() + 1), 0), // if r5 == 0 goto redirected
+        ],
+        &moved[..], // if the sender is behind another port goto both
+        &[instruction(0x05, 0, 0, to_redirected(0), 0)], // goto redirected
+    ]
+    .concat();
+    let link_local = i32::from_ne_bytes(LINK_LOCAL);
     let groups = [
-        instruction(0x15, 9, 0, skip(2 + own.len() + both.len()), 0), // if r9 == 0 goto redirected
-        instruction(0x15, 0, 0, skip(1 + own.len() + both.len()), link_local), // if r0 == LINK_LOCAL goto redirected
+        instruction(0x15, 9, 0, 2, 0),                                   // if r9 == 0 skip
+        instruction(0x16, 7, 0, to_redirected(1 + moved.len()), link_local), // if r7 (32 bits) == LINK_LOCAL goto redirected
+        instruction(0x05, 0, 0, skip(moved.len() + own.len()), 0),       // goto both
     ];
-    let to_both = instruction(0x05, 0, 0, skip(own.len()), 0); // goto both
-    let addresses = if_own(groups.len() + 1);
-    let skipped = addresses.len() + groups.len() + 1 + own.len() + both.len();
-    let start = read_destination(skipped); // too short: goto redirected
-    [&start[..], &addresses, &groups, &[to_both], &own, &both, &redirected].concat()
+    let addresses = lease.if_address(7, groups.len() + moved.len()); // goto own
+    let rest = [&addresses[..], &groups, &moved, &own, &both].concat();
+    [&read_addresses(rest.len())[..], &rest, &redirected].concat()
 }
 
-/// Returns instructions that read the destination of a frame into register 7, as the lease has addresses, its
-/// first four bytes into 0, and into 9 whether it is a group. They skip as many more instructions if the
-/// frame is too short.
-fn read_destination(skipped: usize) -> Vec<u64> {
+/// Returns instructions that read the destination of a frame into register 7 and its source into 8, as the
+/// lease has addresses, and into 9 whether the destination is a group. They skip as many more instructions if
+/// the frame is too short.
+fn read_addresses(skipped: usize) -> Vec<u64> {
     // Register 3 has the frame's bytes, 4 their end.
     let short = [
         instruction(0x61, 3, 6, DATA, 0),     // r3 = frame.data
         instruction(0x61, 4, 6, DATA_END, 0), // r4 = frame.data_end
         instruction(0xbf, 5, 3, 0, 0),        // r5 = r3
-        instruction(0x07, 5, 0, 0, 6),        // r5 += 6
+        instruction(0x07, 5, 0, 0, 12),       // r5 += 12
     ];
-    let address = [
+    let read = [
         instruction(0x61, 7, 3, 0, 0),  // r7 = first four bytes
-        instruction(0x69, 8, 3, 4, 0),  // r8 = the next two
+        instruction(0x69, 5, 3, 4, 0),  // r5 = the next two
+        instruction(0x67, 5, 0, 0, 32), // r5 <<= 32
+        instruction(0x4f, 7, 5, 0, 0),  // r7 |= r5
+        instruction(0x61, 8, 3, 6, 0),  // r8 = four bytes of the source
+        instruction(0x69, 5, 3, 10, 0), // r5 = the next two
+        instruction(0x67, 5, 0, 0, 32), // r5 <<= 32
+        instruction(0x4f, 8, 5, 0, 0),  // r8 |= r5
         instruction(0x71, 9, 3, 0, 0),  // r9 = first byte
-        instruction(0xbf, 0, 7, 0, 0),  // r0 = r7
-        instruction(0x67, 8, 0, 0, 32), // r8 <<= 32
-        instruction(0x4f, 7, 8, 0, 0),  // r7 |= r8
         instruction(0x57, 9, 0, 0, 1),  // r9 &= 1: a group
     ];
-    let if_short = instruction(0x2d, 5, 4, skip(address.len() + skipped), 0); // if r5 > r4 skip
-    [&short[..], &[if_short], &address].concat()
-}
-
-/// Returns instructions that skip as many more instructions if the destination in register 7 is an address of
-/// the host in the lease's page.
-fn if_own(skipped: usize) -> Vec<u64> {
-    let compared = |place: usize| {
-        let left = 2 * (ADDRESSES - place - 1) + skipped;
-        [
-            instruction(0x79, 5, 1, ADDRESS_WORDS + skip(8 * place), 0), // r5 = address
-            instruction(0x1d, 5, 7, skip(left), 0),                      // if r5 == r7 skip
-        ]
-    };
-    (0..ADDRESSES).flat_map(compared).collect()
+    let if_short = instruction(0x2d, 5, 4, skip(read.len() + skipped), 0); // if r5 > r4 skip
+    [&short[..], &[if_short], &read].concat()
 }

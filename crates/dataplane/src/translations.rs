@@ -224,7 +224,7 @@ impl Tuple {
 }
 
 /// Returns the attributes in `bytes`: kind without flags, and value. Ends at one that is damaged.
-fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     const KIND: u16 = 0x3fff;
     let mut rest = bytes;
     core::iter::from_fn(move || {

@@ -19,6 +19,7 @@
 //! The programs redirect frames only while the lease of their interface is held, which the thread that
 //! receives from it renews (decision 121).
 
+pub(crate) mod bridge;
 mod find;
 pub(crate) mod own_addresses;
 mod pairs;
@@ -31,6 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use lockgate_dataplane::MacAddress;
 use lockgate_dataplane::endpoint::{Endpoint, Traffic};
 use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::ethtool;
@@ -56,7 +58,7 @@ pub use plan::Plan;
 const SYNTHETIC_HEADER: u32 = 14;
 
 /// Bytes that a frame may have beyond the interface's MTU: Ethernet, VLAN tags, MPLS labels.
-const ENCAPSULATION: u32 = 64;
+pub(crate) const ENCAPSULATION: u32 = 64;
 
 /// Name of the bridge that a router makes.
 const NEW_BRIDGE: &str = "lockgate";
@@ -188,21 +190,41 @@ impl Attachment {
             doubts,
             longest,
         };
-        attachment.serve_addresses(&mut netlink)?;
+        let all = netlink.links()?;
+        attachment.serve_addresses(&mut netlink, &all)?;
         Ok(attachment)
     }
 
-    /// Lets the frames for the addresses of the kernel's bridge, its ports and the interfaces above pass. To
-    /// be called again while the router runs: they may change. Returns a sentence about addresses that are
-    /// not served.
+    /// Lets the frames pass for the addresses of the kernel's bridge, its ports and the interfaces above, and
+    /// for those behind its other ports. To be called again while the router runs: they may change. Returns
+    /// true if there are other ports.
     ///
     /// # Errors
     /// If the kernel refuses. The addresses stay as they were then.
-    pub(crate) fn serve_addresses(&self, netlink: &mut Netlink) -> Result<Option<String>, Refusal> {
-        let Some(bridge) = self.bridge.filter(|_| !self.is_in_driver()) else { return Ok(None) };
-        let (addresses, unserved) = own_addresses::served(Some(bridge), &self.links, &netlink.links()?);
-        self.leases.iter().for_each(|lease| lease.set_addresses(&addresses));
-        Ok(unserved)
+    pub(crate) fn serve_addresses(&self, netlink: &mut Netlink, all: &[Link]) -> Result<bool, Refusal> {
+        let Some(first) = self.bridge.filter(|_| !self.is_in_driver()) else { return Ok(false) };
+        let bridge = bridge::of_ports(&self.links, all);
+        let own = own_addresses::served(Some(bridge.map_or(first, |it| it.index)), &self.links, all);
+        let others = bridge.map_or_else(Vec::new, |it| bridge::other_ports(it, &self.links, all));
+        let mut behind = Vec::new();
+        if let Some(bridge) = bridge.filter(|_| !others.is_empty()) {
+            let is_behind = |(port, _): &(u32, MacAddress)| others.iter().any(|other| other.index == *port);
+            behind.extend(netlink.stations(bridge.index)?.into_iter().filter(is_behind).map(|it| it.1));
+        }
+        self.leases.iter().try_for_each(|lease| lease.set_addresses(&own, &behind))?;
+        Ok(!others.is_empty())
+    }
+
+    /// Returns sentences about the bridge around the router, in mode `bridge`: those that are alarms, and the
+    /// others.
+    pub(crate) fn around(&self, all: &[Link]) -> (Vec<String>, Vec<String>) {
+        if self.bridge.is_none() {
+            return Default::default();
+        }
+        let bridge = bridge::of_ports(&self.links, all);
+        let (mut alarms, notes) = around(bridge, &self.links, all, self.is_in_driver());
+        alarms.extend(bridge::way_back(&self.links, all).filter(|_| bridge.is_none()));
+        (alarms, notes)
     }
 
     /// Returns a sentence about the first address of the host that the programs cut off, with the remedy. It
@@ -326,8 +348,9 @@ impl Attachment {
             for (index, name) in self.names.iter().enumerate() {
                 let other = 1 - index;
                 let frames = match (self.host, &self.pairs) {
-                    (HostPolicy::Queue, Some(pairs)) => HostFrames::Redirect(&pairs.all[other].near),
-                    (HostPolicy::Pass, _) | (_, None) => HostFrames::Pass,
+                    (HostPolicy::Queue, Some(pairs)) => HostFrames::All(&pairs.all[other].near),
+                    (HostPolicy::Pass, Some(pairs)) => HostFrames::Forwarded(&pairs.all[other].near),
+                    (_, None) => HostFrames::None,
                 };
                 let handled = Redirection::of_host(name, &self.names[other], frames, &self.leases[other])?;
                 redirections.push((index, handled));
@@ -396,13 +419,18 @@ impl Attachment {
 
     /// Returns a sentence about the first interface with more active receive queues than sockets, whose
     /// frames therefore bypass the router; `None` if there is none.
-    pub(crate) fn unserved(&self) -> Option<String> {
-        let unserved = |redirection: &XdpRedirection| {
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) fn unserved(&self) -> std::io::Result<Option<String>> {
+        for redirection in &self.in_driver {
             let (name, served) = (redirection.name(), redirection.queues());
-            let used = ethtool::queues(name).ok().flatten()?.receive;
-            (used > served).then(|| unserved(name, used, served))
-        };
-        self.in_driver.iter().find_map(unserved)
+            let used = ethtool::queues(name)?.map_or(0, |queues| queues.receive);
+            if used > served {
+                return Ok(Some(unserved(name, used, served)));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -418,6 +446,24 @@ impl Drop for Attachment {
         self.give_back();
         self.redirections.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
+}
+
+/// Returns sentences about the bridge around these ports: those that are alarms, and the others.
+fn around(
+    bridge: Option<&Link>,
+    ports: &[Link],
+    all: &[Link],
+    is_in_driver: bool,
+) -> (Vec<String>, Vec<String>) {
+    let mut alarms = bridge::bypassed(bridge, ports, all);
+    let mut notes = Vec::new();
+    if let Some(bridge) = bridge {
+        alarms.extend(bridge::way_back(ports, all));
+        let others = bridge::others(bridge, ports, all, is_in_driver);
+        if is_in_driver { &mut alarms } else { &mut notes }.extend(others);
+        notes.extend(bridge::spanning_tree(bridge));
+    }
+    (alarms, notes)
 }
 
 /// Formats the sentence about receive queues without a socket.

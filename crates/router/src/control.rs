@@ -122,7 +122,7 @@ impl Losses {
             (self.too_long, "longer than the interface"),
             (self.down, "for an interface that was down"),
             (self.at_interfaces, "in full receive rings, or dropped by an interface"),
-            (self.in_pairs, "in the router's own interfaces, which were full"),
+            (self.in_pairs, "in the router's own interfaces"),
             (self.at_the_end, "at the end"),
         ]
     }

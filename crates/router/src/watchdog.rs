@@ -16,7 +16,7 @@ use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
 use lockgate_measure::figures::count;
 
 use crate::attach::surroundings::{connections_note, discipline_note, listed};
-use crate::attach::{Attachment, PairFault};
+use crate::attach::{Attachment, ENCAPSULATION, PairFault};
 use crate::audit::{Audit, Fault, INTERVAL};
 use crate::control::Losses;
 use reopened::Reopened;
@@ -115,8 +115,11 @@ struct Watchdog<'a> {
     passed: u64,
     lost: Losses,
     lost_at: Option<Instant>,
-    /// Sentences about the surroundings, as last reported.
+    /// Sentences about the surroundings, as last reported, and those about the bridge that are alarms.
     notes: BTreeSet<String>,
+    alarms: BTreeSet<String>,
+    /// True if the bridge has other ports.
+    has_other_ports: bool,
     examined_at: Instant,
 }
 
@@ -130,7 +133,7 @@ impl<'a> Watchdog<'a> {
             audits: attachment.audits(),
             faults: Vec::new(),
             closed: None,
-            unserved: attachment.unserved(),
+            unserved: attachment.unserved().unwrap_or_default(),
             dropped_in_pairs: 0,
             cut_off: None,
             opening: Opening::default(),
@@ -139,10 +142,13 @@ impl<'a> Watchdog<'a> {
             lost: Losses::default(),
             lost_at: None,
             notes: BTreeSet::new(),
+            alarms: BTreeSet::new(),
+            has_other_ports: false,
             examined_at: Instant::now(),
         };
-        // What is so at the start has been told.
+        // What is so at the start has been told, but for alarms.
         watchdog.read_by(Self::begin);
+        watchdog.note_faults();
         watchdog
     }
 
@@ -188,7 +194,7 @@ impl<'a> Watchdog<'a> {
             // By index too: another interface may have the name by now.
             let now = links.iter().find(|link| link.index == known.index && link.name == known.name);
             let Some(now) = now else { return Ok(Some(known.name.clone())) };
-            for change in differences(known, now) {
+            for change in differences(known, now, attachment.longest()) {
                 (self.tell)(&format!("interface `{}` {change}", known.name));
             }
             *known = now.clone();
@@ -209,7 +215,8 @@ impl<'a> Watchdog<'a> {
         self.closed = closed;
         self.audit(netlink)?;
         if self.examined_at.elapsed() >= EXAMINATION {
-            self.unserved = attachment.unserved();
+            // If they cannot be read, what was known of them stays.
+            self.unserved = attachment.unserved().unwrap_or_else(|_| self.unserved.take());
             self.cut_off = attachment.cut_off(netlink)?;
             let notes = self.surroundings_by(netlink)?;
             for note in notes.difference(&self.notes) {
@@ -218,6 +225,10 @@ impl<'a> Watchdog<'a> {
             self.notes = notes;
             // Last: after a failure the next look tries it again, so that its alarm does not end in between.
             self.examined_at = Instant::now();
+        } else if self.has_other_ports {
+            // A host behind another port is served once the bridge has heard it.
+            let all = netlink.links()?;
+            attachment.serve_addresses(netlink, &all)?;
         }
         Ok(None)
     }
@@ -231,6 +242,7 @@ impl<'a> Watchdog<'a> {
             let Some(reading) = attachment.reading(netlink, index)? else { continue };
             dropped_in_pairs += reading.near.map_or(0, |near| near.send_dropped);
             now.extend(audit.read(reading).into_iter().map(|fault| (index, fault)));
+            dropped_in_pairs += audit.lost_inside();
         }
         let name = |tap: usize| attachment.link_of(tap).name.as_str();
         let sentence = |index: usize, fault: &Fault| {
@@ -266,7 +278,8 @@ impl<'a> Watchdog<'a> {
         let around = self.audits.iter().map(Audit::around).sum();
         let open = self.opening.now.iter().map(|(why, _)| why.clone());
         let unread = self.netlink.failure();
-        let known = [unread, self.closed.as_ref(), self.unserved.as_ref()].into_iter().flatten().cloned();
+        let known = [unread, self.closed.as_ref(), self.unserved.as_ref()].into_iter().flatten();
+        let known = known.chain(&self.alarms).cloned();
         let proven = self.faults.iter().map(|(_, _, sentence)| sentence.clone());
         let faults: BTreeSet<String> = known.chain(proven).chain(open).collect();
         self.attachment.note_faults(faults.into_iter().collect(), around, self.dropped_in_pairs);
@@ -317,9 +330,9 @@ impl<'a> Watchdog<'a> {
         }
     }
 
-    /// Serves the host's addresses as they are now. Returns the sentences about those that are not served,
-    /// and about programs and disciplines that appear beside the router.
-    fn surroundings_by(&self, netlink: &mut Netlink) -> Result<BTreeSet<String>, Refusal> {
+    /// Serves the host's addresses as they are now, and says alarms about the bridge. Returns the sentences
+    /// about programs, disciplines and ports beside the router.
+    fn surroundings_by(&mut self, netlink: &mut Netlink) -> Result<BTreeSet<String>, Refusal> {
         let attachment = self.attachment;
         let mut notes = BTreeSet::new();
         for tap in 0..self.audits.len() {
@@ -341,7 +354,11 @@ impl<'a> Watchdog<'a> {
                 ));
             }
         }
-        notes.extend(attachment.serve_addresses(netlink)?);
+        let all = netlink.links()?;
+        self.has_other_ports = attachment.serve_addresses(netlink, &all)?;
+        let (alarms, around) = attachment.around(&all);
+        self.say_alarms(alarms.into_iter().collect());
+        notes.extend(around);
         notes.extend(connections_note());
         for link in attachment.links() {
             let disciplines = netlink.root_disciplines(link.index)?;
@@ -349,7 +366,21 @@ impl<'a> Watchdog<'a> {
                 disciplines.iter().filter_map(|it| discipline_note(it, &link.name, attachment.mode())),
             );
         }
+        for tap in 0..self.audits.len() {
+            notes.extend(attachment.notes_inside(netlink, tap)?);
+        }
         Ok(notes)
+    }
+
+    /// Says which alarms about the bridge begin and end.
+    fn say_alarms(&mut self, now: BTreeSet<String>) {
+        let before = core::mem::replace(&mut self.alarms, now);
+        for begun in self.alarms.difference(&before) {
+            (self.tell)(&format!("ALARM: {begun}"));
+        }
+        for ended in before.difference(&self.alarms) {
+            (self.tell)(&format!("the alarm is over: {ended}"));
+        }
     }
 }
 
@@ -373,8 +404,9 @@ impl Opening {
     }
 }
 
-/// Returns the changes of an interface as messages for the user.
-fn differences(before: &Link, now: &Link) -> Vec<String> {
+/// Returns the changes of an interface as messages for the user. `longest` is the length of the longest frame
+/// that the router carries, in bytes.
+fn differences(before: &Link, now: &Link, longest: usize) -> Vec<String> {
     let mut changes = Vec::new();
     if before.is_up != now.is_up {
         let what = if now.is_up { "is up" } else { "is down: frames for it are lost" };
@@ -385,12 +417,17 @@ fn differences(before: &Link, now: &Link) -> Vec<String> {
         changes.push(what.to_owned());
     }
     if before.mtu != now.mtu {
-        let restart =
-            if now.mtu > before.mtu { ": start the router again to carry longer frames" } else { "" };
+        let is_longer = (now.mtu + ENCAPSULATION) as usize > longest;
+        let restart = if is_longer { ": start the router again to carry longer frames" } else { "" };
         changes.push(format!("has an MTU of {} bytes, before {}{restart}", now.mtu, before.mtu));
     }
     if before.controller != now.controller {
-        changes.push("is a port of another bridge: the kernel's way has changed".to_owned());
+        let of = match (before.controller, now.controller) {
+            (_, None) => "no",
+            (None, Some(_)) => "a",
+            (Some(_), Some(_)) => "another",
+        };
+        changes.push(format!("is a port of {of} bridge: the kernel's way has changed"));
     }
     if before.xdp != now.xdp && now.xdp != XdpMode::Absent {
         changes.push("has another XDP program: frames that it takes pass by the router".to_owned());
@@ -408,6 +445,7 @@ mod tests {
         let link = Link { has_carrier: true, ..link };
         let down = Link { is_up: false, has_carrier: false, ..link.clone() };
         let unplugged = Link { has_carrier: false, ..link.clone() };
+        let differences = |before: &Link, now: &Link| super::differences(before, now, 1500 + ENCAPSULATION as usize);
         assert_eq!(differences(&link, &unplugged), ["has no carrier: frames for it wait"]);
         let longer = Link { mtu: 9000, controller: Some(7), ..link.clone() };
         let taken = Link { xdp: XdpMode::Driver, ..link.clone() };
@@ -419,6 +457,10 @@ mod tests {
             ["has another XDP program: frames that it takes pass by the router"]
         );
         let changes = differences(&link, &longer);
-        assert!(changes[0].contains("9000") && changes[0].contains("again") && changes[1].contains("bridge"));
+        assert!(changes[0].contains("9000") && changes[0].contains("again"), "{changes:?}");
+        assert!(changes[1].contains("of a bridge") && differences(&longer, &link)[1].contains("no bridge"));
+        // Back to a length that it carries.
+        let shorter = Link { mtu: 1400, ..link.clone() };
+        assert_eq!(differences(&shorter, &link), ["has an MTU of 1500 bytes, before 1400"]);
     }
 }

@@ -16,12 +16,12 @@ pub(super) struct Found {
     pub(super) links: Vec<Link>,
     /// Bridge that both are ports of, in mode `bridge`.
     pub(super) bridge: Option<Link>,
-    /// Names of its other ports.
-    other_ports: Vec<String>,
+    /// Sentences about the bridge around the router that no router should start beside unsaid.
+    pub(super) alarms: Vec<String>,
+    /// Sentences about its other ports, and its settings.
+    around: Vec<String>,
     /// Names of the interfaces by which the host gets frames of the bridge, in mode `bridge`.
     pub(super) own: Vec<String>,
-    /// Sentence about those whose addresses are not served.
-    unserved: Option<String>,
     /// Sentences about addresses that the ports lose in a new bridge.
     lost: Vec<String>,
     /// Preflights by interface, where frames are taken in the driver.
@@ -33,12 +33,7 @@ impl Found {
     pub(super) fn notes(&self, netlink: &mut Netlink, mode: Mode) -> Vec<String> {
         let mut notes: Vec<String> =
             self.links.iter().flat_map(|link| surroundings::notes(netlink, link, mode)).collect();
-        notes.extend(self.other_ports.iter().map(|port| {
-            format!(
-                "`{port}` is a port of the bridge too, and gets no single frame of the router's interfaces"
-            )
-        }));
-        notes.extend(self.unserved.iter().chain(&self.lost).cloned());
+        notes.extend(self.around.iter().chain(&self.lost).cloned());
         notes
     }
 
@@ -53,7 +48,7 @@ pub(super) fn find(policy: &Policy) -> Result<Found, Failure> {
     let all = netlink.links()?;
     let mut links = Vec::new();
     for interface in &policy.interfaces {
-        let Some(link) = all.iter().find(|link| link.name == interface.name) else {
+        let Some(link) = all.iter().find(|link| link.is_called(&interface.name)) else {
             let known: Vec<&str> = all.iter().map(|link| link.name.as_str()).collect();
             return Err(Failure::misfit(
                 format!("there is no interface `{}`", interface.name),
@@ -82,7 +77,7 @@ pub(super) fn find(policy: &Policy) -> Result<Found, Failure> {
     };
     carries_frames(policy, &links)?;
     let preflights = preflights(policy, &links, &all)?;
-    let (mut own, mut unserved, mut lost) = (Vec::new(), None, Vec::new());
+    let (mut own, mut lost, mut alarms, mut around) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     if policy.mode == Mode::Bridge {
         let addresses = netlink.addresses()?;
         let index = bridge.as_ref().map(|bridge| bridge.index);
@@ -103,15 +98,10 @@ pub(super) fn find(policy: &Policy) -> Result<Found, Failure> {
             cut_off.map_or(Ok(()), |(problem, help)| Err(Failure::misfit(problem, help)))?;
         } else {
             own = own_addresses::reached(index, &links, &all).iter().map(|link| link.name.clone()).collect();
-            unserved = own_addresses::served(index, &links, &all).1;
         }
+        (alarms, around) = super::around(bridge.as_ref(), &links, &all, policy.attach == Attach::Xdp);
     }
-    let is_other = |link: &&Link| {
-        bridge.as_ref().is_some_and(|bridge| link.controller == Some(bridge.index))
-            && !links.iter().any(|own| own.index == link.index)
-    };
-    let other_ports = all.iter().filter(is_other).map(|link| link.name.clone()).collect();
-    Ok(Found { links, bridge, other_ports, own, unserved, lost, preflights })
+    Ok(Found { links, bridge, alarms, around, own, lost, preflights })
 }
 
 /// Checks that the frames of `link` have an Ethernet header, or none where that is supported.

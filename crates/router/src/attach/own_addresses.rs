@@ -4,7 +4,6 @@
 use std::fmt::Write;
 
 use lockgate_dataplane::MacAddress;
-use lockgate_dataplane::lease::ADDRESSES;
 use lockgate_dataplane::netlink::{InterfaceAddress, Link};
 
 use super::NEW_BRIDGE;
@@ -108,33 +107,10 @@ pub(crate) fn cut_off(
     })
 }
 
-/// Returns the Ethernet addresses of the host at a bridge with these ports, each once, those that are served
-/// first, and a sentence about the interfaces whose addresses are not.
-pub(super) fn served(bridge: Option<u32>, ports: &[Link], all: &[Link]) -> (Vec<MacAddress>, Option<String>) {
-    let now = |port: &Link| all.iter().find(|link| link.index == port.index).and_then(|link| link.address);
-    let mut found: Vec<MacAddress> = Vec::new();
-    let mut beyond: Vec<&str> = Vec::new();
-    for address in ports.iter().filter_map(now) {
-        if !found.contains(&address) {
-            found.push(address);
-        }
-    }
-    for link in reached(bridge, ports, all) {
-        let Some(address) = link.address.filter(|address| !found.contains(address)) else { continue };
-        if found.len() < ADDRESSES {
-            found.push(address);
-        } else {
-            beyond.push(&link.name);
-        }
-    }
-    let unserved = (!beyond.is_empty()).then(|| {
-        format!(
-            "the router serves {ADDRESSES} Ethernet addresses of the host, and not that of {}: frames for it go to the \
-             other side of the bridge alone",
-            beyond.join(", ")
-        )
-    });
-    (found, unserved)
+/// Returns the Ethernet addresses of the host at a bridge with these ports.
+pub(super) fn served(bridge: Option<u32>, ports: &[Link], all: &[Link]) -> Vec<MacAddress> {
+    let now = ports.iter().filter_map(|port| all.iter().find(|link| link.index == port.index));
+    now.chain(reached(bridge, ports, all)).filter_map(|link| link.address).collect()
 }
 
 #[cfg(test)]
@@ -230,20 +206,5 @@ mod tests {
         ] {
             assert!(why.help.contains(step), "`{step}`: {why:?}");
         }
-    }
-
-    #[test]
-    fn addresses_beyond_the_limit_are_named() {
-        let mut all = all();
-        let (found, unserved) = served(Some(3), &all[..2], &all);
-        assert_eq!((found.len(), unserved), (7, None));
-        // The bridge has the address of a port, as the kernel gives it.
-        all[2].address = all[0].address;
-        assert_eq!(served(Some(3), &all[..2], &all).0.len(), 6);
-        all.extend((20..24).map(|index| link(index, "macvlan", Some(3), None)));
-        let (found, unserved) = served(Some(3), &all[..2], &all);
-        assert_eq!(found.len(), ADDRESSES);
-        let unserved = unserved.expect("some are not served");
-        assert!(unserved.contains("not that of") && unserved.contains("i7"), "{unserved}");
     }
 }

@@ -76,7 +76,7 @@ impl Plan {
                 let made = found.bridge.is_none().then(|| NEW_BRIDGE.to_owned());
                 let own: Vec<String> = made.into_iter().chain(found.own.iter().cloned()).collect();
                 let sent = match policy.host {
-                    HostFrames::Pass => "pass the queues",
+                    HostFrames::Pass => "pass beside the queues; those that it forwards for others are queued",
                     HostFrames::Queue => "are queued",
                 };
                 lines.push(format!(
@@ -86,6 +86,7 @@ impl Plan {
             }
         }
         let mut netlink = Netlink::open()?;
+        lines.extend(found.alarms.iter().map(|alarm| format!("ALARM: {alarm}")));
         lines.extend(found.notes(&mut netlink, policy.mode));
         lines.extend(found.doubts());
         if policy.trees().any(|(_, tree)| tree.needs_hosts()) {

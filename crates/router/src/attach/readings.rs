@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering;
 
 use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::lease::{Counts, State};
-use lockgate_dataplane::netlink::{Link, LinkHeader, Netlink};
+use lockgate_dataplane::netlink::{Link, LinkHeader, Netlink, RootDiscipline};
 use lockgate_dataplane::redirection::{ForeignProgram, Redirection};
 use lockgate_scenario::policy::{Direction, Mode, OnFault};
 
 use super::{Attachment, Tap};
 use crate::audit::{Audit, Laws, Reading};
 use crate::control::Losses;
+use crate::shell::word;
 use crate::tally::{SharedLosses, Tallies};
 
 impl Attachment {
@@ -93,25 +94,34 @@ impl Attachment {
     /// # Errors
     /// If the kernel refuses.
     pub(crate) fn reading(&self, netlink: &mut Netlink, tap: usize) -> Result<Option<Reading>, Refusal> {
+        let [from, to] = [&self.tallies[2 * tap], &self.tallies[2 * tap + 1]];
+        let is_by_pair = self.taps[tap].direction == Direction::Incoming && !self.is_in_driver();
+        let own = || {
+            let counts = self.leases[tap].counts();
+            // Frames of the host that pass at this interface are counted by the lease of the other one.
+            let own_sent = if self.mode == Mode::Bridge { self.leases[1 - tap].counts().own_sent } else { 0 };
+            Reading {
+                counts: Counts { own_sent, passed: self.passed(), ..counts },
+                received: from.received(),
+                lost: from.lost(),
+                sent: if is_by_pair { from.sent() } else { to.sent() },
+                ..Reading::default()
+            }
+        };
+        let before = own();
         let Some((_, interface)) = netlink.observe(self.link_of(tap).index)? else { return Ok(None) };
         let near = match &self.pairs {
             Some(pairs) => netlink.observe(pairs.all[tap].index)?.map(|(_, counts)| counts),
             None => None,
         };
-        let counts = self.leases[tap].counts();
-        // Frames of the host that pass at this interface are counted by the lease of the other one.
-        let own_sent = if self.mode == Mode::Bridge { self.leases[1 - tap].counts().own_sent } else { 0 };
-        let [from, to] = [&self.tallies[2 * tap], &self.tallies[2 * tap + 1]];
-        let is_by_pair = self.taps[tap].direction == Direction::Incoming && !self.is_in_driver();
+        let now = own();
         Ok(Some(Reading {
             interface,
             near,
-            counts: Counts { own_sent, passed: self.passed(), ..counts },
-            received: from.received(),
-            lost: from.lost(),
-            sent: if is_by_pair { from.sent() } else { to.sent() },
+            skew: now.own_total().saturating_sub(before.own_total()),
             is_held: self.leases.iter().all(|lease| lease.state() == State::Held),
             has_foreign: !self.programs_before(tap).is_empty(),
+            ..now
         }))
     }
 
@@ -136,6 +146,25 @@ impl Attachment {
             .iter()
             .filter(|(at, redirection)| *at == tap && redirection.interface() == self.link_of(tap).index);
         at_it.flat_map(|(_, redirection)| of(redirection)).collect()
+    }
+
+    /// Returns sentences about queueing disciplines at the near end of a tap's pair.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub(crate) fn notes_inside(&self, netlink: &mut Netlink, tap: usize) -> Result<Vec<String>, Refusal> {
+        let Some(pairs) = &self.pairs else { return Ok(Vec::new()) };
+        let (near, device) = (&pairs.all[tap].near, word(&pairs.all[tap].near));
+        let disciplines = netlink.root_disciplines(pairs.all[tap].index)?;
+        let sentence = |it: &RootDiscipline| {
+            let RootDiscipline { kind, handle, is_filter_block } = it;
+            let (what, place) = if *is_filter_block { ("filters", "clsact") } else { ("queueing discipline", "root") };
+            format!(
+                "the {what} `{kind}` {handle} at the router's own interface `{near}` may drop its frames, or delay them: \
+                 remove it (`tc qdisc delete dev {device} {place}`)"
+            )
+        };
+        Ok(disciplines.iter().map(sentence).collect())
     }
 
     /// Returns the name of the near end of a tap's pair; empty if it has none.
