@@ -176,7 +176,7 @@ impl Audit {
         }
         if !is_in_driver {
             if self.door.step(enters, arrives) {
-                self.inside.is_open = true;
+                self.inside.is_counted = true;
                 faults.push(Fault::NoneArrives);
             } else if self.inside.is_open {
                 faults.push(Fault::SomeLost(self.inside.lost, self.inside.is_most()));
@@ -287,6 +287,8 @@ struct Shortfall {
     /// Frames that entered and arrived lately.
     lately: [u64; 2],
     is_open: bool,
+    /// True if its frames count as lost because none arrives, which is a fault of its own.
+    is_counted: bool,
     /// Successive readings in which the shortfall did not grow.
     quiet: u32,
     /// Frames lost so far, and those of shortfalls that have ended.
@@ -307,14 +309,15 @@ impl Shortfall {
         self.before = [second, self.level];
         let certain = self.level.min(first).min(second);
         // A forwarder that has not run for a while has its frames before it. A ring may hold some for long.
-        self.is_open |= arrived > 0 && certain > arrived.cast_signed() / 2 + FEW;
+        self.is_open |= !self.is_counted && arrived > 0 && certain > arrived.cast_signed() / 2 + FEW;
         let lost = self.settled + u64::try_from(certain).unwrap_or(0);
-        if self.is_open && lost > self.lost {
+        let is_counted = self.is_open || self.is_counted;
+        if is_counted && lost > self.lost {
             (self.lost, self.quiet) = (lost, 0);
         } else {
             self.quiet += 1;
         }
-        if self.is_open && self.quiet >= QUIET {
+        if is_counted && self.quiet >= QUIET {
             self.end();
         }
     }

@@ -11,7 +11,7 @@ use lockgate_scenario::policy::Mode;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
-use crate::attach::own_addresses;
+use crate::attach::{bridge, own_addresses};
 use crate::attach::preflight::{Obstacle, Preflight};
 use crate::attach::surroundings::notes;
 use crate::nat;
@@ -63,7 +63,7 @@ pub fn examine(names: &[String]) -> Vec<Finding> {
         return findings;
     }
     for name in names {
-        if let Some(link) = links.iter().find(|link| link.name == *name) {
+        if let Some(link) = links.iter().find(|link| link.is_called(name)) {
             findings.extend(interface(link, &links));
         } else {
             let known = links.iter().map(|link| &*link.name);
@@ -154,13 +154,29 @@ fn connections() -> Finding {
 }
 
 /// Returns what others have set up at an interface, whose effect a router changes.
-fn neighbours(link: &Link) -> Finding {
+fn neighbours(link: &Link, links: &[Link]) -> Finding {
     let what = format!("{} neighbours", link.name);
-    let notes = Netlink::open().map(|mut netlink| notes(&mut netlink, link, Mode::Both)).unwrap_or_default();
+    let mut notes =
+        Netlink::open().map(|mut netlink| notes(&mut netlink, link, Mode::Both)).unwrap_or_default();
+    let around = around_bridge(link, links);
+    notes.extend(around.into_iter().map(|it| format!("in mode `bridge`: {it}")));
     if notes.is_empty() {
-        return Finding::good(what, "no tcx program, filter or queueing discipline of others");
+        return Finding::good(what, "no tcx program, filter, filter of bridges or queueing discipline of others");
     }
     Finding::new(what, State::Weak, notes.join("; "), "see that none of them is needed while a router runs")
+}
+
+/// Returns sentences about the bridge of an interface, if it has one, and the filters that its frames would
+/// bypass as those of a router in mode `bridge`.
+fn around_bridge(link: &Link, links: &[Link]) -> Vec<String> {
+    let ports = std::slice::from_ref(link);
+    let bridge = bridge::of_ports(ports, links);
+    let mut found = bridge::bypassed(bridge, ports, links);
+    if let Some(it) = bridge {
+        found.extend(bridge::way_back(ports, links));
+        found.extend(bridge::spanning_tree(it));
+    }
+    found
 }
 
 /// Examines one interface.
@@ -169,7 +185,7 @@ fn interface(link: &Link, links: &[Link]) -> Vec<Finding> {
     vec![
         device(link),
         position(link, links),
-        neighbours(link),
+        neighbours(link, links),
         queues(&link.name),
         xdp(link, features),
         attachment(link, links),

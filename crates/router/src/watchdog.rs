@@ -30,6 +30,9 @@ const OPEN: [Duration; 2] = [Duration::from_secs(30), Duration::from_mins(10)];
 /// Interval of messages about losses that go on.
 const LOSS_MESSAGES: Duration = Duration::from_mins(1);
 
+/// Time without a loss after which losses have stopped.
+const LOSSES_STOPPED: Duration = Duration::from_secs(3);
+
 type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Flags that the watchdog shares with the router.
@@ -113,8 +116,11 @@ struct Watchdog<'a> {
     bypassed: Option<Bypass>,
     /// Frames let pass, as last reported.
     passed: u64,
+    /// Losses as last said, and when; as of the last examination, and when they last grew.
     lost: Losses,
     lost_at: Option<Instant>,
+    latest_lost: Losses,
+    losing_at: Instant,
     /// Sentences about the surroundings, as last reported, and those about the bridge that are alarms.
     notes: BTreeSet<String>,
     alarms: BTreeSet<String>,
@@ -141,6 +147,8 @@ impl<'a> Watchdog<'a> {
             passed: attachment.passed(),
             lost: Losses::default(),
             lost_at: None,
+            latest_lost: Losses::default(),
+            losing_at: Instant::now(),
             notes: BTreeSet::new(),
             alarms: BTreeSet::new(),
             has_other_ports: false,
@@ -285,17 +293,21 @@ impl<'a> Watchdog<'a> {
         self.attachment.note_faults(faults.into_iter().collect(), around, self.dropped_in_pairs);
     }
 
-    /// Says frames that were lost outside the queues: when it begins, and each minute while it goes on.
+    /// Says frames that were lost outside the queues: when it begins, each minute while it goes on, and the
+    /// rest when it has stopped.
     fn report_losses(&mut self) {
         let now = self.attachment.lost();
-        if now == self.lost {
-            return;
+        if now != self.latest_lost {
+            (self.latest_lost, self.losing_at) = (now, Instant::now());
         }
-        if self.lost_at.is_some_and(|at| at.elapsed() < LOSS_MESSAGES) {
+        let has_stopped = self.losing_at.elapsed() >= LOSSES_STOPPED;
+        let is_due = self.lost_at.is_none_or(|at| at.elapsed() >= LOSS_MESSAGES);
+        if now == self.lost || !(is_due || has_stopped) {
             return;
         }
         let newly = now.since(self.lost);
-        (self.tell)(&format!("{} lost outside the queues: {newly}", count(newly.total(), "frame")));
+        let total = if self.lost_at.is_some() { format!("; {} in all", now.total()) } else { String::new() };
+        (self.tell)(&format!("{} lost outside the queues: {newly}{total}", count(newly.total(), "frame")));
         (self.lost, self.lost_at) = (now, Some(Instant::now()));
     }
 

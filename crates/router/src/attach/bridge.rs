@@ -230,7 +230,7 @@ mod tests {
         assert!(served.len() == 1 && served[0].starts_with("`i4` is a port"), "{served:?}");
         assert!(cut.len() == 1 && cut[0].contains("cuts off"), "{cut:?}");
         links[3].controller = None;
-        assert_eq!(named(&links), [vec![], vec![]]);
+        assert!(named(&links).concat().is_empty());
         assert_eq!(spanning_tree(&links[2]), None);
         links[2].bridge.has_spanning_tree = true;
         assert!(spanning_tree(&links[2]).is_some_and(|it| it.contains("stp_state 1")));

@@ -77,7 +77,7 @@ impl Preflight {
             "" => found.features(&link.name, &RECEIVING, ""),
             "veth" => found.other_end(link, links),
             kind => found.note(
-                format!("`{}` is a {kind}, whose frames are those of the interfaces below", link.name),
+                format!("`{}` is {}, whose frames are those of the interfaces below", link.name, with_article(kind)),
                 "leave `attach` out: it then takes frames after the driver",
             ),
         }
@@ -204,6 +204,12 @@ fn changed_by(name: &str, on: &[Feature], place: &str) -> Obstacle {
     Obstacle { problem, help }
 }
 
+/// Returns a kind of interface with its article.
+fn with_article(kind: &str) -> String {
+    let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {kind}")
+}
+
 fn is_or_are(names: &[&str]) -> String {
     format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
 }
@@ -231,6 +237,7 @@ mod tests {
         let link = Link { name: "lo".into(), kind: "bridge".into(), receive_queues: 1, ..Link::default() };
         let found = Preflight::of(&link, &[]);
         assert!(found.obstacles.iter().any(|it| it.problem.contains("`lo` is a bridge")), "{found:?}");
+        assert_eq!(with_article("ifb"), "an ifb");
         let filtered = Link { xdp: XdpMode::Driver, ..link };
         let found = Preflight::of(&filtered, &[]);
         assert!(found.obstacles.iter().any(|it| it.problem.contains("has an XDP program")), "{found:?}");

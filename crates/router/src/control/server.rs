@@ -113,7 +113,7 @@ impl<E: Engine + Send + 'static> Server<E> {
         let mut clients = Clients::default();
         let last_sample = None;
         let (alive_at, look_at) = (Duration::ZERO, Duration::ZERO);
-        let notices = Notices::start().map_err(StartError::Thread)?;
+        let notices = Notices::new();
         let (sufferers, alerts, alerts_of) = (Sufferers::default(), Alerts::default(), None);
         let mut serving = Serving {
             claim,
@@ -286,7 +286,7 @@ impl<E: Engine> Serving<E> {
             let notice = Notice { router: self.claim.name.clone(), at: shown(Timestamp::now()), ..notice };
             self.log(&notice.line());
             let has_action = alert.webhook.is_some() || !alert.command.is_empty();
-            if has_action && !self.notices.submit(alert, notice) {
+            if has_action && !self.notices.submit(&alert, &notice) {
                 self.log("too many notices of alerts wait: this one is in the log alone");
             }
         }

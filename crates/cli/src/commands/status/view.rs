@@ -29,6 +29,7 @@ pub(super) fn show(
     arguments: &arguments::Status,
 ) -> Result<Exit, Failure> {
     interrupt::listen();
+    interrupt::serve_view();
     let (hub, channels) = Hub::start()?;
     publish_status(&channels, status, Duration::from_secs(1), false);
     let options = View {

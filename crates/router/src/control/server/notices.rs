@@ -1,9 +1,13 @@
-//! Thread that passes notices of alerts on: to webhooks, and to commands. It never delays the control.
+//! Notices of alerts on their way: to webhooks, and to commands. They never delay the control, and none
+//! waits for that of another alert: each alert has a thread for its webhook and one for its command, as long
+//! as it has notices, which keep their order.
 
+use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,38 +18,60 @@ use crate::control::alerts::Notice;
 /// Time limit of a webhook's exchange, and of a command.
 const LONGEST_EXCHANGE: Duration = Duration::from_secs(10);
 
-/// Notices that wait at most; further ones are in the log alone.
-const WAITING: usize = 64;
+/// Notices of an alert that wait at most for one receiver, and alerts that are served at a time; further
+/// notices are in the log alone.
+const WAITING: usize = 8;
+const MOST_LINES: usize = 256;
 
-/// Sender's end of the thread, which ends after the present notice when this value is dropped.
+/// Receiver of an alert's notices: its name, and whether it is the command.
+type Line = (String, bool);
+
+/// Notices that wait, by receiver. A receiver that is in it has a thread.
+type Waiting = Arc<Mutex<HashMap<Line, VecDeque<(Alert, Notice)>>>>;
+
+/// Sender's end. What was submitted is still passed on when it is dropped.
 #[derive(Debug)]
 pub(super) struct Notices {
-    waiting: SyncSender<(Alert, Notice)>,
+    waiting: Waiting,
+    tell: SyncSender<String>,
     failures: Receiver<String>,
 }
 
 impl Notices {
-    /// Starts the thread.
-    ///
-    /// # Errors
-    /// If the system refuses it.
-    pub(super) fn start() -> std::io::Result<Self> {
-        let (waiting, notices) = sync_channel::<(Alert, Notice)>(WAITING);
-        let (tell, failures) = sync_channel(WAITING);
-        thread::Builder::new().name("alerts".to_owned()).spawn(move || {
-            for (alert, notice) in notices {
-                for failure in pass_on(&alert, &notice) {
-                    // A full channel: the log has enough of them.
-                    let _ = tell.try_send(failure);
-                }
-            }
-        })?;
-        Ok(Self { waiting, failures })
+    pub(super) fn new() -> Self {
+        let (tell, failures) = sync_channel(MOST_LINES);
+        Self { waiting: Waiting::default(), tell, failures }
     }
 
-    /// Passes a notice on, later. Returns false if too many wait.
-    pub(super) fn submit(&self, alert: Alert, notice: Notice) -> bool {
-        self.waiting.try_send((alert, notice)).is_ok()
+    /// Passes a notice on, later. Returns false if too many wait, or the system refuses a thread.
+    pub(super) fn submit(&self, alert: &Alert, notice: &Notice) -> bool {
+        let is_there = [alert.webhook.is_some(), !alert.command.is_empty()];
+        let receivers = [false, true].into_iter().zip(is_there).filter(|(_, is_there)| *is_there);
+        // All are tried.
+        receivers.map(|(is_command, _)| self.submit_to((alert.name.clone(), is_command), alert, notice)).fold(
+            true,
+            |all, one| all & one,
+        )
+    }
+
+    fn submit_to(&self, line: Line, alert: &Alert, notice: &Notice) -> bool {
+        let one = (alert.clone(), notice.clone());
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(others) = waiting.get_mut(&line) {
+            let has_room = others.len() < WAITING;
+            others.extend(has_room.then_some(one));
+            return has_room;
+        }
+        if waiting.len() >= MOST_LINES {
+            return false;
+        }
+        waiting.insert(line.clone(), VecDeque::from([one]));
+        let (all, tell, of) = (self.waiting.clone(), self.tell.clone(), line.clone());
+        let started = thread::Builder::new().name("alert".to_owned()).spawn(move || pass_all(&all, &of, &tell));
+        if started.is_err() {
+            waiting.remove(&line);
+        }
+        started.is_ok()
     }
 
     /// Returns the failures since the last call, for the log.
@@ -54,22 +80,38 @@ impl Notices {
     }
 }
 
-/// Posts the notice and runs the command. Returns the failures in words.
-fn pass_on(alert: &Alert, notice: &Notice) -> Vec<String> {
+/// Passes the notices for a receiver on, until none waits.
+fn pass_all(waiting: &Waiting, line: &Line, tell: &SyncSender<String>) {
+    loop {
+        let next = {
+            let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = waiting.get_mut(line).and_then(VecDeque::pop_front);
+            if next.is_none() {
+                waiting.remove(line);
+            }
+            next
+        };
+        let Some((alert, notice)) = next else { return };
+        if let Err(failure) = pass_on(&alert, &notice, line.1) {
+            // A full channel: the log has enough of them.
+            let _ = tell.try_send(failure);
+        }
+    }
+}
+
+/// Posts the notice, or runs the command.
+///
+/// # Errors
+/// Returns the failure in words.
+fn pass_on(alert: &Alert, notice: &Notice, is_command: bool) -> Result<(), String> {
     // Cannot fail: a notice is plain data of texts.
     let text = serde_json::to_string(notice).unwrap_or_default();
-    let mut failures = Vec::new();
-    if let Some(webhook) = &alert.webhook
-        && let Err(why) = post(webhook, &text)
-    {
-        failures.push(format!("the webhook of alert `{}` failed: {why}", alert.name));
-    }
-    if let [program, arguments @ ..] = &alert.command[..]
-        && let Err(why) = run(program, arguments, notice, &text)
-    {
-        failures.push(format!("the command of alert `{}` failed: {why}", alert.name));
-    }
-    failures
+    let (what, done) = match (&alert.webhook, &alert.command[..]) {
+        (_, [program, arguments @ ..]) if is_command => ("command", run(program, arguments, notice, &text)),
+        (Some(webhook), _) if !is_command => ("webhook", post(webhook, &text)),
+        _ => return Ok(()),
+    };
+    done.map_err(|why| format!("the {what} of alert `{}` failed: {why}", alert.name))
 }
 
 /// Posts a JSON text, in one connection.
@@ -192,11 +234,11 @@ mod tests {
                 stream.write_all(answer.as_bytes()).expect("written");
                 String::from_utf8(got).expect("text")
             });
-            let told = pass_on(&alert, &notice);
+            let told = pass_on(&alert, &notice, false);
             let got = served.join().expect("no panic");
             assert!(got.starts_with("POST /hook HTTP/1.1\r\nHost: 127.0.0.1:"), "{got}");
             assert!(got.contains(r#""alert":"late","state":"firing""#), "{got}");
-            assert_eq!(told.len(), failures, "{answer:?}: {told:?}");
+            assert_eq!(usize::from(told.is_err()), failures, "{answer:?}: {told:?}");
         }
     }
 
@@ -206,11 +248,56 @@ mod tests {
         let file = folder.path().join("notice");
         let script = format!("cat > {}; test $LOCKGATE_STATE = firing", file.display());
         let (alert, notice) = alert(0, &["/bin/sh", "-c", &script]);
-        assert_eq!(pass_on(&alert, &notice), Vec::<String>::new());
+        assert_eq!(pass_on(&alert, &notice, true), Ok(()));
         assert!(std::fs::read_to_string(&file).expect("written").contains(r#""queue":"q""#));
-        let (missing, notice) = self::alert(0, &["/no/such/program"]);
-        assert!(pass_on(&missing, &notice)[0].starts_with("the command of alert `late` failed"));
-        let (failing, notice) = self::alert(0, &["/bin/false"]);
-        assert!(pass_on(&failing, &notice)[0].contains("exit status: 1"), "{:?}", pass_on(&failing, &notice));
+        for (program, why) in [("/no/such/program", "the command of alert `late` failed"), ("/bin/false", "exit status: 1")] {
+            let (failing, notice) = self::alert(0, &[program]);
+            let told = pass_on(&failing, &notice, true).expect_err("it fails");
+            assert!(told.contains(why), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_hangs_delays_no_other_alert_and_notices_keep_their_order() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, release) = (folder.path().join("notices"), folder.path().join("release"));
+        let script = format!(
+            "until test -e {}; do sleep 0.02; done; echo $LOCKGATE_ALERT $LOCKGATE_STATE >> {}",
+            release.display(),
+            file.display()
+        );
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+        let port = listener.local_addr().expect("an address").port();
+        let notices = Notices::new();
+        for number in 0..5 {
+            let (mut alert, notice) = alert(if number == 4 { port } else { 0 }, &["/bin/sh", "-c", &script]);
+            alert.name = format!("alert {number}");
+            for state in ["firing", "resolved"] {
+                assert!(notices.submit(&alert, &Notice { alert: alert.name.clone(), state, ..notice.clone() }));
+            }
+        }
+        // The webhook of the last alert comes while all commands hang, its own too.
+        let (mut stream, _) = listener.accept().expect("a connection");
+        assert!(stream.read(&mut [0; 100]).expect("read") > 0 && !file.exists());
+        drop(listener);
+        std::fs::write(&release, "").expect("written");
+        let until = Instant::now() + Duration::from_secs(60);
+        let mut said = String::new();
+        while said.lines().count() < 10 && Instant::now() < until {
+            thread::sleep(Duration::from_millis(20));
+            said = std::fs::read_to_string(&file).unwrap_or_default();
+        }
+        for number in 0..5 {
+            let of: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix(&format!("alert {number} "))).collect();
+            assert_eq!(of, ["firing", "resolved"], "{said}");
+        }
+    }
+
+    #[test]
+    fn notices_beyond_those_that_may_wait_are_refused() {
+        let notices = Notices::new();
+        let (alert, notice) = alert(0, &["/bin/sleep", "1"]);
+        let taken = (0..3 * WAITING).filter(|_| notices.submit(&alert, &notice)).count();
+        assert!((WAITING..=WAITING + 2).contains(&taken), "{taken}");
     }
 }
