@@ -278,8 +278,8 @@ impl Discipline for Htb {
 
     fn doubts(&self, port: PortConditions, tell: &mut dyn FnMut(Invalid)) {
         let guaranteed = self.guaranteed_below();
-        for class in 0..self.classes.len() {
-            let (below, quantum) = (guaranteed[class], self.scheduler.quantum(class));
+        for (class, below) in guaranteed.iter().copied().enumerate() {
+            let quantum = self.scheduler.quantum(class);
             let (rate, ceil) = self.scheduler.buckets(class);
             // A class that lends what it borrows itself has a `ceil` above its `rate`, which then holds.
             let field = if ceil.rate() > rate.rate() { "ceil" } else { "rate" };
