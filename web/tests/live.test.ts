@@ -71,13 +71,14 @@ describe("a tree that is swapped", () => {
 });
 
 describe("what is selected", () => {
-  const port = (index: number, queue: string, peak: number): Sample["ports"][number] => ({
-    ...(sample(0, peak - 1, queue).ports[0] as Sample["ports"][number]),
-    index,
-  });
+  const port = (index: number, name: string, wait: number): Sample["ports"][number] => {
+    const [one] = sample(0, 1, name).ports;
+    const queues = [{ ...queue(name, 3, null, 1), sojourn_p99_s: wait / 1000 }];
+    return { ...(one as Sample["ports"][number]), index, queues };
+  };
   const having = (...ports: Sample["ports"]): Sample => ({ ...sample(0), ports });
 
-  it("goes to the busiest port until the reader chooses, and then stays, idle or swapped", () => {
+  it("goes to the port with the longest wait until the reader chooses, and then stays, idle or swapped", () => {
     const choice = new Choice();
     choice.follow(having(port(0, "q", 0), port(1, "q", 0)));
     choice.follow(having(port(0, "q", 0), port(1, "q", 9)));
@@ -85,6 +86,9 @@ describe("what is selected", () => {
     // No more than twice as much: it does not go to and fro.
     choice.follow(having(port(0, "q", 12), port(1, "q", 0)));
     expect(choice.port).toBe(1);
+    // A port that has become idle is left, although it had the longer wait once.
+    for (let time = 0; time < 20; time += 1) choice.follow(having(port(0, "q", 12), port(1, "q", 0)));
+    expect(choice.port).toBe(0);
     choice.choose(0, "q");
     choice.follow(having(port(0, "q", 0), port(1, "q", 500)));
     expect([choice.port, choice.queue]).toEqual([0, "q"]);

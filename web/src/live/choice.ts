@@ -1,16 +1,23 @@
 /**
- * Port and queue that the page shows: the reader's choice while that port exists, before a choice the
- * busiest.
+ * Port and queue that the page shows: the reader's choice while that port exists, before a choice the port
+ * where packets wait longest, as in the terminal.
  */
-import type { Sample } from "../generated/lockgate";
+import type { PortSample, Sample } from "../generated/lockgate";
 import { isFolded, portAt } from "./parts";
+
+/** Part of a wait that counts in the next sample: what is over is left behind within some samples. */
+const MEMORY = 0.9;
+
+/** Returns the longest wait of a port in seconds; of a queue that holds packets and sent none, the interval. */
+const wait = (port: PortSample, interval: number): number =>
+  Math.max(0, ...port.queues.map((queue) => queue.sojourn_p99_s ?? (queue.packets > 0 ? interval : 0)));
 
 export class Choice {
   port = -1;
   queue = "";
   #own = false;
-  /** Largest number of packets that have waited at once, by port. */
-  readonly #peaks = new Map<number, number>();
+  /** Longest wait of late, by port. */
+  readonly #waits = new Map<number, number>();
 
   /** Sets the reader's choice, which stays however idle the port becomes. */
   choose(port: number, queue: string): void {
@@ -18,21 +25,20 @@ export class Choice {
   }
 
   /**
-   * Updates the choice by a sample: to the busiest port until the reader chooses, and to the tree's root if
-   * the queue is gone.
+   * Updates the choice by a sample: to the port with the longest wait until the reader chooses, and to the
+   * tree's root if the queue is gone.
    */
   follow(sample: Sample | undefined): void {
-    for (const port of sample?.ports ?? [])
-      this.#peaks.set(
-        port.index,
-        Math.max(this.#peaks.get(port.index) ?? 0, port.queues[0]?.peak_packets ?? 0),
-      );
+    for (const port of sample?.ports ?? []) {
+      const before = MEMORY * (this.#waits.get(port.index) ?? 0);
+      this.#waits.set(port.index, Math.max(before, wait(port, sample?.interval_s ?? 0)));
+    }
     if (!this.#own) {
-      const most = Math.max(0, ...this.#peaks.values());
-      const [busiest] = [...this.#peaks].find(([, peak]) => peak === most) ?? [-1];
-      // Only to a port with twice the backlog, so that the choice does not alternate between two.
-      if (busiest >= 0 && most > 2 * (this.#peaks.get(this.port) ?? -1))
-        [this.port, this.queue] = [busiest, ""];
+      const longest = Math.max(0, ...this.#waits.values());
+      const [worst] = [...this.#waits].find(([, wait]) => wait === longest) ?? [-1];
+      // Only to a port with twice the wait, so that the choice does not alternate between two.
+      if (worst >= 0 && (this.port < 0 || longest > 2 * (this.#waits.get(this.port) ?? 0)))
+        [this.port, this.queue] = [worst, ""];
     }
     const queues = portAt(sample, this.port)?.queues ?? [];
     // A queue that the reader found by name may not be in this sample yet.
