@@ -89,8 +89,8 @@ fn is_near(kernel: u32, ours: u32) -> bool {
     kernel.abs_diff(ours) <= SEGMENTS.max(kernel * PER_CENT / 100)
 }
 
-/// Later acknowledgements of the first loss are up to a burst of four packets apart, and in the recovery the
-/// window falls by up to one and a half segments a packet. Before and after it windows are equal.
+/// The first loss is found up to a burst of four packets apart, and in the recovery the window falls by up to
+/// one and a half segments a packet. Before and after it windows are equal, or as near as that burst.
 const BURST: &str = "the recovery begins up to a burst of four packets apart";
 /// After the first recovery the window is what path and queue hold, to one segment: whether the queue
 /// overflows again at once is decided by that segment.
@@ -100,9 +100,9 @@ const AGAIN: &str = "the kernel's queue overflows again at once";
 const PROCESSOR: &str = "the reference's processor is slower than the line";
 /// BBR moves between its phases by samples of rate and by counts of round trips.
 const PHASE: &str = "a phase of BBR, or its cycle, begins a round trip apart";
-/// In a shallow queue a recovery covers the end of STARTUP: the last sample of the line's whole rate, with
-/// which STARTUP's window grows, comes in it or after it.
-const STARTUP: &str = "BBR's last sample in STARTUP is of a recovery";
+/// STARTUP ends three rounds after the last in which the bandwidth grew by a quarter. In these rows ours grew by
+/// a little more, and the kernel's by a little less, in the round before the line was full.
+const STARTUP: &str = "BBR's STARTUP ends a round trip later than the kernel's";
 const TIMEOUT: &str = "the kernel times out in its recovery, or its send buffer is full";
 
 /// Rows that differ, by the number of equal windows before the first that differs, with the reason.
