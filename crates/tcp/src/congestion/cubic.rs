@@ -320,8 +320,8 @@ mod tests {
         assert_eq!(cubic.reckoned, Some((start + ms(36), 201)));
     }
 
-    /// Acknowledges rounds of 10, 20, 40 ... segments on a path of 500 ms, 0.6 ms a segment, each with this
-    /// delay more than the one before in its flight. Returns the window at the end of slow start.
+    /// Acknowledges flights of 10, 20, 40 ... segments on a path of 500 ms, each segment `gap` after the one
+    /// before; if it `waits`, half of that longer in a queue. Returns the window at the end of slow start.
     fn slow_start(gap: Duration, waits: bool, paced: bool) -> u32 {
         let mut cubic = Cubic::default();
         cubic.set_paced(paced);
@@ -339,7 +339,7 @@ mod tests {
             (una, next) = (next, next + 2 * (next - una));
             begin = begin + rtt;
         }
-        window.cwnd
+        window.ssthresh
     }
 
     #[test]
