@@ -190,9 +190,9 @@ impl Receiver {
     }
 
     /// Acknowledges a segment beyond a gap: the first three at once, so that the sender detects the loss;
-    /// later ones merged, as in Linux ("tcp: add SACK compression", 2018), if its block is among the first of the
-    /// next acknowledgement: blocks further behind may never be reported ("tcp: tcp_sack_new_ofo_skb() should be
-    /// more conservative", 2020).
+    /// later ones merged, as in Linux ("tcp: add SACK compression", 2018), if its block is among the first of
+    /// the next acknowledgement: blocks further behind may never be reported ("tcp: `tcp_sack_new_ofo_skb()`
+    /// should be more conservative", 2020).
     fn tell_gap(&mut self, is_told: bool, now: Instant) {
         let wait = self.buffer.rtt().map_or(Duration::ZERO, |rtt| (rtt / 20).min(LONGEST_HOLD));
         let together = self.config.sack && is_told && self.quick == 0 && self.gap_told >= DUPLICATES_AT_ONCE;

@@ -79,8 +79,8 @@ pub(crate) struct Delivery {
     pub(crate) originals: bool,
     /// End of what was sent before recovery began.
     pub(crate) high: u64,
-    /// End of the highest block before this acknowledgement. Blocks that come with it show no reordering of the
-    /// segments that it acknowledges by number: the receiver may have merged several acknowledgements.
+    /// End of the highest block before this acknowledgement. Blocks that come with it show no reordering of
+    /// the segments that it acknowledges by number: the receiver may have merged several acknowledgements.
     pub(crate) highest: u64,
     /// True if a segment acknowledged by number was sent more than once.
     pub(crate) repeated: bool,

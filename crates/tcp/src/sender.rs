@@ -443,7 +443,7 @@ impl Sender {
         let frame = if sent.length > 0 { u64::from(sent.length) + 66 } else { 0 };
         let Some(bytes) = self.burst.add_frame(frame, sent.again) else { return };
         let paced = self.config.pacing || self.control.pacing_rate().is_some();
-        // The first ten segments leave at once, as in Linux ("tcp: do not pace first 10 MSS", as its qdisc fq).
+        // The first ten segments leave at once, as in Linux and under its qdisc `fq`.
         let is_early = self.nxt < FIRST_BYTE + UNPACED_SEGMENTS * u64::from(self.config.mss);
         let paced = paced && !is_early;
         if let Some(rate) = self.rate_of_window().filter(|_| paced && bytes > 0) {

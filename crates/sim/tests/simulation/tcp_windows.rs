@@ -100,8 +100,8 @@ const AGAIN: &str = "the kernel's queue overflows again at once";
 const PROCESSOR: &str = "the reference's processor is slower than the line";
 /// BBR moves between its phases by samples of rate and by counts of round trips.
 const PHASE: &str = "a phase of BBR, or its cycle, begins a round trip apart";
-/// STARTUP ends three rounds after the last in which the bandwidth grew by a quarter. In these rows ours grew by
-/// a little more, and the kernel's by a little less, in the round before the line was full.
+/// STARTUP ends three rounds after the last in which the bandwidth grew by a quarter. In these rows ours grew
+/// by a little more, and the kernel's by a little less, in the round before the line was full.
 const STARTUP: &str = "BBR's STARTUP ends a round trip later than the kernel's";
 const TIMEOUT: &str = "the kernel times out in its recovery, or its send buffer is full";
 

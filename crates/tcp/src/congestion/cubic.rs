@@ -5,11 +5,11 @@
 //! ```
 //!
 //! Slow start ends by `HyStart`: when acknowledgements have come back to back for half the smallest
-//! round-trip time, or when the round-trip time has grown by an eighth of it (4 to 16 ms). Both are judged per
-//! round, and a round begins with the first acknowledgement of what was sent in it, at any window ("tcp_cubic:
-//! fix incorrect HyStart round start detection", Linux 6.14 and the stable versions of its time). Before that
-//! commit rounds began in the middle of a flight, behind its own queue, so that long paths left slow start
-//! early.
+//! round-trip time, or when the round-trip time has grown by an eighth of it (4 to 16 ms). Both are judged
+//! per round, and a round begins with the first acknowledgement of what was sent in it, at any window
+//! ("`tcp_cubic`: fix incorrect `HyStart` round start detection", Linux 6.14 and stable versions since 2025).
+//! Before that commit rounds began in the middle of a flight, behind its own queue, so that long paths left
+//! slow start early.
 //!
 //! Differs, as in Linux: the window after a loss is 717/1024 of the one before; Reno's window grows by one
 //! segment for 15/8 of a window acknowledged; the curve is evaluated in the host's ticks and grows at most by
@@ -33,8 +33,8 @@ const HYSTART_LOW_WINDOW: u32 = 16;
 const HYSTART_SAMPLES: u32 = 8;
 /// Longest gap between acknowledgements of a train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// Most by which bursts and merged acknowledgements may lengthen a train ("tcp_cubic: tweak Hystart detection
-/// for short RTT flows", 2019) ...
+/// Most by which bursts and merged acknowledgements may lengthen a train ("`tcp_cubic`: tweak Hystart
+/// detection for short RTT flows", 2019) ...
 const LONGEST_CUSHION: Duration = Duration::from_millis(1);
 /// ... which is the time of so many bytes at the pacing rate: four bursts of 64 KiB.
 const CUSHION_BYTES: u64 = 4 * 65_536;
