@@ -5,7 +5,7 @@ fn expanded(text: &str) -> (String, Vec<Problem>, Groups) {
     let rows = Rows::read("Name,Download Max Mbps\na,100\nb,50\n", 1 << 20).expect("a table");
     let mut problems = Vec::new();
     let (table, groups) =
-        expand(&root, Tables { subscribers: Some(&rows), sites: None }, 1 << 30, &mut problems)
+        expand(&root, Tables { subscribers: Some(&Arc::new(rows)), sites: None }, 1 << 30, &mut problems)
             .ok()
             .flatten()
             .unwrap_or_default();
@@ -100,7 +100,7 @@ fn members_take_no_more_memory_than_is_allowed() {
         let rows = Rows::read("Name\naaaaaaaaaaaaaaaaaaaa\n", 1 << 20).expect("a table");
         let mut problems = Vec::new();
         assert!(
-            expand(&root, Tables { subscribers: Some(&rows), sites: None }, 8 << 20, &mut problems).is_err(),
+            expand(&root, Tables { subscribers: Some(&Arc::new(rows)), sites: None }, 8 << 20, &mut problems).is_err(),
             "{}",
             &rest[..20]
         );
