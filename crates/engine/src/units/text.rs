@@ -2,7 +2,8 @@
 //!
 //! A bare number where a unit belongs is refused, and so are `kbps` and `mbps`, which mean bytes to
 //! `tc` and bits to everyone else. Decimal fractions are exact (`1.5ms`); what is finer than the
-//! quantity's own grain (a picosecond, a byte, a bit per second) is refused rather than rounded.
+//! quantity's own grain (a picosecond, a byte, a bit per second) is rounded to it if that changes the value
+//! by less than a millionth, as in `0.8888888888888888ms`, and refused otherwise: `1.5B` is not a size.
 
 use core::fmt;
 use core::str::FromStr;
@@ -128,6 +129,9 @@ const SIZE: Notation = Notation {
 const COUNT: Notation =
     Notation { what: "a number of packets", example: "100p", units: &[("p", 1)], refused: &[] };
 
+/// Part of a value by which rounding may change it: a millionth.
+const LEAST_CHANGE: u128 = 1_000_000;
+
 impl Notation {
     fn parse(&self, text: &str) -> Result<u64, Malformed> {
         let fail = |why: String| Malformed::new(self.what, text, why);
@@ -157,10 +161,13 @@ impl Notation {
         let divisor =
             10u128.checked_pow(decimals).ok_or_else(|| fail("it has too many decimal places".to_owned()))?;
         let scaled = mantissa.checked_mul(*scale).ok_or_else(too_large)?;
-        if !scaled.is_multiple_of(divisor) {
+        let rest = scaled % divisor;
+        let nearest = scaled / divisor + u128::from(rest > divisor / 2);
+        let change = rest.min(divisor - rest);
+        if rest != 0 && change > scaled / LEAST_CHANGE {
             return Err(fail("it is finer than can be represented".to_owned()));
         }
-        u64::try_from(scaled / divisor).map_err(|_| too_large())
+        u64::try_from(nearest).map_err(|_| too_large())
     }
 
     fn unit_names(&self) -> String {
@@ -508,6 +515,15 @@ mod tests {
         assert!(why::<Rate>("10").contains("needs a unit, such as `10mbit`"));
         assert!(why::<Duration>("5m").contains("`min` or `ms`"));
         assert!(why::<Duration>("0.1ps").contains("finer"));
+        // What is finer by less than a millionth is rounded to the nearest.
+        assert_eq!("0.8888888888888888ms".parse(), Ok(Duration::from_picos(888_888_889)));
+        assert_eq!("333.3333333333333kbit".parse(), Ok(Rate::from_bits(333_333)));
+        assert_eq!("1234567.5B".parse(), Ok(Bytes(1_234_567)));
+        assert_eq!("1234567.51B".parse(), Ok(Bytes(1_234_568)));
+        for text in ["1.5B", "333.3B", "0.0000001B"] {
+            assert!(why::<Bytes>(text).contains("finer"), "{text}");
+        }
+        assert!(why::<Packets>("2.5p").contains("finer") && why::<Rate>("0.5bit").contains("finer"));
         assert!(why::<Duration>("999999999h").contains("too large"));
         assert!(why::<Bytes>("64kb").contains("`kB`"));
         assert!(why::<Limit>("64").contains("100p"));
