@@ -272,9 +272,10 @@ pub(crate) fn read_table<T: DeserializeOwned>(
         };
         let span = error.span().unwrap_or_else(|| place.header.clone());
         let table = left.get_or_insert_with(|| place.only(known));
-        let path = locate(table, &span);
-        // A field missing because its value was removed, or noted above, is not reported again.
         let missing = missing_field(error.message());
+        // The place of a table may lie within its first key, as at the top of a file.
+        let path = if missing.is_some() && span == *place.header { None } else { locate(table, &span) };
+        // A field missing because its value was removed, or noted above, is not reported again.
         let absent =
             path.is_none() && missing.is_some_and(|field| known.required().any(|key| key.name == field));
         if !absent && !missing.is_some_and(|field| taken_out.iter().any(|key| key == field)) {

@@ -71,6 +71,12 @@ fn keys_that_are_unknown() {
         "",
         &[(1, 1, "needs `duration`", "`duration = \"60s\"`: length of the run")],
     );
+    // The first key of the file is not what lacks a key.
+    swap(
+        "duration = \"10s\"\n",
+        "title = \"x\"\n",
+        &[(1, 1, "needs `duration`", "`duration = \"60s\"`: length of the run")],
+    );
     swap("a = {}", "a = { adress = \"10.0.0.9\" }", &[(3, 7, "`node.a` has no key `adress`", "`address`")]);
     add("[record]\npacket = true\n", &[(14, 1, "`record` has no key `packet`", "`packets`")]);
     add("[[expect]]\nthat = \"jain_index\"\nbelwo = 1\n", &[(15, 1, "no key `belwo`", "`below`")]);
@@ -455,6 +461,18 @@ fn expectations_that_cannot_be_held() {
         "[[expect]]\nthat = \"flow.f.owd.p99\"\nbetween = [\"9ms\", \"5ms\"]\n",
         &[(15, 11, "no value is between", "lower bound first")],
     );
+    for (bounds, is_empty) in [
+        ("above = \"20ms\"\nbelow = \"10ms\"", true),
+        ("at_least = \"20ms\"\nat_most = \"19ms\"", true),
+        ("above = \"20ms\"\nat_most = \"20ms\"", true),
+        ("above = \"20ms\"\nbetween = [\"5ms\", \"9ms\"]", true),
+        ("at_least = \"20ms\"\nat_most = \"20ms\"", false),
+        ("above = \"10ms\"\nbelow = \"20ms\"", false),
+    ] {
+        let text = format!("[[expect]]\nthat = \"flow.f.owd.p99\"\n{bounds}\n");
+        let expected = [(13, 1, "no value keeps all bounds", "lower bound")];
+        add(&text, if is_empty { &expected } else { &[] });
+    }
     add(
         "[[expect]]\nthat = \"flow.f.owd.p99\"\nbetween = [\"9ms\"]\n",
         &[(15, 11, "two bounds, not 1", "between = ")],

@@ -113,6 +113,10 @@ impl Checker<'_> {
         if let Some(between) = table.between.as_deref() {
             bounds.extend(self.between(between, unit, &table.that, place));
         }
+        if is_empty(&bounds) {
+            let problem = Problem::new(place.header.clone(), "no value keeps all bounds of this `expect`");
+            self.note(problem.help("the lower bound is below the upper one"));
+        }
         if let Some(grade) = table.grade {
             if has_bound {
                 let problem = Problem::new(place.key("grade"), "a grade is a bound of its own");
@@ -183,6 +187,7 @@ impl Checker<'_> {
         if low > high {
             let problem = Problem::new(place.value("between"), "no value is between these bounds");
             self.note(problem.help("write the lower bound first"));
+            return None;
         }
         Some(Bound::Between(low, high))
     }
@@ -195,6 +200,19 @@ impl Checker<'_> {
         };
         read.map_err(|(wrong, allowed)| self.note(Problem::new(span, wrong).help(allowed))).ok()
     }
+}
+
+/// True if no value is within all bounds.
+fn is_empty(bounds: &[Bound]) -> bool {
+    let ends = |bound: &Bound| match *bound {
+        Bound::Below(high) | Bound::AtMost(high) => (f64::NEG_INFINITY, high),
+        Bound::Above(low) | Bound::AtLeast(low) => (low, f64::INFINITY),
+        Bound::Between(low, high) => (low, high),
+    };
+    let low = bounds.iter().map(|bound| ends(bound).0).fold(f64::NEG_INFINITY, f64::max);
+    let high = bounds.iter().map(|bound| ends(bound).1).fold(f64::INFINITY, f64::min);
+    // Bounds that do not contain their ends may meet, but then nothing is in between.
+    low > high || (low == high && !bounds.iter().all(|bound| bound.holds(low)))
 }
 
 type Wrong = (String, String);
