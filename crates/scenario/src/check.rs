@@ -7,7 +7,7 @@
 //! Each part continues where it can if an earlier one has problems, and does not report what only follows
 //! from those.
 
-mod alerts;
+pub(crate) mod alerts;
 pub(crate) mod changes;
 pub(crate) mod expects;
 mod files;

@@ -227,8 +227,8 @@ pub(crate) struct PortTable {
     /// Policy of a router whose port this is, such as `house.toml:wan`: its rate, its framing and its queues,
     /// letter for letter. Keys beside it replace those of the policy.
     pub(crate) policy: Option<String>,
-    /// Rate that the port sends at most, such as `9.5mbit`: a little less than the line behind carries, so
-    /// that the queue is here. By default as fast as the link takes frames. `cake` below takes its scale from
+    /// Rate at which the port sends, such as `9.5mbit`: a little less than the line behind carries, so that
+    /// the queue is here. After a pause, what it could have sent in the last millisecond passes at once. By default as fast as the link takes frames. `cake` below takes its scale from
     /// it.
     pub(crate) rate: Option<Rate>,
     /// Bytes that the line behind adds to each packet without its 14 bytes of Ethernet, such as `18B`, as for
@@ -497,7 +497,15 @@ pub(crate) struct ExpectTable {
     /// than without (Waveform's scale of bufferbloat): `A+` below 5 ms, `A` below 30 ms, `B` below 60 ms, `C`
     /// below 200 ms, `D` below 400 ms. The metric is a time, such as a difference of two `rtt`.
     #[serde(default)]
+    #[schemars(schema_with = "grades")]
     pub(crate) grade: Option<Grade>,
+}
+
+/// Returns the schema of the grades that bound something: every line has the worst or a better one.
+fn grades(_: &mut SchemaGenerator) -> Schema {
+    let bounded: Vec<_> =
+        Grade::ALL.into_iter().filter(|grade| grade.limit().is_some()).map(Grade::name).collect();
+    json_schema!({ "type": ["string", "null"], "enum": bounded })
 }
 
 /// A value that `lockgate compare` and `lockgate sweep` vary; a single run ignores it.

@@ -8,6 +8,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 
 use crate::application::{Ftp, Pages};
+use crate::check::alerts::AlertTable;
 use crate::check::policy::RouterTable;
 use crate::file::{
     ChangeTable, ExpectTable, FlowTable, LinkTable, MatchTable, NodeClock, NodeTable, PortTable, QueueTable,
@@ -53,6 +54,9 @@ const ROUTER_NOTES: &str = "A policy is what `lockgate route` runs: this table, 
      interface, with the keys of a [port](#port). `interfaces = { wan = \"eth0\" }` names the interfaces, and \
      `subscribers` at the top is that of a scenario.";
 
+const ALERT_NOTES: &str = "A running router looks at each condition with every sample. `lockgate apply --help` has the figures that a \
+     condition may name.";
+
 /// Returns every table, in the order of a file.
 pub fn tables() -> Vec<TableReference> {
     let mut flow = table::<FlowTable>("flow", "[flow.NAME]", "");
@@ -76,6 +80,7 @@ pub fn tables() -> Vec<TableReference> {
         table::<ExpectTable>("expect", "[[expect]]", ""),
         table::<VaryTable>("vary", "[[vary]]", VARY_NOTES),
         table::<RouterTable>("router", "[router] of a policy", ROUTER_NOTES),
+        table::<AlertTable>("alert", "[[alert]] of a policy", ALERT_NOTES),
     ]
 }
 

@@ -13,10 +13,10 @@ use crate::table_reader::{TableLocation, shorten};
 /// Alerts of a policy, at most.
 const MOST_ALERTS: usize = 100;
 
-/// Keys of an alert.
+/// Alert of a router: a condition on a queue, and what is done when it begins to hold and when it ends.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct AlertTable {
+pub(crate) struct AlertTable {
     /// Name; by default the condition.
     #[serde(default)]
     name: Option<String>,
