@@ -22,7 +22,7 @@ const SHARE: f64 = 0.4;
 impl Oracle for FqPieFlows {
     const FAMILY: &'static str = "O15";
     const NAME: &'static str = "fq-pie-flows";
-    const THEOREM: &'static str = "among Poisson flows those above their max-min fair share wait for the target in the mean (within 10 %) and lose \
+    const THEOREM: &'static str = "among Poisson flows those above their max-min fair share, up to 2.7 times it, wait for the target in the mean (within 10 %) and lose \
          1 - share/load (within 0.01); those below lose nothing and wait less than a tenth of it";
     const SOURCE: &'static str = "RFC 8033, section 4.2, on each flow's own waits; tc-fq_pie(8)";
     const TRIALS: u32 = 1;

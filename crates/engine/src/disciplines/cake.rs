@@ -257,8 +257,12 @@ impl Discipline for Cake {
                 &["cake-flows"],
             ),
             Guarantee::new(
-                "under dual and triple isolation, backlogged hosts share the link equally, whatever their numbers of flows",
-                &["cake-hosts", "cake-loads"],
+                "under dual isolation, backlogged hosts share the link equally, whatever their numbers of flows",
+                &["cake-hosts"],
+            ),
+            Guarantee::new(
+                "under triple isolation, backlogged flows share the link in proportion to 1 / max(flows of their source, of their destination)",
+                &["cake-loads"],
             ),
             Guarantee::new(
                 "a flow that sends less than a quantum a round waits for those before it and one packet",

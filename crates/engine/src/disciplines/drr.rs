@@ -64,7 +64,7 @@ impl Discipline for Drr {
                 &["byte-rounds"],
             ),
             Guarantee::new(
-                "latency of a child: (3F - 2Q_i)/C with F the sum of quanta (Stiliadis and Varma)",
+                "latency of a child: (3F - 2Q_i)/C with F the sum of quanta, each at least the largest packet (Stiliadis and Varma)",
                 &["latency"],
             ),
         ],

@@ -135,7 +135,7 @@ impl Discipline for FqPie {
             ),
             Guarantee::new("a flow alone is treated packet for packet as by `pie`", &["pie-alone"]),
             Guarantee::new(
-                "each flow is judged by its own waits: those above their share wait for the target in the mean and lose the rest, those below lose nothing",
+                "each flow is judged by its own waits: those above their share, up to 2.7 times it, wait for the target in the mean and lose the rest, those below lose nothing",
                 &["fq-pie-flows"],
             ),
         ],

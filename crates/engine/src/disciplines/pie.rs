@@ -101,7 +101,7 @@ impl Discipline for Pie {
                 &["pie-update"],
             ),
             Guarantee::new(
-                "under a constant overload of senders that do not react, the mean waiting is the target",
+                "under a constant overload of senders that do not react, up to 2.7 times the line, the mean waiting is the target",
                 &["pie-target"],
             ),
             Guarantee::new(
