@@ -325,6 +325,14 @@ pub struct QueueSummary {
     pub scheduling_mean_s: Option<f64>,
 }
 
+impl QueueSummary {
+    /// Returns the packets that were in it at any time in the window: those of its account, of which the
+    /// dropped ones are a part.
+    pub fn handled_packets(&self) -> u64 {
+        self.sent_packets + self.dropped_packets + self.moved_out_packets + self.backlog_packets
+    }
+}
+
 /// Results of a tin of `cake` in the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]

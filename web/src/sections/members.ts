@@ -196,8 +196,10 @@ function queueOf(report: Report, queue: Cell | Quantity): string[][] {
     for (const [port, { queues }] of Object.entries(summary.ports)) {
       const found = queues[String(queue)];
       if (!found) continue;
-      const dropped = found.numbers["dropped_packets"] ?? 0;
-      const all = found.numbers["enqueued_packets"] ?? 0;
+      const count = (name: string) => found.numbers[name] ?? 0;
+      const dropped = count("dropped_packets");
+      // Those that were in it at any time of the window, of which the dropped ones are a part.
+      const all = dropped + count("sent_packets") + count("moved_out_packets") + count("backlog_packets");
       const share = all > 0 ? ` (${quantity(dropped / all, "ratio")})` : "";
       return [
         [

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Distribution, ratio};
-use crate::recording::{FlowRecord, Recording, RequestKind, Requests, Window};
+use crate::recording::{FlowRecord, Recording, RequestKind, Requests, Totals, Window};
 
 /// Results of a flow's echo requests. Those sent during the warm-up are excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,7 +44,11 @@ pub(super) fn echo(recording: &Recording, record: &FlowRecord) -> Option<EchoSum
         RequestKind::DatagramEcho { answers } => {
             let there = record.totals(Window::AfterWarmup);
             let back = recording.flows.get(answers).map(|back| back.totals(Window::AfterWarmup));
-            (there.sent.packets, there.lost.packets + back.map_or(0, |back| back.lost.packets))
+            let both = |of: fn(&Totals) -> u64| of(&there) + back.as_ref().map_or(0, of);
+            // An answer that was lost in the window may be to a request before it.
+            let known = requests.answered + both(|totals| totals.inside.packets);
+            let lost = both(|totals| totals.lost.packets);
+            (there.sent.packets, lost.min(there.sent.packets.saturating_sub(known)))
         }
     };
     Some(EchoSummary {

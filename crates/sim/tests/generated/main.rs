@@ -104,6 +104,7 @@ fn check(summary: &Summary, recording: &Recording) {
             assert!(of.peak_backlog_packets >= of.backlog_packets, "the peak of {queue} of {name}");
         }
     }
+    check_shares(summary);
     for flow in &recording.flows {
         let (received, payload) = (flow.received_in_window().bytes, flow.payload_in_window());
         assert!(payload <= received, "the payload of {} is more than its frames", flow.setup.name);
@@ -112,6 +113,39 @@ fn check(summary: &Summary, recording: &Recording) {
     for (index, port) in recording.ports.iter().enumerate() {
         let left = rows.iter().filter(|row| row.port as usize == index && row.departed.is_some()).count();
         assert_eq!(left as u64, port.transmitted().packets, "rows of packets that left {}", port.setup.name);
+    }
+}
+
+/// Every share is of the packets of which it is a part: none is below 0 or above 1, in the document and in
+/// the sentences.
+fn check_shares(summary: &Summary) {
+    fn ratios(name: &str, value: &serde_json::Value, found: &mut Vec<(String, f64)>) {
+        match value {
+            serde_json::Value::Object(map) => map.iter().for_each(|(key, value)| ratios(key, value, found)),
+            serde_json::Value::Array(list) => list.iter().for_each(|value| ratios(name, value, found)),
+            value if name.ends_with("_ratio") => {
+                found.extend(value.as_f64().map(|value| (name.to_owned(), value)))
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    ratios("", &serde_json::to_value(summary).expect("JSON"), &mut found);
+    for (port, results) in &summary.ports {
+        for (queue, of) in &results.queues {
+            let handled = of.handled_packets();
+            assert!(of.dropped_packets <= handled, "the drops of {queue} of {port}");
+        }
+    }
+    for sentence in summary.verdict().sentences() {
+        let dropped = sentence.split(" % dropped").next().filter(|before| *before != sentence.as_str());
+        let dropped = dropped.and_then(|before| before.rsplit(' ').next());
+        found
+            .extend(dropped.map(|share| (sentence.clone(), share.parse::<f64>().expect("a number") / 100.0)));
+    }
+    for (name, share) in found {
+        // Used parts of bounds and limits are not shares.
+        assert!(name == "used_ratio" || (0.0..=1.0).contains(&share), "{name} is {share}");
     }
 }
 

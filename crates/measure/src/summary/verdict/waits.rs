@@ -25,8 +25,8 @@ impl Leaf<'_> {
     }
 
     fn drop_share(&self) -> String {
-        let offered = (self.queue.enqueued_packets + self.queue.moved_in_packets).max(1);
-        figures::ratio(Some(self.queue.dropped_packets as f64 / offered as f64))
+        let all = self.queue.handled_packets().max(1);
+        figures::ratio(Some(self.queue.dropped_packets as f64 / all as f64))
     }
 }
 
