@@ -317,6 +317,10 @@ pub struct QueueSummary {
     pub backlog_packets: u64,
     /// Largest backlog in the window, in packets.
     pub peak_backlog_packets: u64,
+    /// Mean backlog in packets over the time that the queue was in the port's tree in the window, by Little's
+    /// law: the waits of the packets sent in the window, of a second of that time. Waits of packets that were
+    /// dropped after they had waited are not in it.
+    pub mean_backlog_packets: Option<f64>,
     /// Time from arrival at the port until transmission begins, in seconds. Packets moved in are not in it:
     /// they waited in another queue before.
     pub sojourn_s: Distribution,

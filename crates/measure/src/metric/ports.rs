@@ -7,7 +7,7 @@ use super::{Metric, Unit};
 use crate::recording::PortRecord;
 
 /// Metrics of ports, then of queues, in the order of `summary.json`.
-pub(super) const PORTS: [Metric; 15] = [
+pub(super) const PORTS: [Metric; 16] = [
     Metric {
         name: "utilisation",
         unit: Unit::Ratio,
@@ -192,6 +192,21 @@ pub(super) const PORTS: [Metric; 15] = [
         definition: "the most packets that waited at once in the window",
         read: Read::Queue(Of::Count(|queue| queue.peak_backlog_packets)),
         series: &[Series::queue("peak_backlog_packets", Fold::Max, |series| packets(&series.peak))],
+        values: None,
+        over_members: None,
+        parts: true,
+    },
+    Metric {
+        name: "mean_backlog_packets",
+        unit: Unit::Packets,
+        better: Some(Lower),
+        source: "Little, A Proof for the Queuing Formula L = \u{3bb}W (1961)",
+        definition: "mean number of packets that waited (Lq of queueing theory: without the one in \
+             transmission), by Little's law: the sum of the waits of the packets sent in the window, of its \
+             length; the mean over time, but for packets that waited across an end of the window or were \
+             dropped after a wait",
+        read: Read::Queue(Of::Value(|queue| seen(queue.mean_backlog_packets))),
+        series: &[],
         values: None,
         over_members: None,
         parts: true,

@@ -262,7 +262,7 @@ fn queue(
     let (dropped_packets, _) = since(|counters| counters.dropped);
     let (moved_in_packets, _) = since(|counters| counters.moved_in);
     let (moved_out_packets, _) = since(|counters| counters.moved_out);
-    let drops = record.drops_by(number);
+    let (drops, sojourn) = (record.drops_by(number), record.sojourn(number));
     QueueSummary {
         kind: place.kind.to_owned(),
         parent: parent.map(|parent| parent.name.clone()),
@@ -279,7 +279,8 @@ fn queue(
         moved_out_packets,
         backlog_packets: place.counters.backlog.packets,
         peak_backlog_packets: place.peak.packets,
-        sojourn_s: Distribution::of_picos(&record.sojourn(number)),
+        mean_backlog_packets: ratio(sojourn.sum() as f64 / PICOS, lifetime),
+        sojourn_s: Distribution::of_picos(&sojourn),
         scheduling_mean_s: record.scheduling(number).map(|mean| mean / PICOS),
     }
 }

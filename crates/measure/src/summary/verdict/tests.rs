@@ -13,6 +13,7 @@ fn judged(that: &str, bound: Bound, value: Option<f64>) -> Expectation {
 
 fn queue(kind: &str, wait: f64, offered: u64, dropped: u64) -> QueueSummary {
     QueueSummary {
+        mean_backlog_packets: None,
         kind: kind.to_owned(),
         parent: None,
         enqueued_packets: offered,
