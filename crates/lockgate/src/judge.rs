@@ -4,7 +4,7 @@ use lockgate_measure::recording::Recording;
 use lockgate_measure::summary::{self, Summary};
 use lockgate_scenario::Scenario;
 
-use crate::Error;
+use crate::{Error, ties};
 
 /// Returns the summary of the runs of a scenario, with its judged expectations.
 ///
@@ -12,6 +12,8 @@ use crate::Error;
 /// If an expectation names a metric that the runs do not have.
 pub fn summarise(scenario: &Scenario, recordings: &[Recording]) -> Result<Summary, Error> {
     let mut summary = summary::summarise(recordings);
+    let ties = ties::warnings(scenario, &summary);
+    summary.warnings.extend(ties);
     judge(scenario, &mut summary)?;
     Ok(summary)
 }

@@ -52,6 +52,7 @@ mod run;
 pub mod shell;
 #[cfg(feature = "text")]
 pub mod text;
+mod ties;
 pub mod twin;
 pub mod verdict;
 
