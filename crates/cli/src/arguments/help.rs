@@ -98,7 +98,12 @@ mod tests {
     #[test]
     fn prose_is_not_broken_by_hand() {
         // A line of an example is indented; any other line of a paragraph is broken by the width alone.
-        for sub in Arguments::command().get_subcommands() {
+        fn all(command: &clap::Command) -> Vec<&clap::Command> {
+            let below = command.get_subcommands().flat_map(all);
+            core::iter::once(command).chain(below).collect()
+        }
+        let command = Arguments::command();
+        for sub in all(&command) {
             let help = sub.get_after_help().map(ToString::to_string).unwrap_or_default();
             let lines: Vec<&str> = help.lines().collect();
             for pair in lines.windows(2) {

@@ -15,8 +15,8 @@ pub(crate) enum TcCommand {
   lockgate tc import setup.sh --define IF=eth0 --define UP=40000 --rate 50mbit
   lockgate tc import setup.sh --lenient
 
-Scripts are read as they are: variables, arithmetic and `for` over words are expanded, other programs are skipped. One
-that needs a shell is expanded by it: `tc() { echo tc \"$@\"; }` before its first line makes it print its commands.
+Scripts are read as they are: variables, arithmetic and `for` over words are expanded, other programs are skipped. One \
+that needs a shell is expanded by it: `tc() { echo tc \"$@\"; }` before its first line makes it print its commands. \
 Everything that a scenario cannot express is an error at its word; with --lenient it is left out, and the file says so.")]
     Import(TcImport),
     /// Writes the queues of a port as commands of `tc`
@@ -25,7 +25,7 @@ Everything that a scenario cannot express is an error at its word; with --lenien
   lockgate tc export home.toml --port modem:router --dev eth0 --ifb ifb0
   lockgate tc export home.toml --port router:modem --dev eth0 --set port.router:modem.root=cake
 
-Every unit and default is written out, and handles are the same each time. What the kernel cannot say stands as a comment
+Every unit and default is written out, and handles are the same each time. What the kernel cannot say stands as a comment \
 at its place, and the exit code is 1. With --ifb, the port is for what arrives at the device.")]
     Export(TcExport),
     /// Finds faults in commands of `tc`: what the kernel refuses, and what it takes although it cannot be

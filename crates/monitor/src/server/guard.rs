@@ -52,7 +52,7 @@ impl Guard {
             return Some((
                 StatusCode::MISDIRECTED_REQUEST,
                 "this server is not called so",
-                "use its address, or name it with --host",
+                "use its address, or name it with --name",
             ));
         }
         // A proxy that terminates TLS forwards the page's `https` origin. Its name is the host checked above.
