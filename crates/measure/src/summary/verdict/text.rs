@@ -212,17 +212,22 @@ pub fn margin(expect: &Expectation) -> String {
     if value <= 0.0 || !used.is_finite() {
         return String::new();
     }
-    let (Side::Upper(bound) | Side::Lower(bound)) = side;
-    let ratio = value / bound;
+    let (Side::Upper(limit) | Side::Lower(limit)) = side;
+    let ratio = value / limit;
     let (distance, place) = if ratio < 1.0 { (1.0 - ratio, "below") } else { (ratio - 1.0, "above") };
     let whose = if expect.half_width.is_some() { "the interval's end " } else { "" };
+    let bound = match side {
+        _ if sides(expect).len() < 2 => "bound",
+        Side::Upper(_) => "upper bound",
+        Side::Lower(_) => "lower bound",
+    };
     if (ratio - 1.0).abs() < 1e-12 {
-        return format!("{whose}at its bound");
+        return format!("{whose}at its {bound}");
     }
     if ratio >= 2.0 {
-        return format!("{whose}{} times its bound", figures::without_zeros(&figures::plain(ratio)));
+        return format!("{whose}{} times its {bound}", figures::without_zeros(&figures::plain(ratio)));
     }
-    format!("{whose}{} {place} its bound", percent(distance))
+    format!("{whose}{} {place} its {bound}", percent(distance))
 }
 
 /// Returns the margin with the bound itself: `11 % above its bound of 8 Mbit/s`; empty if it has none.
@@ -282,8 +287,8 @@ mod tests {
             (Bound::Above(8e6), 24e6, "3 times its bound", Some(1.0 / 3.0)),
             (Bound::AtLeast(8e6), 6e6, "25 % below its bound", Some(8.0 / 6.0)),
             (Bound::AtMost(0.0), 0.0, "", None),
-            (Bound::Between(0.01, 0.05), 0.049, "2 % below its bound", Some(0.98)),
-            (Bound::Between(0.01, 0.05), 0.0101, "1 % above its bound", Some(0.01 / 0.0101)),
+            (Bound::Between(0.01, 0.05), 0.049, "2 % below its upper bound", Some(0.98)),
+            (Bound::Between(0.01, 0.05), 0.0101, "1 % above its lower bound", Some(0.01 / 0.0101)),
         ] {
             let one = judged(delay, &[bound], &[value]);
             assert_eq!(margin(&one), expected, "{bound:?} {value}");
