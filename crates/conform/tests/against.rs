@@ -141,6 +141,11 @@ fn a_run_that_is_not_run_does_not_hold() {
     assert!(document(false, &[&good]).holds);
     // A comparison without any run does not hold.
     assert!(!document(true, &[&other]).holds && !document(false, &[]).holds);
+    // A machine without a queue has nothing to compare: it is counted, and no fault.
+    let bare = only(&ONE.replace(",\n        \"tc qdisc add dev sl0 root handle 10: pfifo limit 10\"", ""));
+    let with_bare = document(false, &[&good, &bare]);
+    assert_eq!((with_bare.not_run, with_bare.without_queue, with_bare.holds), (1, 1, true), "{bare:?}");
+    assert!(!document(false, &[&bare]).holds && !document(false, &[&good, &bare, &other]).holds);
     let empty = ONE.replace("\"flows\": { \"f\"", "\"flows\": {}, \"not\": { \"f\"");
     assert!(only(&empty).not_run.is_some_and(|why| why.contains("`f`")));
 }
@@ -224,7 +229,8 @@ fn known_arrivals_are_those_of_the_kernel() {
         poisson("\"seed\": 9, \"arrivals\": \"mmix\"", SENT[0], SENT[1], 1),
         poisson("\"seed\": 9", SENT[2], SENT[3], 3),
     ] {
-        assert!(is_replayed(&run) && run.lines[2].spread == 0.0, "{run:?}");
+        // The sender is some microseconds late, and a queue may depend on them.
+        assert!(is_replayed(&run) && run.lines[2].spread > 0.0, "{run:?}");
         assert!(run.lines[0].difference.abs() < 0.01, "{run:?}");
         assert!((run.lines[2].tolerance - 0.03).abs() < 1e-12, "{run:?}");
     }

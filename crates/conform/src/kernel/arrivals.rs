@@ -1,9 +1,10 @@
 //! Random arrivals of a kernel's sender, repeated packet for packet from the seed that its run states.
 //!
-//! The arrivals become a capture in memory, which the scenario replays.
+//! The arrivals become captures in memory, which the scenarios replay.
 
 use std::sync::Arc;
 
+use lockgate_engine::random::Random;
 use serde::Deserialize;
 
 use super::{Experiment, Machine, Udp};
@@ -38,13 +39,21 @@ impl Generator {
     }
 }
 
+/// Largest lateness of the reference machine's sender, in seconds. Each run replays the arrivals with other
+/// ones, so that a queue whose state a few microseconds decide shows its scatter.
+const LATENESS: f64 = 8e-6;
+
 /// Arrivals of a flow that are the kernel's own.
 #[derive(Debug)]
 pub(super) struct Arrivals {
     /// Time of the first, in seconds since the start of the run.
     pub first: f64,
-    /// Capture of all of them.
-    pub capture: Arc<[u8]>,
+    /// Times of all of them, in order.
+    times: Vec<f64>,
+    /// Length of each frame.
+    length: u32,
+    /// Packets at each time.
+    together: u32,
 }
 
 /// Returns the kernel's own arrivals of a Poisson flow; `None` if they cannot be known. A generator that the
@@ -95,31 +104,37 @@ pub(super) fn of(
     let Some(generator) = named else {
         let known = Generator::ALL.into_iter().filter_map(times);
         let own = known.into_iter().find(|times| fits(times, 0.0) == (Some(true), Some(true)));
-        return Ok(own.and_then(|times| capture(&times, udp, together)));
+        return Ok(own.and_then(|times| arrivals(times, udp, together)));
     };
     let times = times(generator).ok_or_else(|| format!("more than {MOST_PACKETS} packets"))?;
     if let (Some(false), _) | (_, Some(false)) = fits(&times, f64::from(together)) {
         let packets = times.len() as u64 * u64::from(together);
         return Err(format!("its generator gives {packets} packets, which are not those of its results"));
     }
-    Ok(capture(&times, udp, together))
+    Ok(arrivals(times, udp, together))
 }
 
-/// Returns the capture of packets at these times in seconds: pcap with nanoseconds, and no bytes of the
-/// packets. Returns `None` without packets.
-fn capture(times: &[f64], udp: &Udp, together: u32) -> Option<Arrivals> {
-    const NANOSECONDS: u32 = 0xa1b2_3c4d;
-    const SECOND: u64 = 1_000_000_000;
-    let first = *times.first()?;
-    let header = [NANOSECONDS, 0x0004_0002, 0, 0, 65_535, 1];
-    let nanos = |at: f64| libm::round(at * 1e9) as u64;
-    let packets = times.iter().flat_map(|at| {
-        let since = nanos(*at) - nanos(first);
-        let packet = [(since / SECOND) as u32, (since % SECOND) as u32, 0, udp.l2_bytes];
-        core::iter::repeat_n(packet, together as usize).flatten()
-    });
-    let capture = header.into_iter().chain(packets).flat_map(u32::to_le_bytes).collect();
-    Some(Arrivals { first, capture })
+/// Returns the arrivals at these times; `None` without packets.
+fn arrivals(times: Vec<f64>, udp: &Udp, together: u32) -> Option<Arrivals> {
+    Some(Arrivals { first: *times.first()?, times, length: udp.l2_bytes, together })
+}
+
+impl Arrivals {
+    /// Returns the capture of all packets, each late by a time that is drawn: pcap with nanoseconds, and no
+    /// bytes of the packets.
+    pub(super) fn capture(&self, random: &mut Random) -> Arc<[u8]> {
+        const NANOSECONDS: u32 = 0xa1b2_3c4d;
+        const SECOND: u64 = 1_000_000_000;
+        let header = [NANOSECONDS, 0x0004_0002, 0, 0, 65_535, 1];
+        let late = |at: &f64| libm::round((at - self.first + LATENESS * random.unit()) * 1e9) as u64;
+        let mut times: Vec<u64> = self.times.iter().map(late).collect();
+        times.sort_unstable();
+        let packets = times.into_iter().flat_map(|since| {
+            let packet = [(since / SECOND) as u32, (since % SECOND) as u32, 0, self.length];
+            core::iter::repeat_n(packet, self.together as usize).flatten()
+        });
+        header.into_iter().chain(packets).flat_map(u32::to_le_bytes).collect()
+    }
 }
 
 #[cfg(test)]

@@ -43,6 +43,8 @@ pub struct Comparison {
     pub differing: usize,
     /// Number of runs in the file that were not simulated.
     pub not_run: usize,
+    /// Number of these that have no queue, so that there is nothing to compare; they are always allowed.
+    pub without_queue: usize,
     /// True if runs that were not simulated are allowed.
     pub allows_missing: bool,
     /// True if everything required was compared, and no quantity differs.
@@ -59,7 +61,8 @@ impl Comparison {
         let (not_decidable, differing) = (count(Verdict::NotDecidable), count(Verdict::Differs));
         let not_run = runs.iter().filter(|run| run.not_run.is_some()).count();
         let compared = held + known + not_decidable + differing;
-        let holds = differing == 0 && (not_run == 0 || allows_missing) && compared > 0;
+        let without_queue = runs.iter().filter(|run| run.has_no_queue).count();
+        let holds = differing == 0 && (not_run == without_queue || allows_missing) && compared > 0;
         Self {
             schema: SCHEMA,
             seed,
@@ -70,6 +73,7 @@ impl Comparison {
             not_decidable,
             differing,
             not_run,
+            without_queue,
             allows_missing,
             holds,
         }
@@ -92,6 +96,8 @@ pub struct RunComparison {
     pub runs: u32,
     /// Reason why it was not simulated.
     pub not_run: Option<String>,
+    /// True if the reason is that its commands set up no queue.
+    pub has_no_queue: bool,
     /// Quantities compared.
     pub lines: Vec<Line>,
 }
@@ -113,6 +119,8 @@ pub fn compare(reference: &Reference, index: usize, seed: u64) -> RunComparison 
     let result = experiment.as_ref().map_err(String::clone);
     let result = result.and_then(|experiment| compare_into(&mut comparison, reference, experiment, seed));
     comparison.not_run = result.err();
+    let commands = experiment.as_ref().map(|experiment| experiment.commands.as_slice()).unwrap_or_default();
+    comparison.has_no_queue = comparison.not_run.is_some() && super::setup::has_no_queue(commands);
     comparison
 }
 
@@ -136,9 +144,10 @@ fn compare_into(
     let texts = (0..DRAWS).map(|draw| translation.scenario(Seed(seed), draw));
     let texts = texts.collect::<Result<Vec<_>, _>>()?;
     comparison.scenario = texts.first().cloned();
-    let seeds = (0..u64::from(DRAWS)).map(|draw| seed.wrapping_add(draw));
-    let recordings =
-        texts.iter().zip(seeds).map(|(text, seed)| simulate_with(&translation.files, text, seed));
+    let recordings = texts.iter().zip(0..).map(|(text, draw)| {
+        let files = translation.files(Seed(seed), draw);
+        simulate_with(&files, text, seed.wrapping_add(u64::from(draw)))
+    });
     let recordings = recordings.collect::<Result<Vec<_>, _>>()?;
     let mut lines = lines(experiment, &translation, &recordings)?;
     if lines.is_empty() {

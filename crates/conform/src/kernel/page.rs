@@ -54,19 +54,23 @@ fn known(run: &RunComparison) -> impl Iterator<Item = String> + '_ {
 
 /// Returns the number of quantities that hold, in a sentence.
 pub fn sentence(document: &Comparison) -> String {
-    let Comparison { compared, held, known, not_decidable, not_run, .. } = document;
+    let Comparison { compared, held, known, not_decidable, not_run, without_queue, .. } = document;
     let ran = document.runs.len() - not_run;
     let sign = if document.holds { "✓" } else { "✗" };
     let known = if *known > 0 { format!("; {known} are off as is known") } else { String::new() };
     let open =
         if *not_decidable > 0 { format!("; {not_decidable} are not decidable") } else { String::new() };
-    let missing = match (not_run, document.allows_missing) {
+    let missing = match (not_run - without_queue, document.allows_missing) {
         (0, _) => String::new(),
-        (_, true) => format!("; {} not made, which is allowed", count(*not_run as u64, "run")),
-        (_, false) => format!("; {} not made: `--allow-missing` allows that", count(*not_run as u64, "run")),
+        (other, true) => format!("; {} not made, which is allowed", count(other as u64, "run")),
+        (other, false) => format!("; {} not made: `--allow-missing` allows that", count(other as u64, "run")),
+    };
+    let bare = match without_queue {
+        0 => String::new(),
+        bare => format!("; {} without a queue not made", count(*bare as u64, "run")),
     };
     let ran = count(ran as u64, "run");
-    format!("{sign} {held} of {compared} quantities of {ran} hold{known}{open}{missing}")
+    format!("{sign} {held} of {compared} quantities of {ran} hold{known}{open}{missing}{bare}")
 }
 
 /// Returns what a reader of a run's table must know besides.

@@ -27,8 +27,6 @@ pub(super) struct Translation<'a> {
     return_delay: f64,
     /// Arrivals that are the kernel's own, by flow.
     arrivals: BTreeMap<&'a str, Arrivals>,
-    /// Files that the scenarios name.
-    pub files: Files,
     /// Parts of the commands that have no effect here, with reasons.
     pub left_out: Vec<String>,
     /// True if RED marks packets instead of dropping them, also above its upper threshold.
@@ -54,11 +52,9 @@ impl<'a> Translation<'a> {
         let flows = headers(experiment, machine);
         let mut port = setup.port(&Environment { hz: machine.hz, flows: &flows })?;
         let mut own = BTreeMap::new();
-        let mut files = Files::new();
         for (name, udp) in experiment.udp() {
             let arrivals = check(udp).and_then(|()| arrivals::of(name, udp, machine, experiment));
             if let Some(arrivals) = arrivals.map_err(|why| format!("flow `{name}`: {why}"))? {
-                files.insert(file_of(name), arrivals.capture.clone());
                 own.insert(name, arrivals);
             }
         }
@@ -75,11 +71,19 @@ impl<'a> Translation<'a> {
             rate: setup.rate,
             return_delay: setup.return_delay.as_secs_f64(),
             arrivals: own,
-            files,
             left_out: core::mem::take(&mut port.left_out),
             has_soft_marks,
             port,
         })
+    }
+
+    /// Returns the files that the scenario of run `draw` names: arrivals, late by the times of this run.
+    pub(super) fn files(&self, seed: Seed, draw: u32) -> Files {
+        let of = |(name, arrivals): (&&str, &Arrivals)| {
+            let mut random = Random::stream(seed, &format!("lateness/{draw}/{name}"));
+            (file_of(name), arrivals.capture(&mut random))
+        };
+        self.arrivals.iter().map(of).collect()
     }
 
     /// Returns the flows whose arrivals are the kernel's own.

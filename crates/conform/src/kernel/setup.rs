@@ -64,6 +64,11 @@ impl<'a> Setup<'a> {
     }
 }
 
+/// True if lines set up a machine without a queue.
+pub(super) fn has_no_queue(lines: &[String]) -> bool {
+    Setup::read(lines).is_ok_and(|setup| setup.commands.0.is_empty())
+}
+
 /// Returns the first problem, after the line that causes it.
 fn quoted(lines: &[String], problems: &Problems) -> String {
     let problem = problems.first();
