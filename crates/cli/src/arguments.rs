@@ -283,6 +283,9 @@ pub(crate) struct Run {
     /// are judged by all runs
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub(crate) repeat: u16,
+    /// Number of runs at the same time [default: one a processor]
+    #[arg(long, short, value_name = "N", value_parser = many::threads)]
+    pub(crate) jobs: Option<usize>,
     /// Sets a value of the scenario; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) overrides: Vec<String>,

@@ -101,8 +101,14 @@ pub(crate) fn memory_limit(given: Option<&str>) -> Result<u64, Failure> {
     }
 }
 
-/// Simulates `scenario` once for each seed, on all processors, with a progress bar unless `quiet`.
-pub(crate) fn simulate(scenario: &Scenario, seeds: &[Seed], quiet: bool) -> Result<Runs, Failure> {
+/// Simulates `scenario` once for each seed, on `threads` or all processors, with a progress bar unless
+/// `quiet`.
+pub(crate) fn simulate(
+    scenario: &Scenario,
+    seeds: &[Seed],
+    threads: Option<usize>,
+    quiet: bool,
+) -> Result<Runs, Failure> {
     let bar = terminal::progress(STEPS * seeds.len() as u64, quiet);
     let simulated = AtomicU64::new(0);
     let all = scenario.duration.as_secs_f64() * seeds.len() as f64;
@@ -118,6 +124,7 @@ pub(crate) fn simulate(scenario: &Scenario, seeds: &[Seed], quiet: bool) -> Resu
         scenario,
         &Options {
             seeds: seeds.to_vec(),
+            threads,
             memory: Some(scenario.memory),
             progress: &progress,
             stop: &interrupt::is_requested,

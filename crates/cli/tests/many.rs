@@ -577,3 +577,20 @@ fn a_search_with_two_goals_names_the_knee_of_the_front_and_no_winner() {
     assert!(!shown.contains("winner") && shown.contains("The knee of the front"), "{shown}");
     assert_eq!(shown.matches("lockgate run line.toml --set").count(), front, "{shown}");
 }
+
+/// The seeds of repetitions follow `--seed`, and do not begin again at 0; runs at the same time are limited.
+#[test]
+fn repetitions_have_seeds_of_their_own() {
+    let folder = folder();
+    let run = |more: &[&str]| lockgate(folder.path(), &[&["run", "line.toml", "--json"], more].concat());
+    let last = run(&["--seed", "18446744073709551613", "--repeat", "3", "--jobs", "1"]);
+    assert!(last.status.success(), "{}", String::from_utf8_lossy(&last.stderr));
+    let beyond = run(&["--seed", "18446744073709551615", "--repeat", "3"]);
+    let said = String::from_utf8_lossy(&beyond.stderr).into_owned();
+    assert!(
+        beyond.status.code() == Some(2) && said.contains("there are no 3 seeds from 18446744073709551615"),
+        "{said}"
+    );
+    let one = |jobs: &str| run(&["--repeat", "4", "--jobs", jobs]).stdout;
+    assert!(!one("1").is_empty() && one("1") == one("3"), "the number of threads does not matter");
+}

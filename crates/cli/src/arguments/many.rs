@@ -21,7 +21,7 @@ pub(crate) struct RunLimits {
 }
 
 /// Parses a number of threads.
-fn threads(text: &str) -> Result<usize, String> {
+pub(super) fn threads(text: &str) -> Result<usize, String> {
     text.parse()
         .ok()
         .filter(|count| (1..=4096).contains(count))

@@ -33,7 +33,7 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
         runs::read_text(SCENARIO, "scenarios/bufferbloat.toml", &Beside::new(Path::new("")), &shorter)?;
     let results = ResultsDirectory::start(arguments.output.out.as_deref(), "demo")?;
     interrupt::listen();
-    let simulated = runs::simulate(&scenario, &SEEDS, arguments.output.quiet)?;
+    let simulated = runs::simulate(&scenario, &SEEDS, None, arguments.output.quiet)?;
     let live = prepared.filter(|_| !simulated.stopped_early).map(|prepared| {
         prepared
             .and_then(|()| on_real_packets(&scenario, arguments.output.quiet))

@@ -24,6 +24,7 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     let mut overrides = arguments.overrides.clone();
     overrides.extend(arguments.duration.iter().map(|duration| format!("duration={duration}")));
     let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
+    let seeds = seeds(arguments)?;
     let mut scenario = runs::read_file(file, &overrides, arguments.memory.as_deref())?;
     scenario.record.packets |= arguments.packets;
     scenario.record.capture |= arguments.capture;
@@ -44,15 +45,13 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     let members = arguments.members.as_deref().map(MembersFile::start).transpose()?;
     let results = ResultsDirectory::start(arguments.output.out.as_deref(), &scenario.title)?;
     interrupt::listen();
-    let seeds: Vec<Seed> =
-        (0..u64::from(arguments.repeat)).map(|run| Seed(arguments.seed.wrapping_add(run))).collect();
     if arguments.twin {
         return super::twin::twin(arguments, &scenario, &seeds, results);
     }
     let runs = if arguments.live {
         runs::live(&scenario, &seeds, arguments.output.quiet)?
     } else {
-        runs::simulate(&scenario, &seeds, arguments.output.quiet)?
+        runs::simulate(&scenario, &seeds, arguments.jobs, arguments.output.quiet)?
     };
     if let (Some(series), Some(first)) = (series, runs.recordings.first()) {
         series.write(first)?;
@@ -80,6 +79,17 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
         }
     }
     Ok(ended(&runs, verdict::holds(&summary)))
+}
+
+/// Returns the seeds: successive ones from `--seed` on.
+fn seeds(arguments: &Run) -> Result<Vec<Seed>, Failure> {
+    let seeds = (0..u64::from(arguments.repeat)).map(|run| arguments.seed.checked_add(run).map(Seed));
+    seeds.collect::<Option<_>>().ok_or_else(|| {
+        Failure::usage(
+            format!("there are no {} seeds from {} on", arguments.repeat, arguments.seed),
+            format!("the largest is {}: begin with a smaller `--seed`", u64::MAX),
+        )
+    })
 }
 
 /// File for the series of a run.

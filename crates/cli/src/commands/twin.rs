@@ -31,7 +31,7 @@ pub(super) fn twin(
     results: ResultsDirectory,
 ) -> Result<Exit, Failure> {
     let quiet = arguments.output.quiet;
-    let simulated = runs::simulate(scenario, seeds, quiet)?;
+    let simulated = runs::simulate(scenario, seeds, arguments.jobs, quiet)?;
     let live = runs::live(scenario, seeds, quiet)?;
     let of_simulated = lockgate::summarise(scenario, &simulated.recordings)?;
     let of_live = lockgate::summarise(scenario, &live.recordings)?;
