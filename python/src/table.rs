@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef, DictionaryArray, RecordBatch, RecordBatchIter
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Schema};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList};
+use pyo3::types::{PyCapsule, PyDict, PyList, PyString};
 
 /// Columns of equal length.
 #[pyclass(frozen, module = "lockgate._lockgate")]
@@ -112,7 +112,9 @@ fn names<'py, K: arrow_array::types::ArrowDictionaryKeyType>(
     py: Python<'py>,
     column: &DictionaryArray<K>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let names = column.values().as_string::<i32>();
-    let keys = (0..column.len()).map(|row| column.key(row).map(|key| names.value(key)));
+    // One object for each name, of which the list has references.
+    let names = column.values().as_string::<i32>().iter();
+    let names: Vec<_> = names.map(|name| name.map(|name| PyString::new(py, name))).collect();
+    let keys = (0..column.len()).map(|row| column.key(row).and_then(|key| names[key].as_ref()));
     PyList::new(py, keys.collect::<Vec<_>>())
 }
