@@ -65,7 +65,8 @@ for _ in range(4):
 print(f"the best rate found: {env.settings([mean])[0]}")
 
 env.reset(seed=101)
-ended, info = False, {}
-while not ended:
-    *_, ended, info = env.step(np.array([mean], np.float32))
-print(f"on a run that it has not seen: {info['run'].flows['upload'].goodput / 1e6:.1f} Mbit/s")
+outcome = env.step(np.array([mean], np.float32))
+while "run" not in outcome[4]:
+    outcome = env.step(np.array([mean], np.float32))
+judged: lg.Run = outcome[4]["run"]
+print(f"on a run that it has not seen: {judged.metric('flow.upload.goodput') / 1e6:.1f} Mbit/s")

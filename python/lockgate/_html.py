@@ -132,8 +132,8 @@ def texts_page(texts: Mapping[str, Any], head: str, after: Iterable[str] = ()) -
 
 def comparison_page(comparison: Comparison) -> str:
     """Returns the decision and the table of a comparison, as the command prints them."""
-    failed = comparison.plan.status.failed
-    lost = [f"{failed} runs failed: see plan.failed"] if failed else []
+    lacking = len(comparison.plan) - len(comparison.table())
+    lost = [f"{lacking} runs are missing or failed: see plan.failed"] if lacking else []
     document = comparison._document
     decision = "".join(f"<br>{escape(sentence)}" for sentence in document["decision"])
     head = f"<b>{escape(comparison.plan.title)}</b>, {escape(document['size'])}{decision}"

@@ -200,7 +200,8 @@ class Plan:
         variants = len(self._inner.variants)
         if base is not None and _arguments.whole("base", base) >= variants:
             raise ArgumentError(f"there is no variant {base}: there are {variants}, from 0")
-        return Comparison(self, json.loads(self._inner.compare(base)))
+        document, table = self._inner.compare(base)
+        return Comparison(self, json.loads(document), Table(table))
 
     def __reduce__(self) -> Any:
         refuse_pickle(self, "send its directory, and `open` it there")
@@ -256,9 +257,10 @@ class Comparison:
     difference.
     """
 
-    def __init__(self, plan: Plan, document: dict[str, Any]) -> None:
+    def __init__(self, plan: Plan, document: dict[str, Any], table: Table) -> None:
         self._plan = _arguments.instance("plan", plan, Plan, "a plan")
         self._document = _arguments.mapping("document", document, "the document of a comparison")
+        self._table = _arguments.instance("table", table, Table, "a table")
 
     @property
     def plan(self) -> Plan:
@@ -286,7 +288,7 @@ class Comparison:
 
     def table(self) -> Table:
         """Returns a row for each run: variables as in `Plan.table`, seed, and metrics in base units by address."""
-        return self._plan.table()
+        return self._table
 
     @property
     def decision(self) -> list[str]:

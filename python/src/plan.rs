@@ -149,6 +149,27 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Returns a row for each of these finished tasks.
+    fn table_of(&self, rows: &[(usize, Row)]) -> PyResult<Table> {
+        let plan = self.plan();
+        let tasks: Vec<&Task> = rows.iter().map(|(index, _)| &self.tasks()[*index]).collect();
+        let mut columns: Vec<(String, ArrayRef)> = Vec::new();
+        for (index, varied) in plan.vary.iter().enumerate() {
+            let values = tasks.iter().map(|task| self.variants[task.variant].values[index].as_str());
+            columns.push((varied.name.clone(), text(values.clone())));
+            let numbers = numbers(&varied.name, values);
+            columns.extend(numbers.map(|(name, numbers)| (name, real(numbers.into_iter().map(Some)))));
+        }
+        let seeds: UInt64Array = tasks.iter().map(|task| task.seed).collect();
+        columns.push(("seed".to_owned(), Arc::new(seeds)));
+        for (index, address) in plan.metrics.iter().enumerate() {
+            columns.push((address.clone(), real(rows.iter().map(|(_, row)| row[index]))));
+        }
+        Table::new(columns).map_err(|error| fault(&error))
+    }
+}
+
 #[pymethods]
 impl Plan {
     /// Makes a plan: reads every variant once; Ctrl-C ends that. Each variation is its paths, its values and
@@ -387,34 +408,19 @@ impl Plan {
     /// Returns a row for each finished run: variables, as text and where they are numbers of one unit as
     /// such, seed, and metrics by their addresses in base units.
     fn table(&self, py: Python<'_>) -> PyResult<Table> {
-        py.detach(|| {
-            let (plan, rows) = (self.plan(), self.rows()?);
-            let tasks: Vec<&Task> = rows.iter().map(|(index, _)| &self.tasks()[*index]).collect();
-            let mut columns: Vec<(String, ArrayRef)> = Vec::new();
-            for (index, varied) in plan.vary.iter().enumerate() {
-                let values = tasks.iter().map(|task| self.variants[task.variant].values[index].as_str());
-                columns.push((varied.name.clone(), text(values.clone())));
-                let numbers = numbers(&varied.name, values);
-                columns.extend(numbers.map(|(name, numbers)| (name, real(numbers.into_iter().map(Some)))));
-            }
-            let seeds: UInt64Array = tasks.iter().map(|task| task.seed).collect();
-            columns.push(("seed".to_owned(), Arc::new(seeds)));
-            for (index, address) in plan.metrics.iter().enumerate() {
-                columns.push((address.clone(), real(rows.iter().map(|(_, row)| row[index]))));
-            }
-            Table::new(columns).map_err(|error| fault(&error))
-        })
+        py.detach(|| self.table_of(&self.rows()?))
     }
 
     /// Compares the variants, as JSON: the comparison of each metric, the table and its sentences. The others
     /// are compared with the variant `base`, counted from 0, by default with the best. Failed and missing
-    /// runs have no values.
+    /// runs have no values. The table of the same runs comes with it.
     #[pyo3(signature = (base = None))]
-    fn compare(&self, py: Python<'_>, base: Option<usize>) -> PyResult<String> {
+    fn compare(&self, py: Python<'_>, base: Option<usize>) -> PyResult<(String, Table)> {
         py.detach(|| {
-            let plan = self.plan();
+            let (plan, rows) = (self.plan(), self.rows()?);
+            let table = self.table_of(&rows)?;
             let mut all: Vec<Row> = vec![vec![None; plan.metrics.len()]; self.tasks().len()];
-            for (index, row) in self.rows()? {
+            for (index, row) in rows {
                 all[index] = row;
             }
             let compared = Compared::new(plan, &self.title, &self.variants, &all, base)
@@ -431,7 +437,7 @@ impl Plan {
                 "decision": compared.decision(),
                 "sentences": compared.sentences(),
             });
-            serde_json::to_string(&document).map_err(error::run)
+            Ok((serde_json::to_string(&document).map_err(error::run)?, table))
         })
     }
 }

@@ -106,7 +106,7 @@ CALLS = {
     "Plan": (lambda: lg.Plan, dict(inner=plan._inner)),
     "Plan.run": (lambda: lg.sweep(line, vary, **one).run, dict(executor=None, threads=1, batch=1, progress=False)),
     "Plan.compare": (lambda: plan.compare, dict(base=0)),
-    "Comparison": (lambda: lg.Comparison, dict(plan=plan, document=comparison._document)),
+    "Comparison": (lambda: lg.Comparison, dict(plan=plan, document=comparison._document, table=plan.table())),
     "Tests": (lambda: lg.Tests, dict(document=tests._document)),
     "Tests.save_baseline": (lambda: tests.save_baseline, dict(path="saved.json")),
     "Tuned": (lambda: lg.Tuned, dict(scenario=line, document=tuned._document)),

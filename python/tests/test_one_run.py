@@ -233,6 +233,21 @@ def test_episodes_end_in_the_run_that_was_made(line: lg.Scenario) -> None:
     assert run.summary == run.scenario.run(4).summary and run.flows["one"].sent_packets == len(run.packets())
 
 
+def test_a_comparison_is_of_the_runs_that_were_finished_then(line: lg.Scenario) -> None:
+    """Its table, its rows and its page do not change when more runs are finished."""
+    plan = lg.sweep(line, {"link.line.rate": ["1mbit", "2mbit"]}, seeds=range(1, 5))
+    plan._inner.run(plan.missing[:3])
+    then = plan.compare()
+    shown = (str(then), then._repr_html_(), then.table().to_dict())
+    plan.run()
+    assert shown == (str(then), then._repr_html_(), then.table().to_dict()) and "5 runs are missing" in shown[1]
+    now = plan.compare()
+    address = plan.metrics[0]
+    for index, interval in enumerate(now.metrics[0].intervals):
+        assert interval is not None and list(interval.values) == now.table()[address][4 * index : 4 * index + 4]
+        assert interval.mean == pytest.approx(sum(now.table()[address][4 * index : 4 * index + 4]) / 4)
+
+
 TRACE = """\
 duration = "1s"
 node = { a = {}, b = {} }
