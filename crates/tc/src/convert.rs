@@ -78,9 +78,23 @@ pub fn convert(request: &Request<'_>) -> Result<Converted, Problems> {
     problems.sort_by_key(|problem| problem.at);
     let mut left_out: Vec<String> =
         problems.iter().map(|problem| format!("line {}: {}", problem.at.line, problem.message)).collect();
+    left_out
+        .extend(reading.effects.iter().map(|effect| format!("line {}: {}", effect.at.line, effect.message)));
     left_out.extend(skipped(&reading));
     let frame = Frame { origin: request.origin, rate: request.rate, left_out: &left_out };
     let text = scenario(&devices, &frame);
+    if let Some(meter) =
+        devices.meters.first().filter(|_| devices.ports.is_empty() && !text.contains("\n[flow."))
+    {
+        let message = format!(
+            "the script only meters part of what arrives at `{}`, and sets up no queue: there is no port to run",
+            meter.device
+        );
+        let at = reading.commands.0.first().map(Command::at).unwrap_or_default();
+        return Err(Problem::new(at, message)
+            .help("write the meter as a `policer` of a port with the `match` of its packets, or import the whole script")
+            .into());
+    }
     checked(&text)?;
     Ok(Converted { scenario: text, problems })
 }

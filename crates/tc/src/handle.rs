@@ -24,6 +24,12 @@ impl Handle {
     /// Hook of what leaves a device, before its root discipline.
     pub const EGRESS: Self = Self { major: 0xffff, minor: 0xfff3 };
 
+    /// Parses the handle of a discipline: `1:` or `1`.
+    pub(crate) fn of_qdisc(text: &str) -> Option<Self> {
+        let digits = text.strip_suffix(':').unwrap_or(text);
+        hexadecimal(digits).filter(|major| *major > 0).map(|major| Self { major, minor: 0 })
+    }
+
     /// Returns true for the hooks of a device.
     #[must_use]
     pub const fn is_hook(self) -> bool {

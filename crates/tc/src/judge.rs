@@ -12,7 +12,7 @@
 mod actions;
 mod chains;
 mod filters;
-mod lex;
+pub(crate) mod lex;
 mod limits;
 mod matches;
 mod netem;
@@ -22,12 +22,13 @@ mod words;
 
 use std::collections::BTreeMap;
 
+use crate::handle::Handle;
 use crate::position::{Located, Position};
 use crate::problem::Problem;
 use crate::words::{Cursor, Words};
 use chains::Request as FilterRequest;
-pub(crate) use objects::NOTHING;
 use objects::Device;
+pub(crate) use objects::NOTHING;
 use options::Values;
 
 /// Author of a refusal.
@@ -120,14 +121,32 @@ struct Request {
 #[derive(Clone, Debug, Default)]
 pub struct Judge {
     devices: BTreeMap<String, Device>,
+    effects: Vec<Effect>,
+}
+
+/// What the kernel does besides what a command says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// The parent of a class is not there, so that the class is made below the discipline.
+    AtRoot(Handle),
+    /// The class gets classes below it, and loses its discipline.
+    LeafGone(Handle),
+    /// A discipline of another kind was there, and is gone with all below it.
+    Replaced,
 }
 
 impl Judge {
-    /// Judges the next command, its words after `tc`.
+    /// Judges the next command, its words after `tc`; returns what the kernel does besides what the words say.
     ///
     /// # Errors
     /// Returns the refusal; the command then changes nothing.
-    pub(crate) fn command(&mut self, words: &Words<'_>) -> Result<(), Refusal> {
+    pub(crate) fn command(&mut self, words: &Words<'_>) -> Result<Vec<Effect>, Refusal> {
+        self.effects.clear();
+        self.judge(words)?;
+        Ok(core::mem::take(&mut self.effects))
+    }
+
+    fn judge(&mut self, words: &Words<'_>) -> Result<(), Refusal> {
         let mut cursor = Cursor::new(words);
         let Some(object) = cursor.next() else { return Ok(()) };
         let objects = ["qdisc", "class", "filter", "chain", "actions", "monitor", "exec", "help"];
@@ -180,13 +199,22 @@ impl Judge {
         let (device, request) = qdisc(cursor, verb, at)?;
         let Some(device) = device else { return Err(kernel(at, "the command names no device by `dev`")) };
         let device = self.device(&device);
-        if verb == Verb::Delete { device.delete_qdisc(&request) } else { device.qdisc(&request) }
+        if verb == Verb::Delete {
+            device.delete_qdisc(&request)?;
+        } else {
+            device.qdisc(&request)?;
+        }
+        self.effects = core::mem::take(&mut device.effects);
+        Ok(())
     }
 
     fn class(&mut self, cursor: &mut Cursor<'_, '_>, verb: Verb, at: Position) -> Result<(), Refusal> {
         let (device, request) = class(cursor, verb, at)?;
         let Some(device) = device else { return Err(kernel(at, "the command names no device by `dev`")) };
-        self.device(&device).class(&request)
+        let device = self.device(&device);
+        device.class(&request)?;
+        self.effects = core::mem::take(&mut device.effects);
+        Ok(())
     }
 
     fn filter(&mut self, cursor: &mut Cursor<'_, '_>, verb: Verb, at: Position) -> Result<(), Refusal> {
@@ -244,7 +272,7 @@ fn stab(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusal>
             _ => lex::unsigned(text.value, 10, u64::from(u32::MAX)).is_some(),
         };
         if !is_right {
-            return Err(parser(text.at, format!("`{name} {}` of `stab` is not understood", *text)));
+            return Err(parser(text.at, format!("`{name} {}` of `stab` is not valid", *text)));
         }
         is_given = true;
     }
@@ -257,14 +285,17 @@ fn name_of(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<String, R
 
 fn class_id(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<u32, Refusal> {
     let text = cursor.next().ok_or_else(|| missing(word))?;
-    let wrong = || {
-        parser(text.at, format!("`{} {}`: `{}` is not a handle such as `1:10`", *word, *text, *text))
-    };
+    let wrong =
+        || parser(text.at, format!("`{} {}`: `{}` is not a handle such as `1:10`", *word, *text, *text));
     lex::class_id(text.value).ok_or_else(wrong)
 }
 
 /// Reads a command on a discipline.
-fn qdisc(cursor: &mut Cursor<'_, '_>, verb: Verb, at: Position) -> Result<(Option<String>, Request), Refusal> {
+fn qdisc(
+    cursor: &mut Cursor<'_, '_>,
+    verb: Verb,
+    at: Position,
+) -> Result<(Option<String>, Request), Refusal> {
     let (mut device, mut parent, mut handle, mut kind, mut table) = (None, 0, 0, None, None);
     while let Some(word) = cursor.next() {
         let twice = || parser(word.at, format!("`{}` gives a second parent", *word));
@@ -319,14 +350,19 @@ fn words_of(cursor: &mut Cursor<'_, '_>, kind: Located<&str>, is_class: bool) ->
     }
     let Some(grammar) = words::grammar(kind.value) else {
         return match cursor.next() {
-            Some(word) => Err(parser(kind.at, format!("kind `{}` is not known, so `{}` is not read", *kind, *word)).maybe(kind)),
+            Some(word) => {
+                Err(parser(kind.at, format!("kind `{}` is not known, so `{}` is not read", *kind, *word))
+                    .maybe(kind))
+            }
             None => Ok(Values::default()),
         };
     };
     let known = match (is_class, grammar.class) {
         (false, _) => grammar.qdisc,
         (true, Some(words)) => Some(words),
-        (true, None) => return Err(parser(kind.at, format!("classes of `{}` are not set by commands", *kind))),
+        (true, None) => {
+            return Err(parser(kind.at, format!("classes of `{}` are not set by commands", *kind)));
+        }
     };
     let Some(known) = known else {
         return match cursor.next() {
@@ -348,7 +384,8 @@ impl Refusal {
         match nearest(kind.value, words::kinds()) {
             Some(near) => self.help(format!("did you mean `{near}`?")),
             None if nearest(kind.value, ["handle", "parent", "root", "stab"].into_iter()).is_some() => {
-                let near = nearest(kind.value, ["handle", "parent", "root", "stab"].into_iter()).unwrap_or_default();
+                let near =
+                    nearest(kind.value, ["handle", "parent", "root", "stab"].into_iter()).unwrap_or_default();
                 self.help(format!("did you mean `{near}`?"))
             }
             None => self,
@@ -357,7 +394,11 @@ impl Refusal {
 }
 
 /// Reads a command on a class.
-fn class(cursor: &mut Cursor<'_, '_>, verb: Verb, at: Position) -> Result<(Option<String>, Request), Refusal> {
+fn class(
+    cursor: &mut Cursor<'_, '_>,
+    verb: Verb,
+    at: Position,
+) -> Result<(Option<String>, Request), Refusal> {
     let (mut device, mut parent, mut handle, mut kind) = (None, 0, 0, None);
     while let Some(word) = cursor.next() {
         let twice = || parser(word.at, format!("`{}` is given twice", *word));

@@ -69,6 +69,7 @@ impl Default for Machine {
 /// Commands of one device.
 pub(crate) struct Device<'a> {
     name: &'a str,
+    commands: Commands,
     qdiscs: Vec<&'a Qdisc>,
     classes: Vec<&'a Class>,
     filters: Vec<&'a Filter>,
@@ -105,6 +106,15 @@ impl Findings {
 /// Checks commands.
 pub fn check(reading: &Reading, machine: &Machine) -> Vec<Finding> {
     let mut findings = Findings { all: Vec::new() };
+    if let Some((message, help)) = &reading.nothing {
+        findings.add(
+            Severity::Error,
+            "nothing-read",
+            Position { line: 1, column: 1 },
+            message.clone(),
+            *help,
+        );
+    }
     let commands = &reading.commands;
     let devices = devices_of(commands);
     for problem in &reading.problems {
@@ -113,26 +123,27 @@ pub fn check(reading: &Reading, machine: &Machine) -> Vec<Finding> {
             let help = format!("the command is not checked, because Lockgate does not know the word; {help}");
             findings.warn("unread", problem.at, problem.message.clone(), help);
         } else {
-            let is_by_kernel = reading.refusals.iter().any(|(_, refusal)| refusal.is_by_kernel() && refusal.problem.at == problem.at);
+            let own = reading.refusals.iter().rev().find(|(at, _)| *at <= problem.at);
+            let is_by_kernel = own.is_some_and(|(_, refusal)| refusal.is_by_kernel());
             findings.problem(problem, if is_by_kernel { "kernel" } else { "syntax" });
         }
     }
-    let (refused, mut others) = (findings, Findings { all: Vec::new() });
+    for effect in &reading.effects {
+        let help = effect.help.clone().unwrap_or_default();
+        findings.warn("kernel-effect", effect.at, effect.message.clone(), help);
+    }
+    // The kernel takes these: an error is only what `tc` or the kernel refuses.
     for problem in faults(commands) {
-        others.problem(&problem, "structure");
+        let help = problem.help.unwrap_or_default();
+        findings.warn("structure", problem.at, problem.message, help);
     }
     for device in &devices {
-        classes::check(device, machine, &mut others);
-        filters::check(device, &mut others);
-        limits::check(device, machine, &mut others);
+        classes::check(device, machine, &mut findings);
+        filters::check(device, &mut findings);
+        limits::check(device, machine, &mut findings);
     }
-    devices::check(&devices, &mut others);
-    // An error is what `tc` or the kernel refuses; commands that are left take effect.
-    for finding in others.all.iter_mut().filter(|finding| finding.severity == Severity::Error) {
-        finding.severity = Severity::Warning;
-    }
-    let mut all = refused.all;
-    all.append(&mut others.all);
+    devices::check(&devices, &mut findings);
+    let mut all = findings.all;
     all.sort_by(|a, b| (a.at, a.severity, a.rule).cmp(&(b.at, b.severity, b.rule)));
     all.dedup_by(|a, b| a.at == b.at && a.message == b.message);
     all
@@ -154,7 +165,9 @@ fn devices_of(commands: &Commands) -> Vec<Device<'_>> {
         let name = command.device.as_str();
         let index = devices.iter().position(|device| device.name == name).unwrap_or_else(|| {
             let (qdiscs, classes, filters) = (Vec::new(), Vec::new(), Vec::new());
-            devices.push(Device { name, qdiscs, classes, filters });
+            let own = commands.0.iter().filter(|command| command.device.as_str() == name);
+            let own = Commands(own.cloned().collect());
+            devices.push(Device { name, commands: own, qdiscs, classes, filters });
             devices.len() - 1
         });
         match &command.object {

@@ -2,6 +2,8 @@
 
 use lockgate_engine::units::{Bytes, Duration, Rate};
 
+use crate::judge::lex;
+
 const PICOS_PER_NANO: u64 = 1000;
 
 /// Parses an integer: decimal, hexadecimal with `0x`, or octal with a leading `0`, as in C.
@@ -40,6 +42,16 @@ fn scaled((number, digits): (u128, u32), factor: u64) -> Option<u64> {
 
 /// Parses a rate: bits with powers of 1000 or, with an `i`, of 1024; `bps` are bytes.
 pub(crate) fn rate(text: &str) -> Option<Rate> {
+    let of_c = || whole(lex::rate(text)?).map(Rate::from_bits);
+    exact_rate(text).or_else(of_c)
+}
+
+/// Returns a number of C's `strtod`, such as `1e6`, that is none of plain digits.
+fn whole(number: f64) -> Option<u64> {
+    (0.0..u64::MAX as f64).contains(&number).then_some(number as u64)
+}
+
+fn exact_rate(text: &str) -> Option<Rate> {
     let (number, unit) = split(text)?;
     let (prefix, bits) = match (unit.strip_suffix("bit"), unit.strip_suffix("bps")) {
         (Some(prefix), _) => (prefix, 1),
@@ -62,17 +74,22 @@ pub(crate) fn rate(text: &str) -> Option<Rate> {
     scaled(number, factor * bits).map(Rate::from_bits)
 }
 
-/// Parses a size: bytes with powers of 1024, or bits with powers of 1000.
+/// Parses a size: bytes or bits with powers of 1024.
 pub(crate) fn size(text: &str) -> Option<Bytes> {
+    let of_c = || whole(lex::size(text)?).map(Bytes);
+    exact_size(text).or_else(of_c)
+}
+
+fn exact_size(text: &str) -> Option<Bytes> {
     let (number, unit) = split(text)?;
     let factor = match unit.as_str() {
         "" | "b" => 1,
         "k" | "kb" => 1 << 10,
         "m" | "mb" => 1 << 20,
         "g" | "gb" => 1 << 30,
-        "kbit" => 125,
-        "mbit" => 125_000,
-        "gbit" => 125_000_000,
+        "kbit" => 1 << 7,
+        "mbit" => 1 << 17,
+        "gbit" => 1 << 27,
         _ => return None,
     };
     scaled(number, factor).map(Bytes)
@@ -123,14 +140,14 @@ mod tests {
             assert_eq!(rate(text), Some(Rate::from_bits(bits)), "{text}");
         }
         for (text, bytes) in
-            [("64kb", 65536), ("5k", 5120), ("20000", 20000), ("8kbit", 1000), ("1.5k", 1536)]
+            [("64kb", 65536), ("5k", 5120), ("20000", 20000), ("8kbit", 1024), ("1.5k", 1536), ("1e3", 1000)]
         {
             assert_eq!(size(text), Some(Bytes(bytes)), "{text}");
         }
         assert_eq!(time("5000", "us"), Some(Duration::from_millis(5)));
         assert_eq!(time("10", "s"), Some(Duration::from_secs(10)));
         assert_eq!(time("0.5ms", "s"), Some(Duration::from_micros(500)));
-        for text in ["", ".", "-1", "fast", "1x", "1e9", "99999999999999999999gbit"] {
+        for text in ["", ".", "-1", "fast", "1x", "1e", "99999999999999999999gbit"] {
             assert_eq!((rate(text), size(text), time(text, "us")), (None, None, None), "{text}");
         }
         assert_eq!(

@@ -150,6 +150,10 @@ fn qdisc(
                 let Some(parent) = parent.or(kind.is_hook().then_some(None)) else {
                     return Err(Problem::new(word.at, "a discipline is at the `root`, or has a `parent`"));
                 };
+                // A hook has one handle only.
+                while kind.is_hook() && cursor.skip("handle") {
+                    cursor.next();
+                }
                 let settings = if *kind == Kind::Netem {
                     netem(cursor, problems)
                 } else {
@@ -373,12 +377,18 @@ fn unknown_setting(kind: Kind, word: Located<&str>, vocabulary: &'static [Word])
     })
 }
 
-/// Returns true for words that differ by one letter left out, added or exchanged.
+/// Returns true for words that differ by one letter left out, added or exchanged, or by two in the wrong order.
 pub(crate) fn is_near(word: &str, name: &str) -> bool {
     let (a, b): (Vec<char>, Vec<char>) = (word.chars().collect(), name.chars().collect());
     let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
     let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
-    a.len().max(b.len()) > 2 && same + tail + 1 >= a.len().max(b.len()) && a.len().abs_diff(b.len()) <= 1
+    let swapped = || {
+        a.len() == b.len() && same + tail + 2 == a.len() && a[same] == b[same + 1] && a[same + 1] == b[same]
+    };
+    a.len() > 2 && swapped()
+        || a.len().max(b.len()) > 2
+            && same + tail + 1 >= a.len().max(b.len())
+            && a.len().abs_diff(b.len()) <= 1
 }
 
 /// Returns true for `noecn` or `no_split_gso`: the words that clear the switches `ecn` and `split_gso`.

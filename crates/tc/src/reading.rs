@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::judge::{Judge, NOTHING, Refusal};
+use crate::handle::Handle;
+use crate::import::devices::faults;
+use crate::judge::{Effect, Judge, NOTHING, Refusal};
 use crate::language::Kind;
 use crate::parse;
 use crate::position::{Located, Position};
@@ -11,7 +13,7 @@ use crate::problem::Problem;
 use crate::script::{self, NEEDS_SHELL, Skipped};
 use crate::show;
 use crate::sqm;
-use crate::syntax::{Action, Command, Commands, FilterAction, Object, Police, Setting};
+use crate::syntax::{Action, Command, Commands, FilterAction, Object, Police, Qdisc, Setting};
 
 /// Form of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +39,17 @@ pub struct Reading {
     pub problems: Vec<Problem>,
     /// Commands that `tc` or the kernel refuses, by the position of their first word.
     pub refusals: Vec<(Position, Refusal)>,
+    /// What the kernel does with commands besides what they say.
+    pub effects: Vec<Problem>,
+    /// What a text without any command looks like, and what to do.
+    pub nothing: Option<(String, &'static str)>,
 }
 
 /// Reads a text. `definitions` are variables that a script does not assign itself; `device` is the device of
 /// what `tc show dev` prints without its name.
 pub fn read(text: &str, definitions: &[(String, String)], device: &str) -> Reading {
+    // A byte order mark is no part of the first word.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if sqm::is_config(text) {
         return read_sqm(text);
     }
@@ -52,9 +60,12 @@ pub fn read(text: &str, definitions: &[(String, String)], device: &str) -> Readi
         let script = script::expand(text, definitions);
         (Form::Commands, script.commands, script.skipped, script.problems)
     };
-    let (commands, refusals) = (Commands::default(), Vec::new());
-    let mut reading = Reading { form, commands, skipped, problems, refusals };
+    let (commands, refusals, effects) = (Commands::default(), Vec::new(), Vec::new());
+    let mut reading = Reading { form, commands, skipped, problems, refusals, effects, nothing: None };
     reading.add(&lines, text);
+    if lines.is_empty() && reading.problems.is_empty() {
+        reading.nothing = Some(looks(text));
+    }
     reading.problems.sort_by_key(|problem| problem.at);
     reading
 }
@@ -67,9 +78,33 @@ fn read_sqm(text: &str) -> Reading {
         skipped: config.skipped,
         problems: config.problems,
         refusals: Vec::new(),
+        effects: Vec::new(),
+        nothing: None,
     };
     reading.add(&config.commands, text);
     reading
+}
+
+/// Returns what a text without a command of `tc` looks like, and what to do.
+fn looks(text: &str) -> (String, &'static str) {
+    let count = text.chars().count();
+    let part = |is_it: fn(char) -> bool| text.chars().filter(|letter| is_it(*letter)).count() * 8 > count;
+    let start = text.trim_start();
+    let (what, help) = match start.chars().next() {
+        None => ("it is empty", "write commands such as `tc qdisc add dev eth0 root fq_codel`"),
+        _ if part(|letter| letter == '\0') => ("it looks like UTF-16", "save it as UTF-8"),
+        _ if part(|letter| letter == '\u{fffd}' || letter.is_control() && !letter.is_whitespace()) => {
+            ("it looks like a binary file", "give a script, a batch file, or what `tc -d qdisc show` prints")
+        }
+        Some('[' | '{') => {
+            ("it looks like JSON", "print it without `-j`: `tc -d qdisc show`, `class show`, `filter show`")
+        }
+        _ => (
+            "no line begins with `tc`, `qdisc`, `class` or `filter`",
+            "give a script, a batch file, or what `tc -d qdisc show` prints",
+        ),
+    };
+    (format!("no command of `tc` was read: {what}"), help)
 }
 
 impl Reading {
@@ -96,24 +131,10 @@ impl Reading {
             }
             let before = self.problems.len();
             let is_untouched = judge.is_untouched(&words);
-            let verdict = if is_judged { judge.command(&words) } else { Ok(()) };
+            let verdict = if is_judged { judge.command(&words) } else { Ok(Vec::new()) };
             let parsed = parse::command(&words, &mut self.problems);
-            match (parsed, &verdict) {
-                (Ok(Some(mut command)), Ok(())) => {
-                    command.action.at = at;
-                    command.object.words_mut().number = number;
-                    self.number_meters(&mut command, &mut meters);
-                    self.replace(&mut command);
-                    self.commands.0.push(command);
-                }
-                (Ok(None), Ok(())) => self.delete(at, &words),
-                (Ok(_), Err(_)) => {}
-                (Err(problem), _) => self.problems.push(problem),
-            }
-            match verdict {
-                Ok(()) if is_judged => self.problems[before..].iter_mut().for_each(Problem::limit),
-                Ok(()) => {}
-                Err(refusal) => {
+            match (parsed, verdict) {
+                (parsed, Err(refusal)) => {
                     let line = (at.line as usize).checked_sub(1).and_then(|index| text.get(index));
                     let is_expected = line.is_some_and(|line| EXPECTS.iter().any(|sign| line.contains(sign)));
                     let is_absent = refusal.problem.message == NOTHING && is_untouched;
@@ -122,16 +143,158 @@ impl Reading {
                         self.skip(at, &words, NOTHING_YET);
                         continue;
                     }
-                    if self.problems.len() == before {
-                        self.problems.push(refusal.problem.clone());
-                    }
-                    self.refusals.push((at, refusal));
+                    self.refuse(at, before, parsed, refusal);
                 }
+                (Ok(Some(mut command)), Ok(effects)) => {
+                    command.action.at = at;
+                    command.object.words_mut().number = number;
+                    self.number_meters(&mut command, &mut meters);
+                    self.replace(&mut command, &effects);
+                    self.affect(&mut command, &effects);
+                    self.commands.0.push(command);
+                }
+                (Ok(None), Ok(_)) => self.delete(at, &words),
+                (Err(problem), Ok(_)) => self.problems.push(problem),
+            }
+            if is_judged && self.refusals.last().is_none_or(|(refused, _)| *refused != at) {
+                self.problems[before..].iter_mut().for_each(Problem::limit);
             }
             for problem in self.problems[before..].iter_mut().filter(|problem| !problem.is_limit()) {
                 problem.help.get_or_insert_with(|| parse::form(first.value).to_owned());
             }
         }
+    }
+
+    /// Adds the problem of a command that `tc` or the kernel refuses: in the words of its syntax or of the tree that it
+    /// would belong to, if they have any.
+    fn refuse(
+        &mut self,
+        at: Position,
+        before: usize,
+        parsed: Result<Option<Command>, Problem>,
+        refusal: Refusal,
+    ) {
+        let limits = self.problems[before..].iter().filter(|problem| problem.is_limit()).count();
+        if limits == self.problems.len() - before {
+            self.problems.truncate(before);
+        }
+        match parsed {
+            Err(problem) if !problem.is_limit() => self.problems.push(problem),
+            Ok(Some(command))
+                if *command.action == Action::Add
+                    && refusal.is_by_kernel()
+                    && self.refusals.len() < MOST_EXPLAINED =>
+            {
+                let mut commands = self.commands.clone();
+                commands.0.push(command);
+                let known = faults(&self.commands);
+                let own = faults(&commands)
+                    .into_iter()
+                    .find(|problem| problem.at >= at && !known.contains(problem));
+                self.problems.extend(own);
+            }
+            _ => {}
+        }
+        if self.problems.len() == before {
+            self.problems.push(refusal.problem.clone());
+        }
+        self.refusals.push((at, refusal));
+    }
+
+    /// Does what the kernel does besides what a command says.
+    fn affect(&mut self, command: &mut Command, effects: &[Effect]) {
+        for effect in effects {
+            let problem = match (effect, &mut command.object) {
+                (Effect::AtRoot(parent), Object::Class(class)) => {
+                    let message = format!(
+                        "the parent `{parent}` of the class `{}` is not there: the kernel makes the class below `{}`",
+                        *class.id,
+                        class.id.owner()
+                    );
+                    let at = class.parent.at;
+                    class.parent.value = class.id.owner();
+                    Problem::new(at, message)
+                        .help("set the parent up on a line before, or name one that is there")
+                }
+                (Effect::LeafGone(class), _) => {
+                    let is_there = |qdisc: &Qdisc| qdisc.parent.as_deref() == Some(class);
+                    let kind = self
+                        .commands
+                        .qdiscs()
+                        .find(|qdisc| is_there(qdisc))
+                        .map_or("discipline", |qdisc| qdisc.kind.name());
+                    let message = format!("`{class}` gets a class below it: the kernel removes its `{kind}`");
+                    self.remove(
+                        &command.device,
+                        REMOVED,
+                        |object| matches!(object, Object::Qdisc(qdisc) if is_there(qdisc)),
+                    );
+                    Problem::new(command.action.at, message)
+                        .help("put the discipline into the class below, or leave it out")
+                }
+                (Effect::Replaced, _) => {
+                    let message = "a discipline is there already: this one takes its place, and older kernels refuse it";
+                    Problem::new(command.action.at, message)
+                        .help("delete the first with `tc qdisc del`, or write `replace` instead of `add`")
+                }
+                _ => continue,
+            };
+            self.effects.push(problem);
+        }
+    }
+
+    /// Removes objects of a device, and all that stands in them.
+    fn remove(&mut self, device: &str, why: &'static str, is_gone: impl Fn(&Object) -> bool) {
+        self.leave_out(device, why, is_gone);
+        loop {
+            let own = |command: &&Command| *command.device == device;
+            let handles: Vec<(Handle, Kind)> = self
+                .commands
+                .0
+                .iter()
+                .filter(own)
+                .filter_map(|command| match &command.object {
+                    Object::Qdisc(qdisc) => qdisc.handle.as_deref().map(|handle| (*handle, *qdisc.kind)),
+                    _ => None,
+                })
+                .collect();
+            let classes: Vec<Handle> = self
+                .commands
+                .0
+                .iter()
+                .filter(own)
+                .filter_map(|command| match &command.object {
+                    Object::Class(class) => Some(*class.id),
+                    _ => None,
+                })
+                .collect();
+            let is_there = |handle: Handle| {
+                let owner = handles.iter().find(|(owner, _)| *owner == handle.owner());
+                owner.is_some_and(|(_, kind)| {
+                    !kind.has_explicit_classes() || handle.minor == 0 || classes.contains(&handle)
+                })
+            };
+            let before = self.commands.0.len();
+            self.leave_out(device, why, |object| match object {
+                Object::Qdisc(qdisc) => qdisc.parent.as_deref().is_some_and(|parent| !is_there(*parent)),
+                Object::Class(class) => !is_there(class.id.owner()),
+                Object::Filter(filter) => {
+                    !filter.parent.is_hook() && filter.parent.major != 0 && !is_there(*filter.parent)
+                }
+            });
+            if self.commands.0.len() == before {
+                return;
+            }
+        }
+    }
+
+    /// Leaves out objects of a device, and names them.
+    fn leave_out(&mut self, device: &str, why: &'static str, is_gone: impl Fn(&Object) -> bool) {
+        let all = core::mem::take(&mut self.commands.0).into_iter();
+        let (gone, kept): (Vec<Command>, Vec<Command>) =
+            all.partition(|command| *command.device == device && is_gone(&command.object));
+        self.commands.0 = kept;
+        gone.iter().for_each(|command| self.undone(command, why));
     }
 
     /// Gives the meters of a filter that are named by their numbers the words of their first line.
@@ -169,19 +332,44 @@ impl Reading {
         let is_deletion = has("del") || has("delete");
         let device = words.iter().position(|word| word.value == "dev").and_then(|index| words.get(index + 1));
         let before = self.commands.0.len();
-        if let Some(device) = device.filter(|_| is_deletion && words[0].value.starts_with('q')) {
+        if let Some(device) = device.filter(|_| is_deletion) {
+            let value =
+                |name: &str| words.iter().skip_while(|word| word.value != name).nth(1).map(|word| word.value);
+            let handle = |name: &str| value(name).and_then(|text| text.parse::<Handle>().ok());
             let is_hook = has("ingress") || has("clsact") || has("ffff:");
-            let (gone, kept) = core::mem::take(&mut self.commands.0).into_iter().partition(|command| {
-                let is_of_hook = match &command.object {
-                    Object::Qdisc(qdisc) => qdisc.kind.is_hook(),
-                    Object::Filter(filter) => filter.parent.is_hook(),
-                    Object::Class(_) => false,
-                };
-                *command.device == device.value && is_of_hook == is_hook
-            });
-            self.commands.0 = kept;
-            let gone: Vec<Command> = gone;
-            gone.iter().for_each(|command| self.undone(command, "a later line deletes it"));
+            let number = ["prio", "pref", "preference", "priority"].iter().find_map(|name| value(name));
+            let number = number.and_then(|number| number.parse::<u32>().ok());
+            let (parent, class) = (handle("parent"), handle("classid"));
+            match words[0].value.as_bytes().first() {
+                Some(b'q') if parent.is_some() && !is_hook => {
+                    self.remove(device.value, DELETES, |object| matches!(object, Object::Qdisc(qdisc) if qdisc.parent.as_deref().copied() == parent));
+                }
+                Some(b'q') => self.remove(device.value, DELETES, |object| match object {
+                    Object::Qdisc(qdisc) => qdisc.kind.is_hook() == is_hook,
+                    Object::Filter(filter) => filter.parent.is_hook() == is_hook,
+                    Object::Class(_) => !is_hook,
+                }),
+                Some(b'c') => {
+                    self.remove(
+                        device.value,
+                        DELETES,
+                        |object| matches!(object, Object::Class(known) if Some(*known.id) == class),
+                    );
+                }
+                _ => self.remove(device.value, DELETES, |object| {
+                    let Object::Filter(filter) = object else { return false };
+                    let is_of = parent.is_none_or(|parent| {
+                        parent.is_hook() == filter.parent.is_hook()
+                            && (parent.is_hook() || parent == *filter.parent)
+                    });
+                    let named = value("handle");
+                    is_of
+                        && number.is_none_or(|number| filter.preference == Some(number))
+                        && named.is_none_or(|named| {
+                            filter.handle.as_ref().is_some_and(|handle| handle.value == named)
+                        })
+                }),
+            }
         }
         let why = match (is_deletion, self.commands.0.len() < before) {
             (false, _) => "it only shows",
@@ -193,8 +381,8 @@ impl Reading {
 
     /// Removes the object that a `replace` takes the place of. A `change`, and a `replace` of the
     /// same kind and handle, has what the command leaves out from the object that was there.
-    fn replace(&mut self, new: &mut Command) {
-        if *new.action == Action::Add {
+    fn replace(&mut self, new: &mut Command, effects: &[Effect]) {
+        if *new.action == Action::Add && !effects.contains(&Effect::Replaced) {
             return;
         }
         let is_change = *new.action == Action::Change;
@@ -223,7 +411,19 @@ impl Reading {
             let words = core::mem::take(old.object.words_mut());
             new.object.words_mut().absorb(words);
         } else {
-            self.undone(&old, "a later line replaces it");
+            self.undone(&old, REPLACED);
+        }
+        if let (Object::Qdisc(old), Object::Qdisc(own)) = (&old.object, &new.object)
+            && (old.kind != own.kind || own.handle.is_some() && own.handle != old.handle)
+        {
+            let handle = old.handle.as_deref().copied();
+            self.remove(&new.device, REPLACED, |object| match object {
+                Object::Qdisc(qdisc) => {
+                    handle.is_some() && qdisc.parent.as_deref().map(|parent| parent.owner()) == handle
+                }
+                Object::Class(class) => Some(class.id.owner()) == handle,
+                Object::Filter(filter) => Some(filter.parent.owner()) == handle,
+            });
         }
         match (old.object, &mut new.object) {
             (Object::Qdisc(old), Object::Qdisc(new))
@@ -254,6 +454,14 @@ const DELETED: &str = "it deletes what the lines before set up, which is left ou
 
 /// Reason why a command that the kernel refuses is left out without a problem.
 const NOTHING_YET: &str = "there is nothing to delete yet";
+
+/// Reasons for which a command is undone.
+const REMOVED: &str = "a class below takes its place";
+const REPLACED: &str = "a later line replaces it";
+const DELETES: &str = "a later line deletes it";
+
+/// Limit on the refusals that are explained by the tree.
+const MOST_EXPLAINED: usize = 64;
 
 /// Signs on a line that a command may fail.
 const EXPECTS: [&str; 3] = ["2>", "&>", "||"];

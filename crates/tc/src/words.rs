@@ -177,6 +177,11 @@ impl<'a, 'b> Cursor<'a, 'b> {
     /// Reads the handle that must follow `word`.
     pub(crate) fn handle(&mut self, word: &str) -> Result<Located<Handle>, Problem> {
         let value = self.value(word)?;
+        // A discipline's handle needs no colon, and what stands after it is not read.
+        let handle = if word == "handle" { Handle::of_qdisc(value.value) } else { None };
+        if let Some(handle) = handle {
+            return Ok(Located::new(handle, value.at));
+        }
         let handle = value.parse::<Handle>().map_err(|error| Problem::new(value.at, error.to_string()))?;
         Ok(Located::new(handle, value.at))
     }

@@ -10,7 +10,7 @@ const NO_MAP: &str = "priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
 /// Kinds with settings that a port can have.
 const IMPORTED: &[(&str, &[&str])] = &[
     ("bfifo", &["", "limit 3000b", "limit 64kb"]),
-    ("pfifo", &["", "limit 3000", "limit 30p"]),
+    ("pfifo", &["", "limit 3000", "limit 30"]),
     ("pfifo_head_drop", &["", "limit 100"]),
     ("pfifo_fast", &[""]),
     ("prio", &["", "bands 4 priomap 1 1 2 2 3 3 0 0 1 2 3 0 0 0 0 0"]),
@@ -56,7 +56,7 @@ const IMPORTED: &[(&str, &[&str])] = &[
             "memlimit 10000 ptm",
             "fwmark 8 atm",
             "fwmark 0xff00 diffserv4",
-            "no-ack-filter ack-filter aggressive",
+            "no-ack-filter ack-filter-aggressive",
             "overhead 128 mpu 256",
             "conservative ingress",
             "dual-srchost ack-filter",
@@ -112,7 +112,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("bfifo", "foorbar", "`foorbar`"),
     ("bfifo", "limit foo-bar", "`limit foo-bar`"),
     ("mq", "", "kind `mq`"),
-    ("taprio", "num_tc 3", "kind `taprio`"),
+    ("taprio", "num_tc 3", "`taprio` has no `sched-entry`"),
 ];
 
 fn imported(script: &str) -> Result<String, String> {
@@ -253,7 +253,7 @@ fn cake_has_its_filter_and_its_mask() {
     };
     assert!(queue("ack-filter fwmark 0xff00").contains("ack_filter = true, fwmark = 65280"));
     for aggressive in
-        ["ack-filter-aggressive", "ack-filter aggressive", "no-ack-filter ack-filter-aggressive"]
+        ["ack-filter-aggressive", "ack-filter ack-filter-aggressive", "no-ack-filter ack-filter-aggressive"]
     {
         assert!(queue(aggressive).contains(r#"ack_filter = "aggressive""#), "{aggressive}");
     }

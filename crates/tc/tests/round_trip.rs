@@ -156,6 +156,9 @@ impl Maker {
             for _ in 0..filters {
                 let rank = 1 + self.random.below(30);
                 let matched = self.pick(MATCHES);
+                // The kernel has one kind of filter at a preference.
+                let kind = ["flower", "fw"].iter().position(|kind| matched.contains(kind));
+                let rank = 4 * rank + kind.map_or(0, |kind| kind as u32 + 1);
                 let _ = writeln!(
                     self.text,
                     "filter add dev eth0 parent {own:x}: protocol ip prio {rank} {matched}{meter} flowid {id}"

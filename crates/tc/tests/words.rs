@@ -180,6 +180,7 @@ fn commands_without_a_place_are_named() {
             "IPv4",
         ),
         ("tc qdisc add dev eth1 root pfifo limit 7", "another device"),
+        ("tc qdisc add dev eth2 root handle 7: fq_codel", "another device"),
         (
             "tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match u32 0 0 flowid 1:1",
             "another device",
@@ -225,13 +226,13 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 matchall skip_hw flowid 1:10
     }
     check_account(text, head);
     // A later line replaces or deletes it.
-    let text = "tc qdisc add dev eth0 root pfifo limit 5\ntc qdisc replace dev eth0 root fq_codel limit 7\ntc qdisc replace dev eth0 root fq_codel flows 64\n";
+    let text = "tc qdisc add dev eth0 root pfifo limit 5\ntc qdisc replace dev eth0 root fq_codel limit 7\ntc qdisc replace dev eth0 root fq_codel quantum 600\n";
     let replaced = self::scenario(text, None).expect("a scenario");
     assert!(
         replaced.contains("`tc qdisc add dev eth0 root pfifo limit 5`: a later line replaces it"),
         "{replaced}"
     );
-    assert!(replaced.contains("limit = \"7p\"") && replaced.contains("flows = 64"), "{replaced}");
+    assert!(replaced.contains("limit = \"7p\"") && replaced.contains("quantum = "), "{replaced}");
 }
 
 #[test]

@@ -21,6 +21,9 @@ const PRIORITIES: [u8; 16] = [0, 1, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
 /// Default band of a priority in `prio` (tc-prio(8)).
 const BANDS: [usize; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
+/// Limit on the filters that are compared with each other.
+const MOST_COMPARED: usize = 4000;
+
 /// The packets of a class without subclasses.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
@@ -267,7 +270,18 @@ impl Classification {
         // Filters after one that takes every packet are never tried.
         let end = filters.iter().position(|filter| filter.conditions.is_everything());
         let tried = end.filter(|_| is_general).map_or(count, |end| end + 1);
-        let filters = &filters[..tried];
+        let mut hidden = Vec::new();
+        let mut kept: Vec<&FilterRule> = Vec::new();
+        for filter in &filters[..tried] {
+            match kept.iter().find(|before| is_general && count <= MOST_COMPARED && before.hides(filter)) {
+                Some(by) => hidden.push(format!(
+                    "the filter of line {}: the one of line {} takes all its packets before it",
+                    filter.at.line, by.at.line
+                )),
+                None => kept.push(filter),
+            }
+        }
+        let filters = &kept[..];
         if let Some(filter) = filters.iter().find(|filter| !classes.contains(&filter.class)) {
             let absent = !objects.classes.iter().any(|class| *class.id == filter.class);
             if is_general && absent {
@@ -281,7 +295,8 @@ impl Classification {
             return Err(Problem::new(filter.at, message));
         }
         let all = filters.iter().find(|filter| filter.conditions.is_everything());
-        let never = if is_general { never_tried(objects, owner, tried) } else { Vec::new() };
+        let mut never = if is_general { never_tried(objects, owner, tried) } else { Vec::new() };
+        never.extend(hidden);
         let rest = match (all, fallback) {
             (Some(filter), _) => Some(filter.class),
             (None, Fallback::Class(class)) => Some(*class),

@@ -1,5 +1,7 @@
 //! Conditions of a filter, as bits of an IPv4 header and of the transport header after it.
 
+mod covers;
+
 use core::net::Ipv4Addr;
 
 use crate::parse::masked_of;

@@ -4,6 +4,7 @@ use super::account::{Account, Count};
 use super::conditions::Conditions;
 use super::objects::Objects;
 use super::{Environment, Port, import_as};
+use crate::handle::Handle;
 use crate::language::Version;
 use crate::position::Position;
 use crate::problem::{Problem, Problems};
@@ -174,6 +175,31 @@ pub(crate) fn faults(commands: &Commands) -> Vec<Problem> {
     }
     faults
 }
+
+/// A filter whose packets an earlier one takes to another class.
+pub(crate) struct Hidden {
+    pub at: Position,
+    pub class: Handle,
+    /// Line of the earlier filter, and its class.
+    pub by: (u32, Handle),
+}
+
+/// Returns the filters of a device that no packet reaches, as an earlier one takes a set that contains theirs; those
+/// behind one that takes every packet are not among them.
+pub(crate) fn hidden(commands: &Commands) -> Vec<Hidden> {
+    let Ok(objects) = Objects::new(commands, true) else { return Vec::new() };
+    let mut all = Vec::new();
+    for (index, later) in objects.rules.iter().enumerate().take(MOST_COMPARED) {
+        let by = objects.rules[..index].iter().find(|before| before.hides(later));
+        if let Some(by) = by.filter(|by| by.class != later.class && !by.conditions.is_everything()) {
+            all.push(Hidden { at: later.at, class: later.class, by: (by.at.line, by.class) });
+        }
+    }
+    all
+}
+
+/// Limit on the filters of a device that are compared with those before.
+const MOST_COMPARED: usize = 4000;
 
 impl Hooks {
     fn of(commands: &Commands) -> Self {

@@ -9,7 +9,8 @@ use crate::language::Kind;
 use crate::position::{Located, Position};
 use crate::problem::{Problem, Problems};
 use crate::syntax::{
-    Action, Class, Classifier, Command, Commands, Filter, FilterAction, Object, Police, Protocol, Qdisc,
+    Action, Class, Classifier, Command, Commands, Exceed, Filter, FilterAction, Object, Police, Protocol,
+    Qdisc,
 };
 use crate::words::CommandWords;
 
@@ -53,6 +54,14 @@ pub(super) struct FilterRule {
     pub at: Position,
     /// Words of the filter.
     pub words: CommandWords,
+}
+
+impl FilterRule {
+    /// Returns true if no packet that a later one takes comes past it.
+    pub(super) fn hides(&self, later: &Self) -> bool {
+        let goes_on = self.police.is_some_and(|police| police.exceed == Exceed::Continue);
+        self.parent == later.parent && !goes_on && self.conditions.covers(&later.conditions)
+    }
 }
 
 impl<'a> Objects<'a> {

@@ -93,7 +93,7 @@ const ROUND_TRIPS: [(&str, Duration); 8] = [
     ("internet", Duration::from_millis(100)),
     ("oceanic", Duration::from_millis(300)),
     ("satellite", Duration::from_secs(1)),
-    ("interplanetary", Duration::from_secs(3600)),
+    ("interplanetary", Duration::from_secs(1000)),
 ];
 
 /// Presets of `cake` for a line: word, overhead, smallest length and framing (tc-cake(8)).
@@ -130,6 +130,9 @@ pub(crate) fn ack_filter_word(value: &toml::Value) -> Option<&'static str> {
     };
     ACK_FILTERS.iter().find(|(_, known)| is_meant(known)).map(|(word, _)| *word)
 }
+
+/// Words of `cake` whose bytes are not added to those before.
+const RESETS: [&str; 3] = ["conservative", "no_overhead", "raw"];
 
 /// Kinds of which `tc` takes a word again: the last one holds.
 const LAST_HOLDS: [Kind; 7] =
@@ -241,6 +244,13 @@ pub(super) fn translate(
         if is_classification(kind, *setting.name) {
             continue;
         }
+        // The last word holds of these, too.
+        let clears: &[&str] = match (kind, *setting.name) {
+            (Kind::Cake | Kind::CakeMq, "egress") => &["ingress"],
+            (Kind::Cake | Kind::CakeMq, "raw") => &["overhead", "mpu", "framing"],
+            _ => &[],
+        };
+        parameters.retain(|(name, _)| !clears.contains(name));
         if let Some(why) = reason(kind, setting, settings, is_general) {
             left_out.push(format!("`{setting}` of `{kind}`: {why}"));
             continue;
@@ -260,6 +270,15 @@ pub(super) fn translate(
         };
         for (name, value) in meaning(kind, setting, known).ok_or_else(unknown)? {
             // Later words of `cake` replace those of a preset.
+            // Bytes of words that name a line add to those before.
+            if let (Kind::Cake | Kind::CakeMq, "overhead", Value::Offset(more)) = (kind, name, &value)
+                && let Some((_, Value::Offset(overhead))) =
+                    parameters.iter_mut().find(|(name, _)| *name == "overhead")
+                && *setting.name != "overhead"
+            {
+                *overhead = if RESETS.contains(&setting.name) { *more } else { *overhead + more };
+                continue;
+            }
             if kind == Kind::Cake && ["ack_filter", "overhead", "mpu", "framing", "rtt"].contains(&name) {
                 parameters.retain(|(other, _)| *other != name);
             }

@@ -1,6 +1,5 @@
 //! Parser of actions.
 
-use super::matches::address;
 use super::{Refusal, begun, lex, missing, parser};
 use crate::position::{Located, Position};
 use crate::words::Cursor;
@@ -10,8 +9,22 @@ const CONTROLS: [&str; 8] = ["drop", "shot", "continue", "pass", "ok", "reclassi
 
 /// Actions with words.
 const KINDS: [&str; 16] = [
-    "police", "mirred", "gact", "skbedit", "connmark", "ctinfo", "vlan", "csum", "nat", "ct", "sample", "pedit", "skbmod",
-    "tunnel_key", "simple", "mpls",
+    "police",
+    "mirred",
+    "gact",
+    "skbedit",
+    "connmark",
+    "ctinfo",
+    "vlan",
+    "csum",
+    "nat",
+    "ct",
+    "sample",
+    "pedit",
+    "skbmod",
+    "tunnel_key",
+    "simple",
+    "mpls",
 ];
 
 const WORD: u64 = u32::MAX as u64;
@@ -62,9 +75,11 @@ fn action(cursor: &mut Cursor<'_, '_>, before: Located<&str>, all: &mut Actions)
     match word.value {
         "police" => police(cursor, word, all)?,
         "mirred" => mirred(cursor, word)?,
-        "skbedit" => edit(cursor, word, all)?,
+        "skbedit" => edit(cursor, word)?,
         "gact" => gact(cursor, None, word)?,
-        name if CONTROLS.contains(&name) || ["goto", "jump", "random", "index"].contains(&name) => gact(cursor, Some(word), word)?,
+        name if CONTROLS.contains(&name) || ["goto", "jump", "random", "index"].contains(&name) => {
+            gact(cursor, Some(word), word)?;
+        }
         "connmark" => connmark(cursor, word)?,
         "ctinfo" => info(cursor, word)?,
         "vlan" => vlan(cursor, word, all)?,
@@ -124,7 +139,9 @@ fn number(cursor: &mut Cursor<'_, '_>, word: Located<&str>, most: u64) -> Result
 
 /// Reads `index NUMBER`, if it stands there.
 fn index(cursor: &mut Cursor<'_, '_>) -> Result<bool, Refusal> {
-    let Some(word) = cursor.peek().filter(|word| *word == "index").and_then(|_| cursor.next()) else { return Ok(false) };
+    let Some(word) = cursor.peek().filter(|word| *word == "index").and_then(|_| cursor.next()) else {
+        return Ok(false);
+    };
     number(cursor, word, WORD).map(|_| true)
 }
 
@@ -185,7 +202,10 @@ fn mirred(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusa
             "dev" if !device => {
                 let dev = cursor.next().unwrap_or(word);
                 if !does {
-                    return Err(parser(dev.at, "`mirred` is `egress redirect dev DEVICE` or `egress mirror dev DEVICE`"));
+                    return Err(parser(
+                        dev.at,
+                        "`mirred` is `egress redirect dev DEVICE` or `egress mirror dev DEVICE`",
+                    ));
                 }
                 cursor.next().ok_or_else(|| missing(dev))?;
                 device = true;
@@ -196,7 +216,10 @@ fn mirred(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusa
         cursor.next();
     }
     if !(device && does || has_index && !way) {
-        return Err(parser(word.at, "`mirred` is `egress redirect dev DEVICE` or `egress mirror dev DEVICE`"));
+        return Err(parser(
+            word.at,
+            "`mirred` is `egress redirect dev DEVICE` or `egress mirror dev DEVICE`",
+        ));
     }
     control(cursor)?;
     index(cursor)?;
@@ -206,11 +229,13 @@ fn mirred(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusa
 /// Refuses a word after an action that is neither an action nor a word of the filter.
 fn end_of(cursor: &Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusal> {
     let Some(next) = cursor.peek() else { return Ok(()) };
-    let is_more = is_action(next) || ["action", "cookie", "hw_stats", "no_percpu", "flowid", "classid", "match", "index"].contains(&next);
+    let is_more = is_action(next)
+        || ["action", "cookie", "hw_stats", "no_percpu", "flowid", "classid", "match", "index"]
+            .contains(&next);
     if is_more { Ok(()) } else { Err(parser(word.at, format!("`{next}` of `{}` is not known", *word))) }
 }
 
-fn edit(cursor: &mut Cursor<'_, '_>, word: Located<&str>, all: &mut Actions) -> Result<(), Refusal> {
+fn edit(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusal> {
     let mut is_any = false;
     while let Some(next) = cursor.peek() {
         let known = ["queue_mapping", "priority", "mark", "ptype", "inheritdsfield", "index"];
@@ -227,15 +252,15 @@ fn edit(cursor: &mut Cursor<'_, '_>, word: Located<&str>, all: &mut Actions) -> 
         let is_right = match name {
             "priority" => lex::class_id(text.value).is_some(),
             "mark" => {
-                let (mark, mask) = text.split_once('/').unwrap_or((text.value, "0"));
-                lex::unsigned(mark, 0, WORD).is_some() && lex::unsigned(mask, 0, WORD).is_some()
+                let (value, mask) = text.split_once('/').unwrap_or((text.value, "0"));
+                lex::unsigned(value, 0, WORD).is_some() && lex::unsigned(mask, 0, WORD).is_some()
             }
             "queue_mapping" => lex::unsigned(text.value, 10, 0xffff).is_some(),
             "ptype" => ["host", "broadcast", "multicast", "otherhost"].contains(&text.value),
             _ => lex::unsigned(text.value, 0, WORD).is_some(),
         };
         if !is_right {
-            return Err(parser(text.at, format!("`{name} {}` of `skbedit` is not understood", *text)));
+            return Err(parser(text.at, format!("`{name} {}` of `skbedit` is not valid", *text)));
         }
     }
     if !is_any {
@@ -243,7 +268,6 @@ fn edit(cursor: &mut Cursor<'_, '_>, word: Located<&str>, all: &mut Actions) -> 
     }
     control(cursor)?;
     index(cursor)?;
-    let _ = all;
     end_of(cursor, word)
 }
 
@@ -266,7 +290,8 @@ fn info(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusal>
         if is_number {
             let mask = number(cursor, own, WORD)?;
             // Six bits side by side hold the code point.
-            let is_six = mask == 0 || (mask >> mask.trailing_zeros()).trailing_ones() >= 6 && mask.count_ones() == 6;
+            let is_six =
+                mask == 0 || (mask >> mask.trailing_zeros()).trailing_ones() >= 6 && mask.count_ones() == 6;
             if next == "dscp" && !is_six {
                 return Err(parser(own.at, "the mask of `ctinfo dscp` is not of six bits side by side"));
             }
@@ -347,7 +372,12 @@ fn translation(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), R
 }
 
 /// Reads words with one value each, of which some must be there.
-fn pairs(cursor: &mut Cursor<'_, '_>, word: Located<&str>, known: &[&str], must: &[&str]) -> Result<(), Refusal> {
+fn pairs(
+    cursor: &mut Cursor<'_, '_>,
+    word: Located<&str>,
+    known: &[&str],
+    must: &[&str],
+) -> Result<(), Refusal> {
     let mut seen = Vec::new();
     while let Some(next) = cursor.peek().filter(|next| known.contains(next)) {
         let own = cursor.next().unwrap_or(word);
@@ -363,7 +393,10 @@ fn pairs(cursor: &mut Cursor<'_, '_>, word: Located<&str>, known: &[&str], must:
 fn track(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusal> {
     let mut is_nat = false;
     let mut commits = false;
-    while let Some(next) = cursor.peek().filter(|next| ["zone", "mark", "label", "commit", "force", "clear", "nat"].contains(next)) {
+    while let Some(next) = cursor
+        .peek()
+        .filter(|next| ["zone", "mark", "label", "commit", "force", "clear", "nat"].contains(next))
+    {
         let own = cursor.next().unwrap_or(word);
         is_nat |= next == "nat";
         commits |= next == "commit";
@@ -387,14 +420,19 @@ fn edit_bytes(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Re
         let place = cursor.next().ok_or_else(|| missing(word))?;
         let field = cursor.next().ok_or_else(|| missing(place))?;
         let is_known = match place.value {
-            "ip" => ["src", "dst", "tos", "dsfield", "ttl", "protocol", "ihl", "nofrag", "firstfrag", "ce", "df"].contains(&field.value),
+            "ip" => {
+                ["src", "dst", "tos", "dsfield", "ttl", "protocol", "ihl", "nofrag", "firstfrag", "ce", "df"]
+                    .contains(&field.value)
+            }
             "offset" | "eth" | "tcp" | "udp" | "ip6" => true,
             _ => false,
         };
         if !is_known {
             return Err(parser(field.at, format!("`munge {} {}` of `pedit` is not known", *place, *field)));
         }
-        while cursor.peek().is_some_and(|next| !is_action(next) && next != "munge" && next != "action" && next != "flowid" && next != "classid") {
+        while cursor.peek().is_some_and(|next| {
+            !is_action(next) && next != "munge" && next != "action" && next != "flowid" && next != "classid"
+        }) {
             cursor.next();
         }
     }
@@ -427,7 +465,11 @@ fn tunnel(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusa
 }
 
 /// Reads a meter.
-pub(super) fn police(cursor: &mut Cursor<'_, '_>, word: Located<&str>, all: &mut Actions) -> Result<(), Refusal> {
+pub(super) fn police(
+    cursor: &mut Cursor<'_, '_>,
+    word: Located<&str>,
+    all: &mut Actions,
+) -> Result<(), Refusal> {
     let mut seen: Vec<&'static str> = Vec::new();
     let (mut rate, mut burst, mut mtu, mut peak) = (0.0, 0.0, 0.0, 0.0);
     let mut is_any = false;
@@ -438,12 +480,7 @@ pub(super) fn police(cursor: &mut Cursor<'_, '_>, word: Located<&str>, all: &mut
             is_any = true;
             continue;
         }
-        let Some((name, sort)) = police_word(next) else {
-            if next == "conform-exceed" || next == "action" && is_any && cursor.peek_second().is_some_and(|word| CONTROLS.contains(&word)) {
-                break;
-            }
-            break;
-        };
+        let Some((name, sort)) = police_word(next) else { break };
         let own = cursor.next().unwrap_or(word);
         is_any = true;
         let may_repeat = ["overhead", "linklayer", "mpu"].contains(&name);
@@ -452,7 +489,9 @@ pub(super) fn police(cursor: &mut Cursor<'_, '_>, word: Located<&str>, all: &mut
         }
         seen.push(name);
         let text = cursor.next().ok_or_else(|| missing(own))?;
-        let read = sort.read(text.value).ok_or_else(|| parser(text.at, format!("`{next} {}` of `police`: it takes {}", *text, sort.in_words())))?;
+        let read = sort.read(text.value).ok_or_else(|| {
+            parser(text.at, format!("`{next} {}` of `police`: it takes {}", *text, sort.in_words()))
+        })?;
         match name {
             "rate" => rate = read,
             "burst" => burst = read,
@@ -462,7 +501,7 @@ pub(super) fn police(cursor: &mut Cursor<'_, '_>, word: Located<&str>, all: &mut
         }
     }
     let has = |name: &str| seen.contains(&name);
-    end_of_meter(cursor, word, &mut seen.clone())?;
+    end_of_meter(cursor)?;
     let refuse = |message: &str| Err(parser(word.at, message));
     if !is_any {
         return refuse("`police` has no `rate`");
@@ -509,25 +548,27 @@ fn police_word(word: &str) -> Option<(&'static str, super::words::Sort)> {
 }
 
 /// Reads what becomes of packets beyond the rate.
-fn end_of_meter(cursor: &mut Cursor<'_, '_>, word: Located<&str>, seen: &mut Vec<&'static str>) -> Result<(), Refusal> {
+fn end_of_meter(cursor: &mut Cursor<'_, '_>) -> Result<(), Refusal> {
     if let Some(own) = cursor.peek().filter(|next| *next == "conform-exceed").and_then(|_| cursor.next()) {
         let text = cursor.next().ok_or_else(|| missing(own))?;
         let is_control = |word: &str| CONTROLS[..7].contains(&word) || lex::signed(word, 0).is_some();
         let mut parts = text.split('/');
         let (first, second) = (parts.next().unwrap_or_default(), parts.next());
         if !is_control(first) || second.is_some_and(|second| !is_control(second)) {
-            return Err(parser(text.at, format!("`conform-exceed {}` is not as `drop` or `drop/pass`", *text)));
+            return Err(parser(
+                text.at,
+                format!("`conform-exceed {}` is not as `drop` or `drop/pass`", *text),
+            ));
         }
     } else {
         // The word `action` may stand before it.
-        let is_action = cursor.peek() == Some("action") && cursor.peek_second().is_some_and(|word| ["drop", "pass", "ok", "continue", "pipe", "shot", "reclassify"].contains(&word));
+        let is_action = cursor.peek() == Some("action")
+            && cursor.peek_second().is_some_and(|word| {
+                ["drop", "pass", "ok", "continue", "pipe", "shot", "reclassify"].contains(&word)
+            });
         if !is_action {
             control(cursor)?;
         }
     }
-    if index(cursor)? {
-        seen.push("index");
-    }
-    let _ = (word, address);
-    Ok(())
+    index(cursor).map(|_| ())
 }

@@ -60,9 +60,11 @@ struct Chain {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chains {
     /// By chain and preference.
-    chains: BTreeMap<(u32, u32), Chain>,
+    places: BTreeMap<(u32, u32), Chain>,
     /// Tables of `u32`: divisor, and true for the root of a preference.
     tables: BTreeMap<u32, (u32, bool)>,
+    /// Handles of the filters of `u32`, of all preferences.
+    nodes: BTreeSet<u32>,
 }
 
 impl Device {
@@ -73,13 +75,20 @@ impl Device {
             let hook = match (kind, minor(parent)) {
                 ("ingress", _) => 0xfff2,
                 ("clsact", hook @ (0xfff2 | 0xfff3)) => hook,
-                _ => return Err(kernel(at, "there is no `ingress` or `clsact` for this filter").help("add it before: `tc qdisc add dev DEV clsact`")),
+                _ => {
+                    return Err(kernel(at, "there is no `ingress` or `clsact` for this filter")
+                        .help("add it before: `tc qdisc add dev DEV clsact`"));
+                }
             };
             return Ok(self.hooks.entry(hook).or_default());
         }
         let key = if parent == 0 { self.root } else { Some(parent >> 16).filter(|_| parent != ROOT) };
         let Some(qdisc) = key.and_then(|key| self.qdiscs.get_mut(&key)) else {
-            let message = if parent == 0 { "there is no discipline at the root".to_owned() } else { format!("a filter stands in `{}`, which is not a discipline", written(parent)) };
+            let message = if parent == 0 {
+                "there is no discipline at the root".to_owned()
+            } else {
+                format!("a filter stands in `{}`, which is not a discipline", written(parent))
+            };
             return Err(kernel(at, message).help("set the discipline up on a line before"));
         };
         if !TAKES.contains(&qdisc.kind.as_str()) {
@@ -93,9 +102,14 @@ impl Device {
             return Err(kernel(at, format!("a filter stands in `{}`, which is not there", written(parent))));
         }
         if !["htb", "hfsc", "cbq"].contains(&qdisc.kind.as_str()) {
-            return Err(kernel(at, format!("a filter in a class of `{}`", qdisc.kind)).help(format!("write it in `{}`", written(parent & 0xffff_0000))));
+            return Err(kernel(at, format!("a filter in a class of `{}`", qdisc.kind))
+                .help(format!("write it in `{}`", written(parent & 0xffff_0000))));
         }
-        qdisc.classes.get_mut(&class).map(|class| &mut class.chains).ok_or_else(|| kernel(at, "no such class"))
+        qdisc
+            .classes
+            .get_mut(&class)
+            .map(|class| &mut class.chains)
+            .ok_or_else(|| kernel(at, "no such class"))
     }
 
     /// Does a command on a filter.
@@ -128,8 +142,14 @@ impl Device {
 
 /// Disciplines that take filters.
 const TAKES: [&str; 14] = [
-    "htb", "hfsc", "cbq", "drr", "qfq", "prio", "multiq", "ets", "sfq", "fq_codel", "fq_pie", "cake", "sfb", "dualpi2",
+    "htb", "hfsc", "cbq", "drr", "qfq", "prio", "multiq", "ets", "sfq", "fq_codel", "fq_pie", "cake", "sfb",
+    "dualpi2",
 ];
+
+/// Returns the number of a filter within its bucket; 0 for a table or a bucket.
+fn node_of(handle: u32) -> u32 {
+    handle & 0xfff
+}
 
 impl Chains {
     /// Adds, replaces or changes a filter; returns the classes to which filters that went led.
@@ -140,33 +160,31 @@ impl Chains {
         if request.preference == 0 && !creates {
             return Err(kernel(at, "a filter is changed by its `prio`"));
         }
-        let least = self.chains.range((request.chain, 0)..=(request.chain, u32::MAX)).map(|((_, rank), _)| *rank).next();
+        let least = self
+            .places
+            .range((request.chain, 0)..=(request.chain, u32::MAX))
+            .map(|((_, rank), _)| *rank)
+            .next();
         let rank = match request.preference {
             0 => least.map_or(FIRST, |least| least.saturating_sub(1)),
             rank => rank,
         };
         let place = (request.chain, rank);
         let kind = request.kind.as_ref().map_or("", |kind| kind.value.as_str());
-        match self.chains.get(&place).filter(|_| request.preference > 0) {
-            Some(chain) if chain.protocol != protocol => {
-                let message = format!("the filters of `prio {rank}` here are for another protocol: one `prio` has one");
-                return Err(kernel(at, message).help("give the filter a `prio` of its own"));
-            }
-            Some(chain) if chain.kind != kind => {
-                let message = format!("the filters of `prio {rank}` here are of kind `{}`: one `prio` has one", chain.kind);
-                return Err(kernel(at, message).help("give the filter a `prio` of its own"));
-            }
-            None if !creates => return Err(kernel(at, "there is no such filter to change").help("write `add` or `replace`")),
-            _ => {}
-        }
+        self.check_place(place, kind, request, at)?;
         if kind.is_empty() {
             return Err(kernel(at, "a filter has a kind"));
         }
-        let is_new = !self.chains.contains_key(&place);
-        let found = self.existing(&place, request);
+        let is_new = !self.places.contains_key(&place);
+        let found = self.existing(place, request);
         match (found, request.verb) {
-            (Some(_), Verb::Add) => return Err(kernel(at, "a filter of this handle is there already").help("write another handle, or `replace` instead of `add`")),
-            (None, verb) if !verb.creates() => return Err(kernel(at, "there is no such filter to change").help("write `add` or `replace`")),
+            (Some(_), Verb::Add) => {
+                return Err(kernel(at, "a filter of this handle is there already")
+                    .help("write another handle, or `replace` instead of `add`"));
+            }
+            (None, verb) if !verb.creates() => {
+                return Err(kernel(at, "there is no such filter to change").help("write `add` or `replace`"));
+            }
             _ => {}
         }
         if let Some((at, message)) = &request.refused {
@@ -174,7 +192,7 @@ impl Chains {
         }
         let root = self.root_table(is_new, place);
         let added = self.added(place, request, found, root, at)?;
-        let chain = self.chains.entry(place).or_insert_with(|| Chain {
+        let chain = self.places.entry(place).or_insert_with(|| Chain {
             kind: kind.to_owned(),
             protocol,
             handles: BTreeMap::new(),
@@ -196,25 +214,59 @@ impl Chains {
             }
             _ => {}
         }
+        if matches!(request.detail, Detail::U32 { divisor: 0, .. }) {
+            self.nodes.insert(added);
+        }
         let old = chain.handles.insert(added, class);
         Ok(old.flatten().into_iter().collect())
     }
 
+    /// Checks that the filters of a preference have the protocol and the kind of another one.
+    fn check_place(
+        &self,
+        place: (u32, u32),
+        kind: &str,
+        request: &Request,
+        at: Position,
+    ) -> Result<(), Refusal> {
+        let (protocol, rank) = (request.protocol.unwrap_or(ALL), place.1);
+        match self.places.get(&place).filter(|_| request.preference > 0) {
+            Some(chain) if chain.protocol != protocol => {
+                let message =
+                    format!("the filters of `prio {rank}` here are for another protocol: one `prio` has one");
+                return Err(kernel(at, message).help("give the filter a `prio` of its own"));
+            }
+            Some(chain) if chain.kind != kind => {
+                let message = format!(
+                    "the filters of `prio {rank}` here are of kind `{}`: one `prio` has one",
+                    chain.kind
+                );
+                return Err(kernel(at, message).help("give the filter a `prio` of its own"));
+            }
+            None if !request.verb.creates() => {
+                return Err(kernel(at, "there is no such filter to change").help("write `add` or `replace`"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// Returns the handle of the root table that a preference has or gets.
     fn root_table(&self, is_new: bool, place: (u32, u32)) -> u32 {
-        if let Some(chain) = self.chains.get(&place).filter(|_| !is_new) {
+        if let Some(chain) = self.places.get(&place).filter(|_| !is_new) {
             return chain.table;
         }
-        (0x800..0x1000).find(|table| !self.tables.contains_key(table)).unwrap_or(0xfff)
+        let last = self.tables.range(0x800..0x1000).next_back();
+        last.map_or(0x800, |(table, _)| (table + 1).min(0xfff))
     }
 
     /// Returns the filter that a command names, if it is there.
-    fn existing(&self, place: &(u32, u32), request: &Request) -> Option<u32> {
-        let chain = self.chains.get(place)?;
+    fn existing(&self, place: (u32, u32), request: &Request) -> Option<u32> {
+        let chain = self.places.get(&place)?;
         let mut handle = request.handle;
         if chain.kind == "u32" && handle != 0 {
             let table = handle >> 20;
-            if handle & 0xf_ffff == 0 || handle & 0xfff == 0 {
+            if node_of(handle) == 0 {
                 let is_table = self.tables.contains_key(&table) || table == 0;
                 return is_table.then_some(handle).filter(|_| table != 0);
             }
@@ -226,49 +278,64 @@ impl Chains {
     }
 
     /// Returns the handle of the filter that is added or changed.
-    fn added(&self, place: (u32, u32), request: &Request, found: Option<u32>, root: u32, at: Position) -> Result<u32, Refusal> {
-        let chain = self.chains.get(&place);
-        let used = |handle: u32| chain.is_some_and(|chain| chain.handles.contains_key(&handle));
+    fn added(
+        &self,
+        place: (u32, u32),
+        request: &Request,
+        found: Option<u32>,
+        root: u32,
+        at: Position,
+    ) -> Result<u32, Refusal> {
+        let chain = self.places.get(&place);
+        let last = || chain.and_then(|chain| chain.handles.last_key_value()).map_or(0, |(handle, _)| *handle);
+        let free = || if request.handle > 0 { request.handle } else { last().saturating_add(1) };
         if let Some(found) = found {
             return Ok(found);
         }
         match (&request.detail, request.kind.as_ref().map_or("", |kind| kind.value.as_str())) {
-            (Detail::U32 { divisor, table, link }, _) => self.table_entry(request, (*divisor, *table, *link), root, at),
+            (Detail::U32 { divisor, table, link }, _) => {
+                self.table_entry(request, (*divisor, *table, *link), root, at)
+            }
             (Detail::Fw { mask }, _) => {
                 if request.handle == 0 {
-                    return Err(kernel(at, "a filter `fw` has the mark as its `handle`").help("write `handle MARK fw`"));
+                    return Err(kernel(at, "a filter `fw` has the mark as its `handle`")
+                        .help("write `handle MARK fw`"));
                 }
                 match chain {
-                    Some(chain) if chain.mask != *mask => Err(kernel(at, "the filters `fw` of this `prio` have another mask")),
+                    Some(chain) if chain.mask != *mask => {
+                        Err(kernel(at, "the filters `fw` of this `prio` have another mask"))
+                    }
                     _ => Ok(request.handle),
                 }
             }
             (Detail::Flower(keys), _) => {
                 let same = chain.is_some_and(|chain| chain.keys.iter().any(|(_, old)| old == keys));
                 if same {
-                    return Err(kernel(at, "a filter `flower` of the same conditions and `prio` is there already"));
+                    return Err(kernel(
+                        at,
+                        "a filter `flower` of the same conditions and `prio` is there already",
+                    ));
                 }
-                Ok(if request.handle > 0 { request.handle } else { (1..).find(|handle| !used(*handle)).unwrap_or(1) })
+                Ok(free())
             }
             (_, "matchall") if chain.is_some() => {
-                Err(kernel(at, "`matchall` of this `prio` is there already").help("give the filter a `prio` of its own"))
+                Err(kernel(at, "`matchall` of this `prio` is there already")
+                    .help("give the filter a `prio` of its own"))
             }
-            _ => Ok(if request.handle > 0 { request.handle } else { (1..).find(|handle| !used(*handle)).unwrap_or(1) }),
+            _ => Ok(free()),
         }
     }
 
-    fn table_entry(&self, request: &Request, (divisor, table, link): (u32, u32, u32), root: u32, at: Position) -> Result<u32, Refusal> {
+    fn table_entry(
+        &self,
+        request: &Request,
+        (divisor, table, link): (u32, u32, u32),
+        root: u32,
+        at: Position,
+    ) -> Result<u32, Refusal> {
         let handle = request.handle;
         if divisor > 0 {
-            if handle & 0xf_ffff != 0 {
-                return Err(kernel(at, "`divisor` makes a table, whose handle is as `2:`"));
-            }
-            let own = handle >> 20;
-            if own == 0 {
-                let free = (1..0x800).rev().find(|table| !self.tables.contains_key(table)).unwrap_or(1);
-                return Ok(free << 20);
-            }
-            return if self.tables.contains_key(&own) { Err(kernel(at, format!("the hash table `{own:x}:` is there already"))) } else { Ok(own << 20) };
+            return self.new_table(handle, at);
         }
         let wanted = table >> 20;
         let mut place = root << 20;
@@ -276,7 +343,10 @@ impl Chains {
             let is_root = wanted == root || wanted == 0x800 && self.tables.is_empty();
             match self.tables.get(&wanted) {
                 None if is_root => {}
-                None => return Err(kernel(at, format!("there is no hash table `{wanted:x}:`")).help(format!("create it with `handle {wanted:x}: ... u32 divisor 256`"))),
+                None => {
+                    return Err(kernel(at, format!("there is no hash table `{wanted:x}:`"))
+                        .help(format!("create it with `handle {wanted:x}: ... u32 divisor 256`")));
+                }
                 Some((divisor, _)) if table >> 12 & 0xff >= (*divisor).max(1) && table >> 12 & 0xff > 0 => {
                     return Err(kernel(at, format!("the hash table `{wanted:x}:` has {divisor} buckets")));
                 }
@@ -290,14 +360,16 @@ impl Chains {
                 return Err(kernel(at, "the filter's handle is of another hash table than its `ht`"));
             }
             let whole = place | node;
-            let is_used = self.chains.values().any(|chain| chain.handles.contains_key(&whole));
-            if node != 0 && is_used {
+            if node != 0 && self.nodes.contains(&whole) {
                 return Err(kernel(at, "a filter of this handle is there already"));
             }
         }
         if link != 0 {
             match self.tables.get(&(link >> 20)) {
-                None => return Err(kernel(at, format!("`link {:x}:` leads to no hash table", link >> 20)).help(format!("create it with `handle {:x}: ... u32 divisor 256`", link >> 20))),
+                None => {
+                    return Err(kernel(at, format!("`link {:x}:` leads to no hash table", link >> 20))
+                        .help(format!("create it with `handle {:x}: ... u32 divisor 256`", link >> 20)));
+                }
                 Some((_, true)) => return Err(kernel(at, "`link` leads to the root of a preference")),
                 Some(_) => {}
             }
@@ -305,9 +377,28 @@ impl Chains {
         if node != 0 {
             return Ok(place | node);
         }
-        let used: BTreeSet<u32> = self.chains.values().flat_map(|chain| chain.handles.keys().copied()).collect();
-        let free = (0x800..0x1000).find(|node| !used.contains(&(place | node))).unwrap_or(0xfff);
+        let taken = self.nodes.range(place | 0x800..=place | 0xfff);
+        let free = taken.clone().next_back().map_or(0x800, |last| node_of(*last) + 1);
+        let is_free = |node: &u32| !self.nodes.contains(&(place | node));
+        let free = if free < 0x1000 { free } else { (0x800..0x1000).find(is_free).unwrap_or(0xfff) };
         Ok(place | free)
+    }
+
+    /// Returns the handle of a new hash table.
+    fn new_table(&self, handle: u32, at: Position) -> Result<u32, Refusal> {
+        if handle & 0xf_ffff != 0 {
+            return Err(kernel(at, "`divisor` makes a table, whose handle is as `2:`"));
+        }
+        match handle >> 20 {
+            0 => {
+                let free = (1..0x800).rev().find(|table| !self.tables.contains_key(table)).unwrap_or(1);
+                Ok(free << 20)
+            }
+            own if self.tables.contains_key(&own) => {
+                Err(kernel(at, format!("the hash table `{own:x}:` is there already")))
+            }
+            own => Ok(own << 20),
+        }
     }
 
     /// Deletes filters; returns the classes that they led to.
@@ -317,12 +408,13 @@ impl Chains {
             if request.protocol.is_some() || request.handle != 0 || request.kind.is_some() {
                 return Err(kernel(at, "filters are deleted by their `prio`, or all at once"));
             }
-            let all = core::mem::take(&mut self.chains);
+            let all = core::mem::take(&mut self.places);
             self.tables.clear();
+            self.nodes.clear();
             return Ok(all.into_values().flat_map(|chain| chain.handles.into_values().flatten()).collect());
         }
         let place = (request.chain, request.preference);
-        let Some(chain) = self.chains.get(&place) else { return Err(kernel(at, super::objects::NOTHING)) };
+        let Some(chain) = self.places.get(&place) else { return Err(kernel(at, super::objects::NOTHING)) };
         if request.protocol.is_some_and(|protocol| protocol != chain.protocol) {
             return Err(kernel(at, "the filters of this `prio` are for another protocol"));
         }
@@ -330,29 +422,36 @@ impl Chains {
             return Err(kernel(at, format!("the filters of this `prio` are of kind `{}`", chain.kind)));
         }
         if request.handle == 0 {
-            let chain = self.chains.remove(&place);
+            let chain = self.places.remove(&place);
             let Some(chain) = chain else { return Ok(Vec::new()) };
             self.tables.remove(&chain.table);
-            if !self.chains.values().any(|chain| chain.kind == "u32") {
+            if chain.kind == "u32" {
+                self.nodes.retain(|node| !chain.handles.contains_key(node));
+            }
+            if !self.places.values().any(|chain| chain.kind == "u32") {
                 self.tables.clear();
             }
             return Ok(chain.handles.into_values().flatten().collect());
         }
-        let found = self.existing(&place, request);
+        let found = self.existing(place, request);
         let Some(found) = found else { return Err(kernel(at, super::objects::NOTHING)) };
-        if chain.kind == "u32" && found & 0xfff == 0 {
+        if chain.kind == "u32" && node_of(found) == 0 {
             let table = found >> 20;
-            let is_used = self.chains.values().any(|chain| chain.handles.keys().any(|handle| handle >> 20 == table && handle & 0xfff != 0));
+            let is_used = self
+                .places
+                .values()
+                .any(|chain| chain.handles.keys().any(|handle| handle >> 20 == table && handle & 0xfff != 0));
             if is_used || table >= 0x800 {
                 return Err(kernel(at, "the hash table is in use"));
             }
             self.tables.remove(&table);
         }
-        let Some(chain) = self.chains.get_mut(&place) else { return Ok(Vec::new()) };
+        let Some(chain) = self.places.get_mut(&place) else { return Ok(Vec::new()) };
         let class = chain.handles.remove(&found).flatten();
+        self.nodes.remove(&found);
         chain.keys.retain(|(handle, _)| *handle != found);
         if chain.handles.is_empty() && chain.kind != "u32" {
-            self.chains.remove(&place);
+            self.places.remove(&place);
         }
         Ok(class.into_iter().collect())
     }

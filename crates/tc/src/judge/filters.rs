@@ -68,19 +68,15 @@ pub(super) fn filter(
         let word_value = word.value;
         match word_value {
             "dev" => once(&mut device, word, name_of(cursor, word)?)?,
-            "root" | "ingress" | "egress" | "parent" => {
-                if parent != 0 {
-                    return Err(parser(word.at, format!("`{word_value}` gives a second parent")));
-                }
-                parent = match word_value {
-                    "root" => ROOT,
-                    "ingress" => HOOK | 0xfff2,
-                    "egress" => HOOK | 0xfff3,
-                    _ => class_id(cursor, word)?,
-                };
+            "root" | "ingress" | "egress" | "parent" if parent != 0 => {
+                return Err(parser(word.at, format!("`{word_value}` gives a second parent")));
             }
+            "root" => parent = ROOT,
+            "ingress" => parent = HOOK | 0xfff2,
+            "egress" => parent = HOOK | 0xfff3,
+            "parent" => parent = class_id(cursor, word)?,
             "handle" => {
-                let text = cursor.next().ok_or_else(|| missing(word))?;
+                let text = value_of(cursor, word)?;
                 once(&mut handle, word, text)?;
             }
             short if begun(short, &["preference", "priority"]).is_some() || short == "prio" => {
@@ -88,15 +84,13 @@ pub(super) fn filter(
                 if preference != 0 {
                     return Err(parser(word.at, format!("`{word_value}` is given twice")));
                 }
-                let read = lex::unsigned(text.value, 0, 0xffff);
                 let wrong = || parser(text.at, format!("`{word_value} {}`: it takes 1 to 65535", *text));
-                preference = read.and_then(|read| u32::try_from(read).ok()).ok_or_else(wrong)?;
+                preference = lex::unsigned(text.value, 0, 0xffff).ok_or_else(wrong)? as u32;
             }
             short if begun(short, &["protocol"]).is_some() => {
                 let text = cursor.next().ok_or_else(|| missing(word))?;
-                let read = protocol(text.value);
                 let wrong = || parser(text.at, format!("`protocol {}` is not known", *text));
-                once(&mut own, word, read.ok_or_else(wrong)?)?;
+                once(&mut own, word, protocol(text.value).ok_or_else(wrong)?)?;
             }
             short if begun(short, &["chain"]).is_some() => {
                 let text = cursor.next().ok_or_else(|| missing(word))?;
@@ -121,8 +115,9 @@ pub(super) fn filter(
     let Read { detail, class, number, refused, .. } = read;
     // A filter is for all packets unless its protocol is given; a deletion is then for any.
     let own = own.or((verb != Verb::Delete).then_some(ALL));
-    let chain = chain.unwrap_or(0);
-    let request = Request { verb, at, parent, preference, protocol: own, chain, kind, handle: number, class, detail, refused };
+    let (protocol, chain, handle) = (own, chain.unwrap_or(0), number);
+    let request =
+        Request { verb, at, parent, preference, protocol, chain, kind, handle, class, detail, refused };
     Ok((device, request))
 }
 
@@ -138,7 +133,14 @@ struct Read<'a> {
 
 impl<'a> Read<'a> {
     fn new(protocol: Option<u16>, handle: Option<Located<&'a str>>) -> Self {
-        Self { protocol: protocol.unwrap_or(ALL), handle, number: 0, detail: Detail::Plain, class: None, refused: None }
+        Self {
+            protocol: protocol.unwrap_or(ALL),
+            handle,
+            number: 0,
+            detail: Detail::Plain,
+            class: None,
+            refused: None,
+        }
     }
 
     /// Reads the words of a kind up to the end of the command.
@@ -146,26 +148,32 @@ impl<'a> Read<'a> {
         match kind.value {
             "u32" => self.u32(cursor),
             "fw" => self.fw(cursor),
-            "matchall" | "basic" | "flow" | "cgroup" | "route" | "bpf" | "tcindex" | "rsvp" => self.plain(cursor, kind),
+            "matchall" | "basic" | "flow" | "cgroup" | "route" | "bpf" | "tcindex" | "rsvp" => {
+                self.plain(cursor, kind)
+            }
             "flower" => self.flower(cursor),
-            other => match cursor.next() {
-                Some(word) => {
-                    let refusal = parser(kind.at, format!("filters of kind `{other}` are not known, so `{}` is not read", *word));
-                    Err(match super::nearest(other, KINDS.into_iter()) {
-                        Some(near) => refusal.help(format!("did you mean `{near}`?")),
-                        None => refusal.help(format!("there are `{}`", KINDS.join("`, `"))),
-                    })
+            other => {
+                let message = format!("filters of kind `{other}` are not known");
+                if cursor.next().is_none() {
+                    self.refused = Some((kind.at, message));
+                    return Ok(());
                 }
-                None => {
-                    self.refused = Some((kind.at, format!("filters of kind `{other}` are not known")));
-                    Ok(())
-                }
-            },
+                let refusal = parser(kind.at, message);
+                Err(match super::nearest(other, KINDS.into_iter()) {
+                    Some(near) => refusal.help(format!("did you mean `{near}`?")),
+                    None => refusal.help(format!("there are `{}`", KINDS.join("`, `"))),
+                })
+            }
         }
     }
 
     /// Reads a word that several kinds have; false if it is another.
-    fn common(&mut self, cursor: &mut Cursor<'_, '_>, word: Located<&str>, has_police: bool) -> Result<bool, Refusal> {
+    fn common(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        word: Located<&str>,
+        has_police: bool,
+    ) -> Result<bool, Refusal> {
         if begun(word.value, &["classid"]).is_some() || word.value == "flowid" {
             self.class = Some(class_id(cursor, word)?);
         } else if begun(word.value, &["action"]).is_some() {
@@ -194,14 +202,16 @@ impl<'a> Read<'a> {
 
     fn u32(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<(), Refusal> {
         if let Some(handle) = self.handle {
-            let wrong = || parser(handle.at, format!("`handle {}` of `u32` is not as `2:`, `2:1:5` or `800::800`", *handle));
+            let message = || format!("`handle {}` of `u32` is not as `2:`, `2:1:5` or `800::800`", *handle);
+            let wrong = || parser(handle.at, message());
             self.number = matches::table_handle(handle.value).ok_or_else(wrong)?;
         }
         let (mut divisor, mut table, mut link) = (0, 0, 0);
         let (mut has_match, mut is_any) = (false, false);
         while let Some(word) = cursor.next() {
             is_any = true;
-            let wrong = |text: Located<&str>| parser(text.at, format!("`{} {}` of `u32` is not understood", *word, *text));
+            let wrong =
+                |text: Located<&str>| parser(text.at, format!("`{} {}` of `u32` is not valid", *word, *text));
             match word.value {
                 short if begun(short, &["match"]).is_some() => {
                     matches::selector(cursor, word)?;
@@ -213,7 +223,8 @@ impl<'a> Read<'a> {
                 }
                 "link" => {
                     let text = value_of(cursor, word)?;
-                    link = matches::table_handle(text.value).filter(|_| !text.starts_with("0x")).ok_or_else(|| wrong(text))?;
+                    let read = matches::table_handle(text.value).filter(|_| !text.starts_with("0x"));
+                    link = read.ok_or_else(|| wrong(text))?;
                 }
                 "order" => {
                     let text = value_of(cursor, word)?;
@@ -222,7 +233,8 @@ impl<'a> Read<'a> {
                 short if begun(short, &["divisor"]).is_some() => {
                     let text = value_of(cursor, word)?;
                     let read = lex::unsigned(text.value, 0, 256).filter(|number| number.is_power_of_two());
-                    let wrong = || parser(text.at, format!("`divisor {}` is not a power of two up to 256", *text));
+                    let wrong =
+                        || parser(text.at, format!("`divisor {}` is not a power of two up to 256", *text));
                     divisor = read.ok_or_else(wrong)? as u32;
                 }
                 "offset" => matches::offset(cursor, word)?,
@@ -233,14 +245,12 @@ impl<'a> Read<'a> {
                         value_of(cursor, word)?;
                     }
                 }
-                "indev" => {
-                    value_of(cursor, word)?;
-                }
+                "indev" => value_of(cursor, word).map(|_| ())?,
                 "skip_hw" => {}
                 "skip_sw" => self.refuse(Some((word.at, NO_HARDWARE.to_owned()))),
                 _ => {
                     if !self.common(cursor, word, true)? {
-                        return Err(unknown("u32", word, &["match", "divisor", "link", "ht", "hashkey", "flowid", "classid", "police", "action"]));
+                        return Err(unknown("u32", word, &U32));
                     }
                 }
             }
@@ -255,11 +265,20 @@ impl<'a> Read<'a> {
     fn fw(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<(), Refusal> {
         let mut mask = None;
         if let Some(handle) = self.handle {
-            let wrong = || parser(handle.at, format!("`handle {}` of `fw` is not a mark such as `5` or `0x1/0xff`", *handle));
+            let wrong = || {
+                parser(
+                    handle.at,
+                    format!("`handle {}` of `fw` is not a mark such as `5` or `0x1/0xff`", *handle),
+                )
+            };
             let most = u64::from(u32::MAX);
-            let (mark, own) = handle.split_once('/').map_or((handle.value, None), |(mark, mask)| (mark, Some(mask)));
-            self.number = lex::unsigned(mark, 0, most).ok_or_else(wrong)? as u32;
-            mask = own.map(|own| lex::unsigned(own, 0, most).ok_or_else(wrong)).transpose()?.map(|mask| mask as u32);
+            let (number, own) =
+                handle.split_once('/').map_or((handle.value, None), |(number, own)| (number, Some(own)));
+            self.number = lex::unsigned(number, 0, most).ok_or_else(wrong)? as u32;
+            mask = own
+                .map(|own| lex::unsigned(own, 0, most).ok_or_else(wrong))
+                .transpose()?
+                .map(|mask| mask as u32);
         }
         let mut is_any = false;
         while let Some(word) = cursor.next() {
@@ -274,7 +293,10 @@ impl<'a> Read<'a> {
             }
         }
         if !is_any && self.number > 0 {
-            self.refuse(Some((cursor.at, "a filter `fw` with a handle needs a `classid` or an action".to_owned())));
+            self.refuse(Some((
+                cursor.at,
+                "a filter `fw` with a handle needs a `classid` or an action".to_owned(),
+            )));
         }
         self.detail = if is_any || self.number > 0 { Detail::Fw { mask } } else { Detail::Plain };
         Ok(())
@@ -286,8 +308,7 @@ impl<'a> Read<'a> {
             // These kinds take what the number begins with.
             self.number = lex::unsigned(handle.value, 0, u64::from(u32::MAX)).unwrap_or(0) as u32;
         }
-        let name = kind.value;
-        let mut is_any = false;
+        let (name, mut is_any) = (kind.value, false);
         while let Some(word) = cursor.next() {
             is_any = true;
             let is_known = match (name, word.value) {
@@ -301,20 +322,21 @@ impl<'a> Read<'a> {
                     matches::tree(text)?;
                     // The parser wants a word after the tree.
                     if cursor.peek().is_none() {
-                        return Err(parser(text.at, format!("`match` of `{name}` must not be the last word")));
+                        let message = format!("`match` of `{name}` must not be the last word");
+                        return Err(parser(text.at, message));
                     }
                     true
                 }
-                ("flow", "hash" | "map" | "baseclass" | "divisor" | "rshift" | "addend" | "keys" | "key" | "mask" | "xor" | "or" | "perturb") => {
+                (
+                    "flow",
+                    "hash" | "map" | "baseclass" | "divisor" | "rshift" | "addend" | "keys" | "key" | "mask"
+                    | "xor" | "or" | "perturb",
+                ) => {
                     flow_word(cursor, word)?;
                     true
                 }
-                ("route", "from" | "to" | "fromif") => {
-                    cursor.next().ok_or_else(|| missing(word))?;
-                    true
-                }
-                ("tcindex", "hash" | "mask" | "shift") => {
-                    cursor.next().ok_or_else(|| missing(word))?;
+                ("route", "from" | "to" | "fromif") | ("tcindex", "hash" | "mask" | "shift") => {
+                    value_of(cursor, word)?;
                     true
                 }
                 ("bpf", _) => return Ok(()),
@@ -328,11 +350,16 @@ impl<'a> Read<'a> {
                 }
             };
             if !is_known {
-                return Err(unknown(name, word, &["classid", "flowid", "action", "match", "police", "skip_hw"]));
+                return Err(unknown(
+                    name,
+                    word,
+                    &["classid", "flowid", "action", "match", "police", "skip_hw"],
+                ));
             }
         }
         let why = match name {
             "matchall" if !is_any => "a filter `matchall` needs a `flowid` or an action",
+            "basic" if !is_any => "a filter `basic` needs its words",
             "flow" if !is_any => "a filter `flow` needs its keys",
             "flow" | "cgroup" if self.number == 0 => "a filter of this kind needs a `handle`",
             "route" if self.number > 0 => "the `handle` of `route` is made of its words",
@@ -345,7 +372,9 @@ impl<'a> Read<'a> {
     fn flower(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<(), Refusal> {
         if let Some(handle) = self.handle {
             let read = lex::unsigned(handle.value, 0, u64::from(u32::MAX));
-            self.number = read.ok_or_else(|| parser(handle.at, format!("`handle {}` of `flower` is not a number", *handle)))? as u32;
+            self.number = read.ok_or_else(|| {
+                parser(handle.at, format!("`handle {}` of `flower` is not a number", *handle))
+            })? as u32;
         }
         let mut keys = matches::Flower::new(self.protocol);
         while let Some(word) = cursor.next() {
@@ -359,11 +388,13 @@ impl<'a> Read<'a> {
                 }
             }
         }
-        self.refuse(keys.refused());
         self.detail = Detail::Flower(keys.written);
         Ok(())
     }
 }
+
+/// Words of `u32`.
+const U32: [&str; 9] = ["match", "divisor", "link", "ht", "hashkey", "flowid", "classid", "police", "action"];
 
 /// Reason for which filters in hardware only are refused.
 const NO_HARDWARE: &str = "`skip_sw`: the device has no filters in hardware";
@@ -380,8 +411,23 @@ fn unknown(kind: &str, word: Located<&str>, known: &[&'static str]) -> Refusal {
 /// Reads a word of `flow`.
 fn flow_word(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusal> {
     const KEYS: [&str; 17] = [
-        "src", "dst", "proto", "proto-src", "proto-dst", "iif", "priority", "mark", "nfct", "nfct-src", "nfct-dst",
-        "nfct-proto-src", "nfct-proto-dst", "rt-classid", "sk-uid", "sk-gid", "vlan-tag",
+        "src",
+        "dst",
+        "proto",
+        "proto-src",
+        "proto-dst",
+        "iif",
+        "priority",
+        "mark",
+        "nfct",
+        "nfct-src",
+        "nfct-dst",
+        "nfct-proto-src",
+        "nfct-proto-dst",
+        "rt-classid",
+        "sk-uid",
+        "sk-gid",
+        "vlan-tag",
     ];
     match word.value {
         "hash" | "map" => Ok(()),
@@ -396,7 +442,10 @@ fn flow_word(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Ref
         _ => {
             let text = cursor.next().ok_or_else(|| missing(word))?;
             let most = u64::from(u32::MAX);
-            lex::unsigned(text.value, 0, most).map(|_| ()).or_else(|| lex::time(text.value).map(|_| ())).ok_or_else(|| parser(text.at, format!("`{} {}` of `flow` is not understood", *word, *text)))
+            lex::unsigned(text.value, 0, most)
+                .map(|_| ())
+                .or_else(|| lex::time(text.value).map(|_| ()))
+                .ok_or_else(|| parser(text.at, format!("`{} {}` of `flow` is not valid", *word, *text)))
         }
     }
 }

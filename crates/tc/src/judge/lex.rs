@@ -44,7 +44,7 @@ pub(super) fn wrapped(text: &str) -> Option<i64> {
 }
 
 /// Reads a real number, also hexadecimal, `inf` and `nan`; the number and the rest.
-pub(super) fn real(text: &str) -> Option<(f64, &str)> {
+pub(crate) fn real(text: &str) -> Option<(f64, &str)> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
     let lower = unsigned.to_ascii_lowercase();
@@ -83,7 +83,7 @@ pub(super) fn real(text: &str) -> Option<(f64, &str)> {
 }
 
 /// Reads a rate in bits a second.
-pub(super) fn rate(text: &str) -> Option<f64> {
+pub(crate) fn rate(text: &str) -> Option<f64> {
     let (number, unit) = real(text)?;
     let unit = unit.to_ascii_lowercase();
     let (prefix, bits) = match (unit.strip_suffix("bit"), unit.strip_suffix("bps")) {
@@ -119,7 +119,7 @@ pub(super) fn bytes(rate: f64) -> u64 {
 }
 
 /// Reads a size in bytes, of 32 bits; `bit` has powers of 1024, too.
-pub(super) fn size(text: &str) -> Option<f64> {
+pub(crate) fn size(text: &str) -> Option<f64> {
     let (number, unit) = real(text)?;
     let kilo = 1024.0_f64;
     let factor = match unit.to_ascii_lowercase().as_str() {

@@ -1,12 +1,49 @@
 //! Values that the kernel refuses.
 
 use super::{Refusal, Request, kernel};
+use crate::position::Located;
 
 /// Kinds that Linux has or had.
 pub(super) const KERNEL: &[&str] = &[
-    "bfifo", "blackhole", "cake", "cake_mq", "cbq", "cbs", "choke", "clsact", "codel", "drr", "dualpi2", "etf", "ets", "fq",
-    "fq_codel", "fq_pie", "gred", "hfsc", "hhf", "htb", "ingress", "mq", "mqprio", "multiq", "netem", "noqueue", "pfifo",
-    "pfifo_fast", "pfifo_head_drop", "pie", "plug", "prio", "qfq", "red", "sfb", "sfq", "skbprio", "taprio", "tbf",
+    "bfifo",
+    "blackhole",
+    "cake",
+    "cake_mq",
+    "cbq",
+    "cbs",
+    "choke",
+    "clsact",
+    "codel",
+    "drr",
+    "dualpi2",
+    "etf",
+    "ets",
+    "fq",
+    "fq_codel",
+    "fq_pie",
+    "gred",
+    "hfsc",
+    "hhf",
+    "htb",
+    "ingress",
+    "mq",
+    "mqprio",
+    "multiq",
+    "netem",
+    "noqueue",
+    "pfifo",
+    "pfifo_fast",
+    "pfifo_head_drop",
+    "pie",
+    "plug",
+    "prio",
+    "qfq",
+    "red",
+    "sfb",
+    "sfq",
+    "skbprio",
+    "taprio",
+    "tbf",
 ];
 
 /// Bands of `prio` and `ets`.
@@ -24,19 +61,31 @@ pub(super) fn check(request: &Request, is_class: bool, is_change: bool) -> Resul
     let Some(kind) = &request.kind else { return Ok(()) };
     let values = &request.values;
     let value = |name: &str| values.get(name);
-    let refuse = |name: &str, message: String| Err(kernel(values.at(name, kind.at), message));
-    let outside = |name: &str, least: f64, most: f64| value(name).filter(|value| !(least..=most).contains(value));
-    let limits: &[(&str, &str, f64, f64)] = match is_class {
-        true => CLASSES,
-        false => QDISCS,
-    };
+    let outside =
+        |name: &str, least: f64, most: f64| value(name).filter(|value| !(least..=most).contains(value));
+    let limits: &[(&str, &str, f64, f64)] = if is_class { CLASSES } else { QDISCS };
     for (of, name, least, most) in limits {
         if *of == kind.as_str()
             && let Some(found) = outside(name, *least, *most)
         {
-            return refuse(name, format!("`{name} {found}` of `{of}`: the kernel takes {least} to {most}"));
+            let refusal =
+                kernel(values.at(name, kind.at), format!("`{name} {found}` of `{of}` is outside its limits"));
+            return Err(refusal.help(format!("the kernel takes {least} to {most}")));
         }
     }
+    of_kind(request, kind, is_class, is_change)
+}
+
+/// Checks values that depend on each other.
+fn of_kind(
+    request: &Request,
+    kind: &Located<String>,
+    is_class: bool,
+    is_change: bool,
+) -> Result<(), Refusal> {
+    let values = &request.values;
+    let value = |name: &str| values.get(name);
+    let refuse = |name: &str, message: String| Err(kernel(values.at(name, kind.at), message));
     match kind.as_str() {
         "prio" => {
             let count = value("bands").unwrap_or(3.0);
@@ -46,7 +95,9 @@ pub(super) fn check(request: &Request, is_class: bool, is_change: bool) -> Resul
             let kept = &default[map.len().min(16)..];
             match map.iter().chain(kept).find(|band| **band >= count) {
                 Some(band) => refuse("bands", format!("the map of `prio` names the band {band} of {count}"))
-                    .map_err(|refusal: Refusal| refusal.help("give `priomap` with all sixteen numbers")),
+                    .map_err(|refusal: Refusal| {
+                        refusal.help(format!("give `priomap` with sixteen numbers from 0 to {}", count - 1.0))
+                    }),
                 None => Ok(()),
             }
         }
@@ -73,14 +124,21 @@ pub(super) fn check(request: &Request, is_class: bool, is_change: bool) -> Resul
             Ok(())
         }
         // Among the names of clocks, each fourth after the second is that of TAI.
-        "etf" if value("clockid").is_some_and(|clock| clock % 4.0 != 1.0) => {
+        "etf" if value("clockid").is_some_and(|clock| clock as u32 % 4 != 1) => {
             refuse("clockid", "`clockid` of `etf` is not `CLOCK_TAI`".to_owned())
         }
-        "taprio" if !values.has("sched-entry") => refuse("num_tc", "`taprio` has no `sched-entry`".to_owned()),
+        "mqprio" | "taprio" if values.all("map").any(|class| class >= value("num_tc").unwrap_or(8.0)) => {
+            refuse("map", "`map` names a class beyond `num_tc`".to_owned())
+        }
+        "taprio" if !values.has("sched-entry") => {
+            refuse("num_tc", "`taprio` has no `sched-entry`".to_owned())
+        }
         "taprio" if !values.has("clockid") && value("flags").unwrap_or(0.0) < 2.0 => {
             refuse("num_tc", "`taprio` has no `clockid`".to_owned())
         }
-        "drr" if is_class && value("quantum") == Some(0.0) => refuse("quantum", "`quantum 0` of `drr`".to_owned()),
+        "drr" if is_class && value("quantum") == Some(0.0) => {
+            refuse("quantum", "`quantum 0` of `drr`".to_owned())
+        }
         _ => Ok(()),
     }
 }

@@ -4,7 +4,7 @@ use core::net::Ipv6Addr;
 
 use super::filters::{is_address, protocol};
 use super::{Refusal, lex, missing, parser};
-use crate::position::{Located, Position};
+use crate::position::Located;
 use crate::words::Cursor;
 
 const WORD: u64 = u32::MAX as u64;
@@ -12,7 +12,10 @@ const WORD: u64 = u32::MAX as u64;
 /// Reads a handle of hash tables: `2:`, `2:1:`, `2:1:5`, `0x80000800`.
 pub(super) fn table_handle(text: &str) -> Option<u32> {
     if !text.contains(':') {
-        return text.strip_prefix("0x").and_then(|digits| lex::unsigned(digits, 16, WORD)).map(|handle| handle as u32);
+        return text
+            .strip_prefix("0x")
+            .and_then(|digits| lex::unsigned(digits, 16, WORD))
+            .map(|handle| handle as u32);
     }
     let mut parts = text.split(':');
     let mut part = |most: u64| match parts.next() {
@@ -30,7 +33,8 @@ pub(super) fn prefix_words(text: &str) -> bool {
 
 /// Returns true for an address or a prefix; one of version 4 may have less than four parts.
 pub(super) fn address(text: &str, is_six: bool) -> bool {
-    let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
+    let (address, length) =
+        text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
     if is_six {
         let is_length = |length: &str| lex::unsigned(length, 0, 128).is_some();
         return address.parse::<Ipv6Addr>().is_ok() && length.is_none_or(is_length);
@@ -39,7 +43,8 @@ pub(super) fn address(text: &str, is_six: bool) -> bool {
     let is_part = |part: &&str| lex::unsigned(part, 10, 255).is_some();
     let is_mask = |mask: &str| {
         let bits = mask.parse::<core::net::Ipv4Addr>().ok().map(core::net::Ipv4Addr::to_bits);
-        bits.is_some_and(|bits| bits.leading_ones() == bits.count_ones()) || lex::unsigned(mask, 0, 32).is_some()
+        bits.is_some_and(|bits| bits.leading_ones() == bits.count_ones())
+            || lex::unsigned(mask, 0, 32).is_some()
     };
     parts.len() <= 4 && parts.iter().all(is_part) && length.is_none_or(is_mask)
 }
@@ -64,7 +69,12 @@ fn place(cursor: &mut Cursor<'_, '_>, word: Located<&str>, size: i64) -> Result<
     let text = cursor.next().ok_or_else(|| missing(word))?;
     let digits = text.strip_prefix("nexthdr+").unwrap_or(text.value);
     let offset = lex::signed(digits, 0);
-    let wrong = || parser(text.at, format!("`at {}`: it takes a multiple of {size}, as `at 16` or `at nexthdr+0`", *text));
+    let wrong = || {
+        parser(
+            text.at,
+            format!("`at {}`: it takes a multiple of {size}, as `at 16` or `at nexthdr+0`", *text),
+        )
+    };
     // Words of 16 bits may stand across two words of 32.
     offset.filter(|offset| size < 4 || offset % size == 0).map(|_| ()).ok_or_else(wrong)
 }
@@ -118,7 +128,23 @@ fn header(cursor: &mut Cursor<'_, '_>, first: Located<&str>, field: Located<&str
         "flowlabel" if is_six => masked(cursor, field, 32),
         other => {
             let refusal = parser(field.at, format!("`match {} {other}` is not known", *first));
-            let known = ["src", "dst", "sport", "dport", "protocol", "tos", "dsfield", "precedence", "ihl", "nofrag", "firstfrag", "df", "mf", "icmp_type", "icmp_code"];
+            let known = [
+                "src",
+                "dst",
+                "sport",
+                "dport",
+                "protocol",
+                "tos",
+                "dsfield",
+                "precedence",
+                "ihl",
+                "nofrag",
+                "firstfrag",
+                "df",
+                "mf",
+                "icmp_type",
+                "icmp_code",
+            ];
             Err(match super::nearest(other, known.into_iter()) {
                 Some(near) => refusal.help(format!("did you mean `{near}`?")),
                 None => refusal,
@@ -139,17 +165,23 @@ fn inner(cursor: &mut Cursor<'_, '_>, first: Located<&str>, field: Located<&str>
                 // The parser wants a word after the mask.
                 Some((value, mask)) if value & !mask == 0 && cursor.peek().is_some() => Ok(()),
                 Some((value, mask)) if value & !mask == 0 => {
-                    let _ = mask;
                     Err(parser(first.at, "`match mark` must not be the last word"))
                 }
-                Some(_) => Err(parser(value.at, format!("`match mark {} {}`: the mark has bits outside its mask", *value, *mask))),
-                None => Err(parser(value.at, format!("`match mark {} {}` is not understood", *value, *mask))),
+                Some(_) => Err(parser(
+                    value.at,
+                    format!("`match mark {} {}`: the mark has bits outside its mask", *value, *mask),
+                )),
+                None => Err(parser(value.at, format!("`match mark {} {}` is not valid", *value, *mask))),
             }
         }
         ("ether", "src" | "dst") => {
             let text = cursor.next().ok_or_else(|| missing(field))?;
             let parts = text.split(':').filter(|part| lex::unsigned(part, 16, 0xff).is_some()).count();
-            if parts == 6 { Ok(()) } else { Err(parser(text.at, format!("`{}` is not an address of Ethernet", *text))) }
+            if parts == 6 {
+                Ok(())
+            } else {
+                Err(parser(text.at, format!("`{}` is not an address of Ethernet", *text)))
+            }
         }
         (first, other) => Err(parser(field.at, format!("`match {first} {other}` is not known"))),
     }
@@ -158,7 +190,8 @@ fn inner(cursor: &mut Cursor<'_, '_>, first: Located<&str>, field: Located<&str>
 /// Reads the words of `offset`.
 pub(super) fn offset(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusal> {
     let mut is_any = false;
-    while let Some(name) = cursor.peek().filter(|name| ["at", "mask", "shift", "plus", "eat"].contains(name)) {
+    while let Some(name) = cursor.peek().filter(|name| ["at", "mask", "shift", "plus", "eat"].contains(name))
+    {
         cursor.next();
         is_any = true;
         if name == "eat" {
@@ -167,7 +200,7 @@ pub(super) fn offset(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result
         let text = cursor.next().ok_or_else(|| missing(word))?;
         let base = if name == "mask" { 16 } else { 0 };
         if lex::unsigned(text.value, base, WORD).is_none() && lex::signed(text.value, 0).is_none() {
-            return Err(parser(text.at, format!("`{name} {}` of `offset` is not understood", *text)));
+            return Err(parser(text.at, format!("`{name} {}` of `offset` is not valid", *text)));
         }
     }
     if is_any { Ok(()) } else { Err(parser(word.at, "`offset` has no words")) }
@@ -185,7 +218,10 @@ pub(super) fn hash_key(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Resu
             _ => lex::signed(text.value, 0).is_some_and(|offset| offset % 4 == 0),
         };
         if !is_right {
-            return Err(parser(text.at, format!("`hashkey {name} {}`: it takes a hexadecimal mask and a multiple of 4", *text)));
+            return Err(parser(
+                text.at,
+                format!("`hashkey {name} {}`: it takes a hexadecimal mask and a multiple of 4", *text),
+            ));
         }
     }
     if is_any { Ok(()) } else { Err(parser(word.at, "`hashkey` has no `mask`")) }
@@ -193,7 +229,8 @@ pub(super) fn hash_key(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Resu
 
 /// Checks a tree of conditions, as `match 'meta(priority eq 5)'` has it.
 pub(super) fn tree(text: Located<&str>) -> Result<(), Refusal> {
-    let balance = text.chars().fold(0_i64, |sum, letter| sum + i64::from(letter == '(') - i64::from(letter == ')'));
+    let balance =
+        text.chars().fold(0_i64, |sum, letter| sum + i64::from(letter == '(') - i64::from(letter == ')'));
     let wrong = |message: String| Err(parser(text.at, message));
     if balance != 0 || !text.contains('(') {
         return wrong(format!("`{}` is not a condition such as `meta(priority eq 5)`", *text));
@@ -207,7 +244,9 @@ pub(super) fn tree(text: Located<&str>) -> Result<(), Refusal> {
         let is_right = match name {
             "u32" | "cmp" | "meta" | "nbyte" | "text" | "canid" | "ipset" | "ipt" => match name {
                 "meta" => words.first().is_some_and(|word| META.contains(word)),
-                "u32" => words.first().is_some_and(|word| ["u8", "u16", "u32"].contains(word)) && words.len() >= 3,
+                "u32" => {
+                    words.first().is_some_and(|word| ["u8", "u16", "u32"].contains(word)) && words.len() >= 3
+                }
                 "cmp" => words.first().is_some_and(|word| ["u8", "u16", "u32"].contains(word)),
                 _ => true,
             },
@@ -223,17 +262,88 @@ pub(super) fn tree(text: Located<&str>) -> Result<(), Refusal> {
 }
 
 const META: &[&str] = &[
-    "random", "loadavg_0", "loadavg_1", "loadavg_2", "dev", "prio", "priority", "proto", "protocol", "pkttype", "pktlen", "datalen", "maclen",
-    "mark", "nf_mark", "tcindex", "rtclassid", "rtiif", "sk_family", "sk_state", "sk_reuse", "sk_refcnt", "sk_rcvbuf", "sk_sndbuf",
-    "sk_bound_if", "vlan", "rxhash", "indev", "iif",
+    "random",
+    "loadavg_0",
+    "loadavg_1",
+    "loadavg_2",
+    "dev",
+    "prio",
+    "priority",
+    "proto",
+    "protocol",
+    "pkttype",
+    "pktlen",
+    "datalen",
+    "maclen",
+    "mark",
+    "nf_mark",
+    "tcindex",
+    "rtclassid",
+    "rtiif",
+    "sk_family",
+    "sk_state",
+    "sk_reuse",
+    "sk_refcnt",
+    "sk_rcvbuf",
+    "sk_sndbuf",
+    "sk_bound_if",
+    "vlan",
+    "rxhash",
+    "indev",
+    "iif",
 ];
 
 /// Words of `flower`.
 pub(super) const FLOWER: &[&str] = &[
-    "ip_proto", "src_ip", "dst_ip", "src_port", "dst_port", "ip_tos", "ip_ttl", "ip_flags", "tcp_flags", "vlan_id", "vlan_prio",
-    "vlan_ethtype", "cvlan_id", "cvlan_prio", "cvlan_ethtype", "src_mac", "dst_mac", "indev", "type", "code", "classid", "flowid", "action", "hw_tc", "ct_state",
-    "ct_zone", "ct_mark", "ct_label", "num_of_vlans", "enc_key_id", "enc_dst_ip", "enc_src_ip", "enc_dst_port", "enc_tos", "enc_ttl", "arp_tip",
-    "arp_sip", "arp_op", "arp_tha", "arp_sha", "mpls_label", "mpls_tc", "mpls_ttl", "mpls_bos", "skip_hw", "skip_sw", "verbose", "ppp_proto", "pppoe_sid",
+    "ip_proto",
+    "src_ip",
+    "dst_ip",
+    "src_port",
+    "dst_port",
+    "ip_tos",
+    "ip_ttl",
+    "ip_flags",
+    "tcp_flags",
+    "vlan_id",
+    "vlan_prio",
+    "vlan_ethtype",
+    "cvlan_id",
+    "cvlan_prio",
+    "cvlan_ethtype",
+    "src_mac",
+    "dst_mac",
+    "indev",
+    "type",
+    "code",
+    "classid",
+    "flowid",
+    "action",
+    "hw_tc",
+    "ct_state",
+    "ct_zone",
+    "ct_mark",
+    "ct_label",
+    "num_of_vlans",
+    "enc_key_id",
+    "enc_dst_ip",
+    "enc_src_ip",
+    "enc_dst_port",
+    "enc_tos",
+    "enc_ttl",
+    "arp_tip",
+    "arp_sip",
+    "arp_op",
+    "arp_tha",
+    "arp_sha",
+    "mpls_label",
+    "mpls_tc",
+    "mpls_ttl",
+    "mpls_bos",
+    "skip_hw",
+    "skip_sw",
+    "verbose",
+    "ppp_proto",
+    "pppoe_sid",
 ];
 
 /// Keys of `flower` while they are read.
@@ -244,21 +354,34 @@ pub(super) struct Flower {
     is_tagged: bool,
     transport: Option<u8>,
     pub written: Vec<String>,
-    ports: Vec<(bool, Position)>,
 }
 
 impl Flower {
     pub(super) fn new(protocol: u16) -> Self {
-        Self { protocol, is_tagged: false, transport: None, written: Vec::new(), ports: Vec::new() }
+        Self { protocol, is_tagged: false, transport: None, written: Vec::new() }
     }
 
-    /// Returns why the kernel refuses the keys together.
-    pub(super) fn refused(&self) -> Option<(Position, String)> {
-        None
-    }
-
-    fn is_ip(&self) -> bool {
-        self.protocol == 0x800 || self.protocol == 0x86dd
+    /// Returns what must stand before a key, if it does not.
+    fn need(&self, name: &str) -> Option<&'static str> {
+        let (protocol, transport) = (self.protocol, self.transport);
+        let is_ip = protocol == 0x800 || protocol == 0x86dd;
+        let is_vlan = [0x8100, 0x88a8].contains(&protocol) || self.is_tagged;
+        let (is_there, need) = match name {
+            "ip_proto" | "src_ip" | "dst_ip" => (is_ip, "`protocol ip` or `ipv6`"),
+            "src_port" | "dst_port" => {
+                (matches!(transport, Some(6 | 17 | 132)), "`ip_proto tcp`, `udp` or `sctp` before it")
+            }
+            "vlan_id" | "vlan_prio" | "vlan_ethtype" => (is_vlan, "`protocol 802.1q`"),
+            "cvlan_id" | "cvlan_prio" | "cvlan_ethtype" => (false, "two tags"),
+            "type" | "code" => {
+                let is_icmp = matches!((protocol, transport), (0x800, Some(1)) | (0x86dd, Some(58)));
+                (is_icmp, "`ip_proto icmp` before it")
+            }
+            _ if name.starts_with("arp_") => (protocol == 0x806 || protocol == 0x8035, "`protocol arp`"),
+            _ if name.starts_with("mpls_") => (protocol == 0x8847, "`protocol mpls_uc`"),
+            _ => return None,
+        };
+        Some(need).filter(|_| !is_there)
     }
 
     /// Reads a key with its value; false if the word is no key.
@@ -269,39 +392,26 @@ impl Flower {
         }
         let text = cursor.next().ok_or_else(|| missing(word))?;
         let wrong = |why: &str| Err(parser(text.at, format!("`{} {}` of `flower`{why}", *word, *text)));
-        let is_vlan = [0x8100, 0x88a8].contains(&self.protocol) || self.is_tagged;
+        if let Some(need) = self.need(word.value) {
+            return wrong(&format!(" needs {need}"));
+        }
         let bits = |base: u32, most: u64| {
             let (value, mask) = text.split_once('/').unwrap_or((text.value, "0"));
             lex::unsigned(value, base, most).is_some() && lex::unsigned(mask, base, most).is_some()
         };
         let is_right = match word.value {
             "ip_proto" => {
-                if !self.is_ip() {
-                    return wrong(" needs `protocol ip` or `ipv6`");
-                }
                 self.transport = transport(text.value, self.protocol);
                 self.transport.is_some()
             }
-            "src_ip" | "dst_ip" => match self.protocol {
-                0x800 => is_address(text.value, false),
-                0x86dd => is_address(text.value, true),
-                _ => return wrong(" needs `protocol ip` or `ipv6`"),
-            },
-            "src_port" | "dst_port" => {
-                if ![Some(6), Some(17), Some(132)].contains(&self.transport) {
-                    return wrong(" needs `ip_proto tcp`, `udp` or `sctp` before it");
-                }
-                ports(text.value)
-            }
+            "src_ip" | "dst_ip" => is_address(text.value, self.protocol == 0x86dd),
+            "src_port" | "dst_port" => ports(text.value),
             "ip_tos" => bits(16, 0xff),
-            "ip_ttl" => bits(0, 0xff),
             "tcp_flags" => bits(16, 0xfff),
             "ip_flags" => {
                 let flags = ["frag", "firstfrag"];
                 text.split('/').all(|flag| flags.contains(&flag.strip_prefix("no").unwrap_or(flag)))
             }
-            "vlan_id" | "vlan_prio" | "vlan_ethtype" if !is_vlan => return wrong(" needs `protocol 802.1q`"),
-            "cvlan_id" | "cvlan_prio" | "cvlan_ethtype" => return wrong(" needs two tags"),
             "vlan_id" => lex::unsigned(text.value, 0, 0xfff).is_some(),
             "vlan_prio" => lex::unsigned(text.value, 0, 7).is_some(),
             "vlan_ethtype" => {
@@ -309,23 +419,13 @@ impl Flower {
                 (self.protocol, self.is_tagged) = (inner.unwrap_or(0), true);
                 inner.is_some()
             }
-            "type" | "code" => {
-                let is_icmp = matches!((self.protocol, self.transport), (0x800, Some(1)) | (0x86dd, Some(58)));
-                if !is_icmp {
-                    return wrong(" needs `ip_proto icmp` before it");
-                }
-                bits(0, 0xff)
-            }
-            "arp_tip" | "arp_sip" | "arp_op" | "arp_tha" | "arp_sha" if self.protocol != 0x806 && self.protocol != 0x8035 => {
-                return wrong(" needs `protocol arp`");
-            }
-            "mpls_label" | "mpls_tc" | "mpls_ttl" | "mpls_bos" if self.protocol != 0x8847 => return wrong(" needs `protocol mpls_uc`"),
+            "type" | "code" | "ip_ttl" => bits(0, 0xff),
             "hw_tc" => lex::unsigned(text.value, 0, 15).is_some(),
-            "ct_state" => text.split_inclusive(|_| false).all(|all| all.starts_with(['+', '-'])) && ct_state(text.value),
+            "ct_state" => text.starts_with(['+', '-']) && ct_state(text.value),
             _ => true,
         };
         if !is_right {
-            return wrong(" is not understood");
+            return wrong(" is not valid");
         }
         self.written.retain(|key| !key.starts_with(&format!("{} ", word.value)));
         self.written.push(format!("{} {}", *word, *text));
@@ -355,13 +455,11 @@ fn transport(text: &str, version: u16) -> Option<u8> {
 /// Returns true for a port with a mask, or a range of ports.
 fn ports(text: &str) -> bool {
     let port = |text: &str| lex::unsigned(text, 10, 0xffff);
-    match text.split_once('-') {
-        Some((low, high)) => port(low).zip(port(high)).is_some_and(|(low, high)| low < high),
-        None => {
-            let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
-            let is_masked = mask.is_none_or(|mask| lex::unsigned(mask, 0, 0xffff).is_some());
-            let base = if mask.is_some() { 0 } else { 10 };
-            lex::unsigned(value, base, 0xffff).is_some_and(|port| port > 0) && is_masked
-        }
+    if let Some((low, high)) = text.split_once('-') {
+        return port(low).zip(port(high)).is_some_and(|(low, high)| low < high);
     }
+    let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
+    let is_masked = mask.is_none_or(|mask| lex::unsigned(mask, 0, 0xffff).is_some());
+    let base = if mask.is_some() { 0 } else { 10 };
+    lex::unsigned(value, base, 0xffff).is_some_and(|port| port > 0) && is_masked
 }

@@ -7,7 +7,19 @@ use crate::position::{Located, Position};
 use crate::words::Cursor;
 
 const WORDS: &[&str] = &[
-    "limit", "latency", "delay", "loss", "drop", "ecn", "reorder", "corrupt", "gap", "duplicate", "distribution", "rate", "slot",
+    "limit",
+    "latency",
+    "delay",
+    "loss",
+    "drop",
+    "ecn",
+    "reorder",
+    "corrupt",
+    "gap",
+    "duplicate",
+    "distribution",
+    "rate",
+    "slot",
 ];
 
 /// Reads a value of one word.
@@ -92,7 +104,8 @@ pub(super) fn options(cursor: &mut Cursor<'_, '_>, at: Position) -> Result<Value
         }
     }
     let positive = |name: &str| values.get(name).is_some_and(|value| value != 0.0);
-    let refuse = |name: &str, message: &str| Err(parser(values.at(name, at), format!("{message} of `netem`")));
+    let refuse =
+        |name: &str, message: &str| Err(parser(values.at(name, at), format!("{message} of `netem`")));
     if positive("reorder") && !positive("delay") {
         return refuse("reorder", "`reorder` without a `delay`");
     }

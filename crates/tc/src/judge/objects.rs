@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::chains::Chains;
-use super::{Refusal, Request, Verb, kernel, limits};
+use super::{Effect, Refusal, Request, Verb, kernel, limits};
+use crate::handle::Handle;
 use crate::position::Position;
 
 /// Parent of the root discipline.
@@ -65,6 +66,8 @@ pub(super) struct Device {
     unnamed: u32,
     /// True once a command has set something up.
     is_touched: bool,
+    /// What the last command did besides what it says.
+    pub effects: Vec<Effect>,
 }
 
 fn major(id: u32) -> u32 {
@@ -99,7 +102,6 @@ impl Qdisc {
             // One class, of any number.
             "tbf" | "red" | "netem" | "cbs" | "etf" | "sfb" | "plug" => true,
             "skbprio" => (1..=64).contains(&minor),
-            "fq_codel" | "fq_pie" => false,
             _ => false,
         }
     }
@@ -144,8 +146,10 @@ impl Device {
             return Ok(self.root);
         }
         let owner = self.find(parent).ok_or_else(|| {
-            kernel(at, format!("there is no discipline `{}`", written(parent & HOOK)))
-                .help(format!("set it up on a line before: `tc qdisc add ... handle {} ...`", written(parent & HOOK)))
+            kernel(at, format!("there is no discipline `{}`", written(parent & HOOK))).help(format!(
+                "set it up on a line before: `tc qdisc add ... handle {} ...`",
+                written(parent & HOOK)
+            ))
         })?;
         let owner = &self.qdiscs[&owner];
         Ok(owner.below.get(&owner.place(minor(parent))).copied())
@@ -153,6 +157,7 @@ impl Device {
 
     /// Adds, replaces or changes a discipline.
     pub(super) fn qdisc(&mut self, request: &Request) -> Result<(), Refusal> {
+        self.effects.clear();
         let Request { verb, at, parent, handle, kind, .. } = request;
         let is_hook = *parent == INGRESS;
         if is_hook {
@@ -178,26 +183,47 @@ impl Device {
                 }
                 there => {
                     if there.is_some() && !matches!(verb, Verb::Replace | Verb::Link) {
-                        return Err(kernel(place, "another discipline is at this place").help("delete it first, or write `replace` instead of `add`"));
+                        return Err(kernel(place, "another discipline is at this place")
+                            .help("delete it first, or write `replace` instead of `add`"));
                     }
                     match self.find(*handle).filter(|_| *handle != 0) {
                         None => return self.create(request, false),
                         Some(_) if *verb == Verb::Add => {
-                            return Err(kernel(place, format!("the handle `{}` is another discipline's", written(*handle)))
-                                .help("write another number before the colon"));
+                            return Err(kernel(
+                                place,
+                                format!("the handle `{}` is another discipline's", written(*handle)),
+                            )
+                            .help("write another number before the colon"));
                         }
-                        Some(_) => return Err(kernel(place, format!("the discipline `{}` stands elsewhere, and cannot move", written(*handle)))),
+                        Some(_) => {
+                            return Err(kernel(
+                                place,
+                                format!(
+                                    "the discipline `{}` stands elsewhere, and cannot move",
+                                    written(*handle)
+                                ),
+                            ));
+                        }
                     }
                 }
             }
         };
-        let Some(key) = found else { return Err(kernel(place, "there is no such discipline to change")) };
+        match found {
+            Some(key) => self.change_qdisc(key, request, place),
+            None => Err(kernel(place, "there is no such discipline to change")),
+        }
+    }
+
+    fn change_qdisc(&mut self, key: u32, request: &Request, place: Position) -> Result<(), Refusal> {
+        let Request { verb, kind, .. } = request;
         if *verb == Verb::Add {
-            return Err(kernel(place, "a discipline is there already").help("delete it first, or write `replace` instead of `add`"));
+            return Err(kernel(place, "a discipline is there already")
+                .help("delete it first, or write `replace` instead of `add`"));
         }
         let old = &self.qdiscs[&key];
         if kind.as_ref().is_some_and(|kind| kind.value != old.kind) {
-            return Err(kernel(place, format!("the discipline there is a `{}`", old.kind)).help("the kind of a discipline cannot change: give the new one another handle"));
+            return Err(kernel(place, format!("the discipline there is a `{}`", old.kind))
+                .help("the kind of a discipline cannot change: give the new one another handle"));
         }
         if kind.is_some() && FIXED.contains(&old.kind.as_str()) {
             return Err(kernel(place, format!("a `{}` cannot be changed once it is there", old.kind))
@@ -208,7 +234,9 @@ impl Device {
         if let Some(qdisc) = self.qdiscs.get_mut(&key).filter(|_| bands > 0) {
             qdisc.bands = bands;
             let gone: Vec<u32> = qdisc.below.split_off(&(bands + 1)).into_values().collect();
-            gone.into_iter().for_each(|key| self.forget(key));
+            for key in gone {
+                self.forget(key);
+            }
         }
         Ok(())
     }
@@ -237,12 +265,15 @@ impl Device {
             return Err(kernel(at, "a `stab` stands at the root only"));
         }
         limits::check(request, false, false)?;
-        let duplicates = kind.as_str() == "netem" && request.values.get("duplicate").is_some_and(|share| share > 0.0);
+        let duplicates =
+            kind.as_str() == "netem" && request.values.get("duplicate").is_some_and(|share| share > 0.0);
         let mut others = self.qdiscs.values().filter(|other| other.kind == "netem");
         if kind.as_str() == "netem" && others.any(|other| duplicates || other.duplicates) {
             return Err(kernel(kind.at, "a `netem` with `duplicate` stands beside no other `netem`"));
         }
-        if let Some(offload) = Some(request.values.at("offload", kind.at)).filter(|_| kind.as_str() == "htb" && is_below && request.values.has("offload")) {
+        if let Some(offload) = Some(request.values.at("offload", kind.at))
+            .filter(|_| kind.as_str() == "htb" && is_below && request.values.has("offload"))
+        {
             return Err(kernel(offload, "`offload` of `htb` needs the root"));
         }
         if is_below {
@@ -255,6 +286,9 @@ impl Device {
             major(*handle)
         };
         let bands = if limits::bands(request) > 0 { limits::bands(request) } else { 3 };
+        if is_instead {
+            self.effects.push(Effect::Replaced);
+        }
         let qdisc = Qdisc { kind: kind.value.clone(), bands, duplicates, ..Qdisc::default() };
         self.is_touched = true;
         self.qdiscs.insert(key, qdisc);
@@ -273,8 +307,11 @@ impl Device {
             return Err(kernel(at, message));
         }
         if owner.has_own_classes() && owner.is_inner(minor(parent)) {
-            return Err(kernel(at, format!("the class `{}` has classes below it, and no queue", written(parent)))
-                .help("put the discipline into one of the classes below"));
+            return Err(kernel(
+                at,
+                format!("the class `{}` has classes below it, and no queue", written(parent)),
+            )
+            .help("put the discipline into one of the classes below"));
         }
         Ok(())
     }
@@ -289,7 +326,9 @@ impl Device {
         };
         let old = match place {
             None => self.root.replace(key),
-            Some((owner, minor)) => self.qdiscs.get_mut(&owner).and_then(|owner| owner.below.insert(minor, key)),
+            Some((owner, minor)) => {
+                self.qdiscs.get_mut(&owner).and_then(|owner| owner.below.insert(minor, key))
+            }
         };
         if let Some(old) = old.filter(|old| *old != key) {
             self.forget(old);
@@ -303,7 +342,9 @@ impl Device {
     /// Forgets a discipline and all below it.
     fn forget(&mut self, key: u32) {
         let Some(qdisc) = self.qdiscs.remove(&key) else { return };
-        qdisc.below.into_values().for_each(|below| self.forget(below));
+        for below in qdisc.below.into_values() {
+            self.forget(below);
+        }
     }
 
     fn hook(&mut self, request: &Request) -> Result<(), Refusal> {
@@ -315,7 +356,9 @@ impl Device {
                 Err(kernel(place, message).help("delete it first, or leave the line out"))
             }
             (Some(there), _) if there == kind => Ok(()),
-            (Some(there), _) => Err(kernel(place, format!("a `{there}` is there already")).help("delete it first")),
+            (Some(there), _) => {
+                Err(kernel(place, format!("a `{there}` is there already")).help("delete it first"))
+            }
             (None, verb) if verb.creates() && ["ingress", "clsact"].contains(&kind) => {
                 self.hook = Some(kind.to_owned());
                 self.is_touched = true;
@@ -342,13 +385,19 @@ impl Device {
         let key = if *parent == 0 { self.find(*handle) } else { self.at_place(*parent, *at)? };
         let Some(key) = key else { return Err(kernel(*at, NOTHING)) };
         if *handle != 0 && key != major(*handle) {
-            return Err(kernel(*at, format!("the discipline there has not the handle `{}`", written(*handle))));
+            return Err(kernel(
+                *at,
+                format!("the discipline there has not the handle `{}`", written(*handle)),
+            ));
         }
         if kind.as_ref().is_some_and(|kind| kind.value != self.qdiscs[&key].kind) {
             return Err(kernel(*at, format!("the discipline there is a `{}`", self.qdiscs[&key].kind)));
         }
         if *parent == 0 {
-            return Err(kernel(*at, "a discipline is deleted by its `root` or `parent`, not by its handle alone"));
+            return Err(kernel(
+                *at,
+                "a discipline is deleted by its `root` or `parent`, not by its handle alone",
+            ));
         }
         match self.qdiscs[&key].parent {
             None => self.root = None,
@@ -367,7 +416,8 @@ impl Device {
         let own = major(*handle);
         let of = if *parent == ROOT { 0 } else { major(*parent) };
         if own != 0 && of != 0 && own != of {
-            return Err(kernel(place, "class and parent are of two disciplines").help("a class has the number before the colon of its parent"));
+            return Err(kernel(place, "class and parent are of two disciplines")
+                .help("a class has the number before the colon of its parent"));
         }
         let owner = match [own, of].into_iter().find(|major| *major != 0) {
             Some(major) => Some(major),
@@ -375,7 +425,9 @@ impl Device {
         };
         let Some(key) = owner.filter(|key| self.qdiscs.contains_key(key)) else {
             let what = owner.map_or_else(|| "of this class".to_owned(), |key| format!("`{key:x}:`"));
-            return Err(kernel(place, format!("there is no discipline {what}")).help("set it up on a line before"));
+            return Err(
+                kernel(place, format!("there is no discipline {what}")).help("set it up on a line before")
+            );
         };
         let id = minor(*handle);
         let up = if *parent == ROOT { None } else { Some(minor(*parent)) };
@@ -385,19 +437,32 @@ impl Device {
             return self.delete_class(key, id, is_there, *at);
         }
         match (is_there, verb) {
-            (true, Verb::Add) => return Err(kernel(place, format!("the class `{}` is there already", written(*handle))).help("write another number, or `replace` instead of `add`")),
-            (false, verb) if !verb.creates() => return Err(kernel(place, "there is no such class to change").help("write `add` or `replace`")),
+            (true, Verb::Add) => {
+                return Err(kernel(place, format!("the class `{}` is there already", written(*handle)))
+                    .help("write another number, or `replace` instead of `add`"));
+            }
+            (false, verb) if !verb.creates() => {
+                return Err(
+                    kernel(place, "there is no such class to change").help("write `add` or `replace`")
+                );
+            }
             _ => {}
         }
         if *handle == 0 && !is_there {
             return Err(kernel(place, "a class has a `classid`"));
         }
         if !qdisc.has_own_classes() {
-            return Err(kernel(place, format!("the discipline is a `{}`: its classes are not set by commands", qdisc.kind)));
+            return Err(kernel(
+                place,
+                format!("the discipline is a `{}`: its classes are not set by commands", qdisc.kind),
+            ));
         }
         let Some(kind) = kind else { return Err(kernel(place, "a class has a kind")) };
         if kind.value != qdisc.kind {
-            return Err(kernel(kind.at, format!("the discipline is a `{}`, not a `{}`", qdisc.kind, kind.value)));
+            return Err(kernel(
+                kind.at,
+                format!("the discipline is a `{}`, not a `{}`", qdisc.kind, kind.value),
+            ));
         }
         limits::check(request, true, is_there)?;
         if is_there { self.change_class(key, id, up, place) } else { self.add_class(key, id, up, place) }
@@ -419,7 +484,10 @@ impl Device {
         let parent = up.filter(|up| *up != 0 && is_tree && qdisc.classes.contains_key(up));
         match (qdisc.kind.as_str(), up) {
             ("hfsc", Some(up)) if up != 0 && parent.is_none() => {
-                return Err(kernel(at, format!("the parent `{}` is not there", written(key << 16 | u32::from(up)))));
+                return Err(kernel(
+                    at,
+                    format!("the parent `{}` is not there", written(key << 16 | u32::from(up))),
+                ));
             }
             ("htb", _) if parent.is_some_and(|parent| qdisc.depth(parent) >= HTB_DEPTH) => {
                 return Err(kernel(at, format!("the tree of `htb` has at most {HTB_DEPTH} levels")));
@@ -429,8 +497,14 @@ impl Device {
         let Some(qdisc) = self.qdiscs.get_mut(&key) else { return Ok(()) };
         qdisc.classes.insert(id, Class { parent, ..Class::default() });
         // The queue of a class goes when it gets classes below it.
-        if let Some(gone) = parent.and_then(|parent| qdisc.below.remove(&parent)) {
+        let gone = parent.and_then(|parent| qdisc.below.remove(&parent));
+        let handle = |minor: u16| Handle { major: (key & 0xffff) as u16, minor };
+        if let Some(gone) = gone {
             self.forget(gone);
+            self.effects.push(Effect::LeafGone(handle(parent.unwrap_or(0))));
+        }
+        if let Some(up) = up.filter(|up| *up != 0 && is_tree && parent.is_none()) {
+            self.effects.push(Effect::AtRoot(handle(up)));
         }
         Ok(())
     }

@@ -32,10 +32,6 @@ impl Values {
     pub(super) fn set(&mut self, name: &'static str, value: f64, at: Position) {
         self.0.push((name, value, at));
     }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 /// Reads the words of a kind up to the end of the command.
@@ -46,7 +42,8 @@ pub(super) fn options(
 ) -> Result<Values, Refusal> {
     let mut values = Values::default();
     while let Some(word) = cursor.next() {
-        let is_it = |one: &&Known| one.name == word.value || one.may_be_short && one.name.starts_with(word.value);
+        let is_it =
+            |one: &&Known| one.name == word.value || one.may_be_short && one.name.starts_with(word.value);
         let Some(one) = known.iter().find(is_it).filter(|_| !word.is_empty()) else {
             return Err(unknown(kind, word, known));
         };
@@ -94,9 +91,9 @@ fn value(
         Sort::Bands => bands(cursor, kind, word, values)?,
         Sort::Numbers => {
             let mut count = 0;
-            while let Some(number) = cursor.peek().and_then(|text| lex::unsigned(text, 0, u64::from(u32::MAX))) {
+            while let Some(number) = cursor.peek().and_then(lex::size) {
                 cursor.next();
-                values.set(one.of, number as f64, word.at);
+                values.set(one.of, number, word.at);
                 count += 1;
             }
             if count == 0 {
@@ -122,10 +119,13 @@ fn value(
             let is_known = ["S", "H", "R"].contains(&command.value);
             let most = u64::from(u32::MAX);
             if !is_known || lex::unsigned(mask.value, 16, most).is_none() {
-                return Err(parser(command.at, format!("`{} {} {}` is not understood", *word, *command, *mask)));
+                return Err(parser(command.at, format!("`{} {} {}` is not valid", *word, *command, *mask)));
             }
             let Some(interval) = lex::unsigned(interval.value, 0, most) else {
-                return Err(parser(interval.at, format!("`{}` is not an interval in nanoseconds", *interval)));
+                return Err(parser(
+                    interval.at,
+                    format!("`{}` is not an interval in nanoseconds", *interval),
+                ));
             };
             values.set(one.of, interval as f64, word.at);
         }
@@ -164,12 +164,12 @@ fn bands(
         cursor.next();
         count += 1;
         if count > 16 {
-            return Err(parser(word.at, format!("`{}` has more than 16 numbers", *word)));
+            return Err(parser(word.at, format!("`{}` has more than 16 numbers", *word))
+                .help("there are 16 priorities"));
         }
         if band as f64 >= most {
-            return Err(parser(word.at, format!("`{}` names the band {band} of {most}", *word)).help(
-                "give `bands` before it; the first band is 0",
-            ));
+            return Err(parser(word.at, format!("`{}` names the band {band} of {most}", *word))
+                .help("give `bands` before it; the first band is 0"));
         }
         values.set(name, band as f64, word.at);
     }
@@ -186,9 +186,7 @@ fn curve(
     one: &'static Known,
     values: &mut Values,
 ) -> Result<(), Refusal> {
-    let wrong = || {
-        parser(word.at, format!("`{}` takes {}", *word, Sort::Curve.in_words()))
-    };
+    let wrong = || parser(word.at, format!("`{}` takes {}", *word, Sort::Curve.in_words()));
     let next = |cursor: &mut Cursor<'_, '_>, names: &[&str], sort: Sort| -> Result<Option<f64>, Refusal> {
         let Some(name) = cursor.peek().filter(|name| names.contains(name)) else { return Ok(None) };
         cursor.next();
@@ -229,15 +227,21 @@ pub(super) fn together(kind: &str, is_class: bool, values: &Values, at: Position
     let refuse = |message: &str| Err(parser(at, format!("`{kind}` {message}")));
     match kind {
         "tbf" => tbf(values, at),
-        "htb" if is_class && values.get("rate").unwrap_or(0.0) == 0.0 => refuse("takes a class with a `rate`"),
+        "htb" if is_class && values.get("rate").unwrap_or(0.0) == 0.0 => {
+            refuse("takes a class with a `rate`")
+        }
         "hfsc" if is_class => match (values.has("rt"), values.has("ls"), values.has("ul")) {
-            (false, false, _) if !values.has("ul") => refuse("takes a class with a curve: `sc`, `rt` or `ls`"),
+            (false, false, _) if !values.has("ul") => {
+                refuse("takes a class with a curve: `sc`, `rt` or `ls`")
+            }
             (_, false, true) => refuse("takes `ul` only beside `ls` or `sc`"),
             _ => Ok(()),
         },
-        "red" => early(kind, values, at),
-        "choke" => early(kind, values, at),
+        "red" | "choke" => early(kind, values, at),
         "sfq" => sfq(values, at),
+        "mqprio" if values.get("hw") == Some(0.0) && (values.has("mode") || values.has("shaper")) => {
+            refuse("takes `mode` and `shaper` only with `hw 1`")
+        }
         "etf" if !values.has("clockid") => refuse("needs `clockid`"),
         _ => Ok(()),
     }
@@ -265,13 +269,13 @@ fn tbf(values: &Values, at: Position) -> Result<(), Refusal> {
 }
 
 /// Returns the logarithm of RED's weight, by which a burst passes; `None` if there is none.
-fn weight(min: f64, burst: f64, packet: f64) -> Option<u32> {
+fn weight(min: f64, burst: f64, packet: f64) -> Option<i32> {
     let rest = burst + 1.0 - min / packet;
-    if !(rest >= 1.0) {
+    if rest.is_nan() || rest < 1.0 {
         return None;
     }
-    (1..32).find(|log| {
-        let weight = 0.5_f64.powi(*log as i32);
+    (1..32_i32).find(|log| {
+        let weight = 0.5_f64.powi(*log);
         rest <= (1.0 - (1.0 - weight).powf(burst)) / weight
     })
 }
@@ -284,7 +288,7 @@ fn kept(number: f64) -> f64 {
 /// Returns true if the slope of the probability has a logarithm that fits.
 fn has_slope(min: f64, max: f64, probability: f64) -> bool {
     let slope = probability / (max - min);
-    max == min || (0..32).any(|log| slope * 2.0_f64.powi(log) > 1.0)
+    max <= min || (0..32).any(|log| slope * 2.0_f64.powi(log) > 1.0)
 }
 
 /// Checks the thresholds and the burst of `red` and `choke`.
@@ -318,7 +322,10 @@ fn early(kind: &str, values: &Values, at: Position) -> Result<(), Refusal> {
     }
     let below = if is_red { min } else { kept(min * packet) };
     if weight(below, burst, packet).is_none() {
-        return refuse("burst", format!("`burst {burst}` of `{kind}` is too small for `min {min}`: no weight lets it pass"));
+        return refuse(
+            "burst",
+            format!("`burst {burst}` of `{kind}` is too small for `min {min}`: no weight lets it pass"),
+        );
     }
     if !has_slope(min, max, values.get("probability").unwrap_or(0.02)) {
         return refuse("max", format!("`max {max}` of `{kind}` is too far above `min {min}`"));
@@ -334,7 +341,8 @@ fn sfq(values: &Values, at: Position) -> Result<(), Refusal> {
     if values.has("redflowlimit") && values.get("redflowlimit") != Some(0.0) {
         let limit = values.get("redflowlimit").unwrap_or(0.0);
         let packet = values.get("avpkt").filter(|size| *size > 0.0).unwrap_or(1000.0);
-        let positive = |name: &str, other: f64| values.get(name).filter(|value| *value > 0.0).unwrap_or(other);
+        let positive =
+            |name: &str, other: f64| values.get(name).filter(|value| *value > 0.0).unwrap_or(other);
         let max = positive("max", (limit / 4.0).floor());
         let min = positive("min", (max / 3.0).floor());
         let burst = positive("burst", ((2.0 * min + max) / (3.0 * packet)).floor());

@@ -318,12 +318,8 @@ const ETF: &[Option] = &[
     o(w("skip_sock_check", FLAG)),
 ];
 
-const ETS: &[Option] = &[
-    w("bands", U32),
-    w("strict", U32),
-    w("quanta", Sort::Numbers),
-    w("priomap", Sort::Numbers),
-];
+const ETS: &[Option] =
+    &[w("bands", U32), w("strict", U32), w("quanta", Sort::Numbers), w("priomap", Sort::Numbers)];
 
 const FQ: &[Option] = &[
     w("limit", U32),
@@ -458,15 +454,10 @@ const PIE: &[Option] = &[
     w("no_dq_rate_estimator", FLAG),
 ];
 
-const PLUG: &[Option] = &[
-    w("block", FLAG),
-    w("release", FLAG),
-    w("release_indefinite", FLAG),
-    w("limit", Sort::Size),
-];
+const PLUG: &[Option] =
+    &[w("block", FLAG), w("release", FLAG), w("release_indefinite", FLAG), w("limit", Sort::Size)];
 
-const PRIO: &[Option] =
-    &[w("bands", Sort::Signed(10)), w("priomap", Sort::Bands), w("multiqueue", FLAG)];
+const PRIO: &[Option] = &[w("bands", Sort::Signed(10)), w("priomap", Sort::Bands), w("multiqueue", FLAG)];
 
 const RED: &[Option] = &[
     w("limit", Sort::Size),
@@ -548,28 +539,31 @@ impl Sort {
         match self {
             Self::Whole(base, most) => lex::unsigned(text, base, most).map(|number| number as f64),
             Self::Signed(base) => lex::signed(text, base).map(|number| number as f64),
-            Self::Kept(least, most) => {
-                lex::wrapped(text).filter(|number| (least..=most).contains(number)).map(|number| number as f64)
-            }
+            Self::Kept(least, most) => lex::wrapped(text)
+                .filter(|number| (least..=most).contains(number))
+                .map(|number| number as f64),
             Self::Size => lex::size(text),
             Self::Cells => match text.split_once('/') {
                 Some((size, cell)) => {
-                    let is_power = lex::unsigned(cell, 0, u64::from(u32::MAX)).is_some_and(u64::is_power_of_two);
+                    let is_power =
+                        lex::unsigned(cell, 0, u64::from(u32::MAX)).is_some_and(u64::is_power_of_two);
                     lex::size(size).filter(|_| is_power)
                 }
                 None => lex::size(text),
             },
             Self::Rate => lex::rate(text).map(|rate| lex::bytes(rate) as f64),
-            Self::Rate32 => {
-                lex::rate(text).map(|rate| (rate / 8.0).trunc()).filter(|rate| (0.0..=f64::from(u32::MAX)).contains(rate))
-            }
+            Self::Rate32 => lex::rate(text)
+                .map(|rate| (rate / 8.0).trunc())
+                .filter(|rate| (0.0..=f64::from(u32::MAX)).contains(rate)),
             Self::Time => lex::time(text).map(|time| f64::from(lex::field(time))),
             // 15.625 ticks of 64 ns are a microsecond.
-            Self::Ticks => lex::time(text).map(|time| f64::from(lex::field(time))).filter(|time| *time < 274_877_907.0),
+            Self::Ticks => {
+                lex::time(text).map(|time| f64::from(lex::field(time))).filter(|time| *time < 274_877_907.0)
+            }
             Self::Nanos => lex::nanos(text),
             Self::Percent => {
                 let (number, rest) = lex::real(text)?;
-                let is_outside = number < 0.0 || number > 100.0;
+                let is_outside = !number.is_nan() && !(0.0..=100.0).contains(&number);
                 (!is_outside && (rest.is_empty() || rest == "%")).then_some(number)
             }
             Self::Share => {
@@ -591,8 +585,7 @@ impl Sort {
             Self::Of(words) => return format!("one of `{}`", words.join("`, `")),
             Self::Whole(10, _) | Self::Signed(10) => "a decimal number",
             Self::Whole(16, _) => "a hexadecimal number",
-            Self::Whole(..) | Self::Numbers => "a whole number",
-            Self::Signed(_) => "a whole number",
+            Self::Whole(..) | Self::Numbers | Self::Signed(_) => "a whole number",
             Self::Size | Self::Cells => "a size such as `1500` or `64kb`",
             Self::Rate | Self::Rate32 => "a rate such as `10mbit`",
             Self::Time | Self::Ticks | Self::Nanos => "a time such as `20ms`",
@@ -603,7 +596,9 @@ impl Sort {
             Self::Any => "a word",
             Self::Bands => "numbers of bands",
             Self::Queues => "queues such as `2@0`",
-            Self::Curve => "a service curve: `[m1 RATE d TIME] m2 RATE` or `[[umax SIZE] dmax TIME] rate RATE`",
+            Self::Curve => {
+                "a service curve: `[m1 RATE d TIME] m2 RATE` or `[[umax SIZE] dmax TIME] rate RATE`"
+            }
             Self::Gate => "`S MASK INTERVAL`",
         };
         words.to_owned()

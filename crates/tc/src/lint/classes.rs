@@ -25,7 +25,7 @@ pub(super) fn check(device: &Device<'_>, machine: &Machine, findings: &mut Findi
         }
     }
     for qdisc in &device.qdiscs {
-        if matches!(*qdisc.kind, Kind::Htb | Kind::Hfsc) {
+        if matches!(*qdisc.kind, Kind::Htb | Kind::Hfsc | Kind::Drr | Kind::Qfq) {
             default(device, qdisc, findings);
         }
         unreached(device, qdisc, findings);
@@ -180,7 +180,7 @@ fn default(device: &Device<'_>, qdisc: &Qdisc, findings: &mut Findings) {
     }
     let (fate, kind) = match *qdisc.kind {
         Kind::Htb => ("are sent unshaped, before all others", "htb"),
-        _ => ("are dropped, ARP included", "hfsc"),
+        kind => ("are dropped, ARP included", kind.name()),
     };
     match value_of(&qdisc.settings, "default") {
         Some(Value::Minor(minor)) if *minor > 0 => {
@@ -210,12 +210,11 @@ fn default(device: &Device<'_>, qdisc: &Qdisc, findings: &mut Findings) {
                 .any(|filter| *filter.parent == handle && super::filters::is_for_all(filter));
             if !takes_all {
                 let message = format!("`{kind}` without `default`: packets that no filter takes {fate}");
-                findings.warn(
-                    "no-default",
-                    qdisc.kind.at,
-                    message,
-                    "add `default` with the minor number of a class",
-                );
+                let help = match *qdisc.kind {
+                    Kind::Htb | Kind::Hfsc => "add `default` with the minor number of a class",
+                    _ => "add a last filter for all packets, such as `matchall`",
+                };
+                findings.warn("no-default", qdisc.kind.at, message, help);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Rules on filters: masks that take other ports than they say, and filters that are never tried.
 
 use super::{Device, Findings, Severity};
+use crate::handle::Handle;
 use crate::import::conditions::ranges;
 use crate::position::Position;
 use crate::syntax::{Classifier, Filter, Masked, Protocol, Selector};
@@ -18,6 +19,53 @@ pub(super) fn check(device: &Device<'_>, findings: &mut Findings) {
         }
     }
     never_tried(device, findings);
+    absent(device, findings);
+    hidden(device, findings);
+}
+
+/// Reports filters to classes that are not there.
+fn absent(device: &Device<'_>, findings: &mut Findings) {
+    for filter in device.filters.iter().filter(|filter| !filter.parent.is_hook()) {
+        let Some(class) = &filter.class else { continue };
+        let root = device.qdiscs.iter().find(|qdisc| qdisc.parent.is_none() && !qdisc.kind.is_hook());
+        let owner = match filter.parent.major {
+            0 => root.copied(),
+            major => device
+                .qdiscs
+                .iter()
+                .find(|qdisc| qdisc.handle.is_some_and(|handle| handle.major == major))
+                .copied(),
+        };
+        let Some(owner) = owner.filter(|owner| owner.kind.has_explicit_classes()) else { continue };
+        let major = owner.handle.map_or(0, |handle| handle.major);
+        let id = Handle { major: if class.major == 0 { major } else { class.major }, minor: class.minor };
+        let is_there = id.minor == 0 || device.classes.iter().any(|class| *class.id == id);
+        if id.major == major && !is_there {
+            let message = format!(
+                "the filter leads to `{id}`, which is not there: its packets go where those go that no filter takes"
+            );
+            let near =
+                device.classes.iter().find(|class| class.id.major == major).map_or(id, |class| *class.id);
+            findings.warn(
+                "class-absent",
+                class.at,
+                message,
+                format!("set the class up, or name one that is there, such as `{near}`"),
+            );
+        }
+    }
+}
+
+/// Reports filters whose packets an earlier one takes.
+fn hidden(device: &Device<'_>, findings: &mut Findings) {
+    for hidden in crate::import::devices::hidden(&device.commands) {
+        let (line, other) = hidden.by;
+        let message = format!(
+            "no packet reaches this filter to `{}`: that of line {line} takes all of them to `{other}` before it",
+            hidden.class
+        );
+        findings.warn("filter-hidden", hidden.at, message, "give it a lower `prio`, the narrower one first");
+    }
 }
 
 /// Returns true if a filter takes every packet.

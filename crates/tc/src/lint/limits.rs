@@ -23,10 +23,7 @@ const ETHERNET: u64 = 14;
 pub(super) fn check(device: &Device<'_>, machine: &Machine, findings: &mut Findings) {
     for qdisc in &device.qdiscs {
         match *qdisc.kind {
-            Kind::Tbf => {
-                bursts(&qdisc.settings, &[("burst", "rate")], machine, findings);
-                tbf(qdisc, findings);
-            }
+            Kind::Tbf => bursts(&qdisc.settings, &[("burst", "rate")], machine, findings),
             Kind::Red | Kind::Choke => red(qdisc, findings),
             Kind::CakeMq => cake_mq(qdisc, findings),
             Kind::Prio | Kind::Ets => {
@@ -55,8 +52,7 @@ pub(super) fn check(device: &Device<'_>, machine: &Machine, findings: &mut Findi
                     "`burst {}` of `police` is under a frame of {frame} bytes, which never conforms",
                     police.burst.0
                 );
-                findings.add(
-                    Severity::Error,
+                findings.warn(
                     "burst-under-frame",
                     action.at,
                     message,
@@ -99,20 +95,6 @@ fn bursts(settings: &[Setting], pairs: &[(&str, &str)], machine: &Machine, findi
                 machine.hz
             );
             findings.warn("burst-under-tick", at, message, format!("give it at least {tick}"));
-        }
-    }
-}
-
-fn tbf(qdisc: &Qdisc, findings: &mut Findings) {
-    let has = |name: &str| value_of(&qdisc.settings, name).is_some();
-    for (names, what) in [
-        (&["rate"][..], "`rate`"),
-        (&["burst"][..], "`burst`"),
-        (&["limit", "latency"][..], "`limit` or `latency`"),
-    ] {
-        if !names.iter().any(|name| has(name)) {
-            let message = format!("`tbf` has no {what}: the kernel refuses it");
-            findings.add(Severity::Error, "required-missing", qdisc.kind.at, message, format!("add {what}"));
         }
     }
 }

@@ -50,7 +50,8 @@ pub(super) fn filter(cursor: &mut Cursor<'_, '_>, device: &mut Device) -> Result
             _ => break word,
         }
     };
-    let Some(parent) = parent else { return Err(Problem::new(kind.at, "a filter names its `parent`")) };
+    // Without a parent, the filter stands in the discipline at the root.
+    let parent = parent.unwrap_or(Located::new(Handle { major: 0, minor: 0 }, kind.at));
     let classifier = match kind.value {
         "u32" => Classifier::U32(Vec::new()),
         "flower" => Classifier::Flower(Vec::new()),

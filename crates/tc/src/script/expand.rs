@@ -146,8 +146,9 @@ impl Expansion<'_> {
                 if end == 0 {
                     return Err(needs_shell(format!("`{}` needs a shell", shortened(text))));
                 }
+                // Arguments of the script are `$1` to `$9`: of `$1mbit`, the rest is text.
+                let end = if after.starts_with(|c: char| c.is_ascii_digit()) { 1 } else { end };
                 let (name, rest) = after.split_at(end);
-                // Arguments of the script are `$1` and further.
                 Ok((self.value(name)?, rest))
             }
         }

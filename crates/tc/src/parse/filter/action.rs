@@ -38,7 +38,13 @@ pub(super) fn actions(
         _ => control(name)?,
     };
     actions.push(Located::new(action, name.at));
-    Ok(())
+    // Between two actions the word `action` may be left out.
+    match cursor.peek() {
+        Some("mirred" | "skbedit" | "connmark" | "ctinfo" | "gact" | "police") => {
+            self::actions(cursor, name, actions)
+        }
+        _ => Ok(()),
+    }
 }
 
 fn control(name: Located<&str>) -> Result<FilterAction, Problem> {

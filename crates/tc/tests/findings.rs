@@ -1,0 +1,179 @@
+//! Short scripts in the shapes of questions that people ask, with what `tc check` and `tc import` say.
+
+use lockgate_tc::lint::{self, Machine, Severity};
+use lockgate_tc::{Options, Request, convert, read};
+
+/// Returns severity, rule, line, and message with help of each finding.
+fn findings(text: &str) -> Vec<(Severity, &'static str, u32, String)> {
+    let found = lint::check(&read(text, &[], "eth0"), &Machine::default());
+    let short = |finding: lint::Finding| {
+        (finding.severity, finding.rule, finding.at.line, format!("{}; {}", finding.message, finding.help))
+    };
+    found.into_iter().map(short).collect()
+}
+
+fn imported(text: &str, definitions: &[(String, String)]) -> Result<String, String> {
+    let options = Options::default();
+    let (rate, is_lenient) = (None, false);
+    let request = Request { text, origin: "", definitions, options: &options, rate, is_lenient };
+    convert(&request).map(|converted| converted.scenario).map_err(|problems| problems.to_string())
+}
+
+const ROOT: &str = "tc qdisc add dev eth0 root handle 1: htb default 20
+tc class add dev eth0 parent 1: classid 1:10 htb rate 2mbit
+tc class add dev eth0 parent 1: classid 1:20 htb rate 2mbit
+";
+
+/// A script, and the severity, rule, line and words of its finding.
+type Case = (String, Severity, &'static str, u32, &'static str);
+
+/// Checks each case; none has another error.
+fn each(cases: &[Case]) {
+    for (text, severity, rule, line, words) in cases {
+        let found = findings(text);
+        let is_it = |(of, name, at, what): &(Severity, &str, u32, String)| {
+            of == severity && name == rule && at == line && what.contains(words)
+        };
+        assert!(found.iter().any(is_it), "{text}\n{found:?}");
+        let errors = found.iter().filter(|(of, ..)| *of == Severity::Error).count();
+        assert_eq!(errors, usize::from(*severity == Severity::Error), "{text}\n{found:?}");
+    }
+}
+
+#[test]
+fn each_fault_is_said_with_its_weight() {
+    use Severity::{Error, Warning};
+    let htb = |lines: &str| format!("{ROOT}{lines}\n");
+    let ip = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.1.1.0/24 flowid 1:10";
+    each(&[
+        (
+            htb(&format!(
+                "{ip}\ntc filter add dev eth0 parent 1: protocol arp prio 1 u32 match u32 0 0 flowid 1:20"
+            )),
+            Error,
+            "kernel",
+            5,
+            "another protocol",
+        ),
+        (
+            htb("tc filter add dev eth0 parent 1: protocol ip prio 5 handle 4 fw flowid 1:41"),
+            Warning,
+            "class-absent",
+            4,
+            "`1:41`",
+        ),
+        (htb("tc qdisc add dev eth0 parent 1:10 fq_codell"), Error, "kernel", 4, "did you mean `fq_codel`"),
+        ("tc qdisc add dev eth0 root handel 1: htb".to_owned(), Error, "syntax", 1, "did you mean `handle`"),
+        (
+            htb(
+                "tc qdisc add dev eth0 parent 1:10 fq_codel\ntc class add dev eth0 parent 1:10 classid 1:11 htb rate 1mbit",
+            ),
+            Warning,
+            "kernel-effect",
+            5,
+            "removes its `fq_codel`",
+        ),
+        (
+            htb(
+                "tc class add dev eth0 parent 1:10 classid 1:11 htb rate 1mbit\ntc qdisc add dev eth0 parent 1:10 fq_codel",
+            ),
+            Error,
+            "kernel",
+            5,
+            "has classes below it",
+        ),
+        (
+            htb("tc class add dev eth0 parent 1:7 classid 1:11 htb rate 1mbit"),
+            Warning,
+            "kernel-effect",
+            4,
+            "makes the class below `1:`",
+        ),
+    ]);
+}
+
+#[test]
+fn what_cannot_be_meant_is_said() {
+    use Severity::{Error, Warning};
+    let htb = |lines: &str| format!("{ROOT}{lines}\n");
+    let ip = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.1.1.0/24 flowid 1:10";
+    each(&[
+        (
+            htb(&format!("{ip}\ntc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip src 10.1.1.5/32 flowid 1:20")),
+            Warning,
+            "filter-hidden",
+            5,
+            "that of line 4",
+        ),
+        (
+            "tc qdisc add dev eth0 root tbf rate 1mbit rate 2mbit burst 5k limit 10k".to_owned(),
+            Error,
+            "syntax",
+            1,
+            "given twice",
+        ),
+        (
+            "tc qdisc add dev eth0 root handle 1: drr\ntc class add dev eth0 parent 1: classid 1:1 drr\ntc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.0.0.0/8 flowid 1:1".to_owned(),
+            Warning,
+            "no-default",
+            1,
+            "ARP included",
+        ),
+        (String::new(), Error, "nothing-read", 1, "it is empty"),
+        ("t\0c\0 \0q\0d\0i\0s\0c\0".to_owned(), Error, "nothing-read", 1, "UTF-16"),
+        ("[{\"kind\":\"htb\"}]".to_owned(), Error, "nothing-read", 1, "JSON"),
+        ("\u{1}\u{fffd}\u{fffd}\u{2}\u{3}x".to_owned(), Error, "nothing-read", 1, "binary"),
+    ]);
+}
+
+#[test]
+fn what_the_kernel_takes_is_no_fault() {
+    for text in [
+        "tc qdisc del dev eth0 root\ntc qdisc add dev eth0 ingress handle ffff:\ntc filter add dev eth0 parent ffff: protocol all u32 match u32 0 0 police rate 20mbit burst 200k drop flowid :1\n",
+        "\u{feff}tc qdisc add dev eth0 root handle 11 fq_codel\n",
+        "tc qdisc add dev eth0 root cake bandwidth 6mbit overhead 38 mpu 84 diffserv3 nat dual-srchost ack-filter diffserv4\n",
+        "tc qdisc add dev eth0 root fq\n",
+        "tc qdisc add dev eth0 root handle 1: mq\ntc qdisc add dev eth0 parent 1:1 fq\n",
+    ] {
+        let found = findings(text);
+        assert!(found.iter().all(|(severity, ..)| *severity != Severity::Error), "{text}\n{found:?}");
+    }
+}
+
+#[test]
+fn the_meaning_is_that_of_tc() {
+    let argument = ("1".to_owned(), "10".to_owned());
+    let text = "tc qdisc add dev eth0 root tbf rate $1mbit burst 10kbit limit 30k\n";
+    let scenario = imported(text, &[argument]).expect("imported");
+    assert!(scenario.contains("rate = \"10000000bit\"") || scenario.contains("10mbit"), "{scenario}");
+    assert!(scenario.contains("1280"), "a kbit of `tc` is 128 bytes: {scenario}");
+    for (words, overhead) in [
+        ("overhead 22 docsis", Some(40)),
+        ("overhead 10 pppoe-ptm", Some(40)),
+        ("pppoe-llcsnap pppoe-llcsnap", Some(80)),
+        ("docsis overhead 22", Some(22)),
+        ("overhead 7 raw", None),
+    ] {
+        let text = format!("tc qdisc add dev eth0 root cake bandwidth 8mbit {words}\n");
+        let scenario = imported(&text, &[]).expect("imported");
+        let found = overhead.map_or(!scenario.contains("overhead = "), |overhead| {
+            scenario.contains(&format!("overhead = \"{overhead}B\""))
+        });
+        assert!(found, "{words}: {scenario}");
+    }
+    // A hidden rule makes no flow of its class.
+    let text = format!(
+        "{ROOT}tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.1.1.0/24 flowid 1:20\ntc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dst 10.1.1.5/32 flowid 1:10\n"
+    );
+    let scenario = imported(&text, &[]).expect("imported");
+    assert!(scenario.contains("line 4 takes all its packets"), "{scenario}");
+    assert!(!scenario.contains("10.1.1.5"), "{scenario}");
+    // Meters alone.
+    let text = "tc qdisc add dev eth0 ingress\ntc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip src 10.0.0.0/8 police rate 1mbit burst 20k drop\ntc filter add dev eth0 parent ffff: protocol ip prio 2 u32 match ip src 11.0.0.0/8 police rate 1mbit burst 20k drop\n";
+    let why = imported(text, &[]).expect_err("no queue");
+    assert!(why.contains("only meters part of what arrives"), "{why}");
+    // The parent of a class is not there.
+    let text = format!("{ROOT}tc class add dev eth0 parent 1:7 classid 1:11 htb rate 1mbit\n");
+    let scenario = imported(&text, &[]).expect("imported");
+    assert!(scenario.contains("the kernel makes the class below"), "{scenario}");
+}
