@@ -244,7 +244,7 @@ fn network(text: &mut String, devices: &Devices, frame: &Frame<'_>, hosts: &Host
         each_way(&rate.map(|rate| format!("\"{}\"", rate_text(rate)))),
         each_way(&delay.map(|delay| format!("\"{delay}\"")))
     );
-    if loss != [0.0; 2] {
+    if loss.iter().any(|loss| *loss > 0.0) {
         let _ = writeln!(text, "loss = {}", each_way(&loss.map(|loss| loss.to_string())));
     }
     let rate = rate[0].max(rate[1]);

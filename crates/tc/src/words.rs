@@ -47,7 +47,7 @@ fn split(line: &str, number: u32) -> (Words<'_>, bool) {
 pub struct CommandWords {
     /// Number of the command in its text.
     pub number: usize,
-    /// CommandWords, each a word with its values; the first one is the command itself.
+    /// Options, each a word with its values; the first one is the command itself.
     pub all: Vec<Vec<Located<String>>>,
 }
 

@@ -122,7 +122,7 @@ impl Account {
                 !(kind == Kind::Cake && *name == "overhead")
                     && settings[index + 1..].iter().any(|later| parts(later).contains(name))
             };
-            if !own.is_empty() && own.iter().all(|name| is_again(name)) {
+            if !own.is_empty() && own.iter().all(is_again) {
                 self.name_at(words, at);
                 lines.push(format!("`{setting}` of `{kind}`: a later word of line {} holds", at.line));
             } else if own.iter().any(|name| present.contains(name)) {

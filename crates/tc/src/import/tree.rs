@@ -2,6 +2,7 @@
 
 mod kernel;
 mod line;
+mod words;
 
 use lockgate_engine::units::{Bytes, Duration};
 use lockgate_scenario::reference::{Parameter, Reference, reference};
@@ -9,7 +10,7 @@ use lockgate_scenario::reference::{Parameter, Reference, reference};
 pub(crate) use line::Line;
 
 use super::Environment;
-use super::account::{Account, is_framed_by};
+use super::account::Account;
 use super::classification::{Classification, Leaf};
 use super::conditions::{Headers, Rule};
 use super::objects::Objects;
@@ -18,9 +19,8 @@ use crate::handle::Handle;
 use crate::language::{Kind, Version};
 use crate::position::Position;
 use crate::problem::Problem;
-use crate::syntax::{Class, Police, Qdisc, Setting};
+use crate::syntax::{Class, Police, Qdisc};
 use crate::value::Value;
-use crate::words::CommandWords;
 
 /// Limit on the depth of a tree.
 const DEEPEST: usize = 16;
@@ -247,21 +247,6 @@ impl<'a> Builder<'a> {
         Ok(if has_rest { queue } else { self.without_rest(qdisc, queue) })
     }
 
-    /// Accounts for settings by the parameters that came of them.
-    fn settings(
-        &mut self,
-        words: &CommandWords,
-        (kind, settings): (Kind, &[Setting]),
-        known: &[Parameter],
-        parameters: &[&Parameters],
-    ) {
-        let stab = self.objects.root.stab.as_deref();
-        let present = parameters.iter().flat_map(|some| some.iter().map(|(name, _)| *name));
-        let present: Vec<&str> = present.filter(|name| !is_framed_by(stab, kind, name)).collect();
-        let is_general = self.objects.is_general;
-        self.account.settings(words, (kind, settings), known, is_general, &present, &mut self.left_out);
-    }
-
     /// Returns the tree of a discipline without a class for the packets that no filter takes.
     fn without_rest(&mut self, qdisc: &Qdisc, queue: Queue) -> Queue {
         let kind = *qdisc.kind;
@@ -399,37 +384,6 @@ impl<'a> Builder<'a> {
         let mut filters = self.objects.rules.iter().filter(|rule| rule.class == class);
         let filter = filters.find(|rule| rule.conditions.rules().is_err());
         Problem::new(filter.map(|rule| rule.at).unwrap_or_default(), why)
-    }
-
-    /// Reports what a classification left out.
-    fn note(&mut self, owner: Handle, classification: &Classification) -> Result<(), Problem> {
-        for rule in self.objects.rules.iter().filter(|rule| rule.parent == owner) {
-            if classification.is_tried(rule) {
-                self.account.take(&rule.words);
-            } else {
-                self.account.name(&rule.words);
-            }
-        }
-        for (_, table) in self.objects.tables.iter().filter(|(of, _)| *of == owner) {
-            self.account.take(&table.words);
-        }
-        self.left_out.extend(classification.never.iter().cloned());
-        let is_modelled = reference("policer").is_some();
-        let unsaid = |(class, ..): &&(Handle, Police, Position)| {
-            !is_modelled || classification.police_of(*class).is_none()
-        };
-        if let Some((class, _, at)) = classification.polices.iter().find(unsaid) {
-            let message = format!(
-                "`police` of a part of the packets for the class `{class}`, or of more than it, is not understood"
-            );
-            let help =
-                "give these packets a class of their own; filters of one class share a meter by `index`";
-            return Err(Problem::new(*at, message).help(help));
-        }
-        for (_, police, at) in &classification.polices {
-            self.left_out.extend(police.differences(at.line));
-        }
-        Ok(())
     }
 
     /// Brings the rules into the kernel's order if the order of the classes does not have it.

@@ -24,7 +24,7 @@ const LIMIT: u64 = 1001;
 /// Least bytes of a burst or turn: a full packet and 48 bytes more, in cells of ATM.
 const LEAST_BURST: u64 = (MTU + 48).div_ceil(48) * 53;
 
-/// Target and interval of CoDel on a fast line, in microseconds.
+/// Target and interval of `codel` on a fast line, in microseconds.
 const TARGET: u64 = 5000;
 const INTERVAL: u64 = 100_000;
 
@@ -214,18 +214,15 @@ impl Script<'_> {
         } else {
             ["iqdisc_opts", "ilimit", "itarget", "ingress_ecn"]
         };
-        let rate = match self.section.take(rate_name) {
-            Some(text) => {
-                let message = format!("`{rate_name} {}` is no whole number of kbit/s", text.value);
-                let rate = text.parse().map_err(|_| Problem::new(text.at, message))?;
-                Located::new(rate, text.at)
-            }
-            None => {
-                let why = "it is not given, and sqm-scripts have a rate for that case";
-                let what = format!("{rate_name} '{default}'");
-                self.section.notes.push(Skipped { at: self.section.at, what, why });
-                Located::new(default, self.section.at)
-            }
+        let rate = if let Some(text) = self.section.take(rate_name) {
+            let message = format!("`{rate_name} {}` is no whole number of kbit/s", text.value);
+            let rate = text.parse().map_err(|_| Problem::new(text.at, message))?;
+            Located::new(rate, text.at)
+        } else {
+            let why = "it is not given, and sqm-scripts have a rate for that case";
+            let what = format!("{rate_name} '{default}'");
+            self.section.notes.push(Skipped { at: self.section.at, what, why });
+            Located::new(default, self.section.at)
         };
         if rate.value == 0 {
             for name in [options, limit, target, ecn] {
