@@ -7,6 +7,7 @@ mod classes;
 mod devices;
 mod filters;
 mod limits;
+mod line;
 
 use crate::import::devices::faults;
 use crate::position::Position;
@@ -141,6 +142,7 @@ pub fn check(reading: &Reading, machine: &Machine) -> Vec<Finding> {
         classes::check(device, machine, &mut findings);
         filters::check(device, &mut findings);
         limits::check(device, machine, &mut findings);
+        line::check(device, machine, &mut findings);
     }
     devices::check(&devices, &mut findings);
     let mut all = findings.all;

@@ -4,6 +4,7 @@
 //! does not take are those that the lines of "Left out" quote.
 
 use lockgate_tc::language::{LANGUAGES, Word};
+use lockgate_tc::lint::{self, Machine, Severity};
 use lockgate_tc::value::ValueType;
 use lockgate_tc::{Kind, Options, Request, convert, read};
 
@@ -249,4 +250,24 @@ tc qdisc add dev ifb0 root netem delay 60ms rate 20mbit limit 50
     assert!(both.contains("delay = { up = \"40ms\", down = \"60ms\" }"), "{both}");
     assert!(both.contains("rate = { up = \"8mbit\", down = \"20mbit\" }"), "{both}");
     assert!(both.contains("the `limit` of `netem` counts them too"), "{both}");
+}
+
+/// A limit of `netem` that does not hold what is on its way.
+#[test]
+fn a_limit_of_netem_that_is_too_small_is_found() {
+    for (command, found) in [
+        ("netem delay 100ms rate 50mbit limit 100", Some((Severity::Warning, "`limit 413`"))),
+        ("netem delay 100ms rate 50mbit limit 500", None),
+        ("netem delay 100ms", Some((Severity::Note, "up to 121120kbit"))),
+        ("netem delay 1ms", None),
+        ("netem loss 5%", None),
+    ] {
+        let reading = read(&format!("tc qdisc add dev eth0 root {command}\n"), &[], "eth0");
+        let findings = lint::check(&reading, &Machine::default());
+        let finding = findings.iter().find(|finding| finding.rule == "netem-limit");
+        assert_eq!(finding.map(|finding| finding.severity), found.map(|(severity, _)| severity), "{command}");
+        if let (Some(finding), Some((_, part))) = (finding, found) {
+            assert!(format!("{} {}", finding.message, finding.help).contains(part), "{command}: {finding:?}");
+        }
+    }
 }
