@@ -169,6 +169,12 @@ impl<'a> Writer<'a> {
         self.exported.refused.push(why);
     }
 
+    fn refuse_all(&mut self, all: Vec<String>) {
+        for why in all {
+            self.refuse(why);
+        }
+    }
+
     /// Adds the redirection of what arrives.
     fn ingress(&mut self) {
         let Some(ifb) = self.device.ifb else { return };
@@ -260,8 +266,9 @@ impl<'a> Writer<'a> {
             children.len(),
             self.is_framed && parent.is_none(),
         );
-        for why in refused {
-            self.refuse(why);
+        self.refuse_all(refused);
+        if matches!(kind, Kind::Red | Kind::Choke) && words.is_empty() {
+            return;
         }
         if self.device.ifb.is_some() && words.iter().any(|word| word == "fwmark") {
             self.refuse(format!(
@@ -290,12 +297,11 @@ impl<'a> Writer<'a> {
                 .enumerate()
                 .map(|(band, child)| (&*child.name, Handle { minor: band as u16 + 1, ..handle }))
                 .collect();
+            self.refuse_unmetered(queue, &children);
             for child in &children {
                 let id = ids[&*child.name];
                 let (share, refused) = settings::of_class(child, kind, self.is_framed, self.r2q);
-                for why in refused {
-                    self.refuse(why);
-                }
+                self.refuse_all(refused);
                 if !share.is_empty() {
                     self.line(format!(
                         "tc class change dev {} classid {id} {kind} {}",
@@ -309,6 +315,21 @@ impl<'a> Writer<'a> {
             self.share_meters(handle);
         } else if let Some(child) = children.first() {
             self.qdisc(child, Some(Handle { minor: 1, ..handle }), None);
+        }
+    }
+
+    /// Refuses meters of bands that get packets by the map of priorities: meters stand on filters.
+    fn refuse_unmetered(&mut self, queue: &Queue, children: &[&Queue]) {
+        let map = queue.config.get("priomap").and_then(toml::Value::as_array);
+        let bands: Vec<usize> =
+            map.into_iter().flatten().filter_map(|band| band.as_integer()?.try_into().ok()).collect();
+        for (band, child) in children.iter().enumerate() {
+            if child.kind == "policer" && bands.contains(&band) {
+                let name = &child.name;
+                self.refuse(format!(
+                    "queue `{name}`: packets that the map of priorities gives it pass no meter in Linux"
+                ));
+            }
         }
     }
 
@@ -423,9 +444,7 @@ impl<'a> Writer<'a> {
         for child in self.children(queue) {
             let id = ids[&*child.name];
             let (words, refused) = settings::of_class(child, kind, self.is_framed, self.r2q);
-            for why in refused {
-                self.refuse(why);
-            }
+            self.refuse_all(refused);
             let words: String = words.iter().flat_map(|word| [" ", word]).collect();
             self.line(format!("tc class add dev {} parent {parent} classid {id} {kind}{words}", self.name));
             if child.is_class() {

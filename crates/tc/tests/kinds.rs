@@ -181,10 +181,7 @@ tc class add dev eth0 parent 1: classid 1:1 hfsc rt rate 80kbit
 tc class add dev eth0 parent 1:1 classid 1:2 hfsc rt rate 80kbit
 ";
     let scenario = imported(inner).expect("imported");
-    assert!(
-        scenario.contains(r#"queue.class-1-1 = { kind = "class", ls = { m2 = "80kbit" }"#),
-        "{scenario}"
-    );
+    assert!(scenario.contains(r#"queue.class-1-1 = { kind = "class", ls = { m2 = "80kbit" }"#), "{scenario}");
 }
 
 /// `dualpi2` has the attributes of Linux, also after it was exported.
@@ -199,10 +196,7 @@ fn dualpi2_is_that_of_linux() {
     let plain = port("");
     assert!(plain.contains(r#"tupdate = "16ms", alpha = 0.16015625, beta = 3.19921875"#), "{plain}");
     let far = port("max_rtt 300ms");
-    assert!(
-        far.contains(r#"max_rtt = "300ms", target = "50ms""#) && !far.contains("alpha"),
-        "{far}"
-    );
+    assert!(far.contains(r#"max_rtt = "300ms", target = "50ms""#) && !far.contains("alpha"), "{far}");
     assert!(port("typical_rtt 20ms max_rtt 200ms").contains(r#"target = "20ms""#));
     // One round trip gives the other, and both override the rest.
     let usual = port("typical_rtt 20ms alpha 3 tupdate 1ms");

@@ -165,7 +165,7 @@ fn port_of<'a>(scenario: &'a Scenario, name: Option<&str>) -> Result<&'a PortMod
             port.tree.queues().len() > 1 || port.tree.queues().iter().any(|queue| queue.kind != "fifo")
         })
         .collect();
-    let names = || queued.iter().map(|port| format!("`{}`", port.name)).collect::<Vec<_>>().join(", ");
+    let names = |ports: &[&PortModel]| ports.iter().map(|port| format!("`{}`", port.name)).collect::<Vec<_>>().join(", ");
     let found = match name {
         Some(name) => {
             let name = name.replacen("->", ":", 1);
@@ -176,9 +176,12 @@ fn port_of<'a>(scenario: &'a Scenario, name: Option<&str>) -> Result<&'a PortMod
     };
     let message = match name {
         Some(name) => format!("there is no port `{name}`"),
-        None => "several ports have queues, or none has".to_owned(),
+        None if queued.is_empty() => "no port has queues besides a FIFO".to_owned(),
+        None => "several ports have queues".to_owned(),
     };
-    found.ok_or_else(|| Failure::usage(message, format!("name one with `--port`: {}", names())))
+    let all: Vec<&PortModel> = scenario.ports.iter().collect();
+    let known = if queued.is_empty() { names(&all) } else { names(&queued) };
+    found.ok_or_else(|| Failure::usage(message, format!("name one with `--port`: {known}")))
 }
 
 fn counted(count: usize, what: &str) -> String {

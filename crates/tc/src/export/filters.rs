@@ -75,6 +75,9 @@ impl<'a> Writer<'a> {
             }
         }
         if !has_default && let Some(leaf) = self.rest_leaf(queue) {
+            self.filters.push(format!(
+                "# The next filter takes the packets that no rule takes, as the scenario does; without it `{kind}` drops them."
+            ));
             self.filter(number + 1, handle, "u32 match u32 0 0 at 0", ids[&*leaf.name]);
         }
     }

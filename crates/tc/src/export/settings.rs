@@ -1,5 +1,7 @@
 //! Parameters of queues as words of `tc`, defaults written out.
 
+mod average;
+
 use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
 use lockgate_scenario::QueueTree;
 use lockgate_scenario::reference::{Parameter, cached};
@@ -86,7 +88,7 @@ pub(super) fn of_qdisc(queue: &Queue, kind: Kind, children: usize, is_framed: bo
         Kind::Dualpi2 => settle_controller(&mut given),
         _ => (skipped, None),
     };
-    let (mut words, refused) = written(queue, kind, &given, parameters, kind.language().qdisc, skipped);
+    let (mut words, mut refused) = written(queue, kind, &given, parameters, kind.language().qdisc, skipped);
     // `tc` asks for it, also where a discipline below it replaces the queue that it sizes.
     let has = |words: &[String], name: &str| words.iter().any(|word| word == name);
     if kind == Kind::Tbf && !has(&words, "limit") && !has(&words, "latency") {
@@ -94,6 +96,13 @@ pub(super) fn of_qdisc(queue: &Queue, kind: Kind, children: usize, is_framed: bo
     }
     if kind == Kind::Tbf && children > 0 && has(&words, "latency") && has(&words, "limit") {
         words.retain(|word| word != "latency");
+    }
+    if matches!(kind, Kind::Red | Kind::Choke)
+        && let Err(why) = average::check(kind, &words)
+    {
+        // `tc` refuses the command.
+        words.clear();
+        refused.push(format!("queue `{}`: {why}", queue.name));
     }
     words.extend(trip.into_iter().flat_map(|trip| ["typical_rtt".to_owned(), time_text(trip)]));
     (words, refused)
@@ -116,7 +125,7 @@ fn settle_controller(given: &mut toml::Table) -> (&'static [&'static str], Optio
     let update = update.unwrap_or_else(|| target.min(longest / 3));
     let (update_s, longest_s) = (update.as_secs_f64(), longest.as_secs_f64());
     for (name, value) in [
-        ("tupdate", toml::Value::String(format!("{}ns", update.as_picos() / 1000))),
+        ("tupdate", toml::Value::String(format!("{}us", update.as_picos() / MICROSECOND))),
         ("alpha", toml::Value::Float(0.1 * update_s / (longest_s * longest_s))),
         ("beta", toml::Value::Float(0.3 / longest_s)),
     ] {
@@ -132,6 +141,10 @@ pub(super) fn of_class(queue: &Queue, kind: Kind, is_framed: bool, r2q: u64) -> 
     if kind == Kind::Htb {
         add_derived(&mut given, queue.is_class(), r2q);
     }
+    if kind == Kind::Cbq {
+        // `tc` asks for it.
+        given.entry("allot").or_insert(toml::Value::String(format!("{ALLOT}B")));
+    }
     let parameters = cached(kind.name()).map_or(&[][..], |reference| &reference.shares);
     written(
         queue,
@@ -142,6 +155,9 @@ pub(super) fn of_class(queue: &Queue, kind: Kind, is_framed: bool, r2q: u64) -> 
         if is_framed { &FRAMING } else { &[] },
     )
 }
+
+/// Default `allot` of a class of `cbq`, in bytes.
+const ALLOT: u64 = 1514;
 
 /// Default `r2q` of `htb`.
 pub(super) const R2Q: u64 = 10;
@@ -198,7 +214,11 @@ fn written(
         match word(kind, name, &value, vocabulary).filter(|words| is_taken(kind, words)) {
             Some(_) if is_off => {}
             Some(found) => words.extend(found),
-            None if is_given => refused.push(format!("queue `{queue}`: `{name} = {value}` of `{kind}`")),
+            None if is_given => {
+                let value_type = vocabulary.iter().find(|word| word.name == name).map(|word| word.value_type);
+                let why = value_type.map_or("", limits);
+                refused.push(format!("queue `{queue}`: `{name} = {value}` of `{kind}`{why}"));
+            }
             None => {}
         }
     }
@@ -243,6 +263,12 @@ fn word(kind: Kind, name: &str, value: &toml::Value, vocabulary: &'static [Word]
             let sign = if name.contains('_') { "no_" } else { "no" };
             Some(vec![if value.as_bool()? { name.to_owned() } else { format!("{sign}{name}") }])
         }
+        // A number of the kernel's, and a size: not in bits.
+        ValueType::Time if (kind, name) == (Kind::Cbq, "minidle") => None,
+        ValueType::Rate if (kind, name) == (Kind::Cbq, "weight") => {
+            let rate = text?.parse::<Rate>().ok()?;
+            rate.as_bits().is_multiple_of(1000).then(|| vec![name.to_owned(), rate_text(rate)])
+        }
         ValueType::Rate => one(rate_text(text?.parse::<Rate>().ok()?)),
         ValueType::Size => one(text?.parse::<Bytes>().ok()?.0.to_string()),
         ValueType::Offset => {
@@ -250,16 +276,16 @@ fn word(kind: Kind, name: &str, value: &toml::Value, vocabulary: &'static [Word]
             let (sign, size) = text.strip_prefix('-').map_or(("", text), |size| ("-", size));
             one(format!("{sign}{}", size.parse::<Bytes>().ok()?.0))
         }
-        ValueType::Time | ValueType::Seconds => {
-            let time = text?.parse::<Duration>().ok()?;
-            let is_whole = time.as_picos().is_multiple_of(1000);
-            is_whole.then(|| vec![name.to_owned(), time_text(time)])
+        ValueType::Time => one(time(text?)?),
+        ValueType::Seconds => {
+            let picos = text?.parse::<Duration>().ok()?.as_picos();
+            picos.is_multiple_of(SECOND).then(|| vec![name.to_owned(), (picos / SECOND).to_string()])
         }
         ValueType::Threshold => {
             let text = text?;
             match text.parse::<Packets>() {
                 Ok(packets) if text.ends_with('p') => one(format!("{}p", packets.0)),
-                _ => one(time_text(text.parse::<Duration>().ok()?)),
+                _ => one(time(text)?),
             }
         }
         ValueType::Packets => match value.as_integer() {
@@ -290,6 +316,27 @@ fn word(kind: Kind, name: &str, value: &toml::Value, vocabulary: &'static [Word]
     }
 }
 
+/// Picoseconds of a second, and of the unit of `tc`'s times.
+const SECOND: u64 = Duration::from_secs(1).as_picos();
+const MICROSECOND: u64 = Duration::from_micros(1).as_picos();
+
+/// Returns a time as `tc` takes it: whole microseconds, in 32 bits.
+fn time(text: &str) -> Option<String> {
+    let time = text.parse::<Duration>().ok()?;
+    let micros = time.as_picos() / MICROSECOND;
+    let is_taken = time.as_picos().is_multiple_of(MICROSECOND) && u32::try_from(micros).is_ok();
+    is_taken.then(|| time_text(time))
+}
+
+/// Returns why a value of this type cannot be written, if the type says it.
+fn limits(value_type: ValueType) -> &'static str {
+    match value_type {
+        ValueType::Time | ValueType::Threshold => ": `tc` takes whole microseconds, up to 4294 s",
+        ValueType::Seconds => ": `tc` takes whole seconds",
+        _ => "",
+    }
+}
+
 fn number(value: &toml::Value) -> Option<f64> {
     let text =
         |text: &str| text.strip_suffix('%').and_then(|share| Some(share.trim().parse::<f64>().ok()? / 100.0));
@@ -310,7 +357,7 @@ fn curve(name: &str, value: &toml::Value) -> Option<Vec<String>> {
     let mut words = vec![name.to_owned()];
     for key in ["m1", "d", "m2"] {
         let Some(part) = table.get(key) else { continue };
-        let text = if key == "d" { time_text(part.as_str()?.parse::<Duration>().ok()?) } else { rate(part)? };
+        let text = if key == "d" { time(part.as_str()?)? } else { rate(part)? };
         words.extend([key.to_owned(), text]);
     }
     Some(words)
