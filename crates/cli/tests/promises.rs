@@ -34,6 +34,8 @@ mod routed_addresses;
 mod setting;
 #[path = "promises/stream.rs"]
 mod stream;
+#[path = "promises/surroundings.rs"]
+mod surroundings;
 #[path = "promises/trials.rs"]
 mod trials;
 #[path = "promises/twin.rs"]

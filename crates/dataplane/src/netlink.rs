@@ -33,7 +33,7 @@ use crate::MacAddress;
 use crate::bpf::XDP_DRIVER_MODE;
 use crate::error::Refusal;
 use crate::namespace::{Namespace, SocketKind};
-pub use bridging::{BridgePort, BridgeSettings};
+pub use bridging::{BridgePort, BridgeSettings, Station};
 pub use observation::{FrameCounts, InterfaceAddress, RootDiscipline};
 pub use traffic::TrafficObject;
 

@@ -32,12 +32,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use lockgate_dataplane::MacAddress;
 use lockgate_dataplane::endpoint::{Endpoint, Traffic};
 use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::ethtool;
 use lockgate_dataplane::lease::{Lease, State};
-use lockgate_dataplane::netlink::{Link, LinkHeader, Netlink};
+use lockgate_dataplane::netlink::{Link, LinkHeader, Netlink, Station};
 use lockgate_dataplane::redirection::{HostFrames, Redirection};
 use lockgate_dataplane::xdp_redirection::XdpRedirection;
 use lockgate_scenario::Policy;
@@ -87,8 +86,8 @@ pub struct Attachment {
     pairs: Option<Pairs>,
     /// Programs behind the drivers, with the index of their interface.
     redirections: Mutex<Vec<(usize, Redirection)>>,
-    /// Faults that go on, in words.
-    faults: Mutex<Vec<String>>,
+    /// Faults that go on, in words, and when the watchdog noted them.
+    faults: Mutex<(Vec<String>, Instant)>,
     /// Frames that passed around the router, and those that its pairs dropped.
     around: AtomicU64,
     dropped_in_pairs: AtomicU64,
@@ -182,7 +181,7 @@ impl Attachment {
             in_driver,
             pairs,
             redirections: Mutex::new(Vec::new()),
-            faults: Mutex::default(),
+            faults: Mutex::new((Vec::new(), Instant::now())),
             around: AtomicU64::new(0),
             dropped_in_pairs: AtomicU64::new(0),
             passed_before: AtomicU64::new(0),
@@ -208,8 +207,8 @@ impl Attachment {
         let others = bridge.map_or_else(Vec::new, |it| bridge::other_ports(it, &self.links, all));
         let mut behind = Vec::new();
         if let Some(bridge) = bridge.filter(|_| !others.is_empty()) {
-            let is_behind = |(port, _): &(u32, MacAddress)| others.iter().any(|other| other.index == *port);
-            behind.extend(netlink.stations(bridge.index)?.into_iter().filter(is_behind).map(|it| it.1));
+            let is_behind = |it: &&Station| others.iter().any(|other| other.index == it.port);
+            behind.extend(netlink.stations(bridge.index)?.iter().filter(is_behind).map(|it| it.address));
         }
         self.leases.iter().try_for_each(|lease| lease.set_addresses(&own, &behind))?;
         Ok(!others.is_empty())
@@ -217,14 +216,24 @@ impl Attachment {
 
     /// Returns sentences about the bridge around the router, in mode `bridge`: those that are alarms, and the
     /// others.
-    pub(crate) fn around(&self, all: &[Link]) -> (Vec<String>, Vec<String>) {
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub(crate) fn around(
+        &self,
+        netlink: &mut Netlink,
+        all: &[Link],
+    ) -> Result<(Vec<String>, Vec<String>), Refusal> {
         if self.bridge.is_none() {
-            return Default::default();
+            return Ok(Default::default());
         }
         let bridge = bridge::of_ports(&self.links, all);
-        let (mut alarms, notes) = around(bridge, &self.links, all, self.is_in_driver());
+        let (mut alarms, mut notes) = around(bridge, &self.links, all, self.is_in_driver());
         alarms.extend(bridge::way_back(&self.links, all).filter(|_| bridge.is_none()));
-        (alarms, notes)
+        if let Some(bridge) = bridge {
+            notes.extend(bridge::fixed_stations(&netlink.stations(bridge.index)?, &self.links));
+        }
+        Ok((alarms, notes))
     }
 
     /// Returns a sentence about the first address of the host that the programs cut off, with the remedy. It
@@ -499,7 +508,8 @@ pub(crate) fn await_pairs_gone(policy: &Policy) -> Result<(), Refusal> {
     let mut netlink = Netlink::open()?;
     loop {
         let links = netlink.links()?;
-        let is_ours = |link: &&Link| policy.interfaces.iter().any(|interface| interface.name == link.name);
+        let is_ours =
+            |link: &&Link| policy.interfaces.iter().any(|interface| link.is_called(&interface.name));
         let is_near = |link: &Link, name: &str| [false, true].iter().any(|it| near_name(link, *it) == name);
         let is_left = |link: &Link| links.iter().any(|other| is_near(link, &other.name));
         if !links.iter().filter(is_ours).any(is_left) || Instant::now() >= until {

@@ -11,9 +11,9 @@ use lockgate_scenario::policy::Mode;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
-use crate::attach::{bridge, own_addresses};
 use crate::attach::preflight::{Obstacle, Preflight};
 use crate::attach::surroundings::notes;
+use crate::attach::{bridge, own_addresses};
 use crate::nat;
 use crate::router::PRIORITY;
 use crate::shell::word;
@@ -161,7 +161,10 @@ fn neighbours(link: &Link, links: &[Link]) -> Finding {
     let around = around_bridge(link, links);
     notes.extend(around.into_iter().map(|it| format!("in mode `bridge`: {it}")));
     if notes.is_empty() {
-        return Finding::good(what, "no tcx program, filter, filter of bridges or queueing discipline of others");
+        return Finding::good(
+            what,
+            "no tcx program, filter, filter of bridges or queueing discipline of others",
+        );
     }
     Finding::new(what, State::Weak, notes.join("; "), "see that none of them is needed while a router runs")
 }

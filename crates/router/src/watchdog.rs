@@ -368,7 +368,7 @@ impl<'a> Watchdog<'a> {
         }
         let all = netlink.links()?;
         self.has_other_ports = attachment.serve_addresses(netlink, &all)?;
-        let (alarms, around) = attachment.around(&all);
+        let (alarms, around) = attachment.around(netlink, &all)?;
         self.say_alarms(alarms.into_iter().collect());
         notes.extend(around);
         notes.extend(connections_note());
@@ -457,7 +457,8 @@ mod tests {
         let link = Link { has_carrier: true, ..link };
         let down = Link { is_up: false, has_carrier: false, ..link.clone() };
         let unplugged = Link { has_carrier: false, ..link.clone() };
-        let differences = |before: &Link, now: &Link| super::differences(before, now, 1500 + ENCAPSULATION as usize);
+        let differences =
+            |before: &Link, now: &Link| super::differences(before, now, 1500 + ENCAPSULATION as usize);
         assert_eq!(differences(&link, &unplugged), ["has no carrier: frames for it wait"]);
         let longer = Link { mtu: 9000, controller: Some(7), ..link.clone() };
         let taken = Link { xdp: XdpMode::Driver, ..link.clone() };

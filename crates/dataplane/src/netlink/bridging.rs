@@ -1,7 +1,7 @@
 //! Bridges of the kernel: their settings and those of their ports, and the addresses that they have learned.
 
 use netlink_packet_route::link::{BridgePortState, BridgeStpState, InfoBridge, InfoBridgePort};
-use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourMessage};
+use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourMessage, NeighbourState};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::{NLM_F_DUMP, Netlink};
@@ -29,6 +29,17 @@ pub struct BridgeSettings {
     pub filters_vlans: bool,
     /// True if its frames pass the rules for IPv4, IPv6 and ARP, whatever the namespace's settings.
     pub calls_rules: [bool; 3],
+}
+
+/// Station that a bridge knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Station {
+    /// Index of the port behind which it is.
+    pub port: u32,
+    /// Address.
+    pub address: MacAddress,
+    /// True if it was configured, not heard.
+    pub is_fixed: bool,
 }
 
 impl BridgePort {
@@ -71,12 +82,11 @@ impl BridgeSettings {
 }
 
 impl Netlink {
-    /// Returns the addresses of single stations that the bridge with this index knows, each with the index of
-    /// its port; of the bridge itself, its own.
+    /// Returns the single stations that the bridge with this index knows.
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn stations(&mut self, bridge: u32) -> Result<Vec<(u32, MacAddress)>, Refusal> {
+    pub fn stations(&mut self, bridge: u32) -> Result<Vec<Station>, Refusal> {
         let mut found = Vec::new();
         let mut message = NeighbourMessage::default();
         message.header.family = AddressFamily::Bridge;
@@ -92,7 +102,8 @@ impl Netlink {
             }
             let is_single = |address: &MacAddress| address[0] & 1 == 0;
             let address = address.filter(is_single).filter(|_| of_bridge);
-            found.extend(address.map(|address| (entry.header.ifindex, address)));
+            let is_fixed = entry.header.state == NeighbourState::Noarp;
+            found.extend(address.map(|address| Station { port: entry.header.ifindex, address, is_fixed }));
         })
         .map_err(|error| Refusal::new("list the stations of a bridge", error))?;
         Ok(found)

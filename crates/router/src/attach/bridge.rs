@@ -5,7 +5,7 @@ use std::fs::read_to_string;
 
 use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::filters::{Family, HookedChain, hooked_chains};
-use lockgate_dataplane::netlink::Link;
+use lockgate_dataplane::netlink::{Link, Station};
 
 use crate::shell::word;
 
@@ -14,6 +14,9 @@ const FORWARDING: [(u32, &str); 3] = [(0, "prerouting"), (2, "forward"), (4, "po
 
 /// Hook of arriving frames of an interface in the family `inet`.
 const INGRESS: u32 = 5;
+
+/// Stations that a sentence names at most.
+const FIXED: usize = 4;
 
 /// Settings by which frames of bridges pass the rules of IP, with the families whose chains those are and the
 /// file that names the tables of iptables.
@@ -25,7 +28,8 @@ const CALLS: [(&str, [Family; 2], &str); 3] = [
 
 /// Returns the bridge that the first of these ports is a port of now.
 pub(crate) fn of_ports<'a>(ports: &[Link], all: &'a [Link]) -> Option<&'a Link> {
-    let controller = all.iter().find(|link| link.index == ports.first().map_or(0, |it| it.index))?.controller?;
+    let controller =
+        all.iter().find(|link| link.index == ports.first().map_or(0, |it| it.index))?.controller?;
     all.iter().find(|link| link.index == controller && link.kind == "bridge")
 }
 
@@ -61,7 +65,8 @@ pub(crate) fn way_back(ports: &[Link], all: &[Link]) -> Option<String> {
 /// forwards nothing with a router either.
 fn halted(bridge: &Link, ports: &[&Link]) -> Option<String> {
     let is_live = |link: &&&Link| link.is_up && link.has_carrier;
-    let halted = ports.iter().filter(is_live).find_map(|link| Some((link, link.port.as_ref()?.halted.as_ref()?)));
+    let halted =
+        ports.iter().filter(is_live).find_map(|link| Some((link, link.port.as_ref()?.halted.as_ref()?)));
     if let Some((link, state)) = halted {
         return Some(format!(
             "port `{}` of the bridge `{}` is {state} (`bridge link set dev {} state 3`)",
@@ -70,7 +75,8 @@ fn halted(bridge: &Link, ports: &[&Link]) -> Option<String> {
             word(&link.name)
         ));
     }
-    let are_isolated = ports.len() > 1 && ports.iter().all(|link| link.port.as_ref().is_some_and(|it| it.is_isolated));
+    let are_isolated =
+        ports.len() > 1 && ports.iter().all(|link| link.port.as_ref().is_some_and(|it| it.is_isolated));
     are_isolated.then(|| {
         let name = &ports[0].name;
         format!("both ports are isolated from each other (`bridge link set dev {} isolated off`)", word(name))
@@ -82,7 +88,9 @@ fn halted(bridge: &Link, ports: &[&Link]) -> Option<String> {
 pub(crate) fn bypassed(bridge: Option<&Link>, ports: &[Link], all: &[Link]) -> Vec<String> {
     let mut filters = match chains(bridge, ports) {
         Ok(found) => found,
-        Err(refusal) => return vec![format!("whether filters of the bridge are bypassed is not known: {refusal}")],
+        Err(refusal) => {
+            return vec![format!("whether filters of the bridge are bypassed is not known: {refusal}")];
+        }
     };
     for link in ports.iter().filter_map(|port| all.iter().find(|link| link.index == port.index)) {
         let limits = link.port.iter().flat_map(|port| &port.limits);
@@ -97,12 +105,19 @@ pub(crate) fn bypassed(bridge: Option<&Link>, ports: &[Link], all: &[Link]) -> V
 
 /// Returns the chains and tables that frames from one of these ports to the other pass in the kernel.
 fn chains(bridge: Option<&Link>, ports: &[Link]) -> Result<Vec<String>, Refusal> {
-    let named = |family: &str, chain: &HookedChain| format!("the chain `{}` of the table `{family} {}`", chain.name, chain.table);
+    let named = |family: &str, chain: &HookedChain| {
+        format!("the chain `{}` of the table `{family} {}`", chain.name, chain.table)
+    };
     let at = |hook: u32| FORWARDING.iter().find(|(number, _)| *number == hook).map(|(_, name)| *name);
     let mut found = Vec::new();
     for chain in hooked_chains(Family::Bridge)? {
         found.extend(at(chain.hook).map(|hook| format!("{} (hook {hook})", named("bridge", &chain))));
     }
+    // Their rules cannot be read without making their tables.
+    let modules = read_to_string("/proc/modules").unwrap_or_default();
+    let is_loaded = |module: &&str| modules.lines().any(|line| line.starts_with(&format!("{module} ")));
+    let loaded = ["ebtable_filter", "ebtable_nat", "ebtable_broute"].into_iter().filter(is_loaded);
+    found.extend(loaded.map(|module| format!("the rules of ebtables, if it has some (module `{module}`)")));
     let inet = hooked_chains(Family::Inet)?;
     let ingress = inet.iter().filter(|chain| chain.hook == INGRESS).map(|chain| ("inet", chain));
     let netdev = hooked_chains(Family::Netdev)?;
@@ -156,6 +171,27 @@ pub(crate) fn others(bridge: &Link, ports: &[Link], all: &[Link], is_in_driver: 
     other_ports(bridge, ports, all).into_iter().map(sentence).collect()
 }
 
+/// Returns the sentence about stations that the bridge has at one of these ports by configuration: the kernel
+/// sends frames for them there alone.
+pub(crate) fn fixed_stations(stations: &[Station], ports: &[Link]) -> Option<String> {
+    let at = |station: &Station| ports.iter().find(|port| station.is_fixed && port.index == station.port);
+    let fixed: Vec<String> = stations
+        .iter()
+        .filter_map(|station| {
+            let address = station.address.map(|byte| format!("{byte:02x}")).join(":");
+            Some(format!("{address} at `{}`", at(station)?.name))
+        })
+        .collect();
+    (!fixed.is_empty()).then(|| {
+        let rest = if fixed.len() > FIXED { ", ..." } else { "" };
+        format!(
+            "stations are fixed at ports of the bridge ({}{rest}): the router's frames go to the other side of the cable, \
+             wherever a station is fixed (`bridge fdb show`)",
+            fixed[..fixed.len().min(FIXED)].join(", ")
+        )
+    })
+}
+
 /// Returns the sentence about the spanning tree of a bridge, if it runs that protocol.
 pub(crate) fn spanning_tree(bridge: &Link) -> Option<String> {
     bridge.bridge.has_spanning_tree.then(|| {
@@ -184,7 +220,8 @@ mod tests {
             port: Some(BridgePort::default()),
             ..Link::default()
         };
-        let bridge = Link { kind: "bridge".into(), name: "br0".into(), controller: None, port: None, ..port(3) };
+        let bridge =
+            Link { kind: "bridge".into(), name: "br0".into(), controller: None, port: None, ..port(3) };
         vec![port(1), port(2), bridge, port(4)]
     }
 
@@ -198,8 +235,11 @@ mod tests {
             way_back(ports, &now).unwrap_or_default()
         };
         assert_eq!(barred(&|_| {}), "");
-        let halt = |link: &mut Link| link.port = Some(BridgePort { halted: Some("blocking".into()), ..BridgePort::default() });
-        let isolate = |link: &mut Link| link.port = Some(BridgePort { is_isolated: true, ..BridgePort::default() });
+        let halt = |link: &mut Link| {
+            link.port = Some(BridgePort { halted: Some("blocking".into()), ..BridgePort::default() })
+        };
+        let isolate =
+            |link: &mut Link| link.port = Some(BridgePort { is_isolated: true, ..BridgePort::default() });
         type Change<'a> = &'a dyn Fn(&mut Vec<Link>);
         let rows: [(Change<'_>, &str); 7] = [
             (&|all| all[2].is_up = false, "the bridge `br0` is down"),
@@ -212,7 +252,10 @@ mod tests {
         ];
         for (change, why) in rows {
             let said = barred(change);
-            assert!(said.contains("would not forward if the router ended now: ") && said.contains(why), "{why}: {said}");
+            assert!(
+                said.contains("would not forward if the router ended now: ") && said.contains(why),
+                "{why}: {said}"
+            );
         }
         assert_eq!(barred(&|all| isolate(&mut all[0])), "", "one alone is isolated from the other ports");
         let unplugged = barred(&|all| {
@@ -237,9 +280,19 @@ mod tests {
     }
 
     #[test]
+    fn stations_that_are_fixed_are_named() {
+        let links = all();
+        let station = |port, is_fixed| Station { port, address: [2, 0, 0, 0, 0, port as u8], is_fixed };
+        let said = fixed_stations(&[station(1, false), station(2, true), station(4, true)], &links[..2]);
+        assert!(said.expect("one").contains("(02:00:00:00:00:02 at `i2`)"));
+        assert_eq!(fixed_stations(&[station(1, false), station(4, true)], &links[..2]), None);
+    }
+
+    #[test]
     fn settings_of_ports_and_bridges_that_filter_are_named() {
         let mut links = all();
-        links[1].port = Some(BridgePort { limits: vec!["locked on", "bcast_flood off"], ..BridgePort::default() });
+        links[1].port =
+            Some(BridgePort { limits: vec!["locked on", "bcast_flood off"], ..BridgePort::default() });
         links[2].bridge.filters_vlans = true;
         let said = bypassed(Some(&links[2]), &links[..2], &links).join("\n");
         for what in ["`locked on` of the port `i2`", "`bcast_flood off`", "the VLANs of the bridge `br0`"] {

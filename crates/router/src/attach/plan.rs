@@ -76,7 +76,9 @@ impl Plan {
                 let made = found.bridge.is_none().then(|| NEW_BRIDGE.to_owned());
                 let own: Vec<String> = made.into_iter().chain(found.own.iter().cloned()).collect();
                 let sent = match policy.host {
-                    HostFrames::Pass => "pass beside the queues; those that it forwards for others are queued",
+                    HostFrames::Pass => {
+                        "pass beside the queues; those that it forwards for others are queued"
+                    }
                     HostFrames::Queue => "are queued",
                 };
                 lines.push(format!(

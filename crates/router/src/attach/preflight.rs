@@ -77,7 +77,11 @@ impl Preflight {
             "" => found.features(&link.name, &RECEIVING, ""),
             "veth" => found.other_end(link, links),
             kind => found.note(
-                format!("`{}` is {}, whose frames are those of the interfaces below", link.name, with_article(kind)),
+                format!(
+                    "`{}` is {}, whose frames are those of the interfaces below",
+                    link.name,
+                    with_article(kind)
+                ),
                 "leave `attach` out: it then takes frames after the driver",
             ),
         }

@@ -2,6 +2,7 @@
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::lease::{Counts, State};
@@ -15,16 +16,28 @@ use crate::control::Losses;
 use crate::shell::word;
 use crate::tally::{SharedLosses, Tallies};
 
+/// Longest look of the watchdog at the interfaces: others hold the kernel's lock of them for ten seconds at
+/// times.
+const LONGEST_LOOK: Duration = Duration::from_secs(15);
+
 impl Attachment {
     /// Returns the faults that go on, in words.
     pub(crate) fn faults(&self) -> Vec<String> {
-        self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let (mut faults, noted_at) = self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let silent = noted_at.elapsed();
+        if silent >= LONGEST_LOOK {
+            let seconds = silent.as_secs();
+            faults.push(format!(
+                "the watchdog has waited {seconds} s for the kernel: faults of the interfaces are not noticed meanwhile"
+            ));
+        }
+        faults
     }
 
     /// Sets the faults that go on, the frames that have passed around the router, and those that its pairs
     /// dropped.
     pub(crate) fn note_faults(&self, faults: Vec<String>, around: u64, dropped_in_pairs: u64) {
-        *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
+        *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = (faults, Instant::now());
         self.around.store(around, Ordering::Relaxed);
         self.dropped_in_pairs.store(dropped_in_pairs, Ordering::Relaxed);
     }
@@ -158,7 +171,8 @@ impl Attachment {
         let disciplines = netlink.root_disciplines(pairs.all[tap].index)?;
         let sentence = |it: &RootDiscipline| {
             let RootDiscipline { kind, handle, is_filter_block } = it;
-            let (what, place) = if *is_filter_block { ("filters", "clsact") } else { ("queueing discipline", "root") };
+            let (what, place) =
+                if *is_filter_block { ("filters", "clsact") } else { ("queueing discipline", "root") };
             format!(
                 "the {what} `{kind}` {handle} at the router's own interface `{near}` may drop its frames, or delay them: \
                  remove it (`tc qdisc delete dev {device} {place}`)"

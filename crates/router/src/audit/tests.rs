@@ -144,7 +144,10 @@ fn frames_lost_on_their_way_to_the_port_are_counted_to_the_frame() {
         };
         let (faults, readings) = line.until(&mut lose);
         let is_most = matches!(faults[..], [Fault::SomeLost(1.., true)]);
-        assert!(matches!(faults[..], [Fault::SomeLost(1.., _)]) && is_most == (share > 500), "{share}: {faults:?}");
+        assert!(
+            matches!(faults[..], [Fault::SomeLost(1.., _)]) && is_most == (share > 500),
+            "{share}: {faults:?}"
+        );
         assert!(INTERVAL * readings < Duration::from_secs(2), "{share} of 1000: {readings}");
         (0..10).for_each(|_| {
             lose(&mut line);
@@ -182,7 +185,10 @@ fn a_reading_that_took_long_shows_no_leak_and_hides_none() {
             line.now.interface.received += 100;
             line.now.interface.sent += 100;
         });
-        assert!(!is_known || matches!(faults[..], [Fault::Around(_, frames)] if frames == around), "{faults:?}");
+        assert!(
+            !is_known || matches!(faults[..], [Fault::Around(_, frames)] if frames == around),
+            "{faults:?}"
+        );
         assert!(readings <= 40, "{readings}");
     }
 }
@@ -202,7 +208,8 @@ fn frames_that_never_leave_are_said_in_time() {
             assert!(INTERVAL * readings < Duration::from_secs(2), "{readings}");
             line.pass(5);
             assert_eq!(line.read(), [], "it goes on");
-            let lost = if fault == Fault::NoneArrives { line.now.counts.redirected - line.now.received } else { 0 };
+            let lost =
+                if fault == Fault::NoneArrives { line.now.counts.redirected - line.now.received } else { 0 };
             (0..3).for_each(|_| drop(line.read()));
             assert_eq!(line.audit.lost_inside(), lost, "those that never arrived are counted");
         }

@@ -48,10 +48,9 @@ impl Notices {
         let is_there = [alert.webhook.is_some(), !alert.command.is_empty()];
         let receivers = [false, true].into_iter().zip(is_there).filter(|(_, is_there)| *is_there);
         // All are tried.
-        receivers.map(|(is_command, _)| self.submit_to((alert.name.clone(), is_command), alert, notice)).fold(
-            true,
-            |all, one| all & one,
-        )
+        receivers
+            .map(|(is_command, _)| self.submit_to((alert.name.clone(), is_command), alert, notice))
+            .fold(true, |all, one| all & one)
     }
 
     fn submit_to(&self, line: Line, alert: &Alert, notice: &Notice) -> bool {
@@ -67,7 +66,8 @@ impl Notices {
         }
         waiting.insert(line.clone(), VecDeque::from([one]));
         let (all, tell, of) = (self.waiting.clone(), self.tell.clone(), line.clone());
-        let started = thread::Builder::new().name("alert".to_owned()).spawn(move || pass_all(&all, &of, &tell));
+        let started =
+            thread::Builder::new().name("alert".to_owned()).spawn(move || pass_all(&all, &of, &tell));
         if started.is_err() {
             waiting.remove(&line);
         }
@@ -250,7 +250,9 @@ mod tests {
         let (alert, notice) = alert(0, &["/bin/sh", "-c", &script]);
         assert_eq!(pass_on(&alert, &notice, true), Ok(()));
         assert!(std::fs::read_to_string(&file).expect("written").contains(r#""queue":"q""#));
-        for (program, why) in [("/no/such/program", "the command of alert `late` failed"), ("/bin/false", "exit status: 1")] {
+        for (program, why) in
+            [("/no/such/program", "the command of alert `late` failed"), ("/bin/false", "exit status: 1")]
+        {
             let (failing, notice) = self::alert(0, &[program]);
             let told = pass_on(&failing, &notice, true).expect_err("it fails");
             assert!(told.contains(why), "{told}");
@@ -273,7 +275,9 @@ mod tests {
             let (mut alert, notice) = alert(if number == 4 { port } else { 0 }, &["/bin/sh", "-c", &script]);
             alert.name = format!("alert {number}");
             for state in ["firing", "resolved"] {
-                assert!(notices.submit(&alert, &Notice { alert: alert.name.clone(), state, ..notice.clone() }));
+                assert!(
+                    notices.submit(&alert, &Notice { alert: alert.name.clone(), state, ..notice.clone() })
+                );
             }
         }
         // The webhook of the last alert comes while all commands hang, its own too.
@@ -288,7 +292,8 @@ mod tests {
             said = std::fs::read_to_string(&file).unwrap_or_default();
         }
         for number in 0..5 {
-            let of: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix(&format!("alert {number} "))).collect();
+            let of: Vec<&str> =
+                said.lines().filter_map(|line| line.strip_prefix(&format!("alert {number} "))).collect();
             assert_eq!(of, ["firing", "resolved"], "{said}");
         }
     }
