@@ -400,8 +400,9 @@ fn by_destination(to: u32, lease: &Lease) -> Vec<u64> {
     let link_local = i32::from_ne_bytes(LINK_LOCAL);
     let groups = [
         instruction(0x15, 9, 0, 2, 0), // if r9 == 0 skip
-        instruction(0x16, 7, 0, to_redirected(1 + moved.len()), link_local), // if r7 (32 bits) == LINK_LOCAL goto redirected
-        instruction(0x05, 0, 0, skip(moved.len() + own.len()), 0),           // goto both
+        // If r7 (32 bits) == LINK_LOCAL goto redirected, else goto both.
+        instruction(0x16, 7, 0, to_redirected(1 + moved.len()), link_local),
+        instruction(0x05, 0, 0, skip(moved.len() + own.len()), 0),
     ];
     let addresses = lease.if_address(7, groups.len() + moved.len()); // goto own
     let rest = [&addresses[..], &groups, &moved, &own, &both].concat();

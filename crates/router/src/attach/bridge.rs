@@ -39,8 +39,8 @@ pub(crate) fn other_ports<'a>(bridge: &Link, ports: &[Link], all: &'a [Link]) ->
     all.iter().filter(|link| link.controller == Some(bridge.index) && !is_own(link)).collect()
 }
 
-/// Returns a sentence about what would keep the kernel from forwarding between these ports if the router ended
-/// now; `None` if it would forward.
+/// Returns a sentence about what would keep the kernel from forwarding between these ports if the router
+/// ended now; `None` if it would forward.
 pub(crate) fn way_back(ports: &[Link], all: &[Link]) -> Option<String> {
     let now = |port: &Link| all.iter().find(|link| link.index == port.index);
     let now: Vec<&Link> = ports.iter().filter_map(now).collect();

@@ -11,14 +11,15 @@ pub(super) struct Act {
 }
 
 /// Commands that make the bridge of the box.
-pub(super) const MAKE_BRIDGE: [&str; 7] = [
+pub(super) const MAKE_BRIDGE: [&str; 8] = [
+    "sysctl net.ipv4.conf.all.send_redirects=0",
+    "sysctl net.ipv4.conf.default.send_redirects=0",
     "ip link add br0 address 02:4c:00:00:09:09 type bridge forward_delay 0 mcast_snooping 0",
     "ip link set br0 up",
     "ip link set eth1 master br0",
     "ip link set eth2 master br0",
     "ip address add 10.3.0.9/24 dev br0",
     "ip route add 10.4.0.1 via 10.3.0.2",
-    "sysctl net.ipv4.conf.all.send_redirects=0",
 ];
 
 /// Port of the stations' answers, as `udp` rules name it.
