@@ -184,10 +184,19 @@ impl PortConditions {
         Self { link, poll_interval: Some(interval) }
     }
 
-    /// Returns the tokens that accumulate at `rate` between two polls, if a bucket of depth `burst` cannot
-    /// hold them.
-    pub(crate) fn lost_tokens(self, rate: Rate, burst: Bytes) -> Option<Bytes> {
-        let tokens = rate.bytes_in(self.poll_interval?);
-        (tokens > burst).then_some(tokens)
+    /// Returns why a bucket of depth `burst` loses tokens that accumulate at `rate` between two polls; `None`
+    /// if it holds them.
+    pub(crate) fn too_small(self, rate: Rate, burst: Bytes) -> Option<String> {
+        let interval = self.poll_interval?;
+        let tokens = rate.bytes_in(interval);
+        (tokens > burst).then(|| {
+            let bits = u128::from(burst.0) * 8 * 1_000_000_000_000 / u128::from(interval.as_picos().max(1));
+            let most = Rate::from_bits(u64::try_from(bits).unwrap_or(u64::MAX));
+            format!(
+                "is too small for {rate} in a router, which polls a busy port some {interval} apart: {}B in that time are \
+                 {most}; make it `{}B` or more, or less is sent",
+                burst.0, tokens.0
+            )
+        })
     }
 }

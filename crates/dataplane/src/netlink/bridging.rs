@@ -21,7 +21,6 @@ pub struct BridgePort {
 
 /// Settings of a bridge that decide which frames the kernel forwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools, reason = "they are independent")]
 pub struct BridgeSettings {
     /// True if it runs a spanning tree protocol.
     pub has_spanning_tree: bool,

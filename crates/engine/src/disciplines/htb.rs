@@ -298,14 +298,7 @@ impl Discipline for Htb {
         for class in 0..self.classes.len() {
             let (rate, ceil) = self.scheduler.buckets(class);
             for (field, bucket) in [("burst", rate), ("cburst", ceil)] {
-                if let Some(tokens) = port.lost_tokens(bucket.rate(), bucket.depth()) {
-                    let why = format!(
-                        "is too small for {} in a router, which polls a busy port some {} apart: make it `{}B` or more, \
-                         or less is sent",
-                        bucket.rate(),
-                        port.poll_interval.unwrap_or_default(),
-                        tokens.0
-                    );
+                if let Some(why) = port.too_small(bucket.rate(), bucket.depth()) {
                     tell(Invalid::new(field, why).on_child(class));
                 }
             }

@@ -296,14 +296,7 @@ impl Discipline for Tbf {
                 return tell(Invalid::new(field, why));
             }
         }
-        if let Some(tokens) = port.lost_tokens(self.bucket.rate, self.burst) {
-            let why = format!(
-                "is too small for {} in a router, which polls a busy port some {} apart: make it `{}B` or more, or less \
-                 is sent",
-                self.bucket.rate,
-                port.poll_interval.unwrap_or_default(),
-                tokens.0
-            );
+        if let Some(why) = port.too_small(self.bucket.rate, self.burst) {
             tell(Invalid::new("burst", why));
         }
     }

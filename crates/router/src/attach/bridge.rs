@@ -227,6 +227,7 @@ mod tests {
 
     #[test]
     fn a_way_back_that_is_barred_is_named_with_its_reason() {
+        type Change<'a> = &'a dyn Fn(&mut Vec<Link>);
         let links = all();
         let ports = &links[..2];
         let barred = |change: &dyn Fn(&mut Vec<Link>)| {
@@ -240,7 +241,6 @@ mod tests {
         };
         let isolate =
             |link: &mut Link| link.port = Some(BridgePort { is_isolated: true, ..BridgePort::default() });
-        type Change<'a> = &'a dyn Fn(&mut Vec<Link>);
         let rows: [(Change<'_>, &str); 7] = [
             (&|all| all[2].is_up = false, "the bridge `br0` is down"),
             (&|all| all[1].controller = None, "`i2` is a port of no bridge"),

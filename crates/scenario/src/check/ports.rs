@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lockgate_engine::clock::ClockModel;
 use lockgate_engine::pacing::Pace;
 use lockgate_engine::port_name;
-use lockgate_engine::units::Rate;
+use lockgate_engine::units::{Duration, Rate};
 use toml::de::DeTable;
 
 use super::Checker;
@@ -161,7 +161,13 @@ impl Checker<'_> {
         let rate = own.and_then(|own| own.rate);
         let context = TreeContext { rate: [rate, context.rate].into_iter().flatten().min(), ..context };
         let root = table.as_ref().and_then(|table| table.root.as_deref());
+        // In a router the ticks of the scheduler's clock are the times at which a port is polled.
+        let tick = table.as_ref().and_then(|table| table.clock).filter(|clock| clock.hz > 0);
+        let tick = tick.map(|clock| Duration::from_picos(1_000_000_000_000 / u64::from(clock.hz)));
+        let exact = self.poll_interval;
+        self.poll_interval = exact.map(|interval| interval.max(tick.unwrap_or(Duration::ZERO)));
         let trees = self.trees(place, root, context);
+        self.poll_interval = exact;
         if let (Some(table), Some(trees)) = (&table, &trees) {
             for (index, name) in table.alternatives.iter().enumerate() {
                 if !trees.roots.iter().any(|(root, _)| root == name) {

@@ -225,6 +225,20 @@ fn a_burst_that_is_shorter_than_a_round_of_the_router_is_doubted() {
     assert_eq!(said(", burst = \"12.5kB\", cburst = \"12.5kB\"").len(), 0);
     let slow = text("").replace("1gbit", "100mbit");
     assert_eq!(read_policy(&slow, "policy.toml").expect("a policy").warnings.len(), 0);
+    // With a clock of 250 ticks a second, 1 Gbit/s are 500 000 bytes a tick, and 125 kB are 250 Mbit/s.
+    let ticking = |text: String| {
+        text.replace("[port.wan]\n", "[port.wan]\nclock = { source = \"jiffies\", hz = 250 }\n")
+    };
+    let warnings = |text: String| read_policy(&text, "policy.toml").expect("a policy").warnings;
+    for (burst, wrong) in [("125kB", 2), ("500kB", 0)] {
+        let said = warnings(ticking(text(&format!(", burst = \"{burst}\", cburst = \"{burst}\""))));
+        assert_eq!(said.len(), wrong, "{burst}: {said:?}");
+        for warning in said.iter().map(|it| format!("{it}: {}", it.help_text().unwrap_or_default())) {
+            let parts = ["some 4ms apart", "125000B in that time are 250mbit", "`500000B` or more"];
+            assert!(parts.iter().all(|part| warning.contains(part)), "{warning}");
+        }
+    }
+    assert_eq!(warnings(text(", burst = \"125kB\", cburst = \"125kB\"")).len(), 0, "at exact times");
 }
 
 const LABORATORY: &str = r#"duration = "1s"
