@@ -18,9 +18,9 @@
 #   make wasm-check  the pure crates compile for the browser (rustup target add wasm32-unknown-unknown)
 #   make types   the TypeScript types of the pages and the metrics of the Python package, from Rust
 #   make release archives, packages, wheel, bills of materials and checksums in target/release-files (packaging/README.md)
-#   make site    all documents, schemas and reports as pages, in target/site (cargo install --locked mdbook)
+#   make site    all documents, schemas and reports as pages, in target/site (mdbook: make tools)
 #   make hooks   git checks each commit message (tests/commit-msg.sh)
-#   make tools   schemathesis, for a test that is skipped without it (90 MB; promtool comes with Prometheus)
+#   make tools   schemathesis and mdbook in target/tools, for two tests (part of make test: 90 MB, minutes of compiling)
 
 SECONDS ?= 300
 ACCEPTED ?= 100000
@@ -57,7 +57,8 @@ web/dist/report.html: web/node_modules $(shell find web/src web/report.html web/
 # browsers, package managers; its output is printed at the end. What this host cannot run is recorded in the file
 # LOCKGATE_SKIPPED and printed last.
 test: export LOCKGATE_SKIPPED = $(CURDIR)/target/skipped.txt
-test: forget-skips web
+test site: export PATH := $(CURDIR)/target/tools/cargo/bin:$(PATH)
+test: forget-skips web tools
 	$(CARGO) test --workspace --locked --lib --bins --tests --no-run
 	@$(MAKE) --no-print-directory test-waiting > target/waiting.txt 2>&1 & waiting=$$!; \
 	trap 'kill $$waiting' INT TERM; \
@@ -168,11 +169,12 @@ renew: docs types
 	LOCKGATE_RENEW=1 $(CARGO) test --locked -p lockgate-cli --test outcomes
 	@git status --short -- $(RENEWED); git --no-pager diff --stat -- $(RENEWED)
 
-tools: target/tools/bin/schemathesis
-
-target/tools/bin/schemathesis:
-	python3 -m venv target/tools
-	target/tools/bin/pip install --quiet --disable-pip-version-check schemathesis==4.32.5
+# Tools of package registries. Without a registry, and without pip, their tests are skipped.
+tools:
+	@[ -x target/tools/bin/schemathesis ] || { python3 -m venv target/tools && target/tools/bin/pip install --quiet \
+	  --disable-pip-version-check --retries 1 schemathesis==4.32.5; } || echo "schemathesis cannot be installed"
+	@command -v mdbook >/dev/null || [ -x target/tools/cargo/bin/mdbook ] || $(CARGO) install --quiet --locked --debug \
+	  --root target/tools/cargo mdbook@0.5.4 || echo "mdbook cannot be installed"
 
 clean:
 	rm -rf target web/dist web/node_modules

@@ -4,7 +4,9 @@
 #   tests/python.sh
 #
 # PYTHON names the interpreter (3.10 or later), PYTHON_VENV an environment that has the packages of
-# python/requirements-test.txt already. Where there is neither, this is recorded as skipped (tests/skips.sh).
+# python/requirements-all.txt already. Otherwise they are installed once, in target/python (a minute, 850 MB). Where
+# that cannot be, those of python/requirements-test.txt are, and where neither can, this is recorded as skipped
+# (tests/skips.sh).
 set -eu
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -16,12 +18,22 @@ skip() {
     exit 0
 }
 
-if ! [ -x "$venv/bin/pytest" ]; then
+install() {
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --retries 1 --requirement "$@" 2>/dev/null
+}
+
+# What was installed is noted, so that a new list is installed anew.
+installed=$venv/requirements.txt
+if [ -z "${PYTHON_VENV:-}" ] && ! cat python/requirements-*.txt | cmp -s - "$installed"; then
     command -v "$python" >/dev/null || skip "there is no $python"
     "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || skip "$python is older than 3.10"
     "$python" -m venv "$venv" 2>/dev/null || skip "$python has no venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --requirement python/requirements-test.txt 2>/dev/null ||
-        skip "pip cannot install python/requirements-test.txt"
+    # Wheels only: the tests of a package that would have to be compiled here are not worth that time.
+    if install python/requirements-all.txt --only-binary :all:; then
+        cat python/requirements-*.txt > "$installed"
+    elif ! [ -x "$venv/bin/pytest" ]; then
+        install python/requirements-test.txt || skip "pip cannot install python/requirements-test.txt"
+    fi
 fi
 # shellcheck disable=SC2086
 ${CARGO:-cargo} build --locked ${LOCKGATE_PYTHON_BUILD:---package lockgate-python}
