@@ -125,12 +125,12 @@ impl Run {
         let mut taken = model.clone();
         taken.duration = self.stopped_at.map_or(taken.duration, |end| end.since(Instant::ZERO));
         lockgate::memory::estimate(&taken, self.seeds.len()).map_err(error::library)?;
-        let runs = interruptible(py, &|_| Ok(()), |stop| match (self.stopped_at, self.seeds.as_slice()) {
-            (Some(end), [seed]) => until(&model, *seed, end, stop),
-            _ => {
-                let (seeds, memory) = (self.seeds.clone(), Some(model.memory));
-                lockgate::run(&model, &Options { seeds, memory, stop, ..Options::default() })
+        let runs = interruptible(py, &|_| Ok(()), |stop| {
+            if let (Some(end), [seed]) = (self.stopped_at, self.seeds.as_slice()) {
+                return until(&model, *seed, end, stop);
             }
+            let (seeds, memory) = (self.seeds.clone(), Some(model.memory));
+            lockgate::run(&model, &Options { seeds, memory, stop, ..Options::default() })
         })?;
         let recordings = runs.map_err(error::library)?.recordings;
         let events = |one: &Recording| one.engine.events;

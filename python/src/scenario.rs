@@ -73,13 +73,11 @@ impl LoadedFiles {
 impl Files for LoadedFiles {
     fn load(&self, path: &str) -> Result<Arc<[u8]>, String> {
         let known = self.loaded().get(path).cloned();
-        match known {
-            Some(bytes) => Ok(bytes),
-            None => {
-                let bytes = self.disk.load(path)?;
-                Ok(Arc::clone(self.loaded().entry(path.to_owned()).or_insert(bytes)))
-            }
+        if let Some(bytes) = known {
+            return Ok(bytes);
         }
+        let bytes = self.disk.load(path)?;
+        Ok(Arc::clone(self.loaded().entry(path.to_owned()).or_insert(bytes)))
     }
 }
 

@@ -206,9 +206,10 @@ impl Simulation {
         let (outcome, scenario, end) = py.detach(|| {
             let mut turn = self.state.take();
             let state = turn.as_mut().ok_or_else(finished)?;
-            let scenario = match state.is_changed {
-                true => self.scenario.with_text(state.simulation.observe().scenario.to_toml())?,
-                false => self.scenario.clone(),
+            let scenario = if state.is_changed {
+                self.scenario.with_text(state.simulation.observe().scenario.to_toml())?
+            } else {
+                self.scenario.clone()
             };
             let state = turn.take().ok_or_else(finished)?;
             drop(turn);
