@@ -13,7 +13,7 @@
 
 use core::net::IpAddr;
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use etherparse::{
@@ -28,7 +28,7 @@ use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
 
-use lockgate_measure::recording::{FlowSetup, PacketRow, Recording, SegmentFields, SegmentOptions};
+use lockgate_measure::recording::{FlowSetup, PacketRow, Packets, Recording, SegmentFields, SegmentOptions};
 
 use super::ExportError;
 
@@ -118,7 +118,7 @@ pub fn packets<W: Write>(recording: &Recording, writer: W) -> Result<W, ExportEr
     }
     let shown = |row: &PacketRow| row.departed.unwrap_or(row.arrived);
     let scales = window_scales(recording);
-    let mut marked = HashSet::new();
+    let mut marked = BTreeSet::new();
     // Numbers of rows, not the rows: a capture may have as many as memory holds.
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_unstable_by_key(|&index| (rows.get(index).as_ref().map(shown), index));
@@ -129,7 +129,7 @@ pub fn packets<W: Write>(recording: &Recording, writer: W) -> Result<W, ExportEr
         let data = headers(row, setup, scales.get(row.flow.0 as usize).copied().unwrap_or(0));
         // A mark stays: it is new at the first port that the packet leaves with it.
         let sent_so = setup.is_some_and(|setup| setup.traffic_class & 0b11 == 0b11);
-        let is_new = row.is_marked() && !sent_so && marked.insert((row.flow, row.sequence));
+        let is_new = row.is_marked() && !sent_so && marked.insert((row.flow.0, row.sequence));
         capture.write_pcapng_block(EnhancedPacketBlock {
             interface_id: row.port,
             timestamp: core::time::Duration::from_nanos(shown(row).as_picos() / 1_000),
@@ -144,7 +144,7 @@ pub fn packets<W: Write>(recording: &Recording, writer: W) -> Result<W, ExportEr
 /// Returns the window scale (RFC 7323) of each flow's receiver: the smallest with which its windows fit.
 fn window_scales(recording: &Recording) -> Vec<u8> {
     let mut scales = vec![0; recording.flows.len()];
-    for row in recording.packets.iter().flat_map(|rows| rows.iter()) {
+    for row in recording.packets.iter().flat_map(Packets::iter) {
         if let (Some(scale), Some(segment)) = (scales.get_mut(row.flow.0 as usize), row.segment) {
             while *scale < LARGEST_SCALE && segment.window >> *scale > u32::from(u16::MAX) {
                 *scale += 1;
