@@ -9,6 +9,8 @@ mod host;
 #[path = "live/options.rs"]
 mod options;
 mod page;
+#[path = "live/windows.rs"]
+mod windows;
 
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
