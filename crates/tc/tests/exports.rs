@@ -1,6 +1,7 @@
 //! Exports of random valid scenarios of each kind are read, checked and imported again without a fault.
 //!
-//! `LOCKGATE_EXPORTS=DIR` writes the exports, 200 of each kind, as one script a kind: for a real `tc` and kernel.
+//! `LOCKGATE_EXPORTS=DIR` writes the exports, 200 of each kind, as one script a kind, which `exports/verdicts.sh` puts
+//! to a real `tc` and kernel. What these took of the first ones stands in `exports/accepted.txt`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,6 +19,10 @@ const KINDS: [&str; 18] = [
     "fifo", "cake", "cbq", "choke", "codel", "drr", "dualpi2", "ets", "fq_codel", "fq_pie", "hfsc", "htb",
     "pie", "prio", "qfq", "red", "sfq", "tbf",
 ];
+
+/// Exports that a real `tc` and kernel took, the first [`FIRST`] of each kind that the kernel has.
+const ACCEPTED: &str = include_str!("exports/accepted.txt");
+const FIRST: usize = 4;
 
 /// Parameters of Linux's own variants.
 const LINUX: [&str; 5] = ["cbq", "fq_pie", "pie", "red", "policer"];
@@ -172,11 +177,14 @@ fn every_export_is_read_without_a_fault() {
         let reference = cached(kind).expect("a kind");
         let mut maker = Maker { random: Random::stream(Seed(1), kind) };
         let (mut script, mut refused) = (String::new(), 0);
+        let mut written_first = Vec::new();
         for number in 0..count {
             let (text, scenario) = maker.valid(reference);
             let written = exported(&scenario);
             refused += usize::from(!written.refused.is_empty());
             let lines = written.script();
+            let commands = lines.lines().filter(|line| line.starts_with("tc ") && number < FIRST);
+            written_first.extend(commands.map(|line| format!("{kind} {number}: {line}")));
             let reading = read(&lines, &[], "eth0");
             assert_eq!(reading.problems, [], "{text}\n{lines}");
             let found = lint::check(&reading, &Machine::default());
@@ -195,6 +203,11 @@ fn every_export_is_read_without_a_fault() {
                 assert!(!is_whole, "{problems}\n{text}\n{lines}");
             }
             let _ = write!(script, "# {number}\n{lines}tc qdisc del dev eth0 root\n");
+        }
+        let start = format!("{kind} ");
+        let taken: Vec<&str> = ACCEPTED.lines().filter(|line| line.starts_with(&start)).collect();
+        if directory.is_none() && !taken.is_empty() {
+            assert_eq!(written_first, taken, "put the exports to a kernel again: tests/exports/verdicts.sh");
         }
         println!("{kind}: {count} exports, {refused} with a part that Linux cannot have");
         if let Some(directory) = &directory {

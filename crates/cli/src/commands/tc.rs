@@ -165,7 +165,9 @@ fn port_of<'a>(scenario: &'a Scenario, name: Option<&str>) -> Result<&'a PortMod
             port.tree.queues().len() > 1 || port.tree.queues().iter().any(|queue| queue.kind != "fifo")
         })
         .collect();
-    let names = |ports: &[&PortModel]| ports.iter().map(|port| format!("`{}`", port.name)).collect::<Vec<_>>().join(", ");
+    let names = |ports: &[&PortModel]| {
+        ports.iter().map(|port| format!("`{}`", port.name)).collect::<Vec<_>>().join(", ")
+    };
     let found = match name {
         Some(name) => {
             let name = name.replacen("->", ":", 1);
