@@ -42,7 +42,7 @@ fn split(line: &str, number: u32) -> (Words<'_>, bool) {
     (words, is_continued)
 }
 
-/// Words of a command, by option: the import accounts for each. Equality ignores them, as it ignores positions.
+/// Words of a command, by option: the import accounts for each. Equality ignores them like positions.
 #[derive(Clone, Debug, Default)]
 pub struct CommandWords {
     /// Number of the command in its text.

@@ -27,110 +27,104 @@ fn queues<'a>(scenario: &'a str, port: &str) -> &'a str {
     &scenario[start..end]
 }
 
+/// Ports of the two directions.
+const UP: &str = "here:there";
+const DOWN: &str = "there:here";
+
+/// Options of a section, one direction, and parts that its queues have and do not have.
+const CASES: &[(&str, &str, &[&str], &[&str])] = &[
+    // The first public case: tins up, none down, nothing washed, no `ingress`.
+    (
+        "qdisc 'cake', script 'layer_cake.qos', squash_dscp '0', squash_ingress '1', linklayer 'ethernet', overhead '18'",
+        DOWN,
+        &["bandwidth = \"90mbit\"", "diffserv = \"besteffort\"", "nat = true", "overhead = \"18B\""],
+        &["wash", "ingress", "framing"],
+    ),
+    (
+        "script 'layer_cake.qos', squash_ingress '1'",
+        UP,
+        &["diffserv = \"diffserv3\"", "nat = true"],
+        &["wash"],
+    ),
+    ("script 'layer_cake.qos'", DOWN, &["besteffort", "wash = true"], &["ingress"]),
+    (
+        "script 'layer_cake.qos', squash_ingress '0', squash_dscp '0'",
+        DOWN,
+        &["diffserv3"],
+        &["wash", "besteffort"],
+    ),
+    (
+        "script 'piece_of_cake.qos', iqdisc_opts 'nat dual-dsthost ingress diffserv4'",
+        DOWN,
+        &["ingress = true", "isolation = \"dual-dsthost\"", "diffserv = \"diffserv4\"", "wash = true"],
+        &["besteffort"],
+    ),
+    (
+        "script 'piece_of_cake.qos', list eqdisc_opts 'nonat', list eqdisc_opts 'dual-srchost ack-filter'",
+        UP,
+        &["besteffort", "isolation = \"dual-srchost\"", "ack_filter = true"],
+        &["wash", "nat = true"],
+    ),
+    ("script 'simple.qos', qdisc 'cake'", DOWN, &["kind = \"cake\"", "besteffort"], &["htb", "wash", "nat"]),
+    ("script 'simple.qos', qdisc 'cake'", UP, &["kind = \"cake\""], &["htb", "besteffort"]),
+    (
+        "script 'simplest.qos', qdisc 'cake', linklayer 'atm', overhead '44', tcMPU '64'",
+        UP,
+        &["besteffort", "framing = \"atm\"", "overhead = \"44B\"", "mpu = \"64B\""],
+        &["nat"],
+    ),
+    (
+        "script 'simple.qos', qdisc 'fq_codel', squash_ingress '0', itarget '20ms', ilimit '500'",
+        DOWN,
+        &[
+            "rate = \"32kbit\"",
+            "ceil = \"30mbit\"",
+            "ceil = \"89984kbit\"",
+            "target = \"20ms\"",
+            "limit = \"500p\"",
+            "quantum = \"1500B\"",
+            "quantum = \"11250B\"",
+        ],
+        &["cake"],
+    ),
+    (
+        "script 'simple.qos', qdisc 'fq_codel'",
+        DOWN,
+        &["rate = \"90mbit\"", "target = \"5ms\"", "burst = \"11250B\""],
+        &["32kbit"],
+    ),
+    (
+        "script 'simple.qos', qdisc 'fq_codel', egress_ecn 'NOECN', etarget 'default'",
+        UP,
+        &[
+            "rate = \"128kbit\"",
+            "ceil = \"6mbit\"",
+            "rate = \"3mbit\"",
+            "ecn = false",
+            "limit = \"1001p\"",
+            "dscp",
+        ],
+        &["target"],
+    ),
+    (
+        "script 'simplest_tbf.qos', qdisc 'cake'",
+        UP,
+        &["kind = \"tbf\"", "rate = \"18mbit\"", "burst = \"2250B\"", "kind = \"fq_codel\"", "ecn = true"],
+        &["cake"],
+    ),
+    (
+        "script 'simplest.qos', upload '1000', linklayer 'atm', overhead '44'",
+        UP,
+        &["target = \"13992us\"", "interval = \"108992us\"", "burst = \"1749B\"", "framing = \"atm\""],
+        &["cake"],
+    ),
+];
+
 /// What the options of a section give: parts of the queues up and down, and absent parts.
 #[test]
 fn each_script_sets_up_its_queues() {
     let on = "enabled '1', download '90000', upload '18000'";
-    let (up, down) = ("here:there", "there:here");
-    let cases: &[(&str, &str, &[&str], &[&str])] = &[
-        // The first public case: tins up, none down, nothing washed, no `ingress`.
-        (
-            "qdisc 'cake', script 'layer_cake.qos', squash_dscp '0', squash_ingress '1', linklayer 'ethernet', overhead '18'",
-            down,
-            &["bandwidth = \"90mbit\"", "diffserv = \"besteffort\"", "nat = true", "overhead = \"18B\""],
-            &["wash", "ingress", "framing"],
-        ),
-        (
-            "script 'layer_cake.qos', squash_ingress '1'",
-            up,
-            &["diffserv = \"diffserv3\"", "nat = true"],
-            &["wash"],
-        ),
-        ("script 'layer_cake.qos'", down, &["besteffort", "wash = true"], &["ingress"]),
-        (
-            "script 'layer_cake.qos', squash_ingress '0', squash_dscp '0'",
-            down,
-            &["diffserv3"],
-            &["wash", "besteffort"],
-        ),
-        (
-            "script 'piece_of_cake.qos', iqdisc_opts 'nat dual-dsthost ingress diffserv4'",
-            down,
-            &["ingress = true", "isolation = \"dual-dsthost\"", "diffserv = \"diffserv4\"", "wash = true"],
-            &["besteffort"],
-        ),
-        (
-            "script 'piece_of_cake.qos', list eqdisc_opts 'nonat', list eqdisc_opts 'dual-srchost ack-filter'",
-            up,
-            &["besteffort", "isolation = \"dual-srchost\"", "ack_filter = true"],
-            &["wash", "nat = true"],
-        ),
-        (
-            "script 'simple.qos', qdisc 'cake'",
-            down,
-            &["kind = \"cake\"", "besteffort"],
-            &["htb", "wash", "nat"],
-        ),
-        ("script 'simple.qos', qdisc 'cake'", up, &["kind = \"cake\""], &["htb", "besteffort"]),
-        (
-            "script 'simplest.qos', qdisc 'cake', linklayer 'atm', overhead '44', tcMPU '64'",
-            up,
-            &["besteffort", "framing = \"atm\"", "overhead = \"44B\"", "mpu = \"64B\""],
-            &["nat"],
-        ),
-        (
-            "script 'simple.qos', qdisc 'fq_codel', squash_ingress '0', itarget '20ms', ilimit '500'",
-            down,
-            &[
-                "rate = \"32kbit\"",
-                "ceil = \"30mbit\"",
-                "ceil = \"89984kbit\"",
-                "target = \"20ms\"",
-                "limit = \"500p\"",
-                "quantum = \"1500B\"",
-                "quantum = \"11250B\"",
-            ],
-            &["cake"],
-        ),
-        (
-            "script 'simple.qos', qdisc 'fq_codel'",
-            down,
-            &["rate = \"90mbit\"", "target = \"5ms\"", "burst = \"11250B\""],
-            &["32kbit"],
-        ),
-        (
-            "script 'simple.qos', qdisc 'fq_codel', egress_ecn 'NOECN', etarget 'default'",
-            up,
-            &[
-                "rate = \"128kbit\"",
-                "ceil = \"6mbit\"",
-                "rate = \"3mbit\"",
-                "ecn = false",
-                "limit = \"1001p\"",
-                "dscp",
-            ],
-            &["target"],
-        ),
-        (
-            "script 'simplest_tbf.qos', qdisc 'cake'",
-            up,
-            &[
-                "kind = \"tbf\"",
-                "rate = \"18mbit\"",
-                "burst = \"2250B\"",
-                "kind = \"fq_codel\"",
-                "ecn = true",
-            ],
-            &["cake"],
-        ),
-        (
-            "script 'simplest.qos', upload '1000', linklayer 'atm', overhead '44'",
-            up,
-            &["target = \"13992us\"", "interval = \"108992us\"", "burst = \"1749B\"", "framing = \"atm\""],
-            &["cake"],
-        ),
-    ];
-    for (options, port, parts, absent) in cases {
+    for (options, port, parts, absent) in CASES {
         let scenario =
             converted(&format!("{on}, {options}")).unwrap_or_else(|why| panic!("{options}\n{why}"));
         let queues = queues(&scenario, port);

@@ -3,6 +3,8 @@
 //! The law is tested from both ends: a word that the import takes changes the scenario, and the words that it
 //! does not take are those that the lines of "Left out" quote.
 
+use std::fmt::Write as _;
+
 use lockgate_tc::language::{LANGUAGES, Word};
 use lockgate_tc::lint::{self, Machine, Severity};
 use lockgate_tc::value::ValueType;
@@ -124,12 +126,10 @@ fn each_word_of_each_kind_changes_the_scenario_or_is_named() {
                     }
                     let mut text = format!("tc qdisc add dev eth0 root handle 1: {name} {own}\n");
                     if is_of_class && language.kind == Kind::Ets {
-                        text.push_str(&format!("tc class change dev eth0 classid 1:1 {name} {class}\n"));
+                        let _ = writeln!(text, "tc class change dev eth0 classid 1:1 {name} {class}");
                     }
                     if language.kind.has_explicit_classes() {
-                        text.push_str(&format!(
-                            "tc class add dev eth0 parent 1: classid 1:10 {name} {class}\n"
-                        ));
+                        let _ = writeln!(text, "tc class add dev eth0 parent 1: classid 1:10 {name} {class}");
                         text.push_str(
                             "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 53 0xffff flowid 1:10\n",
                         );

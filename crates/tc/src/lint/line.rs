@@ -36,9 +36,8 @@ pub(super) fn check(device: &Device<'_>, machine: &Machine, findings: &mut Findi
         let most = u128::from(limit) * bits * second / u128::from(delay.as_picos());
         let most = Value::Rate(Rate::from_bits(u64::try_from(most / 1000 * 1000).unwrap_or(u64::MAX)));
         let delay = Value::Time(*delay);
-        let message = format!(
-            "`limit {limit}` of `netem` holds what is on its way for {delay} at up to {most}; beyond that rate it drops"
-        );
+        let holds = format!("holds what is on its way for {delay} at up to {most}");
+        let message = format!("`limit {limit}` of `netem` {holds}; beyond that rate it drops");
         let (severity, help) = match known {
             Some(rate) => {
                 let rate = Value::Rate(rate);
