@@ -136,6 +136,9 @@ fn of_kind(
         "taprio" if !values.has("clockid") && value("flags").unwrap_or(0.0) < 2.0 => {
             refuse("num_tc", "`taprio` has no `clockid`".to_owned())
         }
+        "red" if values.has("nodrop") && !values.has("ecn") => {
+            refuse("nodrop", "`nodrop` of `red` needs `ecn`".to_owned())
+        }
         "drr" if is_class && value("quantum") == Some(0.0) => {
             refuse("quantum", "`quantum 0` of `drr`".to_owned())
         }
@@ -153,6 +156,7 @@ const QDISCS: &[(&str, &str, f64, f64)] = &[
     ("fq", "quantum", 1.0, 1_048_576.0),
     ("fq", "buckets", 0.0, 262_144.0),
     ("sfq", "perturb", 0.0, MOST),
+    ("fq", "initial_quantum", 0.0, i32::MAX as f64),
     ("pie", "limit", 0.0, MOST),
 ];
 

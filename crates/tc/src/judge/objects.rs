@@ -176,7 +176,7 @@ impl Device {
                 Some(there) if is_it(there) => {
                     let differs = kind.as_ref().is_some_and(|kind| kind.value != self.qdiscs[&there].kind);
                     // Another kind takes the place of the old one, whatever the verb.
-                    if *handle == 0 && differs {
+                    if *handle == 0 && differs && *verb != Verb::Link {
                         return self.create(request, true);
                     }
                     Some(there)
@@ -448,7 +448,7 @@ impl Device {
             }
             _ => {}
         }
-        if *handle == 0 && !is_there {
+        if *handle == 0 && !is_there && qdisc.kind == "htb" {
             return Err(kernel(place, "a class has a `classid`"));
         }
         if !qdisc.has_own_classes() {
@@ -458,7 +458,9 @@ impl Device {
             ));
         }
         let Some(kind) = kind else { return Err(kernel(place, "a class has a kind")) };
-        if kind.value != qdisc.kind {
+        // The kernel does not compare the kinds: it reads the words as its own, and these happen to fit.
+        let fits = qdisc.kind == "drr" || qdisc.kind == "hfsc" && kind.value == "htb";
+        if kind.value != qdisc.kind && !fits {
             return Err(kernel(
                 kind.at,
                 format!("the discipline is a `{}`, not a `{}`", qdisc.kind, kind.value),

@@ -1,7 +1,7 @@
 //! Parser of the words of a discipline or a class: values, words that exclude or need each other.
 
 use super::words::{Option as Known, Sort};
-use super::{Refusal, lex, missing, parser};
+use super::{Refusal, kernel, lex, missing, parser};
 use crate::position::{Located, Position};
 use crate::words::Cursor;
 
@@ -47,7 +47,8 @@ pub(super) fn options(
         let Some(one) = known.iter().find(is_it).filter(|_| !word.is_empty()) else {
             return Err(unknown(kind, word, known));
         };
-        let is_set = |value: f64| kind != "hfsc" || value != 0.0;
+        // Of most words, the parser takes 0 for none.
+        let is_set = |value: f64| ["cake", "etf"].contains(&kind) || value != 0.0;
         if one.is_once && values.get(one.of).is_some_and(is_set) {
             return Err(parser(word.at, format!("`{}` of `{kind}` is given twice", one.name)));
         }
@@ -301,7 +302,7 @@ fn early(kind: &str, values: &Values, at: Position) -> Result<(), Refusal> {
     if limit == 0.0 || value(other) == 0.0 {
         return refuse("limit", format!("`{kind}` needs `limit` and `{other}`"));
     }
-    let packet = values.get("avpkt").filter(|size| *size > 0.0).unwrap_or(1000.0);
+    let packet = values.get("avpkt").unwrap_or(1000.0);
     let (mut min, mut max) = (value("min"), value("max"));
     if max == 0.0 {
         max = if min > 0.0 { kept(min * 3.0) } else { (limit / 4.0).floor() };
@@ -321,11 +322,17 @@ fn early(kind: &str, values: &Values, at: Position) -> Result<(), Refusal> {
         return refuse("min", format!("`min {min}` of `{kind}` is not under `max {max}`"));
     }
     let below = if is_red { min } else { kept(min * packet) };
-    if weight(below, burst, packet).is_none() {
+    let Some(log) = weight(below, burst, packet) else {
         return refuse(
             "burst",
             format!("`burst {burst}` of `{kind}` is too small for `min {min}`: no weight lets it pass"),
         );
+    };
+    if is_red && max.max(1.0).log2().floor() + 1.0 + f64::from(log) > 32.0 {
+        return Err(kernel(
+            values.at("burst", at),
+            format!("`burst {burst}` of `red` is too large for `max {max}`"),
+        ));
     }
     if !has_slope(min, max, values.get("probability").unwrap_or(0.02)) {
         return refuse("max", format!("`max {max}` of `{kind}` is too far above `min {min}`"));

@@ -245,8 +245,8 @@ const CBQ: &[Option] = &[
 
 const CBS: &[Option] = &[
     o(s("hicredit", Sort::Signed(0))),
-    s("locredit", Sort::Signed(0)),
-    s("sendslope", Sort::Signed(0)),
+    o(s("locredit", Sort::Signed(0))),
+    o(s("sendslope", Sort::Signed(0))),
     o(s("idleslope", Sort::Signed(0))),
     o(s("offload", Sort::Whole(0, 255))),
 ];
