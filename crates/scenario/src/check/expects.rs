@@ -212,7 +212,7 @@ fn is_empty(bounds: &[Bound]) -> bool {
     let low = bounds.iter().map(|bound| ends(bound).0).fold(f64::NEG_INFINITY, f64::max);
     let high = bounds.iter().map(|bound| ends(bound).1).fold(f64::INFINITY, f64::min);
     // Bounds that do not contain their ends may meet, but then nothing is in between.
-    low > high || (low == high && !bounds.iter().all(|bound| bound.holds(low)))
+    low >= high && !bounds.iter().all(|bound| bound.holds(low))
 }
 
 type Wrong = (String, String);
