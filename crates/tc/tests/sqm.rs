@@ -127,6 +127,8 @@ fn each_script_sets_up_its_queues() {
     for (options, port, parts, absent) in CASES {
         let scenario =
             converted(&format!("{on}, {options}")).unwrap_or_else(|why| panic!("{options}\n{why}"));
+        // Nothing but the reasons above is left out: the words of the scripts are all in the queues.
+        assert!(!scenario.contains("nothing in a scenario has it"), "{options}\n{scenario}");
         let queues = queues(&scenario, port);
         for part in *parts {
             assert!(queues.contains(part), "{options}: no `{part}` in\n{queues}");

@@ -52,14 +52,14 @@ impl Account {
         self.taken.insert((words.number, 0));
     }
 
-    /// Takes the option at a position.
-    pub(super) fn take_at(&mut self, words: &CommandWords, at: Position) {
-        self.taken.extend(words.option_at(at).map(|option| (words.number, option)));
+    /// Takes an option.
+    pub(super) fn take_option(&mut self, words: &CommandWords, option: Option<usize>) {
+        self.taken.extend(option.map(|option| (words.number, option)));
     }
 
-    /// Notes that a line names the option at a position.
-    pub(super) fn name_at(&mut self, words: &CommandWords, at: Position) {
-        self.named.extend(words.option_at(at).map(|option| (words.number, option)));
+    /// Notes that a line names an option.
+    pub(super) fn name_option(&mut self, words: &CommandWords, option: Option<usize>) {
+        self.named.extend(option.map(|option| (words.number, option)));
     }
 
     /// Notes that a line names a command.
@@ -98,16 +98,17 @@ impl Account {
             let parts = meaning(kind, setting, known).unwrap_or_default();
             parts.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };
-        for (index, setting) in settings.iter().enumerate() {
+        let options = options_of(words, settings);
+        for (index, (setting, option)) in settings.iter().zip(options).enumerate() {
             let at = setting.name.at;
             if is_classification(kind, *setting.name) || (kind, *setting.name) == (Kind::Cake, "ether-vlan") {
-                self.take_at(words, at);
+                self.take_option(words, option);
                 continue;
             }
             if reason(kind, setting, settings, is_general).is_some() {
-                self.name_at(words, at);
+                self.name_option(words, option);
                 // As it is written, which may be a synonym.
-                let text = words.option_at(at).map(|option| words.text(option));
+                let text = option.map(|option| words.text(option));
                 let name = format!("`{setting}` of `{kind}`");
                 for line in lines.iter_mut().filter(|line| line.starts_with(&name)) {
                     let written = text.iter().filter(|text| **text != setting.to_string());
@@ -123,10 +124,10 @@ impl Account {
                     && settings[index + 1..].iter().any(|later| parts(later).contains(name))
             };
             if !own.is_empty() && own.iter().all(is_again) {
-                self.name_at(words, at);
+                self.name_option(words, option);
                 lines.push(format!("`{setting}` of `{kind}`: a later word of line {} holds", at.line));
             } else if own.iter().any(|name| present.contains(name)) {
-                self.take_at(words, at);
+                self.take_option(words, option);
             }
         }
     }
@@ -175,6 +176,24 @@ impl Account {
         lines.dedup();
         (lines, count)
     }
+}
+
+/// Returns the option of each setting. Words of one variable, or of one option of SQM, have one position: then the
+/// name decides, and after that the order.
+pub(super) fn options_of(words: &CommandWords, settings: &[Setting]) -> Vec<Option<usize>> {
+    let mut used = BTreeSet::from([0]);
+    let mut find = |setting: &Setting| {
+        let is_free = |index: &usize| {
+            !used.contains(index) && words.all[*index].first().is_some_and(|head| head.at == setting.name.at)
+        };
+        let is_named =
+            |index: &usize| words.all[*index].first().is_some_and(|head| head.ends_with(*setting.name));
+        let all = || (0..words.all.len()).filter(is_free);
+        let found = all().find(is_named).or_else(|| all().next());
+        used.extend(found);
+        found
+    };
+    settings.iter().map(&mut find).collect()
 }
 
 /// Returns why nothing takes a command.

@@ -10,7 +10,7 @@ use lockgate_scenario::reference::{Parameter, Reference, reference};
 pub(crate) use line::Line;
 
 use super::Environment;
-use super::account::Account;
+use super::account::{Account, options_of};
 use super::classification::{Classification, Leaf};
 use super::conditions::{Headers, Rule};
 use super::objects::Objects;
@@ -234,9 +234,13 @@ impl<'a> Builder<'a> {
         }
         if kind == Kind::Tbf && !children.is_empty() {
             let is_own = |(name, _): &(&str, Value)| !["limit", "latency"].contains(name);
-            if !parameters.iter().all(is_own) {
-                let why = "the queue below it, which it sizes, is replaced by another discipline";
-                self.left_out.push(format!("`limit` of `tbf`: {why}"));
+            let why = "the queue below it, which it sizes, is replaced by another discipline";
+            let options = options_of(&qdisc.words, &qdisc.settings);
+            for (setting, option) in qdisc.settings.iter().zip(options) {
+                if ["limit", "latency"].contains(&*setting.name) {
+                    self.account.name_option(&qdisc.words, option);
+                    self.left_out.push(format!("`{setting}` of `tbf`: {why}"));
+                }
             }
             parameters.retain(is_own);
         }

@@ -3,6 +3,7 @@
 use lockgate_engine::units::{Duration, Rate};
 
 use super::{Builder, DEVICE_QUEUE};
+use crate::import::account::options_of;
 use crate::import::settings::value_of;
 use crate::language::Kind;
 use crate::problem::Problem;
@@ -38,16 +39,17 @@ impl<'a> Builder<'a> {
         let is_inner = |other: &&Qdisc| other.parent.is_some_and(|parent| Some(parent.owner()) == own);
         let inner = self.objects.qdiscs.iter().copied().find(is_inner);
         self.account.take(&qdisc.words);
-        for setting in &qdisc.settings {
+        let options = options_of(&qdisc.words, &qdisc.settings);
+        for (setting, option) in qdisc.settings.iter().zip(options) {
             if *setting.name != "limit" {
-                self.account.take_at(&qdisc.words, setting.name.at);
+                self.account.take_option(&qdisc.words, option);
                 continue;
             }
             if inner.is_some() {
-                self.account.name_at(&qdisc.words, setting.name.at);
+                self.account.name_option(&qdisc.words, option);
                 self.left_out.push(format!("`{setting}` of `netem`: the queue below has its own limit"));
             } else {
-                self.account.take_at(&qdisc.words, setting.name.at);
+                self.account.take_option(&qdisc.words, option);
                 self.left_out.push(
                     "the packets that are on their way: the `limit` of `netem` counts them too; here it is that of the queue before the line"
                         .to_owned(),
