@@ -294,7 +294,9 @@ impl Reading {
         let (gone, kept): (Vec<Command>, Vec<Command>) =
             all.partition(|command| *command.device == device && is_gone(&command.object));
         self.commands.0 = kept;
-        gone.iter().for_each(|command| self.undone(command, why));
+        for command in &gone {
+            self.undone(command, why);
+        }
     }
 
     /// Gives the meters of a filter that are named by their numbers the words of their first line.
