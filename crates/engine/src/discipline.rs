@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 
 pub use crate::context::{Context, Dequeue, DropReason, Invalid, PortConditions};
 use crate::node::{Band, Node};
+use crate::pacing::Pace;
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant, Limit};
 
@@ -39,6 +40,20 @@ pub trait Discipline: Sized + Send + 'static {
     fn maps_rest(config: &Self::Config) -> bool {
         let _ = config;
         false
+    }
+
+    /// Returns the rate that it sends at most with these parameters, whatever its children have, and what a
+    /// frame takes of it. The default bounds nothing.
+    fn pace(config: &Self::Config) -> Pace {
+        let _ = config;
+        Pace::default()
+    }
+
+    /// Returns the rate that a child with this share gets at most, and what a frame takes of it. The default
+    /// bounds nothing.
+    fn pace_of_child(share: &Self::Share) -> Pace {
+        let _ = share;
+        Pace::default()
     }
 
     /// Adopts new parameters without losing packets, except those that a smaller limit forces out. `shares`

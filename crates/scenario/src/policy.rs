@@ -34,6 +34,7 @@ use std::sync::Arc;
 
 use lockgate_engine::clock::ClockConfig;
 use lockgate_engine::framing::Compensation;
+use lockgate_engine::pacing::Pace;
 use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::{Bytes, Duration, Rate};
 use schemars::JsonSchema;
@@ -47,7 +48,7 @@ use crate::embedding::as_in_its_file;
 use crate::file::SECTIONS;
 use crate::nearest::nearest;
 use crate::toml_text::{MEMORY, longest_text, parsed};
-use crate::tree::QueueTree;
+use crate::tree::{QueueTree, lower};
 
 /// Position of a router between its networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -182,6 +183,13 @@ pub struct PolicyPort {
     pub tree: Arc<QueueTree>,
     /// True if a queue names `protocol = "other"`: frames without an IP packet are then queued too.
     pub queues_other: bool,
+}
+
+impl PolicyPort {
+    /// Returns the rate that it sends at most, its shapers included, and what a frame takes of it.
+    pub fn pace(&self) -> Pace {
+        lower(Pace { rate: self.rate, charge: self.charge }, self.tree.pace())
+    }
 }
 
 /// Alert of a policy: a condition, and what is done when it is met, and when no longer.

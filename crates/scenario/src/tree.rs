@@ -7,6 +7,7 @@ use lockgate_engine::classify::{Classifier, Headers, Rule};
 use lockgate_engine::discipline::{Child, Context, Discipline, Invalid};
 use lockgate_engine::disciplines::{self, Kind, Visitor};
 use lockgate_engine::node::Node;
+use lockgate_engine::pacing::Pace;
 use lockgate_engine::port::Port;
 use lockgate_engine::units::{Instant, Limit, Rate};
 use serde::de::DeserializeOwned;
@@ -55,6 +56,11 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// Returns the rate that its share guarantees it, if it does.
+    pub fn guarantee(&self) -> Option<Rate> {
+        ["rate", "rt", "sc"].into_iter().find_map(|key| self.share.get(key)?.as_str()?.parse().ok())
+    }
+
     /// Returns the most that it may send by its own parameters and its share: `ceil`, `bandwidth` or `rate`.
     pub fn own_rate(&self) -> Option<Rate> {
         let read = |table: &toml::Table, key: &str| table.get(key)?.as_str()?.parse::<Rate>().ok();
@@ -86,7 +92,12 @@ impl QueueTree {
 
     /// Returns the rate that the shapers of the tree let through at most; `None` if they do not bound it.
     pub fn rate(&self) -> Option<Rate> {
-        self.rate_at(self.queues.first()?)
+        self.pace().rate
+    }
+
+    /// Returns the rate that the shapers of the tree let through at most, and what a frame takes of it.
+    pub fn pace(&self) -> Pace {
+        self.queues.first().map_or_else(Pace::default, |root| self.pace_at(root, root.kind))
     }
 
     /// Tells every `cake` that no shaper of the tree is above the rate of its port, as `link_rate`, unless it
@@ -113,22 +124,23 @@ impl QueueTree {
         self.queues.iter().any(needs)
     }
 
-    fn rate_at(&self, queue: &Queue) -> Option<Rate> {
-        let rate = |table: &toml::Table, key: &str| table.get(key)?.as_str()?.parse::<Rate>().ok();
-        let own = match queue.kind {
-            "tbf" => rate(&queue.config, "rate"),
-            "cake" => rate(&queue.config, "bandwidth"),
-            _ => None,
-        };
+    /// Returns the pace of `queue`; `owner` owns it if it is an inner class.
+    fn pace_at(&self, queue: &Queue, owner: &'static str) -> Pace {
+        let owner = if queue.is_class() { owner } else { queue.kind };
+        let own = disciplines::visit(queue.kind, PaceOf(&queue.config)).unwrap_or_default();
         let child = |index: &usize| {
             let child = &self.queues[*index];
-            let ceil = rate(&child.share, "ceil").or_else(|| rate(&child.share, "rate"));
-            lower(ceil.filter(|_| queue.kind == "htb"), self.rate_at(child)).map(Rate::as_bits)
+            let share = disciplines::visit(owner, PaceOfChild(&child.share)).unwrap_or_default();
+            lower(share, self.pace_at(child, owner))
         };
         // A child without bound leaves the sum without one.
-        let below =
-            queue.children.iter().map(child).try_fold(0_u64, |sum, rate| Some(sum.saturating_add(rate?)));
-        lower(own, below.filter(|_| !queue.children.is_empty()).map(Rate::from_bits))
+        let add = |sum: Pace, next: Pace| {
+            let rate = sum.rate?.as_bits().saturating_add(next.rate?.as_bits());
+            Some(Pace { rate: Some(Rate::from_bits(rate)), charge: next.charge })
+        };
+        let none = Pace { rate: Some(Rate::from_bits(0)), ..Pace::default() };
+        let below = queue.children.iter().map(child).try_fold(none, add);
+        lower(own, below.filter(|_| !queue.children.is_empty()).unwrap_or_default())
     }
 
     /// Builds the tree for the engine.
@@ -232,8 +244,30 @@ fn passes_all(kind: &str) -> bool {
 }
 
 /// Returns the lower of two bounds.
-fn lower(one: Option<Rate>, other: Option<Rate>) -> Option<Rate> {
-    [one, other].into_iter().flatten().min()
+pub(crate) fn lower(one: Pace, other: Pace) -> Pace {
+    match (one.rate, other.rate) {
+        (Some(own), Some(rate)) if rate < own => other,
+        (None, Some(_)) => other,
+        _ => one,
+    }
+}
+
+struct PaceOf<'a>(&'a toml::Table);
+
+impl Visitor for PaceOf<'_> {
+    type Output = Pace;
+    fn visit<D: Discipline>(self) -> Pace {
+        typed(self.0).map_or_else(|_| Pace::default(), |config| D::pace(&config))
+    }
+}
+
+struct PaceOfChild<'a>(&'a toml::Table);
+
+impl Visitor for PaceOfChild<'_> {
+    type Output = Pace;
+    fn visit<D: Discipline>(self) -> Pace {
+        typed(self.0).map_or_else(|_| Pace::default(), |share| D::pace_of_child(&share))
+    }
 }
 
 impl Queue {

@@ -21,6 +21,7 @@ use crate::discipline::{
     About, Arity, Child, Context, Dequeue, Discipline, DropReason, Guarantee, Invalid, NoShare, check_limit,
 };
 use crate::node::Node;
+use crate::pacing::Pace;
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Duration, Instant, Limit, PICOS_PER_SECOND, Packets, Rate};
@@ -132,6 +133,10 @@ impl Discipline for BandwidthShaper {
     };
     type Config = Config;
     type Share = NoShare;
+
+    fn pace(config: &Config) -> Pace {
+        Pace { rate: Some(config.rate), ..Pace::default() }
+    }
 
     fn new(config: Config, children: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         let limit = config.check(!children.is_empty())?;

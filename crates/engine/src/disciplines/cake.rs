@@ -48,6 +48,7 @@ use crate::discipline::{
 };
 use crate::framing::{Compensation, Framing};
 use crate::node::{Band, Tally};
+use crate::pacing::Pace;
 use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Instant, Overhead, Probability, Rate};
 
@@ -280,6 +281,10 @@ impl Discipline for Cake {
     };
     type Config = Config;
     type Share = NoShare;
+
+    fn pace(config: &Config) -> Pace {
+        Pace { rate: config.bandwidth, charge: config.compensation().unwrap_or_default() }
+    }
 
     fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         config.check()?;

@@ -47,6 +47,7 @@ pub use config::{Config, Flavour, Overlimit, RoundRobin, Share};
 use crate::class::Classes;
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
 use crate::node::Node;
+use crate::pacing::Pace;
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant};
 
@@ -181,6 +182,10 @@ impl Discipline for Cbq {
     };
     type Config = Config;
     type Share = Share;
+
+    fn pace_of_child(share: &Share) -> Pace {
+        Pace { rate: share.bounded.then_some(share.rate), ..Pace::default() }
+    }
 
     fn new(config: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
         let (classes, shares) = Classes::new(children)?;

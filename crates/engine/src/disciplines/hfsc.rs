@@ -35,6 +35,7 @@ use crate::discipline::{
     About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, NoShare, PortConditions,
 };
 use crate::node::{Node, Peek};
+use crate::pacing::Pace;
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant};
 
@@ -151,6 +152,13 @@ impl Discipline for Hfsc {
     };
     type Config = NoShare;
     type Share = Share;
+
+    fn pace_of_child(share: &Share) -> Pace {
+        // An upper limit bounds link sharing alone: the guarantee of a leaf is kept beyond it.
+        let guarantee = share.rt.or(share.sc).map(|curve| curve.m2);
+        let rate = share.ul.map(|limit| guarantee.map_or(limit.m2, |rate| rate.max(limit.m2)));
+        Pace { rate, ..Pace::default() }
+    }
 
     fn new(_: NoShare, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
         let (classes, shares) = Classes::new(children)?;

@@ -31,8 +31,9 @@ use crate::class::Classes;
 use crate::discipline::{
     About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, PortConditions,
 };
-use crate::framing::Framing;
+use crate::framing::{Compensation, Framing};
 use crate::node::Node;
+use crate::pacing::Pace;
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant, Overhead, Rate};
 
@@ -196,6 +197,12 @@ impl Discipline for Htb {
     };
     type Config = Config;
     type Share = Share;
+
+    fn pace_of_child(share: &Share) -> Pace {
+        let &Share { rate, ceil, overhead, mpu, framing, .. } = share;
+        let charge = Compensation::of_frames(overhead, mpu, framing).unwrap_or_default();
+        Pace { rate: ceil.or(Some(rate)), charge }
+    }
 
     fn new(config: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
         let (classes, shares) = Classes::new(children)?;

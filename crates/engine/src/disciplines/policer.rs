@@ -24,6 +24,7 @@ use crate::discipline::{
     PortConditions, check_limit,
 };
 use crate::node::Node;
+use crate::pacing::Pace;
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Instant, Limit, PICOS_PER_SECOND, Packets, Rate};
@@ -310,6 +311,12 @@ impl Discipline for Policer {
     };
     type Config = Config;
     type Share = NoShare;
+
+    fn pace(config: &Config) -> Pace {
+        let beyond_committed = config.peakrate.filter(|_| config.yellow == Verdict::Pass);
+        let rate = beyond_committed.unwrap_or(config.rate);
+        Pace { rate: Some(rate).filter(|_| config.red == Verdict::Drop), ..Pace::default() }
+    }
 
     fn new(config: Config, children: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         let limit = config.check(!children.is_empty())?;

@@ -19,6 +19,7 @@ use crate::discipline::{
 };
 use crate::framing::{Compensation, Framing};
 use crate::node::{Node, Peek};
+use crate::pacing::Pace;
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Instant, Limit, Overhead, Rate};
@@ -182,6 +183,10 @@ impl Discipline for Tbf {
     };
     type Config = Config;
     type Share = NoShare;
+
+    fn pace(config: &Config) -> Pace {
+        Pace { rate: Some(config.rate), charge: config.charge().unwrap_or_default() }
+    }
 
     fn new(config: Config, children: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         let limit = config.check(!children.is_empty())?;
