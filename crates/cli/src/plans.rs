@@ -29,8 +29,7 @@ const SLOWLY_CHECKED: usize = 20_000;
 pub(crate) fn plan(file: &Path, arguments: &Variations, most: Option<usize>) -> Result<Planned, Failure> {
     // Also reports a file that is missing, too long or not text.
     let base = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;
-    let text = lockgate::files::scenario_text(file, base.memory)?;
-    let source = Source::new(file.display().to_string(), text, Arc::new(Beside::new(file)), base.memory);
+    let source = source(file, &arguments.limits.overrides, base.memory)?;
     let request = Request {
         settings: arguments.limits.overrides.clone(),
         vary: values::variations(arguments, &base)?,
@@ -50,6 +49,13 @@ pub(crate) fn plan(file: &Path, arguments: &Variations, most: Option<usize>) -> 
         tell!("checking {variants} variants");
     }
     Ok(Planned::new(source, &base, request)?)
+}
+
+/// Returns the source of the runs of a scenario, or of the laboratory around a policy, with these settings.
+pub(crate) fn source(file: &Path, settings: &[String], memory: u64) -> Result<Source, Failure> {
+    let settings = runs::parse_overrides(settings)?;
+    let read = lockgate::files::scenario_text(file, memory, &settings)?;
+    Ok(Source::new(read.name, read.text, Arc::new(Beside::new(file)), memory))
 }
 
 /// Checks every value of the scenario's own variations, one at a time.

@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant as WallInstant;
 
 use lockgate::units::{Bytes, Instant};
-use lockgate::{Advance, Files, Options, Override, Runs, Scenario, Seed};
+use lockgate::{Advance, Files, Options, Override, Runs, Scenario, Seed, figures};
 use lockgate_scenario::MEMORY;
+use lockgate_scenario::laboratory::LINE;
 
 use crate::exit::Failure;
+use crate::output::tell;
 use crate::{interrupt, terminal};
 
 /// Steps of the progress bar for one run.
@@ -29,9 +31,29 @@ pub(crate) fn read_file(
     Ok(lockgate::read_within(file, &parse_overrides(overrides)?, memory)?)
 }
 
+/// Prints which line is assumed around a policy, and how another is said. Prints nothing of a scenario.
+pub(crate) fn tell_line(file: &Path, scenario: &Scenario) {
+    if !is_policy(file) {
+        return;
+    }
+    let Some(line) = scenario.links.iter().find(|link| link.name == LINE) else { return };
+    let rates = [0, 1].map(|direction| figures::rate(Some(line.mean_rate(direction).as_bits() as f64)));
+    let [up, down] = rates;
+    tell!(
+        "`{}` is run in a laboratory, before a line of {up} up and {down} down: assumed, as a policy does not say it; \
+         `--set link.line.rate.up=...` and `link.line.rate.down=...` say yours",
+        file.display()
+    );
+}
+
+/// True if a file is a policy of a router.
+pub(crate) fn is_policy(file: &Path) -> bool {
+    lockgate::files::text(file).is_ok_and(|text| lockgate_scenario::is_policy(&text))
+}
+
 /// Returns the settings that put a policy in place of those that the ports of the scenario in `file` name.
 pub(crate) fn policy_settings(file: &Path, policy: &Path) -> Result<Vec<String>, Failure> {
-    let text = lockgate::files::scenario_text(file, MEMORY)?;
+    let text = lockgate::files::scenario_text(file, MEMORY, &[])?.text;
     // Named from here, not from the folder of the scenario.
     let policy = std::path::absolute(policy).unwrap_or_else(|_| policy.to_path_buf());
     lockgate_scenario::policy_settings(&text, &policy.display().to_string()).map_err(|why| {

@@ -28,9 +28,6 @@ pub enum Framing {
     Ptm,
 }
 
-/// Length of the Ethernet header in a frame's length.
-const ETHERNET: i64 = 14;
-
 /// Conversion of a frame's length to its length on the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compensation {
@@ -43,6 +40,9 @@ pub struct Compensation {
 }
 
 impl Compensation {
+    /// Length of the Ethernet header in a frame's length, in bytes.
+    pub const ETHERNET: i64 = 14;
+
     /// Creates the conversion of the parameters of `cake` and of a port: an overhead counts from the packet,
     /// without its Ethernet header, unless it is `raw`.
     ///
@@ -57,14 +57,14 @@ impl Compensation {
         if mpu > Bytes(256) {
             return Err(Invalid::new("mpu", "is up to `256B`"));
         }
-        let added = if relative_to_frame { overhead } else { overhead - ETHERNET };
+        let added = if relative_to_frame { overhead } else { overhead - Self::ETHERNET };
         Ok(Self { added, mpu, framing, counts_from_packet: !relative_to_frame })
     }
 
     /// Returns this conversion for frames whose length has no Ethernet header.
     #[must_use]
     pub fn without_ethernet(self) -> Self {
-        let header = if self.counts_from_packet { ETHERNET } else { 0 };
+        let header = if self.counts_from_packet { Self::ETHERNET } else { 0 };
         Self { added: self.added + header, counts_from_packet: false, ..self }
     }
 
@@ -86,7 +86,7 @@ impl Compensation {
     /// Returns the overhead that `tc`'s name of a link says, which counts from the packet, as one that is
     /// added to the whole frame.
     pub fn beyond_ethernet(Overhead(overhead): Overhead) -> Overhead {
-        Overhead(overhead - ETHERNET)
+        Overhead(overhead - Self::ETHERNET)
     }
 
     /// Returns the overhead that is added to the whole frame, the minimum, and the framing.

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lockgate_scenario::Files;
+use lockgate_scenario::{Files, Override, policy_text};
 
 use crate::Error;
 pub use crate::io_error::words;
@@ -89,17 +89,31 @@ fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Reads the text of a scenario, within `memory` bytes. That of a router's policy is a laboratory around it.
+/// Text of a scenario as it is read.
+#[derive(Clone, Debug)]
+pub struct ScenarioText {
+    /// Name in messages: the file's, or that of the laboratory around it.
+    pub name: String,
+    /// The text.
+    pub text: String,
+    /// True if it is that of a laboratory around a policy.
+    pub is_laboratory: bool,
+}
+
+/// Reads the text of a scenario, within `memory` bytes. That of a router's policy is a laboratory around it, of
+/// the duration that `settings` say; those of the policy are checked in it, so that problems are shown there.
 ///
 /// # Errors
 /// If the file cannot be read or is not a text, or a policy has problems.
-pub fn scenario_text(path: &Path, memory: u64) -> Result<String, Error> {
+pub fn scenario_text(path: &Path, memory: u64, settings: &[Override]) -> Result<ScenarioText, Error> {
     let text = own_text(path, memory)?;
-    if !lockgate_scenario::is_policy(&text) {
-        return Ok(text);
-    }
     let name = path.display().to_string();
-    around(path, &text, &path.file_name().map_or(name, |file| file.to_string_lossy().into_owned()))
+    if !lockgate_scenario::is_policy(&text) {
+        return Ok(ScenarioText { name, text, is_laboratory: false });
+    }
+    let file = path.file_name().map_or_else(|| name.clone(), |file| file.to_string_lossy().into_owned());
+    let text = around(path, &text, &file, settings)?;
+    Ok(ScenarioText { name: format!("the laboratory around {name}"), text, is_laboratory: true })
 }
 
 /// Returns the text of a laboratory around the policy at `path`, which names it as `named`.
@@ -112,14 +126,20 @@ pub fn laboratory(path: &Path, named: &str) -> Result<String, Error> {
         let why = "it is not a policy of a router: it has no table `[router]`".to_owned();
         return Err(Error::Unreadable { path: path.to_path_buf(), why });
     }
-    around(path, &text, named)
+    around(path, &text, named, &[])
 }
 
-fn around(path: &Path, text: &str, named: &str) -> Result<String, Error> {
+fn around(path: &Path, text: &str, named: &str, settings: &[Override]) -> Result<String, Error> {
     let embedded = lockgate_scenario::embed_tables(text, &Beside::new(path))
         .map_err(|why| Error::Unreadable { path: path.to_path_buf(), why })?;
-    let policy = lockgate_scenario::read_policy(&embedded, &path.display().to_string())?;
-    Ok(lockgate_scenario::laboratory(&policy, named))
+    let name = path.display().to_string();
+    let policy = lockgate_scenario::read_policy(&embedded, &name)?;
+    if !settings.is_empty() {
+        policy_text::read_with(&embedded, &name, settings)?;
+    }
+    // A laboratory that is not written anywhere has no warm-up that its user knows.
+    let duration = settings.iter().rev().find_map(|one| one.text().strip_prefix("duration=")?.parse().ok());
+    Ok(lockgate_scenario::laboratory(&policy, named, duration))
 }
 
 fn own_text(path: &Path, memory: u64) -> Result<String, Error> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lockgate_scenario::{Files, MEMORY, Override, Reader, Scenario};
 
 use crate::Error;
-use crate::files::{Beside, scenario_text};
+use crate::files::{Beside, ScenarioText, scenario_text};
 
 /// Reads a scenario file with settings such as `link.wan.rate=2mbit`. The files that it names are those
 /// beside it, then those in the current directory.
@@ -23,10 +23,10 @@ pub fn read(path: impl AsRef<Path>, settings: &[&str]) -> Result<Scenario, Error
 /// # Errors
 /// If the file cannot be read, or the scenario has problems.
 pub fn read_within(path: &Path, overrides: &[Override], memory: u64) -> Result<Scenario, Error> {
-    let text = scenario_text(path, memory)?;
+    let ScenarioText { name, text, .. } = scenario_text(path, memory, overrides)?;
     let files = Beside::new(path);
     let reader = Reader { files: &files, overrides, memory };
-    Ok(reader.read(&text, &path.display().to_string())?)
+    Ok(reader.read(&text, &name)?)
 }
 
 /// Reads a scenario called `name` from a text; the files that it names are taken from `files`.

@@ -87,7 +87,8 @@ pub(crate) struct RecordTable {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct NodeTable {
-    /// Address; by default the next free one from 10.0.0.1 on.
+    /// Address; by default the next free one from 10.0.0.1 on. Of several with commas between them, and of a
+    /// prefix, as tables of subscribers have them, the first.
     pub(crate) address: Option<Address>,
     /// Error of its clock, and the ticks of its timers.
     pub(crate) clock: Option<NodeClock>,

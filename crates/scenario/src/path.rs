@@ -4,6 +4,7 @@
 //! port.home:server.queue.voice.rate         segments joined by dots
 //! port.home->server.queue.voice.rate        the same: a port's other spelling is read, and never printed
 //! port."odd.name".root                      a quoted segment may hold dots
+//! port.wan.rate                             of the port that names the port `wan` of a policy
 //! ```
 
 use core::ops::Range;
@@ -183,8 +184,35 @@ impl Override {
 
     /// Sets the value in `document`.
     pub(crate) fn apply(&self, document: &mut DocumentMut) -> Result<(), Box<Problem>> {
-        self.create(document);
-        self.set(document.as_table_mut(), 0)
+        let own = self.resolved(document);
+        let one = own.as_ref().unwrap_or(self);
+        one.create(document);
+        one.set(document.as_table_mut(), 0)
+    }
+
+    /// Returns the setting of the port in `document` that names the policy's port which the path names:
+    /// `port.wan.rate` is that of `[port."router:modem"]` with `policy = "house.toml:wan"`. `None` if the
+    /// path names a port of the document, or a policy's port that none or several of its ports name.
+    fn resolved(&self, document: &DocumentMut) -> Option<Self> {
+        let [section, port, ..] = self.path.as_slice() else { return None };
+        if section != "port" {
+            return None;
+        }
+        let mut ports = Vec::new();
+        for (name, item) in document.get("port")?.as_table_like()?.iter() {
+            if port_name::canonical(name) == *port {
+                return None;
+            }
+            let address = item.as_table_like().and_then(|table| table.get("policy")?.as_str());
+            let own = address.and_then(|address| crate::inclusion::split(address).1);
+            if own.is_some_and(|own| port_name::canonical(own) == *port) {
+                ports.push(name);
+            }
+        }
+        let [only] = ports.as_slice() else { return None };
+        let mut path = self.path.clone();
+        path[1] = port_name::canonical(only).into_owned();
+        Some(Self { path, ..self.clone() })
     }
 
     /// Sets the value below `table`, which is the first `walked` segments deep.
@@ -352,6 +380,12 @@ fn create_member(entries: &mut dyn TableLike, member: &str) {
     if is_member && !entries.contains_key(member) {
         entries.insert(member, Item::Table(Table::new()));
     }
+}
+
+/// Returns the overrides with the path of each as `text` has it: a policy's port is that which names it.
+pub fn resolved(text: &str, overrides: &[Override]) -> Vec<Override> {
+    let document: DocumentMut = text.parse().unwrap_or_default();
+    overrides.iter().map(|one| one.resolved(&document).unwrap_or_else(|| one.clone())).collect()
 }
 
 /// Returns the text with every override applied, or the problems of the overrides. A text that is not TOML

@@ -8,17 +8,21 @@
 
 use std::collections::BTreeSet;
 
+use lockgate_engine::framing::Compensation;
 use lockgate_engine::port_name;
+use lockgate_engine::units::{Bytes, Rate};
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
+use crate::diagnostic::{Problems, Source};
 use crate::embedding::{TABLES, embed_tables};
 use crate::files::Files;
 use crate::inclusion::split;
-use crate::laboratory::framing;
 use crate::model::{PortModel, Scenario};
-use crate::path::{Override, join, parse};
-use crate::policy::read_policy;
+use crate::path::{Override, apply_all, resolved};
+use crate::policy::{Policy, read_policy};
 use crate::table_reader::shorten;
+use crate::tree::lower;
+use crate::values::{Charges, framing_keys};
 
 /// A value of a policy that a scenario's port names.
 #[derive(Clone, Debug)]
@@ -44,6 +48,7 @@ fn port_of<'d>(document: &'d DocumentMut, name: &str) -> Option<&'d dyn TableLik
 pub fn policy_value(scenario: &str, setting: &str, files: &dyn Files) -> Result<PolicyValue, String> {
     let wrong = |why: String| format!("`{}` is not a value of a policy: {why}", shorten(setting));
     let given = Override::parse(setting).map_err(|error| error.to_string())?;
+    let given = resolved(scenario, &[given]).remove(0);
     let document: DocumentMut =
         scenario.parse().map_err(|_| wrong("the scenario cannot be read".to_owned()))?;
     let [section, port, rest @ ..] = given.path() else { return Err(wrong("it is of no port".to_owned())) };
@@ -71,6 +76,57 @@ fn only_port(file: &str, files: &dyn Files) -> Result<String, String> {
     }
 }
 
+/// Returns the reason, in words, why the port that a setting of `scenario` changes sends more than its line: the
+/// slowest link that all its packets pass, counted in full frames. `None` if it does not, or the setting is of no
+/// port.
+pub fn beyond_line(scenario: &Scenario, setting: &Override) -> Option<String> {
+    const FULL: Bytes = Bytes(1514);
+    let resolved = resolved(&scenario.to_toml(), core::slice::from_ref(setting));
+    let [section, name, ..] = resolved[0].path() else { return None };
+    let place = scenario.port(name).filter(|_| section == "port")?;
+    let pace = lower(scenario.ports[place].pace, scenario.ports[place].tree.pace());
+    let rate = pace.rate?;
+    let paths = scenario.flows.iter().filter_map(|flow| scenario.routes.path(flow.from, flow.to));
+    let mut through = paths.filter(|path| path.contains(&place));
+    let first = through.next()?;
+    let shared = through.fold(first, |mut shared, path| {
+        shared.retain(|port| path.contains(port));
+        shared
+    });
+    // Full frames a second, without division: bits of the one times bytes of a frame on the other.
+    let cost =
+        |rate: Rate, other: &Compensation| u128::from(rate.as_bits()) * u128::from(other.on_link(FULL).0);
+    let line = shared.into_iter().map(|port| &scenario.ports[port]).min_by_key(|port| {
+        let link = &scenario.links[port.link];
+        u128::from(link.mean_rate(port.direction).as_bits()) * 1_000_000
+            / u128::from(link.charge.on_link(FULL).0)
+    })?;
+    let link = &scenario.links[line.link];
+    let carried = link.mean_rate(line.direction);
+    (cost(rate, &link.charge) > cost(carried, &pace.charge)).then(|| {
+        let frames = if rate > carried { "" } else { " in frames of 1514 bytes" };
+        format!(
+            "the port `{}` would send {rate}, and the link `{}` behind or before it carries {carried}: that is less{frames}",
+            scenario.ports[place].name, link.name
+        )
+    })
+}
+
+/// Reads the policy `text`, called `name`, with those of `settings` that are of its ports.
+///
+/// # Errors
+/// Returns every problem of the policy as it is then.
+pub fn read_with(text: &str, name: &str, settings: &[Override]) -> Result<Policy, Problems> {
+    let document: DocumentMut = text.parse().unwrap_or_default();
+    let is_own = |one: &&Override| match one.path() {
+        [section, port, ..] => section == "port" && port_of(&document, port).is_some(),
+        _ => false,
+    };
+    let own: Vec<Override> = settings.iter().filter(is_own).cloned().collect();
+    let set = apply_all(text, &own).map_err(|problems| Problems::new(&Source::new(name, text), problems))?;
+    read_policy(&set, name)
+}
+
 /// Returns the text of a policy with these values in it, comments kept.
 ///
 /// # Errors
@@ -96,27 +152,6 @@ fn first(problems: &crate::Problems) -> String {
         let help = problem.help_text().map_or_else(String::new, |help| format!(" ({help})"));
         format!("{line}{problem}{help}")
     })
-}
-
-/// Returns a path in the laboratory around a policy for one in the policy: of the port of the laboratory that
-/// names the policy's. Other paths are returned as they are.
-pub fn path_in_laboratory(laboratory: &str, path: &str) -> String {
-    let Ok(segments) = parse(path) else { return path.to_owned() };
-    let Ok(document) = laboratory.parse::<DocumentMut>() else { return path.to_owned() };
-    let [section, port, rest @ ..] = segments.as_slice() else { return path.to_owned() };
-    if section != "port" || port_of(&document, port).is_some() {
-        return path.to_owned();
-    }
-    let names = |item: &Item| {
-        let address = item.as_table_like()?.get("policy")?.as_str()?;
-        split(address).1.map(|own| port_name::canonical(own) == port_name::canonical(port))
-    };
-    let ports = document.get("port").and_then(Item::as_table_like);
-    let found = ports.into_iter().flat_map(TableLike::iter).find(|(_, item)| names(item) == Some(true));
-    found.map_or_else(
-        || path.to_owned(),
-        |(name, _)| join(&[&["port".to_owned(), name.to_owned()], rest].concat()),
-    )
 }
 
 /// Ports of a scenario that become a policy.
@@ -247,7 +282,8 @@ fn add_rate(table: &mut Table, scenario: &Scenario, model: &PortModel) -> Result
     value.decor_mut().set_suffix(format!("   # {SHARE} % of the {rate} of the link `{}`", link.name));
     table.insert("rate", Item::Value(value));
     if !link.charge.is_none() && !table.contains_key("overhead") {
-        let keys: DocumentMut = framing(link.charge).parse().map_err(|_| "the link's framing".to_owned())?;
+        let keys = framing_keys(link.charge, Charges::Packets);
+        let keys: DocumentMut = keys.parse().map_err(|_| "the link's framing".to_owned())?;
         overlay(table, keys.as_table());
     }
     Ok(())

@@ -52,7 +52,10 @@ impl Reader<'_> {
             .map_err(|problems| Problems::new(&Source::new(name, text), problems))?;
         let source = Source::new(name, &text);
         let root = parsed(&text, &source)?;
-        let set = path::places(root.get_ref(), self.overrides);
+        let set = match self.overrides {
+            [] => Vec::new(),
+            set => path::places(root.get_ref(), &path::resolved(written, set)),
+        };
         let (inclusions, unincluded) = inclusions(root.get_ref(), self.files);
         let merged = merged(&root, &inclusions);
         let root = merged.as_ref().unwrap_or(&root);

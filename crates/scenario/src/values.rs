@@ -9,7 +9,7 @@ use core::ops::RangeInclusive;
 use std::borrow::Cow;
 
 use lockgate_engine::classify::PROTOCOL_OTHER;
-use lockgate_engine::framing::Framing;
+use lockgate_engine::framing::{Compensation, Framing};
 use lockgate_engine::units::{Bytes, Duration, Overhead};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer};
@@ -157,8 +157,11 @@ impl TextValue for Address {
     const WHAT: &'static str = "an address";
     const EXAMPLE: &'static str = "192.0.2.1";
     fn from_text(text: &str) -> Result<Self, String> {
-        let address =
-            text.parse().map_err(|_| "it is written like `192.0.2.1` or `2001:db8::1`".to_owned())?;
+        // A table of subscribers has all of a circuit's: a list, and prefixes.
+        let first = text.split(',').map(str::trim).find(|part| !part.is_empty()).unwrap_or_default();
+        let network = || first.parse().ok().map(|network: ipnet::IpNet| network.addr());
+        let address = first.parse().ok().or_else(network);
+        let address = address.ok_or_else(|| "it is written like `192.0.2.1` or `2001:db8::1`".to_owned())?;
         Ok(Self(address))
     }
 }
@@ -327,9 +330,57 @@ impl TextValue for LinkOverhead {
     }
 }
 
+/// Object whose overhead in bytes is given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Charges {
+    /// A link: it is added to the whole frame.
+    Frames,
+    /// A port: it is added to the packet without its Ethernet header, as by `cake`.
+    Packets,
+}
+
+/// Returns the keys of a link or a port that say what `charge` does, a line each: by the name of a link if one
+/// says the same, since a name means the same everywhere.
+pub(crate) fn framing_keys(charge: Compensation, charges: Charges) -> String {
+    let (Overhead(beyond_frame), mpu, framing) = charge.parts();
+    let is_named = |link: &&(&str, i64, u64, Framing)| {
+        let named = Compensation::new(Some(Overhead(link.1)), false, Bytes(link.2), link.3);
+        named.is_ok_and(|named| named.parts() == charge.parts())
+    };
+    if let Some((name, ..)) = LINKS.iter().find(is_named) {
+        return format!("overhead = \"{name}\"\n");
+    }
+    let mut keys = String::new();
+    if beyond_frame != 0 {
+        let header = if charges == Charges::Packets { Compensation::ETHERNET } else { 0 };
+        keys += &format!("overhead = \"{}\"\n", Overhead(beyond_frame + header));
+    }
+    if mpu != Bytes::ZERO {
+        keys += &format!("mpu = \"{mpu}\"\n");
+    }
+    if let Some(framing) = toml::Value::try_from(framing).ok().filter(|_| framing != Framing::Noatm) {
+        keys += &format!("framing = {framing}\n");
+    }
+    keys
+}
+
 /// A differentiated services code point, 0 to 63.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dscp(pub(crate) u8);
+
+impl Dscp {
+    /// Returns its name, or its number.
+    pub(crate) fn name(self) -> String {
+        match (self.0, self.0 >> 3, self.0 & 7) {
+            (46, ..) => "EF".to_owned(),
+            (1, ..) => "LE".to_owned(),
+            (0, ..) => "DF".to_owned(),
+            (_, class, 0) => format!("CS{class}"),
+            (_, class @ 1..=4, drop @ (2 | 4 | 6)) => format!("AF{class}{}", drop / 2),
+            (code, ..) => code.to_string(),
+        }
+    }
+}
 
 impl TextValue for Dscp {
     const NAME: &'static str = "Dscp";

@@ -18,7 +18,7 @@ pub(crate) fn check(arguments: &Check) -> Exit {
         }
     };
     for file in &arguments.files {
-        if is_policy(file) {
+        if runs::is_policy(file) {
             match check_policy(file, arguments) {
                 Ok(warnings) => doubt(&warnings, &mut exit),
                 Err(failure) => exit = failure.report(),
@@ -54,20 +54,17 @@ pub(crate) fn check(arguments: &Check) -> Exit {
     exit
 }
 
-fn is_policy(file: &Path) -> bool {
-    lockgate::files::text(file).is_ok_and(|text| lockgate_scenario::is_policy(&text))
-}
-
 /// Checks a policy without its host, and returns its warnings: `lockgate route --dry-run` checks it on the
 /// host.
 fn check_policy(file: &Path, arguments: &Check) -> Result<Vec<Problem>, Failure> {
-    if let Some(setting) = arguments.overrides.first() {
-        let message = format!("`--set {setting}`: `{}` is a policy, and has no settings", file.display());
-        return Err(Failure::usage(message, "`--set` is for scenarios: edit the policy"));
-    }
     let (origin, text) = route::read(file)?;
-    let policy = lockgate_scenario::read_policy(&text, &origin)
+    let settings = runs::parse_overrides(&arguments.overrides)?;
+    let policy = lockgate_scenario::policy_text::read_with(&text, &origin, &settings)
         .map_err(|problems| Failure::Scenario(Box::new(problems)))?;
+    if !settings.is_empty() {
+        // Settings of the laboratory around it, as for a run.
+        runs::read_file(file, &arguments.overrides, arguments.memory.as_deref())?;
+    }
     let queues = policy.ports.iter().map(|port| port.tree.queues().len()).sum();
     let counts = [(policy.interfaces.len(), "interface"), (policy.ports.len(), "port"), (queues, "queue")];
     let mode = policy.mode.name();

@@ -1,12 +1,12 @@
 //! `lockgate tune`: the best values of parameters, searched with some seeds and judged on others.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use lockgate::files::Beside;
-use lockgate::plans::{PlanError, Source, TuneOptions, TuneRequest, Tuned, Tuning};
+use lockgate::plans::{PlanError, TuneOptions, TuneRequest, Tuned, Tuning};
 use lockgate_measure::report::page;
-use lockgate_scenario::policy_text::{PolicyValue, path_in_laboratory, policy_value, with_values};
+use lockgate_scenario::policy_text::{PolicyValue, beyond_line, policy_value, with_values};
 use lockgate_scenario::{Override, Vary, VaryError};
 
 use crate::arguments::Tune;
@@ -79,9 +79,25 @@ impl Policies<'_> {
         paths.try_for_each(|path| self.value(&format!("{path}=0")).map(drop))
     }
 
+    /// Checks that no value lets a port send more than its line carries.
+    fn check_line(&self, tuned: &Tuned<'_>, winner: usize) -> Result<(), Failure> {
+        let settings = [tuned.tuning.request.settings.as_slice(), tuned.settings(winner)].concat();
+        let scenario = tuned.tuning.read(&settings)?;
+        let values = runs::parse_overrides(tuned.settings(winner))?;
+        match values.iter().find_map(|value| beyond_line(&scenario, value)) {
+            None => Ok(()),
+            Some(why) => Err(Failure::run(
+                format!("nothing is written: {why}"),
+                "what is sent beyond the line waits in the modem, which no policy reaches: vary up to less than the line, or \
+                 say the line that you have, such as `--set link.line.rate.up=20mbit`",
+            )),
+        }
+    }
+
     /// Writes the winner's values. Returns each file with what was written.
     fn write(&self, tuned: &Tuned<'_>) -> Result<Vec<(String, String)>, Failure> {
         let Some((_, winner)) = tuned.recommended().into_iter().next() else { return Ok(Vec::new()) };
+        self.check_line(tuned, winner)?;
         let mut files: Vec<(String, Vec<Override>)> = Vec::new();
         for setting in tuned.settings(winner) {
             let PolicyValue { file, value } = self.value(setting)?;
@@ -112,17 +128,15 @@ impl Policies<'_> {
 fn tuning(file: &Path, arguments: &Tune) -> Result<Tuning, Failure> {
     let (seeds, unseen) = (plans::seeds(&arguments.seeds)?, plans::seeds(&arguments.validate)?);
     let base = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;
-    let text = lockgate::files::scenario_text(file, base.memory)?;
+    let source = plans::source(file, &arguments.limits.overrides, base.memory)?;
     let read = |text: &String| {
         let wrong = |error: VaryError| Failure::usage(format!("`--vary {text}`: {error}"), error.help());
         Vary::parse_space(text).map_err(wrong)
     };
-    let of_policy = |vary: Vary| {
-        let paths = vary.paths.iter().map(|path| path_in_laboratory(&text, path)).collect();
-        Vary { paths, ..vary }
-    };
-    let vary = arguments.vary.iter().map(|text| read(text).map(of_policy)).collect::<Result<Vec<_>, _>>()?;
-    let source = Source::new(file.display().to_string(), text, Arc::new(Beside::new(file)), base.memory);
+    let vary = arguments.vary.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    if !arguments.quiet {
+        runs::tell_line(file, &base);
+    }
     let request = TuneRequest {
         settings: arguments.limits.overrides.clone(),
         vary,

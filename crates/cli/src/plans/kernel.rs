@@ -31,6 +31,10 @@ pub(crate) fn offer(file: &Path, varied: &[String], settings: &[String]) -> Opti
     let mut touched = touched.into_iter();
     let (Some(index), None) = (touched.next(), touched.next()) else { return None };
     let port = &scenario.ports[index];
+    // A port with a rate of its own is a router's: `tc` has a shaper in its place.
+    if port.pace.rate.is_some() {
+        return None;
+    }
     let text = lockgate::files::text(file).unwrap_or_default();
     let device = Device { name: "eth0", ifb: None, has_queues: false };
     let exported = export(&port.tree, Some(&scenario), &marks(&text, &port.name), &device);

@@ -120,6 +120,14 @@ impl Tuning {
         Ok(Self { base: base.clone(), space, goals, constraints, metrics, memory, request, source })
     }
 
+    /// Reads the scenario with settings.
+    ///
+    /// # Errors
+    /// If a setting is malformed, or the scenario has problems.
+    pub fn read(&self, settings: &[String]) -> Result<Scenario, crate::Error> {
+        self.source.read(settings)
+    }
+
     /// Runs points with every seed. Returns the rows of each point; `None` if the caller stopped.
     pub(super) fn run(
         &self,

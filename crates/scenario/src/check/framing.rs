@@ -6,7 +6,7 @@ use lockgate_engine::units::{Bytes, Overhead};
 use super::Checker;
 use crate::diagnostic::Problem;
 use crate::table_reader::TableLocation;
-use crate::values::LinkOverhead;
+use crate::values::{Charges, LinkOverhead};
 
 /// The keys of a link or a port that say what a frame takes.
 #[derive(Clone, Copy, Default)]
@@ -14,15 +14,6 @@ pub(super) struct FramingKeys {
     pub(super) overhead: Option<LinkOverhead>,
     pub(super) mpu: Option<Bytes>,
     pub(super) framing: Option<Framing>,
-}
-
-/// Object whose overhead in bytes is given.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Charges {
-    /// A link: it is added to the whole frame.
-    Frames,
-    /// A port: it is added to the packet without its Ethernet header, as by `cake`.
-    Packets,
 }
 
 impl Checker<'_> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lockgate_engine::units::{Duration, Instant, Rate};
 use toml::de::DeTable;
 
-use super::framing::{Charges, FramingKeys};
+use super::framing::FramingKeys;
 use super::{Checker, Entry};
 use crate::diagnostic::Problem;
 use crate::directions::Directions;
@@ -16,6 +16,7 @@ use crate::model::{BackDirection, Link, NodeModel, Service};
 use crate::routes::Routes;
 use crate::table_reader::TableLocation;
 use crate::trace::LinkTrace;
+use crate::values::Charges;
 
 /// Limit on nodes: more exceed what one machine runs.
 const MOST_NODES: usize = 1_000_000;

@@ -12,13 +12,14 @@ use toml::de::DeTable;
 
 use super::Checker;
 use super::flows::Flows;
-use super::framing::{Charges, FramingKeys};
+use super::framing::FramingKeys;
 use super::network::Network;
 use crate::diagnostic::{Problem, Span};
 use crate::file::PortTable;
 use crate::model::{Link, PortModel};
 use crate::table_reader::{TableLocation, read_table, shorten, unknown_keys};
 use crate::tree::QueueTree;
+use crate::values::Charges;
 
 /// Network and flows that trees are resolved against.
 #[derive(Clone, Copy)]

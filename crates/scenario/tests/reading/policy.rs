@@ -332,26 +332,73 @@ plan = { count = "subscribers", kind = "fifo", rate = "$download", match = [{ de
 #[test]
 fn a_laboratory_is_made_around_a_policy() {
     let policy = read_policy(BRIDGE, "box.toml").expect("a policy");
-    let text = lockgate_scenario::laboratory(&policy, "rules/box.toml");
+    let text = lockgate_scenario::laboratory(&policy, "rules/box.toml", None);
     let lab = laboratory(&text, BRIDGE, &[]).unwrap_or_else(|why| panic!("{why}\n{text}"));
     assert_eq!(lab.title, "box in the cable, in a laboratory");
     assert_eq!(lab.warnings.len(), policy.warnings.len(), "those of the policy: {:?}", lab.warnings);
     let port = |name: &str| &lab.ports[lab.port(name).expect("there")];
-    assert_eq!(port("router:server").tree, policy.ports[0].tree);
+    assert_eq!(port("router:modem").tree, policy.ports[0].tree);
     assert_eq!(port("router:users").tree, policy.ports[1].tree);
-    let line = &lab.links[port("router:server").link];
+    let line = &lab.links[port("modem:isp").link];
     assert_eq!((line.rate(0), line.rate(1)), (Rate::from_bits(10_526_000), Rate::from_bits(100_000_000)));
     for length in [64, 500, 1514].map(Bytes) {
         assert_eq!(line.charge.on_link(length), policy.ports[0].charge.on_link(length), "{length:?}");
     }
     let egress = "[router]\nmode = \"egress\"\ninterfaces = { wan = \"eth0\", lan = \"eth1\" }\n\
                   [port.wan]\nqueue.c = { kind = \"cake\", bandwidth = \"19mbit\" }\n[port.lan]\nrate = \"90mbit\"\n";
-    let text = lockgate_scenario::laboratory(&read_policy(egress, "p").expect("a policy"), "rules/box.toml");
+    let text =
+        lockgate_scenario::laboratory(&read_policy(egress, "p").expect("a policy"), "rules/box.toml", None);
     let lab = laboratory(&text, egress, &[]).unwrap_or_else(|why| panic!("{why}\n{text}"));
     let port = |name: &str| &lab.ports[lab.port(name).expect("there")];
-    assert_eq!(port("router:server").root, "c");
+    assert_eq!(port("router:modem").root, "c");
     assert_eq!(port("router:users").pace.rate, Some(Rate::from_bits(90_000_000)));
-    assert_eq!(lab.links[port("router:server").link].rate(0), Rate::from_bits(20_000_000));
+    let line = &lab.links[port("modem:isp").link];
+    assert_eq!((line.rate(0), line.rate(1)), (Rate::from_bits(20_000_000), Rate::from_bits(94_736_000)));
+    // The line is a fact of the laboratory: no setting of the policy moves it. Either name of the port is taken.
+    for name in ["port.wan.queue.c.bandwidth=30mbit", "port.router:modem.queue.c.bandwidth=30mbit"] {
+        let faster = laboratory(&text, egress, &[name]).expect("a scenario");
+        let tree = &faster.ports[faster.port("router:modem").expect("there")].tree;
+        assert_eq!(tree.rate(), Some(Rate::from_bits(30_000_000)));
+        assert_eq!(faster.links[port("modem:isp").link].rate(0), Rate::from_bits(20_000_000));
+    }
+    let wrong = laboratory(&text, egress, &["port.wann.rate=30mbit"]).expect_err("no such port");
+    assert!(wrong.contains("wann"), "{wrong}");
+}
+
+/// What is on the users' side is a direction's own: arrivals there go up.
+#[test]
+fn the_directions_of_a_laboratory_are_those_of_the_users() {
+    let text = "[router]\nmode = \"both\"\ninterfaces = { lan = \"br0\" }\n[port.\"lan:in\"]\nrate = \"9.5mbit\"\n\
+                [port.lan]\nrate = \"95mbit\"\n";
+    let lab =
+        lockgate_scenario::laboratory(&read_policy(text, "p").expect("a policy"), "rules/box.toml", None);
+    let lab = laboratory(&lab, text, &[]).unwrap_or_else(|why| panic!("{why}\n{lab}"));
+    let line = &lab.links[lab.ports[lab.port("modem:isp").expect("there")].link];
+    assert_eq!((line.rate(0), line.rate(1)), (Rate::from_bits(10_000_000), Rate::from_bits(100_000_000)));
+}
+
+/// The bound of a tree is a fact of its kinds, with what a frame takes of it.
+#[test]
+fn every_kind_that_bounds_a_rate_says_so() {
+    let children = "\nqueue.fq = { kind = \"fq_codel\" }";
+    let table = [
+        ("tbf", format!("rate = \"5mbit\", burst = \"4kB\", overhead = \"4B\", children = [\"fq\"] }}{children}"), 1518),
+        ("bandwidth-shaper", format!("rate = \"5mbit\", children = [\"fq\"] }}{children}"), 1514),
+        ("policer", format!("rate = \"5mbit\", burst = \"4kB\", children = [\"fq\"] }}{children}"), 1514),
+        ("cake", "bandwidth = \"5mbit\", overhead = \"38B\" }".to_owned(), 1538),
+        ("htb", "children = [\"a\", \"b\"] }\nqueue.a = { kind = \"fifo\", rate = \"1mbit\", ceil = \"3mbit\", overhead = \"24B\", match = [{ dscp = \"EF\" }] }\nqueue.b = { kind = \"fifo\", rate = \"2mbit\", overhead = \"24B\" }".to_owned(), 1538),
+        ("hfsc", "children = [\"a\"] }\nqueue.a = { kind = \"fifo\", ls = \"1mbit\", ul = { m2 = \"5mbit\" } }".to_owned(), 1514),
+        ("cbq", "bandwidth = \"1gbit\", children = [\"a\"] }\nqueue.a = { kind = \"fifo\", rate = \"5mbit\", bounded = true }".to_owned(), 1514),
+    ];
+    for (kind, rest, frame) in table {
+        let text = format!(
+            "[router]\nmode = \"egress\"\ninterfaces = {{ wan = \"eth0\" }}\n[port.wan]\nroot = \"s\"\nqueue.s = {{ kind = \"{kind}\", {rest}\n"
+        );
+        let policy = read_policy(&text, "p").unwrap_or_else(|why| panic!("{why:?}\n{text}"));
+        let pace = policy.ports[0].tree.pace();
+        assert_eq!(pace.rate, Some(Rate::from_bits(5_000_000)), "{kind}");
+        assert_eq!(pace.charge.on_link(Bytes(1514)), Bytes(frame), "{kind}");
+    }
 }
 
 #[test]
