@@ -83,9 +83,22 @@ impl Tuned<'_> {
         }
     }
 
+    /// Returns true if all points have the same values, to the last bit: what varies has no effect.
+    pub fn has_no_effect(&self) -> bool {
+        let means = |tried: &Tried| -> Vec<Option<u64>> {
+            tried.means.iter().map(|mean| mean.map(f64::to_bits)).collect()
+        };
+        let mut all = self.found.tried.iter().map(means);
+        let first = all.next();
+        self.found.tried.len() > 1 && all.all(|other| Some(other) == first)
+    }
+
     /// Returns the points to use, each with its role: the winner of one goal, the knee and the rest of the
-    /// front of several.
+    /// front of several; none if what varies has no effect.
     pub fn recommended(&self) -> Vec<(&'static str, usize)> {
+        if self.has_no_effect() {
+            return Vec::new();
+        }
         let role = |finalist: usize| match finalist {
             _ if self.judged.winner == Some(finalist) => "the winner",
             _ if self.judged.knee == Some(finalist) => "the knee of the front",

@@ -4,7 +4,8 @@ use lockgate_experiment::tune::{Constraint, Goal, Tried};
 use lockgate_measure::metric::Address;
 use lockgate_measure::report::{Axis, Comparison, Figure, FigureKind, FigureSeries, Origin};
 use lockgate_measure::verdict::Words;
-use lockgate_scenario::vary;
+use lockgate_scenario::path::resolved;
+use lockgate_scenario::{Override, vary};
 
 use super::super::bound_words;
 use super::{NO_WINNER, Tuned, knee};
@@ -31,11 +32,41 @@ impl Tuned<'_> {
     /// Returns the sentences and the command of each point to use: the winner, or the knee and the rest of
     /// the front; one sentence if there is none.
     pub fn recommendation(&self, file: &str) -> Vec<String> {
+        if self.has_no_effect() {
+            return self.without_effect();
+        }
         let recommended = self.recommended();
         if recommended.is_empty() {
             return vec![NO_WINNER.to_owned()];
         }
         recommended.into_iter().flat_map(|(role, point)| self.told(role, point, file)).collect()
+    }
+
+    /// Returns the sentences on a search whose points are all the same, with the reason if it is known.
+    fn without_effect(&self) -> Vec<String> {
+        let points = self.found.tried.len();
+        let sentence = format!(
+            "Take any: all {points} points have exactly the same values, so what varies has no effect on them."
+        );
+        let scenario = &self.tuning.base;
+        let unused = |path: &String| {
+            let one = Override::new(path, "0").ok()?;
+            let one = resolved(&scenario.to_toml(), &[one]).pop()?;
+            let [section, port, queue, name, ..] = one.path() else { return None };
+            let port =
+                &scenario.ports[scenario.port(port).filter(|_| section == "port" && queue == "queue")?];
+            let is_member =
+                |own: &str| own == name || own.split_once('/').is_some_and(|(group, _)| group == name);
+            let is_used = port.tree.queues().iter().any(|queue| is_member(&queue.name));
+            (!is_used).then(|| {
+                format!(
+                    "The queue `{name}` of `{}` is out of use: the root there is `{}`.",
+                    port.name, port.root
+                )
+            })
+        };
+        let paths = self.tuning.space.variations().iter().flat_map(|vary| &vary.paths);
+        core::iter::once(sentence).chain(paths.filter_map(unused)).collect()
     }
 
     /// Returns the sentences on a recommended point, the bounds near to it, and its command at the end.
