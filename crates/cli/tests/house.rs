@@ -154,7 +154,7 @@ fn a_laboratory_is_written_around_a_policy_and_a_policy_taken_out_of_one() {
     assert!(out.status.success(), "{}", text(&out));
     for line in [
         "rate = \"9.5mbit\"   # 95 % of the 10mbit of the link `line`",
-        "framing = \"atm\"",
+        "overhead = \"pppoe-llcsnap\"",
         "limit = \"100kB\"",
     ] {
         assert!(read("modem.toml").contains(line), "{line} in {}", read("modem.toml"));
@@ -172,7 +172,117 @@ fn a_policy_is_run_in_a_laboratory() {
     let ran = lockgate(folder.path(), &["run", "house.toml", "--out", "results"]);
     let said = text(&ran);
     assert_eq!(ran.status.code(), Some(0), "{said}");
-    assert!(said.contains("3 of 3 hold"), "{said}");
+    assert!(said.contains("7 of 7 hold"), "{said}");
+    assert!(said.contains("before a line of 10.0 Mbit/s up and 47.4 Mbit/s down"), "{said}");
     let scenario = fs::read_to_string(folder.path().join("results/scenario.toml")).expect("a scenario");
     assert!(scenario.contains("policy = \"house.toml:wan:in\""), "{scenario}");
+}
+
+/// `run`, `check` and `test` take the same settings of a policy, and say the same of a wrong one, in the policy.
+#[test]
+fn settings_of_a_policy_are_the_same_in_every_command() {
+    let folder = folder();
+    for command in ["run", "check", "test"] {
+        let with = |set: &str| {
+            let out = ["--out", "results"].into_iter().filter(|_| command == "run");
+            let arguments: Vec<&str> = [command, "house.toml", "--set", "duration=3s", "--set", set]
+                .into_iter()
+                .chain(out)
+                .collect();
+            lockgate(folder.path(), &arguments)
+        };
+        for set in [
+            "port.wan.rate=9mbit",
+            "port.wan:in.rate=40mbit",
+            "port.router:modem.rate=9mbit",
+            "link.line.rate.up=20mbit",
+        ] {
+            let done = with(set);
+            // Of a run of three seconds, not all must hold: it must be judged.
+            assert!(matches!(done.status.code(), Some(0 | 3)), "{command} {set}: {}", text(&done));
+        }
+        for (set, said) in [
+            ("port.wan.rat=9mbit", "`port.wan` has no key `rat`"),
+            ("port.wan.rate=fast", "fast"),
+            ("link.lin.rate.up=20mbit", "`link` has no `lin`"),
+        ] {
+            let wrong = with(set);
+            assert!(
+                !wrong.status.success() && text(&wrong).contains(said),
+                "{command} {set}: {}",
+                text(&wrong)
+            );
+        }
+        if command != "test" {
+            let wrong = text(&with("port.wan.rat=9mbit"));
+            assert!(wrong.contains("[house.toml:12:1]"), "the place in the user's file: {wrong}");
+        }
+    }
+}
+
+/// A search around a policy ends below the line, and nothing beyond it is ever written.
+#[test]
+fn a_rate_beyond_the_line_is_neither_found_nor_written() {
+    let folder = folder();
+    let tune = |file: &str, vary: &str, more: &[&str]| {
+        let fixed = [
+            "tune",
+            file,
+            "--vary",
+            vary,
+            "--goal",
+            "max group.upload.goodput.sum",
+            "--runs",
+            "16",
+            "--seeds",
+            "1",
+        ];
+        let output =
+            lockgate(folder.path(), &[&fixed[..], &["--validate", "101..102", "--json", "-"], more].concat());
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        (json, output)
+    };
+    // A line of 10 Mbit/s: from 80 to 120 %.
+    let limit = ["--subject-to", "flow.ping.rtt.p95 <= 60ms"];
+    let (json, output) = tune("house.toml", "port.wan.rate=8mbit..12mbit", &limit);
+    let winner = json["winner"].as_u64().unwrap_or_else(|| panic!("{}", text(&output)));
+    let value = json["tried"][winner as usize]["values"][0].as_str().unwrap_or_default().to_owned();
+    let rate = value.trim_end_matches("mbit").parse::<f64>().unwrap_or_else(|_| panic!("{value}"));
+    assert!((9.0..=9.9).contains(&rate), "{value}: {}", text(&output));
+    // Without the condition, the search may end anywhere: what is beyond the line is not written.
+    let (_, output) = tune("house.toml", "port.wan.rate=11mbit,12mbit,13mbit,14mbit,15mbit", &["--write"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    for said in [
+        "nothing is written: the port `router:modem` would send 1",
+        "the link `line`",
+        "--set link.line.rate.up=",
+    ] {
+        assert!(text(&output).contains(said), "{said}: {}", text(&output));
+    }
+    assert_eq!(fs::read_to_string(folder.path().join("house.toml")).expect("a policy"), HOUSE);
+}
+
+/// A search in which nothing differs names no winner, and the reason.
+#[test]
+fn a_search_over_a_queue_that_is_out_of_use_has_no_winner() {
+    let folder = folder();
+    let scenario = "title = \"two roots\"\nduration = \"1s\"\nnode = { a = {}, b = {} }\n\
+                    link.l = { between = [\"a\", \"b\"], rate = \"5mbit\" }\n\
+                    flow.f = { from = \"a\", to = \"b\", transport = \"udp\", size = \"500B\", rate = \"6mbit\" }\n\
+                    [port.\"a:b\"]\nroot = \"fifo\"\nalternatives = [\"cake\"]\nqueue.fifo = { kind = \"fifo\" }\n\
+                    queue.cake = { kind = \"cake\", bandwidth = \"4mbit\" }\n";
+    fs::write(folder.path().join("roots.toml"), scenario).expect("written");
+    let arguments = [
+        "tune",
+        "roots.toml",
+        "--vary",
+        "port.a:b.queue.cake.bandwidth=1mbit..5mbit",
+        "--goal",
+        "max flow.f.goodput",
+    ];
+    let tuned = lockgate(folder.path(), &[&arguments[..], &["--runs", "10"]].concat());
+    let said = text(&tuned);
+    assert_eq!(tuned.status.code(), Some(3), "{said}");
+    assert!(said.contains("Take any: all ") && !said.contains("The winner"), "{said}");
+    assert!(said.contains("The queue `cake` of `a:b` is out of use: the root there is `fifo`."), "{said}");
 }
