@@ -147,7 +147,7 @@ mod tests {
             Draft::read(origin, text)
         };
         let mut reading = Reading::start_with(how).expect("a thread");
-        let policy = "[router]\nmode = \"egress\"\ninterfaces = { wan = \"eth0\" }\nport.wan = {}\n";
+        let policy = "[router]\nmode = \"egress\"\ninterfaces = { wan = \"eth0\" }\n[port.wan]\n";
         let begun = Instant::now();
         for round in 0..3 {
             let texts = if round == 1 { vec![policy] } else { vec!["", policy] };
