@@ -461,17 +461,14 @@ fn expectations_that_cannot_be_held() {
         "[[expect]]\nthat = \"flow.f.owd.p99\"\nbetween = [\"9ms\", \"5ms\"]\n",
         &[(15, 11, "no value is between", "lower bound first")],
     );
-    for (bounds, is_empty) in [
-        ("above = \"20ms\"\nbelow = \"10ms\"", true),
-        ("at_least = \"20ms\"\nat_most = \"19ms\"", true),
-        ("above = \"20ms\"\nat_most = \"20ms\"", true),
-        ("above = \"20ms\"\nbetween = [\"5ms\", \"9ms\"]", true),
-        ("at_least = \"20ms\"\nat_most = \"20ms\"", false),
-        ("above = \"10ms\"\nbelow = \"20ms\"", false),
+    for bounds in [
+        "above = \"20ms\"\nbelow = \"10ms\"",
+        "at_least = \"20ms\"\nat_most = \"19ms\"",
+        "above = \"20ms\"\nat_most = \"20ms\"",
+        "above = \"20ms\"\nbetween = [\"5ms\", \"9ms\"]",
     ] {
         let text = format!("[[expect]]\nthat = \"flow.f.owd.p99\"\n{bounds}\n");
-        let expected = [(13, 1, "no value keeps all bounds", "lower bound")];
-        add(&text, if is_empty { &expected } else { &[] });
+        add(&text, &[(13, 1, "no value keeps all bounds", "lower bound")]);
     }
     add(
         "[[expect]]\nthat = \"flow.f.owd.p99\"\nbetween = [\"9ms\"]\n",
