@@ -178,7 +178,8 @@ fn a_policy_is_run_in_a_laboratory() {
     assert!(scenario.contains("policy = \"house.toml:wan:in\""), "{scenario}");
 }
 
-/// `run`, `check` and `test` take the same settings of a policy, and say the same of a wrong one, in the policy.
+/// `run`, `check` and `test` take the same settings of a policy, and say the same of a wrong one, in the
+/// policy.
 #[test]
 fn settings_of_a_policy_are_the_same_in_every_command() {
     let folder = folder();

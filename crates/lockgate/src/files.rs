@@ -100,8 +100,9 @@ pub struct ScenarioText {
     pub is_laboratory: bool,
 }
 
-/// Reads the text of a scenario, within `memory` bytes. That of a router's policy is a laboratory around it, of
-/// the duration that `settings` say; those of the policy are checked in it, so that problems are shown there.
+/// Reads the text of a scenario, within `memory` bytes. That of a router's policy is a laboratory around
+/// it, of the duration that `settings` say; those of the policy are checked in it, so that problems are
+/// shown there.
 ///
 /// # Errors
 /// If the file cannot be read or is not a text, or a policy has problems.

@@ -1,5 +1,5 @@
-//! Laboratory around a policy: a scenario in which its ports stand before a line as people have it, with a buffer
-//! at both ends that fills if more is sent than the line carries.
+//! Laboratory around a policy: a scenario in which its ports stand before a line as people have it, with a
+//! buffer at both ends that fills if more is sent than the line carries.
 //!
 //! ```text
 //! users, circuits -- lan -- router -- modem ==== line ==== isp -- servers
@@ -30,8 +30,8 @@ use traffic::{PAYLOAD, Traffic};
 /// Rate of a direction of which the policy names none.
 const UNSAID: Rate = Rate::from_bits(100_000_000);
 
-/// Parts of the line: the policy sends 19 of 20, and what passes beside it takes 1 of 50, which is why people shape to
-/// less than the line.
+/// Parts of the line: the policy sends 19 of 20, and what passes beside it takes 1 of 50, which is why
+/// people shape to less than the line.
 const OF_LINE: (u64, u64) = (20, 19);
 const UNSEEN: u64 = 50;
 
@@ -68,15 +68,15 @@ struct Way<'p> {
 impl<'p> Way<'p> {
     fn new(port: &'p PolicyPort, is_up: bool) -> Self {
         let pace = port.pace();
-        let (whole, part) = OF_LINE;
+        let (whole, sent) = OF_LINE;
         let line = pace.rate.map_or(UNSAID, |rate| {
-            Rate::from_bits(rate.as_bits().saturating_mul(whole) / part / 1000 * 1000).max(rate)
+            Rate::from_bits(rate.as_bits().saturating_mul(whole) / sent / 1000 * 1000).max(rate)
         });
         Self { port, is_up, pace, line, classes: Classes::new(&port.tree) }
     }
 
-    /// Returns the rate of a line that charges frames as `charge` does, and carries as many full ones as `line`
-    /// does of those that the port counts: the directions of a policy may count differently.
+    /// Returns the rate of a line that charges frames as `charge` does, and carries as many full ones as
+    /// `line` does of those that the port counts: the directions of a policy may count differently.
     fn line_of(&self, charge: Compensation) -> Rate {
         if self.pace.rate.is_none() {
             return self.line;
@@ -127,8 +127,8 @@ impl<'p> Way<'p> {
 /// Link of every laboratory that is its line, and the node on the users' side of it.
 pub const LINE: &str = "line";
 
-/// Returns the text of a scenario around a policy that is read from `path`. It lasts `duration`, or as long as it
-/// needs.
+/// Returns the text of a scenario around a policy that is read from `path`. It lasts `duration`, or as long
+/// as it needs.
 pub fn laboratory(policy: &Policy, path: &str, duration: Option<Duration>) -> String {
     let mut ways = ways(policy);
     let mut hosts = Hosts::new(prefixes(&ways));

@@ -76,18 +76,18 @@ fn only_port(file: &str, files: &dyn Files) -> Result<String, String> {
     }
 }
 
-/// Returns the reason, in words, why the port that a setting of `scenario` changes sends more than its line: the
-/// slowest link that all its packets pass, counted in full frames. `None` if it does not, or the setting is of no
-/// port.
+/// Returns the reason, in words, why the port that a setting of `scenario` changes sends more than its
+/// line: the slowest link that all its packets pass, counted in full frames. `None` if it does not, or the
+/// setting is of no port.
 pub fn beyond_line(scenario: &Scenario, setting: &Override) -> Option<String> {
     const FULL: Bytes = Bytes(1514);
     let resolved = resolved(&scenario.to_toml(), core::slice::from_ref(setting));
     let [section, name, ..] = resolved[0].path() else { return None };
-    let place = scenario.port(name).filter(|_| section == "port")?;
-    let pace = lower(scenario.ports[place].pace, scenario.ports[place].tree.pace());
+    let index = scenario.port(name).filter(|_| section == "port")?;
+    let pace = lower(scenario.ports[index].pace, scenario.ports[index].tree.pace());
     let rate = pace.rate?;
     let paths = scenario.flows.iter().filter_map(|flow| scenario.routes.path(flow.from, flow.to));
-    let mut through = paths.filter(|path| path.contains(&place));
+    let mut through = paths.filter(|path| path.contains(&index));
     let first = through.next()?;
     let shared = through.fold(first, |mut shared, path| {
         shared.retain(|port| path.contains(port));
@@ -96,18 +96,18 @@ pub fn beyond_line(scenario: &Scenario, setting: &Override) -> Option<String> {
     // Full frames a second, without division: bits of the one times bytes of a frame on the other.
     let cost =
         |rate: Rate, other: &Compensation| u128::from(rate.as_bits()) * u128::from(other.on_link(FULL).0);
-    let line = shared.into_iter().map(|port| &scenario.ports[port]).min_by_key(|port| {
+    let slowest = shared.into_iter().map(|port| &scenario.ports[port]).min_by_key(|port| {
         let link = &scenario.links[port.link];
         u128::from(link.mean_rate(port.direction).as_bits()) * 1_000_000
             / u128::from(link.charge.on_link(FULL).0)
     })?;
-    let link = &scenario.links[line.link];
-    let carried = link.mean_rate(line.direction);
+    let link = &scenario.links[slowest.link];
+    let carried = link.mean_rate(slowest.direction);
     (cost(rate, &link.charge) > cost(carried, &pace.charge)).then(|| {
         let frames = if rate > carried { "" } else { " in frames of 1514 bytes" };
         format!(
             "the port `{}` would send {rate}, and the link `{}` behind or before it carries {carried}: that is less{frames}",
-            scenario.ports[place].name, link.name
+            scenario.ports[index].name, link.name
         )
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! Each is a text (some also a whole number), read by [`TextValue`]; serde and the schema derive from it.
 
-use core::fmt;
+use core::fmt::{self, Write as _};
 use core::marker::PhantomData;
 use core::net::IpAddr;
 use core::ops::RangeInclusive;
@@ -339,8 +339,8 @@ pub(crate) enum Charges {
     Packets,
 }
 
-/// Returns the keys of a link or a port that say what `charge` does, a line each: by the name of a link if one
-/// says the same, since a name means the same everywhere.
+/// Returns the keys of a link or a port that say what `charge` does, a line each: by the name of a link if
+/// one says the same, since a name means the same everywhere.
 pub(crate) fn framing_keys(charge: Compensation, charges: Charges) -> String {
     let (Overhead(beyond_frame), mpu, framing) = charge.parts();
     let is_named = |link: &&(&str, i64, u64, Framing)| {
@@ -353,13 +353,13 @@ pub(crate) fn framing_keys(charge: Compensation, charges: Charges) -> String {
     let mut keys = String::new();
     if beyond_frame != 0 {
         let header = if charges == Charges::Packets { Compensation::ETHERNET } else { 0 };
-        keys += &format!("overhead = \"{}\"\n", Overhead(beyond_frame + header));
+        let _ = writeln!(keys, "overhead = \"{}\"", Overhead(beyond_frame + header));
     }
     if mpu != Bytes::ZERO {
-        keys += &format!("mpu = \"{mpu}\"\n");
+        let _ = writeln!(keys, "mpu = \"{mpu}\"");
     }
     if let Some(framing) = toml::Value::try_from(framing).ok().filter(|_| framing != Framing::Noatm) {
-        keys += &format!("framing = {framing}\n");
+        let _ = writeln!(keys, "framing = {framing}");
     }
     keys
 }

@@ -1,5 +1,5 @@
-//! Classes of a policy's port as a laboratory reaches them: the queues to which rules lead, and packets that the
-//! rules take.
+//! Classes of a policy's port as a laboratory reaches them: the queues to which rules lead, and packets
+//! that the rules take.
 
 use core::net::IpAddr;
 use core::ops::RangeInclusive;
@@ -153,28 +153,29 @@ fn own_rules(queue: &Queue) -> Vec<Rule> {
     queue.rules.clone()
 }
 
+/// Conditions that no packet meets together.
+struct Disjoint;
+
 /// Returns the rule of the packets that both rules take; `None` if there are none.
 fn both(one: &Rule, other: &Rule) -> Option<Rule> {
-    fn equal<T: Clone + PartialEq>(one: &Option<T>, other: &Option<T>) -> Option<Option<T>> {
+    fn equal<T: Clone + PartialEq>(one: Option<&T>, other: Option<&T>) -> Result<Option<T>, Disjoint> {
         match (one, other) {
-            (Some(one), Some(other)) => (one == other).then(|| Some(one.clone())),
-            _ => Some(one.clone().or_else(|| other.clone())),
+            (Some(one), Some(other)) if one != other => Err(Disjoint),
+            _ => Ok(one.or(other).cloned()),
         }
     }
     fn range<T: Copy + Ord>(
-        one: &Option<RangeInclusive<T>>,
-        other: &Option<RangeInclusive<T>>,
-    ) -> Option<Option<RangeInclusive<T>>> {
-        let (Some(one), Some(other)) = (one, other) else {
-            return Some(one.clone().or_else(|| other.clone()));
-        };
+        one: Option<&RangeInclusive<T>>,
+        other: Option<&RangeInclusive<T>>,
+    ) -> Result<Option<RangeInclusive<T>>, Disjoint> {
+        let (Some(one), Some(other)) = (one, other) else { return Ok(one.or(other).cloned()) };
         let (start, end) = (*one.start().max(other.start()), *one.end().min(other.end()));
-        (start <= end).then(|| Some(start..=end))
+        if start <= end { Ok(Some(start..=end)) } else { Err(Disjoint) }
     }
-    fn prefix(one: Option<Prefix>, other: Option<Prefix>) -> Option<Option<Prefix>> {
-        let (Some(one), Some(other)) = (one, other) else { return Some(one.or(other)) };
+    fn prefix(one: Option<Prefix>, other: Option<Prefix>) -> Result<Option<Prefix>, Disjoint> {
+        let (Some(one), Some(other)) = (one, other) else { return Ok(one.or(other)) };
         let (wide, narrow) = if one.bits <= other.bits { (one, other) } else { (other, one) };
-        wide.contains(narrow.address).then_some(Some(narrow))
+        if wide.contains(narrow.address) { Ok(Some(narrow)) } else { Err(Disjoint) }
     }
     let codes = match (&one.dscp, &other.dscp) {
         (Some(one), Some(other)) => {
@@ -186,17 +187,17 @@ fn both(one: &Rule, other: &Rule) -> Option<Rule> {
         return None;
     }
     Some(Rule {
-        protocol: equal(&one.protocol, &other.protocol)?,
-        source: prefix(one.source, other.source)?,
-        destination: prefix(one.destination, other.destination)?,
-        source_port: range(&one.source_port, &other.source_port)?,
-        destination_port: range(&one.destination_port, &other.destination_port)?,
-        flow_label: equal(&one.flow_label, &other.flow_label)?,
+        protocol: equal(one.protocol.as_ref(), other.protocol.as_ref()).ok()?,
+        source: prefix(one.source, other.source).ok()?,
+        destination: prefix(one.destination, other.destination).ok()?,
+        source_port: range(one.source_port.as_ref(), other.source_port.as_ref()).ok()?,
+        destination_port: range(one.destination_port.as_ref(), other.destination_port.as_ref()).ok()?,
+        flow_label: equal(one.flow_label.as_ref(), other.flow_label.as_ref()).ok()?,
         dscp: codes,
-        tcp_flags: equal(&one.tcp_flags, &other.tcp_flags)?,
-        tcp_flags_clear: equal(&one.tcp_flags_clear, &other.tcp_flags_clear)?,
-        length: range(&one.length, &other.length)?,
-        flows: equal(&one.flows, &other.flows)?,
+        tcp_flags: equal(one.tcp_flags.as_ref(), other.tcp_flags.as_ref()).ok()?,
+        tcp_flags_clear: equal(one.tcp_flags_clear.as_ref(), other.tcp_flags_clear.as_ref()).ok()?,
+        length: range(one.length.as_ref(), other.length.as_ref()).ok()?,
+        flows: equal(one.flows.as_ref(), other.flows.as_ref()).ok()?,
         preference: 0,
     })
 }

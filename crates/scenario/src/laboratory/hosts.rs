@@ -77,8 +77,8 @@ impl Hosts {
         self.all.len() - 1
     }
 
-    /// Returns addresses that a host of a side in `prefix` may have, the best first; without a prefix, that of the
-    /// host that no rule names.
+    /// Returns addresses that a host of a side in `prefix` may have, the best first; without a prefix, that
+    /// of the host that no rule names.
     pub(super) fn addresses(&mut self, side: Side, prefix: Option<Prefix>, is_v6: bool) -> Vec<IpAddr> {
         let Some(prefix) = prefix else {
             let usual = self.usual(side, is_v6);

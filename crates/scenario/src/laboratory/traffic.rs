@@ -22,6 +22,9 @@ pub(super) const PAYLOAD: u64 = 1448;
 /// Share of a guarantee that a transfer must get: the rest is what TCP needs to find it.
 const KEPT: f64 = 0.7;
 
+/// Field of a packet's header.
+type Number = fn(&Sample) -> u32;
+
 /// Flows that were chosen, as text.
 #[derive(Default)]
 pub(super) struct Traffic {
@@ -217,8 +220,8 @@ impl Traffic {
         chosen
     }
 
-    /// Adds the expectation that transfers get their guarantee, unless those of `active` are more than a queue
-    /// above them has.
+    /// Adds the expectation that transfers get their guarantee, unless those of `active` are more than a
+    /// queue above them has.
     fn expect_guarantee(
         &mut self,
         way: &Way<'_>,
@@ -313,7 +316,7 @@ fn count(members: usize) -> String {
 fn header(samples: &[Sample]) -> String {
     let first = samples[0];
     let usual = Sample::new([first.fields.source, first.fields.destination], first.is_tcp(), 0);
-    let each = |value: fn(&Sample) -> u32| {
+    let each = |value: Number| {
         let values: Vec<String> = samples.iter().map(|sample| value(sample).to_string()).collect();
         one_or_list(&values)
     };
@@ -321,7 +324,7 @@ fn header(samples: &[Sample]) -> String {
     if first.dscp != 0 {
         let _ = write!(keys, ", dscp = {}", quoted(&Dscp(first.dscp).name()));
     }
-    let numbers: [(&str, fn(&Sample) -> u32); 3] = [
+    let numbers: [(&str, Number); 3] = [
         ("source_port", |sample| u32::from(sample.fields.source_port)),
         ("destination_port", |sample| u32::from(sample.fields.destination_port)),
         ("flow_label", |sample| sample.fields.flow_label),

@@ -354,7 +354,8 @@ fn a_laboratory_is_made_around_a_policy() {
     assert_eq!(port("router:users").pace.rate, Some(Rate::from_bits(90_000_000)));
     let line = &lab.links[port("modem:isp").link];
     assert_eq!((line.rate(0), line.rate(1)), (Rate::from_bits(20_000_000), Rate::from_bits(94_736_000)));
-    // The line is a fact of the laboratory: no setting of the policy moves it. Either name of the port is taken.
+    // The line is a fact of the laboratory: no setting of the policy moves it. Either name of the port is
+    // taken.
     for name in ["port.wan.queue.c.bandwidth=30mbit", "port.router:modem.queue.c.bandwidth=30mbit"] {
         let faster = laboratory(&text, egress, &[name]).expect("a scenario");
         let tree = &faster.ports[faster.port("router:modem").expect("there")].tree;
