@@ -188,7 +188,11 @@ fn every_export_is_read_without_a_fault() {
             let reading = read(&lines, &[], "eth0");
             assert_eq!(reading.problems, [], "{text}\n{lines}");
             let found = lint::check(&reading, &Machine::default());
-            let faults: Vec<_> = found.iter().filter(|finding| finding.severity == Severity::Error).collect();
+            // A port without a queue of its own has no commands.
+            let is_fault = |finding: &&lint::Finding| {
+                finding.severity == Severity::Error && finding.rule != "nothing-read"
+            };
+            let faults: Vec<_> = found.iter().filter(is_fault).collect();
             assert!(faults.is_empty(), "{faults:?}\n{text}\n{lines}");
             let request = Request {
                 text: &lines,

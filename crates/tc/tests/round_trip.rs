@@ -140,7 +140,7 @@ impl Maker {
             if is_last_of_all {
                 let _ = writeln!(
                     self.text,
-                    "filter add dev eth0 parent {own:x}: protocol all prio 900 u32 match u32 0 0 at 0 flowid {id}"
+                    "filter add dev eth0 parent {own:x}: protocol all prio 60000 u32 match u32 0 0 at 0 flowid {id}"
                 );
             }
             let filters = (1 + self.random.below(2)).saturating_sub(u32::from(is_rest));
@@ -156,12 +156,14 @@ impl Maker {
             for _ in 0..filters {
                 let rank = 1 + self.random.below(30);
                 let matched = self.pick(MATCHES);
-                // The kernel has one kind of filter at a preference.
-                let kind = ["flower", "fw"].iter().position(|kind| matched.contains(kind));
-                let rank = 4 * rank + kind.map_or(0, |kind| kind as u32 + 1);
+                // The kernel has one kind of filter at a preference, and no condition of `flower` twice.
+                let rank = 400 * rank + self.text.lines().count() as u32 % 400;
+                let is_flower = matched.starts_with("flower");
+                // `flower` takes a meter as an action only.
+                let action = if is_flower && is_metered { " action" } else { "" };
                 let _ = writeln!(
                     self.text,
-                    "filter add dev eth0 parent {own:x}: protocol ip prio {rank} {matched}{meter} flowid {id}"
+                    "filter add dev eth0 parent {own:x}: protocol ip prio {rank} {matched}{action}{meter} flowid {id}"
                 );
             }
         }

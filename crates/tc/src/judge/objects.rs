@@ -451,7 +451,8 @@ impl Device {
         if *handle == 0 && !is_there && qdisc.kind == "htb" {
             return Err(kernel(place, "a class has a `classid`"));
         }
-        if !qdisc.has_own_classes() {
+        // Bands of `ets` are there with it, and have a quantum that can change.
+        if !qdisc.has_own_classes() && !(qdisc.kind == "ets" && is_there) {
             return Err(kernel(
                 place,
                 format!("the discipline is a `{}`: its classes are not set by commands", qdisc.kind),
