@@ -101,9 +101,10 @@ impl Scenario {
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf, settings: Vec<String>, memory: u64) -> PyResult<Self> {
         py.detach(|| {
-            let text = lockgate::files::scenario_text(&path, memory).map_err(error::library)?;
-            let (name, files) = (path.display().to_string(), LoadedFiles::new(&path, BTreeMap::new()));
-            Self::create(text, files, name, path, settings, memory)
+            let overrides = lockgate::parse_settings(&settings).map_err(error::library)?;
+            let read = lockgate::files::scenario_text(&path, memory, &overrides).map_err(error::library)?;
+            let files = LoadedFiles::new(&path, BTreeMap::new());
+            Self::create(read.text, files, read.name, path, settings, memory)
         })
     }
 
