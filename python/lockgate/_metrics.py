@@ -333,3 +333,11 @@ class QueueMetrics(Measured):
     def peak_backlog_packets(self) -> int:
         """The most packets that waited at once in the window."""
         return self._count("peak_backlog_packets")
+
+    @property
+    def mean_backlog_packets(self) -> float | None:
+        """Mean number of packets that waited (Lq of queueing theory: without the one in transmission), by
+        Little's law: the sum of the waits of the packets sent in the window, of its length; the mean over
+        time, but for packets that waited across an end of the window or were dropped after a wait (Little,
+        A Proof for the Queuing Formula L = λW (1961))."""
+        return self._value("mean_backlog_packets")

@@ -763,6 +763,10 @@ moved_out_packets: number,
 backlog_packets: number,
 /** Largest backlog in the window, in packets. */
 peak_backlog_packets: number,
+/** Mean backlog in packets over the time that the queue was in the port's tree in the window, by Little's
+ * law: the waits of the packets sent in the window, of a second of that time. Waits of packets that were
+ * dropped after they had waited are not in it. */
+mean_backlog_packets: number | null,
 /** Time from arrival at the port until transmission begins, in seconds. Packets moved in are not in it:
  * they waited in another queue before. */
 sojourn_s: Distribution,

@@ -60,4 +60,5 @@ export const METRICS: readonly (readonly [name: string, about: string, unit: str
   ["marked_packets", "queue", "packets"],
   ["backlog_packets", "queue", "packets"],
   ["peak_backlog_packets", "queue", "packets"],
+  ["mean_backlog_packets", "queue", "packets"],
 ];
