@@ -47,6 +47,7 @@ function large(): { [key: string]: unknown } {
     port.queues["plan/200"] = {
       kind: "fq_codel",
       enqueued_packets: 400,
+      sent_packets: 300,
       dropped_packets: 100,
       sojourn_s: { p99: 0.7, max: 0.8 },
     };

@@ -150,7 +150,6 @@ pub(crate) fn simulate(
             memory: Some(scenario.memory),
             progress: &progress,
             stop: &interrupt::is_requested,
-            ..Options::default()
         },
     );
     bar.finish_and_clear();

@@ -181,7 +181,7 @@ fn a_policy_is_checked_as_a_scenario_is() {
     for (arguments, words) in [
         (&["broken.toml"][..], "needs a unit"),
         (&["plans.toml"], "cannot read `plans.csv`"),
-        (&["house.toml", "--set", "port.wan.rate=1mbit"], "is for scenarios"),
+        (&["house.toml", "--set", "port.wan.rate=1"], "needs a unit"),
     ] {
         let output = check(arguments);
         let errors = String::from_utf8_lossy(&output.stderr);

@@ -129,11 +129,10 @@ fn claims(random: &mut Random) -> String {
     };
     let braces = "{a,b,c,d,e,f,g,h,i,j}".repeat(random.below(10) as usize);
     let mut text = "title = \"t\"\npaper = \"p\"\nscenario = \"s.toml\"\n".to_owned();
-    for run in 0..1 + random.below(20) {
+    for run in 0..=random.below(20) {
         let (own, variables) = (each(random), "/$v0/$v1/$v2/$v3");
         let lists = own.matches("= [").count() as u64;
-        let variables: String =
-            variables.split('/').skip(1).take(lists as usize).map(|one| format!("/{one}")).collect();
+        let variables = variables.split('/').take(lists as usize + 1).collect::<Vec<_>>().join("/");
         let _ = writeln!(text, "[[run]]\nname = \"r{run}{variables}\"\nscenario = \"s.toml\"\neach = {own}");
     }
     let _ = writeln!(
@@ -166,11 +165,11 @@ fn demand(random: &mut Random, folder: &Path) -> Vec<String> {
             vec!["sweep".to_owned(), "s.toml".to_owned(), first, second, "--into=o".to_owned()]
         }
         3 => {
-            let rows: String = (0..random.count().min(60_000))
-                .map(|row| {
-                    format!("C{row},D,P,10.{}.{}.{},1,1,2,2\n", row >> 16, (row >> 8) & 255, row & 255)
-                })
-                .collect();
+            let mut rows = String::new();
+            for row in 0..random.count().min(60_000) {
+                let (high, middle, low) = (row >> 16, (row >> 8) & 255, row & 255);
+                let _ = writeln!(rows, "C{row},D,P,10.{high}.{middle}.{low},1,1,2,2");
+            }
             let head =
                 "Circuit ID,Device ID,Parent Node,IPv4,Download Min,Upload Min,Download Max,Upload Max\n";
             write("t.csv", &format!("{head}{rows}"));

@@ -54,6 +54,7 @@ fn folder() -> TempDir {
 
 /// What each of the four outputs says of a test: true if it passes.
 #[derive(Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an output of its own")]
 struct Passes {
     code: bool,
     junit: bool,

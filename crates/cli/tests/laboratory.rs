@@ -1,6 +1,8 @@
 //! Law of the laboratory around a policy: at 90 to 95 % of the line every expectation holds; at more than the
 //! line one fails, whatever kind bounds the rate. `house.rs` has what a user types.
 
+#![allow(clippy::print_stdout, reason = "the rows are for readers of a failure")]
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;

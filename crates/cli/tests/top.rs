@@ -296,6 +296,7 @@ fn knobs_change_the_kernel_and_are_undone() {
     let script = format!(
         "{SHAPER}
         ip link set lo up
+        export LOCKGATE_TOKEN=of-this-test
         $LOCKGATE top v0 --set --plain --web 127.0.0.1:8180 > /dev/null 2> said &
         top=$!
         for n in $(seq 100); do grep -q page: said && break; sleep 0.1; done

@@ -152,7 +152,9 @@ pub(crate) fn braces(text: &str) -> Result<Vec<String>, String> {
         all = all.iter().flat_map(with).collect();
         rest = after;
     }
-    all.iter_mut().for_each(|known| known.push_str(rest));
+    for known in &mut all {
+        known.push_str(rest);
+    }
     Ok(all)
 }
 

@@ -100,12 +100,12 @@ fn sentences(scenario: &Scenario, summary: &Summary, port: &PortModel, flows: &[
         if of_port.dropped_packets == 0 || !FLOW_BLIND.contains(&of_port.kind.as_str()) {
             return None;
         }
-        let (first, least) = flows.iter().min_by(|one, other| one.1.total_cmp(&other.1))?;
-        let (last, most) = flows.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
+        let (fewest, least) = flows.iter().min_by(|one, other| one.1.total_cmp(&other.1))?;
+        let (worst, most) = flows.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
         let [least_shown, most_shown] = [least, most].map(|share| figures::ratio(Some(*share)));
         (most - least >= APART).then(|| {
             format!(
-                "`{first}` and `{last}` send alike into `{queue}` of {}, and lose {least_shown} and {most_shown}: \
+                "`{fewest}` and `{worst}` send alike into `{queue}` of {}, and lose {least_shown} and {most_shown}: \
                  their packets arrive in the same order all along, which decides whose are dropped; draw `gap` (a \
                  drawn `start` leaves the order as it is)",
                 port.name

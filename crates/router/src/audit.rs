@@ -162,9 +162,9 @@ impl Audit {
         let redirected = since(|it| it.counts.redirected);
         let mut faults = Vec::new();
         if takes_arrivals {
-            let arrived = since(|it| it.interface.received.saturating_sub(it.interface.receive_dropped));
+            let came = since(|it| it.interface.received.saturating_sub(it.interface.receive_dropped));
             let seen = if is_in_driver { received } else { redirected + since(|it| it.counts.own_received) };
-            self.settled += self.arrivals.step(arrived, seen, is_exact, now.skew);
+            self.settled += self.arrivals.step(came, seen, is_exact, now.skew);
             faults.extend(self.arrivals.frames().map(|frames| Fault::Around(Side::In, frames)));
         }
         let sent = since(|it| it.sent);

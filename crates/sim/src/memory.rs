@@ -316,14 +316,14 @@ fn parts_of_run(scenario: &Scenario, flows: &[u64], detail: Detail) -> u64 {
         let of_queue = |queue: &String| if is_member || detail.is_brief(queue) { BRIEF_QUEUE } else { QUEUE };
         port.queues.iter().map(of_queue).sum::<u64>()
     };
-    let of_part = |part: &Part| {
+    let bytes_of = |part: &Part| {
         let flows = scenario.flows.iter().zip(flows).filter(|(flow, _)| part.has_flow(&flow.name));
         let ports = scenario.ports.iter().filter(|port| part.has_port(&port.name)).map(of_port);
         flows.map(|(_, bytes)| *bytes).chain(ports).fold(0, u64::saturating_add)
     };
     let parts = observed_parts(scenario);
     let empty = if parts.is_empty() { 0 } else { scenario.recorded() as u64 * EMPTY };
-    parts.iter().map(of_part).fold(empty, u64::saturating_add)
+    parts.iter().map(bytes_of).fold(empty, u64::saturating_add)
 }
 
 fn series(scenario: &Scenario, queues: u64) -> u64 {

@@ -80,7 +80,7 @@ impl Policies<'_> {
     }
 
     /// Checks that no value lets a port send more than its line carries.
-    fn check_line(&self, tuned: &Tuned<'_>, winner: usize) -> Result<(), Failure> {
+    fn check_line(tuned: &Tuned<'_>, winner: usize) -> Result<(), Failure> {
         let settings = [tuned.tuning.request.settings.as_slice(), tuned.settings(winner)].concat();
         let scenario = tuned.tuning.read(&settings)?;
         let values = runs::parse_overrides(tuned.settings(winner))?;
@@ -97,7 +97,7 @@ impl Policies<'_> {
     /// Writes the winner's values. Returns each file with what was written.
     fn write(&self, tuned: &Tuned<'_>) -> Result<Vec<(String, String)>, Failure> {
         let Some((_, winner)) = tuned.recommended().into_iter().next() else { return Ok(Vec::new()) };
-        self.check_line(tuned, winner)?;
+        Self::check_line(tuned, winner)?;
         let mut files: Vec<(String, Vec<Override>)> = Vec::new();
         for setting in tuned.settings(winner) {
             let PolicyValue { file, value } = self.value(setting)?;

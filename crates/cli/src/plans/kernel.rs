@@ -41,12 +41,12 @@ pub(crate) fn offer(file: &Path, varied: &[String], settings: &[String]) -> Opti
     if let Some(why) = exported.refused.first() {
         return Some(format!("not with `tc`: {why}"));
     }
-    let options: String = settings.iter().map(|setting| format!(" --set {}", quoted(setting))).collect();
-    Some(format!(
-        "the same as `tc`: lockgate tc export {} --port {} --dev eth0{options}",
-        word(&file.display().to_string()),
-        word(&port.name)
-    ))
+    let (file, port) = (word(&file.display().to_string()), word(&port.name));
+    let mut command = format!("the same as `tc`: lockgate tc export {file} --port {port} --dev eth0");
+    for setting in settings {
+        command = format!("{command} --set {}", quoted(setting));
+    }
+    Some(command)
 }
 
 #[cfg(test)]

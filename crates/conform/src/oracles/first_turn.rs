@@ -21,9 +21,9 @@ fn wake_ups(kind: &str, random: &mut Random, worst: &mut Measurement) {
     let mut link = link(kind, &weights);
     for _ in 0..200 {
         let now = link.next_event().unwrap_or(Instant::ZERO);
-        for child in 1..count {
+        for (child, weight) in weights.iter().enumerate().skip(1) {
             // Enough for a turn that goes on and a whole one.
-            for _ in 0..2 * weights[child] {
+            for _ in 0..2 * weight {
                 link.offer(header(child, between(random, 1, 1514), 0), now);
             }
         }

@@ -6,7 +6,9 @@
 
 use std::collections::VecDeque;
 
-use lockgate_engine::discipline::{About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, Guarantee};
+use lockgate_engine::discipline::{
+    About, Child, Context, Dequeue, Discipline, DropReason, Guarantee, Invalid, NoShare,
+};
 use lockgate_engine::packet::Packet;
 use lockgate_engine::units::{Duration, Instant};
 use schemars::JsonSchema;

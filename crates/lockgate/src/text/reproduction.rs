@@ -72,7 +72,7 @@ fn row(judged: &JudgedClaim) -> Vec<String> {
     let beside = judged.shown_beside();
     for (name, shown) in [("fitted", beside), ("live", judged.shown_live())] {
         if !shown.is_empty() {
-            values.push_str(&format!("; {name}: {shown}"));
+            values = format!("{values}; {name}: {shown}");
         }
     }
     lines.push(values);

@@ -237,7 +237,7 @@ mod tests {
         };
         assert_eq!(barred(&|_| {}), "");
         let halt = |link: &mut Link| {
-            link.port = Some(BridgePort { halted: Some("blocking".into()), ..BridgePort::default() })
+            link.port = Some(BridgePort { halted: Some("blocking".into()), ..BridgePort::default() });
         };
         let isolate =
             |link: &mut Link| link.port = Some(BridgePort { is_isolated: true, ..BridgePort::default() });

@@ -137,12 +137,12 @@ fn frames_lost_on_their_way_to_the_port_are_counted_to_the_frame() {
         line.pass(1_000);
         line.read();
         let mut lost = 0;
-        let mut lose = |line: &mut Line| {
+        let mut drop_some = |line: &mut Line| {
             line.pass(1_000 - share);
             lost += share;
             line.now.counts.redirected += share;
         };
-        let (faults, readings) = line.until(&mut lose);
+        let (faults, readings) = line.until(&mut drop_some);
         let is_most = matches!(faults[..], [Fault::SomeLost(1.., true)]);
         assert!(
             matches!(faults[..], [Fault::SomeLost(1.., _)]) && is_most == (share > 500),
@@ -150,7 +150,7 @@ fn frames_lost_on_their_way_to_the_port_are_counted_to_the_frame() {
         );
         assert!(INTERVAL * readings < Duration::from_secs(2), "{share} of 1000: {readings}");
         (0..10).for_each(|_| {
-            lose(&mut line);
+            drop_some(&mut line);
             line.read();
         });
         // The kernel gets the line; those on their way still count. Then it is over, and they stay counted.

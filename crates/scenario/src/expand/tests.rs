@@ -100,7 +100,8 @@ fn members_take_no_more_memory_than_is_allowed() {
         let rows = Rows::read("Name\naaaaaaaaaaaaaaaaaaaa\n", 1 << 20).expect("a table");
         let mut problems = Vec::new();
         assert!(
-            expand(&root, Tables { subscribers: Some(&Arc::new(rows)), sites: None }, 8 << 20, &mut problems).is_err(),
+            expand(&root, Tables { subscribers: Some(&Arc::new(rows)), sites: None }, 8 << 20, &mut problems)
+                .is_err(),
             "{}",
             &rest[..20]
         );

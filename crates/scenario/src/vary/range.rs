@@ -134,7 +134,8 @@ impl Range {
                     all.map(|value| Quantity::write(low.unit, value)).collect::<Vec<_>>()
                 };
                 let is_distinct = |texts: &Vec<String>| texts.windows(2).all(|two| two[0] != two[1]);
-                let mut texts = (3..MOST_DIGITS).map(rounded).find(is_distinct).unwrap_or_else(|| rounded(MOST_DIGITS));
+                let mut texts =
+                    (3..MOST_DIGITS).map(rounded).find(is_distinct).unwrap_or_else(|| rounded(MOST_DIGITS));
                 texts.dedup();
                 return Ok(texts.iter().map(|text| share::join(text, self.of.as_deref())).collect());
             }

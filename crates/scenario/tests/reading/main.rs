@@ -11,6 +11,6 @@ mod policy;
 mod round_trip;
 mod schema;
 mod spellings;
-mod tables;
 #[path = "../support/mod.rs"]
 mod support;
+mod tables;

@@ -41,7 +41,7 @@ const NETWORK: &str = r#"{
   "Harbour": { "downloadBandwidthMbps": 500, "uploadBandwidthMbps": 250 }
 }"#;
 
-/// Random numbers (SplitMix64).
+/// Random numbers (`SplitMix64`).
 struct Random(u64);
 
 impl Random {
@@ -127,7 +127,7 @@ fn row(number: usize, random: &mut Random) -> Vec<String> {
             7 => (12, random.pick(&["a,b,c", "#", "=1+1", "é"])),
             _ => (random.below(13), random.pick(&["", " ", "\t", "0", "x"])),
         };
-        cells[column] = value.to_owned();
+        value.clone_into(&mut cells[column]);
     }
     cells
 }
@@ -138,8 +138,11 @@ fn headings(random: &mut Random) -> Vec<String> {
         let column = random.below(13);
         match random.below(6) {
             0 => headings[column] = String::new(),
-            1 => headings[column] = headings[(column + 1) % 13].clone(),
-            2 => headings[column] = random.pick(&["x", "\"", "10.0.0.1", "7", "\"Circuit ID"]).to_owned(),
+            1 => {
+                let next = headings[(column + 1) % 13].clone();
+                headings[column] = next;
+            }
+            2 => random.pick(&["x", "\"", "10.0.0.1", "7", "\"Circuit ID"]).clone_into(&mut headings[column]),
             3 => headings[column] = headings[column].to_uppercase(),
             4 => headings[column] = headings[column].replace(" Mbps", ""),
             _ => headings = vec!["x".to_owned(), "y".to_owned()],
@@ -237,10 +240,10 @@ fn names_line(text: &str, line: usize) -> bool {
 
 /// Returns why a row is not served as it is written.
 fn unserved(policy: &Policy, cells: &[String]) -> Result<(), String> {
-    let port = policy.ports.iter().find(|port| port.name == "wan:lan").ok_or("no port")?;
+    let down = policy.ports.iter().find(|port| port.name == "wan:lan").ok_or("no port")?;
     let cell = |column: usize| cells.get(column).map_or("", |cell| cell.trim());
     let name = format!("plan/{}", cell(0));
-    let queue = port.tree.queues().iter().find(|queue| *queue.name == name).ok_or("it has no queue")?;
+    let queue = down.tree.queues().iter().find(|queue| *queue.name == name).ok_or("it has no queue")?;
     for part in [6, 7].into_iter().flat_map(|column| cell(column).trim_matches('"').split(',')) {
         let part = part.trim();
         let prefix = part.parse::<std::net::IpAddr>().map(IpNet::from).or_else(|_| part.parse::<IpNet>());

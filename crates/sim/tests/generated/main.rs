@@ -124,7 +124,7 @@ fn check_shares(summary: &Summary) {
             serde_json::Value::Object(map) => map.iter().for_each(|(key, value)| ratios(key, value, found)),
             serde_json::Value::Array(list) => list.iter().for_each(|value| ratios(name, value, found)),
             value if name.ends_with("_ratio") => {
-                found.extend(value.as_f64().map(|value| (name.to_owned(), value)))
+                found.extend(value.as_f64().map(|value| (name.to_owned(), value)));
             }
             _ => {}
         }

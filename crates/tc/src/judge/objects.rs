@@ -452,7 +452,7 @@ impl Device {
             return Err(kernel(place, "a class has a `classid`"));
         }
         // Bands of `ets` are there with it, and have a quantum that can change.
-        if !qdisc.has_own_classes() && !(qdisc.kind == "ets" && is_there) {
+        if !(qdisc.has_own_classes() || qdisc.kind == "ets" && is_there) {
             return Err(kernel(
                 place,
                 format!("the discipline is a `{}`: its classes are not set by commands", qdisc.kind),

@@ -62,7 +62,7 @@ impl Files {
                 (true, _) if is_hidden => {}
                 (true, true) => self.leave_out(&path, "a link to a directory"),
                 (true, false) if is_of_results(&path) => {
-                    self.leave_out(&path, "the results of an earlier run")
+                    self.leave_out(&path, "the results of an earlier run");
                 }
                 (true, false) => self.directory(&path),
                 (false, _) if is_toml => self.file(&path),
@@ -80,7 +80,7 @@ impl Files {
             Err(why) => self.fault(path, why),
             Ok(Subject::Other) => self.leave_out(path, "no table of a scenario"),
             Ok(Subject::Policy) if self.has_policy => {
-                self.leave_out(path, "a policy, and another one is given")
+                self.leave_out(path, "a policy, and another one is given");
             }
             Ok(Subject::Policy | Subject::Scenario) => {
                 self.found.push(Found { file: path.to_path_buf(), fault: None });

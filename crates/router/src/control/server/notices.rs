@@ -2,7 +2,7 @@
 //! waits for that of another alert: each alert has a thread for its webhook and one for its command, as long
 //! as it has notices, which keep their order.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::process::{Child, Command, Stdio};
@@ -27,7 +27,7 @@ const MOST_LINES: usize = 256;
 type Line = (String, bool);
 
 /// Notices that wait, by receiver. A receiver that is in it has a thread.
-type Waiting = Arc<Mutex<HashMap<Line, VecDeque<(Alert, Notice)>>>>;
+type Waiting = Arc<Mutex<BTreeMap<Line, VecDeque<(Alert, Notice)>>>>;
 
 /// Sender's end. What was submitted is still passed on when it is dropped.
 #[derive(Debug)]
@@ -49,14 +49,14 @@ impl Notices {
         let receivers = [false, true].into_iter().zip(is_there).filter(|(_, is_there)| *is_there);
         // All are tried.
         receivers
-            .map(|(is_command, _)| self.submit_to((alert.name.clone(), is_command), alert, notice))
+            .map(|(is_command, _)| self.submit_to(&(alert.name.clone(), is_command), alert, notice))
             .fold(true, |all, one| all & one)
     }
 
-    fn submit_to(&self, line: Line, alert: &Alert, notice: &Notice) -> bool {
+    fn submit_to(&self, line: &Line, alert: &Alert, notice: &Notice) -> bool {
         let one = (alert.clone(), notice.clone());
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(others) = waiting.get_mut(&line) {
+        if let Some(others) = waiting.get_mut(line) {
             let has_room = others.len() < WAITING;
             others.extend(has_room.then_some(one));
             return has_room;
@@ -69,7 +69,7 @@ impl Notices {
         let started =
             thread::Builder::new().name("alert".to_owned()).spawn(move || pass_all(&all, &of, &tell));
         if started.is_err() {
-            waiting.remove(&line);
+            waiting.remove(line);
         }
         started.is_ok()
     }
@@ -285,7 +285,7 @@ mod tests {
         assert!(stream.read(&mut [0; 100]).expect("read") > 0 && !file.exists());
         drop(listener);
         std::fs::write(&release, "").expect("written");
-        let until = Instant::now() + Duration::from_secs(60);
+        let until = Instant::now() + Duration::from_mins(1);
         let mut said = String::new();
         while said.lines().count() < 10 && Instant::now() < until {
             thread::sleep(Duration::from_millis(20));

@@ -114,8 +114,11 @@ impl Reading {
     }
 }
 
+/// Receiver of policies that were read.
+type Drafts = Receiver<Result<Draft, Refusal>>;
+
 /// Starts a thread that reads policies, and wakes the control by `wake`.
-fn thread(wake: &UnixStream, how: Reader) -> io::Result<(Sender<Unread>, Receiver<Result<Draft, Refusal>>)> {
+fn thread(wake: &UnixStream, how: Reader) -> io::Result<(Sender<Unread>, Drafts)> {
     let (unread, texts) = channel::<Unread>();
     let (done, read) = channel();
     let (mut wake, end) = (wake.try_clone()?, WakeAtEnd(wake.try_clone()?));
