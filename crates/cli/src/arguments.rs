@@ -529,7 +529,8 @@ pub(crate) struct Reproduce {
     /// Seed of all random draws
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,
-    /// Makes shorter runs in less than a minute (with --live in some minutes); a claim near its bound may fall
+    /// Makes shorter runs in less than a minute (with --live in some minutes); a claim near its bound may
+    /// fall
     #[arg(long)]
     pub(crate) quick: bool,
     /// Also runs on real packets and the kernel's TCP, as far as possible

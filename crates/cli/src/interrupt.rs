@@ -1,5 +1,5 @@
-//! Signals that end a run. Ctrl-C or SIGTERM once: stop early and still write the results; twice: abort. Where
-//! nothing can stop early, as while a large scenario is read, once is enough.
+//! Signals that end a run. Ctrl-C or SIGTERM once: stop early and still write the results; twice: abort.
+//! Where nothing can stop early, as while a large scenario is read, once is enough.
 //! SIGHUP (a terminal that hung up, often sent twice): stop early, and never abort; a router reads its policy
 //! again.
 

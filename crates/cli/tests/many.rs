@@ -61,7 +61,7 @@ fn variants_of_the_file_are_compared_and_a_difference_is_seen() {
     let rows = fs::read_to_string(folder.path().join("runs.csv")).expect("rows");
     assert_eq!(rows.lines().count(), 1 + 2 * 10);
     assert!(rows.starts_with("rate,seed,flow.one.owd.p99\n1mbit,1,"), "{rows}");
-    let twice = json(&["--vary", "link.line.delay=0s,0ms", "-j", "1"]);
+    let twice = json(&["--vary", "link.line.delay=0s,1ps", "-j", "1"]);
     assert_eq!(twice["metrics"][0]["comparison"]["differences"][1]["verdict"], "same");
 }
 
@@ -460,7 +460,8 @@ fn a_store_with_another_scenario_is_refused_before_its_runs() {
     assert_eq!(parts(), 4, "no run is made");
 }
 
-/// One seed has no scatter: nothing is recommended. Variants with the same values are named with their metric.
+/// One seed has no scatter: nothing is recommended. Variants with the same values are named with their
+/// metric.
 #[test]
 fn one_seed_recommends_no_variant() {
     let folder = folder();

@@ -1,5 +1,5 @@
-//! A provider's files as a user meets them: a tower that carries less than its access points, members with the
-//! columns of their table, and names of files and devices that a shell would read otherwise.
+//! A provider's files as a user meets them: a tower that carries less than its access points, members with
+//! the columns of their table, and names of files and devices that a shell would read otherwise.
 
 use std::fs;
 use std::path::Path;

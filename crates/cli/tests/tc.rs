@@ -65,7 +65,8 @@ fn a_word_that_is_not_understood_is_underlined() {
     let at = directory.path();
     fs::write(
         at.join("a.sh"),
-        "tc qdisc add dev eth0 root pfifo lmit 5\ntc class add dev eth0 classid 1:1 htb\n",
+        "tc qdisc add dev eth0 root pfifo lmit 5\ntc class add dev eth0 classid 1:1 htb\n\
+         tc qdisc add dev eth0 root pfifo limit 5\n",
     )
     .expect("written");
     let output = lockgate(at, &["tc", "import", "a.sh"]);

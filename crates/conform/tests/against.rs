@@ -369,8 +369,8 @@ fn a_class_and_the_discipline_in_it_may_say_the_same_word() {
     let tbf = "qdisc add $ parent 1:10 handle 10: tbf rate 4mbit burst 3000 limit 20000";
     let run = htb(&[filter, tbf], ["", ""]);
     let shaped = queue(&run, "class-1-10");
-    assert!(shaped.contains("kind = \"tbf\", rate = \"4000000bit\", burst = \"3000B\""), "{shaped}");
-    assert!(shaped.contains("share = { rate = \"5000000bit\", burst = \"1600B\" }"), "{shaped}");
+    assert!(shaped.contains("kind = \"tbf\", rate = \"4mbit\", burst = \"3000B\""), "{shaped}");
+    assert!(shaped.contains("share = { rate = \"5mbit\", burst = \"1600B\" }"), "{shaped}");
     // FQ-CoDel has a quantum of its own: the class's setting does not apply to it.
     let run = htb(&[filter, "qdisc add $ parent 1:10 handle 10: fq_codel"], ["", ""]);
     assert!(queue(&run, "class-1-10").contains("share = { quantum = \"1514B\" }"));

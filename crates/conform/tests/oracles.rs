@@ -130,8 +130,8 @@ tests! {
     merged_flows "merged-flows",
 }
 
-/// Each guarantee of a discipline names oracles that exist and apply to it: a promise that nothing holds does not
-/// stand in the reference.
+/// Each guarantee of a discipline names oracles that exist and apply to it: a promise that nothing holds does
+/// not stand in the reference.
 #[test]
 fn every_guarantee_is_held_by_an_oracle() {
     let (mut faults, mut held) = (Vec::new(), 0);

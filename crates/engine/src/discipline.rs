@@ -196,8 +196,8 @@ impl About {
 pub struct Guarantee {
     /// The guarantee in a sentence, with its formula.
     pub statement: &'static str,
-    /// Names of the oracles of the crate `conform` that try to break it; a test there demands one that applies to
-    /// the kind.
+    /// Names of the oracles of the crate `conform` that try to break it; a test there demands one that
+    /// applies to the kind.
     pub oracles: &'static [&'static str],
 }
 

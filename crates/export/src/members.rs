@@ -6,9 +6,9 @@
 //! port.a:b.queue.plan/C12    plan    C12      C12          20mbit                          0.0041
 //! ```
 //!
-//! A row for each flow and queue that is a member of a group; the columns of the table of subscribers that it is
-//! for, if there is one; a column for each metric that one of them has, by the end of its address and in its base
-//! unit. `summary.json` has only the worst members of large groups.
+//! A row for each flow and queue that is a member of a group; the columns of the table of subscribers that it
+//! is for, if there is one; a column for each metric that one of them has, by the end of its address and in
+//! its base unit. `summary.json` has only the worst members of large groups.
 
 use std::io::Write;
 

@@ -229,8 +229,8 @@ pub(crate) struct PortTable {
     /// letter for letter. Keys beside it replace those of the policy.
     pub(crate) policy: Option<String>,
     /// Rate at which the port sends, such as `9.5mbit`: a little less than the line behind carries, so that
-    /// the queue is here. After a pause, what it could have sent in the last millisecond passes at once. By default as fast as the link takes frames. `cake` below takes its scale from
-    /// it.
+    /// the queue is here. After a pause, what it could have sent in the last millisecond passes at once. By
+    /// default as fast as the link takes frames. `cake` below takes its scale from it.
     pub(crate) rate: Option<Rate>,
     /// Bytes that the line behind adds to each packet without its 14 bytes of Ethernet, such as `18B`, as for
     /// `cake`. Or the name of a link as `tc` has it, such as `docsis` or `pppoe-llcsnap`, which says `mpu`
@@ -378,10 +378,10 @@ pub(crate) struct FlowTable {
     /// receivers' buffers do.
     #[serde(default)]
     pub(crate) receive_window: Option<Bytes>,
-    /// TCP: use of ECN by both ends: `off`; `classic`, one echo a round trip (RFC 3168); or `accecn`, every mark
-    /// is echoed (RFC 9768). `dctcp` has `classic` by default, of which it changes the echo (RFC 8257), and
-    /// `prague` has `accecn`; the others have `off`, and `classic` if this is `true`. `dctcp` with `off`, and
-    /// `prague` with `off` or `classic`, fall back to `reno`.
+    /// TCP: use of ECN by both ends: `off`; `classic`, one echo a round trip (RFC 3168); or `accecn`, every
+    /// mark is echoed (RFC 9768). `dctcp` has `classic` by default, of which it changes the echo (RFC 8257),
+    /// and `prague` has `accecn`; the others have `off`, and `classic` if this is `true`. `dctcp` with `off`,
+    /// and `prague` with `off` or `classic`, fall back to `reno`.
     #[serde(default)]
     pub(crate) ecn: Option<EcnKey>,
     /// TCP: if true, the receiver sends selective acknowledgements; true by default.

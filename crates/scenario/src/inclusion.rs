@@ -21,6 +21,7 @@ use crate::document::{self, Table, Value};
 use crate::embedding::{TABLES, embed_tables};
 use crate::files::Files;
 use crate::nearest::suggest;
+use crate::path::split_policy;
 use crate::policy::{is_policy, read_policy};
 use crate::table_reader::shorten;
 
@@ -69,16 +70,6 @@ pub(crate) fn inclusions(root: &DeTable<'_>, files: &dyn Files) -> (Vec<Inclusio
     (found, problems)
 }
 
-/// Splits `house.toml:wan` into the file and the port, if one is named.
-pub(crate) fn split(address: &str) -> (&str, Option<&str>) {
-    const END: &str = ".toml";
-    match address.find(&format!("{END}:")) {
-        Some(at) => (&address[..at + END.len()], Some(&address[at + END.len() + 1..])),
-        None if address.ends_with(END) => (address, None),
-        None => address.split_once(':').map_or((address, None), |(file, port)| (file, Some(port))),
-    }
-}
-
 /// Files beside another one.
 struct BesideFile<'f> {
     folder: &'f str,
@@ -94,7 +85,7 @@ impl Files for BesideFile<'_> {
 
 /// Returns the port that `address` names, and its policy's tables of subscribers and sites.
 fn included(address: &str, span: &Span, files: &dyn Files) -> Result<(Table, Tables), Box<Problem>> {
-    let (path, port) = split(address);
+    let (path, port) = split_policy(address);
     let shown = shorten(path);
     let wrong = |message: String, help: String| Box::new(Problem::new(span.clone(), message).help(help));
     let unread = |why: String| {
@@ -198,7 +189,7 @@ pub fn policy_settings(text: &str, path: &str) -> Result<Vec<String>, String> {
     let ports = root.get_ref().get("port").and_then(|ports| ports.get_ref().as_table());
     let setting = |(name, port): (&Spanned<Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
         let address = port.get_ref().as_table()?.get(KEY)?.get_ref().as_str()?;
-        let of = split(address).1.map_or_else(String::new, |port| format!(":{port}"));
+        let of = split_policy(address).1.map_or_else(String::new, |port| format!(":{port}"));
         let segments = ["port", name.get_ref(), KEY].map(str::to_owned);
         Some(format!("{}={path}{of}", crate::path::join(&segments)))
     };

@@ -71,6 +71,16 @@ fn written_as<'a>(
     keys.find(|key| *key == segment || (is_port && port_name::canonical(key) == segment))
 }
 
+/// Splits `house.toml:wan` into the file and its port, if one is named.
+pub(crate) fn split_policy(address: &str) -> (&str, Option<&str>) {
+    const END: &str = ".toml";
+    match address.find(&format!("{END}:")) {
+        Some(at) => (&address[..at + END.len()], Some(&address[at + END.len() + 1..])),
+        None if address.ends_with(END) => (address, None),
+        None => address.split_once(':').map_or((address, None), |(file, port)| (file, Some(port))),
+    }
+}
+
 fn split(text: &str) -> Result<Vec<String>, PathError> {
     let mut segments = Vec::new();
     let mut rest = text.trim();
@@ -204,7 +214,7 @@ impl Override {
                 return None;
             }
             let address = item.as_table_like().and_then(|table| table.get("policy")?.as_str());
-            let own = address.and_then(|address| crate::inclusion::split(address).1);
+            let own = address.and_then(|address| split_policy(address).1);
             if own.is_some_and(|own| port_name::canonical(own) == *port) {
                 ports.push(name);
             }

@@ -3,8 +3,8 @@
 //! ```text
 //! [router]               mode, interfaces, attach, io, frames, on_fault, host
 //! [port."lan->wan"]      bridge: one port a direction     rate, overhead, mpu, framing
-//! [port.wan]             egress, ingress: one an interface     and root, alternatives, clock, ring, queue.NAME
-//! [[alert]]              if, name, webhook, command
+//! [port.wan]             egress, ingress: one an interface     and root, alternatives, clock, ring,
+//! queue.NAME [[alert]]              if, name, webhook, command
 //! [port."wan:in"]        both: arrivals of an interface, beside [port.wan] for what it sends
 //! ```
 //!
@@ -149,8 +149,8 @@ pub struct PolicyInterface {
     pub name: String,
 }
 
-/// Returns true if a network device of Linux can have this name: not if it has control characters, which Linux
-/// would permit. Letters may be of any script, and their bytes count.
+/// Returns true if a network device of Linux can have this name: not if it has control characters, which
+/// Linux would permit. Letters may be of any script, and their bytes count.
 pub fn is_device_name(name: &str) -> bool {
     /// `IFNAMSIZ` less the zero byte.
     const LONGEST: usize = 15;

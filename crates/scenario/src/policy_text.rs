@@ -16,8 +16,8 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 use crate::diagnostic::{Problems, Source};
 use crate::embedding::{TABLES, embed_tables};
 use crate::files::Files;
-use crate::inclusion::split;
 use crate::model::{PortModel, Scenario};
+use crate::path::split_policy;
 use crate::path::{Override, apply_all, resolved};
 use crate::policy::{Policy, read_policy};
 use crate::table_reader::shorten;
@@ -55,7 +55,7 @@ pub fn policy_value(scenario: &str, setting: &str, files: &dyn Files) -> Result<
     let named = (section == "port" && !rest.is_empty()).then(|| port_of(&document, port)).flatten();
     let named = named.and_then(|port| port.get("policy")).and_then(Item::as_str);
     let address = named.ok_or_else(|| wrong("it is of no port that names one".to_owned()))?;
-    let (file, own) = split(address);
+    let (file, own) = split_policy(address);
     let own = match own {
         Some(own) => own.to_owned(),
         None => only_port(file, files).map_err(wrong)?,
@@ -223,7 +223,7 @@ fn own_keys(
 ) -> Result<(), String> {
     let Some(port) = port_of(document, &model.name) else { return Ok(()) };
     if let Some(address) = port.get("policy").and_then(Item::as_str) {
-        let (file, own) = split(address);
+        let (file, own) = split_policy(address);
         let bytes = files.load(file).map_err(|why| format!("`{}` cannot be read: {why}", shorten(file)))?;
         let policy: DocumentMut =
             String::from_utf8_lossy(&bytes).parse().map_err(|_| format!("`{}` is no TOML", shorten(file)))?;

@@ -274,8 +274,8 @@ pub struct TcpModel {
 }
 
 impl TcpModel {
-    /// Returns the congestion control that runs: DCTCP without ECN, and Prague without accurate ECN, fall back
-    /// to Reno, with such ECN as there is.
+    /// Returns the congestion control that runs: DCTCP without ECN, and Prague without accurate ECN, fall
+    /// back to Reno, with such ECN as there is.
     pub const fn control(&self) -> Congestion {
         match (self.congestion, self.ecn) {
             (Congestion::Dctcp, Ecn::Off) | (Congestion::Prague, Ecn::Off | Ecn::Classic) => Congestion::Reno,

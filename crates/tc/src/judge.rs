@@ -1,16 +1,15 @@
-//! Verdict on each command as `tc` and the kernel give it: what its parser refuses, and what the kernel refuses in the
-//! state that the commands before left.
+//! Verdict on each command as `tc` and the kernel give it: what its parser refuses, and what the kernel
+//! refuses in the state that the commands before left.
 //!
-//! The rules are those of iproute2 6.1 and Linux 6.1, found by putting commands to both; tests/corpus has several thousand
-//! with their verdicts. Kinds that those do not have are as their manual pages say. What a device can do (its
-//! queues, its speed) is not known here and never refused.
+//! The rules are those of iproute2 6.1 and Linux 6.1, found by putting commands to both; tests/corpus has
+//! several thousand with their verdicts. Kinds that those do not have are as their manual pages say. What a
+//! device can do (its queues, its speed) is not known here and never refused.
 //!
 //! ```text
 //! words -> parser (options, filters, actions) -> request -> kernel (objects, chains, limits)
 //! ```
 
 mod actions;
-mod chains;
 mod filters;
 pub(crate) mod lex;
 mod limits;
@@ -26,9 +25,9 @@ use crate::handle::Handle;
 use crate::position::{Located, Position};
 use crate::problem::Problem;
 use crate::words::{Cursor, Words};
-use chains::Request as FilterRequest;
 use objects::Device;
 pub(crate) use objects::NOTHING;
+use objects::chains::Request as FilterRequest;
 use options::Values;
 
 /// Author of a refusal.
@@ -124,7 +123,7 @@ pub struct Judge {
     effects: Vec<Effect>,
 }
 
-/// What the kernel does besides what a command says.
+/// Effect of a command on the kernel besides what it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// The parent of a class is not there, so that the class is made below the discipline.
@@ -136,7 +135,8 @@ pub(crate) enum Effect {
 }
 
 impl Judge {
-    /// Judges the next command, its words after `tc`; returns what the kernel does besides what the words say.
+    /// Judges the next command, its words after `tc`; returns what the kernel does besides what the words
+    /// say.
     ///
     /// # Errors
     /// Returns the refusal; the command then changes nothing.

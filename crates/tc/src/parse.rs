@@ -377,7 +377,8 @@ fn unknown_setting(kind: Kind, word: Located<&str>, vocabulary: &'static [Word])
     })
 }
 
-/// Returns true for words that differ by one letter left out, added or exchanged, or by two in the wrong order.
+/// Returns true for words that differ by one letter left out, added or exchanged, or by two in the wrong
+/// order.
 pub(crate) fn is_near(word: &str, name: &str) -> bool {
     let (a, b): (Vec<char>, Vec<char>) = (word.chars().collect(), name.chars().collect());
     let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();

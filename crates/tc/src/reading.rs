@@ -39,9 +39,9 @@ pub struct Reading {
     pub problems: Vec<Problem>,
     /// Commands that `tc` or the kernel refuses, by the position of their first word.
     pub refusals: Vec<(Position, Refusal)>,
-    /// What the kernel does with commands besides what they say.
+    /// Effects of commands on the kernel besides what they say.
     pub effects: Vec<Problem>,
-    /// What a text without any command looks like, and what to do.
+    /// Form that a text without any command seems to have, and what to do.
     pub nothing: Option<(String, &'static str)>,
 }
 
@@ -165,8 +165,8 @@ impl Reading {
         }
     }
 
-    /// Adds the problem of a command that `tc` or the kernel refuses: in the words of its syntax or of the tree that it
-    /// would belong to, if they have any.
+    /// Adds the problem of a command that `tc` or the kernel refuses: in the words of its syntax or of the
+    /// tree that it would belong to, if they have any.
     fn refuse(
         &mut self,
         at: Position,

@@ -10,7 +10,8 @@ const CORPUS: &str = include_str!("corpus/verdicts.txt");
 /// Lines on which the two differ, each with the reason.
 const DIFFERENCES: &str = include_str!("corpus/differences.txt");
 
-/// Line of a script and the verdict on it: `.` taken, `p` refused by the parser, `k` by the kernel, `-` no command.
+/// Line of a script and the verdict on it: `.` taken, `p` refused by the parser, `k` by the kernel, `-` no
+/// command.
 type Line<'a> = (char, &'a str);
 
 fn scripts() -> Vec<(&'static str, Vec<Line<'static>>)> {

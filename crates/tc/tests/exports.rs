@@ -1,7 +1,8 @@
 //! Exports of random valid scenarios of each kind are read, checked and imported again without a fault.
 //!
-//! `LOCKGATE_EXPORTS=DIR` writes the exports, 200 of each kind, as one script a kind, which `exports/verdicts.sh` puts
-//! to a real `tc` and kernel. What these took of the first ones stands in `exports/accepted.txt`.
+//! `LOCKGATE_EXPORTS=DIR` writes the exports, 200 of each kind, as one script a kind, which
+//! `exports/verdicts.sh` puts to a real `tc` and kernel. What these took of the first ones stands in
+//! `exports/accepted.txt`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

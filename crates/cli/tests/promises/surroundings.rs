@@ -1,6 +1,6 @@
-//! Surroundings of a router in mode `bridge`: what can change around it, each act inflicted while traffic runs,
-//! beside a bridge of the kernel in namespaces of its own with the same act. Whatever then differs in who
-//! reaches whom, or in the rate, is said by the router; docs/measurements/surroundings.md has the table.
+//! Surroundings of a router in mode `bridge`: what can change around it, each act inflicted while traffic
+//! runs, beside a bridge of the kernel in namespaces of its own with the same act. Whatever then differs in
+//! who reaches whom, or in the rate, is said by the router; docs/measurements/surroundings.md has the table.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -282,7 +282,8 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// True if the two differ in who reaches whom, or in the rate, but for the shaping that the router is for.
+    /// True if the two differ in who reaches whom, or in the rate, but for the shaping that the router is
+    /// for.
     fn differs(&self) -> bool {
         // A bridge on a machine that stalls may be as slow.
         let is_usual = |router, bridge| {

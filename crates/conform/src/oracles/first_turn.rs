@@ -11,8 +11,8 @@ use crate::trials::{Trials, between};
 
 pub(super) struct FirstTurn;
 
-/// Counts the packets that leave between the arrival of a lone packet for child 0 and its own departure, while
-/// the others stay backlogged.
+/// Counts the packets that leave between the arrival of a lone packet for child 0 and its own departure,
+/// while the others stay backlogged.
 fn wake_ups(kind: &str, random: &mut Random, worst: &mut Measurement) {
     let count = between(random, 2, 6) as usize;
     let most = if kind == "rr" { 1 } else { 9 };

@@ -333,8 +333,8 @@ impl Discipline for Htb {
 }
 
 impl Htb {
-    /// Returns the rate in bits per second that a class is guaranteed: its own, or those of the classes below it
-    /// if they are more, which get them in any case. `below` has the sums of those below each class.
+    /// Returns the rate in bits per second that a class is guaranteed: its own, or those of the classes below
+    /// it if they are more, which get them in any case. `below` has the sums of those below each class.
     fn guaranteed(&self, class: usize, below: &[u128]) -> u128 {
         below[class].max(u128::from(self.scheduler.rate(class).as_bits()))
     }

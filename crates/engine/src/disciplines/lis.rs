@@ -3,8 +3,8 @@
 //! Rank: the injection time, as the source stamped it. Needs clocks that agree: an offset between two
 //! sources is an advantage for one of them.
 //!
-//! In the adversarial queueing model it is universally stable (Andrews et al.), which is a statement on networks; no
-//! oracle holds it here.
+//! In the adversarial queueing model it is universally stable (Andrews et al.), which is a statement on
+//! networks; no oracle holds it here.
 
 use crate::discipline::{About, Guarantee};
 use crate::packet::Header;

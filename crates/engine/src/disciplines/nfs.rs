@@ -2,8 +2,8 @@
 //!
 //! Rank: the hops done. All packets of one distance tie, and ties are served in arrival order.
 //!
-//! In the adversarial queueing model it is universally stable (Andrews et al.), which is a statement on networks; no
-//! oracle holds it here.
+//! In the adversarial queueing model it is universally stable (Andrews et al.), which is a statement on
+//! networks; no oracle holds it here.
 
 use crate::discipline::{About, Guarantee};
 use crate::packet::Header;

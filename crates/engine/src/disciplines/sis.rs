@@ -3,8 +3,8 @@
 //! Rank: minus the injection time, as the source stamped it. With push-out, old packets are dropped and the
 //! delays of the rest are short: judge it by loss as well as by delay.
 //!
-//! In the adversarial queueing model it is universally stable (Andrews et al.), which is a statement on networks; no
-//! oracle holds it here.
+//! In the adversarial queueing model it is universally stable (Andrews et al.), which is a statement on
+//! networks; no oracle holds it here.
 
 use crate::discipline::{About, Guarantee};
 use crate::packet::Header;

@@ -192,8 +192,8 @@ impl<'a> Experiment<'a> {
         self.wanted.iter().map(|observation| observation.run.clone()).collect()
     }
 
-    /// Reads the needed runs and checks that every observation is possible. Returns their names, and not their
-    /// scenarios: many together take much memory.
+    /// Reads the needed runs and checks that every observation is possible. Returns their names, and not
+    /// their scenarios: many together take much memory.
     ///
     /// # Errors
     /// If the file or a scenario is invalid.

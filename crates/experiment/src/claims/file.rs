@@ -87,8 +87,8 @@ pub(crate) struct OnPackets {
     pub(crate) together: Option<u8>,
 }
 
-/// Parameter of which one value was chosen because claims then hold: the paper does not give it, or gives another
-/// (`stated`). The report shows the verdicts at other values in a sensitivity table.
+/// Parameter of which one value was chosen because claims then hold: the paper does not give it, or gives
+/// another (`stated`). The report shows the verdicts at other values in a sensitivity table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Fitted {
@@ -98,8 +98,8 @@ pub(crate) struct Fitted {
     pub(crate) parameter: String,
     /// Fitted value. The runs have it, unless the paper states one.
     pub(crate) used: Scalar,
-    /// Value that the paper states, and that the runs have: claims are judged by it, and their verdicts at `used`
-    /// stand beside. `None` if the paper is silent.
+    /// Value that the paper states, and that the runs have: claims are judged by it, and their verdicts at
+    /// `used` stand beside. `None` if the paper is silent.
     #[serde(default)]
     pub(crate) stated: Option<Scalar>,
     /// Reason for the fitted value, in a sentence.
@@ -232,8 +232,8 @@ pub struct Claim {
     /// which the paper is silent; the others are in `beside`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fitted: Vec<String>,
-    /// Names of the fitted parameters of which the paper states a value: the claim is judged at that value, and at
-    /// the fitted one beside.
+    /// Names of the fitted parameters of which the paper states a value: the claim is judged at that value,
+    /// and at the fitted one beside.
     #[serde(skip)]
     pub(crate) beside: Vec<String>,
     /// Remark: why it does not hold, or how narrowly it does.

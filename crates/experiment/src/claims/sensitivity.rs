@@ -1,6 +1,6 @@
 //! Verdicts over the plausible range of a fitted parameter. Claims cannot support a value that was chosen
-//! because they then hold, so the report shows their verdicts at the other values too. If the paper states a value,
-//! they are judged by that one, and the fitted one stands beside.
+//! because they then hold, so the report shows their verdicts at the other values too. If the paper states a
+//! value, they are judged by that one, and the fitted one stands beside.
 
 use lockgate_measure::report::{Cell, Comparison};
 

@@ -56,7 +56,7 @@ pub struct Case {
     pub line: Option<u64>,
     /// Judgement.
     pub judgement: Judgement,
-    /// What was found; empty if it holds.
+    /// Findings; empty if it holds.
     pub message: String,
 }
 

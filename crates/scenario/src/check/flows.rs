@@ -150,8 +150,8 @@ impl Flows {
         &rest[..rest.iter().position(|group| !is_own(group)).unwrap_or(rest.len())]
     }
 
-    /// Returns the places of the packets of one member of a group, written `bulk/2`: in both directions, with its
-    /// control connection.
+    /// Returns the places of the packets of one member of a group, written `bulk/2`: in both directions, with
+    /// its control connection.
     pub(super) fn member(&self, name: &str) -> Option<Vec<usize>> {
         let (group, number) = name.split_once('/')?;
         let group = self.get(group).filter(|group| group.numbered)?;

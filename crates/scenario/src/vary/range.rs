@@ -27,8 +27,8 @@ pub enum Spacing {
     Step(String),
     /// Whole numbers, which a search may take for all values if the path has fractions.
     Whole,
-    /// So many at equal ratios, both ends included, rounded to three digits, or to more if two were the same then;
-    /// fewer if the unit has fewer, such as whole packets.
+    /// So many at equal ratios, both ends included, rounded to three digits, or to more if two were the same
+    /// then; fewer if the unit has fewer, such as whole packets.
     Log(usize),
     /// All, on a linear (`false`) or logarithmic scale: for an optimiser.
     All(bool),

@@ -1,9 +1,9 @@
 //! Law of tables: of any table of subscribers and sites, however damaged, each row is used or named.
 //!
-//! A table of a few circuits is made and damaged at random, in its headings, cells, quotes, lines and encoding,
-//! and so is the network above them. The provider's policy is read with both. Then either the policy is refused
-//! by a message that names the table, or each row is found in the queues with its addresses and rates, or
-//! has its line in a warning.
+//! A table of a few circuits is made and damaged at random, in its headings, cells, quotes, lines and
+//! encoding, and so is the network above them. The provider's policy is read with both. Then either the
+//! policy is refused by a message that names the table, or each row is found in the queues with its addresses
+//! and rates, or has its line in a warning.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -178,8 +178,8 @@ impl Account {
     }
 }
 
-/// Returns the option of each setting. Words of one variable, or of one option of SQM, have one position: then the
-/// name decides, and after that the order.
+/// Returns the option of each setting. Words of one variable, or of one option of SQM, have one position:
+/// then the name decides, and after that the order.
 pub(super) fn options_of(words: &CommandWords, settings: &[Setting]) -> Vec<Option<usize>> {
     let mut used = BTreeSet::from([0]);
     let mut find = |setting: &Setting| {

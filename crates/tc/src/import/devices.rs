@@ -184,8 +184,8 @@ pub(crate) struct Hidden {
     pub by: (u32, Handle),
 }
 
-/// Returns the filters of a device that no packet reaches, as an earlier one takes a set that contains theirs; those
-/// behind one that takes every packet are not among them.
+/// Returns the filters of a device that no packet reaches, as an earlier one takes a set that contains
+/// theirs; those behind one that takes every packet are not among them.
 pub(crate) fn hidden(commands: &Commands) -> Vec<Hidden> {
     let Ok(objects) = Objects::new(commands, true) else { return Vec::new() };
     let mut all = Vec::new();

@@ -326,7 +326,7 @@ fn vlan(cursor: &mut Cursor<'_, '_>, word: Located<&str>, all: &mut Actions) -> 
             }
             _ => {
                 let text = cursor.next().ok_or_else(|| missing(own))?;
-                if super::filters::protocol(text.value).is_none() {
+                if super::matches::protocol(text.value).is_none() {
                     return Err(parser(text.at, format!("`protocol {}` is not known", *text)));
                 }
             }
@@ -362,7 +362,7 @@ fn translation(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), R
     }
     for _ in 0..2 {
         let text = cursor.next().ok_or_else(|| missing(word))?;
-        if !super::filters::is_address(text.value, false) {
+        if !super::matches::is_address(text.value, false) {
             return Err(parser(text.at, format!("`{}` is not an address", *text)));
         }
     }

@@ -1,8 +1,8 @@
 //! Parser of filters.
 
 use super::actions::{self, Actions};
-use super::chains::{ALL, Detail, Request};
-use super::matches::{self, address, prefix_words};
+use super::matches::{self, protocol};
+use super::objects::chains::{ALL, Detail, Request};
 use super::objects::{HOOK, ROOT};
 use super::{Refusal, Verb, begun, class_id, estimator, lex, missing, name_of, once, parser, value_of};
 use crate::position::{Located, Position};
@@ -11,50 +11,6 @@ use crate::words::Cursor;
 /// Kinds of filters.
 const KINDS: [&str; 10] =
     ["u32", "flower", "fw", "matchall", "basic", "flow", "cgroup", "route", "bpf", "tcindex"];
-
-/// Protocols by name, as in the parser's table.
-const PROTOCOLS: &[(&str, u16)] = &[
-    ("all", ALL),
-    ("ip", 0x800),
-    ("ipv4", 0x800),
-    ("ipv6", 0x86dd),
-    ("arp", 0x806),
-    ("rarp", 0x8035),
-    ("802.1q", 0x8100),
-    ("802.1ad", 0x88a8),
-    ("802_3", 1),
-    ("802_2", 4),
-    ("ax25", 2),
-    ("loop", 0x60),
-    ("pup", 0x200),
-    ("pupat", 0x201),
-    ("x25", 0x805),
-    ("bpq", 0x8ff),
-    ("dec", 0x6000),
-    ("aarp", 0x80f3),
-    ("atalk", 0x809b),
-    ("ipx", 0x8137),
-    ("snap", 5),
-    ("ppp_disc", 0x8863),
-    ("ppp_ses", 0x8864),
-    ("mpls_uc", 0x8847),
-    ("mpls_mc", 0x8848),
-    ("lldp", 0x88cc),
-    ("aoe", 0x88a2),
-    ("tipc", 0x88ca),
-    ("profinet", 0x8892),
-    ("ethercat", 0x88a4),
-    ("teb", 0x6558),
-    ("can", 0xc),
-    ("econet", 0x18),
-    ("llc", 0x88ff),
-];
-
-/// Reads the name or the number, hexadecimal, of a protocol.
-pub(super) fn protocol(text: &str) -> Option<u16> {
-    let named = PROTOCOLS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, number)| *number);
-    named.or_else(|| lex::unsigned(text, 0, 0xffff).and_then(|number| u16::try_from(number).ok()))
-}
 
 /// Reads a command on a filter.
 pub(super) fn filter(
@@ -448,9 +404,4 @@ fn flow_word(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Ref
                 .ok_or_else(|| parser(text.at, format!("`{} {}` of `flow` is not valid", *word, *text)))
         }
     }
-}
-
-/// Reads an address or prefix of a version; false if it is none.
-pub(super) fn is_address(text: &str, is_six: bool) -> bool {
-    prefix_words(text) || address(text, is_six)
 }

@@ -1,11 +1,14 @@
 //! Disciplines and classes of a device, and what the kernel does with commands on them.
 
+pub(super) mod chains;
+
 use std::collections::BTreeMap;
 
-use super::chains::Chains;
 use super::{Effect, Refusal, Request, Verb, kernel, limits};
 use crate::handle::Handle;
 use crate::position::Position;
+
+use chains::Chains;
 
 /// Parent of the root discipline.
 pub(super) const ROOT: u32 = u32::MAX;
@@ -66,7 +69,7 @@ pub(super) struct Device {
     unnamed: u32,
     /// True once a command has set something up.
     is_touched: bool,
-    /// What the last command did besides what it says.
+    /// Effects of the last command besides what it says.
     pub effects: Vec<Effect>,
 }
 

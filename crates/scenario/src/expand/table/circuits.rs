@@ -109,8 +109,8 @@ impl<'t> Circuits<'t> {
         })
     }
 
-    /// Adds a row: a circuit, or a device of one that is there, whose plan is that of its first row. An address
-    /// stays with the circuit that has it first. `last` is the line at which the row ends.
+    /// Adds a row: a circuit, or a device of one that is there, whose plan is that of its first row. An
+    /// address stays with the circuit that has it first. `last` is the line at which the row ends.
     pub(super) fn add(&mut self, mut row: Row, last: usize) {
         let of = name(self.columns, &row.values);
         let id = self.place("circuit_id").map(|id| row.values[id].clone()).filter(|id| !id.is_empty());

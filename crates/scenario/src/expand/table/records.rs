@@ -5,8 +5,8 @@
 //! 8,"open,10.0.0.8             ->  broken: read again from the next line, so that it costs one row
 //! ```
 //!
-//! Lines end with LF, CR LF or CR. Lines that begin with `#`, as `LibreQoS` writes them, and lines without any
-//! value are left out.
+//! Lines end with LF, CR LF or CR. Lines that begin with `#`, as `LibreQoS` writes them, and lines without
+//! any value are left out.
 
 /// One row as written.
 pub(super) struct Record {

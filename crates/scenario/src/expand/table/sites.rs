@@ -99,8 +99,8 @@ impl Sites {
     }
 
     /// Gives each circuit of `circuits` its site, by its column `parent_node`, and leaves out the sites
-    /// without circuits: nothing would ever pass them. Returns the circuits whose site is unknown; they belong
-    /// to the top.
+    /// without circuits: nothing would ever pass them. Returns the circuits whose site is unknown; they
+    /// belong to the top.
     pub(crate) fn place(&mut self, circuits: &Rows) -> Remarks {
         let by_name: BTreeMap<&str, usize> =
             self.names.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();

@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::objects::{Device, ROOT, minor, written};
-use super::{Refusal, Verb, kernel};
+use super::super::{Refusal, Verb, kernel};
+use super::{Device, NOTHING, ROOT, minor, written};
 use crate::position::{Located, Position};
 
 /// Protocol of filters for all packets.
-pub(super) const ALL: u16 = 3;
+pub(in crate::judge) const ALL: u16 = 3;
 
 /// Preference from which the kernel counts down if none is given.
 const FIRST: u32 = 0xc000;
 
 /// A filter in a command.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(in crate::judge) struct Request {
     pub verb: Verb,
     pub at: Position,
     /// Discipline, class or hook; 0 for the root discipline.
@@ -32,7 +32,7 @@ pub(super) struct Request {
 
 /// Words that the kernel compares with what is there.
 #[derive(Debug, Default, PartialEq)]
-pub(super) enum Detail {
+pub(in crate::judge) enum Detail {
     #[default]
     Plain,
     /// Divisor, table, link, and true for a selector.
@@ -58,7 +58,7 @@ struct Chain {
 
 /// Chains of a discipline, a class or a hook.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Chains {
+pub(in crate::judge) struct Chains {
     /// By chain and preference.
     places: BTreeMap<(u32, u32), Chain>,
     /// Tables of `u32`: divisor, and true for the root of a preference.
@@ -113,7 +113,7 @@ impl Device {
     }
 
     /// Does a command on a filter.
-    pub(super) fn filter(&mut self, request: &Request) -> Result<(), Refusal> {
+    pub(in crate::judge) fn filter(&mut self, request: &Request) -> Result<(), Refusal> {
         let own = if request.parent == 0 { self.root.unwrap_or(0) } else { request.parent >> 16 };
         let is_bound = request.class.is_some_and(|class| {
             let id = class >> 16;
@@ -414,7 +414,7 @@ impl Chains {
             return Ok(all.into_values().flat_map(|chain| chain.handles.into_values().flatten()).collect());
         }
         let place = (request.chain, request.preference);
-        let Some(chain) = self.places.get(&place) else { return Err(kernel(at, super::objects::NOTHING)) };
+        let Some(chain) = self.places.get(&place) else { return Err(kernel(at, NOTHING)) };
         if request.protocol.is_some_and(|protocol| protocol != chain.protocol) {
             return Err(kernel(at, "the filters of this `prio` are for another protocol"));
         }
@@ -434,7 +434,7 @@ impl Chains {
             return Ok(chain.handles.into_values().flatten().collect());
         }
         let found = self.existing(place, request);
-        let Some(found) = found else { return Err(kernel(at, super::objects::NOTHING)) };
+        let Some(found) = found else { return Err(kernel(at, NOTHING)) };
         if chain.kind == "u32" && node_of(found) == 0 {
             let table = found >> 20;
             let is_used = self
