@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_round_is_judged_from_its_first_acknowledgement_on() {
-        // Half of a flight waits behind the other half, and the first of it behind no packet: only the train of
+        // Half of a flight waits behind the other half, and its first behind no packet: only the train of
         // 250.5 ms ends slow start, in the round of 640.
         let gap = Duration::from_micros(600);
         let window = slow_start(gap, true, false);
