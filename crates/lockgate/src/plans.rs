@@ -270,7 +270,7 @@ pub fn check_values(file: &Path, settings: &[String], base: &Scenario) -> Result
     Ok(())
 }
 
-/// Calls `work` on a pool of this many threads, at most [`MOST_THREADS`]; by default on as many as there are
+/// Calls `work` on a pool of this many threads, at most 256; by default on as many as there are
 /// processors.
 pub fn on_threads<R: Send>(threads: Option<usize>, work: impl FnOnce() -> R + Send) -> R {
     let pool =

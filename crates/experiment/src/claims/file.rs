@@ -228,7 +228,7 @@ pub struct Claim {
     /// Parameters that are ours because the paper does not give them.
     #[serde(default)]
     pub ours: Vec<String>,
-    /// Names of the `[[fitted]]` parameters without which it might not hold. After [`Claims::read`] those of
+    /// Names of the `[[fitted]]` parameters without which it might not hold. After reading, those of
     /// which the paper is silent; the others are in `beside`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fitted: Vec<String>,
