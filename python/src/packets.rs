@@ -9,13 +9,13 @@ use arrow_schema::ArrowError;
 use indexmap::IndexSet;
 use lockgate::Recording;
 use lockgate::units::Instant;
-use lockgate_measure::recording::{Loss, PacketColumns};
+use lockgate_measure::recording::{Loss, PacketColumns, PacketRow, Packets};
 
 use crate::arrays::{named, shared};
 use crate::table::Table;
 
 /// Returns the packets of a run that kept them; no rows if it did not. The names of the columns are those of
-/// `packets.parquet`. Only `queue`, and which rows are null, are computed.
+/// `packets.parquet`. `queue`, the fields of headers, and which rows are null are computed.
 pub(crate) fn table(recording: &Arc<Recording>) -> Result<Table, ArrowError> {
     let columns = all(recording);
     let departed = columns.departed.iter().map(|at| *at != Instant::NEVER.as_picos());
@@ -41,13 +41,31 @@ pub(crate) fn table(recording: &Arc<Recording>) -> Result<Table, ArrowError> {
         ("arrived_ps".to_owned(), arrived),
         ("departed_ps".to_owned(), departed),
         ("lost".to_owned(), named(lost, Loss::ALL.iter().map(|loss| loss.name()))?),
+        ("ecn".to_owned(), of_rows(recording, |row| Some(i64::from(row.ecn())))),
+        ("tcp_flags".to_owned(), of_rows(recording, |row| of_tcp(row, i64::from(row.tcp.0)))),
+        ("tcp_sequence".to_owned(), of_rows(recording, |row| of_tcp(row, i64::from(row.tcp.1)))),
+        (
+            "tcp_acknowledgement".to_owned(),
+            of_rows(recording, |row| Some(i64::from(row.segment?.acknowledgement))),
+        ),
     ];
     Table::new(named_columns)
 }
 
+/// Computes a column from the rows.
+fn of_rows(recording: &Recording, value: fn(&PacketRow) -> Option<i64>) -> ArrayRef {
+    let rows = recording.packets.iter().flat_map(Packets::iter);
+    Arc::new(rows.map(|row| value(&row)).collect::<PrimitiveArray<Int64Type>>())
+}
+
+/// Returns a field of the TCP header; `None` of a packet without one.
+fn of_tcp(row: &PacketRow, value: i64) -> Option<i64> {
+    (row.tcp.0 != 0).then_some(value)
+}
+
 /// Returns the columns; empty ones if no packets were kept.
 fn all(recording: &Recording) -> PacketColumns<'_> {
-    let packets = recording.packets.as_ref().map(lockgate_measure::recording::Packets::columns);
+    let packets = recording.packets.as_ref().map(Packets::columns);
     packets.unwrap_or(PacketColumns {
         flow: &[],
         sequence: &[],
