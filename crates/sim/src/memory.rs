@@ -483,7 +483,7 @@ bytes = "unlimited"
     fn rows_of_a_connection_are_those_that_a_shaper_lets_through() {
         // 10 Mbit/s for 30 s are some 25 000 segments, at 4 ports with their acknowledgements.
         let packets = 10e6 / 8.0 / 1514.0 * 30.0;
-        let rows = |text: &str| estimate(text).rows as f64 / ROW as f64;
+        let rows = |text: &str| estimate(text).rows as f64 / (ROW + SEGMENT_ROW) as f64;
         let shaped = rows(CONNECTION_BY_A_SHAPER);
         assert!((3.9 * packets..6.0 * packets).contains(&shaped), "{shaped} rows");
         let unshaped = rows(&CONNECTION_BY_A_SHAPER.replace("rate = \"10mbit\"", "rate = \"100gbit\""));

@@ -10,6 +10,8 @@
 //! that moves later, as the retransmission timer does with every acknowledgement, costs nothing until the old
 //! time comes.
 
+use std::num::NonZeroU8;
+
 use lockgate_engine::classify::Acknowledgement;
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::random::{Random, Seed};
@@ -55,7 +57,7 @@ struct End {
     asks: bool,
     /// Flags of accurate ECN by which a handshake repeats the ECN field of the packet that it answers (RFC
     /// 9768 section 3.1.1); `None` if the ends do not use it.
-    ace_of_handshake: Option<u8>,
+    ace_of_handshake: Option<NonZeroU8>,
 }
 
 /// Link between two connections of a host.
@@ -335,7 +337,7 @@ impl TcpHosts {
 impl End {
     /// Returns the flags AE, CWR and ECE of its segment by accurate ECN, if the ends use it.
     fn ace(&self, segment: &Segment) -> Option<u8> {
-        let of_handshake = self.ace_of_handshake?;
+        let of_handshake = self.ace_of_handshake?.get();
         let is_third = segment.length == 0 && segment.sequence == 1 && segment.acknowledgment == 1;
         //= https://www.rfc-editor.org/rfc/rfc9768#section-3.1.1
         // The SYN has all three; SYN-ACK and the acknowledgement after it repeat an ECN field.
@@ -443,11 +445,12 @@ fn build_end(
     let configs = configs(model, timer_wheel(node, seed));
     let mut control = create(model.control());
     // Not capable, ECT(1) or ECT(0), as both ends send their control packets.
-    let ace_of_handshake = (model.ecn == Ecn::Accurate).then(|| match control.ecn_codepoint() {
-        None => 0b010,
-        Some(0b01) => 0b011,
-        Some(_) => 0b100,
-    });
+    let ace_of_handshake = match (model.ecn, control.ecn_codepoint()) {
+        (Ecn::Accurate, None) => NonZeroU8::new(0b010),
+        (Ecn::Accurate, Some(0b01)) => NonZeroU8::new(0b011),
+        (Ecn::Accurate, Some(_)) => NonZeroU8::new(0b100),
+        _ => None,
+    };
     control.set_virtual_rtt(model.virtual_rtt);
     let mut endpoint = Endpoint::new(role, configs, control, frame, application);
     if active && let Some(stop) = flow.stop {
