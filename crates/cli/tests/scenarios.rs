@@ -1,13 +1,8 @@
 //! Every scenario of the repository is valid, runs, and yields the same bytes again.
 
-#[path = "../../../tests/skipped.rs"]
-mod skipped;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-
-use skipped::skipped;
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -137,24 +132,10 @@ fn voice_waits_in_one_queue_and_not_with_priority() {
     assert_eq!(&rows[..4], b"PAR1");
 }
 
+/// A call with 252 bytes of UDP payload every 30 ms instead of the scenario's.
 #[test]
 fn a_captured_call_is_replayed() {
-    replay_call(&repository().join("crates/traffic/tests/captures/call.pcap"));
-}
-
-/// The scenario with a real call, if the data of the laboratory's papers is present.
-#[test]
-fn a_real_call_is_replayed() {
-    let call = repository().join("../shared/data/g711a.pcap");
-    if call.exists() {
-        replay_call(&call);
-    } else {
-        skipped(format!("no {}", call.file_name().unwrap_or_default().display()));
-    }
-}
-
-/// Replays a call with 252 bytes of UDP payload every 30 ms instead of the scenario's.
-fn replay_call(call: &Path) {
+    let call = repository().join("crates/traffic/tests/captures/call.pcap");
     let directory = tempfile::tempdir().expect("a directory");
     let out = directory.path().join("run").display().to_string();
     let replay = format!("flow.voice.replay={{ file = \"{}\", repeat = true }}", call.display());

@@ -385,16 +385,12 @@ fn frames_of(bytes: &[u8]) -> Vec<Vec<u8>> {
     frames
 }
 
-/// Returns the captures of this repository, and those of `LOCKGATE_CAPTURES` or the folder of the papers'
-/// data, if present.
+/// Returns the captures of this repository, and those of the folder `LOCKGATE_CAPTURES`.
 fn captures() -> Vec<std::path::PathBuf> {
     let repository = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let more = std::env::var_os("LOCKGATE_CAPTURES").map(std::path::PathBuf::from);
-    let folders = [
-        repository.join("crates/traffic/tests/captures"),
-        more.unwrap_or(repository.join("../shared/data/captures")),
-    ];
-    let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+    let folders = more.into_iter().chain([repository.join("crates/traffic/tests/captures")]);
+    let files = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
     let mut files: Vec<_> = files.map(|entry| entry.expect("an entry").path()).collect();
     files.retain(|file| file.extension().is_some_and(|it| it == "pcap" || it == "pcapng"));
     files.sort();

@@ -1,6 +1,7 @@
 //! Tests of captures: built by hand, byte by byte; real ones; damaged ones.
 
 use std::io::Write;
+use std::process::Command;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -314,39 +315,38 @@ fn long_silences_are_shortened_where_asked() {
     assert_eq!(times, [0, 1_000_000_005, 3_000_000_005, 3_000_000_012]);
 }
 
-/// File, packets, bytes, span in picoseconds, out of order: counted by another reader.
-const REAL: [(&str, usize, u64, u64, u64); 6] = [
-    ("g711a.pcap", 236, 69_384, 7_049_628_000_000, 0),
-    ("captures/netflix.pcap", 1_793, 1_006_416, 89_936_777_000_000, 0),
-    ("captures/starcraft_battle.pcap", 800, 360_332, 32_353_034_000_000, 0),
-    ("captures/teams.pcap", 1_540, 679_515, 25_601_928_000_000, 0),
-    // Merged from captures of different years: too long as they are.
-    ("captures/sites.pcapng", 699, 374_435, 0, 2),
-    ("captures/zoom.pcap", 781, 382_666, 0, 0),
-];
-
+/// Captures of this repository, and those of the folder `LOCKGATE_CAPTURES`, are read as Wireshark's
+/// `capinfos` counts them: packets, bytes, and the time between the first and the last.
 #[test]
-fn real_captures_are_read() {
-    for (name, packets, bytes, span, out_of_order) in REAL {
-        let path = format!("{}/../../../shared/data/{name}", env!("CARGO_MANIFEST_DIR"));
-        let Ok(file) = std::fs::read(path) else {
-            skipped(format!("no {name}"));
+fn captures_are_read_as_wireshark_counts_them() {
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captures");
+    let folders = std::env::var_os("LOCKGATE_CAPTURES").into_iter().chain([own.into()]);
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder).expect("a folder of captures"));
+    for file in files.map(|entry| entry.expect("an entry").path()) {
+        if !file.extension().is_some_and(|extension| extension == "pcap" || extension == "pcapng") {
             continue;
+        }
+        // A line of one table: number of packets, bytes of data, duration in seconds.
+        let counted = Command::new("capinfos").args(["-T", "-r", "-M", "-c", "-d", "-u"]).arg(&file).output();
+        let Ok(counted) = counted else { return skipped("no capinfos".to_owned()) };
+        let counted = String::from_utf8(counted.stdout).expect("text");
+        let [_, packets, bytes, seconds] = counted.trim().split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{}: {counted}", file.display());
         };
-        let replay = if span > 0 {
-            Replay::read(&file).expect("a real capture")
-        } else {
-            assert_eq!(Replay::read(&file), Err(ReplayError::TooLong), "{name}");
-            Replay::read_shortened(&file, Duration::from_secs(1)).expect("a real capture")
+        let data = std::fs::read(&file).expect("a capture");
+        let (replay, is_shortened) = match Replay::read(&data) {
+            // Merged from captures of different years.
+            Err(ReplayError::TooLong) => {
+                (Replay::read_shortened(&data, Duration::from_secs(1)).expect("a capture"), true)
+            }
+            read => (read.expect("a capture"), false),
         };
-        assert_eq!(
-            (replay.packets.len(), replay.bytes(), replay.out_of_order),
-            (packets, bytes, out_of_order),
-            "{name}"
-        );
-        assert_eq!((replay.truncated, replay.oversize, replay.is_cut), (0, 0, false), "{name}");
-        assert!(span == 0 || replay.span() == Duration::from_picos(span), "{name}");
-        assert!(replay.packets.is_sorted_by_key(|packet| packet.0), "{name}");
+        let read = (replay.packets.len().to_string(), replay.bytes().to_string());
+        assert_eq!(read, (packets.to_owned(), bytes.to_owned()), "{}", file.display());
+        let seconds: f64 = seconds.parse().expect("a number");
+        let difference = (replay.span().as_secs_f64() - seconds).abs();
+        assert!(is_shortened || difference < 1e-6, "{}: {difference} s", file.display());
+        assert!(replay.packets.is_sorted_by_key(|packet| packet.0), "{}", file.display());
     }
 }
 
