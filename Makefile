@@ -19,6 +19,7 @@
 #   make types   the TypeScript types of the pages and the metrics of the Python package, from Rust
 #   make release archives, packages, wheel, bills of materials and checksums in target/release-files (packaging/README.md)
 #   make site    all documents, schemas and reports as pages, in target/site (mdbook: make tools)
+#   make weigh   lines, words, long functions and the like, of the checkout and of a revision (SINCE=v0.2.0)
 #   make hooks   git checks each commit message (tests/commit-msg.sh)
 #   make tools   schemathesis and mdbook in target/tools, for two tests (part of make test: 90 MB, minutes of compiling)
 
@@ -27,7 +28,7 @@ ACCEPTED ?= 100000
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
-.PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web picture docs types renew format hooks tools release site build fast clean
+.PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web picture docs types renew format hooks weigh tools release site build fast clean
 .DEFAULT_GOAL := demo
 
 # Shown by `lockgate --version`; empty outside a clone. Not for tests, which would be compiled anew after each commit.
@@ -168,6 +169,9 @@ renew: docs types
 	LOCKGATE_RENEW=1 $(CARGO) test --locked -p lockgate-traffic --test captures the_files
 	LOCKGATE_RENEW=1 $(CARGO) test --locked -p lockgate-cli --test outcomes
 	@git status --short -- $(RENEWED); git --no-pager diff --stat -- $(RENEWED)
+
+weigh:
+	@tests/weigh.py $(SINCE)
 
 # Tools of package registries. Without a registry, and without pip, their tests are skipped.
 tools:
