@@ -45,7 +45,7 @@ def line_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Records a skipped test as the tests in Rust do (tests/skipped.rs)."""
+    """Records a skipped test as the tests in Rust do (crates/testing)."""
     record(report)
 
 

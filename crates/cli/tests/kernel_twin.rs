@@ -28,10 +28,7 @@ use lockgate_dataplane::netlink::{Netlink, VethEnd};
 use lockgate_measure::twin::{Difference, datagrams, median};
 use serde_json::Value;
 
-#[path = "../../../tests/skipped.rs"]
-mod skipped;
-
-use skipped::skipped;
+use lockgate_testing::skipped;
 
 /// Runs whose medians are compared, and tries.
 const RUNS: usize = 3;

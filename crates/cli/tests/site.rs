@@ -3,9 +3,6 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-#[path = "../../../tests/skipped.rs"]
-mod skipped;
-
 fn python(arguments: &[&str]) -> Output {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     Command::new("python3").args(arguments).current_dir(root).output().expect("python3 runs")
@@ -15,7 +12,7 @@ fn python(arguments: &[&str]) -> Output {
 fn no_link_or_fragment_of_the_site_is_broken() {
     for tool in ["mdbook", "python3"] {
         if Command::new(tool).arg("--version").output().is_err() {
-            return skipped::skipped(format!("{tool} is not installed"));
+            return lockgate_testing::skipped(format!("{tool} is not installed"));
         }
     }
     let folder = tempfile::tempdir().expect("a directory");

@@ -7,10 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-#[path = "../../../tests/skipped.rs"]
-mod skipped;
-
-use skipped::skipped;
+use lockgate_testing::skipped;
 
 const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 

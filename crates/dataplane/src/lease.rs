@@ -330,7 +330,7 @@ fn monotonic_offset(text: &str) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skipped::skipped;
+    use lockgate_testing::skipped;
 
     #[test]
     fn the_offset_of_a_time_namespace_is_read() {

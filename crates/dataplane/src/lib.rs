@@ -82,7 +82,3 @@ pub mod xdp_redirection;
 
 /// Ethernet address.
 pub type MacAddress = [u8; 6];
-
-#[cfg(all(test, target_os = "linux"))]
-#[path = "../../../tests/skipped.rs"]
-mod skipped;

@@ -123,7 +123,7 @@ mod tests {
     use crate::ethtool::{offloads, speed, switch_off_offloads};
     use crate::namespace::{Namespace, may_make_namespaces};
     use crate::netlink::{Netlink, VethEnd};
-    use crate::skipped::skipped;
+    use lockgate_testing::skipped;
 
     #[test]
     fn attributes_are_found_in_torn_answers_or_not() {

@@ -6,9 +6,7 @@ use std::process::Command;
 
 use lockgate::Recording;
 
-#[path = "../../../tests/skipped.rs"]
-mod skipped;
-use skipped::skipped;
+use lockgate_testing::skipped;
 
 /// A download through a queue that marks, with the ECN `ecn`.
 fn download(ecn: &str) -> (Recording, u64) {

@@ -644,5 +644,4 @@ fn thin(points: Vec<(u64, f64)>, most: usize) -> Vec<(u64, f64)> {
 }
 
 #[cfg(test)]
-#[path = "histogram/tests.rs"]
 mod tests;

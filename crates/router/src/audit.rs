@@ -403,5 +403,4 @@ impl Fault {
 }
 
 #[cfg(test)]
-#[path = "audit/tests.rs"]
 mod tests;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::kinds::{frame, kinds};
-use common::{HOSTS, INTERFACES, Network, expect_doubts, ip, receive, skipped};
+use common::{HOSTS, INTERFACES, Network, expect_doubts, ip, receive};
 use lockgate_dataplane::dataplane::Dataplane;
 use lockgate_dataplane::ethtool::{Queues, set_queues};
 use lockgate_dataplane::netlink::XdpMode;
@@ -120,7 +120,7 @@ fn each_receive_queue_has_a_socket_or_the_kernel_has_the_interface() {
         router.expect("entered").is_ok()
     };
     if !set(2) {
-        return skipped::skipped("a veth has one queue on a machine with one processor");
+        return lockgate_testing::skipped("a veth has one queue on a machine with one processor");
     }
     let spread = network.hosts[0].inside(|| set_queues(HOSTS[0], Queues { receive: 2, transmit: 2 }));
     spread.expect("entered").expect("as many on the host's end");
@@ -177,7 +177,7 @@ fn each_receive_queue_has_a_socket_or_the_kernel_has_the_interface() {
 fn frames_longer_than_an_mtu_that_shrank_are_lost_and_counted() {
     let Some(network) = Network::make(1_500) else { return };
     if std::process::Command::new("ip").arg("-V").output().is_err() {
-        return skipped::skipped("no ip");
+        return lockgate_testing::skipped("no ip");
     }
     for attach in ["tcx", "xdp"] {
         let keys = format!("attach = \"{attach}\"\nmode =");

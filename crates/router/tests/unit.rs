@@ -4,9 +4,6 @@
 use std::fs;
 use std::process::Command;
 
-#[path = "../../../tests/skipped.rs"]
-mod skipped;
-
 const UNIT: &str = include_str!("../../../packaging/lockgate-route@.service");
 
 /// Returns what systemd says of a unit with this text beside the host's units and a wrong one of another
@@ -26,7 +23,7 @@ fn verified(text: &str) -> Option<String> {
     // A colon at the end: the host's units are looked for after those of the folder.
     command.env("SYSTEMD_UNIT_PATH", format!("{}:", folder.path().display()));
     let Ok(output) = command.arg("verify").arg(&path).output() else {
-        skipped::skipped("systemd-analyze is not installed");
+        lockgate_testing::skipped("systemd-analyze is not installed");
         return None;
     };
     // Units that the host has are verified too; the exit status is that of all.

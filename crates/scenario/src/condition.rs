@@ -352,5 +352,4 @@ impl Watch {
 }
 
 #[cfg(test)]
-#[path = "condition/tests.rs"]
 mod tests;

@@ -1,14 +1,11 @@
 //! State of this machine that a live run may affect, and the check that live runs are possible here.
 
-#[path = "../../../../tests/skipped.rs"]
-mod skipped;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-pub(crate) use skipped::skipped;
+pub(crate) use lockgate_testing::skipped;
 
 pub(crate) const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 

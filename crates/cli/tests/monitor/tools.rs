@@ -9,8 +9,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
+use crate::scenario;
 use crate::watched::{Watched, alone};
-use crate::{scenario, skipped::skipped};
+use lockgate_testing::skipped;
 
 /// Returns the path of a tool on the path or under `target/tools`; otherwise prints that it is missing.
 fn tool(name: &str) -> Option<PathBuf> {

@@ -21,11 +21,8 @@ use super::setting::{FIFO, Hogs, Running, found, loopback, network, policy, run_
 use super::stream::{Ended, Stream, address, directions};
 use burst::{Burst, COUNT};
 
-#[path = "faults/around.rs"]
 mod around;
-#[path = "faults/burst.rs"]
 mod burst;
-#[path = "faults/table.rs"]
 mod table;
 
 /// Datagrams a second of the stream through the router, and bytes of each.

@@ -15,7 +15,6 @@ use super::common::{Network, open_socket};
 use super::setting::{FIFO, Running, has, policy, run};
 use table::{Act, acts};
 
-#[path = "surroundings/table.rs"]
 mod table;
 
 /// Rate of the router, in Mbit/s.

@@ -6,13 +6,13 @@ use std::fs;
 
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
-use super::super::skipped::skipped;
 use super::*;
 use crate::dataplane::{BATCH, Dropped};
 use crate::ethtool::{driver, queues, switch_off_offloads};
 use crate::namespace::{Namespace, RemoteNamespace, may_make_namespaces};
 use crate::netlink::{Netlink, VethEnd, XdpMode};
 use crate::slab::FrameSlab;
+use lockgate_testing::skipped;
 
 /// Two times left before a deadline: one with room for a warm-up frame, and one without.
 const LONG_ENOUGH: Duration = Duration::from_micros(50);

@@ -590,5 +590,4 @@ fn revision(origin: &str, text: &str, difference: String, outcome: Outcome, stam
 }
 
 #[cfg(test)]
-#[path = "state/tests.rs"]
 mod tests;

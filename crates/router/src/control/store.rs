@@ -295,5 +295,4 @@ fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 #[cfg(test)]
-#[path = "store/tests.rs"]
 mod tests;

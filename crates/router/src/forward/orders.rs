@@ -260,5 +260,4 @@ fn change_ports(
 }
 
 #[cfg(test)]
-#[path = "orders/tests.rs"]
 mod tests;

@@ -2,8 +2,6 @@
 #![allow(dead_code, reason = "not every test file uses all of this")]
 
 pub(crate) mod kinds;
-#[path = "../../../../tests/skipped.rs"]
-pub(crate) mod skipped;
 pub(crate) mod tunnel;
 
 use std::sync::{Arc, Mutex};
@@ -24,7 +22,7 @@ use lockgate_scenario::{Policy, read_policy};
 
 /// Notes that the calling test is not run, or not in full.
 pub(crate) fn skip(why: &str) {
-    skipped::skipped(why);
+    lockgate_testing::skipped(why);
 }
 
 /// Opens a socket of a host by `bind`. An address that is in use is free soon: a program that another thread
@@ -58,7 +56,7 @@ impl Network {
     /// Makes the network with an MTU; `None`, noted as skipped, if this user may not.
     pub(crate) fn make(mtu: u32) -> Option<Self> {
         if !may_make_namespaces() {
-            skipped::skipped("this user may not make network namespaces");
+            lockgate_testing::skipped("this user may not make network namespaces");
             return None;
         }
         let made = || -> Result<Self, Refusal> {
@@ -89,7 +87,7 @@ impl Network {
                 .map(drop)
         });
         if let Err(refusal) = attached.expect("entered") {
-            skipped::skipped(refusal);
+            lockgate_testing::skipped(refusal);
             return None;
         }
         Some(network)

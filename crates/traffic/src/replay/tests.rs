@@ -9,9 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-#[path = "../../../../tests/skipped.rs"]
-mod skipped;
-use skipped::skipped;
+use lockgate_testing::skipped;
 
 /// Writes numbers in one byte order.
 #[derive(Clone, Copy)]

@@ -1,23 +1,16 @@
 //! The monitor from outside: a paced simulation has the results of an unpaced one, a saved session replays
 //! the knobs set over HTTP, and forbidden requests are refused.
 
-#[path = "monitor/attacks.rs"]
 mod attacks;
 #[cfg(target_os = "linux")]
+#[path = "../host/mod.rs"]
 mod host;
 #[cfg(target_os = "linux")]
-#[path = "monitor/live.rs"]
 mod live;
 #[allow(clippy::duplicate_mod, reason = "`host` includes it, too, on Linux alone")]
-#[path = "../../../tests/skipped.rs"]
-mod skipped;
-#[path = "monitor/tools.rs"]
 mod tools;
-#[path = "monitor/undo.rs"]
 mod undo;
-#[path = "monitor/watched.rs"]
 mod watched;
-#[path = "monitor/weights.rs"]
 mod weights;
 
 use std::fs;

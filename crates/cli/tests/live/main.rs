@@ -3,13 +3,12 @@
 //! No test here judges wall-clock times: exit code 5 (a run outside its fidelity limits) is accepted.
 #![cfg(target_os = "linux")]
 
-#[path = "live/applications.rs"]
 mod applications;
+#[path = "../host/mod.rs"]
 mod host;
-#[path = "live/options.rs"]
 mod options;
+#[path = "../page/mod.rs"]
 mod page;
-#[path = "live/windows.rs"]
 mod windows;
 
 use std::fs;

@@ -1,14 +1,11 @@
 //! Outputs of commands: no file of the user's is replaced, and a failed write is an error.
 #![cfg(target_os = "linux")]
 
-#[path = "output/hang_up.rs"]
 mod hang_up;
+#[path = "../host/mod.rs"]
 mod host;
-#[path = "output/results.rs"]
 mod results;
-#[path = "output/saved.rs"]
 mod saved;
-#[path = "output/streams.rs"]
 mod streams;
 
 use std::collections::BTreeMap;
