@@ -71,11 +71,7 @@ complete() { mkdir -p "$(dirname "$stage/usr/share/$2")"; "$program" completions
 complete bash bash-completion/completions/lockgate
 complete zsh zsh/vendor-completions/_lockgate
 complete fish fish/vendor_completions.d/lockgate.fish
-mkdir -p "$doc/examples"
-cp README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$doc"
-cat LICENSE-MIT <(printf '\nor, at your option:\n\n') LICENSE-APACHE > "$doc/copyright"
-cp -r docs/guides docs/concepts docs/reference docs/images docs/glossary.md docs/troubleshooting.md "$doc"
-cp -r scenarios "$doc/examples/scenarios"
+packaging/documents.sh "$doc"
 cargo about generate --offline --locked --manifest-path crates/cli/Cargo.toml --config packaging/about.toml packaging/about.hbs > "$doc/THIRD-PARTY-LICENSES.html"
 find "$stage" -type d -exec chmod 755 {} +
 find "$stage" -type f ! -path '*/bin/*' -exec chmod 644 {} +

@@ -34,7 +34,7 @@ inside man --where lockgate lockgate-run lockgate-tc-import
 inside bash -c 'source /usr/share/bash-completion/completions/lockgate && complete -p lockgate'
 inside systemd-analyze verify /usr/lib/systemd/system/lockgate-route@.service && echo "unit: verified"
 if inside systemctl is-enabled lockgate-route@wan 2>/dev/null | grep -qx enabled; then echo "FAILED: a unit is enabled"; exit 1; fi
-inside sh -c 'cd /usr/share/doc/lockgate/examples/scenarios && lockgate check voice-beside-bulk.toml'
+inside sh -c 'cd /usr/share/doc/lockgate/scenarios && lockgate check voice-beside-bulk.toml'
 # As the unit starts it: an ordinary user with three capabilities, on an interface made for it.
 cat > "$root/tmp/wan.toml" <<'END'
 [router]

@@ -256,3 +256,32 @@ fn a_decision_has_a_number_of_its_own() {
         assert!(text.starts_with(&format!("# {}: ", &name[..3])), "{name}: its title has another number");
     }
 }
+
+/// The documents of a package have the layout of the repository: but for those to sources, their links lead
+/// somewhere.
+#[test]
+fn links_of_the_documents_in_a_package_lead_somewhere() {
+    if !repository().join(".git").exists() {
+        // Sources without git are not those that packages are made of.
+        return;
+    }
+    let staged = tempfile::tempdir().expect("a folder");
+    let script = repository().join("packaging/documents.sh");
+    let made = Command::new("bash").arg(script).arg(staged.path()).status().expect("bash runs");
+    assert!(made.success());
+    let mut all = Vec::new();
+    pages(staged.path(), &mut all);
+    let mut links = 0;
+    for page in &all {
+        let text = fs::read_to_string(page).expect("a page");
+        let folder = page.parent().expect("a folder");
+        for target in text.split("](").skip(1).filter_map(|part| part.split([')', '#']).next()) {
+            if !target.is_empty() && !target.contains("://") && !target.contains("../crates/") {
+                links += 1;
+                let is_source = folder == staged.path() && target.starts_with("crates/");
+                assert!(is_source || folder.join(target).exists(), "{}: {target}", page.display());
+            }
+        }
+    }
+    assert!(links > 400, "{links} links");
+}
