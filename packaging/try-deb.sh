@@ -50,6 +50,7 @@ inside sh -c '
     exec env STATE_DIRECTORY=/run/state RUNTIME_DIRECTORY=/run/state setpriv --reuid nobody --regid nogroup --clear-groups --no-new-privs \
         --inh-caps -all,+net_admin,+net_raw,+bpf --ambient-caps -all,+net_admin,+net_raw,+bpf --bounding-set -all,+net_admin,+net_raw,+bpf \
         lockgate route /tmp/wan.toml --for 2s'
+inside systemctl --no-reload enable lockgate-route@wan
 inside dpkg --purge lockgate
 rm -f "$root/tmp/lockgate.deb" "$root/tmp/wan.toml"
 snapshot > "$after"

@@ -1,17 +1,19 @@
 #!/bin/sh
-# After removal: the profile. After purging (Debian) or erasing (Fedora): the state of routers, too. Policies of the
-# administrator in /etc/lockgate stay.
+# After removal: the profile, unless the administrator wrote or edited it. After purging (Debian) or erasing (Fedora): the
+# state of routers, too. Policies of the administrator in /etc/lockgate stay.
 set -e
+root=${DPKG_ROOT-}
 case ${1:-} in
     upgrade | failed-upgrade | abort-install | abort-upgrade | disappear | 1) exit 0 ;;
 esac
-if [ -e /etc/apparmor.d/lockgate ]; then
-    apparmor_parser --remove /etc/apparmor.d/lockgate 2>/dev/null || true
-    rm -f /etc/apparmor.d/lockgate
+installed=$root/etc/apparmor.d/lockgate
+if [ -e "$installed" ] && [ "$(sed '$d' "$installed" | sha256sum | cut -d' ' -f1)" = "$(sed -n '$s/^# sum //p' "$installed")" ]; then
+    apparmor_parser --remove "$installed" 2>/dev/null || true
+    rm -f "$installed"
 fi
-if [ -d /run/systemd/system ]; then
+if [ -d "$root/run/systemd/system" ]; then
     systemctl daemon-reload || true
 fi
 case ${1:-} in
-    purge | 0) rm -rf /var/lib/lockgate /var/lib/private/lockgate ;;
+    purge | 0) rm -rf "$root/var/lib/lockgate" "$root/var/lib/private/lockgate" ;;
 esac

@@ -285,3 +285,59 @@ fn links_of_the_documents_in_a_package_lead_somewhere() {
     }
     assert!(links > 400, "{links} links");
 }
+
+/// Runs a script of the packages in the root of a folder, whose `apparmor_parser` accepts everything.
+#[cfg(unix)]
+fn package_script(root: &Path, name: &str, argument: &str) -> String {
+    let script = repository().join("packaging/scripts").join(name);
+    let path = format!("{}:{}", root.join("bin").display(), std::env::var("PATH").unwrap_or_default());
+    let run = Command::new("sh").arg(script).arg(argument).env("PATH", path).env("DPKG_ROOT", root).output();
+    let run = run.expect("sh runs");
+    let said = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(run.status.success(), "{name} {argument}: {said}");
+    said
+}
+
+#[cfg(unix)]
+#[test]
+fn packages_keep_a_changed_profile_and_disable_routers_when_they_are_removed() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let root = tempfile::tempdir().expect("a root");
+    let at = |path: &str| root.path().join(path);
+    let wants = "etc/systemd/system/multi-user.target.wants";
+    for folder in
+        ["bin", "usr/share/lockgate/apparmor", "etc/apparmor.d", "sys/kernel/security/apparmor", wants]
+    {
+        fs::create_dir_all(at(folder)).expect("made");
+    }
+    fs::write(at("bin/apparmor_parser"), "#!/bin/sh\n").expect("written");
+    fs::set_permissions(at("bin/apparmor_parser"), fs::Permissions::from_mode(0o755)).expect("set");
+    let (shipped, installed) = (at("usr/share/lockgate/apparmor/lockgate"), at("etc/apparmor.d/lockgate"));
+    let profile = || fs::read_to_string(&installed).expect("a profile");
+    for version in ["first\n", "second\n"] {
+        fs::write(&shipped, version).expect("written");
+        assert_eq!(package_script(root.path(), "postinstall.sh", "configure"), "");
+        assert!(profile().starts_with(version), "an unchanged one is replaced");
+    }
+    let changed = profile().replace("second", "second, and a line of the administrator");
+    fs::write(&installed, &changed).expect("written");
+    fs::write(&shipped, "third\n").expect("written");
+    assert!(package_script(root.path(), "postinstall.sh", "configure").contains("was changed and stays"));
+    assert_eq!(profile(), changed);
+
+    let enabled = |name: &str| at(&format!("{wants}/{name}.service"));
+    for name in ["lockgate-route@wan", "other"] {
+        symlink("/usr/lib/systemd/system/unit.service", enabled(name)).expect("enabled");
+    }
+    package_script(root.path(), "preremove.sh", "upgrade");
+    assert!(enabled("lockgate-route@wan").is_symlink(), "an upgrade changes nothing");
+    package_script(root.path(), "preremove.sh", "remove");
+    assert!(!enabled("lockgate-route@wan").is_symlink() && enabled("other").is_symlink());
+    package_script(root.path(), "postremove.sh", "remove");
+    assert_eq!(profile(), changed, "removal keeps it too");
+    fs::remove_file(&installed).expect("removed");
+    package_script(root.path(), "postinstall.sh", "configure");
+    package_script(root.path(), "postremove.sh", "remove");
+    assert!(!installed.exists(), "an unchanged one goes");
+}
