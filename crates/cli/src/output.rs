@@ -126,6 +126,12 @@ pub(crate) fn has_no_reader() -> bool {
     failed.as_ref().is_some_and(|error| is_pipe(error) || is_hang_up(error))
 }
 
+/// True if a write failed because the reader has closed its end of the pipe: it has all that it wants.
+pub(crate) fn is_closed_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    causes.any(|cause| cause.downcast_ref().is_some_and(is_pipe))
+}
+
 fn is_pipe(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe
 }

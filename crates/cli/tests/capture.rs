@@ -1,7 +1,7 @@
 //! End of `lockgate capture` by `--for`, by a count and by Ctrl-C, beside a router that always has frames.
 #![cfg(target_os = "linux")]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -116,4 +116,22 @@ fn a_capture_of_a_number_of_frames_has_as_many() {
     router(folder.path());
     let said = ended(capture(folder.path(), &["-c", "25"]));
     assert_eq!(frames(&said, folder.path()), (25, 25));
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    router(folder.path());
+    let mut capture = Command::new(env!("CARGO_BIN_EXE_lockgate"))
+        .args(["capture", "wan", "--router", "./"])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut reader = capture.stdout.take().expect("its output");
+    reader.read_exact(&mut [0; 10]).expect("the beginning");
+    drop(reader);
+    let said = ended(capture);
+    assert!(said.lines().all(|line| line.contains(" captured, 7 more were missed")), "{said}");
 }

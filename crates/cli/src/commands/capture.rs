@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration as WallTime, Instant};
 
 use lockgate::figures::count;
+use lockgate_export::ExportError;
 use lockgate_export::pcapng::LiveCapture;
 use lockgate_router::control::capture::Filter;
 use lockgate_router::control::protocol::{Answer, CapturedFrame, Request};
@@ -13,7 +14,7 @@ use lockgate_router::control::protocol::{Answer, CapturedFrame, Request};
 use crate::arguments::Capture;
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
-use crate::output::tell;
+use crate::output::{self, tell};
 use crate::routers::{self, Connection};
 
 /// Interval at which the router is asked while no frame leaves.
@@ -45,42 +46,81 @@ pub(crate) fn capture(arguments: &Capture) -> Result<Exit, Failure> {
         None => Box::new(io::stdout()),
     };
     interrupt::listen();
-    let failed = |why: &dyn std::fmt::Display| {
-        Failure::run(format!("cannot write the capture: {why}"), "make room, or write it elsewhere")
-    };
-    let mut file = LiveCapture::start(BufWriter::new(output), &arguments.port).map_err(|why| failed(&why))?;
     let until = lasting.map(|time| Instant::now() + WallTime::from_nanos(time.as_picos() / 1_000));
     let is_over = || interrupt::is_requested() || until.is_some_and(|until| Instant::now() >= until);
-    let (mut captured, mut lost) = (0, 0);
+    let mut tally = Tally::default();
+    let recorded = record(&mut connection, output, arguments, &is_over, &mut tally);
+    if !tally.is_ended {
+        end(&mut connection);
+    }
+    interrupt::on_ended();
+    match recorded {
+        // `lockgate capture wan | head -c 1M`: the reader has enough.
+        Err(Stop::Unwritten(why)) if arguments.out.is_none() && output::is_closed_pipe(&why) => {}
+        Err(Stop::Unwritten(why)) => {
+            let problem = format!("cannot write the capture: {why}");
+            return Err(Failure::run(problem, "make room, or write it elsewhere"));
+        }
+        Err(Stop::Router(failure)) => return Err(failure),
+        Ok(()) => {}
+    }
+    let Tally { captured, missed, .. } = tally;
+    let missed = if missed > 0 { format!(", {missed} more were missed") } else { String::new() };
+    tell!("{} captured{missed}", count(captured, "frame"));
+    Ok(Exit::Ok)
+}
+
+/// Frames of a capture.
+#[derive(Default)]
+struct Tally {
+    captured: u64,
+    missed: u64,
+    /// True if the router has ended the capture.
+    is_ended: bool,
+}
+
+/// Cause of an early end.
+enum Stop {
+    Router(Failure),
+    Unwritten(ExportError),
+}
+
+impl From<ExportError> for Stop {
+    fn from(error: ExportError) -> Self {
+        Self::Unwritten(error)
+    }
+}
+
+/// Writes frames until there are enough or `is_over` returns true.
+fn record(
+    connection: &mut Connection,
+    output: Box<dyn Write>,
+    arguments: &Capture,
+    is_over: &dyn Fn() -> bool,
+    tally: &mut Tally,
+) -> Result<(), Stop> {
+    let mut file = LiveCapture::start(BufWriter::new(output), &arguments.port)?;
     let is_enough = |captured: u64| arguments.count.is_some_and(|most| captured >= most);
-    let mut is_ended = false;
-    while !is_ended && !is_enough(captured) {
+    while !tally.is_ended && !is_enough(tally.captured) {
         // Each time: a busy queue always has frames. The last answer has all that wait.
-        is_ended = is_over();
-        let Answer::Captured { frames, missed } = connection.ask(&Request::Captured { end: is_ended })?
-        else {
-            return Err(routers::misplaced());
+        let is_last = is_over();
+        let answer = connection.ask(&Request::Captured { end: is_last }).map_err(Stop::Router)?;
+        let Answer::Captured { frames, missed } = answer else {
+            return Err(Stop::Router(routers::misplaced()));
         };
-        lost = missed;
+        (tally.missed, tally.is_ended) = (missed, is_last);
         for frame in &frames {
-            if !is_enough(captured) {
-                captured += 1;
-                write(&mut file, frame).map_err(|why| failed(&why))?;
+            if !is_enough(tally.captured) {
+                tally.captured += 1;
+                write(&mut file, frame)?;
             }
         }
-        if frames.is_empty() && !is_ended {
-            file.flush().map_err(|why| failed(&why))?;
+        if frames.is_empty() && !is_last {
+            file.flush().map_err(ExportError::from)?;
             thread::sleep(POLL_INTERVAL);
         }
     }
-    if !is_ended {
-        end(&mut connection);
-    }
-    file.flush().map_err(|why| failed(&why))?;
-    interrupt::on_ended();
-    let missed = if lost > 0 { format!(", {lost} more were missed") } else { String::new() };
-    tell!("{} captured{missed}", count(captured, "frame"));
-    Ok(Exit::Ok)
+    Ok(file.flush().map_err(ExportError::from)?)
 }
 
 /// Ends the capture, so that the next one need not wait until this one is unread for long.
@@ -89,10 +129,7 @@ fn end(connection: &mut Connection) {
 }
 
 /// Writes a frame, with its queue, its delay and the reason of a drop as the comment.
-fn write<W: Write>(
-    file: &mut LiveCapture<W>,
-    frame: &CapturedFrame,
-) -> Result<(), lockgate_export::ExportError> {
+fn write<W: Write>(file: &mut LiveCapture<W>, frame: &CapturedFrame) -> Result<(), ExportError> {
     let waited = frame.waited_ns as f64 / 1e6;
     let what = if frame.reason.is_empty() {
         format!("queueing {waited:.3} ms")
