@@ -101,6 +101,9 @@ fn curve(
         .filter_map(|(age, point)| Some((-(age as f64), (curve.value)(point)?)))
         .collect();
     let most = points.iter().map(|(_, value)| *value).fold(curve.least, f64::max);
+    // The chart multiplies by its height, which overflows for values near the largest number.
+    let points: Vec<(f64, f64)> =
+        points.into_iter().map(|(at, value)| (at, (value / most).clamp(0.0, 1.0))).collect();
     let [head, plot] =
         Layout::vertical([Constraint::Length(u16::from(area.height > 3)), Constraint::Min(1)]).areas(area);
     let seconds_shown = shown as f64 * screen.status.every_s;
@@ -120,7 +123,7 @@ fn curve(
     let labels = ["0".to_owned(), (curve.scale)(most)].map(|label| format!("{label:>7}"));
     let chart = Chart::new(vec![dataset])
         .x_axis(Axis::default().bounds([-(shown as f64), 0.0]))
-        .y_axis(Axis::default().bounds([0.0, most]).labels(labels));
+        .y_axis(Axis::default().bounds([0.0, 1.0]).labels(labels));
     frame.render_widget(chart, plot);
 }
 

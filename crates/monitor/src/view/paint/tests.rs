@@ -346,3 +346,27 @@ fn help_closes_with_any_key_and_holds_no_live_run() {
     press(&mut screen, KeyCode::Char('?'));
     assert!(!trimmed(&screen, 80, 24).contains("hold the time"));
 }
+
+/// A stream or a recording may have any number.
+#[test]
+fn a_picture_of_the_largest_numbers_is_drawn_too() {
+    let (done, picture) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut screen = screen(true);
+        for most in [1e308, 3.0, f64::MAX, -1e308] {
+            let queue = QueueSample {
+                mean_packets: most,
+                sojourn_p99_s: Some(most),
+                ..queue("link", 0, None, u64::MAX / 2)
+            };
+            let ports =
+                vec![PortSample { name: "a->b".to_owned(), queues: vec![queue], ..PortSample::default() }];
+            screen.take(Arc::new(Sample { ports, ..Sample::default() }));
+            done.send(drawn_at(&screen, 120, 50).0).expect("awaited");
+        }
+    });
+    for _ in 0..4 {
+        let text = picture.recv_timeout(std::time::Duration::from_mins(1)).expect("drawn within a minute");
+        assert!(text.contains("backlog, last") && text.contains("q quit"), "{text}");
+    }
+}
