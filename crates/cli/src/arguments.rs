@@ -140,7 +140,8 @@ no winner. The search is a Gaussian process, of several goals a Parzen estimator
   lockgate test qos/*.toml --write-baseline main.json
   lockgate test qos --baseline main.json --fail-on-regression 5%
 
-Exit code 3 if an expectation is missed, 1 if a file cannot be run. --baseline shows differences, and judges them with \
+Exit code 3 if an expectation is missed, 1 if a file cannot be run, or expects nothing. Files of a directory that expect \
+nothing are named and left out, unless none expects anything. --baseline shows differences, and judges them with \
 --fail-on-regression; nothing but --junit and --write-baseline is written, and only over an earlier file of that kind.")]
     Test(Test),
     /// Lists disciplines, distributions, traffic profiles and metrics; of a name, its parameters and

@@ -330,6 +330,32 @@ fn a_directory_is_tested_whole() {
     assert_eq!(told.lines().filter(|line| line.starts_with('-')).collect::<Vec<_>>(), left_out, "{told}");
 }
 
+/// A directory such as `scenarios` may have files that show something and judge nothing.
+#[test]
+fn a_file_that_expects_nothing_is_left_out_of_a_directory_alone() {
+    let folder = folder();
+    let at = |file: &str| folder.path().join(file);
+    let silent = &SCENARIO[..SCENARIO.find("[[expect]]").expect("one")];
+    fs::write(at("qos/silent.toml"), silent).expect("written");
+    let (passes, told) = outputs(folder.path(), &["qos"]);
+    assert!(passes == PASSED && told.contains("- qos/silent.toml: left out: it expects nothing"), "{told}");
+    assert_eq!(outputs(folder.path(), &["qos", "qos/silent.toml"]).0, FAILED, "it is named");
+    fs::create_dir(at("shown")).expect("made");
+    fs::write(at("shown/silent.toml"), silent).expect("written");
+    let (passes, told) = outputs(folder.path(), &["qos", "shown"]);
+    assert!(passes == FAILED && told.contains("✗ shown: no scenario in this directory expects"), "{told}");
+    // One that cannot run fails, whatever it expects.
+    fs::write(at("qos/silent.toml"), silent.replace("1mbit", "1furlong")).expect("written");
+    assert_eq!(outputs(folder.path(), &["qos"]).0, FAILED);
+    // An expectation that is gone since the baseline.
+    fs::write(at("qos/silent.toml"), SCENARIO).expect("written");
+    let both = ["test", "qos", "--seeds", "1..3", "--write-baseline", "both.json"];
+    assert!(lockgate(folder.path(), &both).status.success());
+    fs::write(at("qos/silent.toml"), silent).expect("written");
+    let judged = ["qos", "--seeds", "1..3", "--baseline", "both.json"];
+    assert_eq!(outputs(folder.path(), &judged).0, FAILED, "it had an expectation");
+}
+
 /// The way in which a path is written does not matter to a baseline.
 #[test]
 fn a_baseline_knows_a_file_however_its_path_is_written() {

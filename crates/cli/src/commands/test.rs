@@ -2,10 +2,10 @@
 
 mod files;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use lockgate::plans::test::{Baseline, Judgement, Tested, Tests};
+use lockgate::plans::test::{Baseline, Judgement, LeftOut, Tested, Tests};
 use lockgate::{Options, Seed, Summary};
 use lockgate_scenario::diagnostic::one_line;
 
@@ -102,7 +102,9 @@ impl Gate {
         let Files { found, left_out, .. } = Files::of(&arguments.files, arguments.policy.is_some());
         let mut tests = Tests { all: Vec::new(), left_out };
         let mut tested = 0;
-        for Found { file, fault } in found {
+        let mut unjudged: Vec<PathBuf> = found.iter().filter_map(|found| found.directory.clone()).collect();
+        unjudged.dedup();
+        for Found { file, fault, directory } in found {
             let name = file.display().to_string();
             let mut one = match fault {
                 _ if interrupt::is_requested() => Tested::unjudged(name, "interrupted before it was tested"),
@@ -110,9 +112,22 @@ impl Gate {
                 None => self.run(&file, arguments),
             };
             tested += usize::from(!interrupt::is_requested());
+            // One that is named is a check, and so is one that had expectations.
+            let had = |file: &str| self.baseline.as_ref().is_some_and(|baseline| baseline.has(file));
+            if directory.is_some() && one.expects_nothing && !had(&one.file) {
+                tests.left_out.push(LeftOut { file: one.file, why: "it expects nothing".to_owned() });
+                continue;
+            }
+            unjudged.retain(|known| directory.as_ref() != Some(known));
             if let (Some(baseline), Some(share)) = (&self.baseline, self.share) {
                 baseline.judge(&mut one, share);
             }
+            tell_of(arguments, &one);
+            tests.all.push(one);
+        }
+        for directory in unjudged {
+            let why = "no scenario in this directory expects anything: add an `[[expect]]` to one";
+            let one = Tested::unjudged(directory.display().to_string(), why);
             tell_of(arguments, &one);
             tests.all.push(one);
         }

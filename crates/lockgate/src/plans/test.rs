@@ -20,7 +20,7 @@ use crate::verdict;
 pub struct Tests {
     /// Each file that was tested, or could not be.
     pub all: Vec<Tested>,
-    /// Each file of a directory that is plainly something else, with the reason.
+    /// Each file of a directory that is plainly something else, or expects nothing, with the reason.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -42,6 +42,8 @@ pub struct Tested {
     pub outcome: Result<Summary, String>,
     /// Real time that its runs took, in seconds.
     pub seconds: f64,
+    /// True if it ran and expects nothing, which is then the reason of the outcome.
+    pub expects_nothing: bool,
     /// Cases of a baseline that do not hold.
     beside_baseline: Vec<Case>,
 }
@@ -88,18 +90,18 @@ impl Case {
 impl Tested {
     /// Creates the result of a scenario. One that expects nothing cannot fail, so it is not judged.
     pub fn new(file: impl Into<String>, outcome: Result<Summary, String>, seconds: f64) -> Self {
-        let outcome = outcome.and_then(|summary| {
-            let expects = !summary.expect.is_empty();
-            expects
-                .then_some(summary)
-                .ok_or_else(|| "nothing is expected in it: add an `[[expect]]`".to_owned())
-        });
-        Self { file: file.into(), outcome, seconds, beside_baseline: Vec::new() }
+        let expects_nothing = outcome.as_ref().is_ok_and(|summary| summary.expect.is_empty());
+        let outcome = if expects_nothing {
+            Err("nothing is expected in it: add an `[[expect]]`".to_owned())
+        } else {
+            outcome
+        };
+        Self { file: file.into(), outcome, seconds, expects_nothing, beside_baseline: Vec::new() }
     }
 
     /// Creates the result of what could not be tested.
     pub fn unjudged(file: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { file: file.into(), outcome: Err(why.into()), seconds: 0.0, beside_baseline: Vec::new() }
+        Self::new(file, Err(why.into()), 0.0)
     }
 
     /// Returns the expectations with their outcomes.

@@ -10,6 +10,8 @@ use lockgate_scenario::{Subject, subject};
 pub(super) struct Found {
     pub(super) file: PathBuf,
     pub(super) fault: Option<String>,
+    /// Directory that was named, if it is of one.
+    pub(super) directory: Option<PathBuf>,
 }
 
 /// Files to be tested, and those that are left out.
@@ -28,7 +30,7 @@ impl Files {
         let mut files = Self { has_policy, ..Self::default() };
         for path in given {
             if !path.is_dir() {
-                files.found.push(Found { file: path.clone(), fault: None });
+                files.found.push(Found { file: path.clone(), fault: None, directory: None });
                 continue;
             }
             let before = files.found.len();
@@ -36,12 +38,13 @@ impl Files {
             if files.found.len() == before {
                 files.fault(path, "there is no scenario in this directory");
             }
+            files.found[before..].iter_mut().for_each(|found| found.directory = Some(path.clone()));
         }
         files
     }
 
     fn fault(&mut self, path: &Path, why: impl Into<String>) {
-        self.found.push(Found { file: path.to_path_buf(), fault: Some(why.into()) });
+        self.found.push(Found { file: path.to_path_buf(), fault: Some(why.into()), directory: None });
     }
 
     fn leave_out(&mut self, path: &Path, why: &str) {
@@ -83,7 +86,7 @@ impl Files {
                 self.leave_out(path, "a policy, and another one is given");
             }
             Ok(Subject::Policy | Subject::Scenario) => {
-                self.found.push(Found { file: path.to_path_buf(), fault: None });
+                self.found.push(Found { file: path.to_path_buf(), fault: None, directory: None });
             }
         }
     }

@@ -83,6 +83,11 @@ impl Baseline {
         &self.seeds
     }
 
+    /// True if it has values of this file, however its path is written.
+    pub fn has(&self, file: &str) -> bool {
+        self.files.contains_key(&key(file))
+    }
+
     /// Returns its values of a file, however its path is written.
     fn of_file(&self, tested: &Tested) -> Option<&BTreeMap<String, Vec<Option<f64>>>> {
         self.files.get(&key(&tested.file))
