@@ -201,8 +201,7 @@ impl Checker<'_> {
             || (router.mode == Mode::Egress && router.io.is_none());
         if is_single {
             let problem = Problem::new(place.key("super_frames"), "frames arrive one by one here");
-            self.warnings
-                .push(problem.help("receive by `io = \"packet\"` and `attach = \"tcx\"`, or leave it out"));
+            self.warn(problem.help("receive by `io = \"packet\"` and `attach = \"tcx\"`, or leave it out"));
         }
     }
 

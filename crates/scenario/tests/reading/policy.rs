@@ -241,6 +241,15 @@ fn a_burst_that_is_shorter_than_a_round_of_the_router_is_doubted() {
     assert_eq!(warnings(text(", burst = \"125kB\", cburst = \"125kB\"")).len(), 0, "at exact times");
 }
 
+#[test]
+fn super_frames_where_frames_are_single_are_a_doubt_and_no_error() {
+    let text = "[router]\nmode = \"egress\"\ninterfaces = { wan = \"eth0\" }\nsuper_frames = \"16kB\"\n[port.wan]\n\
+                queue.q = { kind = \"fq_codel\" }\n";
+    let policy = read_policy(text, "policy.toml").expect("a policy");
+    let [warning] = &policy.warnings[..] else { panic!("{:?}", policy.warnings) };
+    assert_eq!((warning.to_string().as_str(), warning.is_error()), ("frames arrive one by one here", false));
+}
+
 const LABORATORY: &str = r#"duration = "1s"
 node = { home = {}, modem = {} }
 link.line = { between = ["home", "modem"], rate = "100mbit" }
