@@ -176,6 +176,19 @@ impl Groups {
 /// reported; references to its members would be reported as well.
 pub(crate) struct Unexpanded;
 
+/// Returns the columns of the table of subscribers whose values alone are the names of queues.
+pub(crate) fn naming_columns<'a>(root: &'a DeTable<'_>) -> impl Iterator<Item = &'a str> {
+    let ports = table_of(root, "port").into_iter().flat_map(DeTable::values);
+    let queues = ports.filter_map(|port| table_of(port.get_ref().as_table()?, "queue"));
+    let queues = queues.flat_map(DeTable::values).filter_map(|queue| queue.get_ref().as_table());
+    let names =
+        queues.filter(|queue| count_of(queue) == Some(SUBSCRIBERS)).filter_map(|queue| queue.get(NAME));
+    names.filter_map(|name| {
+        let column = name.get_ref().as_str()?.trim().strip_prefix('$')?;
+        column.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_').then_some(column)
+    })
+}
+
 /// Expands the groups of `root`. Returns `None` if it has none. `tables` are those that the file names;
 /// `memory` is the limit in bytes on what is read.
 pub(crate) fn expand<'i>(

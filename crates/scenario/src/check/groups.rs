@@ -9,7 +9,7 @@ use toml::de::DeTable;
 use super::Checker;
 use crate::diagnostic::{Problem, Span};
 use crate::embedding::table_text;
-use crate::expand::{PARENT, Remarks, Rows, Sites, Tables, Unexpanded, expand, variables};
+use crate::expand::{PARENT, Remarks, Rows, Sites, Tables, Unexpanded, expand, naming_columns, variables};
 use crate::nearest::{nearest, suggest};
 use crate::table_reader::shorten;
 
@@ -53,7 +53,8 @@ impl Checker<'_> {
             let help = "its first row names the columns, and each other row is a subscriber";
             self.problems.push(Problem::new(span.clone(), wrong).help(help));
         };
-        let rows = read.map_err(unread).ok()?;
+        let mut rows = read.map_err(unread).ok()?;
+        naming_columns(root).for_each(|column| rows.leave_out_unnamed(column));
         self.warn_left_out("row", &name, rows.left_out(), span.clone());
         let altered = rows.altered();
         if altered.count > 0 {

@@ -135,6 +135,25 @@ impl Rows {
         self.row(row).map_or_else(String::new, |row| circuits::name(&self.columns, &row.values))
     }
 
+    /// Leaves out the rows without a value in a column, after which members are named; all stay if none has
+    /// one.
+    pub(crate) fn leave_out_unnamed(&mut self, column: &str) {
+        let Some(place) = self.columns.iter().position(|known| known == column) else { return };
+        let has_name = |row: &Row| row.values.get(place).is_some_and(|value| !value.is_empty());
+        if !self.all.iter().any(has_name) {
+            return;
+        }
+        let (columns, left_out) = (&self.columns, &mut self.left_out);
+        self.all.retain(|row| {
+            let is_kept = has_name(row);
+            if !is_kept {
+                let why = || format!("its `{}` is empty, and gives its queue the name", shorten(column));
+                left_out.add(row.line, &circuits::name(columns, &row.values), why);
+            }
+            is_kept
+        });
+    }
+
     /// Returns the number of rows.
     pub(crate) fn len(&self) -> usize {
         self.all.len()

@@ -223,7 +223,7 @@ rest = { kind = "fifo", rate = "1mbit" }
     let table = "Circuit ID,Device ID,IPv4,IPv6,Download Min Mbps,Download Max Mbps\n\
                  one,1,\"10.1.0.1, 10.1.0.2\",,1,50\none,2,10.1.0.3,2001:db8::/56,1,50\ntwo,3,10.1.0.4,,1,100\n\
                  three,4,10.1.0.5.6,,1,100\n";
-    let files = std::collections::BTreeMap::from([("ShapedDevices.csv".to_owned(), table.as_bytes().into())]);
+    let files = BTreeMap::from([("ShapedDevices.csv".to_owned(), table.as_bytes().into())]);
     let read = lockgate_scenario::read(text, "isp.toml", &files, &[]).unwrap_or_else(|why| panic!("{why:?}"));
     let rules: Vec<(&str, usize)> =
         read.ports[0].tree.queues().iter().map(|queue| (&*queue.name, queue.rules.len())).collect();
@@ -234,4 +234,39 @@ rest = { kind = "fifo", rate = "1mbit" }
     // Without any address that a rule names, the queue would take every packet.
     let only = text.replace("{ destination = \"$ipv4\" }, ", "");
     lockgate_scenario::read(&only, "isp.toml", &files, &[]).expect_err("`two` has no IPv6 address");
+}
+
+/// A table as LibreQoS ships it has circuits without an ID. Where the ID names the queues, such a row is left
+/// out like one with a wrong address, and the rest of the table stays.
+#[test]
+fn a_circuit_without_the_name_of_its_queue_is_left_out() {
+    let text = r#"duration = "1s"
+subscribers = "ShapedDevices.csv"
+node = { a = {}, b = {} }
+link.line = { between = ["a", "b"], rate = "1gbit" }
+flow.f = { from = "a", to = "b", size = "500B", gap = "1ms" }
+[port."a:b".queue]
+shaper = { kind = "htb", children = ["plan", "rest"] }
+plan = { count = "subscribers", kind = "fifo", name = "$circuit_id", rate = "$download_max", match = [{ destination = "$ipv4" }] }
+rest = { kind = "fifo", rate = "1mbit" }
+"#;
+    let read = |text: &str, table: &str| {
+        let files = BTreeMap::from([("ShapedDevices.csv".to_owned(), table.as_bytes().into())]);
+        lockgate_scenario::read(text, "isp.toml", &files, &[])
+    };
+    let table = "Circuit ID,IPv4,Download Max Mbps\none,10.1.0.1,50\n,10.1.0.2,50\ntwo,10.1.0.3,20\n";
+    let scenario = read(text, table).unwrap_or_else(|why| panic!("{why:?}"));
+    let names = |scenario: &lockgate_scenario::Scenario| -> Vec<String> {
+        scenario.ports[0].tree.queues().iter().map(|queue| queue.name.to_string()).collect()
+    };
+    assert_eq!(names(&scenario), ["shaper", "plan/one", "plan/two", "rest"]);
+    let [warning] = &scenario.warnings[..] else { panic!("{:?}", scenario.warnings) };
+    let expected = "a row of `ShapedDevices.csv` is left out: line 3: its `circuit_id` is empty, and gives its queue the name";
+    assert_eq!(warning.to_string(), expected);
+    // Numbered queues need no name.
+    let numbered = read(&text.replace("name = \"$circuit_id\", ", ""), table).expect("a scenario");
+    assert_eq!((names(&numbered).len(), numbered.warnings.len()), (5, 0));
+    // A column that is always empty is the wrong one.
+    let empty = read(text, "Circuit ID,IPv4,Download Max Mbps\n,10.1.0.1,50\n").expect_err("no name");
+    assert!(empty.iter().any(|problem| problem.message().contains("cannot be the name of a member")));
 }
