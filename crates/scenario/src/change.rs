@@ -24,6 +24,10 @@ use lockgate_engine::units::{Duration, Instant, Probability, Rate};
 use crate::traffic::Traffic;
 use crate::tree::QueueTree;
 
+/// Bytes of memory that the effect on one link or flow takes, beside its texts. Measured: 0.4 to 1.1 KiB of a
+/// link, from reading to results.
+pub const EFFECT_BYTES: u64 = 1 << 10;
+
 /// One effect at one time. A `[[change]]` that sets several values gives several effects: one for each
 /// port, link or flow it concerns.
 #[derive(Clone, Debug)]

@@ -22,6 +22,7 @@ use lockgate_measure::recording::{BriefSample, Detail, Packets, Part, TcpSample}
 use lockgate_measure::series::{brief, default_interval};
 use lockgate_network::{observed_parts, path};
 use lockgate_scenario::Action;
+use lockgate_scenario::change::EFFECT_BYTES;
 use lockgate_scenario::model::{Flow, PortModel, Scenario, Transport};
 use lockgate_scenario::tcp::Application;
 use lockgate_scenario::tree::QueueTree;
@@ -52,8 +53,8 @@ const EMPTY: u64 = 2 << 10;
 const PACKET: u64 = size_of::<Header>() as u64 + 24;
 /// Packets of a connection at a port that is not a bottleneck.
 const IN_PASSING: f64 = 128.0;
-/// Bytes of a change of the timeline, and of a queue of the tree that it leaves. Measured: 5 KiB a change of
-/// a port with one queue.
+/// Bytes of a change of a port, and of a queue of the tree that it leaves. Measured: 5 KiB a change of a port
+/// with one queue.
 const CHANGE: u64 = 4 << 10;
 const CHANGED_QUEUE: u64 = 1 << 10;
 /// Bytes of a row of a packet at a port, with its place in the order of a capture, and of an interval of a
@@ -355,11 +356,13 @@ fn rows(scenario: &Scenario, offered: &[Offered]) -> u64 {
 
 fn changes(scenario: &Scenario) -> u64 {
     let of = |change: &lockgate_scenario::Change| {
-        let queues = match &change.action {
-            Action::Reconfigure { tree, .. } | Action::Replace { tree, .. } => tree.queues().len() as u64,
-            _ => 0,
+        let own = match &change.action {
+            Action::Reconfigure { tree, .. } | Action::Replace { tree, .. } => {
+                CHANGE + tree.queues().len() as u64 * CHANGED_QUEUE
+            }
+            Action::Link { .. } | Action::Flow { .. } => EFFECT_BYTES,
         };
-        CHANGE + queues * CHANGED_QUEUE + (change.path.len() + change.value.len()) as u64
+        own + (change.path.len() + change.value.len()) as u64
     };
     scenario.changes.iter().map(of).sum()
 }

@@ -25,7 +25,7 @@ use super::Checker;
 use super::flows::Flows;
 use super::network::Network;
 use super::ports::{PortRead, Ports, TreeContext};
-use crate::change::{Action, Change};
+use crate::change::{Action, Change, EFFECT_BYTES};
 use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
 use crate::document::{self, Table, Value};
 use crate::expand::Groups;
@@ -251,6 +251,33 @@ impl Checker<'_> {
                 }),
             }
         }
+    }
+
+    /// Checks that the effects of all entries are within the memory that is allowed, before any of them is
+    /// made. Those of ports are bounded by [`MOST_BUILT`].
+    pub(super) fn allows_effects(&mut self, entries: &[Entry], base: &Base) -> bool {
+        let (mut count, most) = (0, self.memory / EFFECT_BYTES);
+        for entry in entries {
+            let mut objects = BTreeSet::new();
+            for Setting { path, key, .. } in &entry.settings {
+                let [section, name, _, ..] = path.as_slice() else { continue };
+                if section == "port" || !objects.insert((section, name)) {
+                    continue;
+                }
+                count += u64::from(base.groups.members(section, name).unwrap_or(1));
+                if count > most {
+                    let wrong = format!(
+                        "the changes up to this one are {count} of single links and flows, which take more than \
+                         the {} MiB that are allowed",
+                        self.memory >> 20
+                    );
+                    let help = "have fewer changes, or of smaller groups, or allow more memory: `--memory`";
+                    self.note(Problem::new(key.clone(), wrong).help(help));
+                    return false;
+                }
+            }
+        }
+        true
     }
 
     /// Checks one entry against the `state` at its time, and updates the state.

@@ -63,6 +63,7 @@ impl Checker<'_> {
         let routes = core::mem::take(&mut network.routes);
         let base = Base::new(table, network, (flows, ports), self.groups.clone(), end);
         let (mut state, mut changes) = (State::default(), Changes::default());
+        let entries = if self.allows_effects(&entries, &base) { entries } else { Vec::new() };
         for entry in &entries {
             self.change(entry, &base, &mut state, &mut changes);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lockgate_engine::units::Rate;
 use lockgate_scenario::model::{Action, Scenario};
-use lockgate_scenario::{Override, read};
+use lockgate_scenario::{Override, Reader, read};
 
 const TEXT: &str = r#"
 duration = "2s"
@@ -269,4 +269,32 @@ rest = { kind = "fifo", rate = "1mbit" }
     // A column that is always empty is the wrong one.
     let empty = read(text, "Circuit ID,IPv4,Download Max Mbps\n,10.1.0.1,50\n").expect_err("no name");
     assert!(empty.iter().any(|problem| problem.message().contains("cannot be the name of a member")));
+}
+
+/// The memory of changes of groups is estimated before they are made, and refused at the change that exceeds
+/// it.
+#[test]
+fn changes_of_more_members_than_memory_allows_are_refused_at_once() {
+    let mut text = r#"duration = "9s"
+node = { hub = {}, web = {}, sub = { count = 100 } }
+link.access = { between = ["hub", "sub/*"], rate = "10mbit" }
+link.line = { between = ["hub", "web"], rate = "1gbit" }
+flow.f = { from = "web", to = "sub/1", size = "500B", gap = "100ms" }
+"#
+    .to_owned();
+    let before = text.matches('\n').count();
+    for change in 1..=50 {
+        text +=
+            &format!("[[change]]\nat = \"{change}00ms\"\nset = {{ link.access.delay = \"{change}ms\" }}\n");
+    }
+    let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+    let within = |mebibytes: u64| {
+        Reader { files: &files, overrides: &[], memory: mebibytes << 20 }.read(&text, "groups")
+    };
+    assert_eq!(within(5).expect("5000 effects").changes.len(), 5_000);
+    let refused = within(4).expect_err("4096 effects");
+    let [problem] = &refused.iter().collect::<Vec<_>>()[..] else { panic!("{refused:?}") };
+    assert!(problem.message().contains("are 4100 of single links and flows"), "{problem}");
+    assert_eq!(problem.position().map(|(line, _)| line), Some(before + 3 * 41), "the forty-first");
+    assert!(problem.help_text().is_some_and(|help| help.contains("smaller groups")));
 }
