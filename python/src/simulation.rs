@@ -89,8 +89,6 @@ impl State {
     /// Advances the run to an instant, or for the real time of a slice: then everything at the instant where
     /// it stopped has happened.
     fn advance(&mut self, target: Instant) -> PyResult<Progress> {
-        // Another thread may be further.
-        let target = target.max(self.simulation.now());
         let mut began: Option<WallInstant> = None;
         let slice = &mut |_| {
             // The first call only starts the clock, so that short steps never read it twice.

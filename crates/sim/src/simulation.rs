@@ -164,7 +164,7 @@ impl<'a> Simulation<'a> {
         self.now
     }
 
-    /// Advances the run until everything at `time` has happened, or to its end.
+    /// Advances the run until everything at `time` has happened, or to its end. A past time is that of now.
     ///
     /// # Errors
     /// A change of the timeline that cannot be applied.
@@ -257,6 +257,7 @@ impl<'a> Simulation<'a> {
         if self.has_ended {
             return Ok(Progress::Ended);
         }
+        let until = until.max(self.now);
         loop {
             match self.events.advance(self.limit(until)) {
                 Advance::Reached => {

@@ -70,6 +70,8 @@ fn a_step_ends_after_everything_at_its_time() {
     }
     // Packets are sent at 1 ms, 2 ms, ...
     assert_eq!(counts, [1, 2, 5]);
+    assert_eq!(simulation.step_until(Instant::ZERO).expect("a step"), Progress::Reached);
+    assert_eq!(simulation.now(), Instant::ZERO + Duration::from_millis(5), "the clock does not go back");
     let outcome = simulation.finish().expect("a balanced account");
     assert!(outcome.stopped_early);
     assert_eq!(outcome.recording.duration, Duration::from_millis(5));
