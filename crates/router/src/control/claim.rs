@@ -10,7 +10,7 @@ use lockgate_scenario::{Policy, Problems, read_policy};
 use super::client::Client;
 use super::directories::{Directories, SOCKET};
 use super::history::History;
-use super::store::{Loaded, Store, StoreError, claim_directory, open_file};
+use super::store::{Loaded, Store, StoreError, check_exposure, claim_directory, open_file};
 
 /// Claimed name: no other router can have it until this value is dropped or the process ends.
 #[derive(Debug)]
@@ -191,8 +191,9 @@ impl Boot {
             return Err(ClaimError::Taken { name: name.to_owned(), pid }.into());
         }
         let is_there = |folder: &Path| fs::symlink_metadata(folder).is_ok();
-        if is_there(&directories.runtime) {
-            claim_directory(&directories.runtime).map_err(ClaimError::from)?;
+        for folder in [&directories.runtime, &directories.state] {
+            let claimed = if is_there(folder) { claim_directory(folder) } else { check_exposure(folder) };
+            claimed.map_err(ClaimError::from)?;
         }
         let (loaded, note) = if is_there(&directories.state) {
             let store = Store::open(&directories.state).map_err(ClaimError::from)?;

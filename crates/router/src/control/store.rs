@@ -227,22 +227,44 @@ fn checksum(bytes: &[u8]) -> String {
 /// Creates a directory for the present user alone, or checks that no other user can write to the present one.
 ///
 /// # Errors
-/// If it cannot be created, belongs to another user than the present one and the superuser, or its mode
-/// permits others to write.
+/// If it cannot be created, or it is [exposed](check_exposure).
 pub(super) fn claim_directory(folder: &Path) -> Result<(), StoreError> {
-    create_private(folder).map_err(|why| unreachable("create the directory", folder, why))?;
+    check_exposure(folder)?;
+    create_private(folder).map_err(|why| unreachable("create the directory", folder, why))
+}
+
+/// Checks that no other user can write to a directory, or put another one in its place. Of one that is not
+/// there, checks those above it.
+///
+/// # Errors
+/// If it, or a directory above it, belongs to another user than the present one and the superuser, or its
+/// mode permits others to write. Above it, the sticky bit keeps others from renaming.
+pub(super) fn check_exposure(folder: &Path) -> Result<(), StoreError> {
     #[cfg(target_os = "linux")]
     {
         use std::os::unix::fs::MetadataExt;
 
-        let metadata = fs::metadata(folder).map_err(|why| unreachable("read the owner of", folder, why))?;
-        let exposed = |why| Err(StoreError::Exposed { path: folder.to_owned(), why });
-        let owner = metadata.uid();
-        if owner != 0 && owner != rustix::process::geteuid().as_raw() {
-            return exposed(format!("belongs to user {owner}"));
-        }
-        if metadata.mode() & 0o022 != 0 {
-            return exposed(format!("has the mode {:04o}", metadata.mode() & 0o7777));
+        let metadata_of =
+            |path: &Path| fs::metadata(path).map_err(|why| unreachable("read the owner of", path, why));
+        let absolute = std::path::absolute(folder).map_err(|why| unreachable("resolve", folder, why))?;
+        let Some(present) = absolute.ancestors().find(|path| path.exists()) else { return Ok(()) };
+        let is_there = present == absolute;
+        let present = fs::canonicalize(present).map_err(|why| unreachable("resolve", present, why))?;
+        // Within a user namespace the superuser of the host has another number.
+        let host = metadata_of(Path::new("/"))?.uid();
+        let own = [0, rustix::process::geteuid().as_raw()];
+        for (depth, path) in present.ancestors().enumerate() {
+            let metadata = metadata_of(path)?;
+            let (owner, mode) = (metadata.uid(), metadata.mode());
+            let is_above = depth > 0 || !is_there;
+            let why = if !own.contains(&owner) && !(is_above && owner == host) {
+                format!("belongs to user {owner}")
+            } else if mode & 0o022 != 0 && !(is_above && mode & 0o1000 != 0) {
+                format!("has the mode {:04o}", mode & 0o7777)
+            } else {
+                continue;
+            };
+            return Err(StoreError::Exposed { path: path.to_owned(), why });
         }
     }
     Ok(())

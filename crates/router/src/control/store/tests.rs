@@ -100,3 +100,37 @@ fn a_failed_save_leaves_the_stored_history() {
         assert_eq!(mode & 0o777, 0o600);
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_directory_that_another_user_could_replace_is_refused() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let above = fs::canonicalize(folder.path()).expect("there").join("above");
+    fs::create_dir_all(above.join("between/there")).expect("created");
+    let set_mode = |mode| fs::set_permissions(&above, fs::Permissions::from_mode(mode)).expect("set");
+    let refusal = |below: &str| match Store::open(&above.join(below)) {
+        Err(StoreError::Exposed { path, why }) => (path == above).then_some(why).expect("the one above"),
+        other => panic!("{other:?}"),
+    };
+    for mode in [0o777, 0o775, 0o722] {
+        set_mode(mode);
+        for below in ["between/there", "new", "new/deep"] {
+            assert_eq!(refusal(below), format!("has the mode {mode:04o}"));
+        }
+    }
+    assert!(!above.join("new").exists(), "nothing is created there");
+    // As of /tmp.
+    set_mode(0o1777);
+    Store::open(&above.join("between/there")).expect("no other user can rename it");
+    set_mode(0o755);
+    Store::open(&above.join("new/deep")).expect("created");
+    // Only the superuser can give a directory away.
+    if chown(&above, Some(65_534), None).is_ok() {
+        for mode in [0o755, 0o1777] {
+            set_mode(mode);
+            assert_eq!(refusal("between/there"), "belongs to user 65534");
+        }
+    }
+}
