@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lockgate_scenario::policy::{Alert, Webhook};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::control::alerts::Notice;
 
@@ -152,7 +154,7 @@ fn post(webhook: &Webhook, text: &str) -> std::io::Result<()> {
     }
 }
 
-/// Runs a command with the notice as its input; ends it after a while.
+/// Runs a command with the notice as its input, in a process group of its own; ends it after a while.
 fn run(program: &str, arguments: &[String], notice: &Notice, text: &str) -> std::io::Result<()> {
     let mut child = Command::new(program)
         .args(arguments)
@@ -162,29 +164,28 @@ fn run(program: &str, arguments: &[String], notice: &Notice, text: &str) -> std:
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        .process_group(0)
         .spawn()?;
     if let Some(mut input) = child.stdin.take() {
         // A notice fits into the pipe; a command that does not read it is none of ours.
         let _ = input.write_all(text.as_bytes());
     }
-    let status = wait(&mut child)?;
+    let status = wait(&mut child, LONGEST_EXCHANGE)?;
     if status.success() { Ok(()) } else { Err(std::io::Error::other(format!("it ended with {status}"))) }
 }
 
-/// Waits for a command, and kills it after [`LONGEST_EXCHANGE`].
-fn wait(child: &mut Child) -> std::io::Result<std::process::ExitStatus> {
-    let until = Instant::now() + LONGEST_EXCHANGE;
+/// Waits for a command. After `longest`, kills its process group: what a script started goes with it.
+fn wait(child: &mut Child, longest: Duration) -> std::io::Result<std::process::ExitStatus> {
+    let until = Instant::now() + longest;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
         if Instant::now() >= until {
-            let _ = child.kill();
+            // The leader has not been waited for, so the group is still its own.
+            let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
             let _ = child.wait();
-            return Err(std::io::Error::other(format!(
-                "it took longer than {} s",
-                LONGEST_EXCHANGE.as_secs()
-            )));
+            return Err(std::io::Error::other(format!("it took longer than {} s", longest.as_secs())));
         }
         thread::sleep(Duration::from_millis(20));
     }
@@ -296,6 +297,31 @@ mod tests {
                 said.lines().filter_map(|line| line.strip_prefix(&format!("alert {number} "))).collect();
             assert_eq!(of, ["firing", "resolved"], "{said}");
         }
+    }
+
+    #[test]
+    fn a_command_that_lasts_too_long_ends_with_its_children() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("child");
+        let script = format!("sleep 300 & echo $! > {}; wait", file.display());
+        let mut child =
+            Command::new("/bin/sh").args(["-c", &script]).process_group(0).spawn().expect("started");
+        let until = Instant::now() + Duration::from_mins(1);
+        let pid = || std::fs::read_to_string(&file).ok()?.trim().parse().ok().and_then(Pid::from_raw);
+        while pid().is_none() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let sleeper = pid().expect("its child");
+        assert!(wait(&mut child, Duration::ZERO).is_err());
+        // An orphan stays a zombie until its new parent waits for it.
+        let lives = || {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", sleeper.as_raw_nonzero()));
+            status.is_ok_and(|status| !status.contains("State:\tZ"))
+        };
+        while lives() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!lives(), "the child goes on");
     }
 
     #[test]
