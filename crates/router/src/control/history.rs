@@ -71,6 +71,11 @@ impl History {
         self.trim();
     }
 
+    /// Removes the trial of this number, which never ran.
+    pub fn forget_trial(&mut self, number: u64) {
+        self.revisions.retain(|one| one.number != number || one.outcome != Outcome::Trial);
+    }
+
     /// Returns the last confirmed policy; `None` before the first.
     pub fn confirmed(&self) -> Option<&Revision> {
         self.back(0)

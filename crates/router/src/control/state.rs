@@ -503,17 +503,17 @@ impl<E: Engine, S: Storage> Control<E, S> {
         Ok(number)
     }
 
-    /// Removes the trial that is stored, because the engine refused it. If that fails, it is tried again: the
-    /// next start takes what is stored for a policy that ran.
+    /// Removes the trial that is stored, because the engine refused it. If that fails, it is tried again, and
+    /// marked as refused for the next start, which takes a stored trial for a policy that ran.
     fn forget_trial(&mut self, before: History, refused: Misfit, now: Duration) -> Refusal {
-        self.history = before;
+        let number =
+            core::mem::replace(&mut self.history, before).newest_first().next().map(|one| one.number);
         let mut refusal = misfit(refused);
         if let Err(error) = self.storage.save(&self.history) {
+            number.into_iter().for_each(|number| self.storage.mark_refused(number));
             self.store_again_at = Some(now.saturating_add(STORE_AGAIN));
-            refusal.message = format!(
-                "{}; and it cannot be removed from the history, which says that it ran: {error}",
-                refusal.message
-            );
+            refusal.message =
+                format!("{}; and it cannot be removed from the history: {error}", refusal.message);
             let again = "; make room or mend the state directory: the router tries it again each 10 s";
             refusal.help.push_str(again);
         }

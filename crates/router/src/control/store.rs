@@ -19,6 +19,9 @@ const HEAD: &str = "lockgate-router-history 1";
 const FILE: &str = "history";
 const COPY: &str = "history.copy";
 
+/// Beginning of the name of an empty file; the rest is the number of a stored trial that never ran.
+const REFUSED: &str = "refused-";
+
 /// Longest file that is read, in bytes: twice ten policies of the longest request, with their differences.
 const LONGEST_FILE_BYTES: u64 = 512 << 20;
 
@@ -29,6 +32,12 @@ pub trait Storage {
     /// # Errors
     /// If it cannot be written; the stored history is then the one before.
     fn save(&mut self, history: &History) -> Result<(), StoreError>;
+
+    /// Marks the stored trial of this number as refused, after a failure to store a history without it. The
+    /// mark holds until the next history is stored. It takes no room, and nothing depends on it.
+    fn mark_refused(&mut self, number: u64) {
+        let _ = number;
+    }
 }
 
 /// Failure of the state directory.
@@ -117,6 +126,21 @@ impl Store {
     /// # Errors
     /// If both files are damaged, or cannot be read.
     pub fn load(&self) -> Result<Loaded, StoreError> {
+        let mut loaded = self.load_either()?;
+        self.refused().for_each(|(number, _)| loaded.history.forget_trial(number));
+        Ok(loaded)
+    }
+
+    /// Returns the marks of [`Storage::mark_refused`]: their numbers and their files.
+    fn refused(&self) -> impl Iterator<Item = (u64, PathBuf)> {
+        let paths = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        paths.filter_map(|path| {
+            let number = path.file_name()?.to_str()?.strip_prefix(REFUSED)?.parse().ok()?;
+            Some((number, path))
+        })
+    }
+
+    fn load_either(&self) -> Result<Loaded, StoreError> {
         let (file, copy) = (self.read(FILE)?, self.read(COPY)?);
         let damage = match file {
             Content::Whole(history) => return Ok(Loaded { history, repaired: String::new() }),
@@ -189,7 +213,16 @@ impl Storage for Store {
     fn save(&mut self, history: &History) -> Result<(), StoreError> {
         let bytes = encode(history).map_err(|error| unreachable("write", &self.folder, error.into()))?;
         self.write(COPY, &bytes)?;
-        self.write(FILE, &bytes)
+        self.write(FILE, &bytes)?;
+        for (_, path) in self.refused() {
+            let _ = fs::remove_file(path);
+        }
+        Ok(())
+    }
+
+    fn mark_refused(&mut self, number: u64) {
+        let path = self.folder.join(format!("{REFUSED}{number}"));
+        let _ = open_file(&path, File::options().write(true).create_new(true));
     }
 }
 

@@ -35,6 +35,8 @@ struct World {
     is_full_after_save: bool,
     sample: Option<Sample>,
     stored: History,
+    /// Trial of it that was marked as refused.
+    refused: Option<u64>,
     /// Policy that ran when the history was stored last.
     ran_at_save: String,
 }
@@ -66,9 +68,14 @@ impl Storage for Shared {
             return Err(StoreError::Unreachable { what: "write", path: "history".into(), why });
         }
         world.stored = history.clone();
+        world.refused = None;
         world.ran_at_save = world.running.clone();
         world.is_full |= core::mem::take(&mut world.is_full_after_save);
         Ok(())
+    }
+
+    fn mark_refused(&mut self, number: u64) {
+        self.0.borrow_mut().refused = Some(number);
     }
 }
 
@@ -76,6 +83,7 @@ impl Shared {
     /// Starts a router with the stored policy, or policy 0.
     fn boot(&self) -> Control<Self, Self> {
         let mut history = self.0.borrow().stored.clone();
+        self.0.borrow().refused.into_iter().for_each(|number| history.forget_trial(number));
         history.end_trials("killed");
         let text = history.confirmed().map_or_else(|| text(0), |confirmed| confirmed.text.clone());
         let policy = read_policy(&text, "boot").expect("a policy");
@@ -421,6 +429,12 @@ fn a_refused_trial_that_cannot_be_removed_is_said_and_removed_later() {
         let stored =
             || world.0.borrow().stored.newest_first().map(|one| one.outcome.clone()).collect::<Vec<_>>();
         assert_eq!(stored(), [Outcome::Trial, Outcome::Confirmed]);
+        let killed = Shared(Rc::new(RefCell::new(World {
+            stored: world.0.borrow().stored.clone(),
+            refused: world.0.borrow().refused,
+            ..World::default()
+        })));
+        assert_eq!(killed.boot().status(at(0)).history.len(), 1, "no start says that it was reverted");
         assert_eq!(control.wake_after(at(1_000)), Some(Duration::from_secs(10)));
         assert_eq!(
             (control.tick(at(11_000)), control.wake_after(at(11_000))),

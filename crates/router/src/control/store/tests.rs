@@ -101,6 +101,23 @@ fn a_failed_save_leaves_the_stored_history() {
     }
 }
 
+#[test]
+fn a_trial_that_is_marked_as_refused_is_no_part_of_the_history() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = Store::open(folder.path()).expect("created");
+    let mut with_trial = history(1);
+    let first = with_trial.newest_first().next().expect("the first").clone();
+    let trial = with_trial.push(Revision { outcome: Outcome::Trial, ..first });
+    store.save(&with_trial).expect("saved");
+    let count = |store: &Store| store.load().expect("a history").history.newest_first().count();
+    store.mark_refused(trial);
+    assert_eq!((count(&store), count(&Store::open(folder.path()).expect("there"))), (1, 1));
+    // A mark is of one trial, and ends with the next history.
+    store.save(&with_trial).expect("saved");
+    assert_eq!(count(&store), 2);
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2, "the two files alone");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_directory_that_another_user_could_replace_is_refused() {
