@@ -145,6 +145,14 @@ fn dry_run(arguments: &Route, origin: &str, text: &str) -> Result<Exit, Failure>
     for note in &boot.notes {
         say!("{}", crate::terminal::visible(note));
     }
+    let is_service = std::env::var_os("STATE_DIRECTORY").is_some();
+    if arguments.state.is_none() && !is_service && !rustix::process::geteuid().is_root() {
+        let state = directories.state.display().to_string();
+        say!(
+            "the state is that of this user, `{}`: a start by root or by systemd has another, and may run another policy",
+            crate::terminal::visible(&state)
+        );
+    }
     Ok(Exit::Ok)
 }
 

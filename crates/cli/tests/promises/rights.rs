@@ -244,6 +244,25 @@ fn three_capabilities_run_a_router_in_every_mode() {
 }
 
 #[test]
+fn a_dry_run_says_that_its_state_is_that_of_the_user() {
+    if found("setpriv").is_none() {
+        return skip("no setpriv");
+    }
+    let Some(network) = network("egress") else { return };
+    let folder = folder(&policy("egress", "16mbit", FIFO));
+    let mut command = lockgate(folder.path());
+    command.args(["route", "policy.toml", "--dry-run"]).env("HOME", folder.path());
+    let mut by_user = as_user(&command, folder.path(), &CAPABILITIES);
+    let [own, roots] = [by_user.env("HOME", folder.path()), &mut command].map(|command| {
+        let run = output(&network, command);
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        String::from_utf8_lossy(&run.stdout).into_owned()
+    });
+    let said = format!("the state is that of this user, `{}/.local/state", folder.path().display());
+    assert!(own.contains(&said) && !roots.contains("the state is"), "{own}{roots}");
+}
+
+#[test]
 fn a_host_without_user_namespaces_is_named_with_the_fix() {
     if found("setpriv").is_none() || found("unshare").is_none() {
         return skip("no setpriv and unshare");
