@@ -180,6 +180,11 @@ pub struct QueueSample {
     /// interval; the rest of their time in the port is spent in the ring. `None` if there were none, and
     /// without a ring, when the queue accounts for all of the time.
     pub waited_mean_s: Option<f64>,
+    /// Time in seconds, in whole intervals until now, for which packets have waited and none has left.
+    // Read by the log and `status` alone.
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub still_s: f64,
     /// Internal state that the discipline exposes, by name.
     pub gauges: Vec<(Cow<'static, str>, f64)>,
     /// Tins of a `cake`, in the order of `tc -s`; none for other disciplines.
@@ -187,6 +192,10 @@ pub struct QueueSample {
     pub tins: Vec<TinSample>,
     /// Totals since the start.
     pub total: QueueTotal,
+}
+
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 /// A tin of a `cake`: its backlog now, and its totals since the start.

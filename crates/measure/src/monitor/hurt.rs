@@ -26,7 +26,8 @@ pub struct Hurt {
     pub queue: String,
     /// 99th percentile of the time in the port; `None` if nothing was sent.
     pub wait_s: Option<f64>,
-    /// Length of the interval, if packets waited for all of it and none was sent or dropped.
+    /// Time for which packets have waited and none was sent or dropped: the interval at least; `None` if one
+    /// was.
     pub starved_s: Option<f64>,
     /// Share of the packets that were dropped of those that left; 0 for few.
     pub loss: f64,
@@ -43,7 +44,7 @@ impl Hurt {
             port: port.name.clone(),
             queue: queue.name.clone(),
             wait_s: queue.sojourn_p99_s,
-            starved_s: is_starved(queue, interval_s).then_some(interval_s),
+            starved_s: starved(queue, interval_s),
             loss: if left >= FEW_PACKETS { queue.dropped_packets as f64 / left as f64 } else { 0.0 },
             sent_bps: queue.sent_bps,
             packets: queue.packets,
@@ -79,15 +80,16 @@ impl fmt::Display for Hurt {
     }
 }
 
-/// True if packets waited for the whole interval, and none was sent or dropped in it.
-fn is_starved(queue: &QueueSample, interval_s: f64) -> bool {
+/// Returns the time for which packets have waited and none was sent or dropped, if that is the whole
+/// interval. The intervals before count too: those of a router may be shorter than what a packet may wait.
+fn starved(queue: &QueueSample, interval_s: f64) -> Option<f64> {
     if queue.packets == 0 || queue.sent_packets + queue.dropped_packets > 0 {
-        return false;
+        return None;
     }
     // Nothing left, so that what did not arrive in the interval was there before it. Half of a byte: the rate
     // is rounded; a hundredth: the threads of a router do not begin an interval at the same time.
     let arrived_bytes = 1.01 * queue.offered_bps * interval_s / 8.0;
-    queue.bytes as f64 - arrived_bytes > 0.5
+    (queue.bytes as f64 - arrived_bytes > 0.5).then_some(interval_s.max(queue.still_s))
 }
 
 /// Returns the worst leaf of a sample; `None` if no leaf sent or dropped a packet, and none is starved.
@@ -96,7 +98,7 @@ pub fn worst(sample: &Sample) -> Option<Hurt> {
     for port in &sample.ports {
         let parents: BTreeSet<u32> = port.queues.iter().filter_map(|queue| queue.parent).collect();
         let is_active = |queue: &&QueueSample| {
-            queue.sent_packets + queue.dropped_packets > 0 || is_starved(queue, sample.interval_s)
+            queue.sent_packets + queue.dropped_packets > 0 || starved(queue, sample.interval_s).is_some()
         };
         for queue in port.queues.iter().filter(|queue| !parents.contains(&queue.index)).filter(is_active) {
             let badness = Hurt::of(port, queue, sample.interval_s).badness();
@@ -170,6 +172,9 @@ mod tests {
         assert_eq!(of(3_000.0, 0.3, 0), None, "all have just arrived, in an interval that is rounded");
         assert_eq!(of(2_000.0, 1.0, 1).expect("active").starved_s, None, "it is served");
         assert!(!of(2_000.0, 0.01, 0).expect("starved").hurts(), "for 10 ms, which a packet may wait");
+        let queue = QueueSample { packets: 3, bytes: 3_000, still_s: 0.35, ..QueueSample::default() };
+        let found = worst(&Sample { interval_s: 0.01, ..sample(vec![queue]) }).expect("starved");
+        assert!(found.hurts() && found.starved_s == Some(0.35), "for many short intervals: {found:?}");
     }
 
     #[test]

@@ -77,6 +77,8 @@ struct QueueState {
     packets: u128,
     bytes: u128,
     handed: RingInput,
+    /// Length of the intervals up to then in which packets waited and none left.
+    still_s: f64,
 }
 
 impl PortState {
@@ -254,6 +256,10 @@ impl QueueState {
         shown.sent_packets = counters.sent.packets - then.sent.packets;
         shown.dropped_packets = counters.dropped.packets - then.dropped.packets;
         shown.marked_packets = counters.marked_packets - then.marked_packets;
+        let is_still =
+            then.backlog.packets > 0 && shown.packets > 0 && shown.sent_packets + shown.dropped_packets == 0;
+        self.still_s = if is_still { self.still_s + interval } else { 0.0 };
+        shown.still_s = self.still_s;
         shown.sojourn_mean_s = seen.sojourn.mean().map(|picos| picos / 1e12);
         shown.sojourn_p50_s = p50;
         shown.sojourn_p99_s = p99;

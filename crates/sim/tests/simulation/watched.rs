@@ -275,3 +275,38 @@ gap = "1ms"
     // Each queue is cleared, added and written, 100 at a time; ports share calls.
     assert!(counter.calls <= 3 * counter.queues.div_ceil(100) + 10, "{} calls", counter.calls);
 }
+
+/// How long a queue has stood still is added up over intervals, and begins anew when a packet leaves.
+#[test]
+fn a_queue_stands_still_for_as_long_as_none_of_its_packets_leaves() {
+    let text = r#"
+duration = "2s"
+node = { a = {}, b = {} }
+link.line = { between = ["a", "b"], rate = "1mbit" }
+[port."a:b".queue]
+q = { kind = "prio", children = ["high", "low"] }
+high = { kind = "fifo", limit = "9p", match = [{ flow = "flood" }] }
+low = { kind = "fifo", limit = "9p" }
+[flow.flood]
+from = "a"
+to = "b"
+size = "1000B"
+rate = "3mbit"
+start = "200ms"
+stop = "1s"
+[flow.calm]
+from = "a"
+to = "b"
+size = "1000B"
+gap = "100ms"
+"#;
+    let mut looker = Looker { step: Duration::from_millis(1), ..Looker::new(Vec::new()) };
+    looked_at(&scenario(text), &mut looker);
+    let still = |name: &str, at_s: f64| {
+        let sample = looker.samples.iter().find(|sample| sample.at_s >= at_s).expect("a sample");
+        assert!((sample.interval_s - 0.01).abs() < 1e-9, "{}", sample.interval_s);
+        sample.ports[0].queues.iter().find(|queue| queue.name == name).expect("the queue").still_s
+    };
+    assert!((still("low", 0.9) - 0.7).abs() < 0.03, "a packet waits since 0.2 s: {}", still("low", 0.9));
+    assert_eq!((still("high", 0.9), still("low", 1.5)), (0.0, 0.0), "packets leave");
+}
