@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ControlFlow::Continue(())
     };
     std::thread::scope(|scope| {
-        let mut session = SimulatedSession::new(&scenario, start, &files, channels, &interrupt);
+        let mut session = SimulatedSession::new(&scenario, start, channels, &interrupt);
         let scenario = &scenario;
         scope.spawn(move || lockgate_sim::watched(scenario, Seed(1), &mut session).map(drop));
         view::lines::print(&hub, frames, false, &interrupt, &mut print);

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration as WallTime;
 
 use lockgate_engine::units::Duration;
+use lockgate_scenario::Files;
 use lockgate_session::{Done, Refused};
 
 /// Command to a session.
@@ -30,6 +31,17 @@ pub enum Command {
     Mark(String),
     /// Ends the run.
     Stop,
+}
+
+/// Files that a setting may name: those that the scenario names, which have been read. The answers for others
+/// would say which files there are to whoever may change the run.
+#[derive(Debug)]
+pub(crate) struct OnlyKnown;
+
+impl Files for OnlyKnown {
+    fn load(&self, _: &str) -> Result<Arc<[u8]>, String> {
+        Err("the scenario does not name it, and a setting names no other file".to_owned())
+    }
 }
 
 /// States of a setting: it waits, the session has begun it, or its sender has withdrawn it.

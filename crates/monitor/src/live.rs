@@ -18,10 +18,11 @@ use std::time::Duration as WallTime;
 use lockgate_engine::discipline::Invalid;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_live::control_channel::{Answer, ObserverEnd, Order};
+use lockgate_scenario::Scenario;
 use lockgate_scenario::change::Prepared;
-use lockgate_scenario::{Files, Scenario};
 use lockgate_session::{Done, Refused, Session, Start};
 
+use crate::command::OnlyKnown;
 use crate::{Channels, Command};
 
 /// Least time from now to a change: the driver serves its channel every 5 ms.
@@ -43,8 +44,7 @@ const BUILT: usize = 64;
 const POLL_INTERVAL: WallTime = WallTime::from_millis(1);
 
 /// Observer's side of a live run.
-pub struct LiveSession<'a> {
-    files: &'a (dyn Files + Sync),
+pub struct LiveSession {
     channels: Channels,
     session: Session,
     observer_end: ObserverEnd,
@@ -56,13 +56,11 @@ pub struct LiveSession<'a> {
     halt: Arc<AtomicBool>,
 }
 
-impl<'a> LiveSession<'a> {
-    /// Creates the session of a run of `scenario`. `files` are those that settings may name; the session
-    /// sets `halt` to end the run.
+impl LiveSession {
+    /// Creates the session of a run of `scenario`. The session sets `halt` to end the run.
     pub fn new(
         scenario: &Scenario,
         start: Start,
-        files: &'a (dyn Files + Sync),
         channels: Channels,
         observer_end: ObserverEnd,
         halt: Arc<AtomicBool>,
@@ -70,7 +68,6 @@ impl<'a> LiveSession<'a> {
         let session = Session::new(scenario, start);
         channels.publish(&session);
         Self {
-            files,
             channels,
             session,
             observer_end,
@@ -150,7 +147,7 @@ impl<'a> LiveSession<'a> {
             if at >= self.session.scenario().end() {
                 return Err(Refused::because("the run ends before this could happen", "let it last longer"));
             }
-            let change = self.session.prepare(settings, lasting, at, self.files)?;
+            let change = self.session.prepare(settings, lasting, at, &OnlyKnown)?;
             let timeline = rest(change.scenario(), at)
                 .map_err(|why| Refused::because(why.to_string(), "please report this with the scenario"))?;
             let took = self.observer_end.now().map_or(Duration::ZERO, |after| after.since(now));

@@ -9,10 +9,11 @@ use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::judge_so_far;
 use lockgate_measure::recording::FlowRecord;
 use lockgate_measure::verdict::JudgedRow;
-use lockgate_scenario::{Files, Scenario};
+use lockgate_scenario::Scenario;
 use lockgate_session::{Sampler, Session, Start};
 use lockgate_sim::{Command as RunCommand, Observer, RunView};
 
+use crate::command::OnlyKnown;
 use crate::{Channels, Command};
 
 /// Delay of a change after the look at which it was requested. At one instant a change precedes all other
@@ -27,7 +28,6 @@ const LONGEST_SLEEP: WallTime = WallTime::from_millis(50);
 
 /// Session of a simulation: its [`Observer`], which waits for the clock.
 pub struct SimulatedSession<'a> {
-    files: &'a (dyn Files + Sync),
     channels: Channels,
     session: Session,
     sampler: Sampler,
@@ -44,19 +44,11 @@ pub struct SimulatedSession<'a> {
 }
 
 impl<'a> SimulatedSession<'a> {
-    /// Creates the session of a run of `scenario`. `files` are those that settings may name; setting
-    /// `interrupt` ends the run.
-    pub fn new(
-        scenario: &Scenario,
-        start: Start,
-        files: &'a (dyn Files + Sync),
-        channels: Channels,
-        interrupt: &'a AtomicBool,
-    ) -> Self {
+    /// Creates the session of a run of `scenario`; setting `interrupt` ends the run.
+    pub fn new(scenario: &Scenario, start: Start, channels: Channels, interrupt: &'a AtomicBool) -> Self {
         let session = Session::new(scenario, start);
         channels.publish(&session);
         Self {
-            files,
             channels,
             session,
             sampler: Sampler::new(start.every),
@@ -137,7 +129,7 @@ impl<'a> SimulatedSession<'a> {
                 if !reply.begin() {
                     return;
                 }
-                let prepared = self.session.prepare(&settings, lasting, now + AFTER_LOOK, self.files);
+                let prepared = self.session.prepare(&settings, lasting, now + AFTER_LOOK, &OnlyKnown);
                 let done = prepared.map(|change| self.session.accept(change));
                 if done.is_ok() {
                     self.channels.publish(&self.session);

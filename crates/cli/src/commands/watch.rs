@@ -7,7 +7,6 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration as WallTime, Instant as WallInstant};
 
-use lockgate::files::Beside;
 use lockgate::units::Duration;
 use lockgate::{Recording, Runs, Scenario, Seed, Summary, verdict};
 use lockgate_live::control_channel::control_channel;
@@ -45,7 +44,6 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
         .map(|out| ResultsDirectory::start(Some(out), &scenario.title))
         .transpose()?;
     interrupt::listen();
-    let files = Beside::new(&arguments.file);
     let (hub, channels) = Hub::start()?;
     let messages = channel();
     let messages_sender = messages.0.clone();
@@ -58,9 +56,9 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
         messages_sender,
     };
     let written = if arguments.live {
-        live(arguments, outputs, every, &files, channels, messages)?
+        live(arguments, outputs, every, channels, messages)?
     } else {
-        simulated(arguments, outputs, every, &files, channels, messages)?
+        simulated(arguments, outputs, every, channels, messages)?
     };
     Ok(written.end(arguments))
 }
@@ -183,14 +181,13 @@ fn simulated(
     arguments: &Watch,
     outputs: WatchOutputs<'_>,
     every: Duration,
-    files: &Beside,
     channels: Channels,
     messages: Messages,
 ) -> Result<WrittenOutput, Failure> {
     let (scenario, hub) = (outputs.scenario, &outputs.hub.clone());
     let seed = arguments.seed;
     let start = Start { mode: "sim", seed, pace: arguments.pace, every };
-    let mut session = SimulatedSession::new(scenario, start, files, channels, interrupt::flag());
+    let mut session = SimulatedSession::new(scenario, start, channels, interrupt::flag());
     let frames = hub.subscribe();
     if let Some(address) = arguments.web {
         tell!("{}", live_view::serve(address, &view_of(arguments), hub)?);
@@ -215,7 +212,6 @@ fn live(
     arguments: &Watch,
     outputs: WatchOutputs<'_>,
     every: Duration,
-    files: &Beside,
     channels: Channels,
     messages: Messages,
 ) -> Result<WrittenOutput, Failure> {
@@ -224,7 +220,7 @@ fn live(
     let (driver_end, observer_end) = control_channel(every);
     let seed = arguments.seed;
     let start = Start { mode: "live", seed, pace: 1.0, every };
-    let session = LiveSession::new(scenario, start, files, channels, observer_end, halt.clone());
+    let session = LiveSession::new(scenario, start, channels, observer_end, halt.clone());
     let frames = hub.subscribe();
     if let Some(address) = arguments.web {
         tell!("{}", live_view::serve(address, &view_of(arguments), hub)?);

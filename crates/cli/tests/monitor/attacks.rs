@@ -52,6 +52,26 @@ fn what_cannot_be_set_changes_nothing() {
     assert_eq!((changes(&before), changes(&watched.get("/api/scenario").1)), (0, 0));
 }
 
+/// Whoever may change a run learns nothing of this machine's files.
+#[test]
+fn a_setting_does_not_say_which_files_there_are() {
+    let (folder, file) = scenario();
+    std::fs::write(folder.path().join("there.pcap"), "no capture").expect("written");
+    let watched = Watched::start(&file, &["--pace", "1"], None);
+    let answers = ["there.pcap", "gone.pcap", "/etc/passwd", "/etc/no-such-file"].map(|path| {
+        let settings = [
+            format!("flow.one.replay={{ file = \"{path}\" }}"),
+            "flow.one.rate=".to_owned(),
+            "flow.one.size=".to_owned(),
+        ];
+        let (status, answer) = watched.set(&json!({ "set": settings }));
+        assert_eq!(status, 422, "{answer}");
+        answer.to_string().replace(path, "PATH")
+    });
+    assert!(answers[0].contains("a setting names no other file"), "{}", answers[0]);
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:#?}");
+}
+
 #[test]
 fn who_may_not_ask_is_refused() {
     let (_folder, file) = scenario();
