@@ -1,7 +1,7 @@
 /** The data that a page carries in its element `lockgate-data`: JSON, as it is or compressed by gzip in base64. */
 
 /** Returns the carried data; an error of the promise says why they cannot be read. */
-export async function carriedData(): Promise<unknown> {
+export async function carriedData(): Promise<object> {
   const element = document.getElementById("lockgate-data");
   const text = element?.textContent ?? "{}";
   return JSON.parse(element?.dataset.encoding === "gzip" ? await decompressed(text) : text);

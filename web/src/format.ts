@@ -18,7 +18,7 @@ const PREFIXES: [factor: number, prefix: string][] = [
 ];
 
 /** A unit with its prefix: `label` is the unit of a value divided by `factor`. */
-export interface Scale {
+interface Scale {
   factor: number;
   label: string;
 }
@@ -35,21 +35,15 @@ function prefixes(unit: string): [number, string][] {
   return [[1, ""]];
 }
 
-/** Converts the spelling of units in results (`bps`, `bytes`) to that for readers. */
-function canonicalUnit(unit: string): string {
-  if (unit === "bps" || unit === "bit/s") return "bit/s";
-  if (unit === "bytes" || unit === "byte") return "B";
-  if (unit === "1" || unit === "count" || unit === "number" || unit === "fraction" || unit === "packets")
-    return "";
-  return unit;
-}
+/** Units that are not shown behind a number: its heading names what is counted. */
+const SILENT = ["packets", "fraction"];
 
 /**
  * Returns the scale that suits a value of this magnitude: 0.012 s in ms, 9.98e6 bit/s in Mbit/s, a ratio in
  * %.
  */
 export function scaleFor(magnitude: number, unit: string): Scale {
-  const canonical = canonicalUnit(unit);
+  const canonical = SILENT.includes(unit) ? "" : unit;
   if (canonical === "ratio") return { factor: 0.01, label: "%" };
   const known = prefixes(canonical);
   const size = Math.abs(magnitude);
@@ -133,6 +127,9 @@ export function shortened(text: string, most: number): string {
   const tail = Math.floor((most - 1) / 2);
   return `${symbols.slice(0, most - 1 - tail).join("")}…${tail > 0 ? symbols.slice(-tail).join("") : ""}`;
 }
+
+/** Returns a sentence with the sign of microseconds, which terminals and files have in ASCII. */
+export const micro = (sentence: string): string => sentence.replace(/(\d[ \u202f])us\b/g, "$1µs");
 
 /** Converts a name to a part of a file name: letters, digits and hyphens. */
 export function slug(text: string): string {

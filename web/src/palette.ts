@@ -1,7 +1,7 @@
 /**
  * Colours of the page, light and dark, and the strokes that distinguish simulation, live, theory and paper.
  */
-import type { Mode } from "./report";
+import type { Origin } from "./generated/lockgate";
 
 /** The colours of one theme. */
 export interface Ink {
@@ -63,7 +63,7 @@ export const DARK: Ink = {
 export const COLOURS = SERIES.length;
 
 /** Names of the modes in keys and captions. */
-export const MODE_NAMES: Record<Mode, string> = {
+export const MODE_NAMES: Record<Origin, string> = {
   sim: "simulation",
   live: "live",
   theory: "theory",
@@ -93,7 +93,7 @@ export function strokeOf(slot: number): Dash {
 }
 
 /** Returns the stroke of a mode, where several modes meet: simulation dashed, live solid, theory dotted. */
-export function dashOf(mode: Mode): Dash {
+export function dashOf(mode: Origin): Dash {
   if (mode === "sim") return [6, 3];
   if (mode === "theory") return [1.5, 3];
   return null;
@@ -109,3 +109,14 @@ export const MARKS: readonly (string | null)[] = [
   "pin",
   "arrow",
 ];
+
+/** Returns a colour moved towards another by a part of the way. */
+export function mixed(colour: string, other: string, part: number): string {
+  const channel = (from: string, at: number): number =>
+    Number.parseInt(from.slice(1 + 2 * at, 3 + 2 * at), 16);
+  const mix = (at: number): string =>
+    Math.round(channel(colour, at) * (1 - part) + channel(other, at) * part)
+      .toString(16)
+      .padStart(2, "0");
+  return `#${mix(0)}${mix(1)}${mix(2)}`;
+}

@@ -1,6 +1,7 @@
 /** Selection of a report's flows, runs and port. Everything drawn is drawn from a `View`. */
+import type { FlowData, QueueData, QueueSeriesData, QueueSummary, Run } from "./generated/lockgate";
 import { COLOURS } from "./palette";
-import type { Flow, Port, Report, Run } from "./report";
+import type { Report } from "./report";
 
 /** A shown run, with its index in the report. */
 export interface ShownRun {
@@ -47,7 +48,7 @@ export function isOfFlow(that: string, name: string): boolean {
 }
 
 /** Kind of a panel over time on which an expectation is judged. */
-export type Judged = "rate" | "delay" | "loss";
+type Judged = "rate" | "delay" | "loss";
 
 /** Returns the panel on which an expectation with this address is judged. */
 export function panelOf(that: string): Judged {
@@ -58,15 +59,14 @@ export function panelOf(that: string): Judged {
 
 /**
  * Returns the flows with curves: those of expectations first, folded ones last, otherwise by bytes received
- * in descending order (by offered rate if the summary has none).
+ * in descending order.
  */
 function rankFlows(report: Report): string[] {
   const bytes = new Map<string, number>();
   const order: string[] = [];
   for (const run of report.runs) {
     for (const flow of run.flows) {
-      const counted =
-        run.summary.flows[flow.name]?.numbers["received_bytes"] ?? (sum(flow) * (run.intervalS ?? 1)) / 8;
+      const counted = run.summary.flows[flow.name]?.received_bytes ?? 0;
       if (!bytes.has(flow.name)) order.push(flow.name);
       bytes.set(flow.name, Math.max(bytes.get(flow.name) ?? 0, counted));
     }
@@ -87,22 +87,14 @@ function rankFlows(report: Report): string[] {
     .map((entry) => entry.name);
 }
 
-function sum(flow: Flow): number {
-  return flow.series.received_bps.reduce<number>((total, value) => total + (value ?? 0), 0);
-}
-
 /** Returns the names of all ports, the most relevant first: by drops, then by largest backlog. */
 function rankPorts(report: Report): string[] {
   const weight = new Map<string, number>();
   for (const run of report.runs) {
     for (const port of run.ports) {
-      let drops = 0;
-      let peak = 0;
-      for (const queue of port.queues) {
-        for (const count of Object.values(queue.dropsBy)) drops += count;
-        for (const backlog of queue.series.peak_packets) peak = Math.max(peak, backlog ?? 0);
-        for (const backlog of queue.series.backlog_packets) peak = Math.max(peak, backlog ?? 0);
-      }
+      const queues = Object.values(run.summary.ports[port.name]?.queues ?? {});
+      const drops = queues.reduce((sum, queue) => sum + queue.dropped_packets, 0);
+      const peak = Math.max(0, ...queues.map((queue) => queue.peak_backlog_packets));
       weight.set(port.name, Math.max(weight.get(port.name) ?? 0, drops * 1e6 + peak));
     }
   }
@@ -308,11 +300,25 @@ export class Selection {
 }
 
 /** Returns the flow of this name in a run, if it has curves. */
-export function flowOf(run: Run, name: string): Flow | undefined {
+export function flowOf(run: Run, name: string): FlowData | undefined {
   return run.flows.find((flow) => flow.name === name);
 }
 
-/** Returns the port of this name in a run. */
-export function portOf(run: Run, name: string): Port | undefined {
-  return run.ports.find((port) => port.name === name);
+/** Queue that has curves, with its results. */
+export type Queue = QueueData & QueueSummary;
+
+/** Returns the queues of a port that have curves, parents before children. */
+export function queuesOfPort(run: Run, port: string): Queue[] {
+  const results = run.summary.ports[port]?.queues ?? {};
+  const drawn = run.ports.find(({ name }) => name === port)?.queues ?? [];
+  return drawn.flatMap((queue) => {
+    const found = results[queue.name];
+    return found ? [{ ...found, ...queue }] : [];
+  });
+}
+
+/** Returns the series of a queue of a port, if it has curves. */
+export function queueSeriesOf(run: Run, port: string, name: string): QueueSeriesData | undefined {
+  const queues = run.ports.find((one) => one.name === port)?.queues;
+  return queues?.find((queue) => queue.name === name)?.series;
 }

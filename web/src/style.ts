@@ -4,9 +4,10 @@
  */
 
 import type { KeyEntry, KeyGroup } from "./figure";
+import type { Run } from "./generated/lockgate";
 import { COLOURS, type Dash, dashOf, type Ink, MARKS, MODE_NAMES, STROKES, strokeOf } from "./palette";
-import type { Run } from "./report";
 import type { ShownRun, View } from "./selection";
+import { lookOf } from "./variants";
 
 export interface Style {
   colour: string;
@@ -33,13 +34,14 @@ function areMarksOfFlows(view: View): boolean {
 }
 
 export function styleOf(view: View, ink: Ink, shown: ShownRun, flow: string): Style {
-  const variant = isByRun(view) ? view.report.variants?.variants[shown.index] : undefined;
-  if (variant) {
+  const variants = isByRun(view) ? view.report.variants : null;
+  if (variants) {
+    const { colour, mark } = lookOf(variants, shown.index);
     return {
-      colour: ink.series[variant.colour % ink.series.length] as string,
-      dash: strokeOf(variant.colour),
-      mark: MARKS[variant.mark % MARKS.length] ?? null,
-      phase: (variant.mark * 0.37 + 0.5) % 1,
+      colour: ink.series[colour % ink.series.length] as string,
+      dash: strokeOf(colour),
+      mark: MARKS[mark % MARKS.length] ?? null,
+      phase: (mark * 0.37 + 0.5) % 1,
     };
   }
   const slot = isByRun(view) ? shown.index : view.slotOf(flow);

@@ -32,7 +32,7 @@ describe.skipIf(executable === undefined)("a report for those who see or point o
     ["experiment", experiment, 1400, "dark"],
   ] as const)("%s", async (name, report, width, colorScheme) => {
     const path = join(folder, `${name}.html`);
-    writeFileSync(path, fill(builtPage(), report() as never));
+    writeFileSync(path, fill(builtPage(), report()));
     const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme });
     const page = await context.newPage();
     await page.goto(`file://${path}`);

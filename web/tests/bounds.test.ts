@@ -3,20 +3,19 @@ import { describe, expect, it } from "vitest";
 import { chartToSvg } from "../src/chart";
 import { timeFigure } from "../src/figures/time";
 import { LIGHT } from "../src/palette";
-import { readReport } from "../src/report";
 import { Selection } from "../src/selection";
-import { singleReport } from "./sample";
+import { expectation, singleReport } from "./sample";
 
 describe("the line of a bound", () => {
   it.each([0.015, 0.012, 0.0123])("is at its value, not at hundredths: %d s", (bound) => {
-    const raw = JSON.parse(JSON.stringify(singleReport()));
-    const [flow] = raw.runs[0].flows;
-    flow.series.owd_p50_s = flow.series.time_s.map(() => 0.01);
-    flow.series.owd_p99_s = flow.series.time_s.map(() => 0.02);
-    raw.runs[0].summary.expect = [
-      { that: `flow.${flow.name}.owd.p99`, below: bound, value: 0.02, values: [0.02], held: 0, holds: false },
-    ];
-    const selection = new Selection(readReport(raw));
+    const report = singleReport();
+    const [run] = report.runs;
+    const [flow] = run?.flows ?? [];
+    if (!run || !flow) throw new Error("no flow");
+    flow.series.owd_p50_s.fill(0.01);
+    flow.series.owd_p99_s.fill(0.02);
+    run.summary.expect = [expectation({ that: `flow.${flow.name}.owd.p99`, below: bound, value: 0.02 })];
+    const selection = new Selection(report);
     selection.showFlows([flow.name]);
     const figure = timeFigure(selection.view(), {});
     const drawing = figure.draw(LIGHT, 900);

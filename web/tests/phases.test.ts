@@ -2,18 +2,16 @@
 import { describe, expect, it } from "vitest";
 import { ccdfFigure, cdfFigure, gapFigure } from "../src/figures/distribution";
 import { LIGHT } from "../src/palette";
-import { readReport } from "../src/report";
 import { Selection, type View } from "../src/selection";
 import { sampleReport } from "./sample";
 
-type Raw = { runs: { flows: { name: string; phases?: unknown[] }[] }[] };
 type Line = { type: string; name: string; lineStyle: { color: string; width: number; type: unknown } };
 
 /** Returns the sample, of which each flow has two phases: 20 ms before 30 s, 10 ms after. */
 function swapped(runs: number): View {
-  const raw = JSON.parse(JSON.stringify(sampleReport())) as Raw;
-  raw.runs = raw.runs.slice(0, runs);
-  for (const flow of raw.runs.flatMap((run) => run.flows))
+  const report = sampleReport();
+  report.runs = report.runs.slice(0, runs);
+  for (const flow of report.runs.flatMap((run) => run.flows))
     flow.phases = [
       {
         from_s: 5,
@@ -23,7 +21,7 @@ function swapped(runs: number): View {
       },
       { from_s: 30, to_s: 60, packets: 1500, owd_cdf: { value_s: [0.009, 0.01], fraction: [0.25, 1] } },
     ];
-  return new Selection(readReport(raw)).view();
+  return new Selection(report).view();
 }
 
 const linesOf = (view: View): Line[] => {
@@ -72,7 +70,7 @@ describe("delays before and after a change", () => {
   });
 
   it("are one curve if nothing changed, as gaps always are", () => {
-    const view = new Selection(readReport(sampleReport())).view();
+    const view = new Selection(sampleReport()).view();
     const figure = cdfFigure(view, {});
     expect(figure.key(LIGHT).some(({ label }) => label === "Part of the run")).toBe(false);
     expect(figure.caption).not.toContain("part");

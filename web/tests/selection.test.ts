@@ -3,17 +3,13 @@ import { describe, expect, it } from "vitest";
 import { readState, writeState } from "../src/address";
 import { rulesOf } from "../src/figures/rules";
 import { COLOURS } from "../src/palette";
-import { type Report, readReport } from "../src/report";
 import { isOfFlow, leavesOf, panelOf, Selection, treeOf } from "../src/selection";
 import { SharedWindow } from "../src/shared-window";
-import { edgeReport, sampleReport } from "./sample";
-
-const sampled = (): Report => readReport(sampleReport());
-const edged = (): Report => readReport(JSON.parse(JSON.stringify(edgeReport())));
+import { edgeReport, expectation, sampleReport } from "./sample";
 
 describe("selection", () => {
   it("shows the flows with the most bytes first, as many as there are colours, and says how many are hidden", () => {
-    const selection = new Selection(edged());
+    const selection = new Selection(edgeReport());
     const view = selection.view();
     // An expectation is about the first.
     expect(view.flows.map((flow) => flow.slice(0, 10))).toEqual([
@@ -37,7 +33,7 @@ describe("selection", () => {
   });
 
   it("shows one flow alone and what was shown before again", () => {
-    const selection = new Selection(sampled());
+    const selection = new Selection(sampleReport());
     selection.solo("web");
     expect(selection.view().flows).toEqual(["web"]);
     selection.solo("web");
@@ -45,26 +41,26 @@ describe("selection", () => {
   });
 
   it("shows the flows of expectations first, however few bytes they have, and their groups", () => {
-    const raw = JSON.parse(JSON.stringify(edgeReport())) as { runs: { summary: { expect: unknown[] } }[] };
-    const expectations = raw.runs[0]?.summary.expect ?? [];
+    const report = edgeReport();
+    const expectations = report.runs[0]?.summary.expect ?? [];
     expectations.push(
-      { that: "flow.client/7.owd.p99", below: 1, value: 0, holds: true },
-      { that: 'flow."client/9".loss', below: 1, value: 0, holds: true },
+      expectation({ that: "flow.client/7.owd.p99", below: 1, holds: true }),
+      expectation({ that: 'flow."client/9".loss', below: 1, holds: true }),
     );
-    const { flows } = new Selection(readReport(raw)).view();
+    const { flows } = new Selection(report).view();
     expect(flows).toHaveLength(COLOURS);
     expect(flows.slice(0, 3)).toEqual(expect.arrayContaining(["client/7", "client/9"]));
     expect(flows).toContain("client/300");
-    expectations.push({ that: "group.client.owd.p99.worst", below: 1, value: 0, holds: true });
+    expectations.push(expectation({ that: "group.client.owd.p99.worst", below: 1, holds: true }));
     expect(
-      new Selection(readReport(raw))
+      new Selection(report)
         .view()
         .flows.every((flow) => flow.startsWith("client/") || flow.startsWith("a-flow-whose")),
     ).toBe(true);
   });
 
   it("always leaves one run", () => {
-    const selection = new Selection(sampled());
+    const selection = new Selection(sampleReport());
     selection.toggleRun(0);
     selection.toggleRun(1);
     expect(selection.view().runs).toHaveLength(1);
@@ -72,7 +68,7 @@ describe("selection", () => {
   });
 
   it("takes one event of two runs at about the same time for one rule", () => {
-    expect(rulesOf(new Selection(sampled()).view()).map((rule) => rule.at_s)).toEqual([12.3, 30, 30.5]);
+    expect(rulesOf(new Selection(sampleReport()).view()).map((rule) => rule.at_s)).toEqual([12.3, 30, 30.5]);
   });
 
   it("walks a tree of queues in its order, cycles and lost parents included", () => {

@@ -4,10 +4,12 @@ import type { Figure } from "../src/figure";
 import { cdfFigure } from "../src/figures/distribution";
 import { extraFigure } from "../src/figures/extra";
 import { timeFigure } from "../src/figures/time";
+import type { Origin } from "../src/generated/lockgate";
 import { sample } from "../src/key";
 import { COLOURS, LIGHT } from "../src/palette";
-import { readReport } from "../src/report";
+import { EMPTY } from "../src/report";
 import { Selection, type View } from "../src/selection";
+import { flowData, queueData, runOf } from "./sample";
 
 interface Line {
   id?: string;
@@ -20,27 +22,24 @@ interface Line {
 const names = Array.from({ length: COLOURS }, (_, at) => `flow${at}`);
 
 /** Returns the view of runs of these modes, all with the same flows. */
-function viewOf(modes: readonly string[], flows: readonly string[] = names): View {
-  const runs = modes.map((mode, at) => ({
-    label: `run ${at}`,
-    mode,
-    flows: flows.map((name) => ({
-      name,
-      series: { time_s: [1, 2, 3], received_bps: [1, 2, 3], owd_p50_s: [0.1, 0.2, 0.3] },
-      owd_cdf: { value_s: [0.1, 0.2], fraction: [0, 1] },
-    })),
-    ports: [
-      {
-        name: "a:b",
-        queues: flows.map((name) => ({
-          name: `queue of ${name}`,
-          parent: null,
-          series: { time_s: [1, 2, 3], backlog_packets: [1, 2, 3] },
-        })),
-      },
-    ],
-  }));
-  return new Selection(readReport({ runs })).view();
+function viewOf(modes: readonly Origin[], flows: readonly string[] = names): View {
+  const time_s = [1, 2, 3];
+  const series = { time_s, received_bps: [1, 2, 3], owd_p50_s: [0.1, 0.2, 0.3] };
+  const owd_cdf = { value_s: [0.1, 0.2], fraction: [0, 1] };
+  const runs = modes.map((mode, at) =>
+    runOf({
+      label: `run ${at}`,
+      mode,
+      flows: flows.map((name) => flowData(name, series, { owd_cdf })),
+      ports: [
+        {
+          name: "a:b",
+          queues: flows.map((name) => queueData(`queue of ${name}`, { time_s, backlog_packets: [1, 2, 3] })),
+        },
+      ],
+    }),
+  );
+  return new Selection({ ...EMPTY, runs }).view();
 }
 
 function linesOf(figure: Figure): Line[] {
@@ -121,12 +120,11 @@ describe("without colour", () => {
     const series = modes.flatMap((mode) =>
       ["w", "x", "y", "z"].map((name) => ({ name, mode, x: [1, 2], y: [1, 2] })),
     );
-    const [figure] = readReport({
-      runs: [],
-      figures: [{ id: "f", title: "f", kind: "line", series }],
-    }).figures;
-    if (!figure) throw new Error("no figure was read");
-    const drawn = extraFigure(figure, {});
+    const axis = { label: "", unit: "", log: false };
+    const drawn = extraFigure(
+      { id: "f", title: "f", caption: "", kind: "line", x: axis, y: axis, series },
+      {},
+    );
     const looks = looksOf(drawn, /^[wxyz]/);
     if (modes.length === 1) isDistinct(looks, 4);
     else isDistinct(looks.slice(0, 4), 4);

@@ -5,22 +5,20 @@ import { gapFigure } from "../src/figures/distribution";
 import { hasSenders, senderFigure } from "../src/figures/sender";
 import { endOf, timeFigure } from "../src/figures/time";
 import { THIN } from "../src/format";
+import type { FlowData, FlowSummary, Run } from "../src/generated/lockgate";
 import { LIGHT, STROKES } from "../src/palette";
-import { type Report, readReport } from "../src/report";
+import { EMPTY, type Report } from "../src/report";
 import { isFolded, Selection } from "../src/selection";
-import { sampleReport, sparseReport } from "./sample";
+import { flowData, queueData, runOf, sampleReport, sparseReport } from "./sample";
 
 const spaced = (text: string): string => text.replaceAll(THIN, " ");
-const sampled = (): Report => readReport(sampleReport());
 
 describe("senders and other directions", () => {
   const report = (): Report => {
-    const raw = JSON.parse(JSON.stringify(sampleReport())) as {
-      runs: { flows: Record<string, unknown>[]; summary: { flows: Record<string, unknown> } }[];
-    };
-    const { flows, summary } = raw.runs[0] as (typeof raw.runs)[number];
-    const first = flows[0] as Record<string, unknown>;
-    first["tcp"] = {
+    const sample = sampleReport();
+    const { flows, summary } = sample.runs[0] as Run;
+    const first = flows[0] as FlowData;
+    first.tcp = {
       congestion: "cubic",
       time_s: [1, 2, 3],
       cwnd_bytes: [14480, 28960, 14480],
@@ -30,16 +28,16 @@ describe("senders and other directions", () => {
       rto_s: [1, 0.24, 0.25],
       retransmissions: [0, 0, 2],
     };
-    const back = `${String(first["name"])}/return`;
-    flows.unshift({ ...JSON.parse(JSON.stringify(first)), name: back, tcp: null });
-    summary.flows[back] = summary.flows[String(first["name"])];
-    return readReport(raw);
+    const back = `${first.name}/return`;
+    flows.unshift({ ...first, name: back, tcp: null });
+    summary.flows[back] = summary.flows[first.name] as FlowSummary;
+    return sample;
   };
 
   it("draws windows, times and repetitions of the senders that are shown", () => {
     const read = report();
     expect(hasSenders(read)).toBe(true);
-    expect(hasSenders(sampled())).toBe(false);
+    expect(hasSenders(sampleReport())).toBe(false);
     const figure = senderFigure(new Selection(read).view(), {});
     expect(figure.empty).toBeNull();
     const { columns, rows } = figure.table();
@@ -58,7 +56,7 @@ describe("senders and other directions", () => {
     expect(read.runs[0]?.summary.expect.some(({ that }) => that.includes(".owd."))).toBe(true);
     const lines = drawing.option.series.flatMap(({ markLine }) => markLine?.data ?? []);
     expect(lines.filter((line) => line.yAxis !== undefined)).toEqual([]);
-    expect(senderFigure(new Selection(sampled()).view(), {}).empty).not.toBeNull();
+    expect(senderFigure(new Selection(sampleReport()).view(), {}).empty).not.toBeNull();
   });
 
   it("folds the other directions until they are asked for", () => {
@@ -77,23 +75,23 @@ describe("senders and other directions", () => {
 });
 
 describe("a comparison of one flow", () => {
-  const runs = (["fifo", "fq_codel"] as const).map((kind) => ({
-    label: kind,
-    mode: "sim",
-    flows: [{ name: "call", series: { time_s: [1, 2], received_bps: [1, 2] } }],
-    ports: [
-      {
-        name: "a:b",
-        queues: [...(kind === "fifo" ? ["fifo"] : ["bulk", "voice"]), "rest"].map((name) => ({
-          name,
-          kind,
-          parent: null,
-          series: { time_s: [1, 2], backlog_packets: [3, 4] },
-        })),
-      },
-    ],
-  }));
-  const view = new Selection(readReport({ runs })).view();
+  const time_s = [1, 2];
+  const runs = (["fifo", "fq_codel"] as const).map((label) =>
+    runOf({
+      label,
+      mode: "sim",
+      flows: [flowData("call", { time_s, received_bps: [1, 2] })],
+      ports: [
+        {
+          name: "a:b",
+          queues: [...(label === "fifo" ? ["fifo"] : ["bulk", "voice"]), "rest"].map((name) =>
+            queueData(name, { time_s, backlog_packets: [3, 4] }),
+          ),
+        },
+      ],
+    }),
+  );
+  const view = new Selection({ ...EMPTY, runs }).view();
 
   it("has one colour code: queues have the colour of their variant, and strokes of their own", () => {
     const [variantsKey, queuesKey] = timeFigure(view, {}).key(LIGHT).slice(1);
@@ -137,7 +135,7 @@ describe("events at their rules", () => {
 
   it("say in the record over time what changed", () => {
     const option = (
-      timeFigure(new Selection(sampled()).view(), {}).draw(LIGHT, 1300) as {
+      timeFigure(new Selection(sampleReport()).view(), {}).draw(LIGHT, 1300) as {
         option: {
           series: {
             markLine?: { data: { name: string; xAxis?: number; yAxis?: number; label: { show: boolean } }[] };
@@ -171,12 +169,10 @@ describe("the end of figures over time", () => {
   });
 
   it("fits the packets of the shown runs", () => {
-    const raw = JSON.parse(JSON.stringify(sampleReport())) as {
-      runs: { flows: { series: { received_bps: number[] } }[] }[];
-    };
-    const end = (): number => timeFigure(new Selection(readReport(raw)).view(), {}).range?.[1] ?? 0;
+    const report = sampleReport();
+    const end = (): number => timeFigure(new Selection(report).view(), {}).range?.[1] ?? 0;
     const whole = end();
-    for (const run of raw.runs)
+    for (const run of report.runs)
       for (const { series } of run.flows)
         series.received_bps = series.received_bps.map((rate, at) => (at < 9 ? rate : 0));
     expect(end()).toBeLessThan(whole / 4);
@@ -189,32 +185,30 @@ describe("the record over time", () => {
     timeFigure(new Selection(report).view(), {}).draw(LIGHT, width) as Drawn;
 
   it("is low enough to stand above the fold, and has rates of few points", () => {
-    const { option } = drawn(sampled(), 1300);
-    expect(timeFigure(new Selection(sampled()).view(), {}).height(1300)).toBeLessThan(640);
+    const { option } = drawn(sampleReport(), 1300);
+    expect(timeFigure(new Selection(sampleReport()).view(), {}).height(1300)).toBeLessThan(640);
     const points = (id: string): number => option.series.find((series) => series.id === id)?.data.length ?? 0;
     expect(points("0 received upload")).toBeLessThan(130);
     expect(points("0 p50 upload")).toBe(600);
     expect(
-      drawn(sampled(), 340).option.series.find((series) => series.id === "0 received upload")?.data.length,
+      drawn(sampleReport(), 340).option.series.find((series) => series.id === "0 received upload")?.data
+        .length,
     ).toBeLessThan(40);
   });
 
   it("leaves the losses out where there are none", () => {
-    const raw = JSON.parse(JSON.stringify(sampleReport())) as {
-      runs: { flows: { series: { lost_packets: number[] } }[] }[];
-    };
-    for (const run of raw.runs) for (const flow of run.flows) flow.series.lost_packets.fill(0);
-    expect([
-      drawn(sampled(), 900).option.grid.length,
-      drawn(readReport(raw), 900).option.grid.length,
-    ]).toEqual([4, 3]);
-    expect(timeFigure(new Selection(readReport(raw)).view(), {}).caption).toContain(
+    const report = sampleReport();
+    for (const run of report.runs) for (const flow of run.flows) flow.series.lost_packets.fill(0);
+    expect([drawn(sampleReport(), 900).option.grid.length, drawn(report, 900).option.grid.length]).toEqual([
+      4, 3,
+    ]);
+    expect(timeFigure(new Selection(report).view(), {}).caption).toContain(
       "No packet of these flows was lost.",
     );
   });
 
   it("draws points between gaps as dots, and bridges no gap", () => {
-    const { series } = drawn(readReport(sparseReport()), 900).option;
+    const { series } = drawn(sparseReport(), 900).option;
     const data = (id: string): [number, number | null][] | undefined =>
       series.find((one) => one.id === id)?.data as [number, number | null][] | undefined;
     const delays = data("0 p50 voice") ?? [];
@@ -223,26 +217,23 @@ describe("the record over time", () => {
     expect(dots).toEqual(delays.filter(([, y]) => y !== null));
     expect(dots.some(([x]) => x > 20.1 && x < 40)).toBe(false);
     expect(data("0 received voice dots")).toBeUndefined();
-    const caption = (report: object): string =>
-      timeFigure(new Selection(readReport(report)).view(), {}).caption;
+    const caption = (report: Report): string => timeFigure(new Selection(report).view(), {}).caption;
     expect(caption(sparseReport())).toContain("A dot is an interval");
     expect(caption(sampleReport())).not.toContain("A dot");
   });
 
   it("draws the largest delays of flows that have no medians", () => {
-    const raw = JSON.parse(JSON.stringify(sampleReport())) as {
-      runs: { flows: { name: string; series: Record<string, (number | null)[]> }[] }[];
-    };
-    for (const flow of raw.runs.flatMap((run) => run.flows).filter(({ name }) => name === "voice")) {
-      flow.series["owd_p50_s"]?.fill(null);
-      flow.series["owd_p99_s"]?.fill(null);
-      flow.series["owd_max_s"]?.fill(0.25);
+    const report = sampleReport();
+    for (const { series } of report.runs.flatMap((run) => run.flows).filter(({ name }) => name === "voice")) {
+      series.owd_p50_s.fill(null);
+      series.owd_p99_s.fill(null);
+      series.owd_max_s.fill(0.25);
     }
-    const { series } = drawn(readReport(raw), 900).option;
+    const { series } = drawn(report, 900).option;
     const delays = series.find((one) => one.id === "0 p50 voice")?.data as [number, number | null][];
     expect(delays.length).toBeGreaterThan(0);
     expect(delays.every(([, y]) => y === 0.25)).toBe(true);
-    expect(timeFigure(new Selection(readReport(raw)).view(), {}).caption).toContain(
+    expect(timeFigure(new Selection(report).view(), {}).caption).toContain(
       "Members of groups have the largest delay of each interval.",
     );
   });
@@ -250,7 +241,7 @@ describe("the record over time", () => {
 
 describe("densities", () => {
   it("are on logarithmic axes, which are called axes, until the reader chooses", () => {
-    const view = new Selection(sampled()).view();
+    const view = new Selection(sampleReport()).view();
     const type = (settings: Record<string, string>): string =>
       (gapFigure(view, settings).draw(LIGHT, 900) as unknown as { option: { yAxis: { type: string } } })
         .option.yAxis.type;

@@ -6,16 +6,15 @@ import { chromium } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { linkWords, places } from "../src/figures/topology";
 import { THIN } from "../src/format";
-import { type Report, readReport } from "../src/report";
+import type { TopologyLink } from "../src/generated/lockgate";
 import { builtPage, executable, FLAGS } from "./browser";
 import { fill, sampleReport } from "./sample";
 
 const spaced = (text: string): string => text.replaceAll(THIN, " ");
-const sampled = (): Report => readReport(sampleReport());
 
 describe("topology", () => {
   it("does not say that a link has no delay", () => {
-    const both = (value: number | null) => [value, value];
+    const both = (value: number | null): [number | null, number | null] => [value, value];
     expect(linkWords({ rate_bps: both(1e9), delay_s: both(0) }).map(spaced)).toEqual(["1 Gbit/s"]);
     expect(linkWords({ rate_bps: both(1e7), delay_s: both(0.008) }).map(spaced)).toEqual([
       "10 Mbit/s",
@@ -25,12 +24,12 @@ describe("topology", () => {
   });
 
   it("says rate and delay of each direction", () => {
-    const link = { rate_bps: [1e7, 1e8], delay_s: [0, 0.02] };
+    const link: Pick<TopologyLink, "rate_bps" | "delay_s"> = { rate_bps: [1e7, 1e8], delay_s: [0, 0.02] };
     expect(linkWords(link).map(spaced)).toEqual(["→ 10 Mbit/s", "← 100 Mbit/s", "→ 0 s", "← 20 ms"]);
   });
 
   it("stands the sides of the slowest link to its left and right", () => {
-    const { nodes, links } = sampled();
+    const { nodes, links } = sampleReport().topology;
     const at = places(nodes, links);
     expect([...at].map(([name, place]) => [name, place.x])).toEqual([
       ["phone", 0],
@@ -42,13 +41,8 @@ describe("topology", () => {
   });
 
   it("has a place for every node of a ring, of parts that do not meet, and of links to nowhere", () => {
-    const node = (name: string): { name: string; x: null; y: null; router: boolean } => ({
-      name,
-      x: null,
-      y: null,
-      router: false,
-    });
-    const link = (from: string, to: string): { from: string; to: string; rate_bps: number[] } => ({
+    const node = (name: string) => ({ name, router: false });
+    const link = (from: string, to: string): Pick<TopologyLink, "from" | "to" | "rate_bps"> => ({
       from,
       to,
       rate_bps: [1e6, 1e6],
@@ -67,7 +61,7 @@ describe("topology", () => {
 
 describe.skipIf(executable === undefined)("the picture of the network", () => {
   it("has no text over another, and the rate of every link for which there is room", async () => {
-    const link = (from: string, to: string, rate: number, delay: number) => ({
+    const link = (from: string, to: string, rate: number, delay: number): TopologyLink => ({
       name: `${from}-${to}`,
       from,
       to,
@@ -90,7 +84,7 @@ describe.skipIf(executable === undefined)("the picture of the network", () => {
     const folder = mkdtempSync(join(tmpdir(), "lockgate-network-"));
     const browser = await chromium.launch({ executablePath: executable as string, args: FLAGS });
     const path = join(folder, "network.html");
-    writeFileSync(path, fill(builtPage(), { ...sampleReport(), topology } as never));
+    writeFileSync(path, fill(builtPage(), { ...sampleReport(), topology }));
     for (const width of [1400, 820, 390]) {
       const page = await browser.newPage({ viewport: { width, height: 900 } });
       await page.goto(`file://${path}`);

@@ -277,7 +277,7 @@ pub fn write(directory: ResultsDirectory, results: &RunResults<'_>) -> Result<Pa
     for (index, program) in results.runs.programs.iter().enumerate() {
         directory.write(&format!("program-{}-{}.txt", index + 1, program.node), &program.output)?;
     }
-    directory.write("report.html", page(&template(), &results.report(first)))?;
+    directory.write("report.html", page(&template(), results.report(first)))?;
     if scenario.record.packets {
         directory.write_with("packets.parquet", |writer| {
             lockgate_export::parquet::packets(first, writer).map(drop)

@@ -9,6 +9,7 @@ pub mod files;
 pub mod groups;
 mod page;
 mod places;
+mod readable;
 pub mod requests;
 mod rounding;
 mod run;
@@ -21,7 +22,7 @@ pub use run::{
     QueueSeriesData, Run, Split, TcpSeriesData,
 };
 pub use variant_run::{Shown, VariantRun};
-pub use variants::{Front, Variable, VariantData, VariantMetric, VariantValues, Variants, fronts};
+pub use variants::{Front, Standing, Variable, VariantData, VariantMetric, VariantValues, Variants, fronts};
 
 use serde::Serialize;
 
@@ -206,6 +207,7 @@ impl Cell {
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Quantity {
     /// Value in the base unit; serialised as `null` if it is not finite.
+    #[cfg_attr(feature = "typescript", ts(as = "Option<f64>"))]
     pub value: f64,
     /// Unit.
     pub unit: Unit,
@@ -269,12 +271,15 @@ pub struct FigureSeries {
     pub name: String,
     /// Origin.
     pub mode: Origin,
-    /// Horizontal positions.
+    /// Horizontal positions; serialised as `null` if not finite.
+    #[cfg_attr(feature = "typescript", ts(as = "Vec<Option<f64>>"))]
     pub x: Vec<f64>,
-    /// Vertical positions, one for each of `x`.
+    /// Vertical positions, one for each of `x`; serialised as `null` if not finite: a gap.
+    #[cfg_attr(feature = "typescript", ts(as = "Vec<Option<f64>>"))]
     pub y: Vec<f64>,
-    /// Half widths of confidence intervals around `y`, where known.
+    /// Half widths of confidence intervals around `y`, where known; serialised as `null` if not finite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<Option<f64>>>"))]
     pub error: Option<Vec<f64>>,
 }
 

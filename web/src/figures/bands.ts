@@ -5,8 +5,9 @@ import { base, tooltip } from "../chart";
 import { nearest, type Point } from "../decimate";
 import { axisChoice, type Figure, type KeyEntry, type Settings } from "../figure";
 import { quantity, shortened, significant } from "../format";
-import type { Ink } from "../palette";
-import type { Expect, ExtraFigure, Numbers, Report } from "../report";
+import type { Expectation, Figure as FigureData } from "../generated/lockgate";
+import { type Ink, mixed } from "../palette";
+import { limitsOf, type Numbers, type Report } from "../report";
 import { placeOf, tip } from "../tooltip";
 import { boundLook, carrier } from "./carrier";
 import { endNames, levelAt } from "./end-names";
@@ -37,7 +38,7 @@ interface Group {
 }
 
 /** Returns the curves by group, in the order of the data. */
-export function groupsOf(figure: ExtraFigure): Group[] {
+export function groupsOf(figure: FigureData): Group[] {
   const groups = new Map<string, Group>();
   for (const series of figure.series) {
     const cut = series.name.lastIndexOf(" ");
@@ -46,26 +47,33 @@ export function groupsOf(figure: ExtraFigure): Group[] {
     groups.set(name, group);
     group.curves.push({
       name: curve,
-      x: series.x.map((x) => (typeof x === "number" ? x : null)),
+      x: series.x,
       y: series.y,
     });
   }
   return [...groups.values()];
 }
 
+/** Expectation on a delay that has an upper bound. */
+type Bounded = Pick<Expectation, "that"> & { high: number };
+
 /** Returns the expectations on a delay of a group's members that have an upper bound. */
-function boundsOf(report: Report, group: string): Expect[] {
+function boundsOf(report: Report, group: string): Bounded[] {
   const starts = [`group.${group}.owd.`, `flow.${group}/*.owd.`, `flow."${group}/*".owd.`];
   return report.runs
     .flatMap(({ summary }) => summary.expect)
-    .filter(({ that, high }) => high !== null && starts.some((start) => that.startsWith(start)));
+    .filter(({ that }) => starts.some((start) => that.startsWith(start)))
+    .flatMap((expect) => {
+      const { high } = limitsOf(expect);
+      return high === null ? [] : [{ that: expect.that, high }];
+    });
 }
 
-export function bandsFigure(figure: ExtraFigure, report: Report, settings: Settings): Figure {
+export function bandsFigure(figure: FigureData, report: Report, settings: Settings): Figure {
   const groups = groupsOf(figure);
   const log = settings["y"] === "log";
   const last = extent(groups.flatMap(({ curves }) => curves.map(({ x }) => x)))?.[1] ?? 1;
-  const end = endOf(last, report.runs[0]?.summary.durationS ?? 0);
+  const end = endOf(last, report.runs[0]?.summary.duration_s ?? 0);
   const range = [0, end] as const;
   const height = TOP + groups.length * PANEL + (groups.length - 1) * GAP + FOOT;
   let width = 0;
@@ -149,7 +157,7 @@ const colourOf = (ink: Ink, group: number): string => ink.series[group % ink.ser
 function option(drawn: Drawn, window: readonly [number, number]): EChartsOption {
   const { groups, ink, log, unit, width } = drawn;
   const right = width >= NAMED_FROM ? NAMES : NARROW;
-  const warmup = drawn.report.runs[0]?.summary.warmupS ?? 0;
+  const warmup = drawn.report.runs[0]?.summary.warmup_s ?? 0;
   const bounds = groups.map((group) => boundsOf(drawn.report, group.name));
   const { xAxis, series: names } = zoomed(drawn, window);
   return {
@@ -180,48 +188,53 @@ function option(drawn: Drawn, window: readonly [number, number]): EChartsOption 
     },
     axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: ink.soft }, label: { show: false } },
     series: [
-      ...groups.flatMap((group, at) => {
-        const colour = colourOf(ink, at);
-        const place = { xAxisIndex: at, yAxisIndex: at };
-        return [
-          carrier({
-            ink,
-            panel: at,
-            lines: (bounds[at] ?? []).map((bound) => ({
-              ...boundLook(ink, wordsOf(bound, unit)),
-              yAxis: bound.high,
-            })),
-            opacity: 1,
-            warmup,
-            words: at === 0 ? "warm-up" : "",
-          }),
-          ...group.curves.slice(0, -1).map((curve, index) => ({
-            ...place,
-            ...band(curve, group.curves[index + 1] ?? curve, log, {
-              fill: colour,
-              opacity: CURVES[index]?.above ?? 0,
-            }),
-          })),
-          ...group.curves.map((curve, index) => ({
-            ...place,
-            type: "line",
-            name: `${group.name} ${curve.name}`,
-            data: points(curve, log),
-            showSymbol: false,
-            silent: true,
-            z: 3,
-            lineStyle: { color: colour, width: CURVES[index]?.width ?? 1, join: "round" },
-            itemStyle: { color: colour },
-          })),
-        ];
-      }),
+      ...groups.flatMap((group, at) => seriesOf(drawn, group, at, bounds[at] ?? [])),
       ...(names as object[]),
     ],
   } as EChartsOption;
 }
 
+/** Returns the lines, the bands and the curves of a group. */
+function seriesOf(
+  { ink, log, unit, report }: Drawn,
+  group: Group,
+  at: number,
+  bounds: readonly Bounded[],
+): object[] {
+  const colour = colourOf(ink, at);
+  const place = { xAxisIndex: at, yAxisIndex: at };
+  return [
+    carrier({
+      ink,
+      panel: at,
+      lines: bounds.map((bound) => ({ ...boundLook(ink, wordsOf(bound, unit)), yAxis: bound.high })),
+      opacity: 1,
+      warmup: report.runs[0]?.summary.warmup_s ?? 0,
+      words: at === 0 ? "warm-up" : "",
+    }),
+    ...group.curves.slice(0, -1).map((curve, index) => ({
+      ...place,
+      ...band(curve, group.curves[index + 1] ?? curve, log, {
+        fill: colour,
+        opacity: CURVES[index]?.above ?? 0,
+      }),
+    })),
+    ...group.curves.map((curve, index) => ({
+      ...place,
+      type: "line",
+      name: `${group.name} ${curve.name}`,
+      data: points(curve, log),
+      showSymbol: false,
+      silent: true,
+      z: 3,
+      lineStyle: { color: colour, width: CURVES[index]?.width ?? 1, join: "round" },
+      itemStyle: { color: colour },
+    })),
+  ];
+}
+
 /** Returns the words of a bound: `p99 < 30 ms`; of a percentile over members `p99 of 95 % < 30 ms`. */
-function wordsOf({ that, high }: Expect, unit: string): string {
+function wordsOf({ that, high }: Bounded, unit: string): string {
   const metric = that
     .replace(/^.*?\.owd\./, "")
     .replace(/\.p(\d\d?)$/, " of $1 %")
@@ -236,11 +249,11 @@ const points = ({ x, y }: Group["curves"][number], log: boolean): Point[] =>
   });
 
 /** Returns the extent of a group's delays behind the warm-up, and of the bounds near to them. */
-function rangeOf(group: Group, bounds: readonly Expect[], log: boolean, warmup: number): Extent {
+function rangeOf(group: Group, bounds: readonly Bounded[], log: boolean, warmup: number): Extent {
   const values = group.curves.map(({ x, y }) => y.filter((_, at) => (x[at] ?? 0) >= warmup));
   return reaching(
     extent(values, log),
-    bounds.flatMap(({ high }) => high ?? []),
+    bounds.map(({ high }) => high),
   );
 }
 
@@ -304,15 +317,4 @@ function tipOf({ groups, ink, unit }: Drawn, parameters: unknown): HTMLElement |
     ],
   }));
   return tip(`${significant(at, 6)} s`, ["", ...CURVES.map(({ name }) => name)], rows);
-}
-
-/** Returns a colour moved towards another by a part of the way. */
-function mixed(colour: string, other: string, part: number): string {
-  const channel = (from: string, at: number): number =>
-    Number.parseInt(from.slice(1 + 2 * at, 3 + 2 * at), 16);
-  const mix = (at: number): string =>
-    Math.round(channel(colour, at) * (1 - part) + channel(other, at) * part)
-      .toString(16)
-      .padStart(2, "0");
-  return `#${mix(0)}${mix(1)}${mix(2)}`;
 }

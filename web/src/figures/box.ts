@@ -6,8 +6,8 @@ import type { EChartsOption } from "echarts";
 import { extent, pointed, variantsWantLog, wantsLog, xAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { axisChoice, type Figure, hiddenNote, type Settings } from "../figure";
+import type { BoxPlot } from "../generated/lockgate";
 import type { Ink } from "../palette";
-import type { Box } from "../report";
 import { flowOf, type ShownRun, type View } from "../selection";
 import { curveName, runShort } from "../style";
 import { tip } from "../tooltip";
@@ -16,14 +16,16 @@ import { labelWidth, type RowLabel, rowAxis } from "./rows";
 interface Row extends RowLabel {
   shown: ShownRun;
   flow: string;
-  box: Box;
+  box: BoxPlot;
 }
 
 export function boxFigure(view: View, settings: Settings): Figure {
   const rows: Row[] = view.flows.flatMap((flow) =>
     view.runs.flatMap((shown) => {
-      const box = flowOf(shown.run, flow)?.box;
-      return box ? [{ shown, flow, box, first: flow, second: runShort(view, shown) }] : [];
+      const box = flowOf(shown.run, flow)?.owd_box;
+      return box && box.p50 !== null
+        ? [{ shown, flow, box, first: flow, second: runShort(view, shown) }]
+        : [];
     }),
   );
   const values = rows.map(({ box }) => [box.p5, box.p25, box.p50, box.p75, box.p95, box.mean]);

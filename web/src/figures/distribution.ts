@@ -2,8 +2,10 @@
 import { extent, variantsWantLog, wantsLog } from "../axis";
 import { axisChoice, type Figure, hiddenNote, type KeyEntry, type KeyGroup, type Settings } from "../figure";
 import { plural, significant } from "../format";
+import type { Cdf, FlowData, Run } from "../generated/lockgate";
 import type { Ink } from "../palette";
-import type { Flow, Points, Run } from "../report";
+import type { Numbers } from "../report";
+
 import { flowOf, type View } from "../selection";
 import { curveName, flowKey, styleOf } from "../style";
 import { type Axis, type Curve, curvesOption, curvesTable } from "./curves";
@@ -13,11 +15,12 @@ const HEIGHT = 300;
 /** Widths in pixels of the curves of the first phase and of the last: colours and strokes are those of flows. */
 const WIDTHS = [0.9, 2.4] as const;
 
-/** Points of a flow, or of one of its phases: `phase` counts from 0, and is null without phases. */
+/** Curve of a flow, or of one of its phases: `phase` counts from 0, and is null without phases. */
 interface Part {
   phase: number | null;
   name: string;
-  points: Points;
+  x: Numbers;
+  y: Numbers;
 }
 
 interface Request {
@@ -26,7 +29,7 @@ interface Request {
   caption: string;
   empty: string;
   /** Returns the parts of a flow that have a curve each. */
-  parts: (run: Run, flow: Flow) => Part[];
+  parts: (run: Run, flow: FlowData) => Part[];
   x: Omit<Axis, "log">;
   y: Axis;
   column: string;
@@ -34,23 +37,23 @@ interface Request {
   log?: boolean;
 }
 
-const whole = (points: Points): Part[] => [{ phase: null, name: "", points }];
-
-/** Returns the delays of a flow, by phase if something changed in the window. */
-function delaysOf(run: Run, flow: Flow, pick: (cdf: Points) => Points): Part[] {
-  if (flow.phases.length < 2) return whole(pick(flow.owdCdf));
-  return flow.phases.map((phase, index) => ({
+/** Returns the delays of a flow, by phase if something changed in the window; `shown` is made of their fractions. */
+function delaysOf(run: Run, flow: FlowData, shown: (fractions: number[]) => Numbers = (all) => all): Part[] {
+  const curve = ({ value_s, fraction }: Cdf): Pick<Part, "x" | "y"> => ({ x: value_s, y: shown(fraction) });
+  const { phases = [] } = flow;
+  if (phases.length < 2) return [{ phase: null, name: "", ...curve(flow.owd_cdf) }];
+  return phases.map((phase, index) => ({
     phase: index,
     name: `, ${phaseName(run, flow, index)} (${plural(phase.packets, "packet")})`,
-    points: pick(phase.owdCdf),
+    ...curve(phase.owd_cdf),
   }));
 }
 
 /** Returns the name of a phase: its time, and what changed at its start. */
-function phaseName(run: Run, flow: Flow, index: number): string {
+function phaseName(run: Run, { phases = [] }: FlowData, index: number): string {
   const heads = run.summary.verdict?.phases?.heads ?? [];
-  const [phase, head] = [flow.phases[index], heads[index]];
-  if (head !== undefined && heads.length === flow.phases.length) return head;
+  const [phase, head] = [phases[index], heads[index]];
+  if (head !== undefined && heads.length === phases.length) return head;
   return phase ? `${significant(phase.from_s, 4)} to ${significant(phase.to_s, 4)} s` : "";
 }
 
@@ -67,15 +70,15 @@ function curvesOf(view: View, ink: Ink | null, parts: Request["parts"]): Curve[]
       const all = flow ? parts(shown.run, flow) : [];
       const style = ink ? styleOf(view, ink, shown, name) : { colour: "", dash: null, mark: null, phase: 0 };
       return all.flatMap((part) =>
-        part.points.x.length === 0
+        part.x.length === 0
           ? []
           : [
               {
                 ...style,
                 ...(part.phase === null ? {} : { width: widthOf(part.phase, all.length) }),
                 name: curveName(view, shown, name) + part.name,
-                x: part.points.x,
-                y: part.points.y,
+                x: part.x,
+                y: part.y,
               },
             ],
       );
@@ -94,7 +97,7 @@ function phaseKey(view: View, ink: Ink, parts: Request["parts"]): KeyGroup[] {
         if (phase === null) continue;
         const name = phaseName(run, flow, phase);
         const { packets, width } = found.get(name) ?? { packets: 0, width: widthOf(phase, all.length) };
-        found.set(name, { packets: packets + (flow.phases[phase]?.packets ?? 0), width });
+        found.set(name, { packets: packets + (flow.phases?.[phase]?.packets ?? 0), width });
       }
     }
   }
@@ -145,7 +148,7 @@ export function cdfFigure(view: View, settings: Settings): Figure {
     title: "One-way delay, distribution function",
     caption: "The fraction of packets that took at most this long.",
     empty: "No delay distribution was recorded.",
-    parts: (run, flow) => delaysOf(run, flow, (cdf) => cdf),
+    parts: (run, flow) => delaysOf(run, flow),
     x: { name: "One-way delay", unit: "s", zero: false },
     y: { name: "Fraction of packets", unit: "fraction", log: false, limits: { min: 0, max: 1 } },
     column: "fraction",
@@ -159,11 +162,8 @@ export function ccdfFigure(view: View, settings: Settings): Figure {
     caption: "The fraction of packets that took longer than this; the logarithmic axis shows the tail.",
     empty: "No delay distribution was recorded.",
     parts: (run, flow) =>
-      delaysOf(run, flow, ({ x, y }) => ({
-        x,
-        // The difference of two rounded numbers: below 1e-9 it is rounding error, not the tail.
-        y: y.map((value) => (value === null || 1 - value < 1e-9 ? null : 1 - value)),
-      })),
+      // The difference of two rounded numbers: below 1e-9 it is rounding error, not the tail.
+      delaysOf(run, flow, (fractions) => fractions.map((value) => (1 - value < 1e-9 ? null : 1 - value))),
     x: { name: "One-way delay", unit: "s", zero: false },
     y: { name: "Fraction of packets beyond", unit: "fraction", log: true },
     column: "fraction_beyond",
@@ -177,7 +177,7 @@ export function gapFigure(view: View, settings: Settings): Figure {
     caption:
       "The density of the time between one packet of a flow and the next, as received. The logarithmic axis shows rare gaps beside those of back-to-back packets.",
     empty: "No inter-arrival times were recorded.",
-    parts: (_, flow) => whole(flow.iatDensity),
+    parts: (_, { iat_density: { value_s, density } }) => [{ phase: null, name: "", x: value_s, y: density }],
     x: { name: "Inter-arrival time", unit: "s", zero: false },
     y: { name: "Density, 1/s", unit: "", log: true },
     column: "density",

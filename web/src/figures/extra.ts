@@ -4,8 +4,8 @@ import { axisLook, extent, pointed, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { axisChoice, type Figure, type Settings } from "../figure";
 import { quantity, shortened } from "../format";
+import type { Axis as AxisData, Figure as FigureData, FigureSeries } from "../generated/lockgate";
 import { type Dash, dashOf, type Ink, MODE_NAMES, strokeOf } from "../palette";
-import type { Cell, ExtraAxis, ExtraFigure, ExtraSeries } from "../report";
 import { tip } from "../tooltip";
 import { type Axis, type Curve, curvesOption, curvesTable, footed } from "./curves";
 
@@ -18,7 +18,7 @@ const POINT_MARKS = ["circle", "triangle", "rect", "diamond"];
  * Series of one name in several modes are the same quantity, measured in several ways, and share a colour. If
  * there is only one name, the colours distinguish the modes too.
  */
-function colourOf(figure: ExtraFigure, ink: Ink, series: ExtraSeries): string {
+function colourOf(figure: FigureData, ink: Ink, series: FigureSeries): string {
   const names = namesOf(figure);
   if (names.length === 1) {
     const modes = { sim: 0, live: 1, theory: ink.series.length - 1, paper: 2 };
@@ -27,34 +27,34 @@ function colourOf(figure: ExtraFigure, ink: Ink, series: ExtraSeries): string {
   return ink.series[names.indexOf(series.name) % ink.series.length] as string;
 }
 
-const namesOf = (figure: ExtraFigure): string[] => [...new Set(figure.series.map((item) => item.name))];
+const namesOf = (figure: FigureData): string[] => [...new Set(figure.series.map((item) => item.name))];
 
-const several = (figure: ExtraFigure): boolean =>
+const several = (figure: FigureData): boolean =>
   new Set(figure.series.filter((item) => item.mode !== "paper").map((item) => item.mode)).size > 1;
 
-const label = (figure: ExtraFigure, series: ExtraSeries): string => {
+const label = (figure: FigureData, series: FigureSeries): string => {
   if (series.name === "") return MODE_NAMES[series.mode];
   const oneMode = figure.series.every((other) => other.mode === series.mode);
   return oneMode ? series.name : `${series.name} (${MODE_NAMES[series.mode]})`;
 };
 
-function curvesOf(figure: ExtraFigure, ink: Ink): Curve[] {
+function curvesOf(figure: FigureData, ink: Ink): Curve[] {
   const mixed = several(figure);
   const names = namesOf(figure);
   let papers = 0;
   return figure.series.map((series) => {
     const place = names.indexOf(series.name);
     // An outlined bar stands for a mode.
-    const dash: Dash = mixed ? dashOf(series.mode) : isNamed(figure) ? null : strokeOf(place);
+    const dash: Dash = mixed ? dashOf(series.mode) : figure.kind === "bar" ? null : strokeOf(place);
     const paper = series.mode === "paper";
     const few = series.x.length <= 40 && series.mode !== "theory";
     // The point that a search recommends.
     const chosen = figure.kind === "scatter" && (series.name === "winner" || series.name === "knee");
     return {
       name: label(figure, series),
-      x: series.x.map((value) => (typeof value === "number" ? value : null)),
+      x: series.x,
       y: series.y,
-      error: series.error,
+      error: series.error ?? [],
       colour: colourOf(figure, ink, series),
       dash,
       mark: paper
@@ -76,7 +76,7 @@ function curvesOf(figure: ExtraFigure, ink: Ink): Curve[] {
  * Returns the shading of the part of a figure of points that a bound forbids: a dotted line called "at least" or "at
  * most".
  */
-function beyond(figure: ExtraFigure, ink: Ink): object[] {
+function beyond(figure: FigureData, ink: Ink): object[] {
   if (figure.kind !== "scatter") return [];
   return figure.series.flatMap((series) => {
     const bound = series.y[0] ?? null;
@@ -114,19 +114,15 @@ function beyond(figure: ExtraFigure, ink: Ink): object[] {
   });
 }
 
-const isNamed = (figure: ExtraFigure): boolean =>
-  figure.kind === "bar" ||
-  figure.series.some((series) => series.x.some((value) => typeof value === "string"));
-
-export function extraFigure(figure: ExtraFigure, settings: Settings): Figure {
-  const axis = (from: ExtraAxis, key: string): Axis => ({
+export function extraFigure(figure: FigureData, settings: Settings): Figure {
+  const axis = (from: AxisData, key: string): Axis => ({
     name: from.label,
     unit: from.unit,
     log: (settings[key] ?? (from.log ? "log" : "linear")) === "log",
     zero: key === "y",
   });
   const [x, y] = [axis(figure.x, "x"), axis(figure.y, "y")];
-  const named = isNamed(figure);
+  const isBars = figure.kind === "bar";
   return {
     id: `extra-${figure.id}`,
     title: figure.title,
@@ -134,14 +130,14 @@ export function extraFigure(figure: ExtraFigure, settings: Settings): Figure {
     empty: figure.series.some((series) => series.y.some((value) => value !== null))
       ? null
       : "This figure has no points.",
-    choices: [...(named ? [] : [axisChoice("x", x.log)]), axisChoice("y", y.log)],
+    choices: [...(isBars ? [] : [axisChoice("x", x.log)]), axisChoice("y", y.log)],
     key: (ink) => [
       {
         label: "",
         entries: curvesOf(figure, ink).map((curve) => ({
           label: curve.name,
           colour: curve.colour,
-          kind: figure.kind === "bar" && curve.points !== true ? "swatch" : "line",
+          kind: isBars && curve.points !== true ? "swatch" : "line",
           dash: curve.points ? [0.01, 99] : curve.dash,
           ...(curve.hollow === undefined ? {} : { hollow: curve.hollow }),
           mark: curve.mark,
@@ -150,32 +146,20 @@ export function extraFigure(figure: ExtraFigure, settings: Settings): Figure {
     ],
     height: () => HEIGHT,
     draw: (ink, width) => ({
-      option: named
+      option: isBars
         ? barsOption(figure, ink, y, width)
         : curvesOption(ink, curvesOf(figure, ink), x, y, beyond(figure, ink)),
     }),
     table: () =>
-      named
-        ? {
-            columns: ["series", "x", "y", "half_width"],
-            rows: figure.series.flatMap((series) =>
-              series.x.map((value, index): Cell[] => [
-                label(figure, series),
-                value,
-                series.y[index] ?? null,
-                series.error[index] ?? null,
-              ]),
-            ),
-          }
-        : curvesTable(
-            curvesOf(figure, { series: ["#000"] } as unknown as Ink),
-            column(figure.x, "x"),
-            column(figure.y, "y"),
-          ),
+      curvesTable(
+        curvesOf(figure, { series: ["#000"] } as unknown as Ink),
+        column(figure.x, "x"),
+        column(figure.y, "y"),
+      ),
   };
 }
 
-const column = (axis: ExtraAxis, otherwise: string): string =>
+const column = (axis: AxisData, otherwise: string): string =>
   [axis.label || otherwise, axis.unit === "" ? "" : `[${axis.unit}]`].filter((part) => part !== "").join(" ");
 
 /**
@@ -197,7 +181,7 @@ function barLook(curve: Curve): object {
  * chart library computes it.
  */
 function barErrors(
-  figure: ExtraFigure,
+  figure: FigureData,
   ink: Ink,
   curves: readonly Curve[],
   names: readonly string[],
@@ -205,7 +189,7 @@ function barErrors(
   const bars = figure.series.filter((_, at) => curves[at]?.points !== true);
   return bars.flatMap((series, place) => {
     const data = series.x.flatMap((x, at) => {
-      const [y, half] = [series.y[at] ?? null, series.error[at] ?? null];
+      const [y, half] = [series.y[at] ?? null, series.error?.[at] ?? null];
       return y === null || half === null || half <= 0 ? [] : [[names.indexOf(String(x)), y - half, y + half]];
     });
     if (data.length === 0) return [];
@@ -234,16 +218,16 @@ function barErrors(
   });
 }
 
-function barsOption(figure: ExtraFigure, ink: Ink, y: Axis, width: number): EChartsOption {
+function barsOption(figure: FigureData, ink: Ink, y: Axis, width: number): EChartsOption {
   const names = [...new Set(figure.series.flatMap((series) => series.x.map(String)))];
   const curves = curvesOf(figure, ink);
-  const value = (series: ExtraSeries, name: string): number | null =>
+  const value = (series: FigureSeries, name: string): number | null =>
     series.y[series.x.map(String).indexOf(name)] ?? null;
-  const half = (series: ExtraSeries, name: string): number | null =>
-    series.error[series.x.map(String).indexOf(name)] ?? null;
+  const half = (series: FigureSeries, name: string): number | null =>
+    series.error?.[series.x.map(String).indexOf(name)] ?? null;
   const range = extent(
     figure.series.map((series) =>
-      series.y.map((item, at) => (item === null ? null : item + (series.error[at] ?? 0))),
+      series.y.map((item, at) => (item === null ? null : item + (series.error?.[at] ?? 0))),
     ),
     y.log,
   );

@@ -6,9 +6,10 @@ import type { EChartsOption } from "echarts";
 import { extent, pointed, variantsWantLog, xAxis, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { axisChoice, type Figure, type Settings } from "../figure";
+import type { Front, VariantMetric, Variants } from "../generated/lockgate";
 import type { Ink } from "../palette";
 import { tip } from "../tooltip";
-import { type Front, metricName, type VariantMetric, type Variants } from "../variants";
+import { metricName } from "../variants";
 import { variantColour } from "./intervals";
 
 const HEIGHT = 320;
@@ -29,14 +30,13 @@ interface Request {
   points: Point[];
 }
 
-export function frontFigure(data: Variants, front: Front, settings: Settings): Figure | null {
-  const [x, y] = [data.metrics[front.x], data.metrics[front.y]];
-  if (!x || !y) return null;
+export function frontFigure(data: Variants, front: Front, settings: Settings): Figure {
+  const [x, y] = [data.metrics[front.x], data.metrics[front.y]] as [VariantMetric, VariantMetric];
   const points = data.variants.flatMap((_, at): Point[] => {
     const [one, other] = [x.variants[at], y.variants[at]];
     if (!one || !other || one.mean === null || other.mean === null) return [];
     const on = front.on.includes(at);
-    return [{ at, x: one.mean, y: other.mean, halfX: one.halfWidth ?? 0, halfY: other.halfWidth ?? 0, on }];
+    return [{ at, x: one.mean, y: other.mean, halfX: one.half_width ?? 0, halfY: other.half_width ?? 0, on }];
   });
   const log = (axis: "x" | "y"): boolean =>
     (settings[axis] ??

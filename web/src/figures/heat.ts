@@ -4,8 +4,9 @@
 import { svg } from "../dom";
 import type { Figure } from "../figure";
 import { columnScale, quantity, shortened, significant, slug } from "../format";
-import type { Ink } from "../palette";
-import { metricName, type VariantMetric, type Variants, varying } from "../variants";
+import type { VariantMetric, Variants } from "../generated/lockgate";
+import { type Ink, mixed } from "../palette";
+import { metricName, varying } from "../variants";
 
 const ROW = 30;
 const FOOT = 44;
@@ -77,7 +78,7 @@ export function heatFigure(data: Variants, metric: VariantMetric, grid: Grid): F
         label: metricName(metric),
         entries: [0, 0.5, 1].map((part) => ({
           label: quantity(grid.range[0] + part * (grid.range[1] - grid.range[0]), metric.unit),
-          colour: mixed(ink, part),
+          colour: shade(ink, part),
           kind: "swatch" as const,
         })),
       },
@@ -96,14 +97,8 @@ export function heatFigure(data: Variants, metric: VariantMetric, grid: Grid): F
 }
 
 /** Returns a colour between the background and the accent. */
-function mixed(ink: Ink, part: number): string {
-  const parts = (colour: string): number[] =>
-    [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
-  const [ground, strong] = [parts(ink.sunk), parts(ink.series[0] as string)];
-  const channel = (at: number): number =>
-    Math.round((ground[at] ?? 0) + ((strong[at] ?? 0) - (ground[at] ?? 0)) * (0.05 + 0.95 * part));
-  return `#${[0, 1, 2].map((at) => channel(at).toString(16).padStart(2, "0")).join("")}`;
-}
+const shade = (ink: Ink, part: number): string =>
+  mixed(ink.sunk, ink.series[0] as string, 0.05 + 0.95 * part);
 
 interface Look {
   ink: Ink;
@@ -146,7 +141,7 @@ function draw(metric: VariantMetric, grid: Grid, { ink, width, factor }: Look): 
           y: top(cell.row) + (best ? 2 : 0.5),
           width: Math.max(1, size - (best ? 4 : 1)).toFixed(1),
           height: ROW - (best ? 4 : 1),
-          fill: mixed(ink, part),
+          fill: shade(ink, part),
           ...(best ? { stroke: ink.text, "stroke-width": 2.5 } : {}),
         },
         svg("title", {}, said),

@@ -7,16 +7,11 @@ import { extent, pointed, variantsWantLog, xAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { axisChoice, type Figure, type KeyEntry, type Settings } from "../figure";
 import { plural, slug } from "../format";
+import type { Standing, VariantMetric, Variants, VariantValues } from "../generated/lockgate";
 import type { Ink } from "../palette";
 import type { Numbers } from "../report";
 import { tip } from "../tooltip";
-import {
-  metricName,
-  type Standing,
-  type VariantMetric,
-  type Variants,
-  type VariantValues,
-} from "../variants";
+import { lookOf, metricName } from "../variants";
 import { labelWidth, type RowLabel, rowAxis } from "./rows";
 
 /** Style of each standing: the shape of the mark, and whether it is filled. */
@@ -33,7 +28,7 @@ export const standingWords = (standing: Standing): string => LOOKS[standing].wor
 
 /** Returns the colour of a variant, the same as that of its curves. */
 export const variantColour = (ink: Ink, data: Variants, at: number): string =>
-  ink.series[(data.variants[at]?.colour ?? 0) % ink.series.length] as string;
+  ink.series[lookOf(data, at).colour % ink.series.length] as string;
 
 /** Returns row labels such as `1  fifo 95%`. The number is that of the table and of the points of fronts. */
 function rowsOf(data: Variants): RowLabel[] {
@@ -46,7 +41,7 @@ function rowsOf(data: Variants): RowLabel[] {
 
 function bounds(values: readonly VariantValues[]): Numbers[] {
   return [-1, 1].map((sign) =>
-    values.map(({ mean, halfWidth }) => (mean === null ? null : mean + sign * (halfWidth ?? 0))),
+    values.map(({ mean, half_width }) => (mean === null ? null : mean + sign * (half_width ?? 0))),
   );
 }
 
@@ -71,7 +66,7 @@ export function intervalsFigure(data: Variants, metric: VariantMetric, settings:
   return {
     id: `intervals-${slug(metric.path)}`,
     title: metricName(metric, 60),
-    caption: `Mean over ${plural(data.seeds, "seed")} with its 95 % interval; small points: the seeds.${direction}`,
+    caption: `Mean over ${plural(data.seeds.length, "seed")} with its 95 % interval; small points: the seeds.${direction}`,
     empty: found.size === 0 ? "No run has a value of it." : null,
     choices: [axisChoice("x", log)],
     key: (ink) => [{ label: "", entries: key(ink) }],
@@ -86,9 +81,9 @@ export function intervalsFigure(data: Variants, metric: VariantMetric, settings:
         return [
           variant.label,
           values?.mean ?? null,
-          values?.halfWidth ?? null,
+          values?.half_width ?? null,
           values?.difference ?? null,
-          values?.differenceHalfWidth ?? null,
+          values?.difference_half_width ?? null,
           standingWords(values?.standing ?? "unknown"),
         ];
       }),
@@ -174,9 +169,9 @@ function horizontalBars(
     silent: true,
     clip: true,
     z: 4,
-    data: shown.flatMap(({ values: { mean, halfWidth }, at }) => {
-      if (mean === null || halfWidth === null) return [];
-      return [[log ? Math.max(mean - halfWidth, mean / 10) : mean - halfWidth, mean + halfWidth, at]];
+    data: shown.flatMap(({ values: { mean, half_width: half }, at }) => {
+      if (mean === null || half === null) return [];
+      return [[log ? Math.max(mean - half, mean / 10) : mean - half, mean + half, at]];
     }),
     encode: { x: [0, 1], y: 2 },
     renderItem: (
@@ -203,11 +198,11 @@ function tipOf(data: Variants, metric: VariantMetric, at: number | undefined): H
   const values = metric.variants[at ?? -1];
   if (at === undefined || !values) return "";
   const half = (width: number | null): string => (width === null ? "" : ` ± ${pointed(width, metric.unit)}`);
-  const rows = [{ cells: ["mean", pointed(values.mean, metric.unit) + half(values.halfWidth)] }];
+  const rows = [{ cells: ["mean", pointed(values.mean, metric.unit) + half(values.half_width)] }];
   if (values.difference !== null) {
     const to = data.variants[metric.reference ?? 0]?.label ?? "";
     rows.push({
-      cells: [`less ${to}`, pointed(values.difference, metric.unit) + half(values.differenceHalfWidth)],
+      cells: [`less ${to}`, pointed(values.difference, metric.unit) + half(values.difference_half_width)],
     });
   }
   return tip(data.variants[at]?.label ?? "", [], rows, standingWords(values.standing));

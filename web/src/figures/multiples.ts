@@ -4,9 +4,10 @@ import { axisLook, extent, pointed, variantsWantLog, xAxis, yAxis } from "../axi
 import { base, tooltip } from "../chart";
 import { axisChoice, type Figure, type Settings } from "../figure";
 import { shortened, slug } from "../format";
+import type { Variable, VariantMetric, Variants } from "../generated/lockgate";
 import type { Ink } from "../palette";
 import { tip } from "../tooltip";
-import { metricName, type Variable, type VariantMetric, type Variants, varying } from "../variants";
+import { metricName, varying } from "../variants";
 import { footed } from "./curves";
 
 const PANEL = 190;
@@ -52,7 +53,7 @@ function panelsOf({ data, metric, x, by }: Request): Panel[] {
       const values = metric.variants[at];
       const place = variant.values[x.index] ?? 0;
       if (variant.values[by.index] !== panel || !values || values.mean === null) return [];
-      return [{ at, x: x.variable.numbers[place] ?? place, mean: values.mean, half: values.halfWidth }];
+      return [{ at, x: x.variable.numbers[place] ?? place, mean: values.mean, half: values.half_width }];
     }),
   }));
 }

@@ -2,8 +2,7 @@
 import { extent } from "../axis";
 import type { KeyEntry, KeyGroup } from "../figure";
 import { type Dash, type Ink, STROKES, strokeOf } from "../palette";
-import type { Queue } from "../report";
-import { leavesOf, portOf, type ShownRun, type View } from "../selection";
+import { leavesOf, type Queue, queueSeriesOf, queuesOfPort, type ShownRun, type View } from "../selection";
 import { isByRun, type Style, styleOf } from "../style";
 
 /** Largest number of queues of a port that can be told apart. */
@@ -16,8 +15,7 @@ const QUEUES = 7;
 export function queuesOf(view: View): { shown: string[]; all: number } {
   const queues = new Map<string, { queue: Queue; peak: number }>();
   for (const { run } of view.runs) {
-    const all = portOf(run, view.port)?.queues ?? [];
-    for (const queue of leavesOf(all)) {
+    for (const queue of leavesOf(queuesOfPort(run, view.port))) {
       const peak = extent([queue.series.peak_packets, queue.series.backlog_packets])?.[1] ?? 0;
       const known = queues.get(queue.name);
       queues.set(queue.name, { queue, peak: Math.max(peak, known?.peak ?? 0) });
@@ -35,7 +33,7 @@ export function queuesOf(view: View): { shown: string[]; all: number } {
 }
 
 /** Colour and stroke of a queue's curve in a run. */
-export type QueueStyle = Pick<Style, "colour" | "dash">;
+type QueueStyle = Pick<Style, "colour" | "dash">;
 
 /**
  * Returns the style of a queue in a run: that of the flow with the same name, otherwise a colour that no flow has and
@@ -78,7 +76,7 @@ function strokesOf(view: View, queues: readonly string[]): Map<string, Dash> {
 }
 
 const hasQueue = (view: View, { run }: ShownRun, name: string): boolean =>
-  portOf(run, view.port)?.queues.some((queue) => queue.name === name) === true;
+  queueSeriesOf(run, view.port, name) !== undefined;
 
 /** Returns the key of the queues of the chosen port: grey if several runs of different colours have the queue. */
 export function queueKey(view: View, queues: readonly string[], ink: Ink): KeyGroup[] {

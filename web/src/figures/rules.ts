@@ -1,30 +1,28 @@
 /** Rules (vertical lines) of a figure over time: the events of its runs. */
 import { eventText } from "../events";
 import { significant } from "../format";
-import type { Event } from "../report";
+import type { EventData } from "../generated/lockgate";
 import type { ShownRun, View } from "../selection";
 
 /** Largest number of rules that are labelled. */
 export const LABELLED = 24;
 
-export interface Rule extends Event {
-  at_s: number;
+export interface Rule extends EventData {
   run: ShownRun;
 }
 
 /**
- * Returns the events with a time, in its order. The same event at about the same time in several runs is one
+ * Returns the events in the order of their times. The same event at about the same time in several runs is one
  * rule.
  */
 export function rulesOf(view: View): Rule[] {
   const seen = new Map<string, number>();
   const near = Math.max(
-    ...view.runs.map(({ run }) => Math.max(run.intervalS ?? 0, (run.summary.durationS ?? 0) / 1000)),
+    ...view.runs.map(({ run }) => Math.max(run.interval_s, run.summary.duration_s / 1000)),
     1e-3,
   );
   return view.runs
     .flatMap((run) => run.run.events.map((event) => ({ ...event, run })))
-    .filter((event): event is Rule => event.at_s !== null)
     .sort((a, b) => a.at_s - b.at_s)
     .filter((event) => {
       const identity = JSON.stringify([event.kind, event.path, event.value, event.text]);

@@ -17,7 +17,7 @@ import { TimeDrawing } from "./time-drawing";
 
 /** Returns whether the report has an observed TCP sender. */
 export function hasSenders(report: Report): boolean {
-  return report.runs.some((run) => run.flows.some((flow) => flow.tcp !== null));
+  return report.runs.some((run) => run.flows.some((flow) => flow.tcp));
 }
 
 export function senderFigure(view: View, settings: Settings): Figure {
@@ -123,39 +123,26 @@ class SenderDrawing extends TimeDrawing {
   }
 }
 
+const COLUMNS = [
+  "time_s",
+  "cwnd_bytes",
+  "in_flight_bytes",
+  "ssthresh_bytes",
+  "rtt_s",
+  "rto_s",
+  "retransmissions",
+] as const;
+
 function senderTable(view: View): Table {
-  const columns = [
-    "run",
-    "flow",
-    "congestion",
-    "time_s",
-    "cwnd_bytes",
-    "in_flight_bytes",
-    "ssthresh_bytes",
-    "rtt_s",
-    "rto_s",
-    "retransmissions",
-  ];
   const rows: Cell[][] = [];
   for (const { run } of view.runs) {
     for (const name of view.flows) {
       const series = flowOf(run, name)?.tcp;
-      series?.time_s.forEach((at, i) => {
-        const pick = (column: Numbers): number | null => column[i] ?? null;
-        rows.push([
-          run.label,
-          name,
-          series.congestion,
-          at,
-          pick(series.cwnd_bytes),
-          pick(series.in_flight_bytes),
-          pick(series.ssthresh_bytes),
-          pick(series.rtt_s),
-          pick(series.rto_s),
-          pick(series.retransmissions),
-        ]);
+      series?.time_s.forEach((_, i) => {
+        const cells = COLUMNS.map((column) => series[column][i] ?? null);
+        rows.push([run.label, name, series.congestion, ...cells]);
       });
     }
   }
-  return { columns, rows };
+  return { columns: ["run", "flow", "congestion", ...COLUMNS], rows };
 }

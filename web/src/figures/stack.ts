@@ -4,7 +4,7 @@ import { extent, pointed, xAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { type Figure, hiddenNote } from "../figure";
 import type { Ink } from "../palette";
-import { flowOf, leavesOf, type View } from "../selection";
+import { flowOf, leavesOf, queuesOfPort, type View } from "../selection";
 import { runShort } from "../style";
 import { tip } from "../tooltip";
 import { labelWidth, type RowLabel, rowAxis } from "./rows";
@@ -69,7 +69,7 @@ export function splitFigure(view: View): Figure {
   const parts = ["queueing", "serialisation", "propagation"] as const;
   const rows: Row[] = view.flows.flatMap((flow) =>
     view.runs.flatMap((shown) => {
-      const split = flowOf(shown.run, flow)?.split;
+      const split = flowOf(shown.run, flow)?.split_s;
       if (!split) return [];
       return [
         {
@@ -113,17 +113,16 @@ export function dropsFigure(view: View): Figure {
   for (const shown of view.runs) {
     for (const port of shown.run.ports) {
       const several = shown.run.ports.length > 1;
-      for (const queue of leavesOf(port.queues)) {
-        const total = Object.values(queue.dropsBy).reduce((sum, count) => sum + count, 0);
-        if (total === 0) continue;
-        for (const reason of Object.keys(queue.dropsBy)) if (!reasons.includes(reason)) reasons.push(reason);
+      for (const queue of leavesOf(queuesOfPort(shown.run, port.name))) {
+        if (queue.dropped_packets === 0) continue;
+        for (const reason of Object.keys(queue.drops_by)) if (!reasons.includes(reason)) reasons.push(reason);
         const row = {
           first: several ? `${port.name} ${queue.name}` : queue.name,
           second: runShort(view, shown),
           run: shown.run.label,
           parts: [],
         };
-        drops.push({ row, by: queue.dropsBy });
+        drops.push({ row, by: queue.drops_by });
       }
     }
   }

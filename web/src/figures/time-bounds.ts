@@ -1,6 +1,7 @@
 /** Bounds of expectations as lines of a figure over time. */
 import type { extent } from "../axis";
 import { quantity, shortened } from "../format";
+import { limitsOf } from "../report";
 import { isOfFlow, panelOf, type View } from "../selection";
 
 /** A bound up to so many times the largest value is drawn; the axis ends before one beyond. */
@@ -32,8 +33,9 @@ export function duringOf(that: string): { address: string; during: readonly [num
 export function boundsOf(view: View): BoundLine[] {
   const found = new Map<string, BoundLine>();
   for (const { run } of view.runs) {
-    for (const { that: whole, low, high } of run.summary.expect) {
-      const { address: that, during } = duringOf(whole);
+    for (const expect of run.summary.expect) {
+      const { address: that, during } = duringOf(expect.that);
+      const { low, high } = limitsOf(expect);
       // A sum over a group has no curve to be compared with, nor have times to an answer.
       const kind = panelOf(that);
       const flows = view.flows.filter((flow) => isOfFlow(that, flow));

@@ -1,7 +1,8 @@
 /** Curves of flows and queues over time, before they are cut to a window. */
+import type { FlowSeriesData } from "../generated/lockgate";
 import type { Dash, Ink } from "../palette";
-import type { FlowSeries, Numbers } from "../report";
-import { flowOf, isOfFlow, panelOf, portOf, type ShownRun, type View } from "../selection";
+import type { Numbers } from "../report";
+import { flowOf, isOfFlow, panelOf, queueSeriesOf, type ShownRun, type View } from "../selection";
 import { styleOf } from "../style";
 import { queueStyles } from "./queues";
 
@@ -34,13 +35,13 @@ export interface Curve {
 }
 
 /** Returns whether only the largest delay of each interval was recorded, as of members of groups. */
-export function isBrief(series: FlowSeries): boolean {
+export function isBrief(series: FlowSeriesData): boolean {
   const has = (value: number | null): boolean => value !== null;
   return series.owd_max_s.some(has) && !series.owd_p50_s.some(has);
 }
 
 /** Returns the delays of the thick curve: medians, or the largest ones of a flow that has no others. */
-export function delayOf(series: FlowSeries): Numbers {
+export function delayOf(series: FlowSeriesData): Numbers {
   return isBrief(series) ? series.owd_max_s : series.owd_p50_s;
 }
 
@@ -54,7 +55,7 @@ export function hasGaps({ x, y }: Curve, log: boolean): boolean {
 }
 
 /** What the curves of the record of a run are of. */
-export interface Recorded {
+interface Recorded {
   view: View;
   queues: readonly string[];
   /** True for backlogs in bytes. */
@@ -121,7 +122,7 @@ function queueCurves(
 ): void {
   const { view } = of;
   for (const name of of.queues) {
-    const series = portOf(shown.run, view.port)?.queues.find((queue) => queue.name === name)?.series;
+    const series = queueSeriesOf(shown.run, view.port, name);
     if (!series) continue;
     const style = styleOf(view, ink, shown, name);
     const common = {

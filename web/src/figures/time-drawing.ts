@@ -7,7 +7,7 @@ import { eventLabel, eventText, type Placed, placeLabels } from "../events";
 import type { Silhouette } from "../figure";
 import { quantity, shortened, significant } from "../format";
 import type { Ink } from "../palette";
-import { flowOf, portOf, type View } from "../selection";
+import { flowOf, queueSeriesOf, type View } from "../selection";
 import { runName, styleOf } from "../style";
 import { placeOf, type TipRow, tip } from "../tooltip";
 import { boundLook, carrier } from "./carrier";
@@ -134,7 +134,7 @@ export class TimeDrawing {
   }
 
   get #warmup(): number {
-    return this.view.runs[0]?.run.summary.warmupS ?? 0;
+    return this.view.runs[0]?.run.summary.warmup_s ?? 0;
   }
 
   /** Returns the parts that depend on the window: its points, and vertical axes that fit them. */
@@ -422,7 +422,7 @@ export class TimeDrawing {
         });
       }
       for (const name of this.queues) {
-        const series = portOf(shown.run, this.view.port)?.queues.find((queue) => queue.name === name)?.series;
+        const series = queueSeriesOf(shown.run, this.view.port, name);
         const index = series ? nearest(series.time_s, at) : -1;
         if (!series || index < 0) continue;
         const peak = series.peak_packets[index];

@@ -1,75 +1,38 @@
 /** Table of a run's record over time. */
 import type { Table } from "../figure";
-import type { Cell, Numbers } from "../report";
-import { flowOf, portOf, type View } from "../selection";
+import type { Cell } from "../report";
+import { flowOf, queueSeriesOf, type View } from "../selection";
+
+const RATES = ["offered_bps", "received_bps"] as const;
+const FLOW = ["lost_packets", "owd_p50_s", "owd_p99_s", "owd_max_s"] as const;
+const QUEUE = [
+  "backlog_packets",
+  "peak_packets",
+  "backlog_bytes",
+  "dropped_packets",
+  "marked_packets",
+] as const;
 
 /** Returns a row for each interval of each chosen flow, and of each of these queues. */
 export function timeTable(view: View, queues: readonly string[]): Table {
-  const columns = [
-    "run",
-    "what",
-    "name",
-    "time_s",
-    "offered_bps",
-    "received_bps",
-    "lost_packets",
-    "owd_p50_s",
-    "owd_p99_s",
-    "owd_max_s",
-    "backlog_packets",
-    "peak_packets",
-    "backlog_bytes",
-    "dropped_packets",
-    "marked_packets",
-  ];
+  const none = (columns: readonly string[]): Cell[] => columns.map(() => null);
   const rows: Cell[][] = [];
   for (const { run } of view.runs) {
     for (const name of view.flows) {
       const series = flowOf(run, name)?.series;
       series?.time_s.forEach((at, i) => {
-        const pick = (column: Numbers): number | null => column[i] ?? null;
-        rows.push([
-          run.label,
-          "flow",
-          name,
-          at,
-          pick(series.offered_bps),
-          pick(series.received_bps),
-          pick(series.lost_packets),
-          pick(series.owd_p50_s),
-          pick(series.owd_p99_s),
-          pick(series.owd_max_s),
-          null,
-          null,
-          null,
-          null,
-          null,
-        ]);
+        const cells = [...RATES, ...FLOW].map((column) => series[column][i] ?? null);
+        rows.push([run.label, "flow", name, at, ...cells, ...none(QUEUE)]);
       });
     }
     for (const name of queues) {
-      const series = portOf(run, view.port)?.queues.find((queue) => queue.name === name)?.series;
+      const series = queueSeriesOf(run, view.port, name);
       series?.time_s.forEach((at, i) => {
-        const pick = (column: Numbers): number | null => column[i] ?? null;
-        rows.push([
-          run.label,
-          "queue",
-          name,
-          at,
-          pick(series.offered_bps),
-          pick(series.sent_bps),
-          null,
-          null,
-          null,
-          null,
-          pick(series.backlog_packets),
-          pick(series.peak_packets),
-          pick(series.backlog_bytes),
-          pick(series.dropped_packets),
-          pick(series.marked_packets),
-        ]);
+        const rates = [series.offered_bps[i] ?? null, series.sent_bps[i] ?? null];
+        const cells = QUEUE.map((column) => series[column][i] ?? null);
+        rows.push([run.label, "queue", name, at, ...rates, ...none(FLOW), ...cells]);
       });
     }
   }
-  return { columns, rows };
+  return { columns: ["run", "what", "name", "time_s", ...RATES, ...FLOW, ...QUEUE], rows };
 }

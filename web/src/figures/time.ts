@@ -35,7 +35,7 @@ export function duration(view: View): readonly [number, number] {
     ...run.flows.map((flow) => flow.series.time_s),
     ...run.ports.flatMap((port) => port.queues.map((queue) => queue.series.time_s)),
   ]);
-  const stated = view.runs.map(({ run }) => run.summary.durationS);
+  const stated = view.runs.map(({ run }) => run.summary.duration_s);
   const end = endOf(lastReceived(view), extent([...times, stated])?.[1] ?? 1);
   return [0, end > 0 ? end : 1];
 }

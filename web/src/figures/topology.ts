@@ -2,14 +2,15 @@
 import { svg } from "../dom";
 import type { Figure } from "../figure";
 import { quantity, shortened } from "../format";
+import type { TopologyLink, TopologyNode } from "../generated/lockgate";
 import type { Ink } from "../palette";
-import type { Report, TopologyLink, TopologyNode } from "../report";
+import type { Report } from "../report";
 
 /** Largest number of nodes drawn with names, which would otherwise overlap; the table has the names. */
 const NAMED = 40;
 
 /** Position of a node, both coordinates between 0 and 1. */
-export interface Place {
+interface Place {
   x: number;
   y: number;
 }
@@ -37,7 +38,7 @@ export function places(
   links: readonly Way[],
 ): Map<string, Place> {
   const found = new Map<string, Place>();
-  if (nodes.length > 0 && nodes.every((node) => node.x !== null && node.y !== null)) {
+  if (nodes.length > 0 && nodes.every(({ x, y }) => typeof x === "number" && typeof y === "number")) {
     for (const node of nodes) found.set(node.name, { x: clamp(node.x), y: clamp(node.y) });
     return found;
   }
@@ -99,7 +100,7 @@ function sides(names: readonly string[], links: readonly Way[]): Map<string, num
   return column;
 }
 
-const clamp = (value: number | null): number => Math.min(1, Math.max(0, value ?? 0.5));
+const clamp = (value: number | null | undefined): number => Math.min(1, Math.max(0, value ?? 0.5));
 
 function hops(beside: Map<string, string[]>, start: string): Map<string, number> {
   const distance = new Map([[start, 0]]);
@@ -117,7 +118,7 @@ function hops(beside: Map<string, string[]>, start: string): Map<string, number>
 
 /** Returns the figure of the network; `small` beside the verdict. */
 export function topologyFigure(report: Report, small = false): Figure {
-  const { nodes, links } = report;
+  const { nodes, links } = report.topology;
   return {
     id: small ? "network" : "topology",
     title: "Topology",
@@ -151,7 +152,7 @@ function heightOf(at: ReadonlyMap<string, Place>, width: number, small: boolean)
 }
 
 function draw(report: Report, ink: Ink, width: number, small: boolean): SVGSVGElement {
-  const { nodes, links } = report;
+  const { nodes, links } = report.topology;
   const at = places(nodes, links);
   const named = nodes.length <= NAMED;
   const height = heightOf(at, width, small);

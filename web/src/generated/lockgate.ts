@@ -244,12 +244,12 @@ export type FigureSeries = {
 name: string,
 /** Origin. */
 mode: Origin,
-/** Horizontal positions. */
-x: Array<number>,
-/** Vertical positions, one for each of `x`. */
-y: Array<number>,
-/** Half widths of confidence intervals around `y`, where known. */
-error?: Array<number> | null, };
+/** Horizontal positions; serialised as `null` if not finite. */
+x: Array<number | null>,
+/** Vertical positions, one for each of `x`; serialised as `null` if not finite: a gap. */
+y: Array<number | null>,
+/** Half widths of confidence intervals around `y`, where known; serialised as `null` if not finite. */
+error?: Array<number | null> | null, };
 
 /** The file carried by a flow. */
 export type FileSummary = {
@@ -602,13 +602,11 @@ heads: Array<string>,
 /** Rows: judged metrics first. */
 rows: Array<PhaseRow>, };
 
-/** Data of a port. */
+/** Data of a port over time; its results are in the summary. */
 export type PortData = {
 /** Name. */
 name: string,
-/** Rate of its link at the start of the run, in bits per second. */
-rate_bps: number,
-/** Queues, parents before children. */
+/** Queues, parents before children; without those that are recorded briefly. */
 queues: Array<QueueData>, };
 
 /** One port, which is one direction of a link. */
@@ -656,22 +654,16 @@ queues: { [key in string]: QueueSummary }, };
 /** A value with its unit, formatted by the reader. */
 export type Quantity = {
 /** Value in the base unit; serialised as `null` if it is not finite. */
-value: number,
+value: number | null,
 /** Unit. */
 unit: Unit, };
 
-/** Data of a queue. */
+/** Data of a queue over time; its results are in the summary. */
 export type QueueData = {
 /** Name. */
 name: string,
-/** Discipline. */
-kind: string,
-/** Parent; `null` for the root. */
-parent: string | null,
 /** Series. */
-series: QueueSeriesData,
-/** Packets dropped in the window, here or below, by reason. */
-drops_by: { [key in string]: number }, };
+series: QueueSeriesData, };
 
 /** One queue, everything below it included. */
 export type QueueSample = {
@@ -918,6 +910,9 @@ router?: RouterSample | null, };
 /** Means of the parts of the one-way delay, in seconds. */
 export type Split = { queueing: number | null, serialisation: number | null, propagation: number | null, };
 
+/** Standing of a variant in a metric: what it is itself, or the verdict on its difference from the reference. */
+export type Standing = "best" | "reference" | "same" | "equal" | "differs" | "unknown";
+
 /** Rarely changing state: the network, its knobs, and the progress of the session. */
 export type Status = {
 /** Title of the scenario. */
@@ -1144,6 +1139,8 @@ values: Array<number>, };
 export type VariantMetric = {
 /** Address. */
 path: string,
+/** The address in words: `call delay p99`. */
+words: string,
 /** Unit. */
 unit: string,
 /** Better direction; `null` if neither is. */
@@ -1167,8 +1164,8 @@ seeds: Array<number | null>,
 difference: number | null,
 /** Half the width of the difference's confidence interval, as it was tested. */
 difference_half_width: number | null,
-/** Verdict on the difference; `null` for the reference itself. */
-verdict: Verdict | null, };
+/** Standing among the variants. */
+standing: Standing, };
 
 /** Variants of a scenario: the variables that distinguish them, and every metric over the seeds. */
 export type Variants = {
@@ -1184,9 +1181,6 @@ metrics: Array<VariantMetric>,
 fronts: Array<Front>,
 /** Table of the variants, as the terminal and notebooks have it. */
 table: Comparison, };
-
-/** Verdict on a difference. */
-export type Verdict = "differs" | "equal" | "not-seen" | "same" | "unknown";
 
 /** Speech quality of a call by the E-model (ITU-T G.107), played out at the fixed delay that gives the best
  * rating. */

@@ -1,7 +1,7 @@
 /** Expectations of a run that count along, and its verdict at the end. */
 import { h, update } from "../dom";
+import { micro } from "../format";
 import type { JudgedRow, Sample, Status } from "../generated/lockgate";
-import { micro } from "../read";
 
 /** Returns a row as a chip: sign, quantity, value, bound, and how much of the bound is used. */
 function chip(row: JudgedRow): HTMLElement {

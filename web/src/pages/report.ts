@@ -1,4 +1,4 @@
-/** The static report of a run: reads the data in the page, and lays out its figures and tables. */
+/** The static report of a run: lays out the figures and tables of the data that the page carries. */
 import "../style/answer.css";
 import "../style/page.css";
 import "../style/figure.css";
@@ -8,7 +8,7 @@ import "../style/print.css";
 import { followAddress } from "../address";
 import { carriedData } from "../carried";
 import { h } from "../dom";
-import type { Figure, Make } from "../figure";
+import type { Make } from "../figure";
 import { bandsFigure } from "../figures/bands";
 import { boxFigure } from "../figures/box";
 import { ccdfFigure, cdfFigure, gapFigure } from "../figures/distribution";
@@ -23,8 +23,8 @@ import { timeFigure } from "../figures/time";
 import { topologyFigure } from "../figures/topology";
 import { date, shortened } from "../format";
 import { type Context, Frame } from "../frame";
-import { record } from "../read";
-import { type Report, readReport, SCHEMA } from "../report";
+import type { Variants } from "../generated/lockgate";
+import { EMPTY, type Report, seedNote } from "../report";
 import { answering, answerPart, facts } from "../sections/answer";
 import { flowsSection } from "../sections/flows";
 import { isOfMembers, membersPart } from "../sections/members";
@@ -38,7 +38,6 @@ import { Selection } from "../selection";
 import { SharedWindow } from "../shared-window";
 import { runName } from "../style";
 import { Theme } from "../theme";
-import type { Variants } from "../variants";
 import { showLive } from "./live";
 
 const CURVES =
@@ -54,15 +53,9 @@ interface Section {
   parts: (HTMLElement | null)[];
 }
 
-/** Returns the sentence on the seed of curves and tables, if there are several; of variants each section says it. */
-function seedNote(report: Report): string {
-  const { seed, runs } = report.runs[0]?.summary ?? { seed: "", runs: 1 };
-  return report.variants || runs <= 1 ? "" : ` Seed ${seed}, the first of ${runs}.`;
-}
-
 /** Configuration and date, as captions end in files and on paper: a figure that was cut out still says what it is of. */
 function configurationOf(report: Report): string {
-  const seeds = [...new Set(report.runs.map((run) => run.summary.seed).filter((seed) => seed !== ""))];
+  const seeds = [...new Set(report.runs.map((run) => run.summary.seed))];
   const runs = [report.runs.slice(0, 4).map(runName).join(", ")];
   if (seeds.length > 0) runs.push(`${seeds.length === 1 ? "seed" : "seeds"} ${seeds.slice(0, 4).join(", ")}`);
   const more = report.runs.length > 4 ? `and ${report.runs.length - 4} more runs` : "";
@@ -90,17 +83,7 @@ class Page {
 
   show(root: HTMLElement, problem: string): void {
     document.title = this.report.title === "" ? "Lockgate report" : `${this.report.title} – Lockgate report`;
-    const empty =
-      this.report.schema === 0 && this.report.runs.length === 0 && this.report.figures.length === 0;
-    const sections = empty ? [] : this.#sections();
-    const notice =
-      problem !== ""
-        ? problem
-        : empty
-          ? "This page carries no results: it is the template that results are put into."
-          : this.report.schema > SCHEMA
-            ? `These results are in a newer form (${this.report.schema}) than this page knows (${SCHEMA}); parts may be missing.`
-            : "";
+    const sections = this.report === EMPTY ? [] : this.#sections();
     root.replaceChildren(
       h("a", { class: "skip", href: "#verdict" }, "To the results"),
       this.#bar(sections),
@@ -113,7 +96,7 @@ class Page {
           h("h1", {}, this.report.title || "Lockgate report"),
           h("p", { class: "note" }, this.#subtitle()),
         ),
-        notice === "" ? null : h("p", { class: "notice", role: "alert" }, notice),
+        problem === "" ? null : h("p", { class: "notice", role: "alert" }, problem),
         ...sections.map((section, index) =>
           h(
             "section",
@@ -191,10 +174,10 @@ class Page {
     );
     // First those with a choice to make: metrics that agree have one best variant.
     const choices = data.fronts.toSorted((a, b) => b.on.length - a.on.length);
-    const fronts = choices.flatMap((front): Make[] =>
-      frontFigure(data, front, {}) === null
-        ? []
-        : [(_, settings) => frontFigure(data, front, settings) as Figure],
+    const fronts = choices.map(
+      (front): Make =>
+        (_, settings) =>
+          frontFigure(data, front, settings),
     );
     // The first trade-off is seen beside the table, where there is room.
     const [first] = fronts.splice(0, 1);
@@ -366,7 +349,8 @@ class Page {
   #answer(): HTMLElement[] {
     const verdict = answering(this.report)?.verdict;
     if (!verdict) return verdictSection(this.report);
-    const small = this.report.nodes.length > 0 && this.report.nodes.length <= SMALL;
+    const { nodes } = this.report.topology;
+    const small = nodes.length > 0 && nodes.length <= SMALL;
     const network = small
       ? h(
           "div",
@@ -431,15 +415,16 @@ class Page {
 
 /** Shows the live page if a running run served this one, and else the report that it carries. */
 async function showCarried(root: HTMLElement): Promise<void> {
-  let data: unknown = {};
-  let problem = "";
+  let data: object = {};
+  let problem = "This page carries no results: it is the template that results are put into.";
   try {
     data = await carriedData();
   } catch (error) {
     problem = `The data of this page cannot be read: ${String(error)}`;
   }
-  if (record<{ live: boolean }>(data).live === true) showLive(root);
-  else new Page(readReport(data)).show(root, problem);
+  if ("live" in data) showLive(root);
+  else if ("schema" in data) new Page(data as Report).show(root, "");
+  else new Page(EMPTY).show(root, problem);
 }
 
 const root = document.getElementById("page");

@@ -5,7 +5,8 @@
  */
 import { h } from "../dom";
 import { significant } from "../format";
-import type { JudgedRow, Report, Summary, Verdict } from "../report";
+import type { JudgedRow, RunVerdict, Summary } from "../generated/lockgate";
+import type { Report } from "../report";
 import type { Selection } from "../selection";
 
 const CLASSES = { held: "good", missed: "bad", none: "none" } as const;
@@ -14,23 +15,23 @@ const SIGNS = { held: "✓", missed: "✗", none: "" } as const;
 /** Returns the summary that the answer is of: that of the last run that has a verdict. */
 export function answering(report: Report): Summary | null {
   const summaries = report.runs.map((run) => run.summary);
-  return summaries.reverse().find((summary) => summary.verdict !== null) ?? null;
+  return summaries.reverse().find((summary) => summary.verdict) ?? null;
 }
 
 /** Returns the line below the title: length, warm-up and seeds. */
-export function facts({ durationS, warmupS, runs, seed }: Summary, live: boolean): string {
-  const left = (warmupS ?? 0) > 0 ? `, first ${significant(warmupS)} s left out` : "";
+export function facts({ duration_s, warmup_s, runs, seed }: Summary, live: boolean): string {
+  const left = warmup_s > 0 ? `, first ${significant(warmup_s)} s left out` : "";
   const seeds =
     runs > 1
       ? `${runs} seeds from ${seed}: expectations are on all of them, curves and tables of the first`
       : `seed ${seed}`;
-  return `${significant(durationS)} s ${live ? "live" : "simulated"}${left}, ${seeds}`;
+  return `${significant(duration_s)} s ${live ? "live" : "simulated"}${left}, ${seeds}`;
 }
 
 /** Returns the answer beside a picture of the network. */
 export function answerPart(
   report: Report,
-  verdict: Verdict,
+  verdict: RunVerdict,
   selection: Selection,
   network: HTMLElement | null,
 ): HTMLElement {
@@ -47,7 +48,7 @@ export function answerPart(
   return h("div", { class: "answer" }, told, network);
 }
 
-function headline(verdict: Verdict, sentence: string): HTMLElement {
+function headline(verdict: RunVerdict, sentence: string): HTMLElement {
   const sign = SIGNS[verdict.outcome];
   return h(
     "p",
@@ -83,7 +84,7 @@ function judgedRow(row: JudgedRow, selection: Selection): HTMLElement {
           },
           named,
         );
-  const used = row.usedRatio;
+  const used = row.used_ratio ?? null;
   const meter =
     used === null
       ? null
@@ -112,7 +113,7 @@ function judgedRow(row: JudgedRow, selection: Selection): HTMLElement {
 }
 
 /** Returns the metrics before and after each change. */
-function phaseTable({ phases }: Verdict): HTMLElement | null {
+function phaseTable({ phases }: RunVerdict): HTMLElement | null {
   if (!phases) return null;
   return h(
     "table",

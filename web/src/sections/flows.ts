@@ -1,8 +1,9 @@
 /** Table of all flows of all runs. */
 import { h } from "../dom";
 import { NONE, quantity, significant } from "../format";
+import type { FlowSummary } from "../generated/lockgate";
 import { unitOf } from "../metric";
-import type { Cell, FlowSummary, Report } from "../report";
+import type { Cell, Report } from "../report";
 import { isFolded } from "../selection";
 import { runName } from "../style";
 import { type Column, makeTable } from "../table";
@@ -17,31 +18,28 @@ interface Field {
   read(flow: FlowSummary): number | null | undefined;
 }
 
-const of =
-  (spread: string, name: string) =>
-  (flow: FlowSummary): number | null | undefined =>
-    flow.spreads[spread]?.[name];
-const plain =
-  (name: string) =>
-  (flow: FlowSummary): number | null | undefined =>
-    flow.numbers[name];
-
 const FIELDS: Field[] = [
-  { title: "Throughput", csv: "throughput_bps", unit: "bit/s", group: "rate", read: plain("throughput_bps") },
+  {
+    title: "Throughput",
+    csv: "throughput_bps",
+    unit: "bit/s",
+    group: "rate",
+    read: (flow) => flow.throughput_bps,
+  },
   {
     title: "Goodput",
     csv: "goodput_bps",
     secondary: true,
     unit: "bit/s",
     group: "rate",
-    read: plain("goodput_bps"),
+    read: (flow) => flow.goodput_bps,
   },
   {
     title: "Loss",
     csv: "loss_ratio",
     unit: "ratio",
     hint: "Lost packets over sent packets (RFC 7680)",
-    read: plain("loss_ratio"),
+    read: (flow) => flow.loss_ratio,
   },
   {
     title: "Delay p50",
@@ -49,7 +47,7 @@ const FIELDS: Field[] = [
     unit: "s",
     group: "delay",
     hint: "One-way delay, median",
-    read: of("owd_s", "p50"),
+    read: (flow) => flow.owd_s.p50,
   },
   {
     title: "mean",
@@ -58,7 +56,7 @@ const FIELDS: Field[] = [
     unit: "s",
     group: "delay",
     hint: "One-way delay, mean",
-    read: of("owd_s", "mean"),
+    read: (flow) => flow.owd_s.mean,
   },
   {
     title: "p95",
@@ -66,7 +64,7 @@ const FIELDS: Field[] = [
     unit: "s",
     group: "delay",
     hint: "One-way delay, 95th percentile",
-    read: of("owd_s", "p95"),
+    read: (flow) => flow.owd_s.p95,
   },
   {
     title: "p99",
@@ -74,7 +72,7 @@ const FIELDS: Field[] = [
     unit: "s",
     group: "delay",
     hint: "One-way delay, 99th percentile",
-    read: of("owd_s", "p99"),
+    read: (flow) => flow.owd_s.p99,
   },
   {
     title: "p99.9",
@@ -82,7 +80,7 @@ const FIELDS: Field[] = [
     unit: "s",
     group: "delay",
     hint: "One-way delay, 99.9th percentile",
-    read: of("owd_s", "p999"),
+    read: (flow) => flow.owd_s.p999,
   },
   {
     title: "max",
@@ -90,7 +88,7 @@ const FIELDS: Field[] = [
     unit: "s",
     group: "delay",
     hint: "One-way delay, greatest",
-    read: of("owd_s", "max"),
+    read: (flow) => flow.owd_s.max,
   },
   {
     title: "PDV p99",
@@ -98,7 +96,7 @@ const FIELDS: Field[] = [
     unit: "s",
     group: "delay",
     hint: "Delay above the least delay (RFC 5481), 99th percentile",
-    read: of("pdv_s", "p99"),
+    read: (flow) => flow.pdv_s.p99,
   },
   {
     title: "IPDV p99",
@@ -107,7 +105,7 @@ const FIELDS: Field[] = [
     unit: "s",
     group: "delay",
     hint: "Absolute difference of consecutive delays (RFC 3393), 99th percentile",
-    read: of("ipdv_s", "p99"),
+    read: (flow) => flow.ipdv_s.p99,
   },
   {
     title: "Jitter",
@@ -115,7 +113,7 @@ const FIELDS: Field[] = [
     unit: "s",
     group: "delay",
     hint: "Smoothed interarrival jitter (RFC 3550, section 6.4.1)",
-    read: plain("jitter_rfc3550_s"),
+    read: (flow) => flow.jitter_rfc3550_s,
   },
   {
     title: "Reordered",
@@ -123,7 +121,7 @@ const FIELDS: Field[] = [
     secondary: true,
     unit: "ratio",
     hint: "RFC 4737",
-    read: plain("reordered_ratio"),
+    read: (flow) => flow.reordered_ratio,
   },
   {
     title: "FCT",
@@ -131,7 +129,7 @@ const FIELDS: Field[] = [
     secondary: true,
     unit: "s",
     hint: "Flow completion time",
-    read: plain("fct_s"),
+    read: (flow) => flow.fct_s,
   },
   {
     title: "Slowdown",
@@ -139,14 +137,14 @@ const FIELDS: Field[] = [
     secondary: true,
     unit: "",
     hint: "Completion time over that under processor sharing",
-    read: of("file", "slowdown"),
+    read: (flow) => flow.file?.slowdown,
   },
   {
     title: "MOS",
     csv: "mos",
     unit: "",
     hint: "Mean opinion score of a call (ITU-T G.107)",
-    read: of("voice", "mos"),
+    read: (flow) => flow.voice?.mos,
   },
   {
     title: "Retransmissions",
@@ -154,25 +152,25 @@ const FIELDS: Field[] = [
     secondary: true,
     unit: "",
     hint: "Segments sent again",
-    read: of("tcp", "retransmissions"),
+    read: (flow) => flow.tcp?.retransmissions,
   },
-  { title: "Sent", csv: "sent_packets", unit: "", hint: "Packets", read: plain("sent_packets") },
+  { title: "Sent", csv: "sent_packets", unit: "", hint: "Packets", read: (flow) => flow.sent_packets },
   {
     title: "Received",
     csv: "received_packets",
     secondary: true,
     unit: "",
     hint: "Packets",
-    read: plain("received_packets"),
+    read: (flow) => flow.received_packets,
   },
-  { title: "Lost", csv: "lost_packets", unit: "", hint: "Packets", read: plain("lost_packets") },
+  { title: "Lost", csv: "lost_packets", unit: "", hint: "Packets", read: (flow) => flow.lost_packets },
   {
     title: "Inside",
     csv: "inside_packets",
     secondary: true,
     unit: "",
     hint: "Packets still in the network at the end",
-    read: plain("inside_packets"),
+    read: (flow) => flow.inside_packets,
   },
 ];
 
@@ -185,8 +183,7 @@ export function flowsSection(report: Report): HTMLElement[] {
   if (entries.length === 0) return [h("p", { class: "nothing" }, "The summary names no flows.")];
   // Rows of one flow are together, in the order of the report; hundreds of flows are sorted by their bytes.
   const order = new Map<string, number>();
-  for (const { name, flow } of entries)
-    order.set(name, Math.max(order.get(name) ?? 0, flow.numbers["received_bytes"] ?? 0));
+  for (const { name, flow } of entries) order.set(name, Math.max(order.get(name) ?? 0, flow.received_bytes));
   const names = [...order.keys()];
   if (names.length > 50) names.sort((a, b) => (order.get(b) ?? 0) - (order.get(a) ?? 0));
   const rank = new Map(names.map((name, index) => [name, index]));
@@ -238,10 +235,12 @@ export function flowsSection(report: Report): HTMLElement[] {
  */
 function fairness(report: Report): HTMLElement[] {
   const groups = report.runs.flatMap((run) =>
-    Object.entries(run.summary.jainByGroup).map(
-      ([name, index]) =>
-        `${name} ${significant(index, 3)}${report.runs.length > 1 ? ` (${runName(run)})` : ""}`,
-    ),
+    Object.entries(run.summary.groups ?? {})
+      .filter(([, { jain_index }]) => jain_index !== null)
+      .map(
+        ([name, { jain_index }]) =>
+          `${name} ${significant(jain_index, 3)}${report.runs.length > 1 ? ` (${runName(run)})` : ""}`,
+      ),
   );
   return groups.length === 0
     ? []

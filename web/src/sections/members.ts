@@ -6,7 +6,8 @@ import { h, svg } from "../dom";
 import { extraFigure } from "../figures/extra";
 import { quantity, significant } from "../format";
 import { type Context, Frame } from "../frame";
-import type { Cell, Comparison, ExtraFigure, ExtraSeries, Quantity, Report } from "../report";
+import type { Comparison, Figure as FigureData, FigureSeries, Cell as ToldCell } from "../generated/lockgate";
+import type { Cell, Report } from "../report";
 import { type Column, makeTable } from "../table";
 import { columnOf } from "./notes";
 
@@ -19,7 +20,7 @@ interface Group {
   name: string;
   table: Comparison;
   /** Delays over time of the worst members. */
-  figure: ExtraFigure | null;
+  figure: FigureData | null;
 }
 
 /** Returns whether a table is of the members of a group. */
@@ -106,7 +107,7 @@ function groupTable(group: Group, open: (member: string) => void): HTMLElement[]
 }
 
 /** Returns the largest delay of each interval as a small area. */
-function sparkline(series: ExtraSeries | undefined, most: number): Node | string {
+function sparkline(series: FigureSeries | undefined, most: number): Node | string {
   if (!series || most <= 0) return "";
   const { width, height } = SPARK;
   const step = width / Math.max(1, series.y.length);
@@ -121,7 +122,7 @@ function sparkline(series: ExtraSeries | undefined, most: number): Node | string
   );
 }
 
-const told = (cell: Cell | Quantity): string =>
+const told = (cell: ToldCell): string =>
   cell === null
     ? "–"
     : typeof cell === "object"
@@ -141,7 +142,7 @@ function memberDetail(
   const { table, figure } = group;
   const place = table.rows.findIndex((row) => row[0] === name);
   const row = table.rows[place] ?? [];
-  const of = (title: string): Cell | Quantity => row[table.columns.indexOf(title)] ?? null;
+  const of = (title: string): ToldCell => row[table.columns.indexOf(title)] ?? null;
   const queue = queueOf(report, of("queue"));
   const facts = [
     ["rank", `${place + 1} of ${table.rows.length}, the worst first`],
@@ -167,7 +168,7 @@ function memberDetail(
       ),
     );
   if (figure && series) {
-    const alone: ExtraFigure = {
+    const alone: FigureData = {
       ...figure,
       id: "member",
       kind: "line",
@@ -191,20 +192,19 @@ function memberDetail(
 }
 
 /** Returns what a queue did, if it is among those on the page. */
-function queueOf(report: Report, queue: Cell | Quantity): string[][] {
+function queueOf(report: Report, queue: ToldCell): string[][] {
   for (const { summary } of report.runs)
     for (const [port, { queues }] of Object.entries(summary.ports)) {
       const found = queues[String(queue)];
       if (!found) continue;
-      const count = (name: string) => found.numbers[name] ?? 0;
-      const dropped = count("dropped_packets");
+      const dropped = found.dropped_packets;
       // Those that were in it at any time of the window, of which the dropped ones are a part.
-      const all = dropped + count("sent_packets") + count("moved_out_packets") + count("backlog_packets");
+      const all = dropped + found.sent_packets + found.moved_out_packets + found.backlog_packets;
       const share = all > 0 ? ` (${quantity(dropped / all, "ratio")})` : "";
       return [
         [
           `wait at ${port}`,
-          `p99 ${quantity(found.sojourn["p99"], "s")}, largest ${quantity(found.sojourn["max"], "s")}`,
+          `p99 ${quantity(found.sojourn_s.p99, "s")}, largest ${quantity(found.sojourn_s.max, "s")}`,
         ],
         ["dropped there", `${significant(dropped)}${share}`],
       ];

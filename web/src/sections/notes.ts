@@ -1,7 +1,8 @@
 /** Lists of a report: events, tables of comparison, definitions. */
 import { h } from "../dom";
 import { NONE, quantity, significant, THIN } from "../format";
-import type { Cell, Comparison, Definition, Quantity, Report } from "../report";
+import type { Comparison, Definition, Cell as ToldCell } from "../generated/lockgate";
+import { type Cell, isQuantity, type Report } from "../report";
 import { runName } from "../style";
 import { type Column, compareCells, makeTable } from "../table";
 
@@ -29,7 +30,7 @@ export function eventTable(report: Report): HTMLElement {
     limit: 40,
     filter: true,
     columns: [
-      { title: "Time", csv: "at_s", draw: (value) => (typeof value === "number" ? seconds(value) : NONE) },
+      { title: "Time", csv: "at_s", draw: (value) => seconds(Number(value)) },
       ...(several ? [{ title: "Run", csv: "run" }] : []),
       { title: "Kind", csv: "kind" },
       { title: "Path", csv: "path" },
@@ -46,7 +47,7 @@ export function eventTable(report: Report): HTMLElement {
  */
 export function columnOf(
   title: string,
-  cells: readonly (Cell | Quantity)[],
+  cells: readonly ToldCell[],
   address = "",
 ): { column: Column; cells: Cell[] } {
   const named = address === "" ? { title } : { title, hint: address, csv: address };
@@ -66,8 +67,6 @@ export function columnOf(
   };
   return { column: { ...named, draw }, cells: plain };
 }
-
-const isQuantity = (cell: Cell | Quantity): cell is Quantity => typeof cell === "object" && cell !== null;
 
 /** Returns the rows with those whose last cell says that a claim is missed first. */
 function missedFirst(rows: Comparison["rows"]): Comparison["rows"] {
@@ -159,7 +158,7 @@ const ABOUT: [Definition["about"], string][] = [
  * Returns the definitions of what the report shows: metrics that have a value in a table, or that an expectation or
  * a comparison names. A page without runs whose tables show no metric has all.
  */
-export function shownDefinitions(report: Report): Definition[] {
+function shownDefinitions(report: Report): Definition[] {
   const subjects = [
     ...report.runs.flatMap((run) => run.summary.expect.map(({ that }) => that)),
     ...(report.variants?.metrics.map(({ path }) => path) ?? []),
@@ -174,16 +173,10 @@ export function shownDefinitions(report: Report): Definition[] {
         keys[about]?.add(name.replace(/_(s|bps|ratio|bytes|packets)$/, ""));
   };
   for (const { summary } of report.runs) {
-    for (const flow of Object.values(summary.flows)) {
-      add("flow", flow.numbers);
-      add("flow", flow.spreads);
-    }
+    for (const flow of Object.values(summary.flows)) add("flow", flow);
     for (const port of Object.values(summary.ports)) {
-      add("port", port.numbers);
-      for (const queue of Object.values(port.queues)) {
-        add("queue", queue.numbers);
-        add("queue", { sojourn: queue.sojourn });
-      }
+      add("port", port);
+      for (const queue of Object.values(port.queues)) add("queue", queue);
     }
   }
   const isNamed = (name: string): boolean => subjects.some((that) => that.split(".").includes(name));

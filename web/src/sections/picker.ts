@@ -1,8 +1,9 @@
 /** Selection of the shown data: flows by name or by filter, runs, and the port whose queues are drawn. */
 import { h } from "../dom";
 import { plural } from "../format";
+import type { Run } from "../generated/lockgate";
 import { COLOURS } from "../palette";
-import type { Run } from "../report";
+
 import type { Selection } from "../selection";
 import { runName } from "../style";
 

@@ -4,7 +4,8 @@
  */
 import { h } from "../dom";
 import { plural } from "../format";
-import type { Cell, Queue, QueueSummary, Report, Run } from "../report";
+import type { QueueSummary, Run } from "../generated/lockgate";
+import type { Cell, Report } from "../report";
 import { treeOf } from "../selection";
 import { runName } from "../style";
 import { type Column, makeTable } from "../table";
@@ -14,33 +15,16 @@ interface Row {
   port: string;
   name: string;
   depth: number;
-  kind: string;
-  summary: QueueSummary | undefined;
-  queue: Queue | undefined;
+  queue: QueueSummary;
 }
 
-/** The data of a queue is in two places: its kind with its curves, its totals in the summary. */
 function rowsOf(report: Report): Row[] {
-  return report.runs.flatMap((run) => {
-    const ports = new Set([...run.ports.map((port) => port.name), ...Object.keys(run.summary.ports)]);
-    return [...ports].flatMap((port) => {
-      const drawn = run.ports.find((item) => item.name === port)?.queues ?? [];
-      const counted = run.summary.ports[port]?.queues ?? {};
-      const names = new Set([...drawn.map((queue) => queue.name), ...Object.keys(counted)]);
-      const both = [...names].map((name) => {
-        const queue = drawn.find((item) => item.name === name);
-        const summary = counted[name];
-        return {
-          name,
-          parent: queue?.parent ?? summary?.parent ?? null,
-          kind: queue?.kind || summary?.kind || "",
-          queue,
-          summary,
-        };
-      });
-      return treeOf(both).map(({ queue, depth }) => ({ run, port, depth, ...queue }));
-    });
-  });
+  return report.runs.flatMap((run) =>
+    Object.entries(run.summary.ports).flatMap(([port, { queues }]) => {
+      const named = Object.entries(queues).map(([name, queue]) => ({ ...queue, name }));
+      return treeOf(named).map(({ queue, depth }) => ({ run, port, name: queue.name, depth, queue }));
+    }),
+  );
 }
 
 const FIELDS: {
@@ -50,21 +34,21 @@ const FIELDS: {
   group?: string;
   hint?: string;
   secondary?: boolean;
-  read(queue: QueueSummary): number | null | undefined;
+  read(queue: QueueSummary): number | null;
 }[] = [
   {
     title: "Offered",
     csv: "enqueued_packets",
     unit: "",
     hint: "Packets offered to the queue",
-    read: (queue) => queue.numbers["offered_packets"] ?? queue.numbers["enqueued_packets"],
+    read: (queue) => queue.enqueued_packets,
   },
   {
     title: "Sent",
     csv: "sent_packets",
     unit: "",
     hint: "Packets",
-    read: (queue) => queue.numbers["sent_packets"],
+    read: (queue) => queue.sent_packets,
   },
   {
     title: "Sent",
@@ -72,14 +56,14 @@ const FIELDS: {
     secondary: true,
     unit: "B",
     hint: "Bytes",
-    read: (queue) => queue.numbers["sent_bytes"],
+    read: (queue) => queue.sent_bytes,
   },
   {
     title: "Marked",
     csv: "marked_packets",
     unit: "",
     hint: "Packets marked (ECN)",
-    read: (queue) => queue.numbers["marked_packets"],
+    read: (queue) => queue.marked_packets,
   },
   {
     title: "Backlog",
@@ -87,14 +71,14 @@ const FIELDS: {
     secondary: true,
     unit: "",
     hint: "Packets in the queue at the end",
-    read: (queue) => queue.numbers["backlog_packets"],
+    read: (queue) => queue.backlog_packets,
   },
   {
     title: "Peak",
     csv: "peak_backlog_packets",
     unit: "",
     hint: "The most packets in the queue at once",
-    read: (queue) => queue.numbers["peak_backlog_packets"],
+    read: (queue) => queue.peak_backlog_packets,
   },
   {
     title: "Sojourn p50",
@@ -102,7 +86,7 @@ const FIELDS: {
     unit: "s",
     group: "sojourn",
     hint: "Time in the queue, median",
-    read: (queue) => queue.sojourn["p50"],
+    read: (queue) => queue.sojourn_s.p50,
   },
   {
     title: "p95",
@@ -110,7 +94,7 @@ const FIELDS: {
     unit: "s",
     group: "sojourn",
     hint: "Time in the queue, 95th percentile",
-    read: (queue) => queue.sojourn["p95"],
+    read: (queue) => queue.sojourn_s.p95,
   },
   {
     title: "p99",
@@ -118,7 +102,7 @@ const FIELDS: {
     unit: "s",
     group: "sojourn",
     hint: "Time in the queue, 99th percentile",
-    read: (queue) => queue.sojourn["p99"],
+    read: (queue) => queue.sojourn_s.p99,
   },
   {
     title: "max",
@@ -127,21 +111,14 @@ const FIELDS: {
     unit: "s",
     group: "sojourn",
     hint: "Time in the queue, greatest",
-    read: (queue) => queue.sojourn["max"],
+    read: (queue) => queue.sojourn_s.max,
   },
 ];
 
 /** Returns whether no packet waited in a queue and none was dropped. */
-function isIdle({ queue, summary }: Row): boolean {
-  const drops = [...Object.values(queue?.dropsBy ?? {}), ...Object.values(summary?.dropsBy ?? {})];
-  const waits = [summary?.sojourn["p99"], summary?.sojourn["max"]].filter((value) => value !== undefined);
-  const backlog = summary?.numbers["backlog_packets"] ?? 0;
-  return (
-    summary !== undefined &&
-    backlog === 0 &&
-    drops.every((count) => count === 0) &&
-    waits.every((wait) => !wait)
-  );
+function isIdle({ queue }: Row): boolean {
+  const { p99, max } = queue.sojourn_s;
+  return queue.backlog_packets === 0 && queue.dropped_packets === 0 && !p99 && !max;
 }
 
 /** Returns the queues in which packets waited, and folded those in which none did. */
@@ -172,21 +149,11 @@ function tableOf(report: Report, rows: readonly Row[], name = "queues"): HTMLEle
   const several = report.runs.length > 1;
   // Of the whole report: a table of one port's queues says of which port.
   const ports = new Set(rowsOf(report).map((row) => row.port)).size > 1;
-  const by = (row: Row): Record<string, number> => {
-    const drawn = row.queue?.dropsBy ?? {};
-    return Object.keys(drawn).length > 0 ? drawn : (row.summary?.dropsBy ?? {});
-  };
-  const reasons = [...new Set(rows.flatMap((row) => Object.keys(by(row))))];
-  const fields = FIELDS.filter((field) =>
-    rows.some((row) => row.summary !== undefined && typeof field.read(row.summary) === "number"),
-  );
+  const reasons = [...new Set(rows.flatMap(({ queue }) => Object.keys(queue.drops_by)))];
+  const fields = FIELDS.filter((field) => rows.some(({ queue }) => typeof field.read(queue) === "number"));
   const before = fields.findIndex((field) => field.csv === "marked_packets");
   const split = before < 0 ? fields.length : before;
   const column = ({ read: _, ...column }: (typeof FIELDS)[number]): Column => column;
-  const read =
-    (row: Row) =>
-    (field: (typeof FIELDS)[number]): Cell =>
-      row.summary ? (field.read(row.summary) ?? null) : null;
   return makeTable({
     name,
     limit: 60,
@@ -217,21 +184,15 @@ function tableOf(report: Report, rows: readonly Row[], name = "queues"): HTMLEle
         : []),
       ...fields.slice(split).map(column),
     ],
-    rows: rows.map((row): Cell[] => {
-      const drops = by(row);
-      const total =
-        row.summary?.numbers["dropped_packets"] ??
-        (row.queue ? Object.values(drops).reduce((sum, count) => sum + count, 0) : null);
-      return [
-        ...(ports ? [row.port] : []),
-        row.name,
-        row.kind || null,
-        ...(several ? [runName(row.run)] : []),
-        ...fields.slice(0, split).map(read(row)),
-        total,
-        ...(reasons.length > 1 ? reasons.map((reason) => drops[reason] ?? 0) : []),
-        ...fields.slice(split).map(read(row)),
-      ];
-    }),
+    rows: rows.map(({ run, port, name, queue }): Cell[] => [
+      ...(ports ? [port] : []),
+      name,
+      queue.kind,
+      ...(several ? [runName(run)] : []),
+      ...fields.slice(0, split).map(({ read }) => read(queue)),
+      queue.dropped_packets,
+      ...(reasons.length > 1 ? reasons.map((reason) => queue.drops_by[reason] ?? 0) : []),
+      ...fields.slice(split).map(({ read }) => read(queue)),
+    ]),
   });
 }

@@ -1,8 +1,9 @@
 /** Setup of a run: scenario, command to repeat it, versions, seeds, and the fidelity of a live run. */
 import { copyText, download, h } from "../dom";
 import { date, NONE, plural, quantity, significant, slug } from "../format";
+import type { Run } from "../generated/lockgate";
 import { MODE_NAMES } from "../palette";
-import type { Report, Run } from "../report";
+import type { Report } from "../report";
 
 export function setupSection(report: Report, topology: HTMLElement): HTMLElement[] {
   return [h("div", { class: "pair setup" }, h("div", {}, topology, ...scenario(report)), facts(report))];
@@ -20,7 +21,7 @@ function facts(report: Report): HTMLElement {
   }
   rows.push(["Lockgate", report.version || NONE], ["Made", date(report.generated) || NONE]);
   if (report.host !== "") rows.push(["On", report.host]);
-  if (report.scenarioHash !== "") rows.push(["Scenario hash", h("code", {}, report.scenarioHash)]);
+  if (report.scenario_hash !== "") rows.push(["Scenario hash", h("code", {}, report.scenario_hash)]);
   // Facts that all runs share are listed once.
   const each = report.runs.map(runFacts);
   const shared = (each[0] ?? []).filter(
@@ -51,24 +52,24 @@ function list(rows: readonly (readonly [string, Node | string])[]): HTMLElement 
 function runFacts(run: Run): [string, string][] {
   const { summary } = run;
   const rows: [string, string][] = [["Mode", MODE_NAMES[run.mode]]];
-  if (summary.seed !== "") rows.push(["Seed", summary.seed]);
-  if (summary.durationS !== null) {
-    const warmup = summary.warmupS ?? 0;
-    rows.push([
-      "Duration",
-      `${quantity(summary.durationS, "s", 6)}${warmup > 0 ? `, of which the first ${quantity(warmup, "s", 6)} (warm-up) are left out of the statistics` : ""}`,
-    ]);
-  }
-  if (run.intervalS !== null) rows.push(["Interval", `${quantity(run.intervalS, "s")} a sample`]);
-  const repetitions = Math.max(0, ...Object.values(summary.intervals).map((interval) => interval.n ?? 0));
+  const warmup =
+    summary.warmup_s > 0
+      ? `, of which the first ${quantity(summary.warmup_s, "s", 6)} (warm-up) are left out of the statistics`
+      : "";
+  rows.push(
+    ["Seed", String(summary.seed)],
+    ["Duration", `${quantity(summary.duration_s, "s", 6)}${warmup}`],
+    ["Interval", `${quantity(run.interval_s, "s")} a sample`],
+  );
+  const repetitions = Math.max(0, ...Object.values(summary.intervals).map(({ n }) => n));
   if (repetitions > 1) rows.push(["Repetitions", `${repetitions}, intervals at 95\u202f%`]);
   const { packet_hops: hops } = summary.engine;
-  if (typeof hops === "number" && hops > 0) rows.push(["Engine", plural(hops, "packet-hop")]);
-  const fidelity = Object.entries(summary.fidelity);
+  if (hops > 0) rows.push(["Engine", plural(hops, "packet-hop")]);
+  const fidelity = Object.entries(summary.fidelity ?? {});
   if (fidelity.length > 0) {
     const shown = fidelity.map(
       ([name, value]) =>
-        `${name.replace(/_s$/, "").replaceAll("_", " ")} ${typeof value === "number" ? (name.endsWith("_s") ? quantity(value, "s") : significant(value, 4)) : String(value ?? NONE)}`,
+        `${name.replace(/_s$/, "").replaceAll("_", " ")} ${name.endsWith("_s") ? quantity(value, "s") : significant(value, 4)}`,
     );
     rows.push(["Fidelity", shown.join("; ")]);
   }

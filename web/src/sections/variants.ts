@@ -7,45 +7,41 @@ import { variantsWantLog } from "../axis";
 import { h } from "../dom";
 import { standingWords, variantColour } from "../figures/intervals";
 import { columnScale, NONE, plural, significant } from "../format";
+import type { VariantMetric, Variants, VariantValues } from "../generated/lockgate";
 import type { Cell } from "../report";
-import { makeTable } from "../table";
+import { type Column, makeTable } from "../table";
 import type { Theme } from "../theme";
-import { metricName, type VariantMetric, type Variants, type VariantValues } from "../variants";
+import { lookOf, metricName } from "../variants";
 
 export function variantsSubtitle(data: Variants): string {
-  return `${plural(data.variants.length, "variant")} × ${plural(data.seeds, "seed")}`;
+  return `${plural(data.variants.length, "variant")} × ${plural(data.seeds.length, "seed")}`;
 }
 
 export function variantsTable(data: Variants, theme: Theme): HTMLElement {
-  const rows: Cell[][] = data.variants.map((variant, at) => [
-    at + 1,
-    ...data.variables.map((variable, index) => variable.values[variant.values[index] ?? -1] ?? null),
-    ...data.metrics.map((metric) => metric.variants[at]?.mean ?? null),
-    ...(data.holds.length > 0 ? [data.holds[at] ?? null] : []),
-  ]);
+  // Between the number with the variables, and whether expectations hold, are the metrics, which are sorted by their means.
   const first = 1 + data.variables.length;
+  const { columns, addresses = [], rows: told, note: marks } = data.table;
+  const textOf = (row: number, at: number): string => String(told[row]?.[at] ?? NONE);
+  const rows = told.map((_, row) =>
+    columns.map((_, at): Cell => {
+      const metric = data.metrics[at - first];
+      return metric ? (metric.variants[row]?.mean ?? null) : at === 0 ? row + 1 : textOf(row, at);
+    }),
+  );
   const table = makeTable({
     name: "variants",
     rows,
     limit: 40,
-    columns: [
-      { title: "#", csv: "number" },
-      ...data.variables.map(({ name, path }) => ({
-        title: name,
-        csv: path === "" ? name : path,
-        ...(path === "" ? {} : { hint: path }),
-      })),
-      ...data.metrics.map((metric, index) => ({
-        title: metricName(metric),
-        csv: metric.path,
-        hint: metric.path,
-        draw: (_: Cell, row: number) =>
-          cell(data, metric, row, data.cells[row]?.[first + index] ?? NONE, theme),
-      })),
-      ...(data.holds.length > 0 ? [{ title: "holds" }] : []),
-    ],
+    columns: columns.map((title, at): Column => {
+      const metric = data.metrics[at - first];
+      const address = addresses[at] || (at === 0 ? "number" : title);
+      const named = address === addresses[at] ? { csv: address, hint: address } : { csv: address };
+      if (!metric) return { title, ...named };
+      const draw = (_: Cell, row: number): HTMLElement => cell(data, metric, row, textOf(row, at), theme);
+      return { title: metricName(metric), ...named, draw };
+    }),
   });
-  const note = `Mean ± half the width of the 95 % interval. ${data.note}. Paired by seed, all of a metric judged together at 5 %; no mark: the difference is real.`;
+  const note = `Mean ± half the width of the 95 % interval. ${marks}. Paired by seed, all of a metric judged together at 5 %; no mark: the difference is real.`;
   return h("div", { class: "variants" }, table, h("p", { class: "note" }, note));
 }
 
@@ -69,19 +65,14 @@ function cell(data: Variants, metric: VariantMetric, row: number, text: string, 
     metric.unit,
   );
   const shown = (value: number): string => significant(value / factor, 3, true);
-  const half = values.differenceHalfWidth === null ? "" : ` ± ${shown(values.differenceHalfWidth)}`;
+  const half = values.difference_half_width === null ? "" : ` ± ${shown(values.difference_half_width)}`;
   const apart = values.difference === null ? "" : `: ${shown(values.difference)}${half} ${label}`;
   const title = `${standingWords(values.standing)}${apart}`;
   const best = values.standing === "best";
   const axis = h("span", { class: "place", "aria-hidden": "true" });
   const draw = (): void => {
     // Safe as HTML: colours and numbers.
-    axis.innerHTML = placeOf(
-      metric,
-      values,
-      variantColour(theme.ink, data, row),
-      data.variants[row]?.mark ?? 0,
-    );
+    axis.innerHTML = placeOf(metric, values, variantColour(theme.ink, data, row), lookOf(data, row).mark);
   };
   draw();
   theme.onChange(draw);
@@ -106,7 +97,7 @@ function placeOf(metric: VariantMetric, values: VariantValues, colour: string, m
     return 5 + Math.min(1.04, Math.max(-0.04, at)) * (width - 10);
   };
   const mean = values.mean ?? 0;
-  const half = values.halfWidth ?? 0;
+  const half = values.half_width ?? 0;
   const line = (x1: number, x2: number, stroke: string, wide: number): string =>
     `<line x1="${x1.toFixed(1)}" x2="${x2.toFixed(1)}" y1="${height / 2}" y2="${height / 2}" stroke="${stroke}" stroke-width="${wide}"/>`;
   const dot = `<path transform="translate(${x(mean).toFixed(1)} ${height / 2})" d="${SHAPES[mark % SHAPES.length]}" fill="${colour}"/>`;

@@ -2,18 +2,20 @@
  * Outcome of a run: the verdict in words, and every expectation with its value, by shape, text and colour.
  */
 import { breakable, copyText, h, svg } from "../dom";
-import { NONE, plural, quantity, significant } from "../format";
+import { NONE, plural, quantity } from "../format";
+import type { Expectation, JudgedRow, Run } from "../generated/lockgate";
 import { unitOf } from "../metric";
-import type { Cell, Expect, Report, Run } from "../report";
+import type { Cell, Report } from "../report";
 import { runName } from "../style";
 import { makeTable } from "../table";
 
 type State = "good" | "bad" | "none";
 
-const WORDS: Record<State, string> = { good: "holds", bad: "missed", none: "undecided" };
+const wordOf = ({ holds }: Expectation): string => (holds ? "holds" : "missed");
+const stateOf = ({ holds }: Expectation): State => (holds ? "good" : "bad");
 
 /** Returns a tick, a cross or a dash beside a word: the state never depends on colour alone. */
-export function badge(state: State, text: string = WORDS[state]): HTMLElement {
+function badge(state: State, text: string): HTMLElement {
   const paths: Record<State, string> = {
     good: "M3 7.5 L6 10.5 L11 4",
     bad: "M3.5 3.5 L10.5 10.5 M10.5 3.5 L3.5 10.5",
@@ -38,20 +40,12 @@ export function badge(state: State, text: string = WORDS[state]): HTMLElement {
   );
 }
 
-const stateOf = (expect: Expect): State => (expect.holds === null ? "none" : expect.holds ? "good" : "bad");
-
-/** Returns the count of expectations, such as `3 of 4 expectations hold`, and the overall state. */
+/** Returns the count of expectations, such as `3 of 4 expectations missed`, and the overall state. */
 export function tallyOf(report: Report): { state: State; text: string } {
   const all = report.runs.flatMap((run) => run.summary.expect);
-  const held = all.filter((expect) => expect.holds === true).length;
-  const missed = all.filter((expect) => expect.holds === false).length;
+  const missed = all.filter((expect) => !expect.holds).length;
   if (all.length === 0) return { state: "none", text: "No expectations were set" };
   if (missed > 0) return { state: "bad", text: `${missed} of ${plural(all.length, "expectation")} missed` };
-  if (held < all.length)
-    return {
-      state: "none",
-      text: `${held} of ${plural(all.length, "expectation")} hold, the others are undecided`,
-    };
   return {
     state: "good",
     text: all.length === 1 ? "The expectation holds" : `All ${all.length} expectations hold`,
@@ -68,11 +62,11 @@ export function verdictSection(report: Report): HTMLElement[] {
   const { sentences, commands } = split(sentencesOf(report));
   // The first sentence of a comparison, a search or an experiment without a run of its own decides it.
   const decides = (index: number): boolean =>
-    index === 0 && (report.variants !== null || commands.length > 0 || report.runs.length === 0);
+    index === 0 && (report.variants !== undefined || commands.length > 0 || report.runs.length === 0);
   const line = (text: string, index: number): HTMLElement =>
     h("p", decides(index) ? { class: "headline none" } : {}, text);
   if (sentences.length > 0) parts.push(h("div", { class: "verdict" }, ...sentences.map(line)));
-  if (commands.length > 0) parts.push(commandList(commands, report.variants !== null));
+  if (commands.length > 0) parts.push(commandList(commands, report.variants !== undefined));
   return parts;
 }
 
@@ -151,106 +145,88 @@ export function sentencesOf(report: Report): string[] {
   return report.verdict.filter((line) => !subjects.some((that) => that !== "" && line.includes(that)));
 }
 
+/** An expectation of a run, and its row in the verdict, which has its bounds and its margin in words. */
+interface Judged {
+  run: Run;
+  expect: Expectation;
+  row: JudgedRow | undefined;
+}
+
+/** Returns the expectations of a run in their order; the verdict has those that are missed first. */
+function judgedOf(run: Run): Judged[] {
+  const { expect: all, verdict } = run.summary;
+  const ordered = [...all.filter(({ holds }) => !holds), ...all.filter(({ holds }) => holds)];
+  return all.map((expect) => ({ run, expect, row: verdict?.rows[ordered.indexOf(expect)] }));
+}
+
+/** Returns the measured value with its interval; of several flows or queues, how many keep the bounds. */
+function measured({ that, value, half_width: half, members, holds }: Expectation): string {
+  const unit = unitOf(that);
+  const shown = half === null ? quantity(value, unit) : `${quantity(value, unit)} ± ${quantity(half, unit)}`;
+  if (!members) return shown;
+  // Of several, the value is that of one; it says more only if too few keep the bound.
+  const decides = holds ? "" : `; ${shown} decides`;
+  return `${members.held} of ${members.of} (${quantity(members.held / members.of, "ratio")})${decides}`;
+}
+
+/** Returns the table of the expectations of all runs; null without any. */
 export function expectTable(report: Report): HTMLElement | null {
-  const entries = report.runs
-    .flatMap((run) => run.summary.expect.map((expect, index) => ({ run, expect, index })))
-    .sort((a, b) => a.index - b.index);
+  const judged = report.runs.map(judgedOf);
+  const most = Math.max(0, ...judged.map((of) => of.length));
+  // Those of one expectation in several runs are together.
+  const entries = Array.from({ length: most }, (_, index) => judged.flatMap((of) => of[index] ?? [])).flat();
   if (entries.length === 0) return null;
-  const several = report.runs.filter((run) => run.summary.expect.length > 0).length > 1;
-  const unit = (expect: Expect): string => unitOf(expect.that);
-  const bound = (expect: Expect): string => {
-    const formatted = (values: readonly number[]): string =>
-      values.map((value) => quantity(value, unit(expect))).join(" and ");
-    const bounds = expect.bounds.map(({ words, values }) => `${words} ${formatted(values)}`).join(", ");
-    const share = expect.members?.wanted_ratio ?? null;
-    return share === null ? bounds : `${bounds}, for ${share < 1 ? quantity(share, "ratio") : "all"}`;
-  };
-  const at = (row: number): { run: Run; expect: Expect } => entries[row] as { run: Run; expect: Expect };
-  const repeated = entries.some(({ expect }) => expect.runs > 1);
-  const measured = (expect: Expect): string => {
-    const mean = quantity(expect.value, unit(expect));
-    const value = expect.halfWidth === null ? mean : `${mean} ± ${quantity(expect.halfWidth, unit(expect))}`;
-    const share = shareOf(expect);
-    if (share === null || !expect.members) return value;
-    // Of several, the value is that of one; it says more only if too few keep the bound.
-    const decides = expect.holds === false ? `; ${value} decides` : "";
-    return `${expect.members.held} of ${expect.members.of} (${quantity(share, "ratio")})${decides}`;
-  };
-  const rows: Cell[][] = entries.map(({ run, expect }) => [
-    WORDS[stateOf(expect)],
-    expect.that,
-    expect.value,
-    bound(expect),
-    ...(repeated ? [`${expect.held} of ${expect.runs}`] : []),
-    ...(several ? [runName(run)] : []),
-    margin(expect),
-  ]);
-  const offset = (several ? 1 : 0) + (repeated ? 1 : 0);
+  const several = judged.filter((of) => of.length > 0).length > 1;
+  const repeated = entries.some(({ expect }) => expect.values.length > 1);
+  const at = (row: number): Judged => entries[row] as Judged;
   return makeTable({
     name: "expectations",
-    rows,
+    rows: entries.map(({ run, expect, row }): Cell[] => [
+      wordOf(expect),
+      expect.that,
+      expect.value,
+      row?.wanted ?? null,
+      ...(repeated ? [`${expect.held} of ${expect.values.length}`] : []),
+      ...(several ? [runName(run)] : []),
+      row?.used_ratio ?? null,
+    ]),
     columns: [
-      { title: "Result", csv: "result", draw: (_, row) => badge(stateOf(at(row).expect)) },
+      {
+        title: "Result",
+        csv: "result",
+        draw: (_, row) => badge(stateOf(at(row).expect), wordOf(at(row).expect)),
+      },
       {
         title: "Expectation",
         csv: "that",
-        draw: (value, row) =>
-          h(
-            "span",
-            {},
-            at(row).expect.name === "" ? "" : `${at(row).expect.name} `,
-            h("code", {}, breakable(String(value ?? ""))),
-          ),
+        draw: (value, row) => {
+          const { name } = at(row).expect;
+          return h("span", {}, name ? `${name} ` : "", h("code", {}, breakable(String(value ?? ""))));
+        },
       },
       {
         title: "Measured",
         csv: "value_si",
-        draw: (_: Cell, row: number) => h("b", { class: "value" }, measured(at(row).expect)),
+        draw: (_, row) => h("b", { class: "value" }, measured(at(row).expect)),
       },
       { title: "Wanted", csv: "wanted" },
       ...(repeated ? [{ title: "Held by", csv: "held_by", hint: "Runs in which it holds by itself" }] : []),
       ...(several ? [{ title: "Run", csv: "run" }] : []),
       {
-        title: "Of the bound",
-        csv: "value_over_bound",
-        hint: "The measured value as a share of the bound; of several flows or queues, their share of those wanted",
-        draw: (_: Cell, row: number) => gauge(at(row).expect, rows[row]?.[4 + offset] ?? null),
+        title: "Bound used",
+        csv: "used_of_bound",
+        hint: "How much of the tightest bound is used up: all of it at the bound",
+        draw: (_, row) => gauge(at(row)),
       },
     ],
   });
 }
 
-/** Returns the share of flows or queues that keep an expectation on several; null for one on a single one. */
-const shareOf = ({ members }: Expect): number | null =>
-  members?.of ? (members.held ?? 0) / members.of : null;
-
-/** Returns the value over its bound, or the share of members over the one wanted; null with two bounds. */
-function margin(expect: Expect): number | null {
-  const share = shareOf(expect);
-  if (share !== null) return expect.members?.wanted_ratio ? share / expect.members.wanted_ratio : null;
-  const bound = expect.low ?? expect.high;
-  const isOne = expect.low === null || expect.high === null;
-  return expect.value === null || !isOne || !bound ? null : expect.value / bound;
-}
-
-/**
- * Returns a bar of the value with a tick at each bound. Beyond twice a single bound the bar is cut, and only
- * the number is exact; two bounds enclose the middle half.
- */
-function gauge(expect: Expect, share: Cell): HTMLElement {
-  const { value, low, high } = expect;
-  const [width, tick] = [80, 40];
-  if (typeof share === "number" && share >= 0) {
-    const words = share < 100 ? `${significant(share * 100, share < 10 ? 2 : 3)}\u202f%` : "far beyond";
-    return bar(expect, width, share * tick, [tick], words);
-  }
-  if (value === null || low === null || high === null || shareOf(expect) !== null) return h("span", {}, NONE);
-  const place = high > low ? (value - low) / (high - low) : value < low ? -1 : value > high ? 2 : 0.5;
-  const words = place < 0 ? "too low" : place > 1 ? "too high" : "between";
-  return bar(expect, width, width / 4 + (place * width) / 2, [width / 4, (3 * width) / 4], words);
-}
-
-function bar(expect: Expect, width: number, end: number, ticks: number[], words: string): HTMLElement {
+/** Returns a bar that is full at the tightest bound, and the distance from it in words. */
+function gauge({ expect, row }: Judged): HTMLElement {
+  const used = row?.used_ratio ?? null;
+  if (!row || used === null) return h("span", {}, NONE);
+  const width = 80;
   return h(
     "span",
     { class: `gauge ${stateOf(expect)}` },
@@ -258,11 +234,8 @@ function bar(expect: Expect, width: number, end: number, ticks: number[], words:
       "svg",
       { width, height: 12, viewBox: `0 0 ${width} 12`, "aria-hidden": "true" },
       svg("rect", { x: 0, y: 3, width, height: 6, fill: "var(--grid)" }),
-      svg("rect", { x: 0, y: 3, width: Math.min(width, Math.max(0, end)), height: 6, fill: "currentColor" }),
-      ...ticks.map((x) =>
-        svg("line", { x1: x, x2: x, y1: 0, y2: 12, stroke: "var(--text)", "stroke-width": 1.5 }),
-      ),
+      svg("rect", { x: 0, y: 3, width: width * Math.min(1, used), height: 6, fill: "currentColor" }),
     ),
-    h("span", {}, words),
+    h("span", {}, row.margin),
   );
 }

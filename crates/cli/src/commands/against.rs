@@ -34,7 +34,7 @@ pub(crate) fn against(arguments: &Conform, file: &Path) -> Result<Exit, Failure>
         show(&document);
     }
     let report = report("The simulator beside a kernel", verdict(&document), tables(&document));
-    leave(arguments, out, &document, &report, started)?;
+    leave(arguments, out, &document, report, started)?;
     Ok(ended(document.holds || (interrupted && document.differing == 0), interrupted))
 }
 

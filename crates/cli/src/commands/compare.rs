@@ -165,6 +165,6 @@ fn write(
     out.write("scenario.toml", &plan.text)?;
     out.write("comparison.json", results::json(&compared.json())?)?;
     out.write("runs.csv", compared.csv())?;
-    out.write("report.html", page(&results::template(), &report))?;
+    out.write("report.html", page(&results::template(), report))?;
     results::finish(out, compared.title, &plan.text, &plan.seeds)
 }

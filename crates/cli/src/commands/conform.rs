@@ -28,7 +28,7 @@ pub(crate) fn conform(arguments: &Conform) -> Result<Exit, Failure> {
         show(&document);
     }
     let report = report("Disciplines against their theorems", verdict(&document), tables(&document));
-    leave(arguments, out, &document, &report, started)?;
+    leave(arguments, out, &document, report, started)?;
     Ok(ended(document.holds, interrupted))
 }
 
@@ -37,7 +37,7 @@ pub(super) fn leave(
     arguments: &Conform,
     out: Option<ResultsDirectory>,
     document: &impl Serialize,
-    report: &ReportData,
+    report: ReportData,
     started: Instant,
 ) -> Result<(), Failure> {
     let text = results::json(document)?;
@@ -133,7 +133,7 @@ pub(super) fn report(title: &str, verdict: Vec<String>, tables: Vec<Comparison>)
 }
 
 /// Writes document and report. Returns the report's path.
-fn write(out: ResultsDirectory, document: &str, report: &ReportData) -> Result<String, Failure> {
+fn write(out: ResultsDirectory, document: &str, report: ReportData) -> Result<String, Failure> {
     out.write("conformance.json", document)?;
     let manifest = serde_json::json!({
         "lockgate": crate::version::NUMBER,

@@ -243,6 +243,6 @@ fn write(out: ResultsDirectory, tuned: &Tuned<'_>, file: &str) -> Result<PathBuf
     report.topology = results::topology(&tuning.base);
     out.write("scenario.toml", tuning.text())?;
     out.write("search.json", results::json(&tuned.json())?)?;
-    out.write("report.html", page(&results::template(), &report))?;
+    out.write("report.html", page(&results::template(), report))?;
     results::finish(out, &tuning.base.title, tuning.text(), &tuning.request.seeds)
 }

@@ -17,5 +17,5 @@ pub(crate) fn report(reproduction: &Reproduction, command: &str) -> String {
     report.comparisons.extend(reproduction.tables.iter().cloned());
     report.figures.clone_from(&reproduction.figures);
     report.topology = results::topology(&reproduction.scenario);
-    page(&results::template(), &report)
+    page(&results::template(), report)
 }

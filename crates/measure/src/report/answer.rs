@@ -35,7 +35,7 @@ pub(super) fn elements(data: &ReportData) -> String {
         if let (0, Some(verdict)) = (index, verdict) {
             sign(&mut html, verdict);
         }
-        words(&mut html, sentence);
+        text(&mut html, sentence);
         html.push_str("</p>");
     }
     if let Some(verdict) = verdict {
@@ -98,14 +98,14 @@ fn judged(html: &mut String, rows: &[JudgedRow]) {
             html.push_str("</td><td class=\"");
             html.push_str(class);
             html.push_str("\">");
-            words(html, cell);
+            text(html, cell);
         }
         html.push_str(r#"</td><td class="margin">"#);
         if let Some(used) = row.used_ratio {
             let percent = (used * 100.0).clamp(0.0, 100.0);
             let _ = write!(html, r#"<span class="meter"><i style="width:{percent:.1}%"></i></span>"#);
         }
-        words(html, &row.margin);
+        text(html, &row.margin);
         html.push_str("</td></tr>");
     }
     html.push_str("</tbody></table>");
@@ -125,26 +125,12 @@ fn phases(html: &mut String, table: &PhaseTable) {
         html.push_str("</th>");
         for value in &row.values {
             html.push_str("<td>");
-            words(html, value);
+            text(html, value);
             html.push_str("</td>");
         }
         html.push_str("</tr>");
     }
     html.push_str("</tbody></table>");
-}
-
-/// Appends a sentence or a quantity, with the sign of microseconds as the script writes it
-/// (`web/src/read.ts`).
-fn words(html: &mut String, sentence: &str) {
-    let mut parts = sentence.split(" us");
-    let mut written = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let is_unit = written.ends_with(|before: char| before.is_ascii_digit())
-            && !part.starts_with(|after: char| after.is_alphanumeric());
-        written.push_str(if is_unit { " µs" } else { " us" });
-        written.push_str(part);
-    }
-    text(html, &written);
 }
 
 /// Appends text, in which nothing is an element.

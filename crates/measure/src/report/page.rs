@@ -26,13 +26,14 @@ const ROOT_OPEN: &str = r#"<div id="page">"#;
 const ROOT_CLOSE: &str = "</div>";
 
 /// Returns the page with this data. If the template lacks the [`MARKER`], appends the element.
-pub fn page(template: &str, data: &ReportData) -> String {
+pub fn page(template: &str, data: ReportData) -> String {
+    let data = data.readable();
     // Base64 has no `<`: nothing in the data can end the element early.
-    let element = [COMPRESSED, &compressed(data), "</script>"].concat();
+    let element = [COMPRESSED, &compressed(&data), "</script>"].concat();
     match template.split_once(MARKER) {
         Some((before, after)) => match before.split_once(ROOT) {
             Some((head, between)) => {
-                let answer = answer::elements(data);
+                let answer = answer::elements(&data);
                 [head, ROOT_OPEN, &answer, ROOT_CLOSE, between, &element, after].concat()
             }
             None => [before, &element, after].concat(),

@@ -155,32 +155,24 @@ pub struct Split {
     pub propagation: Option<f64>,
 }
 
-/// Data of a port.
+/// Data of a port over time; its results are in the summary.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PortData {
     /// Name.
     pub name: String,
-    /// Rate of its link at the start of the run, in bits per second.
-    pub rate_bps: f64,
-    /// Queues, parents before children.
+    /// Queues, parents before children; without those that are recorded briefly.
     pub queues: Vec<QueueData>,
 }
 
-/// Data of a queue.
+/// Data of a queue over time; its results are in the summary.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct QueueData {
     /// Name.
     pub name: String,
-    /// Discipline.
-    pub kind: String,
-    /// Parent; `null` for the root.
-    pub parent: Option<String>,
     /// Series.
     pub series: QueueSeriesData,
-    /// Packets dropped in the window, here or below, by reason.
-    pub drops_by: IndexMap<String, u64>,
 }
 
 /// A queue over time; columns of equal length.
@@ -355,11 +347,8 @@ fn port_data(record: &PortRecord, summary: &Summary) -> PortData {
     let queue = |place: &crate::recording::QueueRecord| {
         let series = &place.series;
         let packets = |column: &[Tally]| column.iter().map(|tally| tally.packets).collect();
-        let results = results.and_then(|port| port.queues.get(&place.name));
         QueueData {
             name: place.name.clone(),
-            kind: place.kind.into(),
-            parent: results.and_then(|queue| queue.parent.clone()),
             series: QueueSeriesData {
                 time_s: time_s.clone(),
                 backlog_packets: packets(&series.backlog),
@@ -370,12 +359,10 @@ fn port_data(record: &PortRecord, summary: &Summary) -> PortData {
                 dropped_packets: series.dropped_packets.clone(),
                 marked_packets: series.marked_packets.clone(),
             },
-            drops_by: results.map(|queue| queue.drops_by.clone()).unwrap_or_default(),
         }
     };
     PortData {
         name: record.setup.name.clone(),
-        rate_bps: record.setup.rate.as_bits() as f64,
         queues: record
             .queues()
             .iter()

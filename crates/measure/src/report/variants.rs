@@ -6,6 +6,7 @@ use super::Comparison;
 
 use crate::comparison::{MetricComparison, Verdict, front};
 use crate::metric::{Address, Better};
+use crate::summary::verdict::Words;
 
 /// Limit on the pairs of metrics that fronts are made of.
 const MOST_FRONTS: usize = 6;
@@ -60,6 +61,8 @@ pub struct VariantData {
 pub struct VariantMetric {
     /// Address.
     pub path: String,
+    /// The address in words: `call delay p99`.
+    pub words: String,
     /// Unit.
     pub unit: String,
     /// Better direction; `null` if neither is.
@@ -86,8 +89,28 @@ pub struct VariantValues {
     pub difference: Option<f64>,
     /// Half the width of the difference's confidence interval, as it was tested.
     pub difference_half_width: Option<f64>,
-    /// Verdict on the difference; `null` for the reference itself.
-    pub verdict: Option<Verdict>,
+    /// Standing among the variants.
+    pub standing: Standing,
+}
+
+/// Standing of a variant in a metric: what it is itself, or the verdict on its difference from the reference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+pub enum Standing {
+    /// The best variant.
+    Best,
+    /// The reference, which is not the best.
+    Reference,
+    /// No difference is seen, or there is none.
+    Same,
+    /// The difference is real, and too small to matter in practice.
+    Equal,
+    /// The difference is real.
+    Differs,
+    /// Too few values to tell.
+    #[default]
+    Unknown,
 }
 
 /// Pareto front of two metrics: the variants that no other beats in both.
@@ -106,24 +129,35 @@ impl VariantMetric {
     /// Creates the data of a metric from its comparison.
     pub fn new(path: &str, compared: &MetricComparison) -> Self {
         let metric = Address::parse(path).ok().map(|address| address.metric);
-        let of = |(interval, difference): (&Option<crate::intervals::Interval>, &Option<_>)| {
+        let all = compared.intervals.iter().zip(&compared.differences).enumerate();
+        let of = |(index, (interval, difference)): (usize, (&Option<_>, &Option<_>))| {
+            let interval: &Option<crate::intervals::Interval> = interval;
             let difference: Option<crate::comparison::Difference> = *difference;
+            let standing = match difference.map(|one| one.verdict) {
+                _ if compared.best == Some(index) => Standing::Best,
+                _ if compared.reference == Some(index) => Standing::Reference,
+                Some(Verdict::Differs) => Standing::Differs,
+                Some(Verdict::Equal) => Standing::Equal,
+                Some(Verdict::NotSeen | Verdict::Same) => Standing::Same,
+                Some(Verdict::Unknown) | None => Standing::Unknown,
+            };
             VariantValues {
                 mean: interval.as_ref().map(|interval| interval.mean),
                 half_width: interval.as_ref().and_then(|interval| interval.half_width),
                 seeds: interval.as_ref().map(|interval| interval.values.clone()).unwrap_or_default(),
                 difference: difference.map(|one| one.mean).filter(|mean| mean.is_finite()),
                 difference_half_width: difference.and_then(|one| one.half_width),
-                verdict: difference.map(|one| one.verdict),
+                standing,
             }
         };
         Self {
             path: path.to_owned(),
+            words: Words::of(path).in_sentence(),
             unit: metric.map_or("", |metric| metric.unit.symbol()).to_owned(),
             better: metric.and_then(|metric| metric.better),
             best: compared.best,
             reference: compared.reference,
-            variants: compared.intervals.iter().zip(&compared.differences).map(of).collect(),
+            variants: all.map(of).collect(),
         }
     }
 }
@@ -168,5 +202,24 @@ mod tests {
         assert_eq!(fronts, [Front { x: 0, y: 2, on: vec![0, 1] }]);
         assert_eq!((delay.best, delay.unit.as_str()), (Some(0), "s"));
         assert!((delay.variants[2].difference.expect("a difference") - 0.2).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_variant_stands_as_the_best_or_the_reference_or_by_its_difference() {
+        use Standing::{Best, Differs, Equal, Reference as Base, Same, Unknown};
+
+        use crate::comparison::Difference;
+        let verdicts = [Verdict::Same, Verdict::NotSeen, Verdict::Equal, Verdict::Differs, Verdict::Unknown];
+        let one = |verdict| {
+            Some(Difference { mean: 1.0, half_width: None, pairs: 2, p: None, seeds_needed: None, verdict })
+        };
+        let differences: Vec<_> =
+            [one(Verdict::Differs), None].into_iter().chain(verdicts.map(one)).chain([None]).collect();
+        let intervals = vec![None; differences.len()];
+        let compared = MetricComparison { intervals, best: Some(0), reference: Some(1), differences };
+        let metric = VariantMetric::new("flow.a.owd.p99", &compared);
+        let standings: Vec<Standing> = metric.variants.iter().map(|one| one.standing).collect();
+        assert_eq!(standings, [Best, Base, Same, Same, Equal, Differs, Unknown, Unknown]);
+        assert_eq!(metric.words, "a delay p99");
     }
 }

@@ -233,7 +233,7 @@ impl Recorder {
         match self.form {
             Form::Lines(mut file) => file.flush().map_err(|error| failed(&self.path, &error))?,
             Form::Page(file) => {
-                file.write(page(&results::template(), &report))?;
+                file.write(page(&results::template(), report))?;
             }
         }
         Ok(said)
