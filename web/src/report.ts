@@ -46,6 +46,12 @@ export function limitsOf(expect: Expectation): { low: number | null; high: numbe
   };
 }
 
+/**
+ * Returns whether a report is of runs: that of an experiment has figures and tables instead, and that of a comparison
+ * variants.
+ */
+export const hasRuns = ({ runs, variants }: Report): boolean => runs.length > 0 && !variants;
+
 /** Returns the sentence on the seed of curves and tables, if there are several; of variants each section says it. */
 export function seedNote({ runs, variants }: Report): string {
   const first = runs[0]?.summary;

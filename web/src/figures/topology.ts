@@ -5,6 +5,7 @@ import { quantity, shortened } from "../format";
 import type { TopologyLink, TopologyNode } from "../generated/lockgate";
 import type { Ink } from "../palette";
 import type { Report } from "../report";
+import type { View } from "../selection";
 
 /** Largest number of nodes drawn with names, which would otherwise overlap; the table has the names. */
 const NAMED = 40;
@@ -116,8 +117,20 @@ function hops(beside: Map<string, string[]>, start: string): Map<string, number>
   return distance;
 }
 
-/** Returns the figure of the network; `small` beside the verdict. */
-export function topologyFigure(report: Report, small = false): Figure {
+/** Returns the figure of the network, in full. */
+export const topologyFigure = ({ report }: Pick<View, "report">): Figure => figureOf(report, false);
+
+/** Largest number of nodes of a network that is drawn beside the verdict. */
+const SMALL = 16;
+
+/** Returns whether the network is drawn beside the verdict. */
+export const isSmall = ({ topology: { nodes } }: Report): boolean =>
+  nodes.length > 0 && nodes.length <= SMALL;
+
+/** Returns the figure of the network as it stands beside the verdict. */
+export const networkFigure = ({ report }: Pick<View, "report">): Figure => figureOf(report, true);
+
+function figureOf(report: Report, small: boolean): Figure {
   const { nodes, links } = report.topology;
   return {
     id: small ? "network" : "topology",

@@ -9,48 +9,26 @@ import { followAddress } from "../address";
 import { carriedData } from "../carried";
 import { h } from "../dom";
 import type { Make } from "../figure";
-import { bandsFigure } from "../figures/bands";
-import { boxFigure } from "../figures/box";
-import { ccdfFigure, cdfFigure, gapFigure } from "../figures/distribution";
-import { extraFigure } from "../figures/extra";
-import { frontFigure } from "../figures/front";
-import { gridOf, heatFigure } from "../figures/heat";
-import { intervalsFigure } from "../figures/intervals";
-import { multiplesFigure, pairOf } from "../figures/multiples";
-import { hasSenders, senderFigure } from "../figures/sender";
-import { dropsFigure, splitFigure } from "../figures/stack";
-import { timeFigure } from "../figures/time";
-import { topologyFigure } from "../figures/topology";
+import { FIGURES, type Place } from "../figures/list";
 import { date, shortened } from "../format";
 import { type Context, Frame } from "../frame";
-import type { Variants } from "../generated/lockgate";
 import { EMPTY, type Report, seedNote } from "../report";
-import { answering, answerPart, facts } from "../sections/answer";
-import { flowsSection } from "../sections/flows";
-import { isOfMembers, membersPart } from "../sections/members";
-import { claimStrips, comparisonTables, definitionList, eventTable } from "../sections/notes";
+import { answering, facts } from "../sections/answer";
+import { type Placing, SECTIONS } from "../sections/list";
 import { picker } from "../sections/picker";
-import { queuesTable } from "../sections/queues";
-import { setupSection } from "../sections/setup";
-import { variantsSubtitle, variantsTable } from "../sections/variants";
-import { expectTable, verdictSection, warningList } from "../sections/verdict";
+import { variantsSubtitle } from "../sections/variants";
 import { Selection } from "../selection";
 import { SharedWindow } from "../shared-window";
 import { runName } from "../style";
 import { Theme } from "../theme";
 import { showLive } from "./live";
 
-const CURVES =
-  "Delays are those of all seeds together; over time, the run of the first seed. “Shown” at the top of the page chooses flows and variants.";
-
-/** Largest number of nodes of a network that is drawn beside the verdict. */
-const SMALL = 16;
-
-interface Section {
+/** A section as it is laid out. */
+interface Laid {
   id: string;
   title: string;
   short: string;
-  parts: (HTMLElement | null)[];
+  parts: HTMLElement[];
 }
 
 /** Configuration and date, as captions end in files and on paper: a figure that was cut out still says what it is of. */
@@ -63,7 +41,7 @@ function configurationOf(report: Report): string {
   return `${[shortened(report.title, 90), ...runs, more, version, date(report.generated)].filter((part) => part !== "").join("; ")}.`;
 }
 
-class Page {
+class Page implements Placing {
   readonly theme = new Theme();
   readonly time = new SharedWindow();
   readonly selection: Selection;
@@ -145,8 +123,26 @@ class Page {
       .join(" · ");
   }
 
+  /** Returns the figures that the list has for a place: one below the other, or beside each other. */
+  readonly figures = (place: Place): HTMLElement[] => {
+    const rows: { beside: boolean; elements: HTMLElement[] }[] = [];
+    for (const { of, beside = false, isOfSetup = false } of FIGURES.filter((one) => one.place === place))
+      for (const make of of(this.report)) {
+        const element = this.#frame(make, isOfSetup ? "" : seedNote(this.report));
+        const last = rows.at(-1);
+        if (beside && last?.beside) last.elements.push(element);
+        else rows.push({ beside, elements: [element] });
+      }
+    // Many figures without runs, as those of an experiment, are small multiples.
+    const shape = (count: number): string =>
+      count > 3 && this.report.runs.length === 0 ? "multiples" : "pair";
+    return rows.flatMap(({ elements }) =>
+      elements.length > 1 ? h("div", { class: shape(elements.length) }, ...elements) : elements,
+    );
+  };
+
   /** Returns the frame of a figure, whose caption ends with `note`. */
-  #frame(make: Make, note: string = seedNote(this.report)): HTMLElement {
+  #frame(make: Make, note: string): HTMLElement {
     const noted: Make = (view, settings) => {
       const figure = make(view, settings);
       return { ...figure, caption: `${figure.caption}${note}` };
@@ -156,212 +152,15 @@ class Page {
     return frame.element;
   }
 
-  #pair(...makes: Make[]): HTMLElement | null {
-    if (makes.length === 0) return null;
-    return h("div", { class: makes.length > 1 ? "pair" : "" }, ...makes.map((make) => this.#frame(make)));
-  }
-
-  /**
-   * Returns the sections of a comparison: intervals of every metric, by two variables, against each other,
-   * and curves.
-   */
-  #variantSections(data: Variants): Section[] {
-    const { report } = this;
-    const metrics = data.metrics.map(
-      (metric): Make =>
-        (_, settings) =>
-          intervalsFigure(data, metric, settings),
-    );
-    // First those with a choice to make: metrics that agree have one best variant.
-    const choices = data.fronts.toSorted((a, b) => b.on.length - a.on.length);
-    const fronts = choices.map(
-      (front): Make =>
-        (_, settings) =>
-          frontFigure(data, front, settings),
-    );
-    // The first trade-off is seen beside the table, where there is room.
-    const [first] = fronts.splice(0, 1);
-    const table = variantsTable(data, this.theme);
-    const sections: Section[] = [
-      {
-        id: "verdict",
-        title: "Verdict",
-        short: "Verdict",
-        parts: [
-          ...verdictSection(report),
-          first ? h("div", { class: "compared" }, table, this.#frame(first)) : table,
-        ],
-      },
-      {
-        id: "variants",
-        title: "Variants",
-        short: "Variants",
-        parts: [this.#pair(...metrics)],
-      },
-    ];
-    const by = data.metrics.flatMap((metric): Make[] => {
-      const grid = gridOf(data, metric);
-      const heat: Make[] = grid === null ? [] : [() => heatFigure(data, metric, grid)];
-      if (pairOf(data) === null) return heat;
-      return [(_, settings) => multiplesFigure(data, metric, settings), ...heat];
+  #sections(): Laid[] {
+    return SECTIONS.flatMap(({ id, title, short, parts }): Laid[] => {
+      const shown = parts(this).filter((part) => part !== null);
+      const name = typeof title === "string" ? title : title(this.report);
+      return shown.length > 0 ? [{ id, title: name, short: short ?? name, parts: shown }] : [];
     });
-    if (by.length > 0)
-      sections.push({
-        id: "variables",
-        title: "By two variables",
-        short: "Variables",
-        parts: by.map((make) => this.#frame(make)),
-      });
-    if (fronts.length > 0)
-      sections.push({
-        id: "fronts",
-        title: "Trade-offs",
-        short: "Trade-offs",
-        parts: [this.#pair(...fronts)],
-      });
-    if (report.runs.length > 0)
-      sections.push({
-        id: "curves",
-        title: "Curves of each variant",
-        short: "Curves",
-        parts: [
-          h("p", { class: "note" }, CURVES),
-          this.#pair(cdfFigure, ccdfFigure),
-          this.#frame(boxFigure),
-          this.#frame(timeFigure),
-        ],
-      });
-    sections.push(...this.#setup());
-    return sections;
   }
 
-  /** Returns the sections on the setup of the run and the definitions of the metrics. */
-  #setup(): Section[] {
-    const { report } = this;
-    const picture = this.#frame(() => topologyFigure(report), "");
-    const sections: Section[] = [
-      { id: "setup", title: "What was run", short: "Setup", parts: setupSection(report, picture) },
-    ];
-    if (report.definitions.length > 0)
-      sections.push({
-        id: "definitions",
-        title: "Definitions",
-        short: "Definitions",
-        parts: [definitionList(report)],
-      });
-    return sections;
-  }
-
-  #sections(): Section[] {
-    const { report } = this;
-    if (report.variants) return this.#variantSections(report.variants);
-    const pair = (...makes: Make[]): HTMLElement | null => this.#pair(...makes);
-    // Experiments of many runs have figures and tables instead of the runs themselves.
-    const hasRuns = report.runs.length > 0;
-    const bands = report.figures.find((figure) => figure.kind === "bands");
-    // The delays of the worst members are drawn in the rows of their table.
-    const others = report.figures.filter((figure) => figure.kind !== "map" && figure !== bands);
-    const makes = others.map(
-      (figure): Make =>
-        (_, settings) =>
-          extraFigure(figure, settings),
-    );
-    const overMembers = bands
-      ? pair((_, settings) => bandsFigure(bands, report, settings), ...makes.splice(0, 1))
-      : null;
-    const extra = makes.map((make) => this.#frame(make));
-    const overTime = hasRuns ? this.#frame(timeFigure) : null;
-    const first = overMembers ?? overTime ?? extra.shift();
-    const members = membersPart(report, this.context, this.frames);
-    const places = members ? report.comparisons.filter(({ columns }) => columns[0] === "port") : [];
-    const tables = report.comparisons.filter((table) => !places.includes(table) && !isOfMembers(table));
-    const comparisons = comparisonTables(tables);
-    const sections: Section[] = [
-      {
-        id: "verdict",
-        title: "Verdict",
-        short: "Verdict",
-        parts: [...this.#answer(), ...claimStrips(hasRuns ? [] : tables), first ?? null, warningList(report)],
-      },
-    ];
-    if (members)
-      sections.push({
-        id: "members",
-        title: "Where and who",
-        short: "Members",
-        parts: [...comparisonTables(places), members],
-      });
-    const expectations = expectTable(report);
-    if (expectations)
-      sections.push({
-        id: "expectations",
-        title: "Expectations",
-        short: "Expectations",
-        parts: [expectations],
-      });
-    if (hasRuns) {
-      sections.push(
-        { id: "flows", title: "Flows", short: "Flows", parts: flowsSection(report) },
-        {
-          id: "queues",
-          title: "Queues and events",
-          short: "Queues",
-          parts: [queuesTable(report), this.#frame(dropsFigure), h("h3", {}, "Events"), eventTable(report)],
-        },
-        {
-          id: "delay",
-          title: "Delay",
-          short: "Delay",
-          parts: [
-            first === overTime ? null : overTime,
-            pair(cdfFigure, ccdfFigure),
-            pair(boxFigure, splitFigure),
-            this.#frame(gapFigure),
-          ],
-        },
-      );
-      if (hasSenders(report))
-        sections.push({
-          id: "senders",
-          title: "TCP senders",
-          short: "TCP",
-          parts: [this.#frame(senderFigure)],
-        });
-    }
-    if (extra.length + comparisons.length > 0) {
-      const title = members
-        ? "Groups"
-        : comparisons.length > 0
-          ? hasRuns
-            ? "Comparison"
-            : "Results"
-          : "Applications";
-      // Many figures without runs, as those of an experiment, are small multiples.
-      const shape = !hasRuns && extra.length > 3 ? "multiples" : extra.length > 1 ? "pair" : "";
-      const figures = extra.length > 0 ? h("div", { class: shape }, ...extra) : null;
-      sections.push({ id: "comparison", title, short: title, parts: [...comparisons, figures] });
-    }
-    sections.push(...this.#setup());
-    return sections;
-  }
-
-  /** Returns the verdict with the expectations, beside the network. */
-  #answer(): HTMLElement[] {
-    const verdict = answering(this.report)?.verdict;
-    if (!verdict) return verdictSection(this.report);
-    const { nodes } = this.report.topology;
-    const small = nodes.length > 0 && nodes.length <= SMALL;
-    const network = small
-      ? h(
-          "div",
-          { class: "network" },
-          this.#frame(() => topologyFigure(this.report, true), ""),
-        )
-      : null;
-    return [answerPart(this.report, verdict, this.selection, network)];
-  }
-
-  #bar(sections: readonly Section[]): HTMLElement {
+  #bar(sections: readonly Laid[]): HTMLElement {
     const label = (): string => (this.theme.ink.name === "dark" ? "Light" : "Dark");
     const toggle = h(
       "button",

@@ -33,7 +33,7 @@ export function answerPart(
   report: Report,
   verdict: RunVerdict,
   selection: Selection,
-  network: HTMLElement | null,
+  network: readonly HTMLElement[],
 ): HTMLElement {
   const sentences = report.verdict.length > 0 ? report.verdict : [verdict.headline, ...verdict.findings];
   const told = h(
@@ -45,7 +45,8 @@ export function answerPart(
     judgedTable(verdict.rows, selection),
     phaseTable(verdict),
   );
-  return h("div", { class: "answer" }, told, network);
+  const picture = network.length > 0 ? h("div", { class: "network" }, ...network) : null;
+  return h("div", { class: "answer" }, told, picture);
 }
 
 function headline(verdict: RunVerdict, sentence: string): HTMLElement {

@@ -5,8 +5,8 @@ import type { Run } from "../generated/lockgate";
 import { MODE_NAMES } from "../palette";
 import type { Report } from "../report";
 
-export function setupSection(report: Report, topology: HTMLElement): HTMLElement[] {
-  return [h("div", { class: "pair setup" }, h("div", {}, topology, ...scenario(report)), facts(report))];
+export function setupSection(report: Report, topology: readonly HTMLElement[]): HTMLElement[] {
+  return [h("div", { class: "pair setup" }, h("div", {}, ...topology, ...scenario(report)), facts(report))];
 }
 
 function facts(report: Report): HTMLElement {
