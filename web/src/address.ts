@@ -6,7 +6,7 @@ import type { Selection } from "./selection";
 import type { SharedWindow, Window } from "./shared-window";
 
 /** State that an address can have. */
-export interface State {
+interface State {
   window: Window | null;
   flows: string[];
   port: string;

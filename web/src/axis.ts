@@ -130,7 +130,7 @@ export function axisLook(ink: Ink): object {
   };
 }
 
-export interface AxisRequest {
+interface AxisRequest {
   name: string;
   unit: string;
   range: Extent;
@@ -145,7 +145,7 @@ export interface AxisRequest {
 }
 
 /** Axis of values: its limits and its title, among the rest of its look. */
-export interface ValueAxis extends Record<string, unknown> {
+interface ValueAxis extends Record<string, unknown> {
   min: number;
   max: number;
   interval?: number;
@@ -195,7 +195,7 @@ export function xAxis(request: AxisRequest): object {
 }
 
 /** Time axis of one of several panels below each other, of which only the last has ticks and a title. */
-export interface TimeAxisRequest {
+interface TimeAxisRequest {
   panel: number;
   isLast: boolean;
   window: readonly [number, number];

@@ -4,7 +4,7 @@
 import { shortened } from "./format";
 
 /** Fields of an event that its text needs, in a report and on the page of a running run. */
-export interface EventFields {
+interface EventFields {
   kind: string;
   path: string;
   value: string;

@@ -23,7 +23,7 @@ export interface Column {
   draw?: (value: Cell, row: number) => Node | string;
 }
 
-export interface TableRequest {
+interface TableRequest {
   /** Name of the rows, for buttons and screen readers, such as "flows". */
   name: string;
   columns: Column[];
@@ -46,6 +46,43 @@ export function compareCells(a: Cell, b: Cell, ascending: boolean): number {
 
 export function makeTable(request: TableRequest): HTMLElement {
   return new SortedTable(request).element;
+}
+
+/**
+ * Returns the buttons that scroll to what is cut off at the right and at the bottom of a table; each is shown while
+ * there is something, and that edge fades.
+ */
+function edges(
+  scroll: HTMLElement,
+  body: HTMLTableSectionElement,
+): { below: HTMLElement; beyond: HTMLElement } {
+  const button = (name: string, by: () => ScrollToOptions, ...words: string[]): HTMLElement =>
+    h(
+      "button",
+      {
+        type: "button",
+        class: `quiet ${name}`,
+        hidden: true,
+        onclick: () => scroll.scrollBy({ ...by(), behavior: "smooth" }),
+      },
+      ...words,
+    );
+  const below = button("below", () => ({ top: scroll.clientHeight * 0.8 }));
+  const beyond = button("beyond", () => ({ left: scroll.clientWidth * 0.8 }), "More columns →");
+  const measure = (): void => {
+    beyond.hidden = scroll.scrollWidth - scroll.clientWidth - scroll.scrollLeft < 8;
+    scroll.classList.toggle("cut", !beyond.hidden);
+    const edge = scroll.scrollTop + scroll.clientHeight - 8;
+    const hidden = [...body.rows].filter((row) => row.offsetTop + row.offsetHeight / 2 > edge).length;
+    below.hidden = hidden === 0;
+    below.textContent = `${plural(hidden, "more row")} ↓`;
+    scroll.classList.toggle("long", hidden > 0);
+  };
+  scroll.addEventListener("scroll", measure, { passive: true });
+  const observer = new ResizeObserver(measure);
+  observer.observe(scroll);
+  observer.observe(body);
+  return { below, beyond };
 }
 
 class SortedTable {
@@ -111,39 +148,7 @@ class SortedTable {
 
   #build(): HTMLElement {
     const { columns, name, rows } = this.request;
-    const headings = columns.map((column, index) => {
-      const label = column.unit === undefined ? "" : columnScale(this.#scaled(index), column.unit).label;
-      const heading = h(
-        "th",
-        { scope: "col", class: this.#classes(index, this.#numeric(index)), title: column.hint ?? null },
-        h(
-          "button",
-          // A column of marks has no title, but a name for those who hear it.
-          {
-            type: "button",
-            "aria-label": column.title === "" ? "mark" : null,
-            onclick: () => this.#sort(index),
-          },
-          column.title,
-          label === "" ? null : h("small", {}, `${THIN}${label}`),
-          h("span", { class: "order", "aria-hidden": "true" }),
-        ),
-      );
-      this.#headings.push(heading);
-      return heading;
-    });
-    const filter =
-      this.request.filter && rows.length > 8
-        ? h("input", {
-            type: "search",
-            placeholder: `Filter ${plural(rows.length, name.replace(/s$/, ""), name)}`,
-            "aria-label": `Filter ${name}`,
-            oninput: (event: InputEvent) => {
-              this.#wanted = (event.target as HTMLInputElement).value.toLowerCase();
-              this.#fill();
-            },
-          })
-        : null;
+    this.#headings.push(...columns.map((column, index) => this.#heading(column, index)));
     const copy = h(
       "button",
       {
@@ -161,44 +166,50 @@ class SortedTable {
         role: "region",
         "aria-label": `Table of ${name}`,
       },
-      h("table", {}, h("thead", {}, h("tr", {}, ...headings)), this.#body),
+      h("table", {}, h("thead", {}, h("tr", {}, ...this.#headings)), this.#body),
     );
-    const below = h("button", {
-      type: "button",
-      class: "quiet below",
-      hidden: true,
-      onclick: () => scroll.scrollBy({ top: scroll.clientHeight * 0.8, behavior: "smooth" }),
-    });
-    const beyond = h(
-      "button",
-      {
-        type: "button",
-        class: "quiet beyond",
-        hidden: true,
-        onclick: () => scroll.scrollBy({ left: scroll.clientWidth * 0.8, behavior: "smooth" }),
-      },
-      "More columns →",
-    );
-    // If the table is cut off at the right or at the bottom, that edge fades and a button scrolls there.
-    const measure = (): void => {
-      beyond.hidden = scroll.scrollWidth - scroll.clientWidth - scroll.scrollLeft < 8;
-      scroll.classList.toggle("cut", !beyond.hidden);
-      const edge = scroll.scrollTop + scroll.clientHeight - 8;
-      const hidden = [...this.#body.rows].filter((row) => row.offsetTop + row.offsetHeight / 2 > edge).length;
-      below.hidden = hidden === 0;
-      below.textContent = `${plural(hidden, "more row")} ↓`;
-      scroll.classList.toggle("long", hidden > 0);
-    };
-    scroll.addEventListener("scroll", measure, { passive: true });
-    const observer = new ResizeObserver(measure);
-    observer.observe(scroll);
-    observer.observe(this.#body);
+    const { below, beyond } = edges(scroll, this.#body);
     return h(
       "div",
       { class: "table" },
       scroll,
-      h("div", { class: "tools" }, below, this.#more, filter, copy, beyond),
+      h("div", { class: "tools" }, below, this.#more, this.#filter(), copy, beyond),
     );
+  }
+
+  #heading(column: Column, index: number): HTMLTableCellElement {
+    const label = column.unit === undefined ? "" : columnScale(this.#scaled(index), column.unit).label;
+    return h(
+      "th",
+      { scope: "col", class: this.#classes(index, this.#numeric(index)), title: column.hint ?? null },
+      h(
+        "button",
+        // A column of marks has no title, but a name for those who hear it.
+        {
+          type: "button",
+          "aria-label": column.title === "" ? "mark" : null,
+          onclick: () => this.#sort(index),
+        },
+        column.title,
+        label === "" ? null : h("small", {}, `${THIN}${label}`),
+        h("span", { class: "order", "aria-hidden": "true" }),
+      ),
+    );
+  }
+
+  /** Returns the field that filters the rows; null for a table that has none. */
+  #filter(): HTMLElement | null {
+    const { name, rows, filter } = this.request;
+    if (!filter || rows.length <= 8) return null;
+    return h("input", {
+      type: "search",
+      placeholder: `Filter ${plural(rows.length, name.replace(/s$/, ""), name)}`,
+      "aria-label": `Filter ${name}`,
+      oninput: (event: InputEvent) => {
+        this.#wanted = (event.target as HTMLInputElement).value.toLowerCase();
+        this.#fill();
+      },
+    });
   }
 
   #csv(): string {

@@ -1,7 +1,7 @@
 /** Theme: light, dark, or that of the system; light while printing. */
 import { DARK, type Ink, LIGHT } from "./palette";
 
-export type Wish = "system" | "light" | "dark";
+type Wish = "system" | "light" | "dark";
 
 const KEY = "lockgate-theme";
 const NAMES = [

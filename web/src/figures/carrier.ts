@@ -1,7 +1,7 @@
 /** Empty line of a panel over time that carries its vertical rules, its bounds, and the shading of its warm-up. */
 import type { Ink } from "../palette";
 
-export interface Carried {
+interface Carried {
   ink: Ink;
   panel: number;
   /** Lines of the panel: of bounds (`boundLook`), or at times. */

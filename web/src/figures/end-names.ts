@@ -12,7 +12,7 @@ export interface EndName {
 }
 
 /** A name with the vertical pixel at which it is written. */
-export interface Laid extends EndName {
+interface Laid extends EndName {
   at: number;
 }
 

@@ -6,6 +6,7 @@ import { axisChoice, type Figure, type Settings } from "../figure";
 import { quantity, shortened } from "../format";
 import type { Axis as AxisData, Figure as FigureData, FigureSeries } from "../generated/lockgate";
 import { type Dash, dashOf, type Ink, MODE_NAMES, strokeOf } from "../palette";
+import type { Numbers } from "../report";
 import { tip } from "../tooltip";
 import { type Axis, type Curve, curvesOption, curvesTable, footed } from "./curves";
 
@@ -218,13 +219,26 @@ function barErrors(
   });
 }
 
+/** Returns the number of a column where a series has this position; null if it has none. */
+const valueAt = (series: FigureSeries, column: Numbers, name: string): number | null =>
+  column[series.x.map(String).indexOf(name)] ?? null;
+
+/** Returns a series of bars; of points, for the values of a paper. */
+function barsOf(curve: Curve, ink: Ink): object {
+  if (!curve.points) return { type: "bar", name: curve.name, barMaxWidth: 34, itemStyle: barLook(curve) };
+  return {
+    type: "scatter",
+    name: curve.name,
+    symbol: curve.mark ?? "diamond",
+    symbolSize: 10,
+    itemStyle: { color: ink.panel, borderColor: curve.colour, borderWidth: 2 },
+    z: 8,
+  };
+}
+
 function barsOption(figure: FigureData, ink: Ink, y: Axis, width: number): EChartsOption {
   const names = [...new Set(figure.series.flatMap((series) => series.x.map(String)))];
   const curves = curvesOf(figure, ink);
-  const value = (series: FigureSeries, name: string): number | null =>
-    series.y[series.x.map(String).indexOf(name)] ?? null;
-  const half = (series: FigureSeries, name: string): number | null =>
-    series.error?.[series.x.map(String).indexOf(name)] ?? null;
   const range = extent(
     figure.series.map((series) =>
       series.y.map((item, at) => (item === null ? null : item + (series.error?.[at] ?? 0))),
@@ -258,39 +272,21 @@ function barsOption(figure: FigureData, ink: Ink, y: Axis, width: number): EChar
       formatter: (parameters: unknown) => {
         const name = names[(parameters as { dataIndex: number }[])[0]?.dataIndex ?? -1] ?? "";
         const rows = figure.series.map((series, at) => {
-          const width = half(series, name);
+          const half = valueAt(series, series.error ?? [], name);
+          const width = half === null ? "" : ` ± ${pointed(half, y.unit)}`;
           return {
             colour: curves[at]?.colour ?? ink.text,
-            cells: [
-              label(figure, series),
-              pointed(value(series, name), y.unit) + (width === null ? "" : ` ± ${pointed(width, y.unit)}`),
-            ],
+            cells: [label(figure, series), pointed(valueAt(series, series.y, name), y.unit) + width],
           };
         });
         return tip(name, [], rows);
       },
     },
     series: [
-      ...figure.series.map((series, at) => {
-        const curve = curves[at] as Curve;
-        return curve.points
-          ? {
-              type: "scatter",
-              name: curve.name,
-              symbol: curve.mark ?? "diamond",
-              symbolSize: 10,
-              itemStyle: { color: ink.panel, borderColor: curve.colour, borderWidth: 2 },
-              z: 8,
-              data: names.map((name) => value(series, name)),
-            }
-          : {
-              type: "bar",
-              name: curve.name,
-              barMaxWidth: 34,
-              itemStyle: barLook(curve),
-              data: names.map((name) => value(series, name)),
-            };
-      }),
+      ...figure.series.map((series, at) => ({
+        ...barsOf(curves[at] as Curve, ink),
+        data: names.map((name) => valueAt(series, series.y, name)),
+      })),
       ...barErrors(figure, ink, curves, names),
     ],
   } as EChartsOption;

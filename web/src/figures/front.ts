@@ -131,32 +131,37 @@ function option({ data, x, y, points }: Request, { ink, width, log }: Look): ECh
         data: front.map((point) => [point.x, point.y]),
       },
       crosses(points, data, ink),
-      {
-        type: "scatter",
-        z: 5,
-        symbolSize: 11,
-        data: points.map((point) => ({
-          point,
-          value: [point.x, point.y],
-          itemStyle: {
-            color: point.on ? variantColour(ink, data, point.at) : ink.panel,
-            borderColor: variantColour(ink, data, point.at),
-            borderWidth: 1.8,
-          },
-          label: {
-            show: points.length <= 40 || point.on,
-            // Neighbours have their labels on different sides.
-            position: ["right", "top", "left", "bottom"][point.at % 4],
-            distance: 4,
-            formatter: String(point.at + 1),
-            color: point.on ? ink.text : ink.soft,
-            fontSize: 11,
-            fontWeight: point.on ? 700 : 400,
-          },
-        })),
-      },
+      numbered(points, data, ink),
     ],
   } as EChartsOption;
+}
+
+/** Returns the variants as points with their numbers, filled on the front. */
+function numbered(points: readonly Point[], data: Variants, ink: Ink): object {
+  return {
+    type: "scatter",
+    z: 5,
+    symbolSize: 11,
+    data: points.map((point) => ({
+      point,
+      value: [point.x, point.y],
+      itemStyle: {
+        color: point.on ? variantColour(ink, data, point.at) : ink.panel,
+        borderColor: variantColour(ink, data, point.at),
+        borderWidth: 1.8,
+      },
+      label: {
+        show: points.length <= 40 || point.on,
+        // Neighbours have their labels on different sides.
+        position: ["right", "top", "left", "bottom"][point.at % 4],
+        distance: 4,
+        formatter: String(point.at + 1),
+        color: point.on ? ink.text : ink.soft,
+        fontSize: 11,
+        fontWeight: point.on ? 700 : 400,
+      },
+    })),
+  };
 }
 
 /** Returns the intervals of both metrics as crosses. */

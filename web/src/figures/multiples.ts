@@ -91,10 +91,26 @@ interface Look {
   columns: number;
 }
 
+/** Returns the horizontal axis of a variable: of numbers, or of words. */
+function axisOf({ name, unit, values, numbers }: Variable, ink: Ink, parts: number): object {
+  if (numbers.length > 0) return xAxis({ name, unit, range: extent([numbers]), ink, parts, zero: false });
+  return {
+    ...axisLook(ink),
+    type: "category",
+    data: values,
+    splitLine: { show: false },
+    axisLabel: {
+      color: ink.text,
+      fontSize: 11,
+      interval: 0,
+      formatter: (value: string) => shortened(value, 10),
+    },
+  };
+}
+
 function option(request: Request, panels: readonly Panel[], look: Look): EChartsOption {
   const { ink, width, log, columns } = look;
   const { metric, x, data } = request;
-  const numeric = x.variable.numbers.length > 0;
   const all = panels.flatMap((panel) => panel.points);
   const ends = [-1, 1].map((sign) => all.map((point) => point.mean + sign * (point.half ?? 0)));
   const range = extent(ends, log);
@@ -105,28 +121,7 @@ function option(request: Request, panels: readonly Panel[], look: Look): ECharts
     width: cell - 52 - 16,
     height: PANEL - 30 - 46,
   });
-  const ticks = Math.max(2, Math.floor((cell - 70) / 60));
-  const horizontal = numeric
-    ? xAxis({
-        name: x.variable.name,
-        unit: x.variable.unit,
-        range: extent([x.variable.numbers]),
-        ink,
-        parts: ticks,
-        zero: false,
-      })
-    : {
-        ...axisLook(ink),
-        type: "category",
-        data: x.variable.values,
-        splitLine: { show: false },
-        axisLabel: {
-          color: ink.text,
-          fontSize: 11,
-          interval: 0,
-          formatter: (name: string) => shortened(name, 10),
-        },
-      };
+  const horizontal = axisOf(x.variable, ink, Math.max(2, Math.floor((cell - 70) / 60)));
   const name = (at: number): object => ({
     ...horizontal,
     gridIndex: at,

@@ -1,6 +1,6 @@
 /** Figures over time: panels over one time axis, with every change as a rule, and bounds as lines. */
 import type { EChartsOption } from "echarts";
-import { extent, pointed, timeAxis, yAxis } from "../axis";
+import { type Extent, extent, pointed, timeAxis, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { isolated, nearest, nearestValue, type Point, reduced } from "../decimate";
 import { eventLabel, eventText, type Placed, placeLabels } from "../events";
@@ -146,30 +146,25 @@ export class TimeDrawing {
         ? reduced(curve.x, curve.y).means(this.#width / MEAN, window)
         : reduced(curve.x, curve.y).extremes(moving ? MOVING : BUCKETS, window),
     );
-    const warmup = this.#warmup;
-    // The axes fit the measured part: a spike of the warm-up is cut, and its size is written beside it.
-    const measured = window[1] > warmup ? warmup : window[0];
-    const spikes: (number | null)[] = [];
-    const axes = this.panels.map((panel, index) => {
-      const columns = points.filter((_, at) => curves[at]?.panel === index);
-      const values = columns.map((column) => column.filter(([x]) => x >= measured).map((point) => point[1]));
-      const bounds = this.#bounds.filter((bound) => bound.panel === index).map((bound) => bound.value);
-      const range = reaching(extent(values, panel.log), bounds);
-      const early = extent(columns.map((column) => column.map((point) => point[1])));
-      spikes.push(early && range && early[1] > 1.25 * range[1] ? early[1] : null);
-      return {
-        ...yAxis({
-          name: panel.name,
-          unit: panel.unit,
-          range,
-          log: panel.log,
-          ink,
-          whole: panel.unit === "",
-          parts: panel.height > 140 ? 5 : panel.height > 100 ? 4 : 2,
-        }),
-        gridIndex: index,
-      };
-    });
+    const ranges = this.panels.map((_, index) =>
+      this.#range(
+        index,
+        points.filter((_, at) => curves[at]?.panel === index),
+        window,
+      ),
+    );
+    const axes = this.panels.map(({ name, unit, log, height }, index) => ({
+      ...yAxis({
+        name,
+        unit,
+        range: ranges[index]?.range ?? null,
+        log,
+        ink,
+        whole: unit === "",
+        parts: height > 140 ? 5 : height > 100 ? 4 : 2,
+      }),
+      gridIndex: index,
+    }));
     const drawn = curves.flatMap((curve, index) => {
       // The thin ones, which only accompany another, are left out while the window moves.
       if (moving && curve.opacity <= THIN) return [];
@@ -201,11 +196,29 @@ export class TimeDrawing {
       ),
       yAxis: axes,
       series: [
-        ...this.panels.map((_, index) => this.#carrier(ink, index, window, spikes[index] ?? null)),
+        ...this.panels.map((_, index) => this.#carrier(ink, index, window, ranges[index]?.spike ?? null)),
         ...this.panels.map((_, index) => endNames(this.#named(ink, index, window, curves, points))),
         ...drawn,
       ],
     } as EChartsOption;
+  }
+
+  /**
+   * Returns the range of a panel's axis, which fits the measured part and the bounds, and the largest value of the
+   * warm-up if it is cut: its size is written beside it.
+   */
+  #range(
+    panel: number,
+    columns: readonly Point[][],
+    window: readonly [number, number],
+  ): { range: Extent; spike: number | null } {
+    const warmup = this.#warmup;
+    const measured = window[1] > warmup ? warmup : window[0];
+    const values = columns.map((column) => column.filter(([x]) => x >= measured).map((point) => point[1]));
+    const bounds = this.#bounds.filter((bound) => bound.panel === panel).map((bound) => bound.value);
+    const range = reaching(extent(values, this.panels[panel]?.log === true), bounds);
+    const early = extent(columns.map((column) => column.map((point) => point[1])));
+    return { range, spike: early && range && early[1] > 1.25 * range[1] ? early[1] : null };
   }
 
   /** Returns the curves with those of other flows faint; those of queues too, if a shown one is called as a lit flow. */

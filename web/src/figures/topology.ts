@@ -276,7 +276,22 @@ function drawLink(
       "stroke-width": thickness + 1,
     }),
   );
-  if (label === null) return group;
+  if (label !== null) labelLink(group, ink, words, from, to, thickness, label, taken);
+  return group;
+}
+
+/** Adds the label of a link to its group, in the first room that is free; without any the label is only in the table. */
+function labelLink(
+  group: SVGGElement,
+  ink: Ink,
+  words: string[],
+  from: Place,
+  to: Place,
+  thickness: number,
+  label: number,
+  taken: Box[],
+): void {
+  const [run, rise] = [Math.abs(to.x - from.x), Math.abs(to.y - from.y)];
   const length = Math.hypot(to.x - from.x, to.y - from.y);
   // A short link has its label in several lines, so that it stays between its nodes, and a shorter one in `M`; without
   // room for that the label is only in the table.
@@ -288,7 +303,7 @@ function drawLink(
     length > Math.max(190, room(whole)) ? [whole] : words,
     words.map((line) => line.replace("bit/s", "")),
   ].find(fits);
-  if (lines === undefined) return group;
+  if (lines === undefined) return;
   const half = Math.max(...lines.map((line) => line.length)) * 3;
   // Above the link, because the names of nodes are below it.
   const tried = [label, ...SHARES].map((share) => ({
@@ -302,7 +317,7 @@ function drawLink(
     bottom: y + 2,
   });
   const middle = tried.find((place) => taken.every((other) => isApart(other, boxOf(place))));
-  if (middle === undefined) return group;
+  if (middle === undefined) return;
   taken.push(boxOf(middle));
   lines.forEach((line, index) => {
     const y = middle.y - (lines.length - 1 - index) * 13;
@@ -324,7 +339,6 @@ function drawLink(
       ),
     );
   });
-  return group;
 }
 
 function drawNode(ink: Ink, node: TopologyNode, at: Place, labelled: boolean, letters: number): SVGGElement {

@@ -30,7 +30,7 @@ interface Pinned {
 }
 
 /** The worst delays of members so far. */
-export class Worst {
+class Worst {
   readonly #groups = new Map<string, Map<string, Pinned>>();
   #last = -1;
 

@@ -3,7 +3,7 @@ import type { Sample } from "../generated/lockgate";
 import type { QueueLifetime } from "./history";
 import { portAt } from "./parts";
 
-export type Column = (number | null)[];
+type Column = (number | null)[];
 
 /** Reads some numbers from a sample, `null` where it has none. */
 type Read = (sample: Sample) => readonly (number | null)[];

@@ -7,7 +7,7 @@ import type { Feed } from "./feed";
 const SHOWN = 100;
 
 /** Returns an event as a line of text. */
-export function eventText(event: EventSample): string {
+function eventText(event: EventSample): string {
   const moved = event.moved_packets === null ? "" : `, ${event.moved_packets} packets moved`;
   const forced = event.forced_out_packets > 0 ? `, ${event.forced_out_packets} forced out` : "";
   if (event.path === "") return event.text;

@@ -21,6 +21,22 @@ export function readable(value: string | null): string {
 /** Letters of a value above which its field has a line of its own. */
 const LONG = 13;
 
+/** Returns the button that steps a knob up or down; null if there is no step. */
+function stepButton(knob: Knob, up: boolean, apply: (value: string) => void): HTMLElement | null {
+  const stepped = up ? knob.higher : knob.lower;
+  if (knob.choices.length > 1 || stepped === null) return null;
+  const next = readable(stepped);
+  return h(
+    "button",
+    {
+      type: "button",
+      "aria-label": `${up ? "raise" : "lower"} ${knob.path} to ${next}`,
+      onclick: () => apply(next),
+    },
+    up ? "+" : "−",
+  );
+}
+
 /** Returns one knob: its name, a field with its value, and buttons for a step down and up. */
 function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLTableRowElement {
   const say = h("span", { class: "said", role: "status" });
@@ -67,21 +83,7 @@ function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLTableRowEle
             }
           },
         });
-  const button = (up: boolean): HTMLElement | null => {
-    const stepped = up ? knob.higher : knob.lower;
-    const next = knob.choices.length > 1 || stepped === null ? null : readable(stepped);
-    return next === null
-      ? null
-      : h(
-          "button",
-          {
-            type: "button",
-            "aria-label": `${up ? "raise" : "lower"} ${knob.path} to ${next}`,
-            onclick: () => void apply(next),
-          },
-          up ? "+" : "−",
-        );
-  };
+  const button = (up: boolean): HTMLElement | null => stepButton(knob, up, (next) => void apply(next));
   const row = h(
     "tr",
     { class: shown.length > LONG ? "knob long" : "knob", title: `${knob.about}\n${shell}` },

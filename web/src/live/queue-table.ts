@@ -19,7 +19,7 @@ const LISTED = 40;
 const RENEWED_MS = 20_000;
 
 /** A row of the table: a queue. */
-export interface Row {
+interface Row {
   port: PortSample;
   depth: number;
   queue: QueueSample;

@@ -65,6 +65,28 @@ export function ticks(values: readonly number[], unit: string): string[] {
   );
 }
 
+/** Returns the series of a queue in a strip: the thick curve, and the thin one that accompanies it. */
+function seriesOf(seen: QueueLifetime, ink: Ink, isFilled: boolean): uPlot.Series[] {
+  const stroke = colourOf(seen, ink);
+  const dash = strokeOf(seen.slot);
+  return [
+    {
+      label: seen.queue,
+      stroke,
+      width: 2,
+      spanGaps: false,
+      ...(dash === null ? {} : { dash: [...dash] }),
+      points: { ...DOTS, size: 4, width: 0, fill: stroke },
+    },
+    {
+      stroke,
+      width: 1,
+      spanGaps: false,
+      points: { ...DOTS, size: 4, width: 1, fill: isFilled ? stroke : "transparent" },
+    },
+  ];
+}
+
 export class Strips {
   readonly #key = h("p", { class: "key" });
   readonly #figures = h("div");
@@ -134,25 +156,6 @@ export class Strips {
         h("figcaption", {}, name, h("span", { class: "values", "aria-hidden": "true" })),
       );
       this.#figures.append(box);
-      const series: uPlot.Series[] = [{}];
-      chosen.forEach((seen) => {
-        const stroke = colourOf(seen, ink);
-        const dash = strokeOf(seen.slot);
-        series.push({
-          label: seen.queue,
-          stroke,
-          width: 2,
-          spanGaps: false,
-          ...(dash === null ? {} : { dash: [...dash] }),
-          points: { ...DOTS, size: 4, width: 0, fill: stroke },
-        });
-        series.push({
-          stroke,
-          width: 1,
-          spanGaps: false,
-          points: { ...DOTS, size: 4, width: 1, fill: strip === 0 ? stroke : "transparent" },
-        });
-      });
       const last = strip === strips.length - 1;
       const axis = {
         stroke: ink.soft,
@@ -163,7 +166,7 @@ export class Strips {
         {
           width,
           height: last ? PLOT + AXIS : PLOT,
-          series,
+          series: [{}, ...chosen.flatMap((seen) => seriesOf(seen, ink, strip === 0))],
           legend: { show: false },
           cursor: { sync: { key: "lockgate" }, drag: { x: false, y: false } },
           scales: {

@@ -176,8 +176,7 @@ class LivePage {
     }
   }
 
-  #frame(): HTMLElement {
-    const head = (...names: string[]): HTMLElement => h("thead", {}, headings(names));
+  #bar(): HTMLElement {
     const theme = h(
       "button",
       {
@@ -189,29 +188,34 @@ class LivePage {
       "◐ theme",
     );
     return h(
+      "header",
+      { class: "bar" },
+      h("strong", {}, "Lockgate"),
+      this.state,
+      this.clock,
+      this.fidelity,
+      h(
+        "span",
+        { class: "end" },
+        this.paceLabel,
+        this.everyLabel,
+        this.pauseButton,
+        this.markButton,
+        this.holdButton,
+        h("a", { class: "button", href: "api/scenario", download: "session.toml" }, "Save scenario"),
+        theme,
+      ),
+    );
+  }
+
+  #frame(): HTMLElement {
+    const head = (...names: string[]): HTMLElement => h("thead", {}, headings(names));
+    return h(
       "div",
       // Shown when the first picture is drawn, so that nothing moves under the reader.
       { class: "live waiting" },
       h("a", { class: "skip", href: "#queues" }, "To the queues"),
-      h(
-        "header",
-        { class: "bar" },
-        h("strong", {}, "Lockgate"),
-        this.state,
-        this.clock,
-        this.fidelity,
-        h(
-          "span",
-          { class: "end" },
-          this.paceLabel,
-          this.everyLabel,
-          this.pauseButton,
-          this.markButton,
-          this.holdButton,
-          h("a", { class: "button", href: "api/scenario", download: "session.toml" }, "Save scenario"),
-          theme,
-        ),
-      ),
+      this.#bar(),
       h(
         "main",
         {},
