@@ -390,7 +390,7 @@ export class Frame {
     if (!chart || !range || down.button !== 0 || down.pointerType === "touch") return;
     const box = this.#picture.getBoundingClientRect();
     const at = (event: PointerEvent): number => event.clientX - box.left;
-    if (!chart.containPixel("grid", [at(down), down.clientY - box.top])) return;
+    if (!chart.containPixel({ gridIndex: "all" }, [at(down), down.clientY - box.top])) return;
     const from = at(down);
     const band = h("div", { class: "drag", "aria-hidden": "true" });
     const move = (event: PointerEvent): void => {

@@ -188,33 +188,40 @@ describe.skipIf(executable === undefined)("the page", () => {
     await page.context().close();
   });
 
-  it("zooms by a drag, keeps the view in its address, and goes back by a double click", async () => {
-    const { page, complaints } = await open("drag", fill(template, answered()), 1400);
-    const picture = page.locator("#figure-time .picture");
-    await picture.scrollIntoViewIfNeeded();
-    const box = await picture.boundingBox();
-    if (!box) throw new Error("no picture");
-    const y = box.y + 80;
-    await page.mouse.move(box.x + 300, y);
-    await page.mouse.down();
-    await page.mouse.move(box.x + 500, y, { steps: 4 });
-    expect(await page.locator(".drag").count()).toBe(1);
-    await page.mouse.up();
-    await page.waitForFunction(() => location.hash.startsWith("#t="));
-    const [from = NaN, to = NaN] = (await page.evaluate(() => location.hash.slice(3)))
-      .split("..")
-      .map(Number);
-    expect(to - from).toBeGreaterThan(0);
-    // The same address shows the same part in a new page, in every figure over time.
-    const again = await page.context().newPage();
-    await again.goto(page.url());
-    const shown = await again.evaluate(() => location.hash);
-    expect(shown).toContain(`t=${from}..${to}`);
-    await page.mouse.dblclick(box.x + 400, y);
-    await page.waitForFunction(() => !location.hash.includes("t="));
-    expect(complaints).toEqual([]);
-    await page.context().close();
-  });
+  it.each([
+    ["rate", 80],
+    ["delay", 220],
+    ["queue length", 330],
+  ])(
+    "zooms by a drag over the %s, keeps the view in its address, and goes back by a double click",
+    async (_, down) => {
+      const { page, complaints } = await open(`drag-${down}`, fill(template, answered()), 1400);
+      const picture = page.locator("#figure-time .picture");
+      await picture.scrollIntoViewIfNeeded();
+      const box = await picture.boundingBox();
+      if (!box) throw new Error("no picture");
+      const y = box.y + down;
+      await page.mouse.move(box.x + 300, y);
+      await page.mouse.down();
+      await page.mouse.move(box.x + 500, y, { steps: 4 });
+      expect(await page.locator(".drag").count()).toBe(1);
+      await page.mouse.up();
+      await page.waitForFunction(() => location.hash.startsWith("#t="));
+      const [from = NaN, to = NaN] = (await page.evaluate(() => location.hash.slice(3)))
+        .split("..")
+        .map(Number);
+      expect(to - from).toBeGreaterThan(0);
+      // The same address shows the same part in a new page, in every figure over time.
+      const again = await page.context().newPage();
+      await again.goto(page.url());
+      const shown = await again.evaluate(() => location.hash);
+      expect(shown).toContain(`t=${from}..${to}`);
+      await page.mouse.dblclick(box.x + 400, y);
+      await page.waitForFunction(() => !location.hash.includes("t="));
+      expect(complaints).toEqual([]);
+      await page.context().close();
+    },
+  );
 
   it("moves every figure over time with the brush below one of them", async () => {
     const report = sampleReport();
