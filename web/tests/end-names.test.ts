@@ -1,6 +1,7 @@
 /** Names at the ends of curves: none covers another or leaves its panel, and the least are left out. */
 import { describe, expect, it } from "vitest";
-import { type EndName, LINE, layNames, levelAt } from "../src/figures/end-names";
+import { type EndName, LINE, layNames, levelAt, nameColour } from "../src/figures/end-names";
+import { DARK, LIGHT } from "../src/palette";
 
 const name = (text: string, y: number, weight = 0): EndName => ({ text, y, colour: "#000000", weight });
 
@@ -78,5 +79,20 @@ describe("names at the ends of curves", () => {
         [0, 4],
       ),
     ).toBe(1);
+  });
+
+  it.each([LIGHT, DARK])("have a contrast of 4.5 at least: $name", (ink) => {
+    const luminance = (colour: string): number => {
+      const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
+        const part = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
+        return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+      });
+      return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    for (const colour of ink.series) {
+      const [name, panel] = [luminance(nameColour(colour, ink)), luminance(ink.panel)];
+      const contrast = (Math.max(name, panel) + 0.05) / (Math.min(name, panel) + 0.05);
+      expect(contrast, colour).toBeGreaterThanOrEqual(4.5);
+    }
   });
 });

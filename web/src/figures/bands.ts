@@ -298,8 +298,7 @@ function named(
     bottom: topOf(index) + PANEL - 2,
     end: window[1],
     names,
-    panel: ink.panel,
-    soft: ink.soft,
+    ink,
   });
 }
 

@@ -1,6 +1,7 @@
 /** Names at the ends of curves: pushed apart within their panel, each with a leader to its curve. */
 import { FONT } from "../chart";
 import type { Point } from "../decimate";
+import { type Ink, mixed } from "../palette";
 
 /** Name of a curve and the vertical pixel at which the curve ends. */
 export interface EndName {
@@ -82,17 +83,18 @@ export interface NamedPanel {
   bottom: number;
   end: number;
   names: readonly (Omit<EndName, "y"> & { value: number })[];
-  /** Colours of the leaders' background and of the number of names left out. */
-  panel: string;
-  soft: string;
+  ink: Ink;
 }
+
+/** Returns the colour of a name: that of its curve, darker on white and lighter on black, so that it can be read. */
+export const nameColour = (colour: string, ink: Ink): string => mixed(colour, ink.text, 0.5);
 
 interface Api {
   coord(point: [number, number]): [number, number];
 }
 
 /** Returns the series that writes the names of a panel; without names, an empty one, so that none stay. */
-export function endNames({ index, top, bottom, end, names, panel, soft }: NamedPanel): object {
+export function endNames({ index, top, bottom, end, names, ink }: NamedPanel): object {
   const draw = (api: Api): object => {
     const x = api.coord([end, 0])[0] + LEADER[0];
     const placed = names.map(({ value, ...name }): EndName => {
@@ -108,7 +110,7 @@ export function endNames({ index, top, bottom, end, names, panel, soft }: NamedP
       style: {
         text,
         fill,
-        stroke: panel,
+        stroke: ink.panel,
         lineWidth: 2,
         fontFamily: FONT,
         fontSize: 11.5,
@@ -133,8 +135,8 @@ export function endNames({ index, top, bottom, end, names, panel, soft }: NamedP
       type: "group",
       children: [
         ...laid.map(leader),
-        ...laid.map((name) => word(name.text, name.at, name.colour, name.weight > 0)),
-        ...(more > 0 ? [word(`+${more} more`, bottom, soft, false)] : []),
+        ...laid.map((name) => word(name.text, name.at, nameColour(name.colour, ink), name.weight > 0)),
+        ...(more > 0 ? [word(`+${more} more`, bottom, ink.soft, false)] : []),
       ],
     };
   };

@@ -255,7 +255,7 @@ export class TimeDrawing {
       const weight = curve.width > JUDGED ? 1 : 0;
       return [{ text: shortened(curve.name ?? "", 13), value, colour: curve.colour, weight }];
     });
-    return { index: panel, top, bottom, end: window[1], names, panel: ink.panel, soft: ink.soft };
+    return { index: panel, top, bottom, end: window[1], names, ink };
   }
 
   /** Returns the rules and bounds of a panel, with the shading of its warm-up. */
