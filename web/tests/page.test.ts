@@ -4,7 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Browser, chromium, type Download, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { PortData, PortSummary, Run, RunVerdict, TopologyLink } from "../src/generated/lockgate";
+import type {
+  PortData,
+  PortSummary,
+  QueueSummary,
+  Run,
+  RunVerdict,
+  TopologyLink,
+} from "../src/generated/lockgate";
 import type { Report } from "../src/report";
 import { builtPage, executable, FLAGS } from "./browser";
 import { compareReport, edgeReport, fill, sampleReport, singleReport, sparseReport } from "./sample";
@@ -365,7 +372,13 @@ describe.skipIf(executable === undefined)("the page", () => {
     const [run] = base.runs as [Run];
     const [port, results] = [run.ports[0] as PortData, Object.values(run.summary.ports)[0] as PortSummary];
     const ports = ["router->modem", "modem->gateway.company.com"];
-    const summary = { ...run.summary, ports: Object.fromEntries(ports.map((name) => [name, results])) };
+    const { bulk } = results.queues;
+    const longer = { ...bulk, sojourn_s: { ...bulk?.sojourn_s, p99: 1 } } as QueueSummary;
+    const worst = { ...results, queues: { ...results.queues, bulk: longer } };
+    const summary = {
+      ...run.summary,
+      ports: Object.fromEntries(ports.map((name, at) => [name, at === 1 ? worst : results])),
+    };
     const runs = [{ ...run, ports: ports.map((name) => ({ ...port, name })), summary }];
     const link = (from: string, to: string, back: number, rate: number, delay: number): TopologyLink => ({
       name: `${from}-${to}`,
@@ -392,6 +405,8 @@ describe.skipIf(executable === undefined)("the page", () => {
         fill(template, { ...base, runs, topology, comparisons: [] }),
         width,
       );
+      // The port with the longest wait is first.
+      expect(await page.locator("#queues .table tbody th").first().textContent()).toBe(ports[1]);
       // Figures are drawn when they are near.
       for (const id of ["drops", "topology"]) {
         await scrollTo(page, id);

@@ -1,10 +1,10 @@
 /**
- * Table of all queues in the order of their trees: packets sent, drops with reasons, backlog, and sojourn
+ * Table of all queues, those of the worst port first: packets sent, drops with reasons, backlog, and sojourn
  * time.
  */
 import { h } from "../dom";
 import { plural } from "../format";
-import type { QueueSummary, Run } from "../generated/lockgate";
+import type { PortSummary, QueueSummary, Run } from "../generated/lockgate";
 import type { Cell, Report } from "../report";
 import { treeOf } from "../selection";
 import { runName } from "../style";
@@ -18,12 +18,19 @@ interface Row {
   queue: QueueSummary;
 }
 
+/** Returns the longest wait at a port, in seconds. */
+const waitOf = ({ queues }: PortSummary): number =>
+  Math.max(0, ...Object.values(queues).map(({ sojourn_s: { p99, max } }) => p99 ?? max ?? 0));
+
+/** Returns the queues of each run, those of the port with the longest wait first, in the order of their trees. */
 function rowsOf(report: Report): Row[] {
   return report.runs.flatMap((run) =>
-    Object.entries(run.summary.ports).flatMap(([port, { queues }]) => {
-      const named = Object.entries(queues).map(([name, queue]) => ({ ...queue, name }));
-      return treeOf(named).map(({ queue, depth }) => ({ run, port, name: queue.name, depth, queue }));
-    }),
+    Object.entries(run.summary.ports)
+      .sort(([, one], [, other]) => waitOf(other) - waitOf(one))
+      .flatMap(([port, { queues }]) => {
+        const named = Object.entries(queues).map(([name, queue]) => ({ ...queue, name }));
+        return treeOf(named).map(({ queue, depth }) => ({ run, port, name: queue.name, depth, queue }));
+      }),
   );
 }
 
