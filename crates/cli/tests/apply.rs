@@ -213,7 +213,11 @@ fn the_doctor_of_routers_names_what_an_interface_lacks() {
 
 #[test]
 fn the_guide_shows_valid_policies() {
-    let guide = include_str!("../../../docs/guides/router.md");
+    let guide = concat!(
+        include_str!("../../../docs/guides/router.md"),
+        include_str!("../../../docs/guides/router/modes.md"),
+        include_str!("../../../docs/guides/router/watch.md"),
+    );
     let policies: Vec<&str> =
         guide.split("```toml\n").skip(1).filter_map(|part| part.split("```").next()).collect();
     assert_eq!(policies.len(), 6);

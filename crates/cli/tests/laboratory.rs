@@ -49,7 +49,7 @@ fn shipped() -> Vec<Case> {
         case("house.toml", file("examples/house/house.toml")),
         case("provider.toml", file("examples/provider/provider.toml")),
     ];
-    for path in ["README.md", "docs/guides/router.md"] {
+    for path in ["README.md", "docs/guides/router.md", "docs/guides/router/modes.md"] {
         let text = file(path);
         // A policy is a block that begins with `[router]`, or the text between a command and its `END`.
         for (number, part) in text.split("\n[router]\n").skip(1).enumerate() {

@@ -1,5 +1,5 @@
 //! What happens if: faults of a router's surroundings and of itself, each with what becomes of the traffic,
-//! when it is said, and when frames pass again. docs/guides/router-faults.md has the table.
+//! when it is said, and when frames pass again. docs/guides/router/faults.md has the table.
 //!
 //! A burst that takes the time of its rate is shaped, on any machine. Other times are printed, and only
 //! bounded against "never", because a busy machine stalls by itself.

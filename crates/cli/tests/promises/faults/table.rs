@@ -1,4 +1,4 @@
-//! Table of the faults that are inflicted on a running router: docs/guides/router-faults.md in a form that
+//! Table of the faults that are inflicted on a running router: docs/guides/router/faults.md in a form that
 //! runs.
 
 use super::{Act, Fate, Fault};
