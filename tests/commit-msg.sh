@@ -39,7 +39,12 @@ if [ -e "$phrases" ]; then
     [ -z "$found" ] || refuse "STYLE.md has another word for: $found"
 fi
 
-# A later decision says that it replaces an earlier one, and the page stays.
-deleted=$(git diff --cached --name-only --diff-filter=D -M -- docs/decisions 2>/dev/null)
-[ -z "$deleted" ] || refuse "a decision is deleted: $deleted; say on the page which later one replaces it"
+# The number of a decision without a page stays explained in the index.
+index=docs/decisions/README.md
+withdrawn=$(git show ":$index" 2>/dev/null | sed '1,/^## Withdrawn/d')
+for page in $(git diff --cached --name-only --diff-filter=D -M -- docs/decisions 2>/dev/null); do
+    number=$(basename "$page" | cut -c1-3)
+    printf '%s\n' "$withdrawn" | grep -q "^- $number " ||
+        refuse "$page is deleted, and $number is not in the withdrawn numbers of $index"
+done
 exit $failed

@@ -12,7 +12,7 @@
 //!
 //! Up to [`SEARCHED_QUEUES`] queues there are no lists: each queue has its bucket and the number of its last
 //! move, and a search scans all of them. The answers are the same, from four cache lines instead of 15 KiB of
-//! buckets, which ten thousand ports would not keep in any cache. Decision 101.
+//! buckets, which ten thousand ports would not keep in any cache. Decision 109.
 
 use smallvec::SmallVec;
 
