@@ -21,7 +21,7 @@ size = "100B"
 gap = "1ms"
 "#;
 
-/// Example of PRODUCT with the kinds that exist: `drr` instead of `cbq`, UDP instead of TCP.
+/// A whole scenario: a call beside an upload through a router, with the comments of its author.
 pub(crate) fn example() -> &'static str {
     include_str!("example.toml")
 }
