@@ -191,69 +191,138 @@ fn the_commands_of_coming_from_are_run() {
     assert!(count >= 10, "{count}");
 }
 
-/// All pages below a folder, the reader's way in excepted.
-fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+/// Collects the files below a folder with one of `extensions`, without what was built or installed.
+fn collect(folder: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) {
+    const LEFT_OUT: [&str; 4] = ["target", "node_modules", "runs", "venv"];
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if path.is_dir() && !["target", "node_modules", "runs"].contains(&name) && !name.starts_with('.') {
-            pages(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "md") {
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        if path.is_dir() && !LEFT_OUT.contains(&name) && !name.starts_with('.') {
+            collect(&path, extensions, found);
+        } else if extensions.contains(&extension) {
             found.push(path);
         }
     }
 }
 
+/// All files below the repository with one of `extensions`; a page is Markdown.
+fn files(extensions: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    collect(&repository(), extensions, &mut found);
+    found
+}
+
+/// Anchors of a page's headings, as GitHub and the site make them: a repeated heading has a number behind it.
+fn anchors(text: &str) -> Vec<String> {
+    let mut anchors: Vec<String> = Vec::new();
+    let mut is_code = false;
+    for line in text.lines() {
+        is_code ^= line.trim_start().starts_with("```");
+        let Some(heading) = line.strip_prefix('#').filter(|_| !is_code) else { continue };
+        let heading = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+        let repeated = anchors.iter().filter(|known| **known == anchor).count();
+        anchors.push(if repeated == 0 { anchor } else { format!("{anchor}-{repeated}") });
+    }
+    anchors
+}
+
 #[test]
-fn every_page_is_on_the_index_and_every_link_leads_somewhere() {
-    let mut all = Vec::new();
-    pages(&repository(), &mut all);
-    let index = repository().join("docs/README.md");
-    let listed = fs::read_to_string(&index).expect("the index");
-    let decisions = fs::read_to_string(repository().join("docs/decisions/README.md")).expect("the index");
+fn every_page_is_on_the_index() {
+    let docs = repository().join("docs");
+    let listed = fs::read_to_string(docs.join("README.md")).expect("the index");
+    for page in files(&["md"]).iter().filter_map(|page| page.strip_prefix(&docs).ok()) {
+        let is_decision = page.starts_with("decisions") && page != Path::new("decisions/README.md");
+        if page != Path::new("README.md") && !is_decision {
+            let link = format!("]({})", page.display());
+            assert!(listed.contains(&link), "docs/README.md does not list {}", page.display());
+        }
+    }
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_its_heading() {
+    let all = files(&["md"]);
+    assert!(all.len() > 40, "{}", all.len());
+    let mut with_anchor = 0;
     for page in &all {
         let text = fs::read_to_string(page).expect("a page");
         let targets = text.split("](").skip(1).filter_map(|part| part.split(')').next());
-        for target in targets.filter(|target| !target.contains("://") && !target.starts_with('#')) {
-            let file = target.split('#').next().unwrap_or_default();
+        for target in targets.filter(|target| !target.contains("://")) {
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
             let folder = page.parent().expect("a folder");
-            assert!(
-                folder.join(file).exists(),
-                "{}: a link to `{target}`, which is not there",
-                page.display()
-            );
-        }
-        // A decision must be on the index of decisions, every other page on that of the documentation.
-        let in_docs = page.strip_prefix(repository().join("docs")).ok();
-        if let Some(page) = in_docs.filter(|page| *page != Path::new("README.md")) {
-            let decision = page.strip_prefix("decisions").ok().filter(|page| *page != Path::new("README.md"));
-            let (index, text, page) = match decision {
-                Some(page) => ("docs/decisions/README.md", &decisions, page),
-                None => ("docs/README.md", &listed, page),
-            };
-            let link = format!("]({})", page.display());
-            assert!(text.contains(&link), "{index} does not list {}", page.display());
+            let file = if file.is_empty() { page.clone() } else { folder.join(file) };
+            assert!(file.exists(), "{}: a link to `{target}`, which is not there", page.display());
+            if !anchor.is_empty() {
+                let text = fs::read_to_string(&file).expect("a page");
+                let is_there = anchors(&text).iter().any(|known| known == anchor);
+                assert!(is_there, "{}: a link to `{target}`, which has no such heading", page.display());
+                with_anchor += 1;
+            }
         }
     }
-    assert!(all.len() > 40, "{}", all.len());
+    assert!(with_anchor > 30, "{with_anchor}");
+}
+
+/// Pages of decisions: number, name and title.
+fn decisions() -> Vec<(String, String, String)> {
+    let folder = repository().join("docs/decisions");
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(&folder).expect("a folder") {
+        let name = entry.expect("a page").file_name().to_string_lossy().into_owned();
+        if name != "README.md" {
+            let text = fs::read_to_string(folder.join(&name)).expect("a page");
+            let heading = text.lines().next().and_then(|line| line.strip_prefix("# ")).expect(&name);
+            let (number, title) = heading.split_once(": ").expect(heading);
+            assert_eq!(number, &name[..3], "{name}: its title has another number");
+            pages.push((number.to_owned(), name.clone(), title.to_owned()));
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// Entries of the index of decisions: number, title with its link or what it was, and the rest.
+fn entries(text: &str) -> Vec<(String, String, String)> {
+    let joined = text.replace("\n  ", " ");
+    let numbered = joined.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(' '));
+    numbered
+        .filter(|(number, _)| number.len() == 3 && number.bytes().all(|byte| byte.is_ascii_digit()))
+        .map(|(number, rest)| {
+            let (title, rest) = rest.split_once(": ").expect(rest);
+            (number.to_owned(), title.to_owned(), rest.to_owned())
+        })
+        .collect()
 }
 
 /// Comments name a decision by its number alone.
 #[test]
-fn a_decision_has_a_number_of_its_own() {
-    let folder = repository().join("docs/decisions");
-    let mut names: Vec<String> = fs::read_dir(&folder)
-        .expect("a folder")
-        .map(|entry| entry.expect("a page").file_name().to_string_lossy().into_owned())
-        .filter(|name| name != "README.md")
-        .collect();
-    names.sort();
-    for pair in names.windows(2) {
-        assert_ne!(pair[0][..3], pair[1][..3], "{} and {}", pair[0], pair[1]);
+fn the_index_of_decisions_has_each_page_once() {
+    let text = fs::read_to_string(repository().join("docs/decisions/README.md")).expect("the index");
+    let (in_force, withdrawn) = text.split_once("\n## Withdrawn\n").expect("a list of withdrawn numbers");
+    let mut listed: Vec<(String, String)> = Vec::new();
+    for (number, title, governed) in entries(in_force) {
+        for path in governed.split('`').filter(|path| path.contains('/')).flat_map(expanded) {
+            let is_there = ["crates", ""].iter().any(|folder| repository().join(folder).join(&path).exists());
+            assert!(is_there, "decision {number} governs `{path}`, which is not there");
+        }
+        listed.push((number, title));
     }
-    for name in &names {
-        let text = fs::read_to_string(folder.join(name)).expect("a page");
-        assert!(text.starts_with(&format!("# {}: ", &name[..3])), "{name}: its title has another number");
+    listed.sort();
+    let pages = decisions();
+    let expected: Vec<_> =
+        pages.iter().map(|(number, name, title)| (number.clone(), format!("[{title}]({name})"))).collect();
+    for (entry, page) in listed.iter().zip(&expected) {
+        assert_eq!(entry, page, "the index and the pages differ");
+    }
+    assert_eq!(listed.len(), expected.len());
+    let mut numbers: Vec<String> = entries(withdrawn).into_iter().map(|(number, ..)| number).collect();
+    numbers.extend(pages.into_iter().map(|(number, ..)| number));
+    numbers.sort();
+    for pair in numbers.windows(2) {
+        assert_ne!(pair[0], pair[1], "two entries of one number");
     }
 }
 
@@ -270,7 +339,7 @@ fn links_of_the_documents_in_a_package_lead_somewhere() {
     let made = Command::new("bash").arg(script).arg(staged.path()).status().expect("bash runs");
     assert!(made.success());
     let mut all = Vec::new();
-    pages(staged.path(), &mut all);
+    collect(staged.path(), &["md"], &mut all);
     let mut links = 0;
     for page in &all {
         let text = fs::read_to_string(page).expect("a page");
@@ -340,4 +409,33 @@ fn packages_keep_a_changed_profile_and_disable_routers_when_they_are_removed() {
     package_script(root.path(), "postinstall.sh", "configure");
     package_script(root.path(), "postremove.sh", "remove");
     assert!(!installed.exists(), "an unchanged one goes");
+}
+
+/// Paths that `a/{b,c}` stands for.
+fn expanded(path: &str) -> Vec<String> {
+    let parts = path.split_once('{').and_then(|(head, rest)| Some((head, rest.split_once('}')?)));
+    match parts {
+        Some((head, (names, tail))) => names.split(',').map(|name| format!("{head}{name}{tail}")).collect(),
+        None => vec![path.to_owned()],
+    }
+}
+
+#[test]
+fn every_decision_that_is_named_has_a_page() {
+    let numbers: Vec<String> = decisions().into_iter().map(|(number, ..)| number).collect();
+    let index = repository().join("docs/decisions/README.md");
+    let mut count = 0;
+    for file in files(&["md", "rs", "ts", "py", "toml", "sh"]).iter().filter(|file| **file != index) {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        for part in text.split("ecision").skip(1) {
+            let named = part.trim_start_matches('s').trim_start().trim_start_matches("/// ");
+            let number: String =
+                named.trim_start_matches('[').chars().take_while(char::is_ascii_digit).collect();
+            if number.len() == 3 {
+                assert!(numbers.contains(&number), "{}: decision {number} has no page", file.display());
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 80, "{count}");
 }
