@@ -80,6 +80,48 @@ mod tests {
 
     use super::*;
 
+    /// True if the words name a part of a paper: "Section 6.2.1", "Figures 3 and 4", "Abstract".
+    fn is_place(words: &str) -> bool {
+        let (kind, number) = words.split_once(' ').unwrap_or((words, ""));
+        let first = number.chars().next();
+        match kind {
+            "Abstract" => number.is_empty(),
+            "Section" | "Sections" => first.is_some_and(|first| "IVX123456789".contains(first)),
+            "Figure" | "Figures" | "Table" => first.is_some_and(|first| first.is_ascii_digit()),
+            _ => false,
+        }
+    }
+
+    /// Each claim of a paper has its place; each parameter of ours has the place where the paper is silent or
+    /// states another value.
+    #[test]
+    fn claims_and_parameters_have_their_places() {
+        for name in names() {
+            let folder = open(name).unwrap_or_else(|failure| panic!("{name}: {failure}"));
+            let file: toml::Table = toml::from_str(&folder.texts["claims.toml"]).expect("TOML");
+            let tables = |key: &str| {
+                let tables = file.get(key).and_then(toml::Value::as_array).cloned().unwrap_or_default();
+                tables.into_iter().filter_map(|table| table.as_table().cloned()).collect::<Vec<_>>()
+            };
+            let text = |table: &toml::Table, key: &str| table[key].as_str().expect("a text").to_owned();
+            for claim in tables("claim").iter().filter(|claim| !claim.contains_key("own")) {
+                assert!(is_place(&text(claim, "where")), "{name}: {}", text(claim, "id"));
+            }
+            for parameter in [tables("fitted"), tables("ours")].concat() {
+                let (name_of, words) = (text(&parameter, "name"), text(&parameter, "paper"));
+                assert!(is_place(&text(&parameter, "where")), "{name}: {name_of}");
+                let is_silent = words.starts_with("silent on ");
+                assert!(is_silent || words.starts_with("states "), "{name}: {name_of}: {words}");
+                let has_value = parameter.contains_key("stated") || !parameter.contains_key("why");
+                assert!(
+                    is_silent || has_value,
+                    "{name}: {name_of} is judged at a value that is not the paper's"
+                );
+            }
+            assert!(!tables("ours").is_empty(), "{name} names no parameter of ours");
+        }
+    }
+
     /// Checks every paper that comes with Lockgate: its file is valid, every run it needs can be read, every
     /// observation it needs is one that the run has, and the page on the papers has the numbers of its
     /// claims.

@@ -198,8 +198,10 @@ const FITTED: &str = r#"
 [[fitted]]
 name = "limit"
 parameter = "packets that a queue holds"
+where = "Section 2"
+paper = "silent on queues"
 used = "20p"
-why = "The paper does not say."
+why = "The delays of Table 1 need it."
 range = "10 to 40"
 values = ["10p", "20p", "40p"]
 set = ["port.a->b.queue.one.limit=$value"]
@@ -214,6 +216,13 @@ value = "[1000: flow.one.owd.max]"
 unit = "s"
 at_most = 0.35
 fitted = ["limit"]
+ours = ["ring"]
+
+[[ours]]
+name = "ring"
+used = "one packet"
+where = "Section 3"
+paper = "silent on the card"
 "#;
 
 #[test]
@@ -232,6 +241,13 @@ fn what_holds_by_a_fitted_parameter_is_counted_apart_and_its_range_is_shown() {
     let text = lockgate(folder.path(), &["reproduce", "./mine", "--out", "out"]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     assert!(text.contains("1 hold with a parameter that was fitted to them"), "{text}");
+    assert!(
+        table["note"].as_str().is_some_and(|note| note.contains("Section 2: silent on queues")),
+        "{table}"
+    );
+    let last = paper["tables"].as_array().and_then(|tables| tables.last()).expect("a table");
+    assert_eq!(last["title"], "Parameters that are ours");
+    assert_eq!(last["rows"][0], serde_json::json!(["ring", "one packet", "Section 3: silent on the card"]));
     let unknown = format!("{CLAIMS}{}", FITTED.replace("fitted = [\"limit\"]", "fitted = [\"depth\"]"));
     fs::write(folder.path().join("mine/claims.toml"), unknown).expect("written");
     let refused = lockgate(folder.path(), &["reproduce", "./mine", "--out", "other"]);

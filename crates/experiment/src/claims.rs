@@ -132,6 +132,7 @@ pub fn reproduce(folder: &Folder, runner: &dyn Runner, request: &Request<'_>) ->
         .iter()
         .map(|sensitivity| sensitivity.table(&experiment))
         .chain(tables)
+        .chain(words::ours(&file.ours).map(Ok))
         .collect::<Result<_, _>>();
     let mut notes = Vec::new();
     if request.quick {
@@ -165,6 +166,7 @@ fn read(folder: &Folder) -> Result<Claims, Error> {
 fn choose(file: &mut Claims, id: &str, folder: &Folder) -> Result<(), Error> {
     let known: Vec<String> = file.claims.iter().map(|claim| claim.id.clone()).collect();
     file.claims.retain(|claim| claim.id == id);
+    file.ours.retain(|ours| file.claims.iter().any(|claim| claim.ours.contains(&ours.name)));
     file.figures.clear();
     file.tables.clear();
     file.today.clear();

@@ -2,7 +2,7 @@
 //! disciplines.
 //!
 //! ```text
-//! title paper scenario   [[run]]   [[fitted]]   [[claim]]   [[figure]] [[figure.series]]
+//! title paper scenario   [[run]]   [[fitted]]   [[ours]]   [[claim]]   [[figure]] [[figure.series]]
 //! [[table]] [[table.column]]   [[today]]
 //! ```
 
@@ -30,6 +30,8 @@ pub(crate) struct Claims {
     pub(crate) runs: Vec<Runs>,
     #[serde(default)]
     pub(crate) fitted: Vec<Fitted>,
+    #[serde(default)]
+    pub(crate) ours: Vec<Ours>,
     #[serde(rename = "claim")]
     pub(crate) claims: Vec<Claim>,
     #[serde(default, rename = "figure")]
@@ -96,6 +98,11 @@ pub(crate) struct Fitted {
     pub(crate) name: String,
     /// Description, in a phrase.
     pub(crate) parameter: String,
+    /// Section or figure where the paper states the value, or is silent.
+    #[serde(rename = "where")]
+    pub(crate) place: String,
+    /// The paper's words there, in a phrase: what it states, or of what it is silent.
+    pub(crate) paper: String,
     /// Fitted value. The runs have it, unless the paper states one.
     pub(crate) used: Scalar,
     /// Value that the paper states, and that the runs have: claims are judged by it, and their verdicts at
@@ -119,6 +126,21 @@ impl Fitted {
     pub(crate) fn of_runs(&self) -> &Scalar {
         self.stated.as_ref().unwrap_or(&self.used)
     }
+}
+
+/// Parameter of which one value was chosen, but not because claims then hold.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Ours {
+    /// Name by which claims refer to it in `ours`.
+    pub(crate) name: String,
+    /// Chosen value, in a phrase.
+    pub(crate) used: String,
+    /// Section or figure where the paper is silent, or states another value.
+    #[serde(rename = "where")]
+    pub(crate) place: String,
+    /// The paper's words there, in a phrase: of what it is silent, or what it states.
+    pub(crate) paper: String,
 }
 
 /// A known difference between real packets and the simulation. It exempts a required claim only within its
@@ -225,7 +247,7 @@ pub struct Claim {
     /// Reason for the bound, if it is ours.
     #[serde(default)]
     pub chosen: String,
-    /// Parameters that are ours because the paper does not give them.
+    /// Names of the `[[ours]]` parameters on which it depends most.
     #[serde(default)]
     pub ours: Vec<String>,
     /// Names of the `[[fitted]]` parameters without which it might not hold. After reading, those of
@@ -495,6 +517,13 @@ impl Claims {
                 (true, Some(_)) => return wrong("what is undecidable has no bound"),
                 _ => {}
             }
+            if claim.place.trim().is_empty() || claim.paper.trim().is_empty() {
+                return wrong("`where` and `paper` give its place in the paper and what stands there");
+            }
+            let unknown = |name: &&String| !self.ours.iter().any(|ours| ours.name == **name);
+            if let Some(name) = claim.ours.iter().find(unknown) {
+                return wrong(&format!("`ours` names `{name}`, and there is no such [[ours]]"));
+            }
             let unknown = |name: &&String| !self.fitted.iter().any(|fitted| fitted.name == **name);
             if let Some(name) = claim.fitted.iter().chain(&claim.beside).find(unknown) {
                 return wrong(&format!("`fitted` names `{name}`, and there is no such [[fitted]]"));
@@ -505,6 +534,15 @@ impl Claims {
                 && !claim.value.contains('{')
             {
                 return wrong("one value has no order: give each, rows or a list in braces");
+            }
+        }
+        let fitted = self.fitted.iter().map(|fitted| (&fitted.name, &fitted.place, &fitted.paper));
+        let ours = self.ours.iter().map(|ours| (&ours.name, &ours.place, &ours.paper));
+        for (name, place, paper) in fitted.chain(ours) {
+            if place.trim().is_empty() || paper.trim().is_empty() {
+                return Err(format!(
+                    "`{name}`: `where` and `paper` say where the paper is silent, and of what"
+                ));
             }
         }
         for fitted in &self.fitted {
@@ -575,6 +613,17 @@ value = "[r: flow.f.loss]"
         assert!(why(&format!("{HEAD}at_mots = 1.0")).contains("unknown field `at_mots`"));
         assert!(why(&format!("{HEAD}at_most = \"one\"")).contains("invalid type"));
         assert!(why(&format!("{HEAD}order = \"rising\"")).contains("one value has no order"));
+        let placeless = HEAD.replace("Figure 1", "");
+        assert!(why(&format!("{placeless}at_most = 1.0")).contains("claim `a`: `where` and `paper`"));
+        assert!(why(&format!("{HEAD}at_most = 1.0\nours = [\"x\"]")).contains("no such [[ours]]"));
+        let ours = |place: &str| {
+            format!(
+                "{HEAD}at_most = 1.0\nours = [\"x\"]\n\
+                 [[ours]]\nname = \"x\"\nused = \"1\"\nwhere = \"{place}\"\npaper = \"silent on x\""
+            )
+        };
+        assert!(read(&ours("Section 2")).is_ok_and(|claims| claims.check().is_ok()));
+        assert!(why(&ours(" ")).contains("`x`: `where` and `paper` say where the paper is silent"));
         assert!(why("title = 1").contains("line 1"));
         let twice =
             format!("{HEAD}at_most = 1.0\n{}at_most = 1.0", &HEAD[HEAD.find("[[claim]]").unwrap_or(0)..]);

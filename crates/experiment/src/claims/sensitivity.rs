@@ -115,7 +115,10 @@ impl<'a> Sensitivity<'a> {
                 .collect(),
             rows: self.fitted.values.iter().map(row).collect::<Result<_, String>>()?,
             addresses: Vec::new(),
-            note: format!("{} Plausible: {}.", self.fitted.why, self.fitted.range),
+            note: format!(
+                "{} {}: {}. Plausible: {}.",
+                self.fitted.why, self.fitted.place, self.fitted.paper, self.fitted.range
+            ),
         })
     }
 }

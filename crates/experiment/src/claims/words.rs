@@ -2,6 +2,7 @@
 
 use lockgate_measure::report::{Cell, Comparison};
 
+use super::file::Ours;
 use super::{JudgedClaim, Live, Reproduction, Tallies, Tally};
 
 /// Returns the claims of the paper, or Lockgate's own.
@@ -91,7 +92,7 @@ pub fn tables(reproduction: &Reproduction) -> Vec<Comparison> {
     let mut tables: Vec<Comparison> =
         [false, true].into_iter().filter_map(|own| table(reproduction, own)).collect();
     tables.extend(reproduction.live.as_ref().map(live_runs));
-    tables.extend(ours(reproduction));
+    tables.extend(remarks_table(reproduction));
     tables
 }
 
@@ -133,6 +134,21 @@ fn table(reproduction: &Reproduction, own: bool) -> Option<Comparison> {
     })
 }
 
+/// Returns the table of parameters that are ours; `None` if there are none.
+pub(super) fn ours(ours: &[Ours]) -> Option<Comparison> {
+    let row = |ours: &Ours| {
+        let paper = format!("{}: {}", ours.place, ours.paper);
+        [ours.name.clone(), ours.used.clone(), paper].map(Cell::Text).to_vec()
+    };
+    (!ours.is_empty()).then(|| Comparison {
+        title: "Parameters that are ours".to_owned(),
+        columns: ["parameter", "value", "the paper"].map(str::to_owned).to_vec(),
+        rows: ours.iter().map(row).collect(),
+        addresses: Vec::new(),
+        note: String::new(),
+    })
+}
+
 /// Returns the table of runs on real packets, with the reasons why others were not made.
 fn live_runs(live: &Live) -> Comparison {
     let text = |text: &str| Cell::Text(text.to_owned());
@@ -155,14 +171,14 @@ fn live_runs(live: &Live) -> Comparison {
     }
 }
 
-/// Returns the table of parameters that we chose for the claims, with remarks.
-fn ours(reproduction: &Reproduction) -> Option<Comparison> {
+/// Returns the table of remarks on the claims.
+fn remarks_table(reproduction: &Reproduction) -> Option<Comparison> {
     let mut rows = Vec::new();
     for judged in &reproduction.claims {
         let claim = &judged.claim;
         let mut words = remarks(judged);
         if !claim.ours.is_empty() {
-            words.push(format!("ours, because the paper is silent: {}", claim.ours.join("; ")));
+            words.push(format!("ours: {}", claim.ours.join(", ")));
         }
         if !claim.fitted.is_empty() {
             words.push(format!("fitted: {}", claim.fitted.join(", ")));
