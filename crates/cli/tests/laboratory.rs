@@ -11,7 +11,12 @@ use std::sync::{Arc, Mutex};
 use lockgate::units::Rate;
 use lockgate::{Files, Options, Override, Seed, verdict};
 use lockgate_scenario::policy::{Policy, read_policy};
+use lockgate_scenario::policy_text::{Exported, exported};
 use lockgate_scenario::{embed_tables, laboratory};
+
+#[path = "../../../tests/lines.rs"]
+#[allow(dead_code, reason = "ports are stated by the policy here")]
+mod lines;
 
 type Shared = BTreeMap<String, Arc<[u8]>>;
 
@@ -355,4 +360,52 @@ fn a_line_of_a_gigabit_is_no_exception() {
     assert_eq!(cases.len(), 1);
     let broken = broken(all_shares(&cases));
     assert!(broken.is_empty(), "{broken}");
+}
+
+/// A policy that is exported from a line counts as the line does: before the same line, by name or in bytes,
+/// no packet of any size waits in the modem.
+#[test]
+fn no_packet_waits_behind_an_exported_policy() {
+    let [header, _] = lines::HEADERS;
+    let mut count = 0;
+    for line in lines::LINES {
+        let by_name = line.has_name().then(|| format!("overhead = \"{}\"", line.word));
+        for keys in by_name.into_iter().chain([line.keys(header).join(", ")]) {
+            let nodes = |link: &str| {
+                format!(
+                    "duration = \"2s\"\nwarmup = \"500ms\"\nnode.home = {{}}\nnode.modem = {{}}\nnode.server = {{}}\n{link}"
+                )
+            };
+            let dsl = format!("rate = \"5mbit\", delay = \"5ms\", {keys} }}\n");
+            let own = nodes(&format!(
+                "title = \"a line\"\nlink.dsl = {{ between = [\"home\", \"server\"], {dsl}\
+                 flow.ack = {{ from = \"home\", to = \"server\", transport = \"udp\", size = \"54B\", gap = \"1ms\" }}\n\
+                 port.\"home:server\".queue.q = {{ kind = \"fq_codel\" }}\n"
+            ));
+            let none = Shared::new();
+            let scenario = lockgate::read_text(&own, "own", &none as &dyn Files, &[]).expect("a scenario");
+            let ports = Exported { port: "home:server", arriving: None, interface: "eth0" };
+            let policy = exported(&scenario, ports, &none as &dyn Files).expect("a policy");
+            for packet in lines::PACKETS {
+                let lab = nodes(&format!(
+                    "title = \"before it\"\nlink.lan = {{ between = [\"home\", \"modem\"], rate = \"1gbit\" }}\n\
+                     link.dsl = {{ between = [\"modem\", \"server\"], {dsl}\
+                     port.\"home:modem\".policy = \"p.toml:wan\"\n\
+                     flow.game = {{ from = \"home\", to = \"server\", transport = \"udp\", size = \"{}B\", rate = \"8mbit\" }}\n",
+                    packet + header
+                ));
+                let files: Shared = [("p.toml".to_owned(), Arc::from(policy.as_bytes()))].into();
+                let lab = lockgate::read_text(&lab, "lab", &files as &dyn Files, &[]).expect("a laboratory");
+                let options = Options { seeds: vec![Seed(1)], threads: Some(1), ..Options::default() };
+                let runs = lockgate::run(&lab, &options).expect("a run");
+                let summary = lockgate::summarise(&lab, &runs.recordings).expect("a summary");
+                let waits = |queue: &str| summary.metric(&format!("port.{queue}.sojourn.max")).expect(queue);
+                let what = format!("{}, {packet} bytes: {policy}", line.word);
+                assert!(waits("modem:server.queue.fifo") < 1e-9, "{what}");
+                assert!(waits("home:modem.queue.q") > 1e-3, "the queue is in the router: {what}");
+                count += 1;
+            }
+        }
+    }
+    assert_eq!(count, 4 * (19 + 13));
 }

@@ -10,6 +10,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 
+pub use lockgate_engine::overhead::LinkHeader;
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
@@ -53,18 +54,6 @@ pub enum XdpMode {
     Several,
 }
 
-/// Header of the frames on an interface, as programs and packet sockets have them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LinkHeader {
-    /// Ethernet.
-    Ethernet,
-    /// None: frames are packets of IP (tun, `WireGuard`, PPP).
-    Absent,
-    /// Another one.
-    #[default]
-    Other,
-}
-
 /// Interface of a network namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
@@ -78,8 +67,8 @@ pub struct Link {
     pub is_up: bool,
     /// True if it has a carrier: the other end of its cable is there.
     pub has_carrier: bool,
-    /// Header of the frames on it.
-    pub header: LinkHeader,
+    /// Header of the frames on it, as programs and packet sockets have them; `None`: another one.
+    pub header: Option<LinkHeader>,
     /// Largest layer-3 packet, in bytes.
     pub mtu: u32,
     /// Ethernet address; `None` if it has no such address.
@@ -452,7 +441,7 @@ impl Link {
         let mut link = Self { index: message.header.index, ..Self::default() };
         link.is_up = message.header.flags.contains(LinkFlags::Up);
         link.has_carrier = message.header.flags.contains(LinkFlags::LowerUp);
-        link.header = LinkHeader::of(message.header.link_layer_type);
+        link.header = link_header(message.header.link_layer_type);
         for attribute in &message.attributes {
             match attribute {
                 LinkAttribute::IfName(name) => link.name.clone_from(name),
@@ -490,20 +479,19 @@ impl Link {
     }
 }
 
-impl LinkHeader {
-    fn of(layer: LinkLayerType) -> Self {
-        match layer {
-            LinkLayerType::Ether | LinkLayerType::Loopback => Self::Ethernet,
-            // As the kernel's `dev_is_mac_header_xmit`, without those of GRE, which may have a header of
-            // their own.
-            LinkLayerType::None
-            | LinkLayerType::Rawip
-            | LinkLayerType::Ppp
-            | LinkLayerType::Tunnel
-            | LinkLayerType::Tunnel6
-            | LinkLayerType::Sit => Self::Absent,
-            _ => Self::Other,
-        }
+/// Returns the header of frames of this link layer; `None` if it is another one than Ethernet's.
+fn link_header(layer: LinkLayerType) -> Option<LinkHeader> {
+    match layer {
+        LinkLayerType::Ether | LinkLayerType::Loopback => Some(LinkHeader::Ethernet),
+        // As the kernel's `dev_is_mac_header_xmit`, without those of GRE, which may have a header of their
+        // own.
+        LinkLayerType::None
+        | LinkLayerType::Rawip
+        | LinkLayerType::Ppp
+        | LinkLayerType::Tunnel
+        | LinkLayerType::Tunnel6
+        | LinkLayerType::Sit => Some(LinkHeader::Absent),
+        _ => None,
     }
 }
 

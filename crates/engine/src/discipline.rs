@@ -42,14 +42,14 @@ pub trait Discipline: Sized + Send + 'static {
         false
     }
 
-    /// Returns the rate that it sends at most with these parameters, whatever its children have, and what a
-    /// frame takes of it. The default bounds nothing.
+    /// Returns the rate that it sends at most with these parameters, whatever its children have, and the
+    /// overhead of a frame with an Ethernet header. The default bounds nothing.
     fn pace(config: &Self::Config) -> Pace {
         let _ = config;
         Pace::default()
     }
 
-    /// Returns the rate that a child with this share gets at most, and what a frame takes of it. The default
+    /// Returns the rate that a child with this share gets at most, and the overhead of a frame. The default
     /// bounds nothing.
     fn pace_of_child(share: &Self::Share) -> Pace {
         let _ = share;
@@ -159,6 +159,10 @@ pub struct About {
     pub drops_long: bool,
     /// Parameter that, if `true`, needs the hosts behind address translation.
     pub hosts_parameter: Option<&'static str>,
+    /// Parameter that states the rate of the port, if no queue above has a rate and it has none itself.
+    pub port_rate_parameter: Option<&'static str>,
+    /// Parameter that, if `true`, adds the overhead to the whole frame instead of the packet in it.
+    pub raw_parameter: Option<&'static str>,
     /// Example parameters in TOML, as a user would start from; empty if the defaults will do. Valid with and
     /// without the children it may have, and with room for many Ethernet frames.
     pub example: &'static str,
@@ -186,6 +190,8 @@ impl About {
         reads_source: false,
         drops_long: false,
         hosts_parameter: None,
+        port_rate_parameter: None,
+        raw_parameter: None,
         example: "",
         share_example: "",
     };

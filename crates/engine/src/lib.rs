@@ -15,7 +15,7 @@
 //! ```
 //! use lockgate_engine::classify::NoHeaders;
 //! use lockgate_engine::disciplines::{Tbf, tbf};
-//! use lockgate_engine::framing::Framing;
+//! use lockgate_engine::overhead::Framing;
 //! use lockgate_engine::node::Node;
 //! use lockgate_engine::packet::{Header, Packet};
 //! use lockgate_engine::port::{Poll, Port};
@@ -54,8 +54,8 @@ mod control;
 pub mod discipline;
 pub mod disciplines;
 mod fair;
-pub mod framing;
 pub mod node;
+pub mod overhead;
 pub mod pacing;
 pub mod packet;
 pub mod port;

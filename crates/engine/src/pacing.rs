@@ -6,20 +6,20 @@
 //!
 //! The rate is kept exactly: a frame that is sent late by up to `SLACK` does not delay the ones after it.
 
-use crate::framing::Compensation;
+use crate::overhead::FrameOverhead;
 use crate::units::{Bytes, Duration, Instant, Rate};
 
 /// Largest lateness that is made up for. It bounds the burst after a pause: as many bytes as the rate carries
 /// in this time.
 pub const SLACK: Duration = Duration::from_millis(1);
 
-/// Rate of a port of its own, and what a frame takes of it. By default there is none.
+/// Rate of a port of its own, and the overhead of its frames. By default there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
     /// Rate that the port sends at most; `None`: as fast as the link takes frames.
     pub rate: Option<Rate>,
-    /// Conversion of a frame's length to what it takes of `rate`.
-    pub charge: Compensation,
+    /// Overhead of a frame.
+    pub overhead: FrameOverhead,
 }
 
 /// Pacing of a port. By default it never waits.
@@ -27,27 +27,27 @@ pub struct Pace {
 pub struct Pacing {
     /// `None`: as fast as the link takes frames.
     rate: Option<Rate>,
-    charge: Compensation,
+    overhead: FrameOverhead,
     /// Time from which the next frame may be sent.
     free: Instant,
 }
 
 impl Pacing {
-    /// Creates the pacing of a port that sends at most `rate`, of which a frame takes what `charge` says.
-    pub fn new(rate: Option<Rate>, charge: Compensation) -> Self {
-        Self { rate, charge, free: Instant::ZERO }
+    /// Creates the pacing of a port that sends at most `rate`.
+    pub fn new(rate: Option<Rate>, overhead: FrameOverhead) -> Self {
+        Self { rate, overhead, free: Instant::ZERO }
     }
 
-    /// Changes rate and charge, and returns the old ones. The frames sent so far stay charged.
-    pub fn change(&mut self, rate: Option<Rate>, charge: Compensation) -> (Option<Rate>, Compensation) {
-        let old = (self.rate, self.charge);
-        (self.rate, self.charge) = (rate, charge);
+    /// Changes rate and overhead, and returns the old ones. The frames sent so far stay charged.
+    pub fn change(&mut self, rate: Option<Rate>, overhead: FrameOverhead) -> (Option<Rate>, FrameOverhead) {
+        let old = (self.rate, self.overhead);
+        (self.rate, self.overhead) = (rate, overhead);
         old
     }
 
-    /// Returns the rate, and what a frame takes of it.
+    /// Returns the rate, and the overhead of a frame.
     pub fn pace(&self) -> Pace {
-        Pace { rate: self.rate, charge: self.charge }
+        Pace { rate: self.rate, overhead: self.overhead }
     }
 
     /// Returns the time for which frames sent by `now` still take the rate.
@@ -70,7 +70,7 @@ impl Pacing {
     #[inline]
     pub fn charge(&mut self, now: Instant, frame: Bytes) {
         let Some(rate) = self.rate else { return };
-        let takes = rate.time_for(self.charge.on_link(frame));
+        let takes = rate.time_for(self.overhead.on_link(frame));
         self.free =
             self.free.max(Instant::from_picos(now.as_picos().saturating_sub(SLACK.as_picos()))) + takes;
     }
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn a_late_frame_delays_none_after_it_and_a_pause_is_not_saved_up() {
         // 1250 bytes at 10 Mbit/s: a millisecond each.
-        let mut pacing = Pacing::new(Some(Rate::from_bits(10_000_000)), Compensation::default());
+        let mut pacing = Pacing::new(Some(Rate::from_bits(10_000_000)), FrameOverhead::default());
         pacing.charge(at(10_000), Bytes(1250));
         assert_eq!(pacing.waits(at(9_999)), Some(at(10_000)), "of the millisecond before");
         pacing.charge(at(10_000), Bytes(1250));
@@ -99,7 +99,7 @@ mod tests {
         pacing.charge(at(1_000_000), Bytes(1250));
         pacing.charge(at(1_000_000), Bytes(1250));
         assert_eq!(pacing.waits(at(1_000_000)), Some(at(1_001_000)));
-        pacing.change(None, Compensation::default());
+        pacing.change(None, FrameOverhead::default());
         pacing.charge(at(2_000_000), Bytes(1250));
         assert_eq!(pacing.waits(at(2_000_000)), None);
     }

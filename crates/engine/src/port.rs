@@ -176,8 +176,8 @@ impl Port {
     }
 
     /// Changes the port's own rate. Frames sent before stay charged.
-    pub fn set_pace(&mut self, Pace { rate, charge }: Pace) {
-        self.pacing.change(rate, charge);
+    pub fn set_pace(&mut self, Pace { rate, overhead }: Pace) {
+        self.pacing.change(rate, overhead);
         self.refresh_fast_path();
     }
 

@@ -47,7 +47,7 @@ pub(crate) fn build_link(
     let setup = LinkSetup {
         transmitter,
         delay: link.delay(model.direction),
-        charge: link.charge,
+        overhead: link.overhead,
         loss: link.loss(model.direction),
     };
     let random = Random::stream(seed, &format!("link/{}/{}/loss", link.name, model.direction));

@@ -21,8 +21,8 @@ use std::collections::VecDeque;
 use lockgate_engine::classify::Headers;
 use lockgate_engine::discipline::{Discipline, Invalid};
 use lockgate_engine::disciplines::Fifo;
-use lockgate_engine::framing::Compensation;
 use lockgate_engine::node::Node;
+use lockgate_engine::overhead::FrameOverhead;
 use lockgate_engine::pacing::Pace;
 use lockgate_engine::packet::{Header, Packet};
 use lockgate_engine::port::{Poll, Port};
@@ -157,7 +157,7 @@ pub struct Link {
     /// Trace that replaces the serialiser's rate, if any.
     trace: Option<TraceCursor>,
     /// Conversion of a frame's length to what it takes of the rate.
-    charge: Compensation,
+    overhead: FrameOverhead,
     loss: Probability,
     random: Random,
 }
@@ -166,7 +166,7 @@ pub struct Link {
 pub(crate) struct LinkSetup {
     pub(crate) transmitter: Transmitter,
     pub(crate) delay: Duration,
-    pub(crate) charge: Compensation,
+    pub(crate) overhead: FrameOverhead,
     pub(crate) loss: Probability,
 }
 
@@ -190,7 +190,7 @@ impl Link {
             record,
             plain: false,
             trace,
-            charge: setup.charge,
+            overhead: setup.overhead,
             loss: setup.loss,
             random,
         };
@@ -210,7 +210,7 @@ impl Link {
         let setup = LinkSetup {
             transmitter: Transmitter::Rate(Rate::from_bits(0)),
             delay: Duration::ZERO,
-            charge: Compensation::default(),
+            overhead: FrameOverhead::default(),
             loss: Probability::ZERO,
         };
         Ok(Self::new(Port::new(root, random()), setup, Hops::default(), random(), record))
@@ -223,8 +223,8 @@ impl Link {
     }
 
     fn refresh_fast_path(&mut self) {
-        let own = self.own_pace().is_none_or(|own| own.charge.is_none());
-        self.plain = own && self.trace.is_none() && self.charge.is_none() && self.loss == Probability::ZERO;
+        let own = self.own_pace().is_none_or(|own| own.overhead.is_none());
+        self.plain = own && self.trace.is_none() && self.overhead.is_none() && self.loss == Probability::ZERO;
     }
 
     /// Returns the port's own rate, if it is what limits the port: utilisation is that of it then.
@@ -302,7 +302,7 @@ impl Link {
             (_, Some(own)) => self.port.owed(now).as_secs_f64() * own.as_bits() as f64,
             // On a trace, a packet is transmitted with the opportunity that carries its last byte.
             (Some(_), None) if self.is_busy(now) => {
-                self.newest().map_or(0.0, |packet| self.charge.on_link(packet.bytes()).0 as f64 * 8.0)
+                self.newest().map_or(0.0, |packet| self.overhead.on_link(packet.bytes()).0 as f64 * 8.0)
             }
             (Some(_), None) => 0.0,
             (None, None) => left.as_secs_f64() * self.serialiser.rate as f64,
@@ -459,13 +459,13 @@ impl Link {
 
     #[inline(never)]
     fn start_slow(&mut self, packet: Packet, bytes: Bytes, now: Instant) -> Option<(Instant, Packet)> {
-        let charged = if self.charge.is_none() { bytes } else { self.charge.on_link(bytes) };
+        let charged = if self.overhead.is_none() { bytes } else { self.overhead.on_link(bytes) };
         let end = match &mut self.trace {
             Some(cursor) => cursor.end(charged, now),
             None => now + self.serialiser.time_for(charged),
         };
         self.occupy(end);
-        let charged = self.own_pace().map_or(charged, |own| own.charge.on_link(bytes));
+        let charged = self.own_pace().map_or(charged, |own| own.overhead.on_link(bytes));
         self.overhead_bits += (charged.0.cast_signed() - bytes.0.cast_signed()) * 8;
         if self.loss > Probability::ZERO && self.is_lost() {
             self.lost_end = end;

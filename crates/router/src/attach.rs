@@ -53,9 +53,6 @@ pub(crate) use pairs::PairFault;
 use pairs::{Pairs, Wanted, near_name};
 pub use plan::Plan;
 
-/// Bytes of the Ethernet header that frames have in the router, although their interface's have none.
-const SYNTHETIC_HEADER: u32 = 14;
-
 /// Bytes that a frame may have beyond the interface's MTU: Ethernet, VLAN tags, MPLS labels.
 pub(crate) const ENCAPSULATION: u32 = 64;
 
@@ -292,8 +289,8 @@ impl Attachment {
                     Direction::Outgoing | Direction::Incoming => Traffic::Both,
                 };
                 let sent = match self.link_of(index).header {
-                    LinkHeader::Absent => Traffic::SentWithoutHeader,
-                    LinkHeader::Ethernet | LinkHeader::Other => Traffic::Sent,
+                    Some(LinkHeader::Absent) => Traffic::SentWithoutHeader,
+                    Some(LinkHeader::Ethernet) | None => Traffic::Sent,
                 };
                 [far(index, traffic), Some(own(index, sent))]
             }
@@ -305,12 +302,9 @@ impl Attachment {
         (0..self.taps.len()).flat_map(of).flatten().collect()
     }
 
-    /// Returns the bytes of a frame of `port` that it does not have on its interface.
-    pub(crate) fn synthetic(&self, port: &PolicyPort) -> u32 {
-        match self.links[port.from].header {
-            LinkHeader::Absent => SYNTHETIC_HEADER,
-            LinkHeader::Ethernet | LinkHeader::Other => 0,
-        }
+    /// Returns the link header that the frames of `port` have on its interface.
+    pub(crate) fn link_header(&self, port: &PolicyPort) -> LinkHeader {
+        self.links[port.from].header.unwrap_or_default()
     }
 
     /// Returns the endpoints that `port` receives from and sends by, as indices of
@@ -336,7 +330,8 @@ impl Attachment {
         let mut redirections = Vec::new();
         let pairs = self.pairs.iter().flat_map(|pairs| &pairs.all);
         for (index, ((tap, pair), lease)) in self.taps.iter().zip(pairs).zip(&self.leases).enumerate() {
-            let (name, header) = (&self.names[tap.interface], self.links[tap.interface].header);
+            let (name, header) =
+                (&self.names[tap.interface], self.links[tap.interface].header.unwrap_or_default());
             match tap.direction {
                 Direction::Across => {
                     redirections.push((index, Redirection::bridged(name, &pair.near, lease)?));

@@ -289,7 +289,7 @@ fn xdp(link: &Link, features: Option<XdpFeatures>) -> Finding {
 /// Returns where a router can take the interface's frames, with the obstacles to taking them in the driver.
 fn attachment(link: &Link, links: &[Link]) -> Finding {
     let what = format!("{} attachment", link.name);
-    if link.header == LinkHeader::Absent {
+    if link.header == Some(LinkHeader::Absent) {
         let found = "`attach = \"tcx\"` in modes egress, ingress and both: packets without a link header";
         return Finding::good(what, found);
     }

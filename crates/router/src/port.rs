@@ -2,8 +2,8 @@
 
 use lockgate_dataplane::dataplane::{Arrival, BATCH};
 use lockgate_engine::discipline::{DropReason, Invalid};
-use lockgate_engine::framing::Compensation;
 use lockgate_engine::node::Node;
+use lockgate_engine::overhead::{FrameOverhead, LinkHeader};
 use lockgate_engine::pacing::Pacing;
 use lockgate_engine::packet::{Header, Packet, Pool};
 use lockgate_engine::port::{Poll, Port};
@@ -29,8 +29,8 @@ pub(crate) struct RouterPort {
     bypass_pacing: Pacing,
     /// True if frames without an IP packet are queued too. Otherwise they go ahead of all queues, unshaped.
     queues_other: bool,
-    /// Bytes of a frame that it does not have on the line: an Ethernet header before packets without one.
-    synthetic: u32,
+    /// Link header of its frames on the interface. Here, each has one of Ethernet.
+    header: LinkHeader,
     /// Slots of the frames that the interface takes next.
     pub(crate) outgoing: Vec<u64>,
     /// Latest time that was passed to the queues.
@@ -50,7 +50,7 @@ pub(crate) struct PortChange {
     pub(crate) port: usize,
     queues: QueueChange,
     rate: Option<Rate>,
-    charge: Compensation,
+    overhead: FrameOverhead,
     queues_other: bool,
 }
 
@@ -69,55 +69,61 @@ struct ParameterChange {
 }
 
 impl PortChange {
-    /// Builds the change of the port at `index` from policy `old` to `new`.
+    /// Builds the change of the port at `index` from policy `old` to `new`, for frames with this link header.
     ///
     /// # Errors
     /// If a discipline refuses its parameters. Reading the policy normally finds this first.
-    pub(crate) fn new(index: usize, old: &PolicyPort, new: &PolicyPort) -> Result<Self, Invalid> {
-        let queues = match new.tree.differs_in(&old.tree) {
+    pub(crate) fn new(
+        index: usize,
+        old: &PolicyPort,
+        new: &PolicyPort,
+        header: LinkHeader,
+    ) -> Result<Self, Invalid> {
+        let (old, tree) = (old.tree.on(header), new.tree.on(header));
+        let queues = match tree.differs_in(&old) {
             Some(queues) => {
                 let change = |queue: &String| {
-                    Ok(ParameterChange { new: new.tree.parameters(queue)?, old: old.tree.parameters(queue)? })
+                    Ok(ParameterChange { new: tree.parameters(queue)?, old: old.parameters(queue)? })
                 };
                 QueueChange::Reconfigure(queues.iter().map(change).collect::<Result<_, Invalid>>()?)
             }
-            None => QueueChange::Replace(new.tree.build()?),
+            None => QueueChange::Replace(tree.build()?),
         };
-        let PolicyPort { rate, charge, queues_other, .. } = *new;
-        Ok(Self { port: index, queues, rate, charge, queues_other })
+        let PolicyPort { rate, overhead, queues_other, .. } = *new;
+        Ok(Self { port: index, queues, rate, overhead: overhead.on(header), queues_other })
     }
 }
 
 impl RouterPort {
-    /// Builds the port that `policy` describes, between two endpoints. `synthetic` is the number of bytes
-    /// that frames do not have on the line.
+    /// Builds the port that `policy` describes, between two endpoints, on an interface whose frames have
+    /// this link header.
     ///
     /// # Errors
     /// If a discipline refuses its parameters. Reading the policy normally finds this first.
     pub(crate) fn build(
         policy: &PolicyPort,
         [from, to]: [usize; 2],
-        synthetic: u32,
+        header: LinkHeader,
         seed: Seed,
         record: PortRecord,
     ) -> Result<Self, Invalid> {
-        let mut port = Port::new(policy.tree.build()?, Random::stream(seed, &policy.name));
+        let mut port = Port::new(policy.tree.on(header).build()?, Random::stream(seed, &policy.name));
         if let Some(clock) = policy.clock {
             port = port.with_clock(clock)?;
         }
         if let Some(ring) = policy.ring {
             port = port.with_ring(ring)?;
         }
-        let charge = charge_on(synthetic, policy.charge);
+        let overhead = policy.overhead.on(header);
         Ok(Self {
             from,
             to,
             port,
             record,
-            pacing: Pacing::new(policy.rate, charge),
-            bypass_pacing: Pacing::new(policy.rate.map(bypass_rate), charge),
+            pacing: Pacing::new(policy.rate, overhead),
+            bypass_pacing: Pacing::new(policy.rate.map(bypass_rate), overhead),
             queues_other: policy.queues_other,
-            synthetic,
+            header,
             outgoing: Vec::with_capacity(2 * BATCH),
             latest: Instant::ZERO,
             drops: Vec::new(),
@@ -164,7 +170,8 @@ impl RouterPort {
 
     /// Returns the length of a frame on the line, in bytes.
     fn length(&self, slot: u64, frames: &Frames) -> u32 {
-        (frames.slab.bytes(slot).len() as u32).saturating_sub(self.synthetic)
+        let synthetic = LinkHeader::Ethernet.bytes().0 - self.header.bytes().0;
+        (frames.slab.bytes(slot).len() as u32).saturating_sub(synthetic as u32)
     }
 
     /// True if a frame of this length without an IP packet goes ahead of all queues. Beyond an eighth of the
@@ -299,9 +306,8 @@ impl RouterPort {
                 moved = count as u64;
             }
         }
-        change.charge = charge_on(self.synthetic, change.charge);
-        self.bypass_pacing.change(change.rate.map(bypass_rate), change.charge);
-        (change.rate, change.charge) = self.pacing.change(change.rate, change.charge);
+        self.bypass_pacing.change(change.rate.map(bypass_rate), change.overhead);
+        (change.rate, change.overhead) = self.pacing.change(change.rate, change.overhead);
         core::mem::swap(&mut self.queues_other, &mut change.queues_other);
         self.collect_drops(now, frames, pool);
         Ok((moved, before - self.port.backlog().packets))
@@ -330,15 +336,14 @@ fn set_parameters(
     Ok(())
 }
 
-/// Returns the conversion of a port whose frames have so many bytes less on the line.
-fn charge_on(synthetic: u32, charge: Compensation) -> Compensation {
-    if synthetic == 0 { charge } else { charge.without_ethernet() }
-}
-
 /// Returns the part of a port's rate that frames without an IP packet may use ahead of all queues.
 fn bypass_rate(rate: Rate) -> Rate {
     Rate::from_bits((rate.as_bits() / 8).max(1))
 }
+
+#[cfg(test)]
+#[path = "../../../tests/lines.rs"]
+mod lines;
 
 #[cfg(test)]
 mod tests {
@@ -360,95 +365,59 @@ mod tests {
         read_policy(&text, "policy.toml").expect("a policy").ports.remove(0)
     }
 
+    /// The packets of a line are as far apart as their bytes on the wire take, wherever it is stated, in
+    /// frames of Ethernet and without a link header; also after a change of the port.
     #[test]
-    fn a_packet_without_a_link_header_is_charged_with_the_overhead_alone() {
-        let text = "[router]\nmode = \"egress\"\ninterfaces = { wan = \"tun0\" }\n\
-                    [port.wan]\nrate = \"8mbit\"\noverhead = \"50B\"\nqueue.q = { kind = \"fifo\" }\n";
-        let policy = read_policy(text, "policy.toml").expect("a policy").ports.remove(0);
-        // A frame of 1014 bytes: with a header, 1000 bytes of packet and 50; without, the same.
-        for synthetic in [0, 14] {
-            let ports = vec![PortSetup::default()];
-            let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
-            let mut port = RouterPort::build(&policy, [0, 1], synthetic, Seed(1), record).expect("a port");
-            let (mut frames, mut pool) = (Frames::new(20, 1_100), Pool::default());
-            let mut frame = [0; 1_014];
-            frame[12..15].copy_from_slice(&[8, 0, 0x45]);
-            for _ in 0..3 {
-                let slot = frames.slab.insert(&frame).expect("a free slot");
-                port.queues_other = true;
-                port.take(&[arrival(slot)], &mut frames, &mut pool);
-            }
-            let again = port.fill(Instant::ZERO, &mut frames, &mut pool);
-            let sent = port.outgoing.len() as u64;
-            let expected = lockgate_engine::units::Duration::from_micros(sent * 1_050);
-            assert_eq!(again.since(Instant::ZERO), expected, "{synthetic}");
-            let mut change = PortChange::new(0, &policy, &policy).expect("a change");
-            port.apply(&mut change, Instant::ZERO, &mut frames, &mut pool).expect("applied");
-            assert_eq!(port.fill(again, &mut frames, &mut pool).since(again), expected / sent, "{synthetic}");
-        }
-    }
-
-    /// Lines at 5 Mbit/s, by hand: a frame less 14 bytes of Ethernet, plus the overhead; in cells of 53 bytes
-    /// with 48, or in codewords of 65 bytes with 64. The same as in a laboratory, for a router's port, and
-    /// for the queues in it that have a rate of their own.
-    #[test]
-    fn a_line_charges_a_frame_what_it_takes() {
-        let places = [
-            "rate = \"5mbit\"\noverhead = \"NAME\"\nqueue.q = { kind = \"fifo\" }\n",
-            "rate = \"5mbit\"\noverhead = \"PACKETSB\"\nframing = \"FRAMING\"\nqueue.q = { kind = \"fifo\" }\n",
-            "queue.q = { kind = \"cake\", bandwidth = \"5mbit\", overhead = \"PACKETSB\", framing = \"FRAMING\" }\n",
-            "queue.q = { kind = \"tbf\", rate = \"5mbit\", burst = \"BURSTB\", overhead = \"FRAMESB\", framing = \"FRAMING\" }\n",
-            "root = \"h\"\nqueue.h = { kind = \"htb\", children = [\"q\"] }\n\
-             queue.q = { kind = \"fifo\", rate = \"5mbit\", burst = \"BURSTB\", cburst = \"BURSTB\", overhead = \"FRAMESB\", framing = \"FRAMING\" }\n",
-        ];
-        let lines = [
-            ("pppoe-llcsnap", "atm", ["40", "26"], [106, 159, 689, 1_749]),
-            ("pppoa-vcmux", "atm", ["10", "-4"], [106, 159, 689, 1_696]),
-            ("pppoe-ptm", "ptm", ["30", "16"], [72, 137, 616, 1_554]),
-        ];
-        let sizes = [54, 118, 590, 1_514];
-        for ((name, framing, [packets, frames], lengths), place) in
-            lines.iter().flat_map(|line| places.map(|place| (line, place)))
-        {
-            let place = place.replace("NAME", name).replace("FRAMING", framing);
-            let place = place.replace("PACKETS", packets).replace("FRAMES", frames);
-            for (size, length) in sizes.into_iter().zip(*lengths) {
-                took_by_hand(&place, size, length);
+    fn a_line_takes_the_same_bytes_wherever_it_is_stated() {
+        let mut count = 0;
+        for (line, index) in lines::LINES.iter().flat_map(|line| [(line, 0), (line, 1)]) {
+            let header = lines::HEADERS[index];
+            for (packet, length) in lines::PACKETS.into_iter().zip(line.lengths[index]) {
+                for (place, port) in line.ports(header, length) {
+                    let what = format!("{}, {packet} bytes, {place}, header of {header}", line.word);
+                    takes_by_hand(&what, &port, header, packet, length);
+                    count += 1;
+                }
             }
         }
+        assert_eq!(count, 2 * 4 * (19 * 4 + 13));
     }
 
-    /// Expects that frames of `size` bytes take the time of `length` bytes each.
-    fn took_by_hand(place: &str, size: usize, length: u64) {
-        // A bucket of one frame, so that the second waits for its whole time.
-        let place = place.replace("BURST", &length.to_string());
+    /// Expects that packets take the time of `length` bytes each, with `header` bytes before them.
+    fn takes_by_hand(what: &str, port: &str, header: u64, packet: u64, length: u64) {
         let text =
-            format!("[router]\nmode = \"egress\"\ninterfaces = {{ wan = \"eth0\" }}\n[port.wan]\n{place}");
+            format!("[router]\nmode = \"egress\"\ninterfaces = {{ wan = \"eth0\" }}\n[port.wan]\n{port}");
         let policy = read_policy(&text, "policy.toml").expect("a policy").ports.remove(0);
         let ports = vec![PortSetup::default()];
         let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
-        let mut port = RouterPort::build(&policy, [0, 1], 0, Seed(1), record).expect("a port");
+        let header = if header == 0 { LinkHeader::Absent } else { LinkHeader::Ethernet };
+        let mut port = RouterPort::build(&policy, [0, 1], header, Seed(1), record).expect("a port");
         let (mut frames, mut pool) = (Frames::new(20, 1_600), Pool::default());
-        let mut frame = vec![0; size];
+        let mut frame = vec![0; 14 + packet as usize];
         frame[12..15].copy_from_slice(&[8, 0, 0x45]);
-        for _ in 0..10 {
+        for _ in 0..15 {
             let slot = frames.slab.insert(&frame).expect("a free slot");
             port.queues_other = true;
             port.take(&[arrival(slot)], &mut frames, &mut pool);
         }
-        // From the first frame's leave to the last one's, as soon as each is due.
+        // The times at which frames leave, each as soon as it is due.
         let (mut now, mut times) = (Instant::ZERO, Vec::new());
-        while times.len() < 10 {
+        while times.len() < 15 {
+            if times.len() == 10 {
+                let mut change = PortChange::new(0, &policy, &policy, header).expect("a change");
+                port.apply(&mut change, now, &mut frames, &mut pool).expect("applied");
+            }
             let again = port.fill(now, &mut frames, &mut pool);
             times.extend(port.outgoing.drain(..).map(|_| now));
-            assert!(again > now && again != Instant::NEVER || times.len() == 10, "{place}");
+            assert!(again > now && again != Instant::NEVER || times.len() == 15, "{what}");
             now = again;
         }
-        // The last seven: a port makes up for some lateness, and so begins with more than one.
-        let took = times[9].since(times[3]);
-        let expected = lockgate_engine::units::Duration::from_picos(6 * length * 8 * 200_000);
-        let apart = took.as_picos().abs_diff(expected.as_picos());
-        assert!(apart * 1_000 <= expected.as_picos(), "{size} bytes, {place}: {took}, {expected} by hand");
+        // A port makes up for some lateness, and so begins with more than one.
+        for range in [3..9, 10..14] {
+            let took = times[range.end].since(times[range.start]).as_picos();
+            let expected = range.len() as u64 * length * 8 * (1_000_000_000_000 / lines::RATE);
+            assert!(took.abs_diff(expected) * 1_000 <= expected, "{what}: {took} ps, {expected} by hand");
+        }
     }
 
     /// Segments of 100 bytes, in packets of 250 at most: two, two and one, of which a queue of two packets
@@ -458,7 +427,8 @@ mod tests {
         let policy = policy("q", 2);
         let ports = vec![PortSetup::default()];
         let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
-        let mut port = RouterPort::build(&policy, [0, 1], 0, Seed(1), record).expect("a port");
+        let mut port =
+            RouterPort::build(&policy, [0, 1], LinkHeader::Ethernet, Seed(1), record).expect("a port");
         port.queues_other = true;
         let (mut frames, mut pool) = (Frames::new(20, 100).with_super_frames(250), Pool::default());
         let slots: Vec<u64> = (0..5).map(|_| frames.slab.insert(&[0; 100]).expect("a free slot")).collect();
@@ -494,7 +464,8 @@ mod tests {
     fn segments_without_an_ip_packet_go_ahead_together() {
         let ports = vec![PortSetup::default()];
         let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
-        let mut port = RouterPort::build(&policy("q", 9), [0, 1], 0, Seed(1), record).expect("a port");
+        let mut port = RouterPort::build(&policy("q", 9), [0, 1], LinkHeader::Ethernet, Seed(1), record)
+            .expect("a port");
         let (mut frames, mut pool) = (Frames::new(20, 100).with_super_frames(250), Pool::default());
         let slots = [0, 1].map(|_| frames.slab.insert(&[0; 100]).expect("a free slot"));
         let arrivals = [arrival(slots[0]), Arrival { continues: true, ..arrival(slots[1]) }];
@@ -529,9 +500,11 @@ mod tests {
         let old = policy("q", 4);
         let ports = vec![PortSetup::default()];
         let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
-        let mut port = RouterPort::build(&old, [0, 1], 0, Seed(1), record).expect("a port");
-        let mut change = PortChange::new(0, &old, &policy("q", 9)).expect("a change");
-        let unknown = PortChange::new(0, &policy("other", 1), &policy("other", 2)).expect("a change");
+        let mut port =
+            RouterPort::build(&old, [0, 1], LinkHeader::Ethernet, Seed(1), record).expect("a port");
+        let mut change = PortChange::new(0, &old, &policy("q", 9), LinkHeader::Ethernet).expect("a change");
+        let unknown = PortChange::new(0, &policy("other", 1), &policy("other", 2), LinkHeader::Ethernet)
+            .expect("a change");
         let (QueueChange::Reconfigure(queues), QueueChange::Reconfigure(refused)) =
             (&mut change.queues, unknown.queues)
         else {

@@ -298,7 +298,8 @@ impl Router {
             let mut changes = Vec::new();
             for (index, port) in worker.ports.iter().enumerate() {
                 let (old, new) = (&old.ports[*port], &new.ports[*port]);
-                changes.push(PortChange::new(index, old, new).map_err(|why| Misfit {
+                let header = self.attachment.link_header(old);
+                changes.push(PortChange::new(index, old, new, header).map_err(|why| Misfit {
                     problem: format!("port `{}` cannot be built: {why}", new.name),
                     help: "mend the policy, and apply it again".to_owned(),
                 })?);
@@ -379,7 +380,7 @@ impl Opening<'_> {
         let ports = group.iter().zip(records).map(|(index, record)| {
             let port = &policy.ports[*index];
             let between = between(index).map(|it| used.partition_point(|used| *used < it));
-            RouterPort::build(port, between, attachment.synthetic(port), seed, record).map_err(|why| {
+            RouterPort::build(port, between, attachment.link_header(port), seed, record).map_err(|why| {
                 Failure::misfit(format!("port `{}` cannot be built: {why}", port.name), "mend the policy")
             })
         });

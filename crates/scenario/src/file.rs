@@ -12,7 +12,7 @@
 use core::fmt;
 
 use lockgate_engine::clock::ClockConfig;
-use lockgate_engine::framing::Framing;
+use lockgate_engine::overhead::Framing;
 use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Packets, Probability, Rate};
 use lockgate_traffic::LawConfig;

@@ -16,13 +16,13 @@ mod traffic;
 use std::fmt::Write as _;
 
 use lockgate_engine::classify::Prefix;
-use lockgate_engine::framing::Compensation;
+use lockgate_engine::overhead::FrameOverhead;
 use lockgate_engine::pacing::Pace;
 use lockgate_engine::units::{Bytes, Duration, Rate};
 
 use crate::diagnostic::one_line;
 use crate::policy::{Direction, Mode, Policy, PolicyPort};
-use crate::values::{Charges, framing_keys};
+use crate::values::link_keys;
 use classes::{Classes, Sample};
 use hosts::{Host, Hosts, Side};
 use traffic::{PAYLOAD, Traffic};
@@ -75,14 +75,14 @@ impl<'p> Way<'p> {
         Self { port, is_up, pace, line, classes: Classes::new(&port.tree) }
     }
 
-    /// Returns the rate of a line that charges frames as `charge` does, and carries as many full ones as
-    /// `line` does of those that the port counts: the directions of a policy may count differently.
-    fn line_of(&self, charge: Compensation) -> Rate {
+    /// Returns the rate of a line with this overhead that carries as many full frames as `line` does with the
+    /// port's: the directions of a policy may count differently.
+    fn line_of(&self, overhead: FrameOverhead) -> Rate {
         if self.pace.rate.is_none() {
             return self.line;
         }
-        let of = |charge: Compensation| u128::from(charge.on_link(FULL).0);
-        let bits = u128::from(self.line.as_bits()) * of(charge) / of(self.pace.charge);
+        let of = |overhead: FrameOverhead| u128::from(overhead.on_link(FULL).0);
+        let bits = u128::from(self.line.as_bits()) * of(overhead) / of(self.pace.overhead);
         Rate::from_bits(u64::try_from(bits).unwrap_or(u64::MAX) / 1000 * 1000)
     }
 
@@ -98,7 +98,7 @@ impl<'p> Way<'p> {
 
     /// Returns the payload's part of a full frame on the line.
     fn efficiency(&self) -> f64 {
-        PAYLOAD as f64 / self.pace.charge.on_link(FULL).0 as f64
+        PAYLOAD as f64 / self.pace.overhead.on_link(FULL).0 as f64
     }
 
     /// Returns connections that together fill the line, but do not crowd it.
@@ -113,7 +113,7 @@ impl<'p> Way<'p> {
 
     /// Returns the longest wait in a buffer of the line that is no sign of a queue there.
     fn wait(&self) -> Duration {
-        let frames = self.line.time_for(Bytes(self.pace.charge.on_link(FULL).0 * FRAMES));
+        let frames = self.line.time_for(Bytes(self.pace.overhead.on_link(FULL).0 * FRAMES));
         Duration::from_millis((WAIT + frames).as_picos().div_ceil(1_000_000_000))
     }
 
@@ -257,15 +257,16 @@ fn network(text: &mut String, ways: &[Way<'_>], hosts: &Hosts, active: Option<(u
             "internet-{name} = {{ between = [\"isp\", \"{name}\"], rate = \"{network}\", delay = \"10ms\" }}"
         );
     }
-    let charge = ways.iter().map(|way| way.pace.charge).find(|charge| !charge.is_none()).unwrap_or_default();
-    let up = if is_shaped { of(true).map_or(UNSAID, |way| way.line_of(charge)) } else { network };
-    let down = of(false).map_or(UNSAID, |way| way.line_of(charge));
+    let stated = ways.iter().map(|way| way.pace.overhead).find(|overhead| !overhead.is_none());
+    let overhead = stated.unwrap_or_default();
+    let up = if is_shaped { of(true).map_or(UNSAID, |way| way.line_of(overhead)) } else { network };
+    let down = of(false).map_or(UNSAID, |way| way.line_of(overhead));
     *text += "\n# The line. A policy does not say its rate: here it sends 95 % of it. Write that of yours, or set it for a run:\n\
               # `--set link.line.rate.up=...`, `--set link.line.rate.down=...`.\n";
     let _ = write!(
         text,
         "[link.line]\nbetween = [\"modem\", \"isp\"]\nrate = {{ up = \"{up}\", down = \"{down}\" }}\ndelay = \"5ms\"\n{}",
-        framing_keys(charge, Charges::Frames)
+        link_keys(overhead)
     );
     *text += "\n# Buffers of a quarter of a second: what is sent beyond the line's rate waits there, whatever the policy.\n";
     for way in ways {
@@ -343,8 +344,8 @@ fn expectations(ways: &[Way<'_>]) -> String {
         let back = ways.iter().find(|other| other.is_up != way.is_up && other.is_filled());
         let Some(rate) = way.pace.rate else { continue };
         let frames = back
-            .map_or(0.0, |back| back.line.as_bits() as f64 / 8.0 / back.pace.charge.on_link(FULL).0 as f64);
-        let acknowledgements = frames / 2.0 * way.pace.charge.on_link(ACKNOWLEDGEMENT).0 as f64 * 8.0;
+            .map_or(0.0, |back| back.line.as_bits() as f64 / 8.0 / back.pace.overhead.on_link(FULL).0 as f64);
+        let acknowledgements = frames / 2.0 * way.pace.overhead.on_link(ACKNOWLEDGEMENT).0 as f64 * 8.0;
         let least = (rate.as_bits() as f64 - acknowledgements) * way.efficiency() * 0.6;
         let group = if way.is_up { "upload" } else { "download" };
         if least > 1000.0 {

@@ -33,7 +33,7 @@
 use std::sync::Arc;
 
 use lockgate_engine::clock::ClockConfig;
-use lockgate_engine::framing::Compensation;
+use lockgate_engine::overhead::{LinkHeader, PortOverhead};
 use lockgate_engine::pacing::Pace;
 use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::{Bytes, Duration, Rate};
@@ -173,8 +173,8 @@ pub struct PolicyPort {
     pub to: usize,
     /// Rate that it sends at most; `None`: as fast as the interface takes frames.
     pub rate: Option<Rate>,
-    /// Conversion of a frame's length to what it takes of `rate`.
-    pub charge: Compensation,
+    /// Overhead of what it sends.
+    pub overhead: PortOverhead,
     /// Granularity of the scheduler's clock; `None`: exact.
     pub clock: Option<ClockConfig>,
     /// Device queue below the scheduler; `None`: no device queue.
@@ -186,9 +186,9 @@ pub struct PolicyPort {
 }
 
 impl PolicyPort {
-    /// Returns the rate that it sends at most, its shapers included, and what a frame takes of it.
+    /// Returns the rate that it sends at most, its shapers included, and the overhead of a frame of Ethernet.
     pub fn pace(&self) -> Pace {
-        lower(Pace { rate: self.rate, charge: self.charge }, self.tree.pace())
+        lower(Pace { rate: self.rate, overhead: self.overhead.on(LinkHeader::Ethernet) }, self.tree.pace())
     }
 }
 

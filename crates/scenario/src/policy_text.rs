@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use lockgate_engine::framing::Compensation;
+use lockgate_engine::overhead::{FrameOverhead, LinkHeader};
 use lockgate_engine::port_name;
 use lockgate_engine::units::{Bytes, Rate};
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
@@ -22,7 +22,7 @@ use crate::path::{Override, apply_all, resolved};
 use crate::policy::{Policy, read_policy};
 use crate::table_reader::shorten;
 use crate::tree::lower;
-use crate::values::{Charges, framing_keys};
+use crate::values::port_keys;
 
 /// A value of a policy that a scenario's port names.
 #[derive(Clone, Debug)]
@@ -95,15 +95,15 @@ pub fn beyond_line(scenario: &Scenario, setting: &Override) -> Option<String> {
     });
     // Full frames a second, without division: bits of the one times bytes of a frame on the other.
     let cost =
-        |rate: Rate, other: &Compensation| u128::from(rate.as_bits()) * u128::from(other.on_link(FULL).0);
+        |rate: Rate, other: &FrameOverhead| u128::from(rate.as_bits()) * u128::from(other.on_link(FULL).0);
     let slowest = shared.into_iter().map(|port| &scenario.ports[port]).min_by_key(|port| {
         let link = &scenario.links[port.link];
         u128::from(link.mean_rate(port.direction).as_bits()) * 1_000_000
-            / u128::from(link.charge.on_link(FULL).0)
+            / u128::from(link.overhead.on_link(FULL).0)
     })?;
     let link = &scenario.links[slowest.link];
     let carried = link.mean_rate(slowest.direction);
-    (cost(rate, &link.charge) > cost(carried, &pace.charge)).then(|| {
+    (cost(rate, &link.overhead) > cost(carried, &pace.overhead)).then(|| {
         let frames = if rate > carried { "" } else { " in frames of 1514 bytes" };
         format!(
             "the port `{}` would send {rate}, and the link `{}` behind or before it carries {carried}: that is less{frames}",
@@ -281,8 +281,8 @@ fn add_rate(table: &mut Table, scenario: &Scenario, model: &PortModel) -> Result
     let mut value = Value::from(own.to_string());
     value.decor_mut().set_suffix(format!("   # {SHARE} % of the {rate} of the link `{}`", link.name));
     table.insert("rate", Item::Value(value));
-    if !link.charge.is_none() && !table.contains_key("overhead") {
-        let keys = framing_keys(link.charge, Charges::Packets);
+    if !link.overhead.is_none() {
+        let keys = port_keys(link.overhead.of_packets(LinkHeader::Ethernet));
         let keys: DocumentMut = keys.parse().map_err(|_| "the link's framing".to_owned())?;
         overlay(table, keys.as_table());
     }

@@ -7,6 +7,7 @@ use lockgate_engine::classify::{Classifier, Headers, Rule};
 use lockgate_engine::discipline::{Child, Context, Discipline, Invalid};
 use lockgate_engine::disciplines::{self, Kind, Visitor};
 use lockgate_engine::node::Node;
+use lockgate_engine::overhead::LinkHeader;
 use lockgate_engine::pacing::Pace;
 use lockgate_engine::port::Port;
 use lockgate_engine::units::{Instant, Limit, Rate};
@@ -95,24 +96,39 @@ impl QueueTree {
         self.pace().rate
     }
 
-    /// Returns the rate that the shapers of the tree let through at most, and what a frame takes of it.
+    /// Returns the rate that the shapers of the tree let through at most, and the overhead of a frame.
     pub fn pace(&self) -> Pace {
         self.queues.first().map_or_else(Pace::default, |root| self.pace_at(root, root.kind))
     }
 
-    /// Tells every `cake` that no shaper of the tree is above the rate of its port, as `link_rate`, unless it
-    /// has a rate already.
+    /// Sets the parameters that queues have for the rate of their port, if no queue above has its own.
     pub(crate) fn inherit_rate(&mut self, rate: Rate) {
         let mut next = vec![0];
         while let Some(queue) = next.pop().and_then(|index| self.queues.get_mut(index)) {
-            let knows = ["bandwidth", "link_rate"].iter().any(|key| queue.config.contains_key(*key));
-            if queue.kind == "cake" && !knows {
-                queue.config.insert("link_rate".to_owned(), toml::Value::String(rate.to_string()));
+            let Some(kind) = Kind::named(queue.kind) else { continue };
+            if let Some(name) = kind.port_rate_parameter
+                && !queue.config.contains_key(name)
+                && queue.own_pace().rate.is_none()
+            {
+                queue.config.insert(name.to_owned(), toml::Value::String(rate.to_string()));
             }
-            if passes_all(queue.kind) {
+            if kind.work_conserving {
                 next.extend_from_slice(&queue.children);
             }
         }
+    }
+
+    /// Returns the tree on an interface whose frames have this link header.
+    #[must_use]
+    pub fn on(&self, header: LinkHeader) -> Self {
+        let mut tree = self.clone();
+        // Without a link header the whole frame is the packet.
+        for queue in tree.queues.iter_mut().filter(|_| header == LinkHeader::Absent) {
+            if let Some(name) = Kind::named(queue.kind).and_then(|kind| kind.raw_parameter) {
+                queue.config.insert(name.to_owned(), true.into());
+            }
+        }
+        tree
     }
 
     /// Returns true if a queue needs to know the hosts behind address translation.
@@ -127,7 +143,6 @@ impl QueueTree {
     /// Returns the pace of `queue`; `owner` owns it if it is an inner class.
     fn pace_at(&self, queue: &Queue, owner: &'static str) -> Pace {
         let owner = if queue.is_class() { owner } else { queue.kind };
-        let own = disciplines::visit(queue.kind, PaceOf(&queue.config)).unwrap_or_default();
         let child = |index: &usize| {
             let child = &self.queues[*index];
             let share = disciplines::visit(owner, PaceOfChild(&child.share)).unwrap_or_default();
@@ -136,11 +151,11 @@ impl QueueTree {
         // A child without bound leaves the sum without one.
         let add = |sum: Pace, next: Pace| {
             let rate = sum.rate?.as_bits().saturating_add(next.rate?.as_bits());
-            Some(Pace { rate: Some(Rate::from_bits(rate)), charge: next.charge })
+            Some(Pace { rate: Some(Rate::from_bits(rate)), overhead: next.overhead })
         };
         let none = Pace { rate: Some(Rate::from_bits(0)), ..Pace::default() };
         let below = queue.children.iter().map(child).try_fold(none, add);
-        lower(own, below.filter(|_| !queue.children.is_empty()).unwrap_or_default())
+        lower(queue.own_pace(), below.filter(|_| !queue.children.is_empty()).unwrap_or_default())
     }
 
     /// Builds the tree for the engine.
@@ -231,18 +246,6 @@ impl QueueTree {
     }
 }
 
-/// Returns true if a discipline of this kind sends whatever its children have.
-fn passes_all(kind: &str) -> bool {
-    struct IsWorkConserving;
-    impl Visitor for IsWorkConserving {
-        type Output = bool;
-        fn visit<D: Discipline>(self) -> bool {
-            D::ABOUT.work_conserving
-        }
-    }
-    disciplines::visit(kind, IsWorkConserving).unwrap_or(false)
-}
-
 /// Returns the lower of two bounds.
 pub(crate) fn lower(one: Pace, other: Pace) -> Pace {
     match (one.rate, other.rate) {
@@ -271,6 +274,11 @@ impl Visitor for PaceOfChild<'_> {
 }
 
 impl Queue {
+    /// Returns the rate that its parameters let it send at most, whatever its children have.
+    fn own_pace(&self) -> Pace {
+        disciplines::visit(self.kind, PaceOf(&self.config)).unwrap_or_default()
+    }
+
     /// Returns the limit on its backlog: its parameter `limit` or the default; `None` if its kind has no
     /// such parameter.
     pub fn limit(&self) -> Option<Limit> {

@@ -9,7 +9,7 @@ use core::ops::RangeInclusive;
 use std::borrow::Cow;
 
 use lockgate_engine::classify::PROTOCOL_OTHER;
-use lockgate_engine::framing::{Compensation, Framing};
+use lockgate_engine::overhead::{FrameOverhead, Framing, LINES, Line, LinkHeader, PacketOverhead};
 use lockgate_engine::units::{Bytes, Duration, Overhead};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer};
@@ -287,30 +287,13 @@ impl TextValue for Protocol {
     }
 }
 
-/// Overhead of a link: bytes, or the name of a link as `tc` has it, which also says its minimum and framing.
+/// Overhead of a link or a port: bytes, or a line by the name that `tc` has for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LinkOverhead {
-    pub(crate) overhead: Overhead,
-    /// Minimum length and framing, if a name says them.
-    pub(crate) preset: Option<(Bytes, Framing)>,
+pub(crate) enum LinkOverhead {
+    Bytes(Overhead),
+    /// The line's minimum and framing, too.
+    Line(Line),
 }
-
-/// Links by name: overhead and minimum length in bytes, framing. As in tc-cake(8).
-const LINKS: [(&str, i64, u64, Framing); 13] = [
-    ("ethernet", 38, 84, Framing::Noatm),
-    ("docsis", 18, 64, Framing::Noatm),
-    ("conservative", 48, 0, Framing::Atm),
-    ("pppoe-ptm", 30, 0, Framing::Ptm),
-    ("bridged-ptm", 22, 0, Framing::Ptm),
-    ("pppoa-vcmux", 10, 0, Framing::Atm),
-    ("pppoa-llc", 14, 0, Framing::Atm),
-    ("pppoe-vcmux", 32, 0, Framing::Atm),
-    ("pppoe-llcsnap", 40, 0, Framing::Atm),
-    ("bridged-vcmux", 24, 0, Framing::Atm),
-    ("bridged-llcsnap", 32, 0, Framing::Atm),
-    ("ipoa-vcmux", 8, 0, Framing::Atm),
-    ("ipoa-llcsnap", 16, 0, Framing::Atm),
-];
 
 impl TextValue for LinkOverhead {
     const NAME: &'static str = "LinkOverhead";
@@ -319,47 +302,41 @@ impl TextValue for LinkOverhead {
     const WHAT: &'static str = "an overhead";
     const EXAMPLE: &'static str = "18B";
     fn from_text(text: &str) -> Result<Self, String> {
-        if let Some((_, overhead, mpu, framing)) = LINKS.iter().find(|(name, ..)| *name == text) {
-            return Ok(Self { overhead: Overhead(*overhead), preset: Some((Bytes(*mpu), *framing)) });
+        if let Some(line) = Line::named(text) {
+            return Ok(Self::Line(line));
         }
-        let overhead = text.parse().map_err(|_| {
-            let names: Vec<&str> = LINKS.iter().map(|(name, ..)| *name).collect();
+        text.parse().map(Self::Bytes).map_err(|_| {
+            let names = LINES.map(|line| line.name);
             format!("it is written like `18B`, or one of {}", names.join(", "))
-        })?;
-        Ok(Self { overhead, preset: None })
+        })
     }
 }
 
-/// Object whose overhead in bytes is given.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Charges {
-    /// A link: it is added to the whole frame.
-    Frames,
-    /// A port: it is added to the packet without its Ethernet header, as by `cake`.
-    Packets,
+/// Returns the keys of a link that has this overhead, a line each.
+pub(crate) fn link_keys(overhead: FrameOverhead) -> String {
+    overhead_keys(overhead.of_packets(LinkHeader::Ethernet), overhead.bytes())
 }
 
-/// Returns the keys of a link or a port that say what `charge` does, a line each: by the name of a link if
-/// one says the same, since a name means the same everywhere.
-pub(crate) fn framing_keys(charge: Compensation, charges: Charges) -> String {
-    let (Overhead(beyond_frame), mpu, framing) = charge.parts();
-    let is_named = |link: &&(&str, i64, u64, Framing)| {
-        let named = Compensation::new(Some(Overhead(link.1)), false, Bytes(link.2), link.3);
-        named.is_ok_and(|named| named.parts() == charge.parts())
-    };
-    if let Some((name, ..)) = LINKS.iter().find(is_named) {
-        return format!("overhead = \"{name}\"\n");
+/// Returns the keys of a port that has this overhead, a line each.
+pub(crate) fn port_keys(overhead: PacketOverhead) -> String {
+    overhead_keys(overhead, overhead.bytes())
+}
+
+/// Returns the keys that state an overhead: the name of a line, which means the same everywhere, or `bytes`.
+fn overhead_keys(overhead: PacketOverhead, bytes: Overhead) -> String {
+    if let Some(line) = LINES.into_iter().find(|line| line.overhead == overhead) {
+        return format!("overhead = \"{}\"\n", line.name);
     }
     let mut keys = String::new();
-    if beyond_frame != 0 {
-        let header = if charges == Charges::Packets { Compensation::ETHERNET } else { 0 };
-        let _ = writeln!(keys, "overhead = \"{}\"", Overhead(beyond_frame + header));
+    if overhead.on(LinkHeader::Ethernet).bytes() != Overhead::default() {
+        let _ = writeln!(keys, "overhead = \"{bytes}\"");
     }
+    let (mpu, framing) = overhead.mpu_and_framing();
     if mpu != Bytes::ZERO {
         let _ = writeln!(keys, "mpu = \"{mpu}\"");
     }
-    if let Some(framing) = toml::Value::try_from(framing).ok().filter(|_| framing != Framing::Noatm) {
-        let _ = writeln!(keys, "framing = {framing}");
+    if framing != Framing::Noatm {
+        let _ = writeln!(keys, "framing = \"{}\"", framing.name());
     }
     keys
 }
@@ -627,7 +604,7 @@ mod tests {
         assert!(SignedTime::from_text("5000h").is_err());
         assert_eq!(Drift::from_text("-20ppm"), Ok(Drift(-20_000)));
         assert!(Drift::from_text("9999999999999999ppm").is_err());
-        assert_eq!(LinkOverhead::from_text("-14B").map(|it| it.overhead), Ok(Overhead(-14)));
+        assert_eq!(LinkOverhead::from_text("-14B"), Ok(LinkOverhead::Bytes(Overhead(-14))));
         assert_eq!(Lengths::from_text("64B-128B"), Ok(Lengths(64..=128)));
         assert_eq!(Tos::from_text("0xb8"), Ok(Tos(184)));
         assert_eq!(TcpFlag::from_text("SYN"), Ok(TcpFlag(2)));

@@ -46,8 +46,8 @@ use crate::control::cobalt::Steps;
 use crate::discipline::{
     About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
 };
-use crate::framing::{Compensation, Framing};
 use crate::node::{Band, Tally};
+use crate::overhead::{Framing, LinkHeader, PortOverhead, describe_lines};
 use crate::pacing::Pace;
 use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Instant, Overhead, Probability, Rate};
@@ -88,12 +88,10 @@ pub struct Config {
     /// the time of one and a half full frames at the tin's part of the link if that is more.
     pub rtt: Duration,
     /// Bytes that every packet has on the link behind besides its own, from `-64B` to `256B`. Where it is
-    /// given, a packet's own are those without its 14 bytes of Ethernet. `tc`'s words: `ethernet` is 38B
-    /// with mpu 84B, `docsis` 18B with mpu 64B, `conservative` 48B with atm, `pppoe-ptm` 30B and
-    /// `bridged-ptm` 22B with ptm, `pppoa-vcmux` 10B, `pppoa-llc` 14B, `pppoe-vcmux` 32B, `pppoe-llcsnap`
-    /// 40B, `bridged-vcmux` 24B, `bridged-llcsnap` 32B, `ipoa-vcmux` 8B, `ipoa-llcsnap` 16B with atm;
-    /// `ether-vlan` is 4B more.
+    /// given, a packet's own are those without its 14 bytes of Ethernet, if it has them. A header of a VLAN
+    /// is 4B more. Lines by `tc`'s names:
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = describe_lines)]
     pub overhead: Option<Overhead>,
     /// The overhead is added to the whole frame.
     pub raw: bool,
@@ -169,11 +167,11 @@ impl Config {
         if self.memlimit == Some(Bytes::ZERO) {
             return Err(Invalid::new("memlimit", "holds nothing: it is at least the bytes of a packet"));
         }
-        self.compensation().map(|_| ())
+        self.overhead().map(|_| ())
     }
 
-    fn compensation(&self) -> Result<Compensation, Invalid> {
-        Compensation::new(self.overhead, self.raw, self.mpu, self.framing)
+    fn overhead(&self) -> Result<PortOverhead, Invalid> {
+        PortOverhead::new(self.overhead, self.raw, self.mpu, self.framing)
     }
 
     /// Returns the rate that sets the scale of times and sizes; `None` if it is unknown.
@@ -277,13 +275,16 @@ impl Discipline for Cake {
         has_own_times: true,
         draws: true,
         hosts_parameter: Some("nat"),
+        port_rate_parameter: Some("link_rate"),
+        raw_parameter: Some("raw"),
         ..About::DEFAULT
     };
     type Config = Config;
     type Share = NoShare;
 
     fn pace(config: &Config) -> Pace {
-        Pace { rate: config.bandwidth, charge: config.compensation().unwrap_or_default() }
+        let overhead = config.overhead().unwrap_or_default().on(LinkHeader::Ethernet);
+        Pace { rate: config.bandwidth, overhead }
     }
 
     fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
@@ -369,7 +370,7 @@ impl Discipline for Cake {
                 }
                 continue;
             };
-            self.charge(number, self.terms.compensation.on_link(packet.bytes()), cx.now);
+            self.charge(number, self.terms.overhead.on_link(packet.bytes()), cx.now);
             if self.config.wash {
                 packet.wash();
             }
@@ -417,7 +418,7 @@ fn terms(config: &Config, salt: u64) -> Result<Terms, Invalid> {
     let step = |of: f64| Probability::from_f64(1.0 / of).unwrap_or(Probability::ZERO);
     Ok(Terms {
         sorting: Sorting { isolation: config.isolation, nat: config.nat, salt },
-        compensation: config.compensation()?,
+        overhead: config.overhead()?.on(LinkHeader::Ethernet),
         steps: Steps::new(step(256.0), step(4096.0)),
         ingress: config.ingress,
         ack_filter: config.ack_filter,
@@ -471,7 +472,7 @@ impl Cake {
             let tin = &mut self.tins[number];
             if let Some(older) = tin.take_superseded(queue, newer, &self.terms, &mut self.backlog, cx) {
                 if self.config.ingress {
-                    self.charge(number, self.terms.compensation.on_link(older.bytes()), cx.now);
+                    self.charge(number, self.terms.overhead.on_link(older.bytes()), cx.now);
                 }
                 cx.drop(older, DropReason::Superseded);
             }
@@ -487,7 +488,7 @@ impl Cake {
         let evicted = self.tins[number].evict(queue, &self.terms, &mut self.backlog, cx);
         let Some(packet) = evicted else { return false };
         if self.config.ingress && reason == DropReason::Head {
-            self.charge(number, self.terms.compensation.on_link(packet.bytes()), cx.now);
+            self.charge(number, self.terms.overhead.on_link(packet.bytes()), cx.now);
         }
         cx.drop(packet, reason);
         true

@@ -31,8 +31,8 @@ use crate::class::Classes;
 use crate::discipline::{
     About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, PortConditions,
 };
-use crate::framing::{Compensation, Framing};
 use crate::node::Node;
+use crate::overhead::{FrameOverhead, Framing};
 use crate::pacing::Pace;
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant, Overhead, Rate};
@@ -200,8 +200,8 @@ impl Discipline for Htb {
 
     fn pace_of_child(share: &Share) -> Pace {
         let &Share { rate, ceil, overhead, mpu, framing, .. } = share;
-        let charge = Compensation::of_frames(overhead, mpu, framing).unwrap_or_default();
-        Pace { rate: ceil.or(Some(rate)), charge }
+        let overhead = FrameOverhead::new(overhead, mpu, framing).unwrap_or_default();
+        Pace { rate: ceil.or(Some(rate)), overhead }
     }
 
     fn new(config: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {

@@ -17,8 +17,8 @@ use crate::discipline::{
     About, Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
     PortConditions, check_limit,
 };
-use crate::framing::{Compensation, Framing};
 use crate::node::{Node, Peek};
+use crate::overhead::{FrameOverhead, Framing};
 use crate::pacing::Pace;
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
@@ -100,7 +100,7 @@ enum Waiting {
 pub struct Tbf {
     burst: Bytes,
     mtu: Bytes,
-    charge: Compensation,
+    overhead: FrameOverhead,
     /// Longest frame that both buckets can hold.
     longest: Bytes,
     bucket: Bucket,
@@ -111,9 +111,8 @@ pub struct Tbf {
 }
 
 impl Config {
-    /// Returns what a frame costs.
-    fn charge(&self) -> Result<Compensation, Invalid> {
-        Compensation::of_frames(self.overhead, self.mpu, self.framing)
+    fn overhead(&self) -> Result<FrameOverhead, Invalid> {
+        FrameOverhead::new(self.overhead, self.mpu, self.framing)
     }
 
     fn check(&self, has_child: bool) -> Result<Limit, Invalid> {
@@ -185,12 +184,12 @@ impl Discipline for Tbf {
     type Share = NoShare;
 
     fn pace(config: &Config) -> Pace {
-        Pace { rate: Some(config.rate), charge: config.charge().unwrap_or_default() }
+        Pace { rate: Some(config.rate), overhead: config.overhead().unwrap_or_default() }
     }
 
     fn new(config: Config, children: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         let limit = config.check(!children.is_empty())?;
-        let charge = config.charge()?;
+        let overhead = config.overhead()?;
         let waiting = match children.into_iter().next() {
             Some(child) => Waiting::Child(child.node),
             None => Waiting::Here(PacketQueue::default(), limit),
@@ -199,8 +198,8 @@ impl Discipline for Tbf {
         Ok(Self {
             burst: config.burst,
             mtu,
-            charge,
-            longest: charge.longest_within(config.burst.min(mtu)),
+            overhead,
+            longest: overhead.longest_within(config.burst.min(mtu)),
             bucket: Bucket::new(config.rate, config.burst),
             peak: config.peakrate.zip(config.mtu).map(|(rate, mtu)| Bucket::new(rate, mtu)),
             updated: Instant::ZERO,
@@ -210,7 +209,7 @@ impl Discipline for Tbf {
 
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
         let limit = config.check(matches!(self.waiting, Waiting::Child(_)))?;
-        self.charge = config.charge()?;
+        self.overhead = config.overhead()?;
         let elapsed = cx.now.since(self.updated);
         self.updated = cx.now;
         self.bucket.tokens = self.bucket.after(elapsed);
@@ -221,7 +220,7 @@ impl Discipline for Tbf {
         });
         self.burst = config.burst;
         self.mtu = config.mtu.unwrap_or(config.burst);
-        self.longest = self.charge.longest_within(self.burst.min(self.mtu));
+        self.longest = self.overhead.longest_within(self.burst.min(self.mtu));
         if let Waiting::Here(queue, own) = &mut self.waiting {
             // A packet that the new buckets can never hold would block those behind it for ever.
             for packet in queue.take_larger_than(self.longest) {
@@ -253,7 +252,7 @@ impl Discipline for Tbf {
                 Peek::Empty => return Dequeue::Empty,
             };
             let elapsed = cx.now.since(self.updated);
-            let cost = self.charge.on_link(length);
+            let cost = self.overhead.on_link(length);
             let missing = [Some(&self.bucket), self.peak.as_ref()]
                 .into_iter()
                 .flatten()
@@ -291,7 +290,7 @@ impl Discipline for Tbf {
     }
 
     fn doubts(&self, port: PortConditions, tell: &mut dyn FnMut(Invalid)) {
-        let full = self.charge.on_link(FULL_FRAME);
+        let full = self.overhead.on_link(FULL_FRAME);
         for (field, bytes) in [("burst", self.burst), ("mtu", self.mtu)] {
             if bytes < full {
                 let why = format!(

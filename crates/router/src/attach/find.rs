@@ -108,17 +108,17 @@ pub(super) fn find(policy: &Policy) -> Result<Found, Failure> {
 fn has_known_frames(link: &Link, policy: &Policy) -> Result<(), Failure> {
     let name = &link.name;
     match link.header {
-        LinkHeader::Ethernet if link.address.is_some() => Ok(()),
-        LinkHeader::Absent if policy.mode == Mode::Bridge => Err(Failure::misfit(
+        Some(LinkHeader::Ethernet) if link.address.is_some() => Ok(()),
+        Some(LinkHeader::Absent) if policy.mode == Mode::Bridge => Err(Failure::misfit(
             format!("frames of `{name}` have no Ethernet header, so it cannot be a port of a bridge"),
             "mode `egress`, `ingress` or `both` queues its packets",
         )),
-        LinkHeader::Absent if policy.attach == Attach::Xdp => Err(Failure::misfit(
+        Some(LinkHeader::Absent) if policy.attach == Attach::Xdp => Err(Failure::misfit(
             format!("frames of `{name}` have no Ethernet header, which `attach = \"xdp\"` needs"),
             "leave `attach` out",
         )),
-        LinkHeader::Absent => Ok(()),
-        LinkHeader::Ethernet | LinkHeader::Other => Err(Failure::misfit(
+        Some(LinkHeader::Absent) => Ok(()),
+        Some(LinkHeader::Ethernet) | None => Err(Failure::misfit(
             format!("frames of `{name}` have neither an Ethernet header nor none"),
             "name the interface below it, or a tunnel of IP packets (tun, WireGuard, PPP)",
         )),

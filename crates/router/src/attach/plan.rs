@@ -61,7 +61,7 @@ impl Plan {
                 Direction::Incoming => format!("what arrives is {to} before the kernel"),
             };
             let packets =
-                if link.header == LinkHeader::Absent { ", packets without a link header" } else { "" };
+                if link.header == Some(LinkHeader::Absent) { ", packets without a link header" } else { "" };
             lines.push(format!(
                 "{} = {} (index {}, MTU {}{packets}): {what}",
                 interface.role, link.name, link.index, link.mtu

@@ -190,5 +190,5 @@ impl Attachment {
 /// True if the counters of an interface may be late: a device counts by itself, and a tunnel when its
 /// process, or its encryption, has taken the packet.
 fn counts_by_itself(link: &Link) -> bool {
-    link.kind.is_empty() || link.header == LinkHeader::Absent
+    link.kind.is_empty() || link.header == Some(LinkHeader::Absent)
 }

@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use lockgate_engine::overhead;
 use lockgate_engine::pacing::Pace;
 use lockgate_engine::port_name;
 use lockgate_engine::units::Instant;
@@ -24,7 +25,7 @@ use toml::de::{DeTable, DeValue};
 use super::Checker;
 use super::flows::Flows;
 use super::network::Network;
-use super::ports::{PortRead, Ports, TreeContext};
+use super::ports::{Ports, TreeContext};
 use crate::change::{Action, Change, EFFECT_BYTES};
 use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
 use crate::document::{self, Table, Value};
@@ -39,8 +40,9 @@ use crate::tree::QueueTree;
 /// Limit on the queues built for all changes together: bounds the cost of checking a timeline.
 pub(crate) const MOST_BUILT: usize = 200_000;
 
-/// Keys of a port and of a link that can change. Of a flow, its traffic and `stop` can.
-const PORT_KEYS: [&str; 6] = ["root", "queue", "rate", "overhead", "mpu", "framing"];
+/// Keys of a port, besides those of its overhead, and of a link that can change. Of a flow, its traffic and
+/// `stop` can.
+const PORT_KEYS: [&str; 3] = ["root", "queue", "rate"];
 const LINK_KEYS: [&str; 3] = ["rate", "delay", "loss"];
 
 /// Effects of changes, as far as they could be read.
@@ -425,12 +427,13 @@ impl Checker<'_> {
         let noted = self.problems.len();
         let key = ("port".to_owned(), name.to_owned());
         let written = state.tables.get(&key).cloned();
-        let (table, header) = self.edited(("port", name), &PORT_KEYS, settings, base, written.as_deref());
+        let port_keys = [&PORT_KEYS[..], &overhead::KEYS].concat();
+        let (table, header) = self.edited(("port", name), &port_keys, settings, base, written.as_deref());
         let what = format!("`port.{name}`");
         let edited = TableLocation { what: &what, table: &table, header: &header };
         let read = self.reread(settings, noted, |checker| checker.port(edited, base.context()))?;
         let before = state.trees.get(&place).unwrap_or(&base.ports.models[place].tree);
-        let PortRead { tree, pace: own, .. } = read;
+        let (own, tree) = (read.pace(), read.tree);
         let known = state.paces.get(&place).unwrap_or(&base.ports.models[place].pace);
         let new_pace = Some(own).filter(|own| own != known);
         let action = match tree.differs_in(before) {

@@ -4,10 +4,10 @@ use core::net::{IpAddr, Ipv4Addr};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use lockgate_engine::overhead::{FrameOverhead, LinkHeader, PacketOverhead};
 use lockgate_engine::units::{Duration, Instant, Rate};
 use toml::de::DeTable;
 
-use super::framing::FramingKeys;
 use super::{Checker, Entry};
 use crate::diagnostic::Problem;
 use crate::directions::Directions;
@@ -16,7 +16,6 @@ use crate::model::{BackDirection, Link, NodeModel, Service};
 use crate::routes::Routes;
 use crate::table_reader::TableLocation;
 use crate::trace::LinkTrace;
-use crate::values::Charges;
 
 /// Limit on nodes: more exceed what one machine runs.
 const MOST_NODES: usize = 1_000_000;
@@ -169,7 +168,10 @@ impl Checker<'_> {
         let traces = table.trace.as_ref().map_or([None, None], |files| self.traces(files, place));
         let rate = self.link_rate(&table, place, &traces);
         let LinkTable { overhead, mpu, framing, .. } = table;
-        let charge = self.charge(place, FramingKeys { overhead, mpu, framing }, Charges::Frames);
+        let of_line = |line: PacketOverhead| line.on(LinkHeader::Ethernet);
+        let overhead = self.overhead(place, (overhead, mpu, framing), of_line, |bytes, mpu, framing| {
+            FrameOverhead::new(bytes.unwrap_or_default(), mpu, framing)
+        });
         let rate = rate?;
         let back = BackDirection { rate: rate.down, delay: table.delay.down, loss: table.loss.down };
         let is_same = rate.are_same() && table.delay.are_same() && table.loss.are_same();
@@ -180,7 +182,7 @@ impl Checker<'_> {
             delay: table.delay.up,
             loss: table.loss.up,
             back: (!is_same).then_some(back),
-            charge: charge?,
+            overhead: overhead?,
             trace: traces,
         };
         (self.problems.len() == noted).then_some(link)

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use lockgate_engine::classify::PROTOCOL_OTHER;
 use lockgate_engine::disciplines::Kind;
-use lockgate_engine::framing::Compensation;
-use lockgate_engine::pacing::Pace;
+use lockgate_engine::overhead::{self, PortOverhead};
 use lockgate_engine::port_name;
 use lockgate_engine::units::{Bytes, Limit};
 use schemars::JsonSchema;
@@ -35,9 +34,6 @@ const FRAMES_RANGE: core::ops::RangeInclusive<u32> = 4_096..=4_194_304;
 
 /// Lengths that a super-frame in the queues may have.
 const SUPER_FRAMES: core::ops::RangeInclusive<u64> = 3_000..=64_000;
-
-/// Keys of ports and queues that say what each frame takes beside its length.
-const FRAME_COSTS: [&str; 3] = ["overhead", "mpu", "framing"];
 
 /// Keys of queues that limit the bytes which they hold.
 const LIMITS: [&str; 3] = ["limit", "memory_limit", "memlimit"];
@@ -163,7 +159,7 @@ impl Checker<'_> {
             for table in core::iter::once(&port).chain(&queues).map(Entry::place) {
                 let share = table.table.get("share").and_then(|share| share.get_ref().as_table());
                 let shared = |key: &str| share.is_some_and(|share| share.contains_key(key));
-                for key in FRAME_COSTS.into_iter().filter(|key| table.has(key) || shared(key)) {
+                for key in overhead::KEYS.into_iter().filter(|key| table.has(key) || shared(key)) {
                     let span = if table.has(key) { table.key(key) } else { table.inner("share", key) };
                     let what =
                         "would have its `{key}` once for all segments of a packet".replace("{key}", key);
@@ -413,7 +409,6 @@ impl Checker<'_> {
         let place = entry.place();
         let (network, flows) = (Network::default(), Flows::default());
         let read = self.port(place, TreeContext { network: &network, flows: &flows, rate: None })?;
-        let Pace { rate, charge } = read.pace;
         let reads_source = |queue: &&Queue| Kind::named(queue.kind).is_some_and(|kind| kind.reads_source);
         for queue in read.tree.queues().iter().filter(reads_source) {
             let queues = place.table.get("queue").and_then(|queues| queues.get_ref().as_table());
@@ -430,8 +425,8 @@ impl Checker<'_> {
             direction,
             from,
             to,
-            rate,
-            charge,
+            rate: read.rate,
+            overhead: read.overhead,
             clock: read.clock,
             ring: read.ring,
             tree: read.tree,
@@ -459,7 +454,7 @@ impl PolicyPort {
             from,
             to,
             rate: None,
-            charge: Compensation::default(),
+            overhead: PortOverhead::default(),
             clock: None,
             ring: None,
             tree: Arc::new(QueueTree::fifo()),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lockgate_engine::clock::ClockModel;
+use lockgate_engine::overhead::{self, LinkHeader, PortOverhead};
 use lockgate_engine::pacing::Pace;
 use lockgate_engine::port_name;
 use lockgate_engine::units::{Duration, Rate};
@@ -12,14 +13,12 @@ use toml::de::DeTable;
 
 use super::Checker;
 use super::flows::Flows;
-use super::framing::FramingKeys;
 use super::network::Network;
 use crate::diagnostic::{Problem, Span};
 use crate::file::PortTable;
 use crate::model::{Link, PortModel};
 use crate::table_reader::{TableLocation, read_table, shorten, unknown_keys};
 use crate::tree::QueueTree;
-use crate::values::Charges;
 
 /// Network and flows that trees are resolved against.
 #[derive(Clone, Copy)]
@@ -53,7 +52,16 @@ pub(super) struct PortRead {
     root_is_set: bool,
     pub(super) clock: Option<lockgate_engine::clock::ClockConfig>,
     pub(super) ring: Option<lockgate_engine::ring::RingConfig>,
-    pub(super) pace: Pace,
+    /// Rate of its own.
+    pub(super) rate: Option<Rate>,
+    pub(super) overhead: PortOverhead,
+}
+
+impl PortRead {
+    /// Returns its rate, and the overhead of a frame of Ethernet.
+    pub(super) fn pace(&self) -> Pace {
+        Pace { rate: self.rate, overhead: self.overhead.on(LinkHeader::Ethernet) }
+    }
 }
 
 impl Checker<'_> {
@@ -77,7 +85,7 @@ impl Checker<'_> {
                 let port = &mut ports.models[place];
                 port.clock = read.clock;
                 port.ring = read.ring;
-                port.pace = read.pace;
+                port.pace = read.pace();
                 port.root.clone_from(&read.root);
                 port.tree = read.tree.clone();
                 port.queues.clone_from(&read.queues);
@@ -158,8 +166,8 @@ impl Checker<'_> {
                 self.note(problem.help(format!("it is from 1 to the number of slots, {}", ring.0.slots)));
             }
         }
-        let own = self.pace(place, table.as_ref());
-        let rate = own.and_then(|own| own.rate);
+        let rate = table.as_ref().and_then(|table| table.rate);
+        let overhead = table.as_ref().and_then(|table| self.overhead_of_port(place, table));
         let context = TreeContext { rate: [rate, context.rate].into_iter().flatten().min(), ..context };
         let root = table.as_ref().and_then(|table| table.root.as_deref());
         // In a router the ticks of the scheduler's clock are the times at which a port is polled.
@@ -196,26 +204,28 @@ impl Checker<'_> {
             root_is_set,
             clock: table.clock,
             ring: table.ring.map(|ring| ring.0),
-            pace: own?,
+            rate,
+            overhead: overhead?,
         })
     }
 
-    /// Reads the rate of its own that a port has, and what a frame takes of it.
-    fn pace(&mut self, place: TableLocation<'_, '_>, table: Option<&PortTable>) -> Option<Pace> {
-        let &PortTable { rate, overhead, mpu, framing, .. } = table?;
+    /// Checks the rate of its own that a port has, and returns its overhead.
+    fn overhead_of_port(&mut self, place: TableLocation<'_, '_>, table: &PortTable) -> Option<PortOverhead> {
+        let &PortTable { rate, overhead, mpu, framing, .. } = table;
         if rate.is_some_and(Rate::is_zero) {
             let problem = Problem::new(place.value("rate"), "a rate of zero sends nothing");
             self.note(problem.help("give it a rate such as `10mbit`, or leave it out for no limit"));
         }
-        let given = ["overhead", "mpu", "framing"].into_iter().find(|key| place.has(key));
+        let given = overhead::KEYS.into_iter().find(|key| place.has(key));
         if let Some(key) = given.filter(|_| !place.has("rate")) {
             let problem = Problem::new(place.key(key), format!("`{key}` charges nothing without `rate`"));
             self.note(problem.help(
                 "give the port a `rate`; links, and queues of kind `cake`, `htb` and `tbf`, have keys of their own",
             ));
         }
-        let charge = self.charge(place, FramingKeys { overhead, mpu, framing }, Charges::Packets)?;
-        Some(Pace { rate, charge })
+        self.overhead(place, (overhead, mpu, framing), PortOverhead::Packet, |bytes, mpu, framing| {
+            PortOverhead::new(bytes, false, mpu, framing)
+        })
     }
 
     /// Warns of trees that are never the root, unless an override sets the root.

@@ -4,7 +4,7 @@ use core::net::IpAddr;
 use std::sync::Arc;
 
 use lockgate_engine::clock::ClockConfig;
-use lockgate_engine::framing::Compensation;
+use lockgate_engine::overhead::FrameOverhead;
 use lockgate_engine::pacing::Pace;
 use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::{Bytes, Duration, Limit, Probability, Rate};
@@ -58,8 +58,8 @@ pub struct Link {
     pub loss: Probability,
     /// Properties from `ends[1]` to `ends[0]`; `None` if they are the same.
     pub back: Option<BackDirection>,
-    /// Conversion of a frame's length to what it takes of the rate.
-    pub charge: Compensation,
+    /// Overhead of a frame.
+    pub overhead: FrameOverhead,
     /// Delivery opportunities instead of the rate, from `ends[0]` to `ends[1]` and back.
     pub trace: [Option<Arc<LinkTrace>>; 2],
 }
@@ -105,7 +105,7 @@ impl Link {
     /// Returns the bytes that the link charges for a frame of `length` bytes.
     #[inline]
     pub fn charged(&self, length: u32) -> Bytes {
-        self.charge.on_link(Bytes(length.into()))
+        self.overhead.on_link(Bytes(length.into()))
     }
 }
 
@@ -147,6 +147,6 @@ impl PortModel {
     /// Returns the bytes that it charges for a frame of `length` bytes on `link`, its link.
     pub fn charged(&self, link: &Link, length: u32) -> Bytes {
         let has_own = self.rate(link) < link.mean_rate(self.direction);
-        if has_own { self.pace.charge.on_link(Bytes(length.into())) } else { link.charged(length) }
+        if has_own { self.pace.overhead.on_link(Bytes(length.into())) } else { link.charged(length) }
     }
 }

@@ -49,10 +49,10 @@ fn a_bridge_has_a_port_each_way() {
         ("lan:wan", 0, 1, Some(Rate::from_bits(10_000_000)))
     );
     // 1514 - 14 + 30 = 1530 bytes, and 24 code words' bytes.
-    assert_eq!(up.charge.on_link(Bytes(1514)), Bytes(1554));
+    assert_eq!(up.pace().overhead.on_link(Bytes(1514)), Bytes(1554));
     assert!(up.queues_other && !down.queues_other);
     assert_eq!((down.name.as_str(), down.rate, down.tree.queues()[0].kind), ("wan:lan", None, "fifo"));
-    assert_eq!(down.charge.on_link(Bytes(1514)), Bytes(1514));
+    assert_eq!(down.pace().overhead.on_link(Bytes(1514)), Bytes(1514));
     assert!(is_policy(BRIDGE) && !is_policy("duration = \"1s\""));
 }
 
@@ -277,7 +277,7 @@ fn a_scenario_has_the_port_of_a_policy() {
     let (up, down) = (&policy.ports[0], &policy.ports[1]);
     let lab = laboratory(LABORATORY, BRIDGE, &[]).expect("a scenario");
     let port = &lab.ports[lab.port("home:modem").expect("there")];
-    assert_eq!((&port.tree, port.pace.rate, port.pace.charge), (&up.tree, up.rate, up.charge));
+    assert_eq!((&port.tree, port.pace.rate, port.pace.overhead), (&up.tree, up.rate, up.pace().overhead));
     let other = laboratory(&LABORATORY.replace("lan->wan", "wan:lan"), BRIDGE, &[]).expect("a scenario");
     assert_eq!(other.ports[0].tree, down.tree);
     let set = laboratory(
@@ -351,7 +351,11 @@ fn a_laboratory_is_made_around_a_policy() {
     let line = &lab.links[port("modem:isp").link];
     assert_eq!((line.rate(0), line.rate(1)), (Rate::from_bits(10_526_000), Rate::from_bits(100_000_000)));
     for length in [64, 500, 1514].map(Bytes) {
-        assert_eq!(line.charge.on_link(length), policy.ports[0].charge.on_link(length), "{length:?}");
+        assert_eq!(
+            line.overhead.on_link(length),
+            policy.ports[0].pace().overhead.on_link(length),
+            "{length:?}"
+        );
     }
     let egress = "[router]\nmode = \"egress\"\ninterfaces = { wan = \"eth0\", lan = \"eth1\" }\n\
                   [port.wan]\nqueue.c = { kind = \"cake\", bandwidth = \"19mbit\" }\n[port.lan]\nrate = \"90mbit\"\n";
@@ -407,7 +411,7 @@ fn every_kind_that_bounds_a_rate_says_so() {
         let policy = read_policy(&text, "p").unwrap_or_else(|why| panic!("{why:?}\n{text}"));
         let pace = policy.ports[0].tree.pace();
         assert_eq!(pace.rate, Some(Rate::from_bits(5_000_000)), "{kind}");
-        assert_eq!(pace.charge.on_link(Bytes(1514)), Bytes(frame), "{kind}");
+        assert_eq!(pace.overhead.on_link(Bytes(1514)), Bytes(frame), "{kind}");
     }
 }
 

@@ -4,6 +4,9 @@ use lockgate_measure::recording::Window;
 
 use crate::common::{assert_near, one_link, simulate};
 
+#[path = "../../../../tests/lines.rs"]
+mod lines;
+
 const FIFO: &str = r#"root = "q"
 queue.q = { kind = "fifo" }"#;
 
@@ -130,64 +133,38 @@ gap = {{ distribution = "exponential", mean = "12ms" }}
     assert_eq!(run("lisb", ""), run("lisb", r#"clock = { offset = "5s" }"#), "LISB reads no stamps");
 }
 
-/// Lines at 5 Mbit/s, by hand: a frame less 14 bytes of Ethernet, plus the overhead; in cells of 53 bytes
-/// with 48, or in codewords of 65 bytes with 64. The same packets pass wherever the line is said: at a link
-/// by name or in bytes, at a port, in `htb`, `tbf`, `cake`.
+/// The packets of a line are as far apart as their bytes on the wire take, wherever it is stated: at a link,
+/// at a port, in `cake`, `tbf` and `htb`.
 #[test]
-fn a_line_charges_the_same_wherever_it_is_said() {
-    // Name, framing, overhead beyond the packet and beyond the frame; bytes on the line of frames of 54, 118,
-    // 590, 1514.
-    for (name, framing, of_packets, of_frames, lengths) in [
-        ("pppoe-llcsnap", "atm", 40, 26, [106, 159, 689, 1749]),
-        ("pppoa-vcmux", "atm", 10, -4, [106, 159, 689, 1696]),
-        ("pppoe-ptm", "ptm", 30, 16, [72, 137, 616, 1554]),
-    ] {
-        let fast = |port: &str| one_link("1s", "100mbit", port, "FLOW");
-        let line = |keys: &str| {
-            one_link("1s", "5mbit", FIFO, "FLOW")
-                .replace("rate = \"5mbit\"", &format!("rate = \"5mbit\", {keys}"))
+fn a_line_takes_the_same_bytes_wherever_it_is_stated() {
+    let [header, _] = lines::HEADERS;
+    let mut count = 0;
+    for line in lines::LINES {
+        let at_link = |keys: &str| {
+            let text = one_link("1s", "5mbit", FIFO, "FLOW");
+            text.replace("rate = \"5mbit\"", &format!("rate = \"5mbit\", {keys}"))
         };
-        let own = format!("overhead = \"{of_frames}B\", framing = \"{framing}\" }}");
-        let places = [
-            ("link by name", line(&format!("overhead = \"{name}\""))),
-            ("link in bytes", line(own.trim_end_matches(" }"))),
-            ("port by name", fast(&format!("rate = \"5mbit\"\noverhead = \"{name}\""))),
-            (
-                "port in bytes",
-                fast(&format!("rate = \"5mbit\"\noverhead = \"{of_packets}B\"\nframing = \"{framing}\"")),
-            ),
-            (
-                "htb",
-                fast(&format!(
-                    "root = \"h\"\nqueue.h = {{ kind = \"htb\", children = [\"q\"] }}\n\
-                     queue.q = {{ kind = \"fifo\", rate = \"5mbit\", {own}"
-                )),
-            ),
-            ("tbf", fast(&format!("queue.q = {{ kind = \"tbf\", rate = \"5mbit\", burst = \"2kB\", {own}"))),
-            (
-                "cake",
-                fast(&format!(
-                    "queue.q = {{ kind = \"cake\", bandwidth = \"5mbit\", overhead = \"{of_packets}B\", framing = \"{framing}\" }}"
-                )),
-            ),
-        ];
-        for (size, length) in [54, 118, 590, 1514].into_iter().zip(lengths) {
-            let each = 5_000_000 / (length * 8);
-            // No bucket or lateness lets through more than 2 kB of the line in addition.
-            let more = 2 + 2_000 / length;
-            for (place, text) in &places {
+        let mut links = vec![("link in bytes", at_link(&line.keys(header).join(", ")))];
+        if line.has_name() {
+            links.push(("link by name", at_link(&format!("overhead = \"{}\"", line.word))));
+        }
+        for (packet, length) in lines::PACKETS.into_iter().zip(line.lengths[0]) {
+            let ports = line.ports(header, length).into_iter();
+            let ports = ports.map(|(place, port)| (place, one_link("1s", "100mbit", &port, "FLOW")));
+            for (place, text) in links.iter().cloned().chain(ports) {
                 let flow = format!(
-                    "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"{size}B\"\nrate = \"8mbit\""
+                    "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"{}B\"\nrate = \"8mbit\"\npackets = \"40p\"",
+                    packet + header
                 );
                 let recording = simulate(&text.replace("FLOW", &flow), 1);
-                let passed = recording.flows[0].totals(Window::WholeRun).received.packets;
-                assert!(
-                    (each - 1..=each + more).contains(&passed),
-                    "{name}, {size} bytes, {place}: {passed}, {each} by hand"
-                );
+                let apart = recording.flows[0].delays().iat.max().expect("packets") as f64;
+                let wire = (length * 8) as f64 * 1e12 / lines::RATE as f64;
+                assert_near(&format!("{}, {packet} bytes, {place}", line.word), apart, wire, 1e-3);
+                count += 1;
             }
         }
     }
+    assert_eq!(count, 4 * (19 * 5 + 13 * 2));
 }
 
 /// A flood of twice the rate waits in a `cake` behind a port's `rate` as long as in one that shapes: memory,

@@ -2,6 +2,7 @@
 
 mod average;
 
+use lockgate_engine::overhead;
 use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
 use lockgate_scenario::QueueTree;
 use lockgate_scenario::reference::{Parameter, cached};
@@ -18,9 +19,6 @@ type Words = (Vec<String>, Vec<String>);
 
 /// Parameters that choose a variant; `linux` is that of the kernel.
 const FLAVOUR: &str = "flavour";
-
-/// Parameters of a shaper's line.
-const FRAMING: [&str; 3] = ["overhead", "mpu", "framing"];
 
 /// Returns the table of sizes for the root if all shapers of the tree count packets in the same way, and
 /// true if it says so for them.
@@ -77,7 +75,7 @@ pub(super) fn of_qdisc(queue: &Queue, kind: Kind, children: usize, is_framed: bo
     let skipped: &[&str] = match kind {
         Kind::Prio | Kind::Ets => &["bands", "priomap"],
         Kind::Pfifo | Kind::PfifoHeadDrop | Kind::Bfifo => &["overflow"],
-        Kind::Tbf if is_framed => &FRAMING,
+        Kind::Tbf if is_framed => &overhead::KEYS,
         _ => &[],
     };
     let mut given = queue.config.clone();
@@ -152,7 +150,7 @@ pub(super) fn of_class(queue: &Queue, kind: Kind, is_framed: bool, r2q: u64) -> 
         &given,
         parameters,
         kind.language().class.unwrap_or_default(),
-        if is_framed { &FRAMING } else { &[] },
+        if is_framed { &overhead::KEYS } else { &[] },
     )
 }
 

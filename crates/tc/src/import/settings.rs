@@ -3,7 +3,8 @@
 //! Names are those of `tc` in both; the exceptions are the tables of this file. Settings without effect in a
 //! scenario are in a [list](HARMLESS) with the reason, and every import reports which of them it left out.
 
-use lockgate_engine::units::{Bytes, Duration};
+use lockgate_engine::overhead::{Line, PacketOverhead};
+use lockgate_engine::units::{Bytes, Duration, Overhead};
 use lockgate_scenario::reference::Parameter;
 
 use crate::language::Kind;
@@ -96,23 +97,11 @@ const ROUND_TRIPS: [(&str, Duration); 8] = [
     ("interplanetary", Duration::from_secs(1000)),
 ];
 
-/// Presets of `cake` for a line: word, overhead, smallest length and framing (tc-cake(8)).
-const LINES: [(&str, i64, u64, &str); 14] = [
-    ("conservative", 48, 0, "atm"),
-    ("docsis", 18, 64, "noatm"),
-    ("ethernet", 38, 84, "noatm"),
-    ("pppoe-ptm", 30, 0, "ptm"),
-    ("bridged-ptm", 22, 0, "ptm"),
-    ("pppoa-vcmux", 10, 0, "atm"),
-    ("pppoa-llc", 14, 0, "atm"),
-    ("pppoe-vcmux", 32, 0, "atm"),
-    ("pppoe-llcsnap", 40, 0, "atm"),
-    ("bridged-vcmux", 24, 0, "atm"),
-    ("bridged-llcsnap", 32, 0, "atm"),
-    ("ipoa-vcmux", 8, 0, "atm"),
-    ("ipoa-llcsnap", 16, 0, "atm"),
-    ("no_overhead", 0, 0, "noatm"),
-];
+/// Returns the overhead that a word of `cake` sets: the name of a line, or `no_overhead` (tc-cake(8)).
+fn line_overhead(word: &str) -> Option<PacketOverhead> {
+    let none = || (word == "no_overhead").then(PacketOverhead::default);
+    Line::named(word).map(|line| line.overhead).or_else(none)
+}
 
 /// Words of `cake` for its filter of acknowledgements, and the values of `ack_filter`.
 const ACK_FILTERS: [(&str, Value); 3] = [
@@ -195,12 +184,11 @@ pub(super) fn meaning(kind: Kind, setting: &Setting, known: &[Parameter]) -> Opt
     if let Some((_, rtt)) = ROUND_TRIPS.iter().find(|(word, _)| kind == Kind::Cake && *word == name) {
         return Some(vec![("rtt", Value::Time(*rtt))]);
     }
-    if let Some((_, overhead, mpu, framing)) =
-        LINES.iter().find(|(word, ..)| kind == Kind::Cake && *word == name)
-    {
-        let mut all = vec![("overhead", Value::Offset(*overhead)), ("framing", Value::Choice(framing))];
-        if *mpu > 0 {
-            all.push(("mpu", Value::Size(Bytes(*mpu))));
+    if let Some(overhead) = line_overhead(name).filter(|_| kind == Kind::Cake) {
+        let (Overhead(bytes), (mpu, framing)) = (overhead.bytes(), overhead.mpu_and_framing());
+        let mut all = vec![("overhead", Value::Offset(bytes)), ("framing", Value::Choice(framing.name()))];
+        if mpu > Bytes::ZERO {
+            all.push(("mpu", Value::Size(mpu)));
         }
         return Some(all);
     }

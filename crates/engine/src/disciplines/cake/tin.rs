@@ -31,8 +31,8 @@ use crate::classify::Acknowledgement;
 use crate::control::Aim;
 use crate::control::cobalt::{CobaltLaw, Steps};
 use crate::discipline::{Context, DropReason};
-use crate::framing::Compensation;
 use crate::node::Band;
+use crate::overhead::FrameOverhead;
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::queue::fattest::Fattest;
@@ -45,7 +45,7 @@ const BYTE: i64 = 1 << 20;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     pub sorting: Sorting,
-    pub compensation: Compensation,
+    pub overhead: FrameOverhead,
     pub steps: Steps,
     /// True if dropped packets have used the link as well.
     pub ingress: bool,
@@ -326,7 +326,7 @@ impl Tin {
             }
             match self.take(index, terms, backlog, cx) {
                 HeadPacket::Packet(packet) => {
-                    let length = terms.compensation.on_link(packet.bytes());
+                    let length = terms.overhead.on_link(packet.bytes());
                     self.queues.get_mut(index).charge(length);
                     self.sent_at = cx.now;
                     self.account.sent.packets += 1;
@@ -387,7 +387,7 @@ impl Tin {
         if !drops || queue.packets.len() < spared {
             return HeadPacket::Packet(packet);
         }
-        let length = terms.compensation.on_link(packet.bytes());
+        let length = terms.overhead.on_link(packet.bytes());
         self.account.dropped_packets += 1;
         cx.drop(packet, DropReason::Early);
         HeadPacket::Dropped(length)

@@ -35,7 +35,7 @@
 //! tree.
 
 use crate::class::Classes;
-use crate::framing::Framing;
+use crate::overhead::Framing;
 use crate::prefetch::prefetch;
 use crate::queue::key_tree::KeyTree;
 use crate::units::{Bytes, Instant, Rate};

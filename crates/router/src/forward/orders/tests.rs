@@ -1,6 +1,7 @@
 use std::thread;
 
 use lockgate_dataplane::dataplane::Arrival;
+use lockgate_engine::overhead::LinkHeader;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Duration;
 use lockgate_measure::recording::{PortRecord, PortSetup, Recording, Setup};
@@ -35,7 +36,9 @@ fn policy(queue: &str, kind: &str, limit: u64) -> Policy {
 /// Change of both ports from `old` to `new`.
 fn change(old: &Policy, new: &Policy) -> Vec<PortChange> {
     let ports = old.ports.iter().zip(&new.ports).enumerate();
-    ports.map(|(index, (old, new))| PortChange::new(index, old, new).expect("a change")).collect()
+    ports
+        .map(|(index, (old, new))| PortChange::new(index, old, new, LinkHeader::Ethernet).expect("a change"))
+        .collect()
 }
 
 /// Change of both ports that the second refuses: it has no queue `other`.
@@ -62,7 +65,7 @@ impl Forwarder {
         let records = Recording::new(Setup { ports, ..Setup::default() }).ports;
         let build = |(port, mut record): (_, PortRecord)| {
             record.watch();
-            RouterPort::build(port, [0, 1], 0, Seed(1), record).expect("a port")
+            RouterPort::build(port, [0, 1], LinkHeader::Ethernet, Seed(1), record).expect("a port")
         };
         let ports = policy.ports.iter().zip(records).map(build).collect();
         let (sender, orders) = orders();
