@@ -28,7 +28,7 @@ use std::time::Duration as Elapsed;
 use criterion::Criterion;
 use lockgate_engine::classify::{Classifier, NoHeaders, Rule};
 use lockgate_engine::discipline::{Arity, Child, Discipline};
-use lockgate_engine::disciplines::{self, Fifo, KINDS, Visitor};
+use lockgate_engine::disciplines::{self, Fifo, KINDS, Kind, Visitor};
 use lockgate_engine::node::Node;
 use lockgate_engine::packet::{FlowId, Header, Packet, Position};
 use lockgate_engine::port::{Poll, Port};
@@ -62,46 +62,37 @@ const TARGETS: [(&str, [u32; 6]); 7] = [
     ("hfsc", [0, 0, 0, 0, 100, 0]),
 ];
 
-/// The kind's parameters, with room for everything.
-fn parameters(kind: &str, example: &str, shape: Shape) -> Value {
-    let mut config: Value = toml::from_str(example).expect("the example is TOML");
-    let mut set = |name: &str, value: Value| config[name] = value;
-    match kind {
-        "fifo" | "pie" | "codel" | "cobalt" | "lis" | "sis" | "ffs" | "nfs" | "lisb" => {
-            set("limit", json!("100000000p"));
+/// Values with room for everything, in bytes and in packets, of parameters that any kind may have. Limits are
+/// set wherever there are any, the others where the example states them.
+const ROOM: [(&str, &str, &str); 8] = [
+    ("bandwidth", FAR, FAR),
+    ("burst", "1GB", "1GB"),
+    ("limit", "1000GB", "100000000p"),
+    ("max", "4GB", "4000000p"),
+    ("memlimit", "1000GB", "1000GB"),
+    ("memory_limit", "1000GB", "1000GB"),
+    ("min", "3GB", "3000000p"),
+    ("rate", FAR, FAR),
+];
+
+/// Room for flows, likewise.
+const ROOM_FOR_FLOWS: [(&str, u32); 3] = [("depth", 100_000_000), ("divisor", 65_536), ("flows", 65_536)];
+
+/// The kind's parameters, with room for everything; `Limited` keeps the rate that classes share.
+fn parameters<D: Discipline>(shape: Shape) -> Value {
+    let mut config: Value = toml::from_str(D::ABOUT.example).expect("the example is TOML");
+    let known = &schemars::schema_for!(D::Config).to_value()["properties"];
+    for (name, bytes, packets) in ROOM {
+        let stated = config.get(name);
+        let is_meant = stated.is_some() || name.ends_with("limit") && known.get(name).is_some();
+        if is_meant && !(name == "bandwidth" && shape == Shape::Limited) {
+            let usual = stated.unwrap_or(&known[name]["default"]).as_str();
+            let is_in_bytes = usual.is_some_and(|usual| usual.ends_with('B'));
+            config[name] = json!(if is_in_bytes { bytes } else { packets });
         }
-        "red" | "choke" => {
-            for (name, value) in [("min", "3GB"), ("max", "4GB"), ("limit", "9GB")] {
-                set(name, json!(value));
-            }
-        }
-        "tbf" => {
-            for (name, value) in [("rate", FAR), ("burst", "1GB"), ("limit", "1000GB")] {
-                set(name, json!(value));
-            }
-        }
-        "bandwidth-shaper" => {
-            set("rate", json!(FAR));
-            set("limit", json!("100000000p"));
-        }
-        "sfq" => {
-            set("limit", json!("100000000p"));
-            for (name, value) in [("divisor", 65_536), ("flows", 65_536), ("depth", 100_000_000)] {
-                set(name, json!(value));
-            }
-        }
-        "fq_codel" | "fq_pie" => {
-            set("limit", json!("100000000p"));
-            set("memory_limit", json!("1000GB"));
-            set("flows", json!(65_536));
-        }
-        "wfq-altq" => set("limit", json!("1000GB")),
-        "cake" => {
-            set("bandwidth", json!(FAR));
-            set("memlimit", json!("1000GB"));
-        }
-        "cbq" if shape != Shape::Limited => set("bandwidth", json!(FAR)),
-        _ => {}
+    }
+    for (name, number) in ROOM_FOR_FLOWS.into_iter().filter(|(name, _)| known.get(name).is_some()) {
+        config[name] = json!(number);
     }
     config
 }
@@ -143,7 +134,9 @@ impl Visitor for Build {
             };
         }
         match shape {
-            Shape::Limited if !gives_rates::<D>() => Err("gives its classes no rates".to_owned()),
+            Shape::Limited if share::<D>().get("rate").is_none() => {
+                Err("gives its classes no rates".to_owned())
+            }
             Shape::Flat(count) if D::ABOUT.classifies && count > 8 => {
                 Err("two children are all it takes".to_owned())
             }
@@ -159,16 +152,16 @@ fn takes_several<D: Discipline>() -> bool {
     matches!(D::ABOUT.children, Arity::Many | Arity::Classes)
 }
 
-/// Returns whether a class's share has a rate, above which the class waits or borrows.
-fn gives_rates<D: Discipline>() -> bool {
-    matches!(D::ABOUT.name, "htb" | "cbq")
+/// Returns the usual share of a class. If it has a rate, the class waits or borrows above it.
+fn share<D: Discipline>() -> Value {
+    toml::from_str(D::ABOUT.share_example).expect("the example is TOML")
 }
 
 fn shared<D: Discipline>(children: Vec<Node>, shape: Shape) -> Vec<Child<D::Share>> {
-    let mut says: Value = toml::from_str(D::ABOUT.share_example).expect("the example is TOML");
-    if gives_rates::<D>() && shape != Shape::Limited {
+    let mut says = share::<D>();
+    if says.get("rate").is_some() && shape != Shape::Limited {
         says["rate"] = json!(FAR);
-        if D::ABOUT.name == "htb" {
+        if says.get("ceil").is_some() {
             // Turns of a packet or two, as elsewhere.
             (says["ceil"], says["quantum"]) = (json!(FAR), json!("1514B"));
         }
@@ -178,7 +171,7 @@ fn shared<D: Discipline>(children: Vec<Node>, shape: Shape) -> Vec<Child<D::Shar
 
 fn node<D: Discipline>(name: &str, children: Vec<Node>, shape: Shape) -> Node {
     let children = shared::<D>(children, shape);
-    let mut config = parameters(D::ABOUT.name, D::ABOUT.example, shape);
+    let mut config = parameters::<D>(shape);
     if !children.is_empty()
         && matches!(D::ABOUT.children, Arity::Optional)
         && let Some(config) = config.as_object_mut()
@@ -239,7 +232,7 @@ impl Load {
             now: Instant::ZERO,
             spare: Vec::new(),
             draw: 1,
-            ranks: ["lis", "sis", "ffs", "nfs", "lisb"].contains(&kind),
+            ranks: Kind::named(kind).is_some_and(|kind| kind.reads_source),
             packets: shape.flows() * each,
         };
         let mut flows: Vec<u32> = (0..shape.flows() as u32).collect();

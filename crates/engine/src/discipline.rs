@@ -157,12 +157,18 @@ pub struct About {
     pub reads_source: bool,
     /// True if it drops a packet that is longer than its burst, however long it waits.
     pub drops_long: bool,
+    /// True if it drops what arrives while it is full, of whichever flow.
+    pub flow_blind: bool,
     /// Parameter that, if `true`, needs the hosts behind address translation.
     pub hosts_parameter: Option<&'static str>,
+    /// Parameter that, unless it is `false`, makes it read the acknowledgements of TCP.
+    pub acks_parameter: Option<&'static str>,
     /// Parameter that states the rate of the port, if no queue above has a rate and it has none itself.
     pub port_rate_parameter: Option<&'static str>,
     /// Parameter that, if `true`, adds the overhead to the whole frame instead of the packet in it.
     pub raw_parameter: Option<&'static str>,
+    /// Parameters that it lacks although related kinds have them, each with its replacement.
+    pub replaced_parameters: &'static [(&'static str, &'static str)],
     /// Example parameters in TOML, as a user would start from; empty if the defaults will do. Valid with and
     /// without the children it may have, and with room for many Ethernet frames.
     pub example: &'static str,
@@ -189,9 +195,12 @@ impl About {
         reserves_for_idle: false,
         reads_source: false,
         drops_long: false,
+        flow_blind: false,
         hosts_parameter: None,
+        acks_parameter: None,
         port_rate_parameter: None,
         raw_parameter: None,
+        replaced_parameters: &[],
         example: "",
         share_example: "",
     };

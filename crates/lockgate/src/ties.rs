@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lockgate_engine::classify::{Fields, Headers};
+use lockgate_engine::disciplines::Kind;
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
@@ -18,9 +19,6 @@ use crate::figures;
 
 /// Difference of the lost shares of equal flows from which their order decides.
 const APART: f64 = 0.2;
-
-/// Kinds that drop whatever comes when they are full, of whichever flow.
-const FLOW_BLIND: [&str; 7] = ["fifo", "tbf", "red", "codel", "pie", "policer", "bandwidth-shaper"];
 
 /// Limit on the flows of a period that are looked at.
 const MOST_FLOWS: usize = 64;
@@ -97,7 +95,7 @@ fn sentences(scenario: &Scenario, summary: &Summary, port: &PortModel, flows: &[
     }
     let of_queue = |(queue, flows): (&Arc<str>, &Vec<(&str, f64)>)| {
         let of_port = summary.ports.get(&port.name)?.queues.get(&**queue)?;
-        if of_port.dropped_packets == 0 || !FLOW_BLIND.contains(&of_port.kind.as_str()) {
+        if of_port.dropped_packets == 0 || !Kind::named(&of_port.kind).is_some_and(|kind| kind.flow_blind) {
             return None;
         }
         let (fewest, least) = flows.iter().min_by(|one, other| one.1.total_cmp(&other.1))?;

@@ -10,6 +10,7 @@
 //! Both ends of all connections are in one part, because they share the segments in flight. The cut depends
 //! on the scenario alone, never on the machine. Decision 125.
 
+use lockgate_engine::disciplines::Kind;
 use lockgate_engine::units::Duration;
 use lockgate_network::{Part, path};
 use lockgate_scenario::Scenario;
@@ -83,8 +84,9 @@ impl Cut {
 /// Returns whether a queue of a scenario filters acknowledgements.
 fn filters_acks(scenario: &Scenario) -> bool {
     let is_on = |queue: &Queue| {
-        let filter = queue.config.get("ack_filter");
-        queue.kind == "cake" && filter.is_some_and(|filter| filter.as_bool() != Some(false))
+        let parameter = Kind::named(queue.kind).and_then(|kind| kind.acks_parameter);
+        let filter = parameter.and_then(|name| queue.config.get(name));
+        filter.is_some_and(|filter| filter.as_bool() != Some(false))
     };
     scenario.ports.iter().any(|port| port.tree.queues().iter().any(is_on))
 }

@@ -129,6 +129,7 @@ impl Discipline for BandwidthShaper {
         work_conserving: false,
         example: "rate = \"10mbit\"\n",
         has_own_times: true,
+        flow_blind: true,
         ..About::DEFAULT
     };
     type Config = Config;

@@ -275,8 +275,16 @@ impl Discipline for Cake {
         has_own_times: true,
         draws: true,
         hosts_parameter: Some("nat"),
+        acks_parameter: Some("ack_filter"),
         port_rate_parameter: Some("link_rate"),
         raw_parameter: Some("raw"),
+        replaced_parameters: &[
+            (
+                "target",
+                "the target of `cake` follows from its `rtt`, a twentieth of it: write `rtt = \"100ms\"`",
+            ),
+            ("interval", "the interval of `cake` is its `rtt`: write `rtt = \"100ms\"`"),
+        ],
         ..About::DEFAULT
     };
     type Config = Config;

@@ -99,6 +99,7 @@ impl Discipline for Codel {
         ],
         drops_early: true,
         example: "limit = \"1000p\"\ntarget = \"5ms\"\ninterval = \"100ms\"\n",
+        flow_blind: true,
         ..About::DEFAULT
     };
     type Config = Config;

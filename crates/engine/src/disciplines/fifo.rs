@@ -60,6 +60,7 @@ impl Discipline for Fifo {
             Guarantee::new("least variance of delay among disciplines blind to size", &["mean-wait"]),
         ],
         example: "limit = \"1000p\"\noverflow = \"tail\"\n",
+        flow_blind: true,
         ..About::DEFAULT
     };
     type Config = Config;

@@ -113,6 +113,7 @@ impl Discipline for Pie {
         example: "limit = \"1000p\"\ntarget = \"15ms\"\ntupdate = \"15ms\"\n",
         has_own_times: true,
         draws: true,
+        flow_blind: true,
         ..About::DEFAULT
     };
     type Config = Config;

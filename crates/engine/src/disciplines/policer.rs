@@ -307,6 +307,7 @@ impl Discipline for Policer {
         drops_early: true,
         example: "rate = \"10mbit\"\nburst = \"100kB\"\n",
         drops_long: true,
+        flow_blind: true,
         ..About::DEFAULT
     };
     type Config = Config;

@@ -183,6 +183,7 @@ impl Discipline for Red {
         example: "limit = \"400kB\"\nmin = \"30kB\"\nmax = \"90kB\"\navpkt = \"1000B\"\nprobability = \"2%\"\n",
         has_own_times: true,
         draws: true,
+        flow_blind: true,
         ..About::DEFAULT
     };
     type Config = Config;

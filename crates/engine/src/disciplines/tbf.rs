@@ -178,6 +178,7 @@ impl Discipline for Tbf {
         work_conserving: false,
         example: "rate = \"10mbit\"\nburst = \"10kB\"\n",
         drops_long: true,
+        flow_blind: true,
         ..About::DEFAULT
     };
     type Config = Config;

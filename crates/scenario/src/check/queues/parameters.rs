@@ -19,16 +19,6 @@ use crate::table_reader::{Key, TableKeys, TableLocation, read_valid_table, short
 /// Keys of a queue that belong neither to its discipline nor to its parent, besides `kind` and `children`.
 const OWN_KEYS: [&str; 2] = ["match", "share"];
 
-/// Parameters that a kind lacks although related kinds have them: kind, key, and help.
-const FOLLOWS: [(&str, &str, &str); 2] = [
-    (
-        "cake",
-        "target",
-        "the target of `cake` follows from its `rtt`, a twentieth of it: write `rtt = \"100ms\"`",
-    ),
-    ("cake", "interval", "the interval of `cake` is its `rtt`: write `rtt = \"100ms\"`"),
-];
-
 impl Checker<'_> {
     /// Reads a queue's own parameters and its share. `complete`: every parentless queue is really a root.
     pub(super) fn parameters(&mut self, index: usize, entries: &mut [Entry<'_, '_>], complete: bool) {
@@ -56,8 +46,10 @@ impl Checker<'_> {
                 if parent_kind.is_some() {
                     problem = problem.replace_message(format!("{who} has a key `{}`", shorten(name)));
                 }
-                let follows = FOLLOWS.iter().find(|(of, key, _)| *of == kind.name && *key == name);
-                self.note(problem.help_if(follows.map(|(.., help)| (*help).to_owned())));
+                let replaced =
+                    disciplines::Kind::named(kind.name).map_or(&[][..], |kind| kind.replaced_parameters);
+                let replaced = replaced.iter().find(|(key, _)| *key == name);
+                self.note(problem.help_if(replaced.map(|(_, help)| (*help).to_owned())));
             }
         }
         let config = self.parameters_of_kind(kind, place);
