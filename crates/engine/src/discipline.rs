@@ -20,7 +20,7 @@ pub use crate::context::{Context, Dequeue, DropReason, Invalid, PortConditions};
 use crate::node::{Band, Node};
 use crate::pacing::Pace;
 use crate::packet::Packet;
-use crate::units::{Bytes, Instant, Limit};
+use crate::units::{Bytes, Instant, Limit, Rate};
 
 /// A queueing discipline: decides which waiting packet leaves next, and which must be dropped.
 pub trait Discipline: Sized + Send + 'static {
@@ -64,6 +64,13 @@ pub trait Discipline: Sized + Send + 'static {
         shares: Vec<Self::Share>,
         cx: &mut Context<'_>,
     ) -> Result<(), Invalid>;
+
+    /// Adopts the rate at which the port sends; `None`: it has none of its own. Called when the discipline
+    /// joins a port and when the rate changes, unless a discipline above holds packets back. The default
+    /// does not follow it.
+    fn on_port_rate(&mut self, rate: Option<Rate>, cx: &mut Context<'_>) {
+        let _ = (rate, cx);
+    }
 
     /// Accepts a packet, or drops it (or another) by [`Context::drop`].
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>);
@@ -163,8 +170,6 @@ pub struct About {
     pub hosts_parameter: Option<&'static str>,
     /// Parameter that, unless it is `false`, makes it read the acknowledgements of TCP.
     pub acks_parameter: Option<&'static str>,
-    /// Parameter that states the rate of the port, if no queue above has a rate and it has none itself.
-    pub port_rate_parameter: Option<&'static str>,
     /// Parameter that, if `true`, adds the overhead to the whole frame instead of the packet in it.
     pub raw_parameter: Option<&'static str>,
     /// Parameters that it lacks although related kinds have them, each with its replacement.
@@ -198,7 +203,6 @@ impl About {
         flow_blind: false,
         hosts_parameter: None,
         acks_parameter: None,
-        port_rate_parameter: None,
         raw_parameter: None,
         replaced_parameters: &[],
         example: "",

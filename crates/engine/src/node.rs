@@ -45,7 +45,7 @@ use crate::classify::Classifier;
 use crate::context::{Context, Dequeue, DropReason, Invalid, PortConditions};
 use crate::packet::{Header, Packet};
 use crate::prefetch::prefetch;
-use crate::units::{Bytes, Instant};
+use crate::units::{Bytes, Instant, Rate};
 
 pub use account::{Band, Count, Counters, Tally};
 pub(crate) use contents::{Contents, Erased, InnerClass};
@@ -409,6 +409,15 @@ impl Node {
             self.contents.on_timer(cx);
         }
         self.contents.each_child(&mut |child| child.on_timer(cx));
+        if cx.drops.account() != before {
+            self.account_drops(before, cx);
+        }
+    }
+
+    /// Passes the rate of the port to the disciplines that follow it, here and below.
+    pub(crate) fn on_port_rate(&mut self, rate: Option<Rate>, cx: &mut Context<'_>) {
+        let before = cx.drops.account();
+        self.contents.on_port_rate(rate, cx);
         if cx.drops.account() != before {
             self.account_drops(before, cx);
         }

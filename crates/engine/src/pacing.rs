@@ -25,29 +25,25 @@ pub struct Pace {
 /// Pacing of a port. By default it never waits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pacing {
-    /// `None`: as fast as the link takes frames.
-    rate: Option<Rate>,
-    overhead: FrameOverhead,
+    pace: Pace,
     /// Time from which the next frame may be sent.
     free: Instant,
 }
 
 impl Pacing {
-    /// Creates the pacing of a port that sends at most `rate`.
-    pub fn new(rate: Option<Rate>, overhead: FrameOverhead) -> Self {
-        Self { rate, overhead, free: Instant::ZERO }
+    /// Creates the pacing of a port of this rate.
+    pub fn new(pace: Pace) -> Self {
+        Self { pace, free: Instant::ZERO }
     }
 
-    /// Changes rate and overhead, and returns the old ones. The frames sent so far stay charged.
-    pub fn change(&mut self, rate: Option<Rate>, overhead: FrameOverhead) -> (Option<Rate>, FrameOverhead) {
-        let old = (self.rate, self.overhead);
-        (self.rate, self.overhead) = (rate, overhead);
-        old
+    /// Changes the rate, and returns the old one. The frames sent so far stay charged.
+    pub fn change(&mut self, pace: Pace) -> Pace {
+        core::mem::replace(&mut self.pace, pace)
     }
 
     /// Returns the rate, and the overhead of a frame.
     pub fn pace(&self) -> Pace {
-        Pace { rate: self.rate, overhead: self.overhead }
+        self.pace
     }
 
     /// Returns the time for which frames sent by `now` still take the rate.
@@ -57,7 +53,7 @@ impl Pacing {
 
     /// Returns true if it never waits.
     pub fn is_unlimited(&self) -> bool {
-        self.rate.is_none() && self.free == Instant::ZERO
+        self.pace.rate.is_none() && self.free == Instant::ZERO
     }
 
     /// Returns the time from which the next frame may be sent; `None` if it may be sent at `now`.
@@ -69,8 +65,8 @@ impl Pacing {
     /// Charges a frame of this length that is sent at `now`.
     #[inline]
     pub fn charge(&mut self, now: Instant, frame: Bytes) {
-        let Some(rate) = self.rate else { return };
-        let takes = rate.time_for(self.overhead.on_link(frame));
+        let Some(rate) = self.pace.rate else { return };
+        let takes = rate.time_for(self.pace.overhead.on_link(frame));
         self.free =
             self.free.max(Instant::from_picos(now.as_picos().saturating_sub(SLACK.as_picos()))) + takes;
     }
@@ -87,7 +83,7 @@ mod tests {
     #[test]
     fn a_late_frame_delays_none_after_it_and_a_pause_is_not_saved_up() {
         // 1250 bytes at 10 Mbit/s: a millisecond each.
-        let mut pacing = Pacing::new(Some(Rate::from_bits(10_000_000)), FrameOverhead::default());
+        let mut pacing = Pacing::new(Pace { rate: Some(Rate::from_bits(10_000_000)), ..Pace::default() });
         pacing.charge(at(10_000), Bytes(1250));
         assert_eq!(pacing.waits(at(9_999)), Some(at(10_000)), "of the millisecond before");
         pacing.charge(at(10_000), Bytes(1250));
@@ -99,7 +95,7 @@ mod tests {
         pacing.charge(at(1_000_000), Bytes(1250));
         pacing.charge(at(1_000_000), Bytes(1250));
         assert_eq!(pacing.waits(at(1_000_000)), Some(at(1_001_000)));
-        pacing.change(None, FrameOverhead::default());
+        pacing.change(Pace::default());
         pacing.charge(at(2_000_000), Bytes(1250));
         assert_eq!(pacing.waits(at(2_000_000)), None);
     }

@@ -11,10 +11,12 @@
 //! A *plain* port (no ring, exact clock, no timers, no rate of its own) has a fast path: one test per call
 //! instead of three.
 
+mod change;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::classify::Headers;
+use crate::classify::{Headers, NoHeaders};
 use crate::clock::{ClockConfig, ClockModel};
 use crate::context::{Context, Dequeue, DropReason, Drops, Invalid};
 use crate::node::{Counters, Node, Tally};
@@ -22,7 +24,9 @@ use crate::pacing::{Pace, Pacing};
 use crate::packet::{Packet, Position};
 use crate::random::Random;
 use crate::ring::{Ring, RingConfig};
-use crate::units::{Duration, Instant};
+use crate::units::{Bytes, Duration, Instant};
+
+pub use change::{Effect, Parameters, PortChange, QueueChange};
 
 /// Answer of a port whose link is free.
 #[must_use]
@@ -171,14 +175,17 @@ impl Port {
     /// Returns the port with a rate of its own.
     #[must_use]
     pub fn with_pace(mut self, pace: Pace) -> Self {
-        self.set_pace(pace);
+        self.pacing = Pacing::new(pace);
+        self.adopt_rate(Instant::ZERO, &NoHeaders);
         self
     }
 
-    /// Changes the port's own rate. Frames sent before stay charged.
-    pub fn set_pace(&mut self, Pace { rate, overhead }: Pace) {
-        self.pacing.change(rate, overhead);
+    /// Adopts the port's own rate in the fast path and in the disciplines that follow it.
+    fn adopt_rate(&mut self, now: Instant, headers: &dyn Headers) {
         self.refresh_fast_path();
+        let mut cx =
+            Context { now: self.clock.read(now), random: &mut self.random, drops: &mut self.drops, headers };
+        self.root.on_port_rate(self.pacing.pace().rate, &mut cx);
     }
 
     /// Returns the port's own rate.
@@ -189,6 +196,11 @@ impl Port {
     /// Returns the time for which packets sent by `now` still take the port's own rate.
     pub fn owed(&self, now: Instant) -> Duration {
         self.pacing.owed(now)
+    }
+
+    /// Charges the port's own rate with a frame that is sent at `now` ahead of its queues.
+    pub fn charge(&mut self, now: Instant, frame: Bytes) {
+        self.pacing.charge(now, frame);
     }
 
     fn refresh_fast_path(&mut self) {
@@ -412,11 +424,10 @@ impl Port {
         self.drops.waiting.drain(..)
     }
 
-    /// Replaces the whole tree. Queued packets move to the new one in order of arrival; those that a smaller
-    /// limit forces out are dropped and counted there. Counters continue under their names. Returns the
-    /// number of packets moved, and the old tree, so that the caller decides when to spend the time of
-    /// freeing it.
-    pub fn replace(&mut self, root: Node, now: Instant, headers: &dyn Headers) -> (usize, Node) {
+    /// Exchanges the whole tree for `other`. Queued packets move to the new one in order of arrival; those
+    /// that a smaller limit forces out are dropped and counted there. Counters continue under their names.
+    /// Returns the number of packets moved.
+    fn exchange(&mut self, other: &mut Node, now: Instant, headers: &dyn Headers) -> u64 {
         let mut waiting = Vec::with_capacity(self.root.backlog().packets as usize);
         self.root.flush(&mut waiting);
         waiting.sort_by_key(|packet| (packet.arrived, packet.flow, packet.sequence));
@@ -424,11 +435,11 @@ impl Port {
         self.root.each(&mut |node, _| {
             retired.push(Retired { queue: node.id(), counters: node.counters(), peak: node.peak() });
         });
-        self.had_another_root |= self.root.name() != root.name();
-        let old = core::mem::replace(&mut self.root, root);
+        self.had_another_root |= self.root.name() != other.name();
+        core::mem::swap(&mut self.root, other);
         self.assign_ids();
-        self.refresh_fast_path();
-        let count = waiting.len();
+        self.adopt_rate(now, headers);
+        let count = waiting.len() as u64;
         let mut offered = Vec::new();
         self.root.each(&mut |node, _| offered.push(node.offered()));
         let mut cx =
@@ -442,7 +453,7 @@ impl Port {
                 node.count_moved_in(before);
             }
         });
-        (count, old)
+        count
     }
 
     /// Applies `what` to the node called `name`; `None` if there is none.

@@ -2,16 +2,14 @@
 
 use lockgate_dataplane::dataplane::{Arrival, BATCH};
 use lockgate_engine::discipline::{DropReason, Invalid};
-use lockgate_engine::node::Node;
-use lockgate_engine::overhead::{FrameOverhead, LinkHeader};
-use lockgate_engine::pacing::Pacing;
+use lockgate_engine::overhead::LinkHeader;
+use lockgate_engine::pacing::{Pace, Pacing};
 use lockgate_engine::packet::{Header, Packet, Pool};
-use lockgate_engine::port::{Poll, Port};
+use lockgate_engine::port::{Effect, Poll, Port, PortChange};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Instant, Rate};
 use lockgate_measure::recording::PortRecord;
 use lockgate_scenario::policy::PolicyPort;
-use lockgate_scenario::tree::Parameters;
 
 use crate::frames::Frames;
 use crate::tap::Tap;
@@ -24,7 +22,6 @@ pub(crate) struct RouterPort {
     pub(crate) to: usize,
     pub(crate) port: Port,
     pub(crate) record: PortRecord,
-    pacing: Pacing,
     /// Pacing of the frames that go ahead of all queues.
     bypass_pacing: Pacing,
     /// True if frames without an IP packet are queued too. Otherwise they go ahead of all queues, unshaped.
@@ -43,32 +40,16 @@ pub(crate) struct RouterPort {
     sequence: u32,
 }
 
-/// A change of a port, built before it reaches the forwarder's thread. Once applied, it is its own inverse:
-/// applied again, it undoes itself.
-pub(crate) struct PortChange {
+/// A change of a port to another policy, built before it reaches the forwarder's thread. Once applied, it is
+/// its own inverse: applied again, it undoes itself.
+pub(crate) struct PolicyChange {
     /// Index of the port.
     pub(crate) port: usize,
-    queues: QueueChange,
-    rate: Option<Rate>,
-    overhead: FrameOverhead,
+    change: PortChange,
     queues_other: bool,
 }
 
-/// A change of a port's queues.
-enum QueueChange {
-    /// The tree stays; queues of it get other parameters.
-    Reconfigure(Vec<ParameterChange>),
-    /// The queued packets move to this tree. After the change it is the old one.
-    Replace(Node),
-}
-
-/// A change of a queue's parameters.
-struct ParameterChange {
-    new: Parameters,
-    old: Parameters,
-}
-
-impl PortChange {
+impl PolicyChange {
     /// Builds the change of the port at `index` from policy `old` to `new`, for frames with this link header.
     ///
     /// # Errors
@@ -79,18 +60,9 @@ impl PortChange {
         new: &PolicyPort,
         header: LinkHeader,
     ) -> Result<Self, Invalid> {
-        let (old, tree) = (old.tree.on(header), new.tree.on(header));
-        let queues = match tree.differs_in(&old) {
-            Some(queues) => {
-                let change = |queue: &String| {
-                    Ok(ParameterChange { new: tree.parameters(queue)?, old: old.parameters(queue)? })
-                };
-                QueueChange::Reconfigure(queues.iter().map(change).collect::<Result<_, Invalid>>()?)
-            }
-            None => QueueChange::Replace(tree.build()?),
-        };
-        let PolicyPort { rate, overhead, queues_other, .. } = *new;
-        Ok(Self { port: index, queues, rate, overhead: overhead.on(header), queues_other })
+        let change = new.tree.on(header).change_from(&old.tree.on(header))?;
+        let change = change.with_pace(Some(own_pace(new, header)));
+        Ok(Self { port: index, change, queues_other: new.queues_other })
     }
 }
 
@@ -114,14 +86,13 @@ impl RouterPort {
         if let Some(ring) = policy.ring {
             port = port.with_ring(ring)?;
         }
-        let overhead = policy.overhead.on(header);
+        let pace = own_pace(policy, header);
         Ok(Self {
             from,
             to,
-            port,
+            port: port.with_pace(pace),
             record,
-            pacing: Pacing::new(policy.rate, overhead),
-            bypass_pacing: Pacing::new(policy.rate.map(bypass_rate), overhead),
+            bypass_pacing: Pacing::new(bypass_pace(pace)),
             queues_other: policy.queues_other,
             header,
             outgoing: Vec::with_capacity(2 * BATCH),
@@ -181,7 +152,7 @@ impl RouterPort {
             return false;
         }
         self.bypass_pacing.charge(now, length);
-        self.pacing.charge(now, length);
+        self.port.charge(now, length);
         true
     }
 
@@ -192,10 +163,6 @@ impl RouterPort {
         self.latest = now;
         let mut again = now;
         while self.outgoing.len() < BATCH {
-            if let Some(free) = self.pacing.waits(now) {
-                again = if self.port.has_more() { free } else { Instant::NEVER };
-                break;
-            }
             match self.port.poll(now, frames) {
                 Poll::Transmit(packet) => self.send(packet, now, frames, pool),
                 Poll::WaitUntil(at) => {
@@ -213,7 +180,6 @@ impl RouterPort {
     }
 
     fn send(&mut self, packet: Packet, now: Instant, frames: &mut Frames, pool: &mut Pool) {
-        self.pacing.charge(now, packet.bytes());
         self.record.on_transmit(packet.position.node(), now.since(packet.arrived), packet.bytes(), now);
         let mut next = Some(packet.payload);
         while let Some(slot) = next {
@@ -276,69 +242,55 @@ impl RouterPort {
         self.drops = drops;
     }
 
-    /// Applies a change between two packets, and turns it into its inverse. Returns how many packets moved to
-    /// a new tree, and how many a smaller limit forced out.
+    /// Applies a change of policy between two packets, and turns it into its inverse.
     ///
     /// # Errors
-    /// If a discipline refuses its parameters; the queues have their old parameters then.
+    /// If a discipline refuses its parameters; the port is as before then.
     pub(crate) fn apply(
+        &mut self,
+        change: &mut PolicyChange,
+        now: Instant,
+        frames: &mut Frames,
+        pool: &mut Pool,
+    ) -> Result<Effect, Invalid> {
+        let effect = self.change(&mut change.change, now, frames, pool)?;
+        core::mem::swap(&mut self.queues_other, &mut change.queues_other);
+        Ok(effect)
+    }
+
+    /// Applies a change of the queues or of the rate, and turns it into its inverse.
+    ///
+    /// # Errors
+    /// Those of [`apply`](Self::apply).
+    pub(crate) fn change(
         &mut self,
         change: &mut PortChange,
         now: Instant,
         frames: &mut Frames,
         pool: &mut Pool,
-    ) -> Result<(u64, u64), Invalid> {
+    ) -> Result<Effect, Invalid> {
         let now = now.max(self.latest);
         self.latest = now;
-        let before = self.port.backlog().packets;
-        let mut moved = 0;
-        match &mut change.queues {
-            QueueChange::Reconfigure(queues) => {
-                let result = set_parameters(queues, &mut self.port, now, frames);
-                self.collect_drops(now, frames, pool);
-                result?;
-            }
-            QueueChange::Replace(tree) => {
-                let new = core::mem::replace(tree, lockgate_scenario::QueueTree::fifo().build()?);
-                let (count, old) = self.port.replace(new, now, frames);
-                self.record.on_replaced(now, &mut self.port);
-                *tree = old;
-                moved = count as u64;
-            }
-        }
-        self.bypass_pacing.change(change.rate.map(bypass_rate), change.overhead);
-        (change.rate, change.overhead) = self.pacing.change(change.rate, change.overhead);
-        core::mem::swap(&mut self.queues_other, &mut change.queues_other);
+        let effect = self.port.apply(change, now, frames);
         self.collect_drops(now, frames, pool);
-        Ok((moved, before - self.port.backlog().packets))
+        let effect = effect?;
+        if effect.moved_packets.is_some() {
+            self.record.on_replaced(now, &mut self.port);
+        }
+        self.bypass_pacing.change(bypass_pace(self.port.pace()));
+        Ok(effect)
     }
 }
 
-/// Sets the parameters of all queues, or of none: if a discipline refuses, those set before are set back.
-fn set_parameters(
-    queues: &mut [ParameterChange],
-    port: &mut Port,
-    now: Instant,
-    frames: &Frames,
-) -> Result<(), Invalid> {
-    for index in 0..queues.len() {
-        if let Err(why) = queues[index].new.set(port, now, frames) {
-            for done in queues[..index].iter_mut().rev() {
-                // A discipline accepts the parameters that it had.
-                let _ = done.old.set(port, now, frames);
-            }
-            return Err(why);
-        }
-    }
-    for ParameterChange { new, old } in queues {
-        core::mem::swap(new, old);
-    }
-    Ok(())
+/// Returns the rate of a port itself, without its queues, for frames with this link header.
+fn own_pace(policy: &PolicyPort, header: LinkHeader) -> Pace {
+    Pace { rate: policy.rate, overhead: policy.overhead.on(header) }
 }
 
 /// Returns the part of a port's rate that frames without an IP packet may use ahead of all queues.
-fn bypass_rate(rate: Rate) -> Rate {
-    Rate::from_bits((rate.as_bits() / 8).max(1))
+fn bypass_pace(pace: Pace) -> Pace {
+    let rate = pace.rate.map(|rate| Rate::from_bits((rate.as_bits() / 8).max(1)));
+    Pace { rate, ..pace }
 }
 
 #[cfg(test)]
@@ -346,178 +298,4 @@ fn bypass_rate(rate: Rate) -> Rate {
 mod lines;
 
 #[cfg(test)]
-mod tests {
-    use lockgate_measure::recording::{PortSetup, Recording, Setup};
-    use lockgate_scenario::policy::read_policy;
-
-    use super::*;
-
-    fn arrival(slot: u64) -> Arrival {
-        Arrival { interface: 0, at: Instant::ZERO, slot, continues: false }
-    }
-
-    /// Port whose queue has this name and limit.
-    fn policy(queue: &str, limit: u64) -> PolicyPort {
-        let text = format!(
-            "[router]\nmode = \"egress\"\ninterfaces = {{ wan = \"eth0\" }}\n\
-             [port.wan]\nqueue.{queue} = {{ kind = \"fifo\", limit = \"{limit}p\" }}\n"
-        );
-        read_policy(&text, "policy.toml").expect("a policy").ports.remove(0)
-    }
-
-    /// The packets of a line are as far apart as their bytes on the wire take, wherever it is stated, in
-    /// frames of Ethernet and without a link header; also after a change of the port.
-    #[test]
-    fn a_line_takes_the_same_bytes_wherever_it_is_stated() {
-        let mut count = 0;
-        for (line, index) in lines::LINES.iter().flat_map(|line| [(line, 0), (line, 1)]) {
-            let header = lines::HEADERS[index];
-            for (packet, length) in lines::PACKETS.into_iter().zip(line.lengths[index]) {
-                for (place, port) in line.ports(header, length) {
-                    let what = format!("{}, {packet} bytes, {place}, header of {header}", line.word);
-                    takes_by_hand(&what, &port, header, packet, length);
-                    count += 1;
-                }
-            }
-        }
-        assert_eq!(count, 2 * 4 * (19 * 4 + 13));
-    }
-
-    /// Expects that packets take the time of `length` bytes each, with `header` bytes before them.
-    fn takes_by_hand(what: &str, port: &str, header: u64, packet: u64, length: u64) {
-        let text =
-            format!("[router]\nmode = \"egress\"\ninterfaces = {{ wan = \"eth0\" }}\n[port.wan]\n{port}");
-        let policy = read_policy(&text, "policy.toml").expect("a policy").ports.remove(0);
-        let ports = vec![PortSetup::default()];
-        let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
-        let header = if header == 0 { LinkHeader::Absent } else { LinkHeader::Ethernet };
-        let mut port = RouterPort::build(&policy, [0, 1], header, Seed(1), record).expect("a port");
-        let (mut frames, mut pool) = (Frames::new(20, 1_600), Pool::default());
-        let mut frame = vec![0; 14 + packet as usize];
-        frame[12..15].copy_from_slice(&[8, 0, 0x45]);
-        for _ in 0..15 {
-            let slot = frames.slab.insert(&frame).expect("a free slot");
-            port.queues_other = true;
-            port.take(&[arrival(slot)], &mut frames, &mut pool);
-        }
-        // The times at which frames leave, each as soon as it is due.
-        let (mut now, mut times) = (Instant::ZERO, Vec::new());
-        while times.len() < 15 {
-            if times.len() == 10 {
-                let mut change = PortChange::new(0, &policy, &policy, header).expect("a change");
-                port.apply(&mut change, now, &mut frames, &mut pool).expect("applied");
-            }
-            let again = port.fill(now, &mut frames, &mut pool);
-            times.extend(port.outgoing.drain(..).map(|_| now));
-            assert!(again > now && again != Instant::NEVER || times.len() == 15, "{what}");
-            now = again;
-        }
-        // A port makes up for some lateness, and so begins with more than one.
-        for range in [3..9, 10..14] {
-            let took = times[range.end].since(times[range.start]).as_picos();
-            let expected = range.len() as u64 * length * 8 * (1_000_000_000_000 / lines::RATE);
-            assert!(took.abs_diff(expected) * 1_000 <= expected, "{what}: {took} ps, {expected} by hand");
-        }
-    }
-
-    /// Segments of 100 bytes, in packets of 250 at most: two, two and one, of which a queue of two packets
-    /// drops the last.
-    #[test]
-    fn segments_of_a_super_frame_are_one_packet_of_the_queues() {
-        let policy = policy("q", 2);
-        let ports = vec![PortSetup::default()];
-        let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
-        let mut port =
-            RouterPort::build(&policy, [0, 1], LinkHeader::Ethernet, Seed(1), record).expect("a port");
-        port.queues_other = true;
-        let (mut frames, mut pool) = (Frames::new(20, 100).with_super_frames(250), Pool::default());
-        let slots: Vec<u64> = (0..5).map(|_| frames.slab.insert(&[0; 100]).expect("a free slot")).collect();
-        let arrivals: Vec<Arrival> = slots
-            .iter()
-            .enumerate()
-            .map(|(index, slot)| Arrival { continues: index > 0, ..arrival(*slot) })
-            .collect();
-        let mut rest = &arrivals[..];
-        let mut packets = Vec::new();
-        while !rest.is_empty() {
-            let (packet, others) = rest.split_at(frames.count_segments(rest));
-            port.take(packet, &mut frames, &mut pool);
-            packets.push(packet.len());
-            rest = others;
-        }
-        assert_eq!(packets, [2, 2, 1]);
-        let backlog = port.port.backlog();
-        assert_eq!((backlog.packets, backlog.bytes.0), (2, 400), "a packet has the bytes of its segments");
-        assert_eq!(
-            (frames.slab.used(), port.record.drops_by(0).iter().map(|(_, count)| count).sum::<u64>()),
-            (4, 1),
-            "the third is dropped"
-        );
-        port.fill(Instant::ZERO, &mut frames, &mut pool);
-        assert_eq!(port.outgoing, slots[..4], "all segments leave, in order");
-        let sent = port.record.transmitted();
-        assert_eq!((sent.packets, sent.bytes.0), (2, 400));
-    }
-
-    /// The Ethernet type of a super-frame may be any, so it may have no IP packet.
-    #[test]
-    fn segments_without_an_ip_packet_go_ahead_together() {
-        let ports = vec![PortSetup::default()];
-        let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
-        let mut port = RouterPort::build(&policy("q", 9), [0, 1], LinkHeader::Ethernet, Seed(1), record)
-            .expect("a port");
-        let (mut frames, mut pool) = (Frames::new(20, 100).with_super_frames(250), Pool::default());
-        let slots = [0, 1].map(|_| frames.slab.insert(&[0; 100]).expect("a free slot"));
-        let arrivals = [arrival(slots[0]), Arrival { continues: true, ..arrival(slots[1]) }];
-        port.take(&arrivals[..frames.count_segments(&arrivals)], &mut frames, &mut pool);
-        assert_eq!(port.outgoing, slots);
-    }
-
-    /// A mark of a queue is for each segment of the packet.
-    #[test]
-    fn a_mark_is_written_to_each_segment() {
-        let mut frames = Frames::new(20, 100).with_super_frames(1_000);
-        let mut frame = [0; 60];
-        frame[12..16].copy_from_slice(&[8, 0, 0x45, 2]);
-        frame[16..18].copy_from_slice(&[0, 46]);
-        frame[22..24].copy_from_slice(&[64, 17]);
-        let slots = [0, 1, 2].map(|_| frames.slab.insert(&frame).expect("a free slot"));
-        frames.read(slots[0]);
-        frames.append(slots[0], slots[1]);
-        frames.append(slots[1], slots[2]);
-        let header = Header { payload: slots[0], traffic_class: 3, ..Header::default() };
-        let packet = Pool::default().take(header);
-        let mut next = Some(slots[0]);
-        while let Some(slot) = next {
-            frames.mark(&packet, slot);
-            next = frames.next(slot);
-        }
-        assert_eq!(slots.map(|slot| frames.slab.bytes(slot)[15]), [3; 3]);
-    }
-
-    #[test]
-    fn a_refusal_of_one_queue_sets_the_others_back() {
-        let old = policy("q", 4);
-        let ports = vec![PortSetup::default()];
-        let record = Recording::new(Setup { ports, ..Setup::default() }).ports.remove(0);
-        let mut port =
-            RouterPort::build(&old, [0, 1], LinkHeader::Ethernet, Seed(1), record).expect("a port");
-        let mut change = PortChange::new(0, &old, &policy("q", 9), LinkHeader::Ethernet).expect("a change");
-        let unknown = PortChange::new(0, &policy("other", 1), &policy("other", 2), LinkHeader::Ethernet)
-            .expect("a change");
-        let (QueueChange::Reconfigure(queues), QueueChange::Reconfigure(refused)) =
-            (&mut change.queues, unknown.queues)
-        else {
-            panic!("only limits differ")
-        };
-        queues.extend(refused);
-        let (mut frames, mut pool) = (Frames::new(20, 100), Pool::default());
-        assert!(port.apply(&mut change, Instant::ZERO, &mut frames, &mut pool).is_err());
-        for _ in 0..20 {
-            let slot = frames.slab.insert(&[0; 60]).expect("a free slot");
-            port.queues_other = true;
-            port.take(&[arrival(slot)], &mut frames, &mut pool);
-        }
-        assert_eq!(port.port.backlog().packets, 4, "the old limit holds");
-    }
-}
+mod tests;

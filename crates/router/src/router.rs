@@ -37,7 +37,7 @@ use crate::forward::{
 };
 use crate::frames::Frames;
 use crate::nat::Follower;
-use crate::port::{PortChange, RouterPort};
+use crate::port::{PolicyChange, RouterPort};
 use crate::tap::{CaptureReader, tap};
 use crate::vital_thread;
 use crate::watchdog::{Flags, watch};
@@ -290,7 +290,7 @@ impl Router {
     }
 
     /// Returns the changes from the running policy to `new`, by worker.
-    fn changes(&self, new: &Policy) -> Result<Vec<Vec<PortChange>>, Misfit> {
+    fn changes(&self, new: &Policy) -> Result<Vec<Vec<PolicyChange>>, Misfit> {
         let old = &self.policy;
         fits(old, new)?;
         let mut all = Vec::new();
@@ -299,7 +299,7 @@ impl Router {
             for (index, port) in worker.ports.iter().enumerate() {
                 let (old, new) = (&old.ports[*port], &new.ports[*port]);
                 let header = self.attachment.link_header(old);
-                changes.push(PortChange::new(index, old, new, header).map_err(|why| Misfit {
+                changes.push(PolicyChange::new(index, old, new, header).map_err(|why| Misfit {
                     problem: format!("port `{}` cannot be built: {why}", new.name),
                     help: "mend the policy, and apply it again".to_owned(),
                 })?);

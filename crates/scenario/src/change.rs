@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! [[change]] at, set = { PATH = VALUE, ... }    one `Change` for each port, link or flow concerned
-//!   port, tree of the same shape      Reconfigure   parameters of the queues that differ, and the port's rate
-//!   port, another shape or root       Replace       waiting packets move to the new tree
-//!   link                              Link          rate, delay and loss of each direction
-//!   flow or group of flows            Flow          traffic and stop
+//!   port                     Port     its rate; parameters of the queues that differ, or, with another shape
+//!                                     or root, a new tree, to which waiting packets move (`Port::apply`)
+//!   link                     Link     rate, delay and loss of each direction
+//!   flow or group of flows   Flow     traffic and stop
 //! ```
 //!
 //! Invariant: a change loses packets only if a smaller limit forces them out. A new tree is built ahead of
@@ -14,11 +14,9 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use lockgate_engine::classify::Headers;
 use lockgate_engine::discipline::Invalid;
-use lockgate_engine::node::Node;
 use lockgate_engine::pacing::Pace;
-use lockgate_engine::port::Port;
+use lockgate_engine::port::PortChange;
 use lockgate_engine::units::{Duration, Instant, Probability, Rate};
 
 use crate::traffic::Traffic;
@@ -45,22 +43,14 @@ pub struct Change {
 /// Effect of a change on the run.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// New parameters for queues of a tree whose shape stays the same.
-    Reconfigure {
+    /// New parameters or a new tree of a port's queues, a new rate of the port, or both.
+    Port {
         /// Index in `ports`.
         port: usize,
+        /// State of the tree before. The change keeps it if the shape stays ([`QueueTree::change_from`]);
+        /// otherwise the waiting packets move to the new one.
+        before: Arc<QueueTree>,
         /// New state of the tree.
-        tree: Arc<QueueTree>,
-        /// Queues whose parameters or children's shares differ. Empty if the change is in an inactive tree.
-        queues: Vec<String>,
-        /// New rate of the port itself; `None` if it stays the same.
-        pace: Option<Pace>,
-    },
-    /// A new tree, to which the waiting packets move.
-    Replace {
-        /// Index in `ports`.
-        port: usize,
-        /// The new tree.
         tree: Arc<QueueTree>,
         /// New rate of the port itself; `None` if it stays the same.
         pace: Option<Pace>,
@@ -87,93 +77,44 @@ pub enum Action {
     },
 }
 
-impl Change {
-    /// Applies the change to the port it concerns. Returns the number of waiting packets that moved to a
-    /// new tree: 0 if only parameters changed. Packets are lost only if a smaller limit forces them out;
-    /// the port counts these as dropped.
-    ///
-    /// # Errors
-    /// Returns the discipline's error and leaves the port unchanged. Reading the scenario validated the
-    /// change, so an error means that the port is not in the state that the scenario describes, because
-    /// something else changed it.
-    pub fn apply_to_port(
-        &self,
-        port: &mut Port,
-        now: Instant,
-        headers: &dyn Headers,
-    ) -> Result<usize, Invalid> {
-        match &self.action {
-            Action::Reconfigure { tree, queues, pace, .. } => {
-                for queue in queues {
-                    tree.reconfigure(queue, port, now, headers)?;
-                }
-                if let Some(pace) = pace {
-                    port.set_pace(*pace);
-                }
-                Ok(0)
-            }
-            Action::Replace { tree, pace, .. } => {
-                let (moved, _) = port.replace(tree.build()?, now, headers);
-                if let Some(pace) = pace {
-                    port.set_pace(*pace);
-                }
-                Ok(moved)
-            }
-            Action::Link { .. } | Action::Flow { .. } => Ok(0),
-        }
-    }
-}
-
-/// A change with its tree, if any, built ahead of time: applying it between two packets only swaps the
-/// trees. Afterwards it holds the old tree, which can be freed later.
+/// A change with that of its port, if any, built ahead of time: applying it between two packets only swaps
+/// parameters or trees. Afterwards it holds the old tree, which can be freed later.
 pub struct Prepared {
     /// The change.
     pub change: Change,
-    tree: Option<Node>,
+    of_port: Option<PortChange>,
 }
 
 impl Change {
-    /// Builds the tree, if the change has one, before the time of the change.
+    /// Builds the change of the port, if it is one, before the time of the change.
     ///
     /// # Errors
     /// Returns the discipline's error. A change of a scenario that was read has none.
     pub fn prepare(self) -> Result<Prepared, Invalid> {
-        let tree = match &self.action {
-            Action::Replace { tree, .. } => Some(tree.build()?),
-            _ => None,
-        };
-        Ok(Prepared { change: self, tree })
+        let mut prepared = Prepared::from(self);
+        prepared.of_port()?;
+        Ok(prepared)
     }
 }
 
 impl From<Change> for Prepared {
-    /// Wraps the change without a tree: the tree is built when the change is applied.
+    /// Wraps the change; that of its port is built when it is needed.
     fn from(change: Change) -> Self {
-        Self { change, tree: None }
+        Self { change, of_port: None }
     }
 }
 
 impl Prepared {
-    /// Applies the change once, as [`Change::apply_to_port`] does.
+    /// Returns the change of a port, and the index of the port; `None` if it is one of a link or a flow.
     ///
     /// # Errors
-    /// The errors of [`Change::apply_to_port`].
-    pub fn apply_to_port(
-        &mut self,
-        port: &mut Port,
-        now: Instant,
-        headers: &dyn Headers,
-    ) -> Result<usize, Invalid> {
-        match self.tree.take() {
-            Some(tree) => {
-                let (moved, old) = port.replace(tree, now, headers);
-                self.tree = Some(old);
-                if let Action::Replace { pace: Some(pace), .. } = self.change.action {
-                    port.set_pace(pace);
-                }
-                Ok(moved)
-            }
-            None => self.change.apply_to_port(port, now, headers),
-        }
+    /// Those of [`Change::prepare`].
+    pub fn of_port(&mut self) -> Result<Option<(usize, &mut PortChange)>, Invalid> {
+        let Action::Port { port, before, tree, pace } = &self.change.action else { return Ok(None) };
+        let built = match self.of_port.take() {
+            Some(built) => built,
+            None => tree.change_from(before)?.with_pace(*pace),
+        };
+        Ok(Some((*port, self.of_port.insert(built))))
     }
 }

@@ -3,35 +3,15 @@
 use std::sync::Arc;
 
 use lockgate_engine::class;
-use lockgate_engine::classify::{Classifier, Headers, Rule};
-use lockgate_engine::discipline::{Child, Context, Discipline, Invalid};
+use lockgate_engine::classify::{Classifier, Rule};
+use lockgate_engine::discipline::{Child, Discipline, Invalid};
 use lockgate_engine::disciplines::{self, Kind, Visitor};
 use lockgate_engine::node::Node;
 use lockgate_engine::overhead::LinkHeader;
 use lockgate_engine::pacing::Pace;
-use lockgate_engine::port::Port;
-use lockgate_engine::units::{Instant, Limit, Rate};
+use lockgate_engine::port::{Parameters, PortChange, QueueChange};
+use lockgate_engine::units::{Limit, Rate};
 use serde::de::DeserializeOwned;
-
-type SetParameters = Box<dyn FnMut(&mut Node, &mut Context<'_>) -> Result<(), Invalid> + Send>;
-
-/// Parsed parameters of a queue and shares of its children, not applied yet.
-pub struct Parameters {
-    queue: Arc<str>,
-    set: SetParameters,
-}
-
-impl Parameters {
-    /// Applies the parameters to the node of their queue. A second call does nothing.
-    ///
-    /// # Errors
-    /// If the discipline refuses them, or the port has no such queue.
-    pub fn set(&mut self, port: &mut Port, now: Instant, headers: &dyn Headers) -> Result<(), Invalid> {
-        let set = port.with_node(&self.queue, now, headers, &mut |node, cx| (self.set)(node, cx));
-        let missing = || Invalid::new("queue", format!("`{}` is not in the port's tree", self.queue));
-        set.unwrap_or_else(|| Err(missing()))
-    }
-}
 
 /// A tree of queues. The first is the root; every child comes after its parent.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,23 +79,6 @@ impl QueueTree {
     /// Returns the rate that the shapers of the tree let through at most, and the overhead of a frame.
     pub fn pace(&self) -> Pace {
         self.queues.first().map_or_else(Pace::default, |root| self.pace_at(root, root.kind))
-    }
-
-    /// Sets the parameters that queues have for the rate of their port, if no queue above has its own.
-    pub(crate) fn inherit_rate(&mut self, rate: Rate) {
-        let mut next = vec![0];
-        while let Some(queue) = next.pop().and_then(|index| self.queues.get_mut(index)) {
-            let Some(kind) = Kind::named(queue.kind) else { continue };
-            if let Some(name) = kind.port_rate_parameter
-                && !queue.config.contains_key(name)
-                && queue.own_pace().rate.is_none()
-            {
-                queue.config.insert(name.to_owned(), toml::Value::String(rate.to_string()));
-            }
-            if kind.work_conserving {
-                next.extend_from_slice(&queue.children);
-            }
-        }
     }
 
     /// Returns the tree on an interface whose frames have this link header.
@@ -193,27 +156,27 @@ impl QueueTree {
         all
     }
 
-    /// Applies this tree's parameters to the node called `name` in `port`.
-    pub fn reconfigure(
-        &self,
-        name: &str,
-        port: &mut Port,
-        now: Instant,
-        headers: &dyn Headers,
-    ) -> Result<(), Invalid> {
-        self.parameters(name)?.set(port, now, headers)
+    /// Builds the change of a port from tree `before` to this one: of the parameters that differ, or of the
+    /// whole tree if the shape does.
+    ///
+    /// # Errors
+    /// The discipline's error. Never fails for trees from [`read`](crate::read).
+    pub fn change_from(&self, before: &Self) -> Result<PortChange, Invalid> {
+        let Some(queues) = self.differs_in(before) else { return Ok(PortChange::of_tree(self.build()?)) };
+        let change =
+            |name: &String| Ok(QueueChange { new: self.parameters(name)?, old: before.parameters(name)? });
+        Ok(PortChange::of_queues(queues.iter().map(change).collect::<Result<_, Invalid>>()?))
     }
 
-    /// Reads the parameters of the queue `name` and the shares of its children, to be set at once later.
-    pub fn parameters(&self, name: &str) -> Result<Parameters, Invalid> {
+    /// Reads the parameters of the queue `name` and the shares of its children.
+    fn parameters(&self, name: &str) -> Result<Parameters, Invalid> {
         let Some(queue) = self.queues.iter().find(|queue| &*queue.name == name) else {
             return Err(Invalid::new("queue", format!("`{name}` is not in the tree")));
         };
         let shares: Vec<&toml::Table> =
             self.shares_of(queue).into_iter().map(|class| &self.queues[class].share).collect();
         let read = disciplines::visit(queue.kind, ReadParameters { queue, shares });
-        let set = read.unwrap_or_else(|| Err(unknown(queue.kind)))?;
-        Ok(Parameters { queue: queue.name.clone(), set })
+        read.unwrap_or_else(|| Err(unknown(queue.kind)))
     }
 
     /// Returns the queues whose own parameters or children's shares differ from those in `before`. Returns
@@ -373,14 +336,10 @@ struct ReadParameters<'a> {
 }
 
 impl Visitor for ReadParameters<'_> {
-    type Output = Result<SetParameters, Invalid>;
+    type Output = Result<Parameters, Invalid>;
 
     fn visit<D: Discipline>(self) -> Self::Output {
-        let shares = self.shares.into_iter().map(typed).collect::<Result<Vec<D::Share>, _>>()?;
-        let mut read = Some((typed::<D::Config>(&self.queue.config)?, shares));
-        Ok(Box::new(move |node, cx| match read.take() {
-            Some((config, shares)) => node.reconfigure::<D>(config, shares, cx),
-            None => Ok(()),
-        }))
+        let shares = self.shares.into_iter().map(typed).collect::<Result<_, _>>()?;
+        Ok(Parameters::new::<D>(self.queue.name.clone(), typed(&self.queue.config)?, shares))
     }
 }

@@ -267,7 +267,7 @@ fn shaped_rates(scenario: &Scenario) -> Vec<f64> {
         .changes
         .iter()
         .filter_map(|change| match change.action {
-            Action::Reconfigure { port, .. } | Action::Replace { port, .. } => Some(port),
+            Action::Port { port, .. } => Some(port),
             _ => None,
         })
         .collect();
@@ -357,9 +357,7 @@ fn rows(scenario: &Scenario, offered: &[Offered]) -> u64 {
 fn changes(scenario: &Scenario) -> u64 {
     let of = |change: &lockgate_scenario::Change| {
         let own = match &change.action {
-            Action::Reconfigure { tree, .. } | Action::Replace { tree, .. } => {
-                CHANGE + tree.queues().len() as u64 * CHANGED_QUEUE
-            }
+            Action::Port { tree, .. } => CHANGE + tree.queues().len() as u64 * CHANGED_QUEUE,
             Action::Link { .. } | Action::Flow { .. } => EFFECT_BYTES,
         };
         own + (change.path.len() + change.value.len()) as u64

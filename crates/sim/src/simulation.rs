@@ -13,6 +13,8 @@
 
 use std::borrow::Cow;
 
+use lockgate_engine::discipline::Invalid;
+use lockgate_engine::port::{Effect, PortChange};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::{Event, FlowRecord, Recording};
@@ -221,6 +223,16 @@ impl<'a> Simulation<'a> {
     pub fn set(&mut self, settings: &[Override], files: &dyn Files) -> Result<Vec<Change>, Problems> {
         let at = self.now() + AFTER_SET;
         self.timeline.scenario.to_mut().change(at, settings, files)
+    }
+
+    /// Applies a change of the port at index `port` now, and turns it into its inverse. Unlike a
+    /// [`set`](Self::set) it is no event of the run and not part of its scenario: a controller steps a rate
+    /// by it.
+    ///
+    /// # Errors
+    /// Those of [`Port::apply`](lockgate_engine::port::Port::apply).
+    pub fn change_port(&mut self, port: usize, change: &mut PortChange) -> Result<Effect, Invalid> {
+        self.events.network.core.change_port(port, change, self.now)
     }
 
     /// Continues by this scenario, which must differ from the current one only by changes later than now

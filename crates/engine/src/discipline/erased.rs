@@ -5,7 +5,7 @@ use core::any::Any;
 use super::{Child, Context, Dequeue, Discipline, Invalid, PortConditions};
 use crate::node::{Band, Contents, Erased, Node};
 use crate::packet::Packet;
-use crate::units::Instant;
+use crate::units::{Instant, Rate};
 
 impl<D: Discipline> Erased for D {
     #[inline]
@@ -31,6 +31,12 @@ impl<D: Discipline> Erased for D {
     }
     fn on_timer(&mut self, cx: &mut Context<'_>) {
         D::on_timer(self, cx);
+    }
+    fn on_port_rate(&mut self, rate: Option<Rate>, cx: &mut Context<'_>) {
+        D::on_port_rate(self, rate, cx);
+        if D::ABOUT.work_conserving {
+            D::each_child(self, &mut |child| child.on_port_rate(rate, cx));
+        }
     }
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         D::gauges(self, emit);

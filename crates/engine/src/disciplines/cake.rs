@@ -174,14 +174,15 @@ impl Config {
         PortOverhead::new(self.overhead, self.raw, self.mpu, self.framing)
     }
 
-    /// Returns the rate that sets the scale of times and sizes; `None` if it is unknown.
-    fn scale(&self) -> Option<Rate> {
-        self.bandwidth.or(self.link_rate)
+    /// Returns the rate that sets the scale of times and sizes, at a port of this rate; `None` if it is
+    /// unknown.
+    fn scale(&self, port: Option<Rate>) -> Option<Rate> {
+        self.bandwidth.or(self.link_rate).or(port)
     }
 
-    fn memory(&self) -> Bytes {
+    fn memory(&self, scale: Option<Rate>) -> Bytes {
         let most = Bytes(10_240 * FULL_FRAME.0);
-        let derived = self.scale().map_or(most, |rate| {
+        let derived = scale.map_or(most, |rate| {
             let trip = rate.bytes_in(self.rtt).0.saturating_mul(4);
             Bytes(trip.max(4 << 20)).min(most)
         });
@@ -189,13 +190,13 @@ impl Config {
     }
 
     /// Computes the law and the quantum of a tin.
-    fn tin(&self, part: Part) -> (Aim, u64) {
+    fn tin(&self, part: Part, scale: Option<Rate>) -> (Aim, u64) {
         let base = self.rtt / 20;
         let scaled = |time: Duration| part_of(time, part);
-        let slow = self.scale().map_or(Duration::ZERO, |rate| scaled(rate.time_for(FULL_FRAME)));
+        let slow = scale.map_or(Duration::ZERO, |rate| scaled(rate.time_for(FULL_FRAME)));
         let target = base.max(slow + slow / 2);
         let interval = self.rtt + target.saturating_sub(base);
-        let quantum = self.scale().map_or(FULL_FRAME.0, |rate| {
+        let quantum = scale.map_or(FULL_FRAME.0, |rate| {
             let share =
                 u128::from(rate.as_bits()) * u128::from(part.numerator) / u128::from(part.denominator);
             // A 4096th of a second's bytes.
@@ -204,10 +205,10 @@ impl Config {
         (Aim { target, interval, mtu: FULL_FRAME, ecn: true, ce_threshold: None }, quantum)
     }
 
-    fn tins(&self) -> Vec<Tin> {
+    fn tins(&self, scale: Option<Rate>) -> Vec<Tin> {
         let parts = self.diffserv.parts().iter().enumerate();
         let tin = |(number, part): (usize, &Part)| {
-            let (aim, quantum) = self.tin(*part);
+            let (aim, quantum) = self.tin(*part, scale);
             Tin::new(number as u8, aim, quantum)
         };
         parts.map(tin).collect()
@@ -233,6 +234,8 @@ pub struct Cake {
     terms: Terms,
     /// True if `terms.sorting.salt` was drawn.
     salted: bool,
+    /// Rate of the port, if no queue above holds packets back.
+    port_rate: Option<Rate>,
     config: Config,
 }
 
@@ -276,7 +279,6 @@ impl Discipline for Cake {
         draws: true,
         hosts_parameter: Some("nat"),
         acks_parameter: Some("ack_filter"),
-        port_rate_parameter: Some("link_rate"),
         raw_parameter: Some("raw"),
         replaced_parameters: &[
             (
@@ -297,15 +299,17 @@ impl Discipline for Cake {
 
     fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         config.check()?;
-        let tins = config.tins();
+        let scale = config.scale(None);
+        let tins = config.tins(scale);
         Ok(Self {
-            memory: config.memory(),
+            memory: config.memory(scale),
             terms: terms(&config, 0)?,
             salted: false,
             tins,
             backlog: Backlog::default(),
             next: Instant::ZERO,
             turn: 0,
+            port_rate: None,
             config,
         })
     }
@@ -325,25 +329,26 @@ impl Discipline for Cake {
             let has_same_tins = config.diffserv == self.config.diffserv;
             let accounts: Vec<Band> =
                 self.tins.iter().filter(|_| has_same_tins).map(|tin| tin.account).collect();
-            self.tins = config.tins();
+            self.tins = config.tins(config.scale(self.port_rate));
             self.tins.iter_mut().zip(accounts).for_each(|(tin, account)| tin.account = account);
             self.tins.iter_mut().for_each(|tin| tin.clock = cx.now);
             self.backlog = Backlog::default();
             self.turn = 0;
         } else {
-            for (tin, part) in self.tins.iter_mut().zip(config.diffserv.parts()) {
-                (tin.aim, tin.quantum) = config.tin(*part);
-                tin.clock = retimed(tin.clock, before, after, cx.now);
-            }
+            self.tins.iter_mut().for_each(|tin| tin.clock = retimed(tin.clock, before, after, cx.now));
         }
-        self.memory = config.memory();
         self.config = config;
         self.terms = terms;
         for packet in waiting {
             self.push(packet, cx);
         }
-        while self.backlog.bytes > self.memory && self.evict(DropReason::Shrunk, cx) {}
+        self.rescale(cx);
         Ok(())
+    }
+
+    fn on_port_rate(&mut self, rate: Option<Rate>, cx: &mut Context<'_>) {
+        self.port_rate = rate;
+        self.rescale(cx);
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
@@ -445,6 +450,16 @@ fn retimed(time: Instant, before: Option<Rate>, after: Option<Rate>, now: Instan
 }
 
 impl Cake {
+    /// Derives law, quanta and memory from the parameters and the port's rate.
+    fn rescale(&mut self, cx: &mut Context<'_>) {
+        let scale = self.config.scale(self.port_rate);
+        for (tin, part) in self.tins.iter_mut().zip(self.config.diffserv.parts()) {
+            (tin.aim, tin.quantum) = self.config.tin(*part, scale);
+        }
+        self.memory = self.config.memory(scale);
+        while self.backlog.bytes > self.memory && self.evict(DropReason::Shrunk, cx) {}
+    }
+
     /// Adds a packet to its queue, and returns the queue.
     fn push(&mut self, packet: Packet, cx: &mut Context<'_>) -> TinQueue {
         if !self.salted {

@@ -24,7 +24,7 @@ use crate::context::{Context, Dequeue, Invalid, PortConditions};
 use crate::packet::Packet;
 use crate::queue::Overflow;
 use crate::queue::fifo::Fifo;
-use crate::units::{Instant, Limit, Packets};
+use crate::units::{Instant, Limit, Packets, Rate};
 
 /// Object-safe part of [`Discipline`](crate::discipline::Discipline), implemented for every discipline and
 /// for inner classes.
@@ -37,6 +37,8 @@ pub(crate) trait Erased: Send {
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node));
     fn next_timer(&self) -> Option<Instant>;
     fn on_timer(&mut self, cx: &mut Context<'_>);
+    /// Passes the rate of the port to the discipline and, if it never holds packets back, to its children.
+    fn on_port_rate(&mut self, _: Option<Rate>, _: &mut Context<'_>) {}
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64));
     fn bands(&self, _: &mut dyn FnMut(&'static str, Band)) {}
     fn doubts(&self, _: PortConditions, _: &mut dyn FnMut(Invalid)) {}

@@ -6,7 +6,7 @@ use lockgate_engine::classify::NoHeaders;
 use lockgate_engine::discipline::Discipline;
 use lockgate_engine::node::{Counters, Node, Peek, Tally};
 use lockgate_engine::packet::{FlowId, Header, Packet, Position};
-use lockgate_engine::port::{Poll, Port, Retired};
+use lockgate_engine::port::{Poll, Port, PortChange, Retired};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use serde_json::Value;
@@ -253,7 +253,7 @@ impl Account {
     /// Replaces the whole tree.
     pub(crate) fn replace(&mut self, topology: Topology) {
         let tree = topology.build().expect("the examples are valid");
-        let in_tree = self.port.backlog().packets as usize;
+        let in_tree = self.port.backlog().packets;
         if self.shape.reorders || self.shape.gives_code_points {
             self.disordered = self.port.ring_occupancy();
             self.last_sent.clear();
@@ -264,9 +264,9 @@ impl Account {
         self.promised.clear();
         self.replaced = true;
         let before = self.totals();
-        let (moved, old) = self.port.replace(tree, self.now, &NoHeaders);
-        assert_eq!(old.backlog().packets, 0, "the old tree is empty");
-        assert_eq!(moved, in_tree, "a replacement moves what waits");
+        let effect = self.port.apply(&mut PortChange::of_tree(tree), self.now, &NoHeaders);
+        let moved = effect.expect("a tree has no parameters to refuse").moved_packets;
+        assert_eq!(moved, Some(in_tree), "a replacement moves what waits");
         let after = self.totals();
         for (name, old) in &before {
             let new = &after[name];
@@ -276,10 +276,10 @@ impl Account {
                 && old.moved_out.packets + old.backlog.packets == new.moved_out.packets;
             assert!(only_grew, "{name} counts on from {old:?} to {new:?}");
         }
-        assert_eq!(after[&old_root].moved_out.packets - before[&old_root].moved_out.packets, moved as u64);
+        assert_eq!(after[&old_root].moved_out.packets - before[&old_root].moved_out.packets, in_tree);
         let new_root = &self.topology.name;
         let moved_in = before.get(new_root).map_or(0, |before| before.moved_in.packets);
-        assert_eq!(after[new_root].moved_in.packets - moved_in, moved as u64);
+        assert_eq!(after[new_root].moved_in.packets - moved_in, in_tree);
         let offered = before.get(new_root).map_or(0, |before| before.offered.packets);
         assert_eq!(after[new_root].offered.packets, offered, "what moves is not offered again");
         self.wake = None;

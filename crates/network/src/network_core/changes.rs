@@ -1,5 +1,7 @@
 //! Changes of a running network: a port is reconfigured, a link changed, a flow renewed.
 
+use lockgate_engine::discipline::Invalid;
+use lockgate_engine::port::{Effect, PortChange};
 use lockgate_engine::units::Instant;
 use lockgate_measure::recording::Event;
 use lockgate_scenario::change::Prepared;
@@ -37,18 +39,16 @@ impl<R: Runtime> NetworkCore<R> {
     ) -> Result<Vec<Renewal>, Failure> {
         self.changes += 1;
         self.recording.begin_phase(now);
-        let (mut moved_packets, mut forced_out_packets) = (None, 0);
+        let of_port = match change.of_port() {
+            Ok(Some((port, of_port))) => self.change_port(port, of_port, now),
+            Ok(None) => Ok(Effect::default()),
+            Err(why) => Err(why),
+        };
+        let Effect { moved_packets, forced_out_packets } =
+            of_port.map_err(|why| Failure::build(&change.change.path, &why))?;
         let mut renewals = Vec::new();
         match &change.change.action {
-            Action::Reconfigure { port, .. } => {
-                let port = *port;
-                (_, forced_out_packets) = self.change_port(port, change, now)?;
-            }
-            Action::Replace { port, .. } => {
-                let port = *port;
-                let (moved, forced_out) = self.change_port(port, change, now)?;
-                (moved_packets, forced_out_packets) = (Some(moved), forced_out);
-            }
+            Action::Port { .. } => {}
             Action::Link { link, rate, delay, loss } => {
                 for direction in 0..2 {
                     let index = 2 * link + direction;
@@ -78,24 +78,26 @@ impl<R: Runtime> NetworkCore<R> {
         Ok(renewals)
     }
 
-    /// Applies a change to a port. Returns the numbers of packets that moved to a new tree, and that were
-    /// dropped.
-    fn change_port(
+    /// Applies a change of one port now. A controller changes a rate by it: there is no event, and no phase
+    /// begins.
+    ///
+    /// # Errors
+    /// Those of [`Port::apply`](lockgate_engine::port::Port::apply).
+    pub fn change_port(
         &mut self,
         port: usize,
-        change: &mut Prepared,
+        change: &mut PortChange,
         now: Instant,
-    ) -> Result<(u64, u64), Failure> {
+    ) -> Result<Effect, Invalid> {
         let link = &mut self.links[port];
-        let moved = change
-            .apply_to_port(&mut link.port, now, self.runtime.headers())
-            .map_err(|why| Failure::build(&change.change.path, &why))?;
-        if matches!(change.change.action, Action::Replace { .. }) {
+        let effect = link.port.apply(change, now, self.runtime.headers())?;
+        if effect.moved_packets.is_some() {
             link.record.on_replaced(now, &mut link.port);
         }
         link.record_pace(now);
         link.touch(now);
         self.runtime.set_link(port, link.next());
-        Ok((moved as u64, self.collect_drops(port, now)))
+        self.collect_drops(port, now);
+        Ok(effect)
     }
 }

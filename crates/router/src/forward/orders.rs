@@ -22,7 +22,7 @@ use super::Sampling;
 use crate::control::Applied;
 use crate::frames::Frames;
 use crate::nat::{HostMessage, Receiver};
-use crate::port::{PortChange, RouterPort};
+use crate::port::{PolicyChange, RouterPort};
 use crate::tap::Tap;
 
 /// Message from the control to a forwarder.
@@ -44,7 +44,7 @@ impl From<HostMessage> for Message {
 
 /// Changes of ports, all between the same two packets.
 struct Order {
-    changes: Vec<PortChange>,
+    changes: Vec<PolicyChange>,
     /// Set by the thread that decides on the order.
     claimed: Arc<AtomicBool>,
 }
@@ -52,7 +52,7 @@ struct Order {
 /// An order on its way back, so that the thread without deadlines frees it.
 struct Returned {
     /// Changes of an applied order: the inverse ones.
-    changes: Vec<PortChange>,
+    changes: Vec<PolicyChange>,
     /// Effect of the order, or the reason why it was undone; `None` if it had been cancelled.
     result: Option<Result<Effect, String>>,
 }
@@ -103,7 +103,7 @@ pub(crate) struct NotApplied {
 /// if the change has to be undone.
 pub(crate) fn apply_everywhere(
     forwarders: &[&OrderSender],
-    changes: Vec<Vec<PortChange>>,
+    changes: Vec<Vec<PolicyChange>>,
     limit: WallTime,
 ) -> Result<Applied, NotApplied> {
     let sent: Vec<_> = forwarders.iter().zip(changes).map(|(it, changes)| it.send(changes)).collect();
@@ -151,7 +151,7 @@ impl OrderSender {
     }
 
     /// Sends an order. Returns the flag by which it is claimed.
-    fn send(&self, changes: Vec<PortChange>) -> Arc<AtomicBool> {
+    fn send(&self, changes: Vec<PolicyChange>) -> Arc<AtomicBool> {
         let claimed = Arc::new(AtomicBool::new(false));
         self.messages.send(Message::Change(Order { changes, claimed: claimed.clone() }));
         claimed
@@ -163,7 +163,7 @@ impl OrderSender {
         &self,
         claimed: &AtomicBool,
         deadline: WallInstant,
-    ) -> Result<(Vec<PortChange>, Effect), OrderError> {
+    ) -> Result<(Vec<PolicyChange>, Effect), OrderError> {
         let mut has_begun = false;
         loop {
             let returned = if has_begun {
@@ -231,7 +231,7 @@ impl Orders {
 
 /// Applies all changes, or none: if a port refuses its change, those before it are undone.
 fn change_ports(
-    changes: &mut [PortChange],
+    changes: &mut [PolicyChange],
     now: Instant,
     ports: &mut [RouterPort],
     frames: &mut Frames,
@@ -241,9 +241,9 @@ fn change_ports(
     for index in 0..changes.len() {
         let change = &mut changes[index];
         match ports[change.port].apply(change, now, frames, pool) {
-            Ok((moved, forced_out)) => {
-                applied.moved_packets += moved;
-                applied.forced_out_packets += forced_out;
+            Ok(effect) => {
+                applied.moved_packets += effect.moved_packets.unwrap_or(0);
+                applied.forced_out_packets += effect.forced_out_packets;
             }
             Err(why) => {
                 let mut why = why.to_string();

@@ -432,14 +432,11 @@ impl Checker<'_> {
         let what = format!("`port.{name}`");
         let edited = TableLocation { what: &what, table: &table, header: &header };
         let read = self.reread(settings, noted, |checker| checker.port(edited, base.context()))?;
-        let before = state.trees.get(&place).unwrap_or(&base.ports.models[place].tree);
+        let before = state.trees.get(&place).unwrap_or(&base.ports.models[place].tree).clone();
         let (own, tree) = (read.pace(), read.tree);
         let known = state.paces.get(&place).unwrap_or(&base.ports.models[place].pace);
         let new_pace = Some(own).filter(|own| own != known);
-        let action = match tree.differs_in(before) {
-            Some(queues) => Action::Reconfigure { port: place, tree: tree.clone(), queues, pace: new_pace },
-            None => Action::Replace { port: place, tree: tree.clone(), pace: new_pace },
-        };
+        let action = Action::Port { port: place, before, tree: tree.clone(), pace: new_pace };
         state.paces.insert(place, own);
         state.trees.insert(place, tree);
         state.tables.insert(key, Arc::new(document::table(&table, 0)));

@@ -189,10 +189,7 @@ impl Checker<'_> {
             }
         }
         let table = table.filter(|_| self.problems.len() == noted)?;
-        let mut trees = trees?;
-        if let Some(rate) = rate {
-            trees.tree.inherit_rate(rate);
-        }
+        let trees = trees?;
         let root = place.value("root");
         let root_is_set = self.set.iter().any(|(span, _)| span.start <= root.start && root.end <= span.end);
         Some(PortRead {

@@ -5,6 +5,7 @@ use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant};
+use lockgate_scenario::change::Prepared;
 use lockgate_scenario::{Action, Scenario};
 
 use crate::support::{example, scenario};
@@ -73,7 +74,9 @@ fn no_packet_is_lost_but_those_a_smaller_limit_forces_out() {
     for (step, change) in scenario.changes.iter().take(5).enumerate() {
         offered += offer(&mut port, change.at, 60);
         let before = port.backlog().packets;
-        let count = change.apply_to_port(&mut port, change.at, &headers).expect("validated");
+        let mut prepared = Prepared::from(change.clone());
+        let (_, of_port) = prepared.of_port().expect("validated").expect("of a port");
+        let count = port.apply(of_port, change.at, &headers).expect("validated").moved_packets;
         assert_eq!(
             port.take_drops().count(),
             if step == 4 { offered as usize / 2 - received_of(&received, 1) - 3 } else { 0 }
@@ -86,8 +89,8 @@ fn no_packet_is_lost_but_those_a_smaller_limit_forces_out() {
             received.push((packet.flow.0, packet.sequence));
         }
     }
-    assert_eq!(moved[0], 0, "new parameters move no packet");
-    assert!(moved[1] > 0 && moved[3] > 0, "a new tree takes the waiting packets over: {moved:?}");
+    assert_eq!(moved[0], None, "new parameters move no packet");
+    assert!(moved[1] > Some(0) && moved[3] > Some(0), "a new tree takes the waiting packets over: {moved:?}");
     let mut now = Instant::ZERO + Duration::from_millis(6);
     loop {
         match port.poll(now, &headers) {
@@ -125,9 +128,9 @@ fn a_change_of_someone_elses_port_is_refused_and_changes_nothing() {
     );
     let headers = Table(&scenario);
     port.offer(Packet::new(Header { length: 100, ..Header::default() }), Instant::ZERO, &headers);
-    let change = &scenario.changes[0];
-    assert!(matches!(change.action, Action::Reconfigure { .. }));
-    assert!(change.apply_to_port(&mut port, Instant::ZERO, &headers).is_err());
+    let mut change = Prepared::from(scenario.changes[0].clone());
+    let (_, of_port) = change.of_port().expect("validated").expect("of a port");
+    assert!(port.apply(of_port, Instant::ZERO, &headers).is_err());
     assert_eq!(port.backlog().packets, 1);
 }
 
@@ -147,8 +150,8 @@ fn a_change_asked_for_during_the_run_is_one_of_the_file() {
     let (_, new) = changed
         .with_change(later, &[set("port.home->server.queue.other.burst=20kB")], &crate::support::files())
         .expect("a change");
-    let Action::Reconfigure { tree, queues, .. } = &new[0].action else { panic!("{:?}", new[0]) };
-    assert_eq!(queues.as_slice(), ["other"]);
+    let Action::Port { before, tree, .. } = &new[0].action else { panic!("{:?}", new[0]) };
+    assert_eq!(tree.differs_in(before), Some(vec!["other".to_owned()]));
     assert_eq!(tree.queues()[0].config["rate"].as_str(), Some("7mbit"));
     let refused =
         scenario.with_change(at, &[set("port.home->server.queue.other.rate=0bit")], &crate::support::files());

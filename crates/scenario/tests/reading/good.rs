@@ -40,7 +40,8 @@ fn the_example_of_the_product_is_read() {
         (change.path.as_str(), change.value.as_str()),
         ("port.home:server.queue.voice.quantum", "1200B")
     );
-    assert!(matches!(&change.action, Action::Reconfigure { port: 4, queues, .. } if *queues == ["link"]));
+    let Action::Port { port: 4, before, tree, .. } = &change.action else { panic!("{change:?}") };
+    assert_eq!(tree.differs_in(before), Some(vec!["link".to_owned()]));
     assert_eq!(scenario.expects[0].bounds, [Bound::Below(0.02)]);
     assert!(scenario.warnings.is_empty(), "{:?}", scenario.warnings);
 }
@@ -194,12 +195,12 @@ set = { "flow.upload.rate" = "1mbit" }
         .changes
         .iter()
         .map(|change| match &change.action {
-            Action::Reconfigure { port, queues, tree, .. } => {
-                format!("{port} {queues:?} of {}", tree.queues()[0].name)
-            }
-            Action::Replace { port, tree, .. } => {
-                format!("{port} by {} {:?}", tree.queues()[0].name, tree.queues()[0].config.get("limit"))
-            }
+            Action::Port { port, before, tree, .. } => match tree.differs_in(before) {
+                Some(queues) => format!("{port} {queues:?} of {}", tree.queues()[0].name),
+                None => {
+                    format!("{port} by {} {:?}", tree.queues()[0].name, tree.queues()[0].config.get("limit"))
+                }
+            },
             Action::Link { link, rate, delay, loss } => {
                 let (rate, delay) = (rate.map(|[rate, _]| rate), delay.map(|[delay, _]| delay));
                 format!("{link} {rate:?} {delay:?} {:?}", loss.map(|[loss, _]| loss))

@@ -162,7 +162,7 @@ fn a_change_of_a_large_group_is_one_of_each_member() {
         .changes
         .iter()
         .map(|change| match &change.action {
-            Action::Reconfigure { queues, .. } => queues.len(),
+            Action::Port { before, tree, .. } => tree.differs_in(before).map_or(0, |queues| queues.len()),
             _ => 0,
         })
         .sum();

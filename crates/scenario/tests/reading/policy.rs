@@ -152,24 +152,6 @@ fn egress_names_ports_by_interfaces() {
     assert_eq!(policy.attach, Attach::Tcx);
     let in_driver = egress("attach = \"xdp\"\n[port.wan]\n");
     refused(&in_driver, &[(4, 10, "is for arriving frames", "leave `attach` out")]);
-    // What the port paces sets the scale of its queues; a shaper between them hides it.
-    let rates = |queues: &str| {
-        let policy = read_policy(&egress(&format!("[port.wan]\n{queues}")), "p").expect("valid");
-        let queues = policy.ports[0].tree.queues().iter();
-        let rate = |key: &str, queue: &lockgate_scenario::tree::Queue| {
-            queue.config.get(key)?.as_str().map(str::to_owned)
-        };
-        queues.filter(|queue| queue.kind == "cake").map(|queue| rate("link_rate", queue)).collect::<Vec<_>>()
-    };
-    let cake = "queue.cake = { kind = \"cake\" }\n";
-    let above = "root = \"p\"\nqueue.p = { kind = \"prio\", children = [\"cake\"] }\n";
-    let shaped = above.replace("\"prio\"", "\"tbf\", rate = \"1mbit\", burst = \"10kB\"");
-    let paced = "rate = \"9.5mbit\"\n";
-    assert_eq!(rates(cake), [None]);
-    assert_eq!(rates(&format!("{paced}{cake}")), [Some("9.5mbit".to_owned())]);
-    assert_eq!(rates(&format!("{paced}{above}{cake}")), [Some("9.5mbit".to_owned())]);
-    assert_eq!(rates(&format!("{paced}{shaped}{cake}")), [None]);
-    assert_eq!(rates(&format!("{paced}queue.cake = {{ kind = \"cake\", bandwidth = \"9mbit\" }}\n")), [None]);
     refused(&egress(""), &[(1, 1, "nothing is done to `wan`", "[port.wan]")]);
     refused(&egress("[port.\"lan->wan\"]\n"), &[(4, 7, "a port is named by its interface", "`[port.wan]`")]);
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lockgate_engine::pacing::Pace;
+use lockgate_engine::port::PortChange;
 use lockgate_engine::random::{Random, Seed};
-use lockgate_engine::units::{Duration, Instant};
+use lockgate_engine::units::{Duration, Instant, Rate};
 use lockgate_measure::recording::Window;
 use lockgate_scenario::Override;
 use lockgate_sim::{Control, Progress, Simulation, run};
@@ -94,4 +96,39 @@ fn a_setting_is_the_change_of_the_file_and_what_is_wrong_with_it_changes_nothing
     assert_eq!(made.len(), 1);
     let set = simulation.finish_run().expect("a balanced account");
     assert_same(&set.recording, &whole.recording);
+}
+
+/// Ten times a second another rate of the port: by typed changes as by a timeline of the file.
+#[test]
+fn a_rate_is_stepped_as_by_the_timeline() {
+    const RATES: [u64; 7] = [2, 8, 1, 16, 3, 5, 4];
+    let flows = "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"1000B\"\ngap = \"1.3ms\"\n\
+                 [record]\npackets = true\n";
+    for queue in ["kind = \"fifo\", limit = \"60p\"", "kind = \"pie\"", "kind = \"cake\""] {
+        let port = format!("rate = \"4mbit\"\nroot = \"q\"\nqueue.q = {{ {queue} }}");
+        let text = one_link("3s", "1gbit", &port, flows);
+        let steps = (1..30).map(|step| (step * 100_000, RATES[step as usize % RATES.len()]));
+        let change = |(micros, rate): (u64, u64)| {
+            format!("[[change]]\nat = \"{micros}us\"\nset = {{ \"port.a:b.rate\" = \"{rate}mbit\" }}\n")
+        };
+        let changed = format!("{text}{}", steps.clone().map(change).collect::<String>());
+        let by_file = run(&scenario(&changed), Seed(1), &mut |_| Control::Continue).expect("a run").recording;
+        let scenario = scenario(&text);
+        let mut simulation = Simulation::new(&scenario, Seed(1)).expect("a network");
+        for (micros, rate) in steps {
+            // A change happens before everything else at its time.
+            let before = Duration::from_picos(micros * 1_000_000 - 1);
+            simulation.step_until(Instant::ZERO + before).expect("a step");
+            let pace = Pace { rate: Some(Rate::from_bits(rate * 1_000_000)), ..Pace::default() };
+            simulation.change_port(0, &mut PortChange::of_pace(pace)).expect("a rate");
+        }
+        let by_call = simulation.finish_run().expect("a balanced account").recording;
+        let rows = |recording: &lockgate_measure::Recording| -> Vec<_> {
+            let rows = recording.packets.as_ref().expect("rows were asked for").iter();
+            rows.map(|row| (row.sequence, row.arrived, row.departed, row.drop)).collect()
+        };
+        assert!(rows(&by_call).iter().any(|(.., drop)| drop.is_some()), "{queue} drops some");
+        assert!(rows(&by_call) == rows(&by_file), "{queue}");
+        assert_eq!((by_call.events.len(), by_file.events.len()), (0, 29), "a typed change is no event");
+    }
 }

@@ -4,9 +4,11 @@ use core::net::{IpAddr, Ipv4Addr};
 
 use super::*;
 use crate::classify::{Fields, Headers, NoHeaders};
+use crate::disciplines::{Prio, Tbf, prio};
 use crate::node::Node;
+use crate::pacing::Pace;
 use crate::packet::{FlowId, Header};
-use crate::port::{Poll, Port};
+use crate::port::{Parameters, Poll, Port, PortChange, QueueChange};
 use crate::random::{Random, Seed};
 
 /// The rate of a pacer behind it sets the scale of memory, target and quantum, and shapes nothing.
@@ -16,11 +18,71 @@ fn a_link_rate_has_the_scale_of_a_bandwidth() {
     let unknown = Config::default();
     let shaped = Config { bandwidth: rate, ..Config::default() };
     let paced = Config { link_rate: rate, ..Config::default() };
-    let scale = |config: &Config| (config.memory(), config.tin(Part { numerator: 1, denominator: 1 }));
-    assert_eq!(scale(&paced), scale(&shaped));
-    assert_ne!(scale(&paced), scale(&unknown));
+    let scale = |config: &Config, port| {
+        let scale = config.scale(port);
+        (config.memory(scale), config.tin(Part { numerator: 1, denominator: 1 }, scale))
+    };
+    assert_eq!(scale(&paced, None), scale(&shaped, None));
+    assert_eq!(scale(&unknown, rate), scale(&shaped, None), "of the port");
+    assert_eq!(scale(&paced, Some(Rate::from_bits(9))), scale(&shaped, None), "its own goes first");
+    assert_ne!(scale(&paced, None), scale(&unknown, None));
     assert_eq!(paced.bandwidth, None);
     assert!(Config { link_rate: Some(Rate::from_bits(0)), ..Config::default() }.check().is_err());
+}
+
+/// The rate of the port sets the scale of a `cake` that no shaper is above and that has no rate itself, also
+/// after a change of the rate, of its parameters and of the tree.
+#[test]
+fn the_scale_follows_the_rate_of_the_port() {
+    let slow = Rate::from_bits(1_000_000);
+    let pace = |rate| Pace { rate, ..Pace::default() };
+    let cake = |config: &Config| Node::new::<Cake>("cake", config.clone(), Vec::new()).expect("a queue");
+    let under_prio = |node| {
+        let children = vec![Child { share: prio::Share::default(), node }];
+        Node::new::<Prio>("prio", prio::Config {}, children).expect("a queue")
+    };
+    let under_tbf = |node| {
+        let config = serde_json::json!({ "rate": "5mbit", "burst": "20kB" });
+        let config = serde_json::from_value(config).expect("parameters");
+        let children = vec![Child { share: NoShare {}, node }];
+        Node::new::<Tbf>("tbf", config, children).expect("a queue")
+    };
+    let own = Config { link_rate: Some(Rate::from_bits(5_000_000)), ..Config::default() };
+    let none = Config::default();
+    let trees: [(Node, &Config, bool); 4] = [
+        (cake(&none), &none, true),
+        (under_prio(cake(&none)), &none, true),
+        (under_tbf(cake(&none)), &none, false),
+        (cake(&own), &own, false),
+    ];
+    for (index, (tree, config, follows)) in trees.into_iter().enumerate() {
+        let mut port = Port::new(tree, Random::stream(Seed(1), "cake")).with_pace(pace(Some(slow)));
+        let scale_is = |port: &mut Port, rate: Option<Rate>, at: &str| {
+            let expected = config.scale(rate.filter(|_| follows));
+            let aim = port.with_node("cake", Instant::ZERO, &NoHeaders, &mut |node, _| {
+                node.downcast::<Cake>().map(|cake| (cake.memory, cake.tins[1].aim, cake.tins[1].quantum))
+            });
+            let (law, quantum) = config.tin(config.diffserv.parts()[1], expected);
+            assert_eq!(aim, Some(Some((config.memory(expected), law, quantum))), "{index}, {at}");
+        };
+        scale_is(&mut port, Some(slow), "from the start");
+        let fast = Some(Rate::from_bits(700_000_000));
+        let mut change = PortChange::of_pace(pace(fast));
+        port.apply(&mut change, Instant::ZERO, &NoHeaders).expect("a rate");
+        scale_is(&mut port, fast, "after a change");
+        let parameters = || Parameters::new::<Cake>("cake".into(), config.clone(), Vec::new());
+        let queues = vec![QueueChange { new: parameters(), old: parameters() }];
+        port.apply(&mut PortChange::of_queues(queues), Instant::ZERO, &NoHeaders).expect("parameters");
+        scale_is(&mut port, fast, "with new parameters");
+        port.apply(&mut change, Instant::ZERO, &NoHeaders).expect("a rate");
+        scale_is(&mut port, Some(slow), "after the inverse");
+        if follows {
+            port.apply(&mut PortChange::of_tree(cake(&none)), Instant::ZERO, &NoHeaders).expect("a tree");
+            scale_is(&mut port, Some(slow), "in a new tree");
+        }
+        port.apply(&mut PortChange::of_pace(pace(None)), Instant::ZERO, &NoHeaders).expect("no rate");
+        scale_is(&mut port, None, "without a rate");
+    }
 }
 
 /// Address of flow 0's host, of that of flows 1 to 8, and of the machine that translates both.

@@ -34,15 +34,17 @@ fn policy(queue: &str, kind: &str, limit: u64) -> Policy {
 }
 
 /// Change of both ports from `old` to `new`.
-fn change(old: &Policy, new: &Policy) -> Vec<PortChange> {
+fn change(old: &Policy, new: &Policy) -> Vec<PolicyChange> {
     let ports = old.ports.iter().zip(&new.ports).enumerate();
     ports
-        .map(|(index, (old, new))| PortChange::new(index, old, new, LinkHeader::Ethernet).expect("a change"))
+        .map(|(index, (old, new))| {
+            PolicyChange::new(index, old, new, LinkHeader::Ethernet).expect("a change")
+        })
         .collect()
 }
 
 /// Change of both ports that the second refuses: it has no queue `other`.
-fn refused_change(old: &Policy, new: &Policy) -> Vec<PortChange> {
+fn refused_change(old: &Policy, new: &Policy) -> Vec<PolicyChange> {
     let mut changes = change(old, new);
     changes[1] = change(&policy("other", "fifo", 1), &policy("other", "fifo", 2)).remove(1);
     changes
@@ -119,7 +121,7 @@ impl Forwarder {
 /// Applies changes at two forwarders that serve their orders.
 fn apply_at_two(
     [(first, a), (second, b)]: [(&OrderSender, &mut Forwarder); 2],
-    changes: Vec<Vec<PortChange>>,
+    changes: Vec<Vec<PolicyChange>>,
 ) -> Result<Applied, NotApplied> {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
