@@ -169,7 +169,7 @@ fn other_programs_read_the_same_numbers() {
         assert_eq!(metrics.matches(&format!("# HELP {name} ")).count(), 1, "{name}");
     }
     // Every metric of the dashboard for Grafana exists.
-    let dashboard = include_str!("../../../docs/grafana/qostat.json");
+    let dashboard = include_str!("../../../../docs/grafana/qostat.json");
     let dashboard: Value = serde_json::from_str(dashboard).expect("JSON");
     let targets = dashboard["panels"].as_array().expect("panels").iter().flat_map(|panel| {
         panel["targets"]

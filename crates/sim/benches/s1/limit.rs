@@ -162,7 +162,7 @@ pub(crate) fn run(mean_gap_ms: u64, seconds: u64, seed: u64) -> f64 {
             chain.depart(slot, now);
         }
     }
-    let passed = cpu_time() - before;
+    let passed = cpu_time().as_secs_f64() - before.as_secs_f64();
     black_box((chain.delivered, chain.delay, chain.dropped, chain.rings[0].packets[0].source));
-    chain.transmitted as f64 / passed.as_secs_f64()
+    chain.transmitted as f64 / passed.max(1e-9)
 }
