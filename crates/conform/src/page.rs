@@ -109,27 +109,65 @@ pub fn tables(document: &Conformance) -> Vec<Comparison> {
     document.by_oracle().filter_map(table).collect()
 }
 
-/// Returns the reference page's section on one oracle, from its rows on every kind.
+/// Returns the reference page's section on one oracle, from its rows on every kind. A quantity with one limit
+/// is an entry, in which kinds with the same value stand together.
 pub fn section(rows: &[Row]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let mut section = format!("## {} {}\n\n{}.\n\n", first.family, first.oracle, capital(first.theorem));
     let _ = writeln!(section, "Source: {}.\n", first.source);
-    let _ = writeln!(section, "| {} |\n|{}", COLUMNS.join(" | "), " --- |".repeat(COLUMNS.len()));
-    for cells in rows.iter().flat_map(cells) {
-        let _ = writeln!(section, "| {} |", cells.map(|text| text.replace('|', "\\|")).join(" | "));
+    let mut entries = Vec::new();
+    for row in rows {
+        for finding in &row.findings {
+            let values = grouped(&mut entries, format!("{}, {}", finding.what, limits(finding)));
+            grouped(values, value(finding)).push(row.kind);
+        }
+    }
+    for (name, values) in entries {
+        let values: Vec<String> =
+            values.iter().map(|(value, kinds)| format!("`{}` {value}", kinds.join("`, `"))).collect();
+        let _ = writeln!(section, "- {name}: {}", values.join("; "));
     }
     section
+}
+
+/// Returns the list of the group called `name`, at its end if it is new.
+fn grouped<T>(groups: &mut Vec<(String, Vec<T>)>, name: String) -> &mut Vec<T> {
+    let index = groups.iter().position(|(known, _)| *known == name).unwrap_or(groups.len());
+    if index == groups.len() {
+        groups.push((name, Vec::new()));
+    }
+    &mut groups[index].1
+}
+
+/// Returns the limit of a finding in words.
+fn limits(finding: &Finding) -> String {
+    match (finding.bound, finding.tolerance) {
+        (Some(bound), _) => format!("bound {}", quantity(bound, finding.unit)),
+        (None, Some(tolerance)) => format!("tolerance {}", quantity(tolerance, finding.unit)),
+        (None, None) => "exact".to_owned(),
+    }
+}
+
+/// Returns the ratio of the worst value to its limit, or the worst value of an exact finding, and the verdict
+/// unless it simply holds.
+fn value(finding: &Finding) -> String {
+    let worst = || quantity(finding.worst, finding.unit);
+    let value = finding.ratio.map_or_else(worst, |ratio| format!("{ratio:.3}"));
+    match finding_verdict(finding) {
+        "✓ holds" => value,
+        verdict => format!("{value} **{verdict}**"),
+    }
 }
 
 /// Returns the whole reference page.
 pub fn reference(document: &Conformance) -> String {
     let mut page = format!(
         "# Conformance\n\nEvery discipline held against its theorems by `lockgate conform` (seed {}): \
-         the limit, the worst that random traffic made of it, and their ratio, where it came nearest. A \
-         *bound* is proven: a ratio of 1 is a bound that is reached, and behind it stands the ratio from \
-         which the traffic tries it. A *tolerance* is chosen, for statistics, rounding and models that \
-         leave something out: the smaller the ratio, the better. *Exact* means that nothing may differ \
-         at all.\n\n{}.\n",
+         for each kind the worst that random traffic made of it, as its ratio to the limit, where it came \
+         nearest. A *bound* is proven: a ratio of 1 reaches it. A *tolerance* is chosen, for statistics, \
+         rounding and models that leave something out: the smaller the ratio, the better. *Exact* allows no \
+         difference. What does not hold says so. `lockgate conform --json` has the values, the ratio from \
+         which a bound counts as tried, and the number of trials.\n\n{}.\n",
         document.seed,
         sentence(document)
     );

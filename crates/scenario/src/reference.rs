@@ -62,6 +62,18 @@ pub struct Parameter {
     pub doc: String,
 }
 
+impl Parameter {
+    /// Returns the entry of a list in Markdown: key, type, default, description.
+    pub(crate) fn entry(&self) -> String {
+        let default = match &self.default {
+            Some(default) => format!("; {}", if default.is_empty() { "\"\"" } else { default }),
+            None if self.required => "; required".to_owned(),
+            None => String::new(),
+        };
+        format!("- `{}` ({}{default}): {}", self.name, self.takes, self.doc.replace('\n', " "))
+    }
+}
+
 /// Returns every discipline, in the order of the list.
 pub fn references() -> Vec<Reference> {
     KINDS.iter().filter_map(|kind| reference(kind)).collect()

@@ -108,7 +108,7 @@ const UNITS: [(&str, &str, &str); 7] = [
 /// Returns the reference page of scenario files, in Markdown, without a head.
 pub fn page() -> String {
     let mut page = "# Scenario files\n\nA scenario is a file in TOML. `lockgate check FILE` reports every problem of it, and \
-                    `lockgate list flow` prints one of these tables.\n\n## Units\n\n"
+                    `lockgate list flow` prints one of these tables. Behind a key stand its type and its default.\n\n## Units\n\n"
         .to_owned();
     page +=
         "A quantity is a text with its unit, in quotes.\n\n| type | written | what |\n| --- | --- | --- |\n";
@@ -120,11 +120,9 @@ pub fn page() -> String {
         if !table.notes.is_empty() {
             let _ = writeln!(page, "\n{}", table.notes);
         }
-        page += "\n| key | takes | default | what |\n| --- | --- | --- | --- |\n";
+        page.push('\n');
         for key in &table.keys {
-            let default = key.default.as_deref().unwrap_or(if key.required { "required" } else { "" });
-            let cells = [&key.name, &key.takes, default, &key.doc].map(|cell| cell.replace('|', "\\|"));
-            let _ = writeln!(page, "| {} |", cells.join(" | "));
+            let _ = writeln!(page, "{}", key.entry());
         }
     }
     page

@@ -1,5 +1,6 @@
 //! Reference pages in Markdown: disciplines, traffic and metrics, from the lists that they describe.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use lockgate_measure::metric::{METRICS, MemberStatistic, Statistic};
@@ -7,8 +8,11 @@ use lockgate_traffic::{laws, profile};
 
 use super::{Parameter, Reference, references};
 
-/// Explanation of parameters that a queue and its parent share.
+/// Head of the page: what holds for every kind, and the parameters that a queue and its parent share.
 const SHARES: &str = r#"
+Unless its list says otherwise a kind has no children, is work conserving, and keeps the order of a flow. Behind a
+parameter stand its type and its default.
+
 A queue's table holds its own parameters and, beside them, what its parent must know of it (below each parent under
 *Written on each child*). Where both have a parameter of one name, the value beside is the queue's own, and the
 parent's stands in `share`:
@@ -21,27 +25,51 @@ rate = "5mbit"                 # only htb has a rate: no doubt
 share = { quantum = "1514B" }  # of htb's class
 ```
 
-Names that both may have: `quantum` (`fq_codel`, `sfq` below `drr`, `htb`), `overhead`, `mpu` and `framing` (`cake`, `tbf` below `htb`),
-`burst` (`tbf`, `red` below `htb`), `rate` (`tbf`, `bandwidth-shaper` below `htb`, `cbq`), `bandwidth` (`red`, `cake` below `cbq`),
-`avpkt` (`red` below `cbq`). `lockgate check` warns where the parent goes without.
+`lockgate check` warns where the parent goes without.
 "#;
 
 /// Returns the reference page of the disciplines, in Markdown, without a head.
 pub fn disciplines() -> String {
     let mut page = format!("# Disciplines\n{SHARES}");
-    for reference in references() {
+    let mut described = BTreeMap::new();
+    for mut reference in references() {
+        for parameter in reference.parameters.iter_mut().chain(&mut reference.shares) {
+            refer(parameter, reference.kind, &mut described);
+        }
         discipline(&mut page, &reference);
     }
     page
 }
 
+/// Replaces the description of a parameter by the kind that had the same before, unless it is short.
+fn refer(parameter: &mut Parameter, kind: &'static str, described: &mut BTreeMap<String, &'static str>) {
+    const SHORT: usize = 40;
+    if parameter.doc.len() > SHORT {
+        let first = *described.entry(parameter.doc.clone()).or_insert(kind);
+        if first != kind {
+            parameter.doc = format!("as of `{first}`");
+        }
+    }
+}
+
 fn discipline(page: &mut String, reference: &Reference) {
-    let _ = writeln!(page, "\n## {}\n\n{}.\n", reference.kind, sentence(reference.summary));
-    let _ = writeln!(page, "- family: {}", reference.family);
+    let _ = writeln!(
+        page,
+        "\n## {}\n\n{} ({}).\n",
+        reference.kind,
+        sentence(reference.summary),
+        reference.family
+    );
     let _ = writeln!(page, "- source: {}", reference.source);
-    let _ = writeln!(page, "- children: {}", reference.children);
-    let _ = writeln!(page, "- work conserving: {}", if reference.work_conserving { "yes" } else { "no" });
-    let _ = writeln!(page, "- may reorder within a flow: {}", if reference.reorders { "yes" } else { "no" });
+    if reference.children != "none" {
+        let _ = writeln!(page, "- children: {}", reference.children);
+    }
+    if !reference.work_conserving {
+        page.push_str("- not work conserving\n");
+    }
+    if reference.reorders {
+        page.push_str("- may reorder within a flow\n");
+    }
     for guarantee in reference.guarantees {
         let oracles = guarantee.oracles.join("`, `");
         let _ = writeln!(page, "- guarantee: {} (`{oracles}`)", guarantee.statement);
@@ -55,12 +83,9 @@ fn parameters(page: &mut String, title: &str, parameters: &[Parameter]) {
     if parameters.is_empty() {
         return;
     }
-    let _ = writeln!(page, "\n{title}:\n\n| name | takes | default | what |\n| --- | --- | --- | --- |");
+    let _ = writeln!(page, "\n{title}:\n");
     for parameter in parameters {
-        let default =
-            parameter.default.as_deref().unwrap_or(if parameter.required { "required" } else { "" });
-        let cells = [&parameter.name, &parameter.takes, default, &parameter.doc].map(cell);
-        let _ = writeln!(page, "| {} |", cells.join(" | "));
+        let _ = writeln!(page, "{}", parameter.entry());
     }
 }
 
@@ -69,9 +94,8 @@ pub fn traffic() -> String {
     let mut page = "# Distributions of gaps and sizes\n".to_owned();
     for law in laws::descriptions() {
         let _ = writeln!(page, "\n## {}\n\n{}. Source: {}.\n", law.name, sentence(law.summary), law.source);
-        let _ = writeln!(page, "| parameter | what |\n| --- | --- |");
         for parameter in law.parameters {
-            let _ = writeln!(page, "| {} | {} |", parameter.field.name(), cell(parameter.doc));
+            let _ = writeln!(page, "- `{}`: {}", parameter.field.name(), parameter.doc.replace('\n', " "));
         }
     }
     page += "\n# Profiles\n";
@@ -93,8 +117,9 @@ pub fn traffic() -> String {
 
 /// Returns the reference page of the metrics, in Markdown, without a head.
 pub fn metrics() -> String {
-    let mut page = "# Metrics\n\nEach has one definition.\n\n".to_owned();
-    page += "| metric | of a | unit | definition | source |\n| --- | --- | --- | --- | --- |\n";
+    let mut page =
+        "# Metrics\n\nEach has one definition: of what it is, its unit, and its source in brackets.\n\n"
+            .to_owned();
     for metric in METRICS {
         let about = format!("{:?}", metric.about()).to_lowercase();
         let name = if metric.is_distribution() {
@@ -102,8 +127,10 @@ pub fn metrics() -> String {
         } else {
             metric.name.to_owned()
         };
-        let cells = [&name, &about, metric.unit.symbol(), metric.definition, metric.source].map(cell);
-        let _ = writeln!(page, "| {} |", cells.join(" | "));
+        let unit = metric.unit.symbol();
+        let of = if unit.is_empty() { about } else { format!("{about}, {unit}") };
+        let source = if metric.source.is_empty() { String::new() } else { format!(" ({})", metric.source) };
+        let _ = writeln!(page, "- `{name}` ({of}): {}{source}", metric.definition.replace('\n', " "));
     }
     let statistics = Statistic::ALL.map(|(_, name)| name).join(", ");
     let _ = write!(
@@ -139,11 +166,6 @@ impl Reference {
         }
         text
     }
-}
-
-/// Escapes a text for a cell of a Markdown table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('\n', " ")
 }
 
 fn sentence(text: &str) -> String {
