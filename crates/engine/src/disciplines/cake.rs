@@ -19,12 +19,12 @@
 //! host's, as in Linux since 5.1, and do so until their next turn finds them empty, or the tin was empty for
 //! an interval (decision 150); a flow that shares a queue stays there while it has packets in it, so that
 //! none is reordered; memory is the bytes of the frames. A tin that borrowed owes at most one packet. The
-//! manual mentions a shorter interval for voice, but its listing has none, and neither has this. A backlog of
-//! 1514 bytes in a flow's queue is always acceptable. There is no `autorate-ingress` (estimate of the rate),
-//! and no `split-gso`, whose data the engine does not have. With `nat`, flows are told apart by the addresses
-//! that a packet has, as without it, so that a flow keeps its queue when its translation becomes known.
-//! Acknowledgements with blocks of SACK are never filtered; Linux drops one whose blocks a later one has as
-//! well. Code point 1 is LE (RFC 8622), which the manual also calls TOS1.
+//! manual mentions a shorter interval for voice, but its listing has none, and neither has this. There is no
+//! `autorate-ingress` (estimate of the rate), and no `split-gso`, whose data the engine does not have. With
+//! `nat`, flows are told apart by the addresses that a packet has, as without it, so that a flow keeps its
+//! queue when its translation becomes known. Acknowledgements with blocks of SACK are never filtered; Linux
+//! drops one whose blocks a later one has as well. Code point 1 is LE (RFC 8622), which the manual also calls
+//! TOS1.
 
 mod ack_filter;
 mod diffserv;
@@ -85,7 +85,8 @@ pub struct Config {
     /// addresses of their own, and nothing changes. A change of it sorts the queued packets anew.
     pub nat: bool,
     /// Round trip to be suitable for: the interval of the control law. The target is a twentieth of it, or
-    /// the time of one and a half full frames at the tin's part of the link if that is more.
+    /// the time of one and a half full frames at the tin's part of the link if that is more; the interval is
+    /// at least two targets. Nothing is dropped that waited less than the time of four full frames there.
     pub rtt: Duration,
     /// Bytes that every packet has on the link behind besides its own, from `-64B` to `256B`. Where it is
     /// given, a packet's own are those without its 14 bytes of Ethernet, if it has them. A header of a VLAN
@@ -189,28 +190,25 @@ impl Config {
         self.memlimit.unwrap_or(derived)
     }
 
-    /// Computes the law and the quantum of a tin.
-    fn tin(&self, part: Part, scale: Option<Rate>) -> (Aim, u64) {
+    /// Computes the law and the quantum of a tin, and the time of a full frame at its rate.
+    fn tin(&self, part: Part, scale: Option<Rate>) -> (Aim, u64, Duration) {
         let base = self.rtt / 20;
         let scaled = |time: Duration| part_of(time, part);
         let slow = scale.map_or(Duration::ZERO, |rate| scaled(rate.time_for(FULL_FRAME)));
         let target = base.max(slow + slow / 2);
-        let interval = self.rtt + target.saturating_sub(base);
+        let interval = (self.rtt + target.saturating_sub(base)).max(target * 2);
         let quantum = scale.map_or(FULL_FRAME.0, |rate| {
             let share =
                 u128::from(rate.as_bits()) * u128::from(part.numerator) / u128::from(part.denominator);
             // A 4096th of a second's bytes.
             u64::try_from(share / 8 / 4096).unwrap_or(u64::MAX).clamp(300, FULL_FRAME.0)
         });
-        (Aim { target, interval, mtu: FULL_FRAME, ecn: true, ce_threshold: None }, quantum)
+        (Aim { target, interval, mtu: Bytes::ZERO, ecn: true, ce_threshold: None }, quantum, slow)
     }
 
     fn tins(&self, scale: Option<Rate>) -> Vec<Tin> {
         let parts = self.diffserv.parts().iter().enumerate();
-        let tin = |(number, part): (usize, &Part)| {
-            let (aim, quantum) = self.tin(*part, scale);
-            Tin::new(number as u8, aim, quantum)
-        };
+        let tin = |(number, part): (usize, &Part)| Tin::new(number as u8, self.tin(*part, scale));
         parts.map(tin).collect()
     }
 }
@@ -454,7 +452,7 @@ impl Cake {
     fn rescale(&mut self, cx: &mut Context<'_>) {
         let scale = self.config.scale(self.port_rate);
         for (tin, part) in self.tins.iter_mut().zip(self.config.diffserv.parts()) {
-            (tin.aim, tin.quantum) = self.config.tin(*part, scale);
+            (tin.aim, tin.quantum, tin.frame_time) = self.config.tin(*part, scale);
         }
         self.memory = self.config.memory(scale);
         while self.backlog.bytes > self.memory && self.evict(DropReason::Shrunk, cx) {}

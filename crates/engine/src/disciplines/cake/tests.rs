@@ -62,7 +62,7 @@ fn the_scale_follows_the_rate_of_the_port() {
             let aim = port.with_node("cake", Instant::ZERO, &NoHeaders, &mut |node, _| {
                 node.downcast::<Cake>().map(|cake| (cake.memory, cake.tins[1].aim, cake.tins[1].quantum))
             });
-            let (law, quantum) = config.tin(config.diffserv.parts()[1], expected);
+            let (law, quantum, _) = config.tin(config.diffserv.parts()[1], expected);
             assert_eq!(aim, Some(Some((config.memory(expected), law, quantum))), "{index}, {at}");
         };
         scale_is(&mut port, Some(slow), "from the start");

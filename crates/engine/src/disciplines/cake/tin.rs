@@ -36,7 +36,7 @@ use crate::overhead::FrameOverhead;
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::queue::fattest::Fattest;
-use crate::units::{Bytes, Instant};
+use crate::units::{Bytes, Duration, Instant};
 
 /// Units of deficit per byte.
 const BYTE: i64 = 1 << 20;
@@ -135,6 +135,8 @@ pub(super) struct Tin {
     pub aim: Aim,
     /// Bytes per turn.
     pub quantum: u64,
+    /// Time that a full frame takes at its part of the link.
+    pub frame_time: Duration,
     /// Time at which it has used its part of the link.
     pub clock: Instant,
     /// Bytes left in its turn among the tins, if there is no shaper.
@@ -163,10 +165,11 @@ pub(super) struct TinOutput {
 }
 
 impl Tin {
-    pub(super) fn new(index: u8, aim: Aim, quantum: u64) -> Self {
+    pub(super) fn new(index: u8, (aim, quantum, frame_time): (Aim, u64, Duration)) -> Self {
         Self {
             aim,
             quantum,
+            frame_time,
             clock: Instant::ZERO,
             deficit: 0,
             packets: 0,
@@ -382,6 +385,9 @@ impl Tin {
         // The last packet of a queue is never dropped; on ingress, the last two.
         let spared = if terms.ingress { 2 } else { 1 };
         let was_marked = packet.is_marked();
+        // Above the target, a packet still waits for the time of four full frames at the tin's rate, however
+        // little is behind it, as in Linux: `cake_*` of the reference runs.
+        let aim = Aim { target: aim.target.max(self.frame_time * 4), ..aim };
         let drops = queue.law.judge(&aim, &mut packet, queue.packets.bytes(), cx);
         self.account.marked_packets += u64::from(packet.is_marked() != was_marked);
         if !drops || queue.packets.len() < spared {
