@@ -133,6 +133,12 @@ pub struct Udp {
     /// Source port, required by filters on source ports.
     #[serde(default)]
     pub sport: Option<u16>,
+    /// Source address, if it is another one than that of the machine.
+    #[serde(default)]
+    pub src: Option<Ipv4Addr>,
+    /// Destination address, if it is another one than that of the machine.
+    #[serde(default)]
+    pub dst: Option<Ipv4Addr>,
     /// Unsupported keys.
     #[serde(flatten)]
     rest: BTreeMap<String, Value>,
@@ -232,6 +238,8 @@ pub struct UdpResult {
     /// Fraction of the packets that were not received, of those sent in the window until half a second before
     /// the end of the run.
     pub loss_ratio_window: f64,
+    /// Fraction of the packets received in the window that are marked; absent without ECN.
+    pub marked_ratio_window: Option<f64>,
     /// One-way delays; absent if nothing was received.
     pub delay_us: Option<Delays>,
     /// Mean delays in milliseconds, by the second in which packets were sent.

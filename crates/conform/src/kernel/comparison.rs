@@ -227,6 +227,11 @@ fn datagrams(name: &str, result: &UdpResult, observed: &[Observed], is_exact: bo
     let sent = all(&|one| one.sent as f64).iter().sum::<f64>() / observed.len().max(1) as f64;
     let loss = result.loss_ratio_window;
     lines.push(Line::new(name, ("loss", ""), loss, &losses, ShareOf(sent), Difference(0.01)));
+    if let Some(kernel) = result.marked_ratio_window {
+        let (marked, received) = (all(&Observed::marked), all(&|one| one.received as f64));
+        let packets = received.iter().sum::<f64>() / observed.len().max(1) as f64;
+        lines.push(Line::new(name, ("marked", ""), kernel, &marked, ShareOf(packets), Difference(0.01)));
+    }
     let delays: Vec<_> =
         observed.iter().filter_map(Observed::mean_delay_us).map(|delay| delay / 1e6).collect();
     if let Some(kernel) = result.delay_us.as_ref().filter(|_| !delays.is_empty()) {

@@ -16,8 +16,10 @@ pub(super) struct Observed {
     /// Packets not received, of those.
     lost: u64,
     /// Packets received within the window, whenever they were sent.
-    received: u64,
+    pub received: u64,
     pub received_bytes: u64,
+    /// Packets received within the window with a mark.
+    marked: u64,
     delay_sum_us: f64,
     delay_min_us: f64,
     pub delay_max_us: f64,
@@ -28,6 +30,11 @@ pub(super) struct Observed {
 impl Observed {
     pub(super) fn loss(&self) -> f64 {
         if self.sent == 0 { 0.0 } else { self.lost as f64 / self.sent as f64 }
+    }
+
+    /// Returns the fraction of the packets received that are marked.
+    pub(super) fn marked(&self) -> f64 {
+        if self.received == 0 { 0.0 } else { self.marked as f64 / self.received as f64 }
     }
 
     pub(super) fn mean_delay_us(&self) -> Option<f64> {
@@ -132,6 +139,7 @@ impl<'a> Bottleneck<'a> {
             }
             if let Some(delay) = delay.filter(|delay| is_within(sent + delay / 1e6)) {
                 observed.receive(row.length, delay);
+                observed.marked += u64::from(row.is_marked());
             }
         }
         observed

@@ -1,7 +1,8 @@
 //! Translates a run of the kernel to scenarios: its link, queues and flows.
 
 use core::fmt::Write as _;
-use std::collections::BTreeMap;
+use core::net::Ipv4Addr;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lockgate_engine::random::{Random, Seed};
 use lockgate_tc::{Environment, Headers, Port, Value};
@@ -121,10 +122,11 @@ impl<'a> Translation<'a> {
         let access = seconds(round_trip / 2.0)?;
         let warmup = if has_tcp { "warmup = \"5s\"\n" } else { "" };
         let path = seconds(machine.path_us / 1e6)?;
-        // Addresses are written only if a filter needs them.
+        // Addresses are written only if a filter or a flow needs them.
+        let others = self.others();
         let addresses = machine
             .addresses
-            .filter(|_| port.compares_addresses)
+            .filter(|_| port.compares_addresses || !others.is_empty())
             .map(|addresses| addresses.map(|address| format!(", address = \"{address}\"")))
             .unwrap_or_default();
         let clock = format!("clock.tick = \"{}ns\"", 1_000_000_000 / machine.hz);
@@ -132,10 +134,11 @@ impl<'a> Translation<'a> {
             "title = {}\nduration = \"{duration}\"\n{warmup}record.packets = true\nnode.a = {{ {clock}{} }}\nnode.r = {{}}\nnode.b = {{ {clock}{} }}\n\
              link.access = {{ between = [\"a\", \"r\"], rate = \"100gbit\", delay = \"{access}\" }}\n\
              link.line = {{ between = [\"r\", \"b\"], rate = \"{rate}\", delay = \"{path}\" }}\n\
-             [port.\"r->b\"]\n{}",
+             {}[port.\"r->b\"]\n{}",
             quoted(self.id),
             addresses[0],
             addresses[1],
+            hosts(&others, &access),
             port.table()
         );
         for (name, flow) in &experiment.flows {
@@ -149,9 +152,25 @@ impl<'a> Translation<'a> {
                 )?,
                 FlowSetup::Tcp(tcp) => connection(name, tcp, tick)?,
             };
-            let _ = writeln!(text, "[flow.{}]\nfrom = \"a\"\nto = \"b\"\n{setup}", quoted(name));
+            let [from, to] = match flow {
+                FlowSetup::Udp(udp) => [host("a", udp.src, &others), host("b", udp.dst, &others)],
+                FlowSetup::Tcp(_) => ["a".to_owned(), "b".to_owned()],
+            };
+            let _ = writeln!(text, "[flow.{}]\nfrom = \"{from}\"\nto = \"{to}\"\n{setup}", quoted(name));
         }
         Ok(text)
+    }
+
+    /// Returns the addresses of flows that are not those of the machine, with the node that stands before
+    /// each: senders beside `a`, receivers behind `b`.
+    fn others(&self) -> Vec<(&'static str, Ipv4Addr)> {
+        let known = self.machine.addresses.unwrap_or([Ipv4Addr::UNSPECIFIED; 2]);
+        let of = |(_, udp): (_, &Udp)| [("a", udp.src, known[0]), ("b", udp.dst, known[1])];
+        let all = self.experiment.udp().flat_map(of);
+        let other =
+            |(side, own, known): (_, Option<Ipv4Addr>, _)| Some((side, own.filter(|own| *own != known)?));
+        let others: BTreeSet<_> = all.filter_map(other).collect();
+        others.into_iter().collect()
     }
 
     /// Returns the time that the largest frame takes at the bottleneck, in seconds; 0 if no rate is stated.
@@ -169,6 +188,26 @@ impl<'a> Translation<'a> {
         let rate = self.rate.or_else(of_queues).filter(|rate| *rate > 0);
         rate.map_or(0.0, |rate| bits / rate as f64)
     }
+}
+
+/// Returns the name of the node that has this address: one of `others`, or else `a` or `b`.
+fn host(side: &'static str, address: Option<Ipv4Addr>, others: &[(&'static str, Ipv4Addr)]) -> String {
+    let index = others.iter().position(|other| Some(*other) == address.map(|address| (side, address)));
+    index.map_or_else(|| side.to_owned(), |index| format!("{side}{index}"))
+}
+
+/// Returns the nodes of these addresses and their links.
+fn hosts(others: &[(&'static str, Ipv4Addr)], access: &str) -> String {
+    let mut text = String::new();
+    for (index, (side, address)) in others.iter().enumerate() {
+        let (to, delay) = if *side == "a" { ("r", access) } else { ("b", "0ns") };
+        let _ = writeln!(
+            text,
+            "node.{side}{index} = {{ address = \"{address}\" }}\n\
+             link.{side}{index} = {{ between = [\"{side}{index}\", \"{to}\"], rate = \"100gbit\", delay = \"{delay}\" }}"
+        );
+    }
+    text
 }
 
 /// Returns a phase of run `draw` from 0 to 1. Each run has its own part of the range, so that the mean of
@@ -196,7 +235,7 @@ fn headers(experiment: &Experiment, machine: &Machine) -> Vec<Headers> {
         Headers {
             name: name.clone(),
             protocol,
-            addresses: machine.addresses,
+            addresses: ends(flow, machine),
             source_port,
             destination_port,
             tos,
@@ -205,6 +244,16 @@ fn headers(experiment: &Experiment, machine: &Machine) -> Vec<Headers> {
         }
     };
     experiment.flows.iter().map(of).collect()
+}
+
+/// Returns the addresses of a flow's sender and receiver, if known.
+fn ends(flow: &FlowSetup, machine: &Machine) -> Option<[Ipv4Addr; 2]> {
+    let (source, destination) = match flow {
+        FlowSetup::Udp(udp) => (udp.src, udp.dst),
+        FlowSetup::Tcp(_) => (None, None),
+    };
+    let [from, to] = machine.addresses.map_or([None; 2], |addresses| addresses.map(Some));
+    Some([source.or(from)?, destination.or(to)?])
 }
 
 /// Returns a basic string of TOML.
