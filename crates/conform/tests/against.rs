@@ -2,16 +2,27 @@
 
 #![allow(clippy::print_stdout, reason = "the comparison is for whoever asks to see it")]
 
-use lockgate_conform::kernel::{Comparison, Reference, RunComparison, Verdict, compare};
+use lockgate_conform::kernel::{Comparison, Line, Reference, RunComparison, Verdict, compare};
 
 const LINUX: &str = include_str!("reference/linux.json");
 
-/// The verdict is that of the command: no run and no exception belongs to this test only.
-#[test]
-fn what_linux_does_is_done_here() {
-    let reference = Reference::read(LINUX).expect("the file is good");
-    let runs = (0..reference.experiments.len()).map(|index| compare(&reference, index, 1)).collect();
-    let document = Comparison::new(1, false, runs);
+/// Rows on the laws of `cake`, made by `reference/make`.
+const QDISCS: &str = include_str!("reference/qdiscs.json");
+
+/// Compares all runs of a file, and returns the document and the number of replayed flows. The verdict is that
+/// of the command: no run and no exception belongs to this test only.
+fn all_of(text: &str) -> (Comparison, usize) {
+    let reference = Reference::read(text).expect("the file is good");
+    let indices: Vec<_> = (0..reference.experiments.len()).collect();
+    let runs = indices.chunks(8).flat_map(|indices| {
+        std::thread::scope(|scope| {
+            let reference = &reference;
+            let threads = indices.iter().map(|index| scope.spawn(move || compare(reference, *index, 1)));
+            let threads: Vec<_> = threads.collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+        })
+    });
+    let document = Comparison::new(1, false, runs.collect());
     let (mut wrong, mut stale) = (Vec::new(), Vec::new());
     for run in &document.runs {
         if let Some(why) = &run.not_run {
@@ -36,12 +47,32 @@ fn what_linux_does_is_done_here() {
         "known to be off, and they hold: take them out of `known`: {}",
         stale.join(", ")
     );
+    let replayed = document.runs.iter().map(|run: &RunComparison| run.replayed.len()).sum();
+    (document, replayed)
+}
+
+#[test]
+fn what_linux_does_is_done_here() {
+    let (document, replayed) = all_of(LINUX);
     assert_eq!((document.compared, document.not_run), (192, 0));
     // What one run of the kernel cannot decide: delays and shares of CBQ's borrowers, and one gap in the step
     // of another.
     assert!(document.not_decidable * 100 <= 3 * document.compared, "{}", document.not_decidable);
-    let replayed = |run: &RunComparison| run.replayed.len();
-    assert_eq!(document.runs.iter().map(replayed).sum::<usize>(), 5, "all Poisson flows");
+    assert_eq!(replayed, 5, "all Poisson flows");
+}
+
+#[test]
+fn cake_does_what_that_of_linux_does() {
+    let (document, replayed) = all_of(QDISCS);
+    assert_eq!((document.compared, document.not_run, document.known), (216, 0, 3));
+    // Starved tins, which get few packets, and flows just above their shares.
+    assert!(document.not_decidable * 100 <= 4 * document.compared, "{}", document.not_decidable);
+    assert_eq!(replayed, document.runs.iter().map(|run| flows_of(&run.lines)).sum::<usize>(), "every flow");
+}
+
+/// Returns the number of flows that lines are about.
+fn flows_of(lines: &[Line]) -> usize {
+    lines.iter().filter(|line| line.quantity == "received").count()
 }
 
 /// A file of one run of a FIFO, as an emulated kernel might leave it.
