@@ -250,7 +250,10 @@ function checkExpectations(table: Shown, expected: readonly Expectation[]): void
     const base = baseOf(one.that);
     expect(cell(row, "Result")).toBe(one.holds ? "holds" : "missed");
     expect(cell(row, "Expectation")).toBe([one.name, one.that].filter(Boolean).join(" "));
-    const [bounds, share] = cell(row, "Wanted").split(", for ");
+    // Words of the verdict have a plain space between a number and its unit.
+    const [bounds, share] = cell(row, "Wanted")
+      .replace(/(\d) (?=\D)/g, `$1${THIN}`)
+      .split(", for ");
     const keys = { above: one.above, "at least": one.at_least, below: one.below, "at most": one.at_most };
     const wanted = Object.entries({ ...keys, between: one.between }).filter(
       ([, bound]) => bound !== undefined,

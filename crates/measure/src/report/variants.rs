@@ -209,6 +209,7 @@ mod tests {
         use Standing::{Best, Differs, Equal, Reference as Base, Same, Unknown};
 
         use crate::comparison::Difference;
+
         let verdicts = [Verdict::Same, Verdict::NotSeen, Verdict::Equal, Verdict::Differs, Verdict::Unknown];
         let one = |verdict| {
             Some(Difference { mean: 1.0, half_width: None, pairs: 2, p: None, seeds_needed: None, verdict })
