@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Crates that each crate may use, without dependencies of tests and benches.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("engine", &[]),
     ("traffic", &["engine"]),
     ("measure", &["engine"]),
@@ -44,6 +44,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "tc",
         ],
     ),
+    ("testing", &[]),
     ("python", &["scenario", "measure", "experiment", "lockgate", "cli"]),
 ];
 
