@@ -230,6 +230,10 @@ fn of_gates(baseline: &str) -> Vec<(&'static str, Fault)> {
         ("binary baseline", Fault::Baseline("\u{0}\u{1}\u{2}".to_owned())),
         ("baseline of another schema", with("\"schema\": 1", "\"schema\": 2")),
         ("baseline of other files", with("qos/line.toml", "qos/else.toml")),
+        (
+            "baseline with a file that is gone",
+            with("\"files\": {", "\"files\": { \"qos/gone.toml\": { \"flow.a.owd.p99\": [1, 1, 1] },"),
+        ),
         ("baseline of other metrics", with("owd.p99", "owd.p95")),
         ("baseline with values less", with(values_text, "[ 0.1 ]")),
         ("baseline without values", with(values_text, "[ null, null, null ]")),

@@ -102,8 +102,10 @@ impl Gate {
         let Files { found, left_out, .. } = Files::of(&arguments.files, arguments.policy.is_some());
         let mut tests = Tests { all: Vec::new(), left_out };
         let mut tested = 0;
-        let mut unjudged: Vec<PathBuf> = found.iter().filter_map(|found| found.directory.clone()).collect();
-        unjudged.dedup();
+        let mut directories: Vec<PathBuf> =
+            found.iter().filter_map(|found| found.directory.clone()).collect();
+        directories.dedup();
+        let mut unjudged = directories.clone();
         for Found { file, fault, directory } in found {
             let name = file.display().to_string();
             let mut one = match fault {
@@ -130,6 +132,14 @@ impl Gate {
             let one = Tested::unjudged(directory.display().to_string(), why);
             tell_of(arguments, &one);
             tests.all.push(one);
+        }
+        if let (Some(baseline), Some(_), false) = (&self.baseline, self.share, interrupt::is_requested()) {
+            for file in baseline.gone_from(&directories, &tests.all) {
+                let why = "it is in the baseline, and not there any more: write a new baseline without it";
+                let one = Tested::unjudged(file, why);
+                tell_of(arguments, &one);
+                tests.all.push(one);
+            }
         }
         if interrupt::is_requested() {
             tell!("stopped after {tested} of {} files", tests.all.len());

@@ -113,10 +113,26 @@ impl Baseline {
             }
             gaps.extend(self.lost(tested).map(|that| lost(&tested.file, that)));
         }
-        let tested: Vec<String> = all.iter().map(|tested| key(&tested.file)).collect();
-        let untested = self.files.keys().filter(|file| !tested.contains(file));
+        let untested = self.untested(all);
         gaps.extend(untested.map(|file| format!("`{file}` is in the baseline, and was not tested")));
         gaps
+    }
+
+    /// Returns its files that were not tested.
+    fn untested<'a>(&'a self, all: &[Tested]) -> impl Iterator<Item = &'a str> {
+        let tested: Vec<String> = all.iter().map(|tested| key(&tested.file)).collect();
+        self.files.keys().filter(move |file| !tested.contains(file)).map(String::as_str)
+    }
+
+    /// Returns its files below these directories that were not tested: they are gone, or expect nothing now.
+    pub fn gone_from(&self, directories: &[PathBuf], all: &[Tested]) -> Vec<String> {
+        let directories: Vec<PathBuf> =
+            directories.iter().map(|path| key(&path.display().to_string()).into()).collect();
+        let is_below = |file: &Path| {
+            let mut own = directories.iter().filter(|path| path.is_absolute() == file.is_absolute());
+            own.any(|path| file.starts_with(path))
+        };
+        self.untested(all).filter(|file| is_below(Path::new(file))).map(str::to_owned).collect()
     }
 
     /// Returns the files that it has, in words.
