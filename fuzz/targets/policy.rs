@@ -1,5 +1,5 @@
-//! Arbitrary text as a router's policy: problems or a policy, never a panic; the queues of a policy that is read
-//! can be built, and the laboratory around it is a text that can be read.
+//! Arbitrary text as a router's policy: problems or a policy, never a panic; the queues of a policy that is
+//! read can be built, and the laboratory around it is a text that can be read.
 #![no_main]
 
 use std::collections::BTreeMap;

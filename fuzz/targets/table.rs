@@ -1,5 +1,5 @@
-//! Arbitrary bytes as the tables of a provider: circuits before the first zero byte, sites behind it. Problems or
-//! a policy, never a panic.
+//! Arbitrary bytes as the tables of a provider: circuits before the first zero byte, sites behind it.
+//! Problems or a policy, never a panic.
 #![no_main]
 
 use std::collections::BTreeMap;

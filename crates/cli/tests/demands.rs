@@ -5,8 +5,8 @@
 //! peak memory <= limit + own, processor time before a refusal <= 10 s, Ctrl-C ends what goes on
 //! ```
 //!
-//! Files are random. `LOCKGATE_DEMANDS=500` tries that many instead of a few, and `LOCKGATE` names a build of the
-//! command at full speed, which is held to the time.
+//! Files are random. `LOCKGATE_DEMANDS=500` tries that many instead of a few, and `LOCKGATE` names a build of
+//! the command at full speed, which is held to the time.
 #![cfg(target_os = "linux")]
 
 use std::fmt::Write as _;

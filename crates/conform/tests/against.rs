@@ -9,8 +9,8 @@ const LINUX: &str = include_str!("reference/linux.json");
 /// Rows on the laws of `cake`, made by `reference/make`.
 const QDISCS: &str = include_str!("reference/qdiscs.json");
 
-/// Compares all runs of a file, and returns the document and the number of replayed flows. The verdict is that
-/// of the command: no run and no exception belongs to this test only.
+/// Compares all runs of a file, and returns the document and the number of replayed flows. The verdict is
+/// that of the command: no run and no exception belongs to this test only.
 fn all_of(text: &str) -> (Comparison, usize) {
     let reference = Reference::read(text).expect("the file is good");
     let indices: Vec<_> = (0..reference.experiments.len()).collect();

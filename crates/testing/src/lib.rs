@@ -1,4 +1,4 @@
-//! What tests of several crates share: the record of tests that this host cannot run.
+//! Record of tests that this host cannot run, which tests of several crates share.
 //!
 //! A test that lacks a tool, a right or a file calls [`skipped`] and returns. libtest hides the output of
 //! tests that pass, so the record goes to a file, too: `make test` names it in `LOCKGATE_SKIPPED`, prints its

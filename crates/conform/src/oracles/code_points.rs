@@ -23,7 +23,7 @@ fn drawn(kind: &str, random: &mut Random) -> Value {
     if kind == "cake" {
         let isolations = ["flows", "triple-isolate", "hosts", "srchost", "dual-dsthost", "flowblind"];
         json!({
-            "memlimit": format!("{}kB", between(random, 100, 300)),
+            "memlimit": format!("{}kB", between(random, 20, 300)),
             "diffserv": one_of(&["besteffort", "diffserv8"], random),
             "isolation": one_of(&isolations, random),
         })

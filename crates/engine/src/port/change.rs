@@ -144,7 +144,9 @@ impl Port {
                 return Err(why);
             }
         }
-        queues.iter_mut().for_each(|QueueChange { new, old }| core::mem::swap(new, old));
+        for QueueChange { new, old } in queues {
+            core::mem::swap(new, old);
+        }
         Ok(())
     }
 }

@@ -255,7 +255,7 @@ fn timers_run_on_time_while_the_rate_holds_frames_back() {
     assert_eq!((gauges, port.outgoing.len()), (vec![13.0, 0.0], 3), "timers, their lateness; frames");
 }
 
-/// What happens to a port.
+/// Event of a port.
 enum Turn {
     /// Its rate becomes that of this step.
     Step(usize),
