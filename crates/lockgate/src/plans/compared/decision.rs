@@ -139,9 +139,12 @@ impl Compared<'_> {
     }
 
     /// Returns the product of the factors by which a variant is worse than the best of each metric, as a
-    /// logarithm.
+    /// logarithm. A difference that is not seen, or does not matter, is none.
     fn loss(&self, variant: usize, aims: &[Aim]) -> f64 {
         let of = |aim: &Aim| {
+            if self.is_as_good(variant, aim) {
+                return 0.0;
+            }
             let (Some(one), Some(best)) = (self.mean(aim.metric, variant), self.mean(aim.metric, aim.best))
             else {
                 return f64::INFINITY;
@@ -327,5 +330,33 @@ fn worded(number: usize) -> String {
         2 => "two".to_owned(),
         3 => "three".to_owned(),
         more => more.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lockgate_experiment::{Plan, Row};
+    use lockgate_scenario::Vary;
+
+    use super::*;
+
+    /// Delays of 0.157 and 0.245 ms are equal for whoever calls, and no reason to take less of the line. The
+    /// third variant, best in goodput, lets calls wait half a second.
+    #[test]
+    fn a_difference_that_does_not_matter_decides_nothing() {
+        let plan = Plan {
+            vary: vec![Vary::parse("port.isp:modem.rate=13mbit,14mbit,16mbit").expect("a variation")],
+            seeds: vec![1, 2, 3],
+            metrics: vec!["flow.call.owd.p99".to_owned(), "flow.upload.goodput".to_owned()],
+            ..Plan::default()
+        };
+        let values = [(157e-6, 10.9e6), (245e-6, 13.9e6), (0.5, 14.0e6)];
+        let row = |(delay, goodput): (f64, f64)| {
+            [1.0, 1.001, 0.999].map(|seed| -> Row { vec![Some(delay * seed), Some(goodput * seed)] })
+        };
+        let rows: Vec<Row> = values.into_iter().flat_map(row).collect();
+        let variants = plan.variants().expect("variants");
+        let decision = Compared::new(&plan, "t", &variants, &rows, None).decision();
+        assert!(decision[0].starts_with("Take 14mbit (#2): "), "{decision:?}");
     }
 }
