@@ -22,7 +22,7 @@ mod tree;
 
 pub use attributes::Malformed;
 pub use cake::{CakeStatistics, CakeTin};
-pub use knobs::{Setting, changed, settings};
+pub use knobs::{Setting, Unchangeable, changed, settings};
 pub use looks::Looks;
 pub use own::{FqCodelFlow, FqCodelQueue, HtbStatistics, OwnStatistics};
 pub use queue::{HtbRates, KernelQueue, kind};

@@ -49,7 +49,8 @@ fn one(kernel: &mut Kernel, setting: &str) -> Result<String, Refused> {
         parts(path).ok_or_else(|| Refused::because(format!("`{path}` is not a value of a queue"), FORM))?;
     let refused = |why: String| Refused::because(format!("`{path}`: {why}"), FORM);
     let (object, attributes) = kernel.raw(device, queue).map_err(refused)?;
-    let changed = kernel::changed(&attributes, object.is_class, key, value.trim()).map_err(refused)?;
+    let changed = kernel::changed(&attributes, object.is_class, key, value.trim());
+    let changed = changed.map_err(|why| refused(why.to_string()))?;
     let old = kernel::settings(&attributes, object.is_class).into_iter().find(|old| old.key == key);
     kernel.change(&object, &changed).map_err(|why| {
         Refused::because(

@@ -99,6 +99,36 @@ pub struct Setting {
     pub around: [Option<String>; 2],
 }
 
+/// Error: a value of the kernel's queues that cannot be changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unchangeable {
+    /// The kernel reports no settings.
+    #[error("the kernel reports no settings of it")]
+    NoSettings,
+    /// Nothing of the kind can be changed.
+    #[error("nothing of a {what} is changed here")]
+    Kind {
+        /// Class or discipline, and its kind.
+        what: String,
+    },
+    /// The kind has no such value.
+    #[error("a {what} has no `{key}` here; it has {known}")]
+    Key {
+        /// Class or discipline, and its kind.
+        what: String,
+        /// Name of the value.
+        key: String,
+        /// Names that there are.
+        known: String,
+    },
+    /// The text is not of the value's type, or out of the kernel's range.
+    #[error("{0}")]
+    Value(String),
+    /// The structure that the kernel reported is shorter than its kind's.
+    #[error("the kernel's answer is too short")]
+    Short,
+}
+
 impl Form {
     fn takes(self) -> &'static str {
         match self {
@@ -218,20 +248,20 @@ pub fn settings(attributes: &[u8], is_class: bool) -> Vec<Setting> {
 ///
 /// # Errors
 /// Returns why it cannot be changed.
-pub fn changed(attributes: &[u8], is_class: bool, key: &str, text: &str) -> Result<Vec<u8>, String> {
-    let (kind, options) = parts(attributes).ok_or("the kernel reports no settings of it")?;
+pub fn changed(attributes: &[u8], is_class: bool, key: &str, text: &str) -> Result<Vec<u8>, Unchangeable> {
+    let (kind, options) = parts(attributes).ok_or(Unchangeable::NoSettings)?;
     let own = || ENTRIES.iter().filter(|entry| entry.kind == kind && entry.is_class == is_class);
     let entry = own().find(|entry| entry.key == key).ok_or_else(|| {
         let known = own().map(|entry| format!("`{}`", entry.key)).collect::<Vec<_>>().join(", ");
-        let what = if is_class { "class of " } else { "" };
+        let what = format!("{}`{kind}`", if is_class { "class of " } else { "" });
         if known.is_empty() {
-            format!("nothing of a {what}`{kind}` is changed here")
+            Unchangeable::Kind { what }
         } else {
-            format!("a {what}`{kind}` has no `{key}` here; it has {known}")
+            Unchangeable::Key { what, key: key.to_owned(), known }
         }
     })?;
-    let number = entry.form.parse(text)?;
-    let options = entry.write(options, number).ok_or("the kernel's answer is too short")?;
+    let number = entry.form.parse(text).map_err(Unchangeable::Value)?;
+    let options = entry.write(options, number).ok_or(Unchangeable::Short)?;
     let mut out = Vec::new();
     add(&mut out, KIND, |out| {
         out.extend(kind.bytes());

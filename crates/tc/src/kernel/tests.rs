@@ -225,7 +225,7 @@ fn one_value_changes_and_the_burst_stays() {
         (&bytes(INGRESS.2), false, "limit", "1p", "nothing of a `ingress`"),
         (&Vec::new(), false, "limit", "1p", "no settings"),
     ] {
-        let refused = super::changed(attributes, is_class, key, text).expect_err(key);
+        let refused = super::changed(attributes, is_class, key, text).expect_err(key).to_string();
         assert!(refused.contains(why), "{refused}");
     }
 }
