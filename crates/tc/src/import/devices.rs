@@ -78,11 +78,8 @@ struct Hooks {
     problems: Vec<Problem>,
 }
 
-/// Imports all devices that `commands` set up, or the one that is chosen.
-///
-/// # Errors
-/// Returns what a scenario cannot express, of all devices; and if the devices do not belong to one line.
-pub fn import_devices(commands: &Commands, options: &Options) -> Result<Devices, Problems> {
+/// Returns the devices with a queue, each where it is named first.
+fn names_of(commands: &Commands) -> Vec<(&str, Position)> {
     let mut names: Vec<(&str, Position)> = Vec::new();
     for command in &commands.0 {
         let is_queue = matches!(&command.object, Object::Qdisc(qdisc) if !qdisc.kind.is_hook());
@@ -90,6 +87,29 @@ pub fn import_devices(commands: &Commands, options: &Options) -> Result<Devices,
             names.push((&command.device, command.device.at));
         }
     }
+    names
+}
+
+/// Returns the problem of commands that set up no queue, or none of the device that is chosen.
+fn no_queue(commands: &Commands, options: &Options, names: &[(&str, Position)]) -> Problem {
+    let start = commands.0.first().map(Command::at).unwrap_or_default();
+    match &options.device {
+        Some(device) if !names.is_empty() => {
+            let all: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+            Problem::new(start, format!("no command sets up a queue of the device `{device}`"))
+                .help(format!("the commands set up `{}`", all.join("`, `")))
+        }
+        _ => Problem::new(start, "no command sets up a queue")
+            .help("a queue is set up by `tc qdisc add dev DEV root KIND`"),
+    }
+}
+
+/// Imports all devices that `commands` set up, or the one that is chosen.
+///
+/// # Errors
+/// Returns what a scenario cannot express, of all devices; and if the devices do not belong to one line.
+pub fn import_devices(commands: &Commands, options: &Options) -> Result<Devices, Problems> {
+    let names = names_of(commands);
     let hooks = Hooks::of(commands);
     let mut problems = hooks.problems;
     let is_chosen = |name: &str| options.device.as_deref().is_none_or(|device| device == name);
@@ -123,17 +143,7 @@ pub fn import_devices(commands: &Commands, options: &Options) -> Result<Devices,
     let is_relevant = |meter: &IngressMeter| is_chosen(&meter.device);
     let meters: Vec<_> = hooks.meters.into_iter().filter(is_relevant).collect();
     if ports.is_empty() && meters.is_empty() {
-        let start = commands.0.first().map(Command::at).unwrap_or_default();
-        let problem = match &options.device {
-            Some(device) if !names.is_empty() => {
-                let all: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-                Problem::new(start, format!("no command sets up a queue of the device `{device}`"))
-                    .help(format!("the commands set up `{}`", all.join("`, `")))
-            }
-            _ => Problem::new(start, "no command sets up a queue")
-                .help("a queue is set up by `tc qdisc add dev DEV root KIND`"),
-        };
-        return Err(problem.into());
+        return Err(no_queue(commands, options, &names).into());
     }
     ports.sort_by_key(|port| port.arrivals_of.is_some());
     let mut left_out = hooks.left_out;

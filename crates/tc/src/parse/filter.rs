@@ -17,42 +17,54 @@ use crate::syntax::{
 };
 use crate::words::{CommandWords, Cursor};
 
-/// Reads the words after the action: `dev sl0 parent 1: protocol ip prio 1 u32 match ... flowid 1:10`.
-pub(super) fn filter(cursor: &mut Cursor<'_, '_>, device: &mut Device) -> Result<Filter, Problem> {
-    let (mut parent, mut preference, mut protocol, mut handle) = (None, None, None, None);
-    let kind = loop {
-        let word = cursor.next_of_command();
-        let word = word.ok_or_else(|| Problem::new(cursor.at, "a filter has a kind"))?;
+/// Words of a filter before its kind.
+#[derive(Default)]
+struct Head {
+    parent: Option<Located<Handle>>,
+    preference: Option<u32>,
+    protocol: Option<Protocol>,
+    handle: Option<Located<String>>,
+}
+
+impl Head {
+    /// Reads a word before the kind, and its value; false if it is the kind.
+    fn word(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        word: Located<&str>,
+        device: &mut Device,
+    ) -> Result<bool, Problem> {
         match word.value {
             "dev" => set(device, word, device_name(cursor)?)?,
-            "parent" => set(&mut parent, word, hook(cursor.handle("parent")?))?,
-            "root" => set(&mut parent, word, Located::new(Handle { major: 0, minor: 0 }, word.at))?,
-            "ingress" => set(&mut parent, word, Located::new(Handle::INGRESS, word.at))?,
-            "egress" => set(&mut parent, word, Located::new(Handle::EGRESS, word.at))?,
+            "parent" => set(&mut self.parent, word, hook(cursor.handle("parent")?))?,
+            "root" => set(&mut self.parent, word, Located::new(Handle { major: 0, minor: 0 }, word.at))?,
+            "ingress" => set(&mut self.parent, word, Located::new(Handle::INGRESS, word.at))?,
+            "egress" => set(&mut self.parent, word, Located::new(Handle::EGRESS, word.at))?,
             "prio" | "pref" | "preference" | "priority" => {
-                set(&mut preference, word, whole(cursor, word)?.value)?;
+                set(&mut self.preference, word, whole(cursor, word)?.value)?;
             }
-            "protocol" => set(&mut protocol, word, protocol_of(cursor)?)?,
+            "protocol" => set(&mut self.protocol, word, protocol_of(cursor)?)?,
             "est" | "estimator" => super::estimator(cursor)?,
             "chain" => {
                 let chain = whole(cursor, word)?;
                 if *chain != 0 {
-                    return Err(Problem::new(
-                        chain.at,
-                        "filters of a `chain` other than 0 are not understood",
-                    ));
+                    let message = "filters of a `chain` other than 0 are not understood";
+                    return Err(Problem::new(chain.at, message));
                 }
             }
             "handle" => {
                 let text = cursor.value("handle")?;
-                set(&mut handle, word, Located::new(text.value.to_owned(), text.at))?;
+                set(&mut self.handle, word, Located::new(text.value.to_owned(), text.at))?;
             }
-            _ => break word,
+            _ => return Ok(false),
         }
-    };
-    // Without a parent, the filter stands in the discipline at the root.
-    let parent = parent.unwrap_or(Located::new(Handle { major: 0, minor: 0 }, kind.at));
-    let classifier = match kind.value {
+        Ok(true)
+    }
+}
+
+/// Returns the classifier of a kind, whose conditions follow.
+fn classifier_of(kind: Located<&str>, cursor: &mut Cursor<'_, '_>) -> Result<Classifier, Problem> {
+    Ok(match kind.value {
         "u32" => Classifier::U32(Vec::new()),
         "flower" => Classifier::Flower(Vec::new()),
         "basic" => basic::conditions(cursor)?,
@@ -66,11 +78,26 @@ pub(super) fn filter(cursor: &mut Cursor<'_, '_>, device: &mut Device) -> Result
             };
             return Err(problem.help(help));
         }
+    })
+}
+
+/// Reads the words after the action: `dev sl0 parent 1: protocol ip prio 1 u32 match ... flowid 1:10`.
+pub(super) fn filter(cursor: &mut Cursor<'_, '_>, device: &mut Device) -> Result<Filter, Problem> {
+    let mut head = Head::default();
+    let kind = loop {
+        let word = cursor.next_of_command();
+        let word = word.ok_or_else(|| Problem::new(cursor.at, "a filter has a kind"))?;
+        if !head.word(cursor, word, device)? {
+            break word;
+        }
     };
+    let Head { parent, preference, protocol, handle } = head;
+    // Without a parent, the filter stands in the discipline at the root.
+    let parent = parent.unwrap_or(Located::new(Handle { major: 0, minor: 0 }, kind.at));
     let mut read = Read {
         parent: *parent,
         kind,
-        classifier,
+        classifier: classifier_of(kind, cursor)?,
         class: None,
         actions: Vec::new(),
         hash: None,
@@ -81,27 +108,23 @@ pub(super) fn filter(cursor: &mut Cursor<'_, '_>, device: &mut Device) -> Result
         read.word(cursor, word)?;
     }
     let Read { classifier, class, actions, hash, handle, skips, .. } = read;
-    let is_table =
-        hash.as_ref().is_some_and(|hash: &Located<Hash>| hash.divisor.is_some() || hash.link.is_some());
+    let is_table = hash.as_ref().is_some_and(|hash| hash.divisor.is_some() || hash.link.is_some());
     let is_empty_table =
         matches!(&classifier, Classifier::U32(selectors) if selectors.is_empty()) && kind.value == "u32";
     if class.is_none() && actions.is_empty() && !is_table && !is_empty_table {
         return Err(Problem::new(kind.at, "a filter names its class by `flowid`, or has an action"));
     }
-    let classifier = Located::new(classifier, kind.at);
-    let skips_hardware = skips;
-    let words = CommandWords::default();
     Ok(Filter {
         parent,
         protocol,
         preference,
         handle,
-        classifier,
+        classifier: Located::new(classifier, kind.at),
         hash,
-        skips_hardware,
+        skips_hardware: skips,
         class,
         actions,
-        words,
+        words: CommandWords::default(),
     })
 }
 

@@ -160,16 +160,7 @@ impl Chains {
         if request.preference == 0 && !creates {
             return Err(kernel(at, "a filter is changed by its `prio`"));
         }
-        let least = self
-            .places
-            .range((request.chain, 0)..=(request.chain, u32::MAX))
-            .map(|((_, rank), _)| *rank)
-            .next();
-        let rank = match request.preference {
-            0 => least.map_or(FIRST, |least| least.saturating_sub(1)),
-            rank => rank,
-        };
-        let place = (request.chain, rank);
+        let place = (request.chain, self.rank(request));
         let kind = request.kind.as_ref().map_or("", |kind| kind.value.as_str());
         self.check_place(place, kind, request, at)?;
         if kind.is_empty() {
@@ -219,6 +210,15 @@ impl Chains {
         }
         let old = chain.handles.insert(added, class);
         Ok(old.flatten().into_iter().collect())
+    }
+
+    /// Returns the preference of a filter: without its own, the one before all others.
+    fn rank(&self, request: &Request) -> u32 {
+        let least = self.places.range((request.chain, 0)..=(request.chain, u32::MAX)).next();
+        match request.preference {
+            0 => least.map_or(FIRST, |((_, least), _)| least.saturating_sub(1)),
+            rank => rank,
+        }
     }
 
     /// Checks that the filters of a preference have the protocol and the kind of another one.
