@@ -53,18 +53,25 @@ pub fn read(text: &str, definitions: &[(String, String)], device: &str) -> Readi
     if sqm::is_config(text) {
         return read_sqm(text);
     }
-    let (form, lines, skipped, problems) = if show::is_shown(text) {
+    let (form, lines, skipped, problems, effects) = if show::is_shown(text) {
         let shown = show::read(text, device);
-        (Form::Shown, shown.commands, shown.skipped, Vec::new())
+        (Form::Shown, shown.commands, shown.skipped, Vec::new(), shown.effects)
     } else {
         let script = script::expand(text, definitions);
-        (Form::Commands, script.commands, script.skipped, script.problems)
+        (Form::Commands, script.commands, script.skipped, script.problems, Vec::new())
     };
-    let (commands, refusals, effects) = (Commands::default(), Vec::new(), Vec::new());
+    let (commands, refusals) = (Commands::default(), Vec::new());
     let mut reading = Reading { form, commands, skipped, problems, refusals, effects, nothing: None };
+    // `class NAME` of IOS would be an object of `tc`.
+    let other = other_language(text).filter(|(what, _)| lines.is_empty() || *what == IOS);
+    let lines = if other.is_some() { Vec::new() } else { lines };
     reading.add(&lines, text);
+    if other.is_some() {
+        reading.problems.clear();
+    }
     if lines.is_empty() && reading.problems.is_empty() {
-        reading.nothing = Some(looks(text));
+        let (what, help) = other.unwrap_or_else(|| looks(text));
+        reading.nothing = Some((format!("no command of `tc` was read: {what}"), help));
     }
     reading.problems.sort_by_key(|problem| problem.at);
     reading
@@ -86,11 +93,11 @@ fn read_sqm(text: &str) -> Reading {
 }
 
 /// Returns what a text without a command of `tc` looks like, and what to do.
-fn looks(text: &str) -> (String, &'static str) {
+fn looks(text: &str) -> (&'static str, &'static str) {
     let count = text.chars().count();
     let part = |is_it: fn(char) -> bool| text.chars().filter(|letter| is_it(*letter)).count() * 8 > count;
     let start = text.trim_start();
-    let (what, help) = match start.chars().next() {
+    match start.chars().next() {
         None => ("it is empty", "write commands such as `tc qdisc add dev eth0 root fq_codel`"),
         _ if part(|letter| letter == '\0') => ("it looks like UTF-16", "save it as UTF-8"),
         _ if part(|letter| letter == '\u{fffd}' || letter.is_control() && !letter.is_whitespace()) => {
@@ -99,13 +106,33 @@ fn looks(text: &str) -> (String, &'static str) {
         Some('[' | '{') => {
             ("it looks like JSON", "print it without `-j`: `tc -d qdisc show`, `class show`, `filter show`")
         }
-        _ => (
-            "no line begins with `tc`, `qdisc`, `class` or `filter`",
-            "give a script, a batch file, or what `tc -d qdisc show` prints",
-        ),
-    };
-    (format!("no command of `tc` was read: {what}"), help)
+        _ => ("no line begins with `tc`, `qdisc`, `class` or `filter`", NEEDS_SHELL),
+    }
 }
+
+/// Returns the language of another program for queues, and what to do; `None` if it is none of these.
+fn other_language(text: &str) -> Option<(&'static str, &'static str)> {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';', '!']));
+    lines.find_map(|line| {
+        let section = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        if section.is_some_and(|name| !name.is_empty() && name.chars().all(char::is_alphanumeric)) {
+            return Some(("it looks like a file of systemd-networkd", IMPORT_SHOWN));
+        }
+        let begins = |words: &[&str]| words.iter().any(|word| line.starts_with(word));
+        if begins(&["/queue", "/ip ", "/interface"]) {
+            return Some(("it looks like commands of RouterOS", WRITE_QUEUES));
+        }
+        begins(&["policy-map ", "class-map ", "service-policy "]).then_some((IOS, WRITE_QUEUES))
+    })
+}
+
+const IOS: &str = "it looks like a configuration of IOS";
+
+/// Advice for what becomes queues of Linux.
+const IMPORT_SHOWN: &str = "load it, and import what the kernel then has: `tc -d qdisc show`, `tc -d class show dev DEV` and `tc -d filter show dev DEV`";
+
+/// Advice for what becomes queues of another system.
+const WRITE_QUEUES: &str = "write its queues as those of a scenario: `lockgate list` shows the kinds";
 
 impl Reading {
     /// Parses the words of commands; a problem leaves out what it is about, a refusal the whole command.
@@ -388,19 +415,7 @@ impl Reading {
             return;
         }
         let is_change = *new.action == Action::Change;
-        let is_same = |old: &Command| {
-            old.device.value == new.device.value
-                && match (&old.object, &new.object) {
-                    (Object::Qdisc(old), Object::Qdisc(new)) => {
-                        let is_kind = !is_change || old.kind == new.kind;
-                        let is_handle = old.handle.is_some() && old.handle == new.handle;
-                        !old.kind.is_hook() && (old.parent == new.parent || is_change && is_handle) && is_kind
-                    }
-                    (Object::Class(old), Object::Class(new)) => old.id == new.id,
-                    _ => false,
-                }
-        };
-        let Some(index) = self.commands.0.iter().position(is_same) else { return };
+        let Some(index) = self.commands.0.iter().position(|old| is_same_place(old, new)) else { return };
         let mut old = self.commands.0.remove(index);
         let is_kept = match (&old.object, &new.object) {
             (Object::Qdisc(old), Object::Qdisc(new)) => {
@@ -451,6 +466,21 @@ impl Reading {
     }
 }
 
+/// Returns true if an object takes the place of one that is there, or changes it.
+fn is_same_place(old: &Command, new: &Command) -> bool {
+    let is_change = *new.action == Action::Change;
+    let is_object = match (&old.object, &new.object) {
+        (Object::Qdisc(old), Object::Qdisc(new)) => {
+            let is_kind = !is_change || old.kind == new.kind;
+            let is_handle = old.handle.is_some() && old.handle == new.handle;
+            !old.kind.is_hook() && (old.parent == new.parent || is_change && is_handle) && is_kind
+        }
+        (Object::Class(old), Object::Class(new)) => old.id == new.id,
+        _ => false,
+    };
+    is_object && old.device.value == new.device.value
+}
+
 /// Reason why a deletion is left out.
 const DELETED: &str = "it deletes what the lines before set up, which is left out";
 
@@ -492,14 +522,17 @@ pub(crate) fn nothing(reading: &Reading) -> Problem {
     let disabled = reading.skipped.iter().find(|skipped| skipped.why == sqm::DISABLED);
     let message = match disabled {
         Some(section) => format!("no section is enabled: `{}`", section.what),
-        None => "no command sets up a queue".to_owned(),
+        None => match &reading.nothing {
+            Some((message, _)) => message.clone(),
+            None => "no command sets up a queue".to_owned(),
+        },
     };
     let at = disabled.map_or(at, |section| section.at);
     Problem::new(at, message).help(match reading.form {
         Form::Commands if reading.skipped.iter().any(|skipped| skipped.why == DELETED) => {
             "the script deletes what it sets up: leave its last part out"
         }
-        Form::Commands => NEEDS_SHELL,
+        Form::Commands => reading.nothing.as_ref().map_or(NEEDS_SHELL, |(_, help)| *help),
         Form::Sqm => {
             "a section is started by `option enabled '1'`, and shapes by its `upload` and `download`"
         }

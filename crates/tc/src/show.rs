@@ -2,6 +2,7 @@
 //! Counters, and objects that the kernel makes itself, are left out.
 
 use crate::position::{Located, Position};
+use crate::problem::Problem;
 use crate::script::Skipped;
 
 /// Commands that a text of `tc show` stands for, and the lines left out.
@@ -9,6 +10,8 @@ use crate::script::Skipped;
 pub(crate) struct Shown {
     pub commands: Vec<Vec<Located<String>>>,
     pub skipped: Vec<Skipped>,
+    /// Counters that say more than a number.
+    pub effects: Vec<Problem>,
 }
 
 /// Objects of a line and those indented below it.
@@ -41,6 +44,7 @@ pub(crate) fn read(text: &str, device: &str) -> Shown {
             Some("filter") => filter(&entry, device),
             _ => Err("it is not an object of `tc`"),
         };
+        shown.effects.extend(giants(&entry));
         match words {
             Ok(words) => shown.commands.push(words),
             Err(why) => {
@@ -51,6 +55,20 @@ pub(crate) fn read(text: &str, device: &str) -> Shown {
     }
     resolve_defaults(&mut shown.commands);
     shown
+}
+
+/// Returns the finding on packets longer than a class's table of rates, which older kernels count.
+fn giants(entry: &Entry<'_>) -> Option<Problem> {
+    let [object, _, id, ..] = entry.head.as_slice() else { return None };
+    let (count, at) = entry.body.iter().flat_map(|line| line.windows(2)).find_map(|pair| {
+        let count = pair[1].parse::<u64>().ok().filter(|_| pair[0].value == "giants:")?;
+        Some((count, pair[0].at))
+    })?;
+    (object.value == "class" && count > 0).then(|| {
+        let message =
+            format!("`giants: {count}`: so many packets of the class `{}` were longer than its `mtu`, and their time was taken too short", **id);
+        Problem::new(at, message).help("give the class its longest packet as `mtu`: with offloads of the device, 64 kB")
+    })
 }
 
 /// Rewrites `default 16`, which some versions print in decimal and some in hexadecimal: to the class that is
@@ -222,23 +240,10 @@ fn qdisc(
             );
         }
     }
-    let above = parent.and_then(|place| place.value.split_once(':')).map(|(major, _)| major);
-    let whole = multiqueue.iter().find(|of| of.device == device && Some(of.major.as_str()) == above);
-    let whole = whole.map(|of| of.is_whole);
     let mut writer = Writer::new(entry, "qdisc");
     writer.add(&["dev", &device]);
-    match parent {
-        _ if kind.value == "ingress" || kind.value == "clsact" => {}
-        Some(place) if whole.is_some() || place.value.starts_with(':') => match whole {
-            Some(true) => return Err("it is a part of the root's, which is imported as one"),
-            Some(false) if place.value.ends_with(":1") => writer.add(&["root"]),
-            _ => return Err("it is a further transmit queue of the device"),
-        },
-        Some(place) => {
-            writer.add(&["parent"]);
-            writer.copy(place);
-        }
-        None => writer.add(&["root"]),
+    if !["ingress", "clsact"].contains(&kind.value) {
+        add_place(&mut writer, parent, &device, multiqueue)?;
     }
     if handle.value != "0:" {
         writer.add(&["handle"]);
@@ -257,6 +262,31 @@ fn qdisc(
         settings(&mut writer, kind.value, rest);
     }
     Ok(writer.words)
+}
+
+/// Writes the place of a discipline; the first transmit queue of a device is imported as the root.
+fn add_place(
+    writer: &mut Writer,
+    parent: Option<Located<&str>>,
+    device: &str,
+    multiqueue: &[Multiqueue],
+) -> Result<(), &'static str> {
+    let Some(place) = parent else {
+        writer.add(&["root"]);
+        return Ok(());
+    };
+    let above = place.value.split_once(':').map(|(major, _)| major);
+    let whole = multiqueue.iter().find(|of| of.device == device && Some(of.major.as_str()) == above);
+    match whole.map(|of| of.is_whole) {
+        Some(true) => return Err("it is a part of the root's, which is imported as one"),
+        Some(false) if place.value.ends_with(":1") => writer.add(&["root"]),
+        None if !place.value.starts_with(':') => {
+            writer.add(&["parent"]);
+            writer.copy(place);
+        }
+        _ => return Err("it is a further transmit queue of the device"),
+    }
+    Ok(())
 }
 
 fn class(entry: &Entry<'_>, device: &str) -> Result<Vec<Located<String>>, &'static str> {
