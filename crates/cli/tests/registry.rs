@@ -8,16 +8,14 @@ use std::path::{Path, PathBuf};
 use lockgate_engine::disciplines::KINDS;
 
 /// Paths below `crates` that may list kinds, and the reason.
-const ALLOWED: [(&str, &str); 12] = [
+const ALLOWED: [(&str, &str); 10] = [
     ("conform/src/oracles/", "a theorem names the kinds of which it is one; a test demands them"),
     ("engine/benches/disciplines.rs", "targets in nanoseconds of some kinds"),
     ("export/examples/table.rs", "rows of an example"),
     ("monitor/src/kernel/look.rs", "disciplines of the kernel"),
     ("tc/src/export", "form that the kernel needs of a tree"),
-    ("tc/src/import/settings.rs", "kinds of `tc` that are ours by another name"),
     ("tc/src/judge/", "what the kernel accepts"),
     ("tc/src/kernel/", "formats of the kernel"),
-    ("tc/src/language.rs", "vocabulary of `tc`"),
     ("tc/src/scenario.rs", "rate of a tree of `tc` that is none of a scenario yet"),
     ("tc/src/show.rs", "vocabulary of `tc`"),
     ("tc/src/sqm/", "words of SQM's scripts"),

@@ -11,17 +11,17 @@
 
 mod actions;
 mod filters;
-pub(crate) mod lex;
 mod limits;
 mod matches;
 mod netem;
 mod objects;
 mod options;
-mod words;
 
 use std::collections::BTreeMap;
 
 use crate::handle::Handle;
+use crate::language::{Kind, Language};
+use crate::lex;
 use crate::position::{Located, Position};
 use crate::problem::Problem;
 use crate::words::{Cursor, Words};
@@ -80,11 +80,10 @@ fn value_of<'a>(cursor: &mut Cursor<'a, '_>, word: Located<&str>) -> Result<Loca
 }
 
 /// Returns the name that a misspelt word is nearest to.
-fn nearest(word: &str, names: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+fn nearest<T: AsRef<str>>(word: &str, names: impl Iterator<Item = T>) -> Option<T> {
     let lower = word.to_ascii_lowercase();
-    let mut names: Vec<_> = names.filter(|name| crate::parse::is_near(&lower, name)).collect();
-    names.sort_by_key(|name| name.len().abs_diff(word.len()));
-    names.first().copied()
+    let names = names.filter(|name| crate::parse::is_near(&lower, name.as_ref()));
+    names.min_by_key(|name| name.as_ref().len().abs_diff(word.len()))
 }
 
 /// Verb of a command.
@@ -348,7 +347,7 @@ fn words_of(cursor: &mut Cursor<'_, '_>, kind: Located<&str>, is_class: bool) ->
     if kind.value == "help" || cursor.peek() == Some("help") {
         return Ok(Values::default());
     }
-    let Some(grammar) = words::grammar(kind.value) else {
+    let Some(language) = Language::of(kind.value) else {
         return match cursor.next() {
             Some(word) => {
                 Err(parser(kind.at, format!("kind `{}` is not known, so `{}` is not read", *kind, *word))
@@ -357,37 +356,43 @@ fn words_of(cursor: &mut Cursor<'_, '_>, kind: Located<&str>, is_class: bool) ->
             None => Ok(Values::default()),
         };
     };
-    let known = match (is_class, grammar.class) {
-        (false, _) => grammar.qdisc,
-        (true, Some(words)) => Some(words),
-        (true, None) => {
-            return Err(parser(kind.at, format!("classes of `{}` are not set by commands", *kind)));
-        }
-    };
-    let Some(known) = known else {
+    if is_class && language.class.is_none() {
+        return Err(parser(kind.at, format!("classes of `{}` are not set by commands", *kind)));
+    }
+    if language.is_wordless {
         return match cursor.next() {
             Some(word) => Err(parser(word.at, format!("`{}` takes no words", *kind))),
             None => Ok(Values::default()),
         };
-    };
-    if kind.value == "netem" {
-        return netem::options(cursor, kind.at);
     }
-    let values = options::options(cursor, kind.value, known)?;
+    if kind.value == "netem" {
+        return netem::options(cursor, kind.at, language.qdisc);
+    }
+    let values = options::options(cursor, kind.value, language.words(is_class))?;
     options::together(kind.value, is_class, &values, kind.at)?;
     Ok(values)
+}
+
+/// Returns why the parser of `tc` or the kernel refuses the words of a new discipline or class.
+pub(crate) fn refusal(kind: Kind, is_class: bool, words: &[String]) -> Option<String> {
+    let at = Position::default();
+    let words: Words<'_> = words.iter().map(|word| Located::new(word.as_str(), at)).collect();
+    let judged = words_of(&mut Cursor::new(&words), Located::new(kind.name(), at), is_class);
+    let judged = judged.and_then(|values| {
+        let kind = Some(Located::new(kind.name().to_owned(), at));
+        let request = Request { verb: Verb::Add, at, parent: 0, handle: 0, kind, values, stab: None };
+        limits::check(&request, is_class, false)
+    });
+    judged.err().map(|refusal| refusal.problem.message)
 }
 
 impl Refusal {
     /// Adds the kind that a misspelt one is nearest to.
     fn maybe(self, kind: Located<&str>) -> Self {
-        match nearest(kind.value, words::kinds()) {
+        let kinds = || Language::all().map(|language| language.name);
+        let words = || ["handle", "parent", "root", "stab"].into_iter();
+        match nearest(kind.value, kinds()).or_else(|| nearest(kind.value, words())) {
             Some(near) => self.help(format!("did you mean `{near}`?")),
-            None if nearest(kind.value, ["handle", "parent", "root", "stab"].into_iter()).is_some() => {
-                let near =
-                    nearest(kind.value, ["handle", "parent", "root", "stab"].into_iter()).unwrap_or_default();
-                self.help(format!("did you mean `{near}`?"))
-            }
             None => self,
         }
     }

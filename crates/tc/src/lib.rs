@@ -8,6 +8,7 @@ pub mod import;
 pub mod judge;
 pub mod kernel;
 pub mod language;
+mod lex;
 pub mod lint;
 mod number;
 mod parse;

@@ -2,7 +2,7 @@
 
 use lockgate_engine::units::{Bytes, Duration, Rate};
 
-use crate::judge::lex;
+use crate::lex;
 
 const PICOS_PER_NANO: u64 = 1000;
 

@@ -207,9 +207,7 @@ fn stab(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>) -> Result<Stab
 fn netem(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>) -> Vec<Setting> {
     let mut settings = Vec::new();
     while let Some(word) = cursor.next_option() {
-        let name = ["limit", "delay", "loss", "rate"].into_iter().find(|name| *name == word.value);
-        let name = name.or((word.value == "latency").then_some("delay"));
-        let Some(name) = name else {
+        let Some((known, value_type, _)) = known(word.value, Kind::Netem.language().qdisc) else {
             let message =
                 format!("`{}` of `netem` is not understood: a link has a delay, a loss and a rate", *word);
             problems.push(Problem::new(word.at, message));
@@ -222,6 +220,7 @@ fn netem(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>) -> Vec<Settin
             }
             continue;
         };
+        let name = known.name;
         if name == "loss" {
             cursor.skip("random");
             if cursor.skip("state") || cursor.skip("gemodel") {
@@ -234,10 +233,8 @@ fn netem(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>) -> Vec<Settin
                 continue;
             }
         }
-        let value_type = Kind::Netem.language().qdisc.iter().find(|known| known.name == name);
-        let read =
-            cursor.next().and_then(|text| value_type.and_then(|known| known.value_type.read(text.value)));
-        match read.map(|value| in_range(Kind::Netem, word, value)) {
+        let read = cursor.next().and_then(|text| value_type.read(text.value));
+        match read.map(|value| in_range(Kind::Netem, known, word, value)) {
             Some(Ok(value)) => settings.push(Setting { name: Located::new(name, word.at), value }),
             Some(Err(problem)) => problems.push(problem),
             None => problems
@@ -308,7 +305,7 @@ fn settings(
 ) -> Result<Vec<Setting>, Problem> {
     let mut settings = Vec::new();
     while let Some(word) = cursor.next_option() {
-        let Some((known, is_on)) = known(word.value, vocabulary) else {
+        let Some((known, value_type, is_on)) = known(word.value, vocabulary) else {
             if ["est", "estimator"].contains(&word.value) {
                 estimator(cursor)?;
                 continue;
@@ -320,12 +317,12 @@ fn settings(
             continue;
         };
         let mut name = known.name;
-        let read = value(cursor, kind, word, known.value_type, is_on);
+        let read = value(cursor, kind, word, value_type, is_on);
         // In two words, as it is printed by some.
         if name == "ack-filter" && cursor.skip("aggressive") {
             name = "ack-filter-aggressive";
         }
-        match read.and_then(|value| in_range(kind, word, value)) {
+        match read.and_then(|value| in_range(kind, known, word, value)) {
             Ok(value) => settings.push(Setting { name: Located::new(name, word.at), value }),
             Err(problem) => problems.push(problem),
         }
@@ -334,23 +331,26 @@ fn settings(
 }
 
 /// Returns the value of a setting, unless the kernel refuses it.
-fn in_range(kind: Kind, word: Located<&str>, value: Value) -> Result<Value, Problem> {
-    match kind.range(word.value).zip(value.number()) {
+fn in_range(kind: Kind, known: &Word, word: Located<&str>, value: Value) -> Result<Value, Problem> {
+    match known.range().zip(value.number()) {
         Some(([least, most], number)) if !(least..=most).contains(&number) => {
             let message = format!("`{} {value}` of `{kind}`: the kernel takes {least} to {most}", *word);
             let nearest = if number < least { least } else { most };
-            Err(Problem::new(word.at, message).help(format!("the nearest is `{} {nearest}`", *word)))
+            Err(Problem::new(word.at, message)
+                .help(format!("`{} {nearest}` is the nearest of {least} to {most}", *word)))
         }
         _ => Ok(value),
     }
 }
 
+/// Returns the words that stand in a syntax tree, with the types of their values.
+fn typed(vocabulary: &'static [Word]) -> impl Iterator<Item = (&'static Word, ValueType)> {
+    vocabulary.iter().filter_map(|word| Some((word, word.value_type?)))
+}
+
 /// Returns the known setting that a word sets, and false if the word clears it.
-fn known(word: &str, vocabulary: &'static [Word]) -> Option<(&'static Word, bool)> {
-    let named = |one: &&Word| one.name == word || one.synonyms.contains(&word);
-    let negated = |one: &&Word| one.value_type == ValueType::Switch && is_negation(word, one.name);
-    let found = vocabulary.iter().find(named).map(|known| (known, true));
-    found.or_else(|| vocabulary.iter().find(negated).map(|known| (known, false)))
+fn known(word: &str, vocabulary: &'static [Word]) -> Option<(&'static Word, ValueType, bool)> {
+    typed(vocabulary).find_map(|(one, value_type)| Some((one, value_type, one.is(word)?)))
 }
 
 /// Returns the problem of a word that is not a setting; it names the place where the word belongs.
@@ -366,14 +366,11 @@ fn unknown_setting(kind: Kind, word: Located<&str>, vocabulary: &'static [Word])
         return problem
             .help(format!("it is a setting of the discipline: `tc qdisc add ... {kind} {} ...`", *word));
     }
-    let near = vocabulary.iter().find(|one| is_near(word.value, one.name));
-    problem.help(match near {
-        Some(near) => format!("did you mean `{}`?", near.name),
-        None if vocabulary.is_empty() => format!("`{kind}` takes no settings here"),
-        None => {
-            let names: Vec<&str> = vocabulary.iter().map(|known| known.name).collect();
-            format!("there are `{}`", names.join("`, `"))
-        }
+    let names: Vec<&str> = typed(vocabulary).map(|(known, _)| known.name).collect();
+    problem.help(match names.iter().find(|name| is_near(word.value, name)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if names.is_empty() => format!("`{kind}` takes no settings here"),
+        None => format!("there are `{}`", names.join("`, `")),
     })
 }
 
@@ -390,13 +387,6 @@ pub(crate) fn is_near(word: &str, name: &str) -> bool {
         || a.len().max(b.len()) > 2
             && same + tail + 1 >= a.len().max(b.len())
             && a.len().abs_diff(b.len()) <= 1
-}
-
-/// Returns true for `noecn` or `no_split_gso`: the words that clear the switches `ecn` and `split_gso`.
-fn is_negation(word: &str, name: &str) -> bool {
-    let rest = word.strip_prefix("no");
-    let plain = if name.contains('_') { rest.and_then(|rest| rest.strip_prefix('_')) } else { rest };
-    plain == Some(name)
 }
 
 fn value(

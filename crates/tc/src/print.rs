@@ -4,6 +4,7 @@ use core::fmt;
 use core::net::Ipv4Addr;
 
 use crate::handle::Handle;
+use crate::language::negation;
 use crate::number;
 use crate::syntax::{
     Action, Class, Classifier, Command, Commands, End, Exceed, Filter, FilterAction, Hash, Key, LinkLayer,
@@ -79,7 +80,7 @@ impl fmt::Display for Setting {
         let name = *self.name;
         match &self.value {
             Value::Flag | Value::Switch(true) => f.write_str(name),
-            Value::Switch(false) => write!(f, "no{}{name}", if name.contains('_') { "_" } else { "" }),
+            Value::Switch(false) => f.write_str(&negation(name)),
             value => write!(f, "{name} {value}"),
         }
     }

@@ -420,7 +420,7 @@ impl Reading {
         let is_kept = match (&old.object, &new.object) {
             (Object::Qdisc(old), Object::Qdisc(new)) => {
                 let is_same = old.kind == new.kind && (new.handle.is_none() || new.handle == old.handle);
-                KEEPS.contains(&*new.kind) && (is_change || is_same)
+                new.kind.language().keeps_settings && (is_change || is_same)
             }
             _ => false,
         };
@@ -449,7 +449,7 @@ impl Reading {
             {
                 new.handle = new.handle.or(old.handle);
                 new.parent = old.parent;
-                if KEEPS.contains(&*new.kind) {
+                if new.kind.language().keeps_settings {
                     let is_new =
                         |setting: &Setting| new.settings.iter().any(|new| *new.name == *setting.name);
                     let kept: Vec<Setting> =
@@ -497,10 +497,6 @@ const MOST_EXPLAINED: usize = 64;
 
 /// Signs on a line that a command may fail.
 const EXPECTS: [&str; 3] = ["2>", "&>", "||"];
-
-/// Disciplines that keep the settings that a `change` leaves out; the others get their defaults again.
-const KEEPS: [Kind; 7] =
-    [Kind::Codel, Kind::FqCodel, Kind::Pie, Kind::FqPie, Kind::Cake, Kind::CakeMq, Kind::Dualpi2];
 
 /// Leaves out options before the object, such as `-s` or `-n NAME`.
 fn without_options(line: &[Located<String>]) -> &[Located<String>] {

@@ -30,7 +30,17 @@ const IMPORTED: &[(&str, &[&str])] = &[
     ),
     (
         "sfq",
-        &["", "limit 8", "perturb 10", "quantum 9000", "divisor 512", "flows 20", "depth 64", "headdrop"],
+        &[
+            "",
+            "limit 8",
+            "perturb 10",
+            "quantum 9000",
+            "divisor 512",
+            "divisor 0",
+            "flows 20",
+            "depth 64",
+            "headdrop",
+        ],
     ),
     (
         "red",
@@ -102,7 +112,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("pie", "alpha 33", "the kernel takes 0 to 32"),
     ("fq_pie", "beta 33", "the kernel takes 0 to 32"),
     ("red", "limit 1M avpkt 1500 probability 1.5", "the kernel takes 0 to 1"),
-    ("sfq", "divisor 131072", "the kernel takes 1 to 65536"),
+    ("sfq", "divisor 131072", "the kernel takes 0 to 65536"),
     ("dualpi2", "coupling_factor 256", "the kernel takes 0 to 255"),
     ("dualpi2", "classic_protection 101%", "the kernel takes 0 to 100"),
     ("netem", "delay 100ms 10ms distribution normal", "`distribution`"),
@@ -236,6 +246,26 @@ fn shares_of_qfq_are_within_the_limits_of_the_kernel() {
     for share in ["weight 1 maxpkt 512", "weight 1024 maxpkt 65536"] {
         imported(&script(share)).unwrap_or_else(|problems| panic!("{share}{problems}"));
     }
+}
+
+/// Bursts of `htb` that are not given are those that `tc` computes (`strace` of iproute2 6.1): from the
+/// `mtu`, and as a time of whole microseconds.
+#[test]
+fn bursts_that_are_not_given_are_those_of_tc() {
+    let class = |settings: &str| {
+        let text = format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid 1:10 htb {settings}\n"
+        );
+        imported(&text).unwrap_or_else(|problems| panic!("{problems}"))
+    };
+    let jumbo = class("rate 10mbit mtu 9000");
+    assert!(jumbo.contains(r#" burst = "9000B""#) && jumbo.contains(r#"cburst = "9000B""#), "{jumbo}");
+    let fast = class("rate 1gbit ceil 20gbit");
+    assert!(fast.contains(r#" burst = "1496B""#) && fast.contains(r#"cburst = "1B""#), "{fast}");
+    assert!(fast.contains("`tc` computes 1496 bytes"), "{fast}");
+    assert!(!class("rate 10mbit").contains("burst = "));
+    let given = class("rate 10mbit burst 5000 cburst 6000 mtu 9000");
+    assert!(given.contains(r#" burst = "5000B""#) && given.contains("`mtu 9000` of `htb`"), "{given}");
 }
 
 /// Filter of acknowledgements and mask of marks are parameters of `cake`, and the last word counts.

@@ -1,6 +1,6 @@
 //! Commands are printed and read again, problems have their places, and noise causes no panic.
 
-use lockgate_tc::language::{LANGUAGES, Language, Word};
+use lockgate_tc::language::Word;
 use lockgate_tc::value::ValueType;
 use lockgate_tc::{Environment, Headers, Kind, Position, import, parse};
 use proptest::prelude::*;
@@ -149,16 +149,17 @@ fn value(takes: ValueType) -> BoxedStrategy<String> {
 fn value_of(kind: Kind, word: &Word) -> BoxedStrategy<String> {
     match kind.range(word.name) {
         Some([least, most]) => (least as i64..=most as i64).prop_map(|number| number.to_string()).boxed(),
-        None => value(word.value_type),
+        None => value(word.value_type.expect("a word of a syntax tree")),
     }
 }
 
 fn settings(kind: Kind, words: &'static [Word]) -> BoxedStrategy<String> {
+    let words: Vec<_> = words.iter().filter(|word| word.value_type.is_some()).collect();
     if words.is_empty() {
         return Just(String::new()).boxed();
     }
-    let setting = select(words.iter().collect::<Vec<_>>())
-        .prop_flat_map(move |word| value_of(kind, word).prop_map(move |value| (word, value)));
+    let setting =
+        select(words).prop_flat_map(move |word| value_of(kind, word).prop_map(move |value| (word, value)));
     let text = |settings: Vec<(&Word, String)>| {
         settings.iter().flat_map(|(word, value)| [" ", word.name, " ", value]).collect::<String>()
     };
@@ -166,15 +167,15 @@ fn settings(kind: Kind, words: &'static [Word]) -> BoxedStrategy<String> {
 }
 
 fn command() -> impl Strategy<Value = String> {
-    let object = |language: &'static Language| {
-        let name = language.name;
-        let qdisc = settings(language.kind, language.qdisc)
-            .prop_map(move |text| format!("qdisc add dev x root {name}{text}"));
-        let class = settings(language.kind, language.class.unwrap_or_default())
+    let object = |kind: Kind| {
+        let (name, language) = (kind.name(), kind.language());
+        let qdisc =
+            settings(kind, language.qdisc).prop_map(move |text| format!("qdisc add dev x root {name}{text}"));
+        let class = settings(kind, language.class.unwrap_or_default())
             .prop_map(move |text| format!("class add dev x parent 1: classid 1:a {name}{text}"));
         if language.class.is_some() { prop_oneof![qdisc, class].boxed() } else { qdisc.boxed() }
     };
-    select(LANGUAGES.iter().collect::<Vec<_>>()).prop_flat_map(object)
+    select(Kind::ALL).prop_flat_map(object)
 }
 
 proptest! {

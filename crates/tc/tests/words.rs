@@ -5,7 +5,6 @@
 
 use std::fmt::Write as _;
 
-use lockgate_tc::language::{LANGUAGES, Word};
 use lockgate_tc::lint::{self, Machine, Severity};
 use lockgate_tc::value::ValueType;
 use lockgate_tc::{Kind, Options, Request, convert, read};
@@ -74,8 +73,8 @@ fn needs(kind: Kind) -> (&'static str, &'static str) {
 }
 
 /// Returns a word with a value that is no default.
-fn with_value(word: &Word) -> String {
-    let value = match word.value_type {
+fn with_value(name: &str, value_type: ValueType) -> String {
+    let value = match value_type {
         ValueType::Flag | ValueType::Switch => "",
         ValueType::Rate => "3mbit",
         ValueType::Size => "2300",
@@ -93,7 +92,7 @@ fn with_value(word: &Word) -> String {
         ValueType::Sizes => "2000 3000 4000",
         ValueType::Curve => "m2 1mbit",
     };
-    format!("{} {value}", word.name).trim_end().to_owned()
+    format!("{name} {value}").trim_end().to_owned()
 }
 
 /// Returns the words without the one of a name and its value.
@@ -113,22 +112,24 @@ tc filter add dev eth0 parent ffff: protocol all prio 1 u32 match u32 0 0 police
 #[test]
 fn each_word_of_each_kind_changes_the_scenario_or_is_named() {
     let (mut taken, mut named, mut refused) = (0, 0, 0);
-    for language in LANGUAGES {
-        let (own, class) = needs(language.kind);
+    for kind in Kind::ALL.iter().copied() {
+        let (own, class) = needs(kind);
+        let language = kind.language();
         let (name, classes) = (language.name, language.class.unwrap_or_default());
         let of_class = classes.iter().map(|word| (word, true));
         for (word, is_of_class) in language.qdisc.iter().map(|word| (word, false)).chain(of_class) {
+            let Some(value_type) = word.value_type else { continue };
             for added in core::iter::once(word.name).chain(word.synonyms.iter().copied()) {
-                let added = with_value(&Word { name: added, ..*word });
+                let added = with_value(added, value_type);
                 let line = |own: &str, class: &str| {
-                    if language.kind.is_hook() {
+                    if kind.is_hook() {
                         return format!("{METERED}tc qdisc add dev eth0 {name} {own}\n");
                     }
                     let mut text = format!("tc qdisc add dev eth0 root handle 1: {name} {own}\n");
-                    if is_of_class && language.kind == Kind::Ets {
+                    if is_of_class && kind == Kind::Ets {
                         let _ = writeln!(text, "tc class change dev eth0 classid 1:1 {name} {class}");
                     }
-                    if language.kind.has_explicit_classes() {
+                    if kind.has_explicit_classes() {
                         let _ = writeln!(text, "tc class add dev eth0 parent 1: classid 1:10 {name} {class}");
                         text.push_str(
                             "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 53 0xffff flowid 1:10\n",
@@ -156,8 +157,8 @@ fn each_word_of_each_kind_changes_the_scenario_or_is_named() {
                 };
                 let head = parts(&scenario).0;
                 check_account(&text, head);
-                let is_named =
-                    head.contains(&format!("`{added}`")) || head.contains(&format!("`{}", with_value(word)));
+                let is_named = head.contains(&format!("`{added}`"))
+                    || head.contains(&format!("`{}", with_value(word.name, value_type)));
                 let base = self::scenario(&before, None).unwrap_or_default();
                 let is_changed = base != scenario;
                 assert!(is_named || is_changed, "`{added}` of `{name}` is lost:\n{text}{scenario}");

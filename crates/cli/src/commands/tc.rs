@@ -84,7 +84,7 @@ fn import(arguments: &TcImport) -> Result<Exit, Failure> {
         }
     };
     let kernel = arguments.kernel.kernel.as_deref().map(str::parse::<Version>).transpose();
-    let kernel = kernel.map_err(|why| Failure::usage(why, "write `--kernel 6.1`"))?;
+    let kernel = kernel.map_err(|why| Failure::usage(why.to_string(), "write `--kernel 6.1`"))?;
     let rate = arguments.rate.as_deref().map(str::parse::<Rate>).transpose();
     let rate = rate
         .map_err(|why| Failure::usage(format!("`--rate`: {why}"), "write a rate such as `--rate 50mbit`"))?;

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lockgate_scenario::reference::Parameter;
 
-use super::settings::{is_classification, meaning, reason};
-use crate::language::Kind;
+use super::settings::{is_of_tree, meaning, reason};
+use crate::language::{Kind, Meaning};
 use crate::position::Position;
 use crate::syntax::{Command, Commands, Object, Qdisc, Setting, Stab};
 use crate::words::CommandWords;
@@ -101,10 +101,6 @@ impl Account {
         let options = options_of(words, settings);
         for (index, (setting, option)) in settings.iter().zip(options).enumerate() {
             let at = setting.name.at;
-            if is_classification(kind, *setting.name) || (kind, *setting.name) == (Kind::Cake, "ether-vlan") {
-                self.take_option(words, option);
-                continue;
-            }
             if reason(kind, setting, settings, is_general).is_some() {
                 self.name_option(words, option);
                 // As it is written, which may be a synonym.
@@ -117,11 +113,19 @@ impl Account {
                 }
                 continue;
             }
+            if is_of_tree(kind, *setting.name) {
+                self.take_option(words, option);
+                continue;
+            }
             let own = parts(setting);
-            // Overheads of `cake` add.
+            let adds = |later: &Setting| {
+                kind.word(*later.name)
+                    .is_some_and(|word| matches!(word.meaning, Meaning::Line | Meaning::Overhead(_)))
+            };
             let is_again = |name: &&str| {
-                !(kind == Kind::Cake && *name == "overhead")
-                    && settings[index + 1..].iter().any(|later| parts(later).contains(name))
+                let mut later =
+                    settings[index + 1..].iter().filter(|later| *name != "overhead" || !adds(later));
+                later.any(|later| parts(later).contains(name))
             };
             if !own.is_empty() && own.iter().all(is_again) {
                 self.name_option(words, option);

@@ -1,6 +1,8 @@
 //! Parser of actions.
 
-use super::{Refusal, begun, lex, missing, parser};
+use super::{Refusal, begun, missing, parser};
+use crate::language::Sort;
+use crate::lex;
 use crate::position::{Located, Position};
 use crate::words::Cursor;
 
@@ -527,8 +529,7 @@ pub(super) fn police(
     Ok(())
 }
 
-fn police_word(word: &str) -> Option<(&'static str, super::words::Sort)> {
-    use super::words::Sort;
+fn police_word(word: &str) -> Option<(&'static str, Sort)> {
     let known = [
         ("burst", "burst", Sort::Cells),
         ("buffer", "burst", Sort::Cells),

@@ -4,7 +4,8 @@ use super::actions::{self, Actions};
 use super::matches::{self, protocol};
 use super::objects::chains::{ALL, Detail, Request};
 use super::objects::{HOOK, ROOT};
-use super::{Refusal, Verb, begun, class_id, estimator, lex, missing, name_of, once, parser, value_of};
+use super::{Refusal, Verb, begun, class_id, estimator, missing, name_of, once, parser, value_of};
+use crate::lex;
 use crate::position::{Located, Position};
 use crate::words::Cursor;
 

@@ -1,50 +1,9 @@
 //! Values that the kernel refuses.
 
+use super::options::Values;
 use super::{Refusal, Request, kernel};
-use crate::position::Located;
-
-/// Kinds that Linux has or had.
-pub(super) const KERNEL: &[&str] = &[
-    "bfifo",
-    "blackhole",
-    "cake",
-    "cake_mq",
-    "cbq",
-    "cbs",
-    "choke",
-    "clsact",
-    "codel",
-    "drr",
-    "dualpi2",
-    "etf",
-    "ets",
-    "fq",
-    "fq_codel",
-    "fq_pie",
-    "gred",
-    "hfsc",
-    "hhf",
-    "htb",
-    "ingress",
-    "mq",
-    "mqprio",
-    "multiq",
-    "netem",
-    "noqueue",
-    "pfifo",
-    "pfifo_fast",
-    "pfifo_head_drop",
-    "pie",
-    "plug",
-    "prio",
-    "qfq",
-    "red",
-    "sfb",
-    "sfq",
-    "skbprio",
-    "taprio",
-    "tbf",
-];
+use crate::language::Language;
+use crate::position::{Located, Position};
 
 /// Bands of `prio` and `ets`.
 pub(super) fn bands(request: &Request) -> u16 {
@@ -59,21 +18,31 @@ pub(super) fn bands(request: &Request) -> u16 {
 /// Checks values as the kernel does; `is_change` of an object that is there.
 pub(super) fn check(request: &Request, is_class: bool, is_change: bool) -> Result<(), Refusal> {
     let Some(kind) = &request.kind else { return Ok(()) };
-    let values = &request.values;
-    let value = |name: &str| values.get(name);
-    let outside =
-        |name: &str, least: f64, most: f64| value(name).filter(|value| !(least..=most).contains(value));
-    let limits: &[(&str, &str, f64, f64)] = if is_class { CLASSES } else { QDISCS };
-    for (of, name, least, most) in limits {
-        if *of == kind.as_str()
-            && let Some(found) = outside(name, *least, *most)
-        {
-            let refusal =
-                kernel(values.at(name, kind.at), format!("`{name} {found}` of `{of}` is outside its limits"));
-            return Err(refusal.help(format!("the kernel takes {least} to {most}")));
+    let words = Language::of(kind).map_or(&[][..], |language| language.words(is_class));
+    for word in words {
+        let (Some([least, most]), Some(value)) = (word.kernel_limits(), request.values.get(word.name)) else {
+            continue;
+        };
+        if !(least..=most).contains(&value) {
+            let at = request.values.at(word.name, kind.at);
+            let message = format!("`{} {value}` of `{kind}` is outside its limits", word.name, kind = **kind);
+            return Err(kernel(at, message).help(format!("the kernel takes {least} to {most}")));
         }
     }
     of_kind(request, kind, is_class, is_change)
+}
+
+/// Checks that the map of `prio` names bands that are there.
+fn prio(values: &Values, at: Position) -> Result<(), Refusal> {
+    let count = values.get("bands").unwrap_or(3.0);
+    let map: Vec<f64> = values.all("priomap").collect();
+    // Priorities that the command leaves out keep the bands of the default.
+    let default = [1.0, 2.0, 2.0, 2.0, 1.0, 2.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+    let kept = &default[map.len().min(16)..];
+    let Some(band) = map.iter().chain(kept).find(|band| **band >= count) else { return Ok(()) };
+    let message = format!("the map of `prio` names the band {band} of {count}");
+    let help = format!("give `priomap` with sixteen numbers from 0 to {}", count - 1.0);
+    Err(kernel(values.at("bands", at), message).help(help))
 }
 
 /// Checks values that depend on each other.
@@ -87,20 +56,7 @@ fn of_kind(
     let value = |name: &str| values.get(name);
     let refuse = |name: &str, message: String| Err(kernel(values.at(name, kind.at), message));
     match kind.as_str() {
-        "prio" => {
-            let count = value("bands").unwrap_or(3.0);
-            let map: Vec<f64> = values.all("priomap").collect();
-            // Priorities that the command leaves out keep the bands of the default.
-            let default = [1.0, 2.0, 2.0, 2.0, 1.0, 2.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-            let kept = &default[map.len().min(16)..];
-            match map.iter().chain(kept).find(|band| **band >= count) {
-                Some(band) => refuse("bands", format!("the map of `prio` names the band {band} of {count}"))
-                    .map_err(|refusal: Refusal| {
-                        refusal.help(format!("give `priomap` with sixteen numbers from 0 to {}", count - 1.0))
-                    }),
-                None => Ok(()),
-            }
-        }
+        "prio" => prio(values, kind.at),
         "sfq" => match value("divisor").filter(|divisor| *divisor > 0.0) {
             Some(divisor) if divisor > 65_536.0 || !(divisor as u64).is_power_of_two() => {
                 refuse("divisor", format!("`divisor {divisor}` of `sfq` is not a power of two up to 65536"))
@@ -145,21 +101,3 @@ fn of_kind(
         _ => Ok(()),
     }
 }
-
-const MOST: f64 = u32::MAX as f64;
-
-/// Limits of disciplines.
-const QDISCS: &[(&str, &str, f64, f64)] = &[
-    ("prio", "bands", 2.0, 16.0),
-    ("fq_codel", "flows", 0.0, 65_536.0),
-    ("fq_codel", "quantum", 0.0, 1_048_576.0),
-    ("fq", "quantum", 1.0, 1_048_576.0),
-    ("fq", "buckets", 0.0, 262_144.0),
-    ("sfq", "perturb", 0.0, MOST),
-    ("fq", "initial_quantum", 0.0, i32::MAX as f64),
-    ("pie", "limit", 0.0, MOST),
-];
-
-/// Limits of classes.
-const CLASSES: &[(&str, &str, f64, f64)] =
-    &[("qfq", "weight", 1.0, 1024.0), ("qfq", "maxpkt", 512.0, 65_536.0)];

@@ -3,7 +3,8 @@
 use core::net::Ipv6Addr;
 
 use super::objects::chains::ALL;
-use super::{Refusal, lex, missing, parser};
+use super::{Refusal, missing, parser};
+use crate::lex;
 use crate::position::Located;
 use crate::words::Cursor;
 

@@ -1,26 +1,11 @@
 //! Parser of the words of `netem`.
 
-use super::options::Values;
-use super::words::Sort;
-use super::{Refusal, lex, missing, parser};
+use super::options::{Values, unknown};
+use super::{Refusal, missing, parser};
+use crate::language::{Sort, Word};
+use crate::lex;
 use crate::position::{Located, Position};
 use crate::words::Cursor;
-
-const WORDS: &[&str] = &[
-    "limit",
-    "latency",
-    "delay",
-    "loss",
-    "drop",
-    "ecn",
-    "reorder",
-    "corrupt",
-    "gap",
-    "duplicate",
-    "distribution",
-    "rate",
-    "slot",
-];
 
 /// Reads a value of one word.
 fn read(cursor: &mut Cursor<'_, '_>, word: Located<&str>, sort: Sort) -> Result<f64, Refusal> {
@@ -62,37 +47,36 @@ fn loss(cursor: &mut Cursor<'_, '_>, word: Located<&str>, values: &mut Values) -
 }
 
 /// Reads the words of `netem` up to the end of the command.
-pub(super) fn options(cursor: &mut Cursor<'_, '_>, at: Position) -> Result<Values, Refusal> {
+pub(super) fn options(
+    cursor: &mut Cursor<'_, '_>,
+    at: Position,
+    known: &'static [Word],
+) -> Result<Values, Refusal> {
     let mut values = Values::default();
     while let Some(word) = cursor.next() {
         // The first word with this beginning, as the parser compares.
-        let name = WORDS.iter().find(|known| !word.is_empty() && known.starts_with(word.value));
-        let Some(name) = name.copied() else {
-            let refusal = parser(word.at, format!("`{}` of `netem` is not known", *word));
-            return Err(match super::nearest(word.value, WORDS.iter().copied()) {
-                Some(near) => refusal.help(format!("did you mean `{near}`?")),
-                None => refusal,
-            });
-        };
+        let begins = |one: &&Word| !word.is_empty() && one.names().any(|name| name.starts_with(word.value));
+        let Some(one) = known.iter().find(begins) else { return Err(unknown("netem", word, known)) };
+        let name = one.name;
         match name {
             "limit" => {
-                let limit = read(cursor, word, Sort::Size)?;
+                let limit = read(cursor, word, one.sort)?;
                 values.set("limit", limit, word.at);
             }
-            "latency" | "delay" => {
-                values.set("delay", read(cursor, word, Sort::Ticks)?, word.at);
+            "delay" => {
+                values.set(name, read(cursor, word, one.sort)?, word.at);
                 if is_number(cursor) {
-                    values.set("jitter", read(cursor, word, Sort::Ticks)?, word.at);
+                    values.set("jitter", read(cursor, word, one.sort)?, word.at);
                     if is_number(cursor) {
                         read(cursor, word, Sort::Percent)?;
                     }
                 }
             }
-            "loss" | "drop" => loss(cursor, word, &mut values)?,
+            "loss" => loss(cursor, word, &mut values)?,
             "ecn" => values.set("ecn", 1.0, word.at),
             "gap" => {
-                let gap = read(cursor, word, Sort::Whole(0, u64::from(u32::MAX)))?;
-                values.set("gap", gap, word.at);
+                let gap = read(cursor, word, one.sort)?;
+                values.set(name, gap, word.at);
             }
             "distribution" => {
                 cursor.next().ok_or_else(|| missing(word))?;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::{Effect, Refusal, Request, Verb, kernel, limits};
 use crate::handle::Handle;
+use crate::language::{Classes, Language, Place};
 use crate::position::Position;
 
 use chains::Chains;
@@ -18,9 +19,6 @@ pub(super) const INGRESS: u32 = 0xffff_fff1;
 
 /// Handle of the hooks.
 pub(super) const HOOK: u32 = 0xffff_0000;
-
-/// Disciplines without settings that can change.
-const FIXED: [&str; 3] = ["htb", "mqprio", "etf"];
 
 /// First key of disciplines to which the kernel gives a handle: no command can name them.
 const UNNAMED: u32 = 1 << 16;
@@ -90,22 +88,25 @@ pub(super) fn written(id: u32) -> String {
 }
 
 impl Qdisc {
+    fn kind_of_classes(&self) -> Classes {
+        Language::of(&self.kind).map_or(Classes::None, |language| language.classes)
+    }
+
     /// Returns true if its classes are made by commands.
     pub(super) fn has_own_classes(&self) -> bool {
-        ["htb", "hfsc", "drr", "qfq", "cbq"].contains(&self.kind.as_str())
+        self.kind_of_classes() == Classes::ByCommands
     }
 
     /// Returns true if it has a class of this number.
     pub(super) fn has_class(&self, minor: u16) -> bool {
-        match self.kind.as_str() {
-            "hfsc" => minor == 0 || self.classes.contains_key(&minor),
-            _ if self.has_own_classes() => self.classes.contains_key(&minor),
-            "prio" | "ets" => (1..=self.bands).contains(&minor),
-            "mq" | "mqprio" | "multiq" | "taprio" => minor > 0,
-            // One class, of any number.
-            "tbf" | "red" | "netem" | "cbs" | "etf" | "sfb" | "plug" => true,
-            "skbprio" => (1..=64).contains(&minor),
-            _ => false,
+        match self.kind_of_classes() {
+            // The root class of `hfsc` is the discipline itself.
+            Classes::ByCommands => self.classes.contains_key(&minor) || minor == 0 && self.kind == "hfsc",
+            Classes::Bands => (1..=self.bands).contains(&minor),
+            Classes::UpTo(most) => (1..=most).contains(&minor),
+            Classes::Any => minor > 0,
+            Classes::One => true,
+            Classes::None => false,
         }
     }
 
@@ -117,7 +118,7 @@ impl Qdisc {
 
     /// Returns the key under which the discipline below a class is kept.
     fn place(&self, minor: u16) -> u16 {
-        if ["tbf", "red", "netem", "cbs", "etf", "sfb"].contains(&self.kind.as_str()) { 1 } else { minor }
+        if self.kind_of_classes() == Classes::One { 1 } else { minor }
     }
 
     fn depth(&self, minor: u16) -> usize {
@@ -228,7 +229,7 @@ impl Device {
             return Err(kernel(place, format!("the discipline there is a `{}`", old.kind))
                 .help("the kind of a discipline cannot change: give the new one another handle"));
         }
-        if kind.is_some() && FIXED.contains(&old.kind.as_str()) {
+        if kind.is_some() && Language::of(&old.kind).is_some_and(|language| language.is_fixed) {
             return Err(kernel(place, format!("a `{}` cannot be changed once it is there", old.kind))
                 .help("delete it first: `tc qdisc del dev DEV root`"));
         }
@@ -253,15 +254,15 @@ impl Device {
         if !verb.creates() && !is_instead {
             return Err(kernel(kind.at, "there is no discipline to change").help("write `add` or `replace`"));
         }
-        if !limits::KERNEL.contains(&kind.as_str()) {
+        let Some(language) = Language::of(kind).filter(|language| language.is_in_kernel()) else {
             let refusal = kernel(kind.at, format!("kind `{}` is not known", kind.value));
             return Err(refusal.maybe(crate::position::Located::new(kind.as_str(), kind.at)));
-        }
+        };
         let is_below = *parent != ROOT;
-        if is_below && ["mq", "mqprio", "taprio", "noqueue"].contains(&kind.as_str()) {
+        if is_below && language.place == Place::Root {
             return Err(kernel(kind.at, format!("`{}` stands at the root only", kind.value)));
         }
-        if ["ingress", "clsact"].contains(&kind.as_str()) {
+        if language.place == Place::Hook {
             return Err(kernel(kind.at, format!("`{}` is a hook, not a queue", kind.value)));
         }
         if let Some(at) = request.stab.filter(|_| is_below) {

@@ -1,7 +1,10 @@
 //! Parser of the words of a discipline or a class: values, words that exclude or need each other.
 
-use super::words::{Option as Known, Sort};
-use super::{Refusal, kernel, lex, missing, parser};
+use std::borrow::Cow;
+
+use super::{Refusal, kernel, missing, parser};
+use crate::language::{Sort, Word};
+use crate::lex;
 use crate::position::{Located, Position};
 use crate::words::Cursor;
 
@@ -38,23 +41,18 @@ impl Values {
 pub(super) fn options(
     cursor: &mut Cursor<'_, '_>,
     kind: &str,
-    known: &'static [Known],
+    known: &'static [Word],
 ) -> Result<Values, Refusal> {
     let mut values = Values::default();
     while let Some(word) = cursor.next() {
-        let is_it =
-            |one: &&Known| one.name == word.value || one.may_be_short && one.name.starts_with(word.value);
+        let is_it = |one: &&Word| one.sort != Sort::Unread && one.is_meant_by(word.value);
         let Some(one) = known.iter().find(is_it).filter(|_| !word.is_empty()) else {
             return Err(unknown(kind, word, known));
         };
         // Of most words, the parser takes 0 for none.
         let is_set = |value: f64| ["cake", "etf"].contains(&kind) || value != 0.0;
-        if one.is_once && values.get(one.of).is_some_and(is_set) {
+        if one.is_once && values.get(one.group()).is_some_and(is_set) {
             return Err(parser(word.at, format!("`{}` of `{kind}` is given twice", one.name)));
-        }
-        if one.name == "ce_threshold_selector" {
-            mask_of(cursor, word)?;
-            continue;
         }
         value(cursor, kind, one, word, &mut values)?;
     }
@@ -62,39 +60,34 @@ pub(super) fn options(
 }
 
 /// Returns the refusal of a word that a kind does not have.
-fn unknown(kind: &str, word: Located<&str>, known: &'static [Known]) -> Refusal {
+pub(super) fn unknown(kind: &str, word: Located<&str>, known: &'static [Word]) -> Refusal {
     let refusal = parser(word.at, format!("`{}` of `{kind}` is not known", *word));
-    match super::nearest(word.value, known.iter().map(|one| one.name)) {
+    match super::nearest(word.value, names_of(known)) {
         Some(near) => refusal.help(format!("did you mean `{near}`?")),
         None => refusal,
     }
 }
 
-/// Reads `VALUE/MASK` of eight bits.
-fn mask_of(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusal> {
-    let text = cursor.next().ok_or_else(|| missing(word))?;
-    let is_byte = |text: &str| lex::unsigned(text, 0, 255).is_some();
-    match text.split_once('/') {
-        Some((value, mask)) if is_byte(value) && is_byte(mask) => Ok(()),
-        _ => Err(parser(text.at, format!("`{} {}`: it takes a value and its mask, as `1/3`", *word, *text))),
-    }
+/// Returns the names that the parser reads.
+fn names_of(known: &'static [Word]) -> impl Iterator<Item = Cow<'static, str>> {
+    known.iter().filter(|one| one.sort != Sort::Unread).flat_map(Word::names)
 }
 
 fn value(
     cursor: &mut Cursor<'_, '_>,
     kind: &str,
-    one: &'static Known,
+    one: &'static Word,
     word: Located<&str>,
     values: &mut Values,
 ) -> Result<(), Refusal> {
     match one.sort {
-        Sort::Flag => values.set(one.of, 1.0, word.at),
+        Sort::Flag => values.set(one.group(), 1.0, word.at),
         Sort::Bands => bands(cursor, kind, word, values)?,
         Sort::Numbers => {
             let mut count = 0;
             while let Some(number) = cursor.peek().and_then(lex::size) {
                 cursor.next();
-                values.set(one.of, number, word.at);
+                values.set(one.group(), number, word.at);
                 count += 1;
             }
             if count == 0 {
@@ -128,7 +121,7 @@ fn value(
                     format!("`{}` is not an interval in nanoseconds", *interval),
                 ));
             };
-            values.set(one.of, interval as f64, word.at);
+            values.set(one.group(), interval as f64, word.at);
         }
         sort => {
             let text = cursor.next().ok_or_else(|| missing(word))?;
@@ -136,7 +129,7 @@ fn value(
                 let message = format!("`{} {}`: `{}` takes {}", *word, *text, one.name, sort.in_words());
                 parser(text.at, message)
             })?;
-            values.set(one.of, read, word.at);
+            values.set(one.group(), read, word.at);
         }
     }
     Ok(())
@@ -184,7 +177,7 @@ fn bands(
 fn curve(
     cursor: &mut Cursor<'_, '_>,
     word: Located<&str>,
-    one: &'static Known,
+    one: &'static Word,
     values: &mut Values,
 ) -> Result<(), Refusal> {
     let wrong = || parser(word.at, format!("`{}` takes {}", *word, Sort::Curve.in_words()));
@@ -228,6 +221,12 @@ pub(super) fn together(kind: &str, is_class: bool, values: &Values, at: Position
     let refuse = |message: &str| Err(parser(at, format!("`{kind}` {message}")));
     match kind {
         "tbf" => tbf(values, at),
+        "cbq"
+            if (values.has("maxburst") || values.has("minburst"))
+                && values.get("avpkt").unwrap_or(0.0) == 0.0 =>
+        {
+            refuse("takes `maxburst` and `minburst` only with `avpkt`")
+        }
         "htb" if is_class && values.get("rate").unwrap_or(0.0) == 0.0 => {
             refuse("takes a class with a `rate`")
         }
@@ -328,11 +327,10 @@ fn early(kind: &str, values: &Values, at: Position) -> Result<(), Refusal> {
             format!("`burst {burst}` of `{kind}` is too small for `min {min}`: no weight lets it pass"),
         );
     };
-    if is_red && max.max(1.0).log2().floor() + 1.0 + f64::from(log) > 32.0 {
-        return Err(kernel(
-            values.at("burst", at),
-            format!("`burst {burst}` of `red` is too large for `max {max}`"),
-        ));
+    // The kernel shifts the thresholds by the weight in 32 bits.
+    if max.max(1.0).log2().floor() + 1.0 + f64::from(log) >= 32.0 {
+        let message = format!("`burst {burst}` of `{kind}` is too large for `max {max}`");
+        return Err(kernel(values.at("burst", at), message));
     }
     if !has_slope(min, max, values.get("probability").unwrap_or(0.02)) {
         return refuse("max", format!("`max {max}` of `{kind}` is too far above `min {min}`"));

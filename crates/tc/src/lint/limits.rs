@@ -5,7 +5,7 @@ use lockgate_engine::units::{Bytes, Rate};
 use super::{Device, Findings, Machine, Severity};
 use crate::import::classification::band_map;
 use crate::import::settings::value_of;
-use crate::language::Kind;
+use crate::language::{HTB_MTU, Kind, computed_burst};
 use crate::number::rate_text;
 use crate::position::Position;
 use crate::syntax::{FilterAction, Qdisc, Setting};
@@ -13,9 +13,6 @@ use crate::value::Value;
 
 /// Largest rate of a field of 32 bits: bytes a second.
 const LARGEST_RATE: u64 = (u32::MAX as u64) * 8;
-
-/// Burst that `tc` computes for `htb`, in bytes, besides what the rate brings in a nanosecond.
-const COMPUTED_BURST: u64 = 1600;
 
 /// Bytes of Ethernet before a packet.
 const ETHERNET: u64 = 14;
@@ -72,8 +69,13 @@ fn bursts(settings: &[Setting], pairs: &[(&str, &str)], machine: &Machine, findi
             Some(Value::Rate(rate)) => *rate,
             _ => continue,
         };
+        // What `tc` computes itself is the same as no `burst`, of which nothing is said.
+        let computed = computed_burst(rate, HTB_MTU)..=HTB_MTU + rate.as_bits() / 8_000_000_000;
         let at = setting.name.at;
         let frame = machine.mtu + ETHERNET;
+        if computed.contains(&burst) && (pairs.len() > 1 || burst >= frame) {
+            continue;
+        }
         if burst < frame {
             let message = format!("`{name} {burst}` is under a frame of {frame} bytes");
             findings.warn(
@@ -85,10 +87,7 @@ fn bursts(settings: &[Setting], pairs: &[(&str, &str)], machine: &Machine, findi
             continue;
         }
         let tick = rate.as_bits() / 8 / u64::from(machine.hz.max(1));
-        // What `tc` computes itself where timers have nanoseconds: the same as no `burst`, of which nothing
-        // is said.
-        let computed = COMPUTED_BURST + rate.as_bits() / 8_000_000_000;
-        if burst < tick && !(COMPUTED_BURST..=computed).contains(&burst) {
+        if burst < tick {
             let message = format!(
                 "`{name} {burst}` is under the {tick} bytes that {} brings in a tick of {} Hz: with timers of ticks, the rate is not reached",
                 rate_text(rate),

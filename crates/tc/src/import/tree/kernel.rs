@@ -5,6 +5,7 @@ use lockgate_scenario::reference::Parameter;
 
 use super::Builder;
 use crate::import::settings::{Parameters, value_of};
+use crate::language::{HTB_MTU, computed_burst};
 use crate::problem::Problem;
 use crate::syntax::{Class, LinkLayer, Setting};
 use crate::value::Value;
@@ -66,6 +67,37 @@ impl Builder<'_> {
             for (_, value) in share.iter_mut().filter(|(name, _)| *name == "rate") {
                 *value = Value::Rate(ceil);
             }
+        }
+    }
+}
+
+/// Parts in which a burst must differ from the default of scenarios to be written.
+const PARTS: u64 = 100;
+
+impl Builder<'_> {
+    /// Adds the bursts of a class of `htb` that `tc` computes otherwise than a scenario: with an `mtu`, and
+    /// for fast rates.
+    pub(super) fn add_bursts(&mut self, class: &Class, share: &mut Parameters) {
+        let mtu = match value_of(&class.settings, "mtu") {
+            Some(Value::Size(Bytes(mtu))) => *mtu,
+            _ if self.objects.is_general => HTB_MTU,
+            _ => return,
+        };
+        let rate_of = |name: &str| match value_of(&class.settings, name) {
+            Some(Value::Rate(rate)) => Some(*rate),
+            _ => None,
+        };
+        for (name, rate) in [("burst", rate_of("rate")), ("cburst", rate_of("ceil").or(rate_of("rate")))] {
+            let Some(rate) = rate.filter(|_| value_of(&class.settings, name).is_none()) else { continue };
+            let burst = computed_burst(rate, mtu);
+            if burst.abs_diff(HTB_MTU) < HTB_MTU / PARTS {
+                continue;
+            }
+            share.push((name, Value::Size(Bytes(burst))));
+            self.left_out.push(format!(
+                "`{name}` of the class `{}`, which is not given: `tc` computes {burst} bytes",
+                *class.id
+            ));
         }
     }
 }

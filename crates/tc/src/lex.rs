@@ -26,19 +26,19 @@ fn digits(text: &str, base: u32) -> Option<(i128, &str)> {
 }
 
 /// Reads a whole word as a number from 0 to `most`.
-pub(super) fn unsigned(text: &str, base: u32, most: u64) -> Option<u64> {
+pub(crate) fn unsigned(text: &str, base: u32, most: u64) -> Option<u64> {
     let (number, rest) = digits(text, base)?;
     u64::try_from(number).ok().filter(|number| rest.is_empty() && *number <= most)
 }
 
 /// Reads a whole word as a number of 32 bits with a sign.
-pub(super) fn signed(text: &str, base: u32) -> Option<i64> {
+pub(crate) fn signed(text: &str, base: u32) -> Option<i64> {
     let (number, rest) = digits(text, base)?;
     i32::try_from(number).ok().filter(|_| rest.is_empty()).map(i64::from)
 }
 
 /// Reads a decimal number whose upper bits are lost, as in a C `int`.
-pub(super) fn wrapped(text: &str) -> Option<i64> {
+pub(crate) fn wrapped(text: &str) -> Option<i64> {
     let (number, rest) = digits(text, 10)?;
     rest.is_empty().then_some(i64::from(number as i32))
 }
@@ -108,7 +108,7 @@ pub(crate) fn rate(text: &str) -> Option<f64> {
 }
 
 /// Returns the bytes a second of a field of 64 bits.
-pub(super) fn bytes(rate: f64) -> u64 {
+pub(crate) fn bytes(rate: f64) -> u64 {
     let bytes = rate / 8.0;
     match bytes {
         _ if bytes.is_nan() => 1 << 63,
@@ -136,7 +136,7 @@ pub(crate) fn size(text: &str) -> Option<f64> {
 }
 
 /// Reads a time in microseconds.
-pub(super) fn time(text: &str) -> Option<f64> {
+pub(crate) fn time(text: &str) -> Option<f64> {
     let (number, unit) = real(text)?;
     let factor = match unit.to_ascii_lowercase().as_str() {
         "s" | "sec" | "secs" => 1e6,
@@ -148,7 +148,7 @@ pub(super) fn time(text: &str) -> Option<f64> {
 }
 
 /// Reads a time in nanoseconds, of a field of 32 bits.
-pub(super) fn nanos(text: &str) -> Option<f64> {
+pub(crate) fn nanos(text: &str) -> Option<f64> {
     let (number, unit) = real(text)?;
     let factor = match unit.to_ascii_lowercase().as_str() {
         "s" | "sec" | "secs" => 1e9,
@@ -161,12 +161,12 @@ pub(super) fn nanos(text: &str) -> Option<f64> {
 }
 
 /// Returns the 32 bits that C stores of a real number.
-pub(super) fn field(number: f64) -> u32 {
+pub(crate) fn field(number: f64) -> u32 {
     if number.is_finite() { (number as i64) as u32 } else { 0 }
 }
 
 /// Reads the handle of a class: `1:10`, `1`, which is `0:1`, `:10`, `root`, `none`.
-pub(super) fn class_id(text: &str) -> Option<u32> {
+pub(crate) fn class_id(text: &str) -> Option<u32> {
     match text {
         "root" => return Some(u32::MAX),
         "none" => return Some(0),
@@ -185,7 +185,7 @@ pub(super) fn class_id(text: &str) -> Option<u32> {
 }
 
 /// Reads the handle of a discipline: `1:`, `1`, `none`; what stands after the colon is not read.
-pub(super) fn qdisc_handle(text: &str) -> Option<u32> {
+pub(crate) fn qdisc_handle(text: &str) -> Option<u32> {
     if text == "none" {
         return Some(0);
     }
