@@ -113,6 +113,20 @@ fn what_cannot_be_meant_is_said() {
             "given twice",
         ),
         (
+            htb("tc class change dev eth0 classid 1:10 htb rate 2mbit overhead 65536"),
+            Error,
+            "syntax",
+            4,
+            "the kernel takes 0 to 65535; `overhead 65535`",
+        ),
+        (
+            htb("tc class change dev eth0 classid 1:10 htb rate 2mbit mpu 65536"),
+            Error,
+            "syntax",
+            4,
+            "the kernel takes 0 to 65535; `mpu 65535`",
+        ),
+        (
             "tc qdisc add dev eth0 root handle 1: drr\ntc class add dev eth0 parent 1: classid 1:1 drr\ntc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.0.0.0/8 flowid 1:1".to_owned(),
             Warning,
             "no-default",
