@@ -30,7 +30,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
             || path.ends_with("engine/src/disciplines.rs");
         if path.is_dir() && !is_skipped {
             sources(&path, found);
-        } else if name.ends_with(".rs") && !is_skipped {
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !is_skipped {
             found.push(path);
         }
     }

@@ -194,6 +194,7 @@ pub struct QueueSample {
     pub total: QueueTotal,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
 fn is_zero(value: &f64) -> bool {
     *value == 0.0
 }

@@ -510,7 +510,9 @@ impl<E: Engine, S: Storage> Control<E, S> {
             core::mem::replace(&mut self.history, before).newest_first().next().map(|one| one.number);
         let mut refusal = misfit(refused);
         if let Err(error) = self.storage.save(&self.history) {
-            number.into_iter().for_each(|number| self.storage.mark_refused(number));
+            if let Some(number) = number {
+                self.storage.mark_refused(number);
+            }
             self.store_again_at = Some(now.saturating_add(STORE_AGAIN));
             refusal.message =
                 format!("{}; and it cannot be removed from the history: {error}", refusal.message);

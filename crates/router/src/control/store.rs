@@ -290,7 +290,7 @@ pub(super) fn check_exposure(folder: &Path) -> Result<(), StoreError> {
             let metadata = metadata_of(path)?;
             let (owner, mode) = (metadata.uid(), metadata.mode());
             let is_above = depth > 0 || !is_there;
-            let why = if !own.contains(&owner) && !(is_above && owner == host) {
+            let why = if !(own.contains(&owner) || is_above && owner == host) {
                 format!("belongs to user {owner}")
             } else if mode & 0o022 != 0 && !(is_above && mode & 0o1000 != 0) {
                 format!("has the mode {:04o}", mode & 0o7777)

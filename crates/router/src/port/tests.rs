@@ -1,6 +1,7 @@
 //! Tests of a router's port.
 
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 
 use lockgate_engine::classify::NoHeaders;
 use lockgate_engine::discipline::{About, Child, Context, Dequeue, Discipline, NoShare};
@@ -307,7 +308,8 @@ fn a_rate_is_stepped_as_by_a_timeline() {
              [port.\"a:b\"]\nroot = \"q\"\n{lines}"
         );
         for (at, rate) in (0..29).map(step) {
-            text += &format!("[[change]]\nat = \"{at}\"\nset = {{ \"port.a:b.rate\" = \"{rate}mbit\" }}\n");
+            let _ =
+                writeln!(text, "[[change]]\nat = \"{at}\"\nset = {{ \"port.a:b.rate\" = \"{rate}mbit\" }}");
         }
         let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();
         let scenario = lockgate_scenario::read(&text, "text", &files, &[]).expect("a scenario");

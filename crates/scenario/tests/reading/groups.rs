@@ -2,6 +2,7 @@
 //! direction.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use lockgate_engine::units::Rate;
@@ -236,8 +237,8 @@ rest = { kind = "fifo", rate = "1mbit" }
     lockgate_scenario::read(&only, "isp.toml", &files, &[]).expect_err("`two` has no IPv6 address");
 }
 
-/// A table as LibreQoS ships it has circuits without an ID. Where the ID names the queues, such a row is left
-/// out like one with a wrong address, and the rest of the table stays.
+/// A table as `LibreQoS` ships it has circuits without an ID. Where the ID names the queues, such a row is
+/// left out like one with a wrong address, and the rest of the table stays.
 #[test]
 fn a_circuit_without_the_name_of_its_queue_is_left_out() {
     let text = r#"duration = "1s"
@@ -284,8 +285,10 @@ flow.f = { from = "web", to = "sub/1", size = "500B", gap = "100ms" }
     .to_owned();
     let before = text.matches('\n').count();
     for change in 1..=50 {
-        text +=
-            &format!("[[change]]\nat = \"{change}00ms\"\nset = {{ link.access.delay = \"{change}ms\" }}\n");
+        let _ = writeln!(
+            text,
+            "[[change]]\nat = \"{change}00ms\"\nset = {{ link.access.delay = \"{change}ms\" }}"
+        );
     }
     let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
     let within = |mebibytes: u64| {
