@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use lockgate_dataplane::clock::MonotonicClock;
 use lockgate_dataplane::interfaces::{Interfaces, Options};
+use lockgate_dataplane::netlink::Link;
 use lockgate_dataplane::socket::SocketChoice;
 
 use super::common::Network;
@@ -36,9 +37,17 @@ pub(crate) fn refused(network: &Network, text: &str, code: i32, words: &[&str]) 
     assert_eq!(network.links(), before, "{words:?}");
 }
 
-/// Runs `ip` in the router's namespace.
+/// Runs `ip` in the router's namespace, and waits until the kernel has let a port that is up again into its
+/// bridge: it does so by a work of its own, up to a second later.
 fn ip(network: &Network, arguments: &str) {
     run_well(&network.router, "ip", &arguments.split(' ').collect::<Vec<_>>());
+    for _ in 0..200 {
+        let is_halted = |link: &Link| link.port.as_ref().is_some_and(|port| port.halted.is_some());
+        if !network.links().iter().any(|link| link.is_up && link.has_carrier && is_halted(link)) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]
