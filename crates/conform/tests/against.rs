@@ -14,7 +14,8 @@ const QDISCS: &str = include_str!("reference/qdiscs.json");
 fn all_of(text: &str) -> (Comparison, usize) {
     let reference = Reference::read(text).expect("the file is good");
     let indices: Vec<_> = (0..reference.experiments.len()).collect();
-    let runs = indices.chunks(8).flat_map(|indices| {
+    let at_a_time = std::thread::available_parallelism().map_or(1, usize::from);
+    let runs = indices.chunks(at_a_time).flat_map(|indices| {
         std::thread::scope(|scope| {
             let reference = &reference;
             let threads = indices.iter().map(|index| scope.spawn(move || compare(reference, *index, 1)));
