@@ -336,6 +336,7 @@ fn worded(number: usize) -> String {
 #[cfg(test)]
 mod tests {
     use lockgate_experiment::{Plan, Row};
+    use lockgate_measure::comparison::Practical;
     use lockgate_scenario::Vary;
 
     use super::*;
@@ -356,7 +357,8 @@ mod tests {
         };
         let rows: Vec<Row> = values.into_iter().flat_map(row).collect();
         let variants = plan.variants().expect("variants");
-        let decision = Compared::new(&plan, "t", &variants, &rows, None).decision();
+        let compared = Compared::new(&plan, "t", &variants, &rows, None).within(Practical::default());
+        let decision = compared.decision();
         assert!(decision[0].starts_with("Take 14mbit (#2): "), "{decision:?}");
     }
 }
