@@ -164,6 +164,9 @@ fn a_router_killed_during_a_trial_starts_with_the_confirmed_policy() {
         router.apply(&policies.roomy(number + 50), &["--confirm-within", "60s"]);
         let folder = router.folder();
         router.kill();
+        // The kernel removes the pairs of a process by a work of its own.
+        let has_pair = || network.links().iter().any(|link| link.name.starts_with("lg"));
+        (0..500).take_while(|_| has_pair()).for_each(|_| thread::sleep(Duration::from_millis(10)));
         router = Running::start_in(&network, folder, &[]);
         let status = status(&router);
         assert!(status.trial.is_none() && status.policy == confirmed, "round {number}: {status:?}");
