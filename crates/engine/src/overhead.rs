@@ -209,7 +209,7 @@ impl FrameOverhead {
         *self == Self::default()
     }
 
-    /// Returns the longest frame that takes at most `bytes` on the link; 0 if there is none.
+    /// Returns the longest frame that takes at most `bytes` on the link; 0 if no frame fits.
     pub fn longest_within(&self, bytes: Bytes) -> Bytes {
         let packet = match self.framing {
             Framing::Noatm => bytes.0,

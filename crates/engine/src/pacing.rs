@@ -13,7 +13,7 @@ use crate::units::{Bytes, Duration, Instant, Rate};
 /// in this time.
 pub const SLACK: Duration = Duration::from_millis(1);
 
-/// Rate of a port of its own, and the overhead of its frames. By default there is none.
+/// Rate of a port of its own, and the overhead of its frames. The default is no rate and no overhead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
     /// Rate that the port sends at most; `None`: as fast as the link takes frames.

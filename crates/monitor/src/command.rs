@@ -33,8 +33,8 @@ pub enum Command {
     Stop,
 }
 
-/// Files that a setting may name: those that the scenario names, which have been read. The answers for others
-/// would say which files there are to whoever may change the run.
+/// Files that a setting may name: those that the scenario names, which have been read. Answers for others
+/// would tell every client that may change the run which files exist.
 #[derive(Debug)]
 pub(crate) struct OnlyKnown;
 

@@ -509,7 +509,7 @@ fn ports(text: &str) -> bool {
     lex::unsigned(value, base, 0xffff).is_some_and(|port| port > 0) && is_masked
 }
 
-/// Reads an address or prefix of a version; false if it is none.
+/// Reads an address or prefix of a version; false if the word is no address.
 pub(super) fn is_address(text: &str, is_six: bool) -> bool {
     prefix_words(text) || address(text, is_six)
 }

@@ -37,9 +37,9 @@ pub(crate) enum Sort {
     Any,
     /// One of these words.
     Of(&'static [&'static str]),
-    /// Numbers up to the first word that is none, each a band; no more than 16.
+    /// Numbers up to the first other word, each a band; no more than 16.
     Bands,
-    /// Numbers up to the first word that is none.
+    /// Numbers up to the first other word.
     Numbers,
     /// `COUNT@OFFSET` up to the first word that is not of this form.
     Queues,

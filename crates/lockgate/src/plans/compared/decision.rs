@@ -139,7 +139,7 @@ impl Compared<'_> {
     }
 
     /// Returns the product of the factors by which a variant is worse than the best of each metric, as a
-    /// logarithm. A difference that is not seen, or does not matter, is none.
+    /// logarithm. A difference that is not seen, or does not matter, counts as zero.
     fn loss(&self, variant: usize, aims: &[Aim]) -> f64 {
         let of = |aim: &Aim| {
             if self.is_as_good(variant, aim) {
@@ -341,8 +341,8 @@ mod tests {
 
     use super::*;
 
-    /// Delays of 0.157 and 0.245 ms are equal for whoever calls, and no reason to take less of the line. The
-    /// third variant, best in goodput, lets calls wait half a second.
+    /// Delays of 0.157 and 0.245 ms are practically equal, and no reason to take less of the line. The third
+    /// variant, best in goodput, has a delay of half a second.
     #[test]
     fn a_difference_that_does_not_matter_decides_nothing() {
         let plan = Plan {
