@@ -1,5 +1,6 @@
 //! A port's tree of queues: checked and resolved, can be built into engine nodes any number of times.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use lockgate_engine::class;
@@ -81,14 +82,15 @@ impl QueueTree {
         self.queues.first().map_or_else(Pace::default, |root| self.pace_at(root, root.kind))
     }
 
-    /// Returns the tree on an interface whose frames have this link header.
-    #[must_use]
-    pub fn on(&self, header: LinkHeader) -> Self {
-        let mut tree = self.clone();
-        // Without a link header the whole frame is the packet.
-        for queue in tree.queues.iter_mut().filter(|_| header == LinkHeader::Absent) {
-            if let Some(name) = Kind::named(queue.kind).and_then(|kind| kind.raw_parameter) {
-                queue.config.insert(name.to_owned(), true.into());
+    /// Returns the tree on an interface whose frames have this link header: itself on Ethernet.
+    pub fn on(&self, header: LinkHeader) -> Cow<'_, Self> {
+        let mut tree = Cow::Borrowed(self);
+        if header == LinkHeader::Absent {
+            // The whole frame is the packet.
+            for queue in &mut tree.to_mut().queues {
+                if let Some(name) = Kind::named(queue.kind).and_then(|kind| kind.raw_parameter) {
+                    queue.config.insert(name.to_owned(), true.into());
+                }
             }
         }
         tree
