@@ -35,7 +35,9 @@ struct Before {
 
 impl PortPart {
     pub(super) fn new(during: During, record: PortRecord) -> Self {
-        Self { during, record, queues: Vec::new(), begun_at_end: Bytes(0), has_begun: false, is_over: false }
+        // No sample is taken at the start of the run, where all counts are zero.
+        let has_begun = during.from == Instant::ZERO;
+        Self { during, record, queues: Vec::new(), begun_at_end: Bytes(0), has_begun, is_over: false }
     }
 
     /// Returns true if the part begins at a sample at `now`.
