@@ -6,7 +6,6 @@ use std::sync::Arc;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Duration;
 use lockgate_measure::emodel;
-use lockgate_measure::metric::Quantity;
 use lockgate_measure::recording::{FlowSetup, Mode, Part, PortSetup, RequestKind, Setup};
 use lockgate_scenario::model::{Flow, PortModel, Scenario, Transport};
 use lockgate_scenario::{Application, TcpModel};
@@ -37,15 +36,13 @@ fn keeps_packets(scenario: &Scenario) -> bool {
     scenario.record.packets || scenario.record.capture
 }
 
-/// Returns the parts of the run that expectations name, each with the subjects that they name in it.
+/// Returns the observed parts of the run, each with the subjects that are observed in it.
 pub fn observed_parts(scenario: &Scenario) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
-    let quantities = scenario.expects.iter().filter_map(|expect| Quantity::parse(&expect.that).ok());
-    for address in quantities.flat_map(|quantity| quantity.addresses().cloned().collect::<Vec<_>>()) {
-        let Some(during) = address.during else { continue };
+    for (during, subject) in scenario.observed_parts() {
         match parts.iter_mut().find(|part| part.during == during) {
-            Some(part) => part.subjects.push(address.subject),
-            None => parts.push(Part { during, subjects: vec![address.subject] }),
+            Some(part) => part.subjects.push(subject),
+            None => parts.push(Part { during, subjects: vec![subject] }),
         }
     }
     parts

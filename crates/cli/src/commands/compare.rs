@@ -85,14 +85,15 @@ fn make(
     let tasks = planned.plan.tasks()?;
     let bar = plans::progress(tasks.len(), arguments.variations.quiet);
     let one = |task: &Task| {
-        let Some(recording) = planned.source().record(task, &interrupt::is_requested)? else {
+        let metrics = &planned.plan.metrics;
+        let Some(recording) = planned.source().record(task, metrics, &interrupt::is_requested)? else {
             return Ok(None);
         };
         if let Some(curves) = curves {
             curves.add(task, &recording);
         }
         let summary = lockgate_measure::summarise(&[recording]);
-        let row = row(&summary, &planned.plan.metrics)?;
+        let row = row(&summary, metrics)?;
         bar.inc(1);
         Ok::<_, lockgate::Error>(Some((row, Wait::longest(&summary))))
     };

@@ -13,7 +13,7 @@ use super::definition::{Definition, Definitions};
 use super::expression::{Expression, Observation};
 use super::file::{Claims, OnPackets, Runs};
 use super::folder::Folder;
-use super::observation::{Curve, Names, curve, observe};
+use super::observation::{Curve, Names, addresses_of_parts, curve, observe};
 use super::results::{Live, Observations, Points};
 use crate::{Error, Runner, run_tasks};
 
@@ -170,7 +170,17 @@ impl<'a> Experiment<'a> {
     }
 
     fn read(&self, run: &Definition) -> Result<Scenario, Error> {
-        self.runner.read(&run.scenario, &run.settings, None)
+        let scenario = self.runner.read(&run.scenario, &run.settings, None)?;
+        Ok(self.observing(scenario, &run.name, Scale::ONE))
+    }
+
+    /// Returns the scenario of a run at this scale, with the parts that its observations name.
+    fn observing(&self, mut scenario: Scenario, run: &str, scale: Scale) -> Scenario {
+        let wanted = self.wanted.iter().filter(|wanted| wanted.run == run);
+        let scaled: Vec<Observation> = wanted.map(|wanted| super::live::at(wanted, scale)).collect();
+        let addresses = addresses_of_parts(scaled.iter(), &scenario);
+        scenario.observe(addresses.iter().map(String::as_str));
+        scenario
     }
 
     /// Reads the scenario of a run with additional settings, at another scale.
@@ -178,7 +188,8 @@ impl<'a> Experiment<'a> {
         let defined =
             self.defined.get(run).ok_or_else(|| self.folder.invalid(format!("there is no run `{run}`")))?;
         let settings = [defined.settings.as_slice(), set].concat();
-        self.runner.read(&defined.scenario, &settings, Some(scale))
+        let scenario = self.runner.read(&defined.scenario, &settings, Some(scale))?;
+        Ok(self.observing(scenario, run, scale))
     }
 
     /// Returns a run's options on real packets, and the offset of its seed.

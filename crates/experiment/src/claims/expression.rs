@@ -3,7 +3,8 @@
 //! ```text
 //! [lis/50: flow.a1.throughput] / [fifo/50: flow.a1.throughput]      values of two runs
 //! spread(mean([lis/50: flow.{a1,a2,a3}.throughput]), ...)           braces make lists; functions take them
-//! [cbq: flow.tcp.throughput @ 20s..40s]                             over a part of the run
+//! [cbq: flow.tcp.throughput @ 20s..40s]                             of a part of the run
+//! [cbq: flow.tcp.cwnd over 20s..40s]                                rows of a series
 //! [cbq: flow.voice.iat in 0ms..5ms]                                 share of a distribution
 //! ```
 //!
@@ -21,7 +22,7 @@ use crate::matrix::braces;
 pub(crate) struct Observation {
     /// Name of the run.
     pub(crate) run: String,
-    /// Address of the quantity; a `*` in a flow's name matches anything.
+    /// Address of the metric, or name of the series or distribution; a `*` in a flow's name matches anything.
     pub(crate) path: String,
     pub(crate) clause: Clause,
 }
@@ -29,10 +30,10 @@ pub(crate) struct Observation {
 /// Part of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Clause {
-    /// Statistic of the whole run.
-    Whole,
-    /// Part of the run between two times, from its series.
-    During(Duration, Duration),
+    /// Metric, of the run or of the part of it that the address names.
+    Metric,
+    /// Rows of the series of this name that end between two times, the second included.
+    Over(Duration, Duration),
     /// Fraction of a distribution's values at or above the first and below the second.
     Within(Duration, Duration),
 }
@@ -41,8 +42,8 @@ impl fmt::Display for Observation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{}: {}", self.run, self.path)?;
         match self.clause {
-            Clause::Whole => f.write_str("]"),
-            Clause::During(from, to) => write!(f, " @ {from}..{to}]"),
+            Clause::Metric => f.write_str("]"),
+            Clause::Over(from, to) => write!(f, " over {from}..{to}]"),
             Clause::Within(from, to) => write!(f, " in {from}..{to}]"),
         }
     }
@@ -306,19 +307,19 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Parses `run: path`, `run: path @ from..to` or `run: path in from..to`; braces make several.
+/// Parses `run: path`, `run: path over from..to` or `run: path in from..to`; braces make several.
 pub(crate) fn observations(text: &str) -> Result<Vec<Observation>, String> {
     let (run, what) = text
         .split_once(':')
         .ok_or_else(|| format!("`[{text}]` names no run: it is written `[run: metric]`"))?;
-    let (path, clause) = if let Some((path, during)) = what.split_once(" @ ") {
-        let (from, to) = range(during)?;
-        (path, Clause::During(from, to))
+    let (path, clause) = if let Some((path, rows)) = what.split_once(" over ") {
+        let (from, to) = range(rows)?;
+        (path, Clause::Over(from, to))
     } else if let Some((path, within)) = what.split_once(" in ") {
         let (from, to) = range(within)?;
         (path, Clause::Within(from, to))
     } else {
-        (what, Clause::Whole)
+        (what, Clause::Metric)
     };
     let paths = braces(path.trim())?;
     let mut all = Vec::new();
@@ -341,8 +342,11 @@ mod tests {
     use super::*;
 
     fn value(text: &str) -> Vec<f64> {
-        let seen =
-            |run: &str, path: &str| Observation { run: run.into(), path: path.into(), clause: Clause::Whole };
+        let seen = |run: &str, path: &str| Observation {
+            run: run.into(),
+            path: path.into(),
+            clause: Clause::Metric,
+        };
         let values = Values::from([
             (seen("a", "x"), vec![6.0]),
             (seen("b", "x"), vec![2.0]),
@@ -384,8 +388,8 @@ mod tests {
             ("maxi(1)", "none of min, max"),
             ("max 1", "needs `(`"),
             ("1 2", "left over"),
-            ("[a: x @ 5s]", "written `10s..20s`"),
-            ("[a: x @ 5s..4s]", "written `10s..20s`"),
+            ("[a: x over 5s]", "written `10s..20s`"),
+            ("[a: x over 5s..4s]", "written `10s..20s`"),
             ("", "is not a number"),
         ] {
             let why = Expression::parse(text).expect_err(text);
@@ -400,7 +404,7 @@ mod tests {
     #[test]
     fn an_observation_prints_as_it_is_read() {
         for text in
-            ["[a/1: flow.x.owd.p99]", "[a: flow.x.throughput @ 1s..2s]", "[a: flow.x.iat in 1ms..2ms]"]
+            ["[a/1: flow.x.owd.p99]", "[a: flow.x.throughput over 1s..2s]", "[a: flow.x.iat in 1ms..2ms]"]
         {
             let Ok(Expression::Observations(all)) = Expression::parse(text) else { panic!("{text}") };
             assert_eq!(all[0].to_string(), text);

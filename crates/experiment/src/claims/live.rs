@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use lockgate_engine::units::Instant;
-use lockgate_measure::metric::{Address, Unit};
+use lockgate_measure::metric::{Address, During, Unit};
 use lockgate_measure::recording::Recording;
 use lockgate_measure::summary;
 use lockgate_scenario::{Scale, Scenario, Transport};
@@ -291,11 +291,23 @@ struct Made {
 /// Returns the observation of a run at `scale` that corresponds to `wanted` of the unscaled run.
 pub(crate) fn at(wanted: &Observation, scale: Scale) -> Observation {
     let clause = match wanted.clause {
-        Clause::Whole => Clause::Whole,
-        Clause::During(from, to) => Clause::During(scale.time(from), scale.time(to)),
+        Clause::Metric => {
+            let path = part_at(&wanted.path, scale).unwrap_or_else(|| wanted.path.clone());
+            return Observation { path, ..wanted.clone() };
+        }
+        Clause::Over(from, to) => Clause::Over(scale.time(from), scale.time(to)),
         Clause::Within(from, to) => Clause::Within(scale.time(from), scale.time(to)),
     };
     Observation { clause, ..wanted.clone() }
+}
+
+/// Returns the address of the part at `scale` that corresponds to that of `path`, if it names one.
+fn part_at(path: &str, scale: Scale) -> Option<String> {
+    let address = Address::parse(path).ok()?;
+    let during = address.during?;
+    let time = |time: Instant| Instant::ZERO + scale.time(time.since(Instant::ZERO));
+    let during = During { from: time(during.from), to: time(during.to) };
+    Some(Address { during: Some(during), ..address }.to_string())
 }
 
 /// Dimension of a quantity, which says how it scales.
@@ -312,9 +324,9 @@ fn kind(wanted: &Observation) -> Kind {
     match (wanted.clause, name) {
         (Clause::Within(..), _) => Kind::Same,
         (_, "first_received" | "longest_silence" | "owd_p50" | "owd_max" | "scheduling_mean") => Kind::Time,
-        (Clause::During(..), "throughput" | "offered") => Kind::Rate,
-        (Clause::During(..), _) => Kind::Same,
-        (Clause::Whole, _) => match Address::parse(&wanted.path).map(|address| address.unit()) {
+        (Clause::Over(..), "throughput" | "offered") => Kind::Rate,
+        (Clause::Over(..), _) => Kind::Same,
+        (Clause::Metric, _) => match Address::parse(&wanted.path).map(|address| address.unit()) {
             Ok(Unit::Seconds) => Kind::Time,
             Ok(Unit::BitsPerSecond) => Kind::Rate,
             _ => Kind::Same,

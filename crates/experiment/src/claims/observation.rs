@@ -1,4 +1,4 @@
-//! Observations of a run: a metric, a part of a series, or a fraction of a distribution.
+//! Observations of a run: a metric, rows of a series, or a fraction of a distribution.
 //!
 //! Addresses are those of every scenario (`lockgate list metrics`), and two more for flows:
 //!
@@ -10,7 +10,9 @@
 use lockgate_engine::port_name;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::histogram::Histogram;
-use lockgate_measure::metric::{self, Fold, Metric, Rows, Series, Subject, SubjectKind, Values, check_path};
+use lockgate_measure::metric::{
+    self, Address, Fold, Metric, Rows, Series, Subject, SubjectKind, Values, check_path,
+};
 use lockgate_measure::recording::{FlowRecord, PortRecord, Recording};
 use lockgate_measure::summary::Summary;
 
@@ -38,6 +40,8 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 pub(crate) struct Names {
     pub(crate) flows: Vec<String>,
     pub(crate) ports: Vec<(String, Vec<String>)>,
+    /// Warm-up and length of the run.
+    pub(crate) times: (Duration, Duration),
 }
 
 impl Names {
@@ -45,6 +49,7 @@ impl Names {
         Self {
             flows: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
             ports: scenario.ports.iter().map(|port| (port.name.clone(), port.queues.clone())).collect(),
+            times: (scenario.warmup, scenario.duration),
         }
     }
 
@@ -62,9 +67,10 @@ impl Names {
 
     fn check_one(&self, path: &str, clause: Clause) -> Result<(), String> {
         let (subject, name) = split(path)?;
-        if clause == Clause::Whole && !OF_ARRIVALS.contains(&name) {
+        if clause == Clause::Metric && !OF_ARRIVALS.contains(&name) {
             let names = metric::Names { flows: &self.flows, ports: &self.ports };
-            return check_path(path, &names).map(drop).map_err(|error| error.to_string());
+            check_path(path, &names).map_err(|error| rows_of(path).unwrap_or_else(|| error.to_string()))?;
+            return self.check_part(path);
         }
         let known = match &subject {
             Subject::Flow(flow) => self.flows.contains(flow),
@@ -79,9 +85,9 @@ impl Names {
         let about = subject.kind();
         let arrivals = OF_ARRIVALS.into_iter().filter(|_| about == SubjectKind::Flow);
         let (columns, shares) = match clause {
-            Clause::During(..) => (series(about).map(|one| one.name).chain(arrivals).collect(), Vec::new()),
+            Clause::Over(..) => (series(about).map(|one| one.name).chain(arrivals).collect(), Vec::new()),
             Clause::Within(..) => (Vec::new(), distributions(about).map(|(name, _)| name).collect()),
-            Clause::Whole => return Ok(()),
+            Clause::Metric => return Ok(()),
         };
         let (known, what): (Vec<&str>, _) =
             if shares.is_empty() { (columns, "series") } else { (shares, "shares") };
@@ -90,6 +96,23 @@ impl Names {
         }
         Err(format!("`{path}`: there are {what} of {}", list(known.into_iter())))
     }
+}
+
+impl Names {
+    /// Checks that the run has the part that an address names.
+    fn check_part(&self, path: &str) -> Result<(), String> {
+        let (warmup, length) = self.times;
+        let during = Address::parse(path).ok().and_then(|address| address.during);
+        during.and_then(|part| part.outside(warmup, length)).map_or(Ok(()), Err)
+    }
+}
+
+/// Returns how rows of a series are observed, if `path` names a part of one that is no metric.
+fn rows_of(path: &str) -> Option<String> {
+    let (of, during) = path.split_once(" @ ")?;
+    let (subject, name) = split(of).ok()?;
+    let has_rows = series(subject.kind()).map(|one| one.name).chain(OF_ARRIVALS).any(|known| known == name);
+    has_rows.then(|| format!("`{of}` is a series: its rows in a time are `[run: {of} over {during}]`"))
 }
 
 /// Splits an address into its subject and the rest.
@@ -131,13 +154,23 @@ fn starred<'a>(path: &str, flows: impl Iterator<Item = &'a str>) -> Vec<String> 
     flows.filter(fits).map(|flow| format!("flow.{flow}.{name}")).collect()
 }
 
+/// Returns the addresses of metrics of parts that observations name, for the run to observe them.
+pub(crate) fn addresses_of_parts<'a>(
+    observations: impl Iterator<Item = &'a Observation>,
+    scenario: &lockgate_scenario::Scenario,
+) -> Vec<String> {
+    let of_parts = observations.filter(|it| it.clause == Clause::Metric && it.path.contains(" @ "));
+    let flows = || scenario.flows.iter().map(|flow| flow.name.as_str());
+    of_parts.flat_map(|observation| starred(&observation.path, flows())).collect()
+}
+
 /// Makes an observation of a run; NaN if nothing was observed.
 pub(crate) fn observe(observation: &Observation, recording: &Recording, summary: &Summary) -> Vec<f64> {
     let flows = recording.flows.iter().map(|flow| flow.setup.name.as_str());
     let one = |path: &String| {
         match observation.clause {
-            Clause::Whole => whole(path, recording, summary),
-            Clause::During(from, to) => during(path, recording, Instant::ZERO + from, Instant::ZERO + to),
+            Clause::Metric => metric(path, recording, summary),
+            Clause::Over(from, to) => rows_between(path, recording, Instant::ZERO + from, Instant::ZERO + to),
             Clause::Within(from, to) => share(path, recording, from, to),
         }
         .unwrap_or(f64::NAN)
@@ -145,10 +178,10 @@ pub(crate) fn observe(observation: &Observation, recording: &Recording, summary:
     starred(&observation.path, flows).iter().map(one).collect()
 }
 
-fn whole(path: &str, recording: &Recording, summary: &Summary) -> Option<f64> {
+fn metric(path: &str, recording: &Recording, summary: &Summary) -> Option<f64> {
     let (_, name) = split(path).ok()?;
     if OF_ARRIVALS.contains(&name) {
-        return during(path, recording, recording.warmup, Instant::ZERO + recording.duration);
+        return rows_between(path, recording, recording.warmup, Instant::ZERO + recording.duration);
     }
     summary.metric(path).ok()
 }
@@ -177,7 +210,7 @@ fn column(path: &str, recording: &Recording) -> Option<(Rows, Fold)> {
 }
 
 /// Reduces the intervals that end between two times.
-fn during(path: &str, recording: &Recording, from: Instant, to: Instant) -> Option<f64> {
+fn rows_between(path: &str, recording: &Recording, from: Instant, to: Instant) -> Option<f64> {
     let (subject, name) = split(path).ok()?;
     if let (Subject::Flow(of), "first_received" | "longest_silence") = (&subject, name) {
         return arrivals(flow(recording, of)?, from, to, name == "first_received");
@@ -256,7 +289,7 @@ impl Curve {
     pub(crate) fn as_observed(self, observation: &Observation) -> Observation {
         let (from, to) = (Duration::ZERO, Duration::from_secs(1));
         let clause = match self {
-            Self::OverTime => Clause::During(from, to),
+            Self::OverTime => Clause::Over(from, to),
             Self::Density | Self::Cumulative => Clause::Within(from, to),
         };
         Observation { clause, ..observation.clone() }
@@ -286,8 +319,8 @@ fn over_time(path: &str, clause: Clause, recording: &Recording) -> Option<Vec<(f
     for (end, value) in column.ends.iter().zip(&column.values) {
         let width = end.since(before).as_secs_f64();
         let seen = match clause {
-            Clause::During(from, to) => *end > Instant::ZERO + from && *end <= Instant::ZERO + to,
-            Clause::Whole | Clause::Within(..) => true,
+            Clause::Over(from, to) => *end > Instant::ZERO + from && *end <= Instant::ZERO + to,
+            Clause::Metric | Clause::Within(..) => true,
         };
         let value = if fold == Fold::Rate { value / width } else { *value };
         if seen && value.is_finite() {
@@ -309,6 +342,7 @@ mod tests {
                 .map(str::to_owned)
                 .to_vec(),
             ports: vec![("a:b".to_owned(), vec!["link".to_owned()])],
+            times: (Duration::from_secs(3), Duration::from_secs(10)),
         }
     }
 
@@ -329,13 +363,15 @@ mod tests {
             "[r: flow.echo.owd.p99]",
             "[r: flow.file/*.fct]",
             "[r: flow.echo.longest_silence]",
-            "[r: flow.echo.throughput @ 1s..2s]",
+            "[r: flow.echo.throughput over 1s..2s]",
             "[r: flow.echo.iat in 1ms..2ms]",
-            "[r: port.a->b.queue.link.dropped_packets @ 1s..2s]",
+            "[r: port.a->b.queue.link.dropped_packets over 1s..2s]",
             "[r: port.a->b.utilisation]",
             "[r: port.a:b.utilisation]",
-            "[r: port.a:b.queue.link.throughput @ 1s..2s]",
+            "[r: port.a:b.queue.link.throughput over 1s..2s]",
             "[r: jain_index]",
+            "[r: flow.echo.owd.p99 @ 4s..6s]",
+            "[r: flow.file/*.throughput @ 4s..6s]",
         ] {
             assert_eq!(check(good), Ok(()), "{good}");
         }
@@ -343,10 +379,13 @@ mod tests {
             ("[r: flow.ech.owd.p99]", "there is no flow"),
             ("[r: flow.files/*.fct]", "no flow is called so"),
             ("[r: flow.echo.owd]", "needs one of"),
-            ("[r: flow.echo.owd.p99 @ 1s..2s]", "there are series of"),
+            ("[r: flow.echo.owd.p99 over 1s..2s]", "there are series of"),
+            ("[r: flow.echo.owd.p99 @ 1s..2s]", "begins within the warm-up"),
+            ("[r: flow.echo.owd.p99 @ 4s..12s]", "ends after the run"),
+            ("[r: flow.echo.cwnd @ 4s..6s]", "over 4s..6s"),
             ("[r: flow.echo.loss in 1ms..2ms]", "there are shares of"),
             ("[r: port.a->b.queue.ling.throughput]", "there is no queue"),
-            ("[r: port.a->b.queue.ling.throughput @ 1s..2s]", "nothing of this name"),
+            ("[r: port.a->b.queue.ling.throughput over 1s..2s]", "nothing of this name"),
             ("[r: jain]", "jain_index"),
         ] {
             let why = check(bad).expect_err(bad);

@@ -1,6 +1,6 @@
 //! Metrics kept of a plan's runs: those requested, or those of the scenario's expectations, or of its flows.
 
-use lockgate_measure::metric::{Address, MetricError, Names, Quantity, check_path};
+use lockgate_measure::metric::{MetricError, Names, Quantity, check_path};
 use lockgate_scenario::{Scenario, Transport};
 
 use super::PlanError;
@@ -38,10 +38,8 @@ impl Wanted {
         };
         let ports: Vec<_> = variant.ports.iter().map(|port| (port.name.clone(), queues(port))).collect();
         let names = Names { flows: &flows, ports: &ports };
-        let found = self
-            .metrics
-            .iter()
-            .map(|path| check_path(path, &names).err().or_else(|| unobserved(path, variant)));
+        let found =
+            self.metrics.iter().map(|path| check_path(path, &names).err().or_else(|| outside(path, variant)));
         self.lacks = match self.lacks.as_slice() {
             [] => found.collect(),
             known => known.iter().zip(found).map(|(known, now)| known.clone().and(now)).collect(),
@@ -60,26 +58,12 @@ impl Wanted {
     }
 }
 
-/// Returns the reason why a scenario's runs lack a metric of a part of the run, if they do: only those of
-/// expectations are observed.
-fn unobserved(path: &str, variant: &Scenario) -> Option<MetricError> {
-    let parts = |path: &str| {
-        let quantity = Quantity::parse(path).ok();
-        quantity
-            .into_iter()
-            .flat_map(|it| it.addresses().cloned().collect::<Vec<_>>())
-            .filter(|it| it.during.is_some())
-    };
-    let observed: Vec<_> = variant.expects.iter().flat_map(|expect| parts(&expect.that)).collect();
-    let is_observed =
-        |it: &Address| observed.iter().any(|one| (one.during, &one.subject) == (it.during, &it.subject));
-    parts(path).find(|it| !is_observed(it)).map(|it| MetricError::Unknown {
-        path: path.to_owned(),
-        why: format!(
-            "parts of a run are observed where an expectation names them: add an `[[expect]]` on `{it}`"
-        ),
-        nearest: None,
-    })
+/// Returns the reason why a scenario's runs have no such part, if a metric names one that they lack.
+fn outside(path: &str, variant: &Scenario) -> Option<MetricError> {
+    let quantity = Quantity::parse(path).ok()?;
+    let mut parts = quantity.addresses().filter_map(|address| address.during);
+    let why = parts.find_map(|part| part.outside(variant.warmup, variant.duration))?;
+    Some(MetricError::Unknown { path: path.to_owned(), why, nearest: None })
 }
 
 /// Returns the metrics of the expectations, each once; of a scenario without any, the p99 delay of its first

@@ -99,20 +99,27 @@ impl Source {
         addresses: &[String],
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<Row>, Error> {
-        let Some(recording) = self.record(task, stop)? else { return Ok(None) };
+        let Some(recording) = self.record(task, addresses, stop)? else { return Ok(None) };
         Ok(Some(row(&lockgate_measure::summarise(&[recording]), addresses)?))
     }
 
-    /// Simulates a task. Returns its recording; `None` if `stop` ended the run.
+    /// Simulates a task, observing the parts of the run that `addresses` name. Returns its recording; `None`
+    /// if `stop` ended the run.
     ///
     /// # Errors
     /// If the scenario cannot be read, its run would take too much memory, or fails.
-    pub fn record(&self, task: &Task, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Recording>, Error> {
+    pub fn record(
+        &self,
+        task: &Task,
+        addresses: &[String],
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<Recording>, Error> {
         if stop() {
             return Ok(None);
         }
         let scenario = self.recent.get(&task.settings, || {
-            let scenario = self.read(&task.settings)?;
+            let mut scenario = self.read(&task.settings)?;
+            scenario.observe(addresses.iter().map(String::as_str));
             memory::estimate(&scenario, 1).map(|_| scenario)
         })?;
         let options = Options {

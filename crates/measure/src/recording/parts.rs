@@ -1,8 +1,8 @@
-//! Observations of parts of a run, for expectations such as `flow.call.owd.p99 @ 10s..20s`.
+//! Observations of parts of a run, for metrics such as `flow.call.owd.p99 @ 10s..20s`.
 //!
 //! Each is a record of its own, which begins with the part as the record of the run begins with the end of
 //! the warm-up: so each metric means the same of a part and of the run, and is as exact. Only the flows and
-//! ports that an expectation names are observed so, and only until the part ends.
+//! ports that an expectation, claim or comparison names are observed so, and only until the part ends.
 
 use lockgate_engine::units::Instant;
 

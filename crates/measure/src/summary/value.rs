@@ -67,7 +67,7 @@ impl Summary {
             && self.part(during).is_none()
         {
             let why =
-                "only the parts of the run that expectations name are observed: add an `[[expect]]` on it";
+                "of parts of a run, those are observed that an expectation names: add an `[[expect]]` on it";
             return Err(MetricError::Unknown { path: path.to_owned(), why: why.to_owned(), nearest: None });
         }
         self.value(&address).ok_or_else(|| match self.check(path) {

@@ -89,6 +89,7 @@ impl Checker<'_> {
             flows: flows.expand(),
             changes: changes.effects,
             expects,
+            wanted: Vec::new(),
             vary,
             record,
             warnings: core::mem::take(&mut self.warnings),

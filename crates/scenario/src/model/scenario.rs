@@ -2,6 +2,7 @@
 
 use lockgate_engine::port_name;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
+use lockgate_measure::metric::{During, Quantity, Subject};
 use lockgate_measure::recording::Detail;
 
 use super::flow::Flow;
@@ -44,6 +45,8 @@ pub struct Scenario {
     pub changes: Vec<Change>,
     /// Expectations on the results.
     pub expects: Vec<Expected>,
+    /// Further metrics that a caller asks for: their parts of the run are observed. No text has them.
+    pub(crate) wanted: Vec<Quantity>,
     /// Values that `lockgate compare` and `lockgate sweep` vary; a run ignores them.
     pub vary: Vec<Vary>,
     /// Outputs of the run besides its statistics.
@@ -80,6 +83,20 @@ impl Scenario {
     /// Returns the number of flows and queues.
     pub fn recorded(&self) -> usize {
         self.flows.len() + self.ports.iter().map(|port| port.queues.len()).sum::<usize>()
+    }
+
+    /// Has its runs observe the parts that these metrics name, besides those of the expectations: a part of a
+    /// run is known only if that is said before. Ignores what is no metric.
+    pub fn observe<'a>(&mut self, paths: impl IntoIterator<Item = &'a str>) {
+        self.wanted.extend(paths.into_iter().filter_map(|path| Quantity::parse(path).ok()));
+    }
+
+    /// Returns each observed part of the run with a subject of which a metric is wanted in it.
+    pub fn observed_parts(&self) -> Vec<(During, Subject)> {
+        let expected = self.expects.iter().filter_map(|expect| Quantity::parse(&expect.that).ok());
+        let all: Vec<Quantity> = expected.chain(self.wanted.iter().cloned()).collect();
+        let addresses = all.iter().flat_map(Quantity::addresses);
+        addresses.filter_map(|address| Some((address.during?, address.subject.clone()))).collect()
     }
 
     /// Returns the scenario as a file: the text that it was read from with overrides applied, comments
