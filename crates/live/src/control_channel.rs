@@ -25,8 +25,8 @@ use lockgate_measure::monitor::{LOOKS, Monitor, Sample};
 use lockgate_scenario::change::Prepared;
 
 use crate::clock::MonotonicClock;
-use crate::fidelity;
 use crate::network::Network;
+use lockgate_measure::fidelity;
 
 /// Capacity of the sample rings.
 const SAMPLES: usize = 64;

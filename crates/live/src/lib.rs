@@ -28,7 +28,6 @@
 pub mod control_channel;
 pub mod driver;
 pub mod failure;
-pub mod fidelity;
 mod flows;
 pub mod frame;
 pub mod frames;

@@ -23,7 +23,6 @@ use crate::control_channel::DriverEnd;
 use crate::cpu_latency::LatencyRequest;
 use crate::driver::{Driven, Wire, drive_watched};
 use crate::failure::Failure;
-use crate::fidelity::Measurements;
 use crate::frames::Frames;
 use crate::kernel::Kernel;
 use crate::network::Network;
@@ -31,6 +30,7 @@ use crate::testbed::{self, Testbed};
 use crate::traffic::send::{self, Sent};
 use crate::traffic::tcp;
 use ends::Ends;
+use lockgate_measure::fidelity::Measurements;
 
 /// MTU of the hosts' interfaces in bytes: Ethernet's.
 const MTU: u32 = 1500;

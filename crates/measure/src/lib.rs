@@ -27,6 +27,7 @@ pub mod emodel;
 #[cfg(any(test, feature = "example"))]
 pub mod example;
 pub mod fairness;
+pub mod fidelity;
 pub mod figures;
 pub mod group;
 pub mod histogram;

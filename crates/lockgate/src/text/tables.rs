@@ -126,7 +126,7 @@ fn fidelity(summary: &Summary, lines: &mut Lines) {
     };
     let sent = summary.fidelity.get("packets_sent").copied().unwrap_or(0.0);
     let row = |(name, value): (&String, &f64)| {
-        let limit = lockgate_live::fidelity::limit(name, sent);
+        let limit = lockgate_measure::fidelity::limit(name, sent);
         let words = name.strip_suffix("_s").or(name.strip_suffix("_ratio")).unwrap_or(name).replace('_', " ");
         let sign = limit.map_or("", |limit| if *value <= limit { "✓" } else { "✗" });
         let limit = limit.map_or_else(String::new, |limit| format!("at most {}", shown(name, limit)));

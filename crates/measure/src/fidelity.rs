@@ -14,9 +14,9 @@
 //!
 //! Note: an answer to an echo is scheduled at the arrival of its request.
 
+use crate::histogram::Histogram;
+use crate::monitor::Sample;
 use lockgate_engine::units::Duration;
-use lockgate_measure::histogram::Histogram;
-use lockgate_measure::monitor::Sample;
 
 /// Measurements of a run, from which the figures are computed.
 #[derive(Clone, Debug, Default)]
@@ -172,7 +172,7 @@ impl LimitedFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lockgate_measure::monitor::{FidelitySample, FlowSample};
+    use crate::monitor::{FidelitySample, FlowSample};
 
     #[test]
     fn each_limit_has_its_reason() {
