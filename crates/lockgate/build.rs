@@ -1,4 +1,4 @@
-//! Embeds the built page of reports, compressed, or a page that says how to build it.
+//! Embeds the built page of reports for the feature `results`: compressed, or a page that says how to build it.
 
 use std::fs::File;
 use std::io::Write;
@@ -8,9 +8,12 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
 fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if std::env::var_os("CARGO_FEATURE_RESULTS").is_none() {
+        return;
+    }
     let page = Path::new("../../web/dist/report.html");
     println!("cargo::rerun-if-changed={}", page.display());
-    println!("cargo::rerun-if-changed=build.rs");
     let out = std::env::var("OUT_DIR").expect("cargo sets it");
     let template = std::fs::read_to_string(page).unwrap_or_else(|_| {
         println!("cargo::warning=web/dist/report.html is not built: reports will have no figures (run `make web`)");

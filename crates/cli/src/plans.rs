@@ -63,7 +63,8 @@ pub(crate) fn source(file: &Path, settings: &[String], memory: u64) -> Result<So
 /// # Errors
 /// The problems of the first value that is wrong.
 pub(crate) fn check(file: &Path, settings: &[String], base: &Scenario) -> Result<(), Failure> {
-    Ok(plans::check_values(file, settings, base)?)
+    let name = file.display().to_string();
+    Ok(plans::check_values(&name, Arc::new(Beside::new(file)), settings, base)?)
 }
 
 impl From<PlanError> for Failure {

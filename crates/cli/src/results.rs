@@ -20,6 +20,11 @@ pub(crate) fn report_head(title: &str, scenario: &str) -> ReportData {
     lockgate::results::report_head(title, scenario, &command_line())
 }
 
+/// Adds to a report the time, this host and the command.
+pub(crate) fn signed(report: ReportData) -> ReportData {
+    lockgate::results::signed(report, &command_line())
+}
+
 /// Writes all files of runs and moves the directory to its place. Returns its path.
 pub(crate) fn write(
     directory: ResultsDirectory,

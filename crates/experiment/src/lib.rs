@@ -33,7 +33,9 @@ mod error;
 mod matrix;
 mod plan;
 mod runner;
+#[cfg(feature = "store")]
 pub mod store;
+#[cfg(feature = "search")]
 pub mod tune;
 mod variants;
 
@@ -42,5 +44,6 @@ pub use compare::{compare, row};
 pub use error::Error;
 pub use plan::{MOST_TASKS, Plan, Row, Task, Variant, digest};
 pub use runner::{Run, Runner, run_tasks};
+#[cfg(feature = "store")]
 pub use store::Store;
 pub use variants::{report_variants, shown};

@@ -4,11 +4,13 @@ use lockgate_engine::units::Duration;
 use lockgate_measure::recording::Recording;
 use lockgate_measure::summary::{Summary, summarise};
 use lockgate_scenario::{Scale, Scenario};
+#[cfg(feature = "threads")]
 use rayon::prelude::*;
 
 use crate::Error;
 
-/// Runs all tasks on the threads of the current pool. Returns the results in the order of the tasks.
+/// Runs all tasks on the threads of the current pool; without the feature `threads`, in turn. Returns the
+/// results in the order of the tasks.
 ///
 /// # Errors
 /// An error of `run`. Tasks that have not started are then skipped.
@@ -16,7 +18,10 @@ pub fn run_tasks<T: Sync, R: Send, E: Send>(
     tasks: &[T],
     run: impl Fn(&T) -> Result<R, E> + Sync + Send,
 ) -> Result<Vec<R>, E> {
-    tasks.par_iter().with_max_len(1).map(run).collect()
+    #[cfg(feature = "threads")]
+    return tasks.par_iter().with_max_len(1).map(run).collect();
+    #[cfg(not(feature = "threads"))]
+    tasks.iter().map(run).collect()
 }
 
 /// Result of a run.

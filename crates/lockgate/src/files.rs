@@ -107,14 +107,24 @@ pub struct ScenarioText {
 /// # Errors
 /// If the file cannot be read or is not a text, or a policy has problems.
 pub fn scenario_text(path: &Path, memory: u64, settings: &[Override]) -> Result<ScenarioText, Error> {
-    let text = own_text(path, memory)?;
-    let name = path.display().to_string();
-    if !lockgate_scenario::is_policy(&text) {
-        return Ok(ScenarioText { name, text, is_laboratory: false });
+    ScenarioText::new(own_text(path, memory)?, path, &Beside::new(path), settings)
+}
+
+impl ScenarioText {
+    /// Returns the text of a scenario at `path` as it is, and that of a policy as a laboratory around it. The
+    /// files that a policy names come from `files`.
+    ///
+    /// # Errors
+    /// If a policy has problems.
+    pub fn new(text: String, path: &Path, files: &dyn Files, settings: &[Override]) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        if !lockgate_scenario::is_policy(&text) {
+            return Ok(Self { name, text, is_laboratory: false });
+        }
+        let file = path.file_name().map_or_else(|| name.clone(), |file| file.to_string_lossy().into_owned());
+        let text = around(path, &text, &file, files, settings)?;
+        Ok(Self { name: format!("the laboratory around {name}"), text, is_laboratory: true })
     }
-    let file = path.file_name().map_or_else(|| name.clone(), |file| file.to_string_lossy().into_owned());
-    let text = around(path, &text, &file, settings)?;
-    Ok(ScenarioText { name: format!("the laboratory around {name}"), text, is_laboratory: true })
 }
 
 /// Returns the text of a laboratory around the policy at `path`, which names it as `named`.
@@ -127,11 +137,17 @@ pub fn laboratory(path: &Path, named: &str) -> Result<String, Error> {
         let why = "it is not a policy of a router: it has no table `[router]`".to_owned();
         return Err(Error::Unreadable { path: path.to_path_buf(), why });
     }
-    around(path, &text, named, &[])
+    around(path, &text, named, &Beside::new(path), &[])
 }
 
-fn around(path: &Path, text: &str, named: &str, settings: &[Override]) -> Result<String, Error> {
-    let embedded = lockgate_scenario::embed_tables(text, &Beside::new(path))
+fn around(
+    path: &Path,
+    text: &str,
+    named: &str,
+    files: &dyn Files,
+    settings: &[Override],
+) -> Result<String, Error> {
+    let embedded = lockgate_scenario::embed_tables(text, files)
         .map_err(|why| Error::Unreadable { path: path.to_path_buf(), why })?;
     let name = path.display().to_string();
     let policy = lockgate_scenario::read_policy(&embedded, &name)?;

@@ -30,22 +30,25 @@
 //! # Ok::<(), lockgate::Error>(())
 //! ```
 //!
-//! Features: `results` (default) writes directories of results; `plans` makes many runs, with a store; `live`
-//! makes runs on real packets; `text` makes digests and tables for terminals.
+//! Features: `results` (default) writes directories of results; `compare` compares variants, `plans` makes many
+//! runs, with a store; `threads` makes runs on several threads; `live` makes runs on real packets; `text` makes
+//! digests and tables for terminals. Without any of them nothing needs a thread, a clock or a file, as in a browser.
 #![forbid(unsafe_code)]
 
 mod cost;
 mod error;
 pub mod files;
+#[cfg(feature = "threads")]
 mod helper_thread;
 pub mod io_error;
 mod judge;
 #[cfg(feature = "live")]
 mod live;
 pub mod memory;
-#[cfg(feature = "plans")]
+#[cfg(feature = "compare")]
 pub mod plans;
 mod read;
+pub mod report;
 #[cfg(feature = "results")]
 pub mod results;
 mod run;

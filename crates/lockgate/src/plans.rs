@@ -12,35 +12,39 @@
 mod compared;
 mod curves;
 mod error;
+#[cfg(feature = "plans")]
 mod largest;
 mod metrics;
 mod source;
+#[cfg(feature = "plans")]
 mod sweep;
+#[cfg(feature = "plans")]
 pub mod test;
+#[cfg(feature = "plans")]
 mod tuned;
+#[cfg(feature = "plans")]
 mod tuning;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::Arc;
+use std::convert::Infallible;
 
-use lockgate_experiment::tune::Constraint;
-use lockgate_experiment::{Plan, Row, Task, Variant};
+use lockgate_experiment::{Plan, Row, Task, Variant, run_tasks};
 use lockgate_scenario::{Scenario, Vary, vary};
-use rayon::prelude::*;
 
-pub use self::compared::Compared;
+pub use self::compared::{Compared, RunValues};
 pub use self::curves::Curves;
 pub use self::error::PlanError;
+#[cfg(feature = "plans")]
 pub use self::largest::{LargestSearch, TriedNumber};
 pub use self::metrics::Wanted;
 pub use self::source::{SharedFiles, Source};
+#[cfg(feature = "plans")]
 pub use self::sweep::{Sweep, repeat};
+#[cfg(feature = "plans")]
 pub use self::tuned::{NO_WINNER, Tuned};
+#[cfg(feature = "plans")]
 pub use self::tuning::{Stopped, TuneOptions, TuneRequest, Tuning};
-use crate::files::Beside;
-use crate::run::MOST_THREADS;
-use crate::{figures, verdict};
+use crate::verdict;
 
 /// Limit on the seeds of a plan, and of the runs of one scenario.
 pub const MOST_SEEDS: usize = 10_000;
@@ -123,7 +127,8 @@ impl Planned {
             source.read_from(&settings, &hashes).map_err(PlanError::of_variant)
         };
         for several in variants.chunks(READ_TOGETHER) {
-            let scenarios: Vec<Result<Scenario, PlanError>> = several.par_iter().map(read).collect();
+            // The first problem in the order of the variants is returned, so none ends the reading early.
+            let Ok(scenarios) = run_tasks(several, |variant| Ok::<_, Infallible>(read(variant)));
             for scenario in scenarios {
                 let scenario = scenario?;
                 memory = memory.max(crate::memory::of_run(&scenario));
@@ -208,10 +213,11 @@ fn all_columns(vary: &[Vary]) -> Vec<Column> {
 }
 
 /// Returns the bound of a constraint in words: `at least 8 Mbit/s`.
-fn bound_words(constraint: &Constraint) -> String {
+#[cfg(feature = "plans")]
+fn bound_words(constraint: &lockgate_experiment::tune::Constraint) -> String {
     let side = if constraint.is_at_least { "at least" } else { "at most" };
     let bound = verdict::quantity(&constraint.path, Some(constraint.bound));
-    format!("{side} {}", figures::without_zeros(&bound))
+    format!("{side} {}", crate::figures::without_zeros(&bound))
 }
 
 /// Collects seeds, up to the limit on their number.
@@ -248,18 +254,23 @@ pub fn variations(given: Vec<Vary>, scenario: &Scenario) -> Result<Vec<Vary>, Pl
     if varies.is_empty() { Err(PlanError::NothingVaries) } else { Ok(varies) }
 }
 
-/// Checks every value of the variations that the scenario in `file` defines, one at a time. `settings` are
+/// Checks every value of the variations that a scenario called `name` defines, one at a time. `settings` are
 /// those with which it was read.
 ///
 /// # Errors
 /// The problems of the first value that is wrong.
-pub fn check_values(file: &Path, settings: &[String], base: &Scenario) -> Result<(), PlanError> {
+pub fn check_values(
+    name: &str,
+    files: SharedFiles,
+    settings: &[String],
+    base: &Scenario,
+) -> Result<(), PlanError> {
     if base.vary.is_empty() {
         return Ok(());
     }
     let text = base.to_toml();
     let document: toml::Table = toml::from_str(&text).unwrap_or_default();
-    let source = Source::new(file.display().to_string(), text, Arc::new(Beside::new(file)), base.memory);
+    let source = Source::new(name, text, files, base.memory);
     for vary in &base.vary {
         for value in vary.values.texts()? {
             let mut all = settings.to_vec();
@@ -272,9 +283,11 @@ pub fn check_values(file: &Path, settings: &[String], base: &Scenario) -> Result
 
 /// Calls `work` on a pool of this many threads, at most 256; by default on as many as there are
 /// processors.
+#[cfg(feature = "threads")]
 pub fn on_threads<R: Send>(threads: Option<usize>, work: impl FnOnce() -> R + Send) -> R {
-    let pool =
-        |threads: usize| rayon::ThreadPoolBuilder::new().num_threads(threads.min(MOST_THREADS)).build();
+    let pool = |threads: usize| {
+        rayon::ThreadPoolBuilder::new().num_threads(threads.min(crate::run::MOST_THREADS)).build()
+    };
     let pool = threads.map(pool);
     match pool {
         Some(Ok(pool)) => pool.install(work),

@@ -9,27 +9,21 @@ mod error;
 mod form;
 mod saved_file;
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::io::Read as _;
-use std::net::IpAddr;
 use std::path::PathBuf;
 
-use lockgate_measure::group::group_of;
 use lockgate_measure::recording::{Event, Mode, Recording};
-use lockgate_measure::report::{
-    ReportData, Run, Topology, TopologyLink, TopologyNode, files, groups, page, requests,
-};
+use lockgate_measure::report::{ReportData, Run, page};
 use lockgate_measure::summary::Summary;
-use lockgate_scenario::{Flow, Queue, Scenario};
+use lockgate_scenario::Scenario;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 pub use self::directory::{ResultsDirectory, remove_unfinished};
 pub use self::error::{SavedFileError, WriteError};
 pub use self::form::Form;
 pub use self::saved_file::SavedFile;
 use crate::io_error::words;
+pub use crate::report::{hash, json, topology};
 use crate::{Runs, Seed};
 
 /// Returns the page of reports, with a placeholder for the data. The program carries it compressed, at a
@@ -130,76 +124,19 @@ pub fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Returns the SHA-256 of a text, in hexadecimal.
-pub fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut digits, byte| {
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    })
-}
-
 /// Returns the head of a report: everything except its runs and figures. `command` is the command that
 /// repeats it.
 pub fn report_head(title: &str, scenario: &str, command: &str) -> ReportData {
-    let mut report = ReportData::new(title);
-    report.generated = now();
-    command.clone_into(&mut report.command);
-    scenario.clone_into(&mut report.scenario);
-    report.scenario_hash = hash(scenario);
+    signed(crate::report::head(title, scenario), command)
+}
+
+/// Adds to a report the time, this host, and the command that repeats it.
+#[must_use]
+pub fn signed(report: ReportData, command: &str) -> ReportData {
     let host = Host::this();
     let processors = crate::figures::count(host.processors as u64, "processor");
-    report.host = format!("{}, {}, {processors}", host.system, host.architecture);
-    report
-}
-
-/// Returns the network of a scenario, for drawing.
-pub fn topology(scenario: &Scenario) -> Topology {
-    let mut degrees = vec![0; scenario.nodes.len()];
-    for end in scenario.links.iter().flat_map(|link| link.ends) {
-        degrees[end] += 1;
-    }
-    let nodes = scenario.nodes.iter().enumerate().map(|(index, node)| TopologyNode {
-        name: node.name.clone(),
-        x: None,
-        y: None,
-        router: degrees[index] > 1,
-    });
-    let links = scenario.links.iter().map(|link| TopologyLink {
-        name: link.name.clone(),
-        from: scenario.nodes[link.ends[0]].name.clone(),
-        to: scenario.nodes[link.ends[1]].name.clone(),
-        rate_bps: [0, 1].map(|direction| Some(link.mean_rate(direction).as_bits() as f64)),
-        delay_s: [0, 1].map(|direction| Some(link.delay(direction).as_secs_f64())),
-    });
-    Topology { nodes: nodes.collect(), links: links.collect() }
-}
-
-/// Returns the access line of each flow that is a member of a group: the end that is a member too, the queue
-/// whose rules name that host alone, and the rate that it allows.
-fn lines(scenario: &Scenario) -> groups::Lines {
-    let mut queues: BTreeMap<IpAddr, &Queue> = BTreeMap::new();
-    for queue in scenario.ports.iter().flat_map(|port| port.tree.queues()) {
-        for prefix in queue.rules.iter().flat_map(|rule| [rule.destination, rule.source]).flatten() {
-            let is_host = prefix.bits == if prefix.address.is_ipv4() { 32 } else { 128 };
-            if is_host {
-                queues.entry(prefix.address).or_insert(queue);
-            }
-        }
-    }
-    let line = |flow: &Flow| {
-        group_of(&flow.name)?;
-        let [from, to] = [flow.from, flow.to].map(|node| &scenario.nodes[node]);
-        let host = if group_of(&to.name).is_some() || group_of(&from.name).is_none() { to } else { from };
-        let queue = queues.get(&host.address);
-        let rate = |queue: &&Queue| queue.own_rate().map(|rate| rate.as_bits() as f64);
-        let line = groups::Line {
-            host: host.name.clone(),
-            queue: queue.map_or_else(String::new, |queue| queue.name.to_string()),
-            rate_bps: queue.and_then(rate),
-        };
-        Some((flow.name.clone(), line))
-    };
-    scenario.flows.iter().filter_map(line).collect()
+    let host = format!("{}, {}, {processors}", host.system, host.architecture);
+    ReportData { generated: now(), command: command.to_owned(), host, ..report }
 }
 
 /// Results of runs, to be written.
@@ -247,17 +184,9 @@ impl<'a> RunResults<'a> {
     }
 
     fn report(&self, first: &Recording) -> ReportData {
-        let mut report = report_head(&self.scenario.title, &self.scenario.to_toml(), &self.command);
+        let mut report = signed(crate::report::of_runs(self.scenario, self.summary, first), &self.command);
         report.verdict.clone_from(&self.verdict);
-        report.topology = groups::fold(topology(self.scenario), self.summary.detail);
-        let label = if first.mode == Mode::Live { "live" } else { "simulation" };
-        let run = Run::new(label, first, &self.summary.folded());
-        report.runs = self.overlaid.iter().cloned().chain([run]).collect();
-        report.comparisons = groups::tables(self.summary, &lines(self.scenario));
-        report.comparisons.extend(files::tables(self.summary));
-        report.figures = groups::figures(first, self.summary);
-        report.figures.extend(files::figures(first, self.summary));
-        report.figures.extend(requests::figures(first));
+        report.runs.splice(..0, self.overlaid.iter().cloned());
         report
     }
 }
@@ -295,14 +224,6 @@ fn cost(recording: &Recording) -> Cost {
     Cost { seed: recording.seed.0, wall_s, cpu_s }
 }
 
-/// Returns indented JSON with a line end.
-///
-/// # Errors
-/// If the value has no JSON form: a fault of Lockgate.
-pub fn json(value: &impl Serialize) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(value).map(|text| text + "\n")
-}
-
 #[derive(Serialize)]
 struct EventLine<'a> {
     at_s: f64,
@@ -330,53 +251,4 @@ fn events(events: &[Event]) -> Result<String, serde_json::Error> {
         .map(|text| text + "\n")
     };
     events.iter().map(line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-    use std::sync::Arc;
-
-    use lockgate_measure::recording::Detail;
-
-    use super::*;
-
-    const TEXT: &str = r#"
-duration = "1s"
-[node]
-isp = {}
-modem = {}
-sub = { count = 2 }
-[link.line]
-between = ["modem", "isp"]
-rate = { up = "10mbit", down = "100mbit" }
-delay = { up = "8ms", down = "2ms" }
-[link.access]
-between = ["sub/*", "modem"]
-rate = { up = ["1mbit", "2mbit"], down = "50mbit" }
-delay = "1ms"
-[flow.one]
-from = "sub/1"
-to = "isp"
-size = "1000B"
-gap = "10ms"
-"#;
-
-    #[test]
-    fn the_network_has_the_rate_of_each_direction_and_folded_those_that_members_share() {
-        let files = BTreeMap::<String, Arc<[u8]>>::new();
-        let scenario = lockgate_scenario::read(TEXT, "text", &files, &[]).expect("a scenario");
-        let shown = |topology: &Topology| -> Vec<_> {
-            let link = |link: &TopologyLink| (link.name.clone(), link.rate_bps, link.delay_s);
-            topology.links.iter().map(link).collect()
-        };
-        let whole = topology(&scenario);
-        let line = ("line".to_owned(), [Some(1e7), Some(1e8)], [Some(0.008), Some(0.002)]);
-        let access = |name: &str, up| (name.to_owned(), [up, Some(5e7)], [Some(0.001); 2]);
-        let members = [access("access/1", Some(1e6)), access("access/2", Some(2e6))];
-        assert_eq!(shown(&whole), [vec![line.clone()], members.to_vec()].concat());
-        let folded = groups::fold(whole, Detail::Groups);
-        assert_eq!(shown(&folded), [line, access("access (all)", None)]);
-        assert_eq!(folded.nodes.len(), 3);
-    }
 }

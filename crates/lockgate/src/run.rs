@@ -6,15 +6,16 @@ use lockgate_engine::random::Seed;
 use lockgate_engine::units::Instant;
 use lockgate_measure::recording::Recording;
 use lockgate_scenario::Scenario;
-use lockgate_sim::Control;
+use lockgate_sim::{Control, Failure, Outcome};
+#[cfg(feature = "threads")]
 use rayon::prelude::*;
 
 use crate::Error;
 use crate::cost::Stopwatch;
-use crate::helper_thread::run_on_two_threads;
 use crate::memory::Guard;
 
 /// Limit on the threads of runs: more only take memory and time, on any machine.
+#[cfg(feature = "threads")]
 pub(crate) const MOST_THREADS: usize = 256;
 
 /// Options of runs.
@@ -92,25 +93,57 @@ pub struct ProgramOutput {
 /// If a run takes more than [`Options::memory`], or fails, which is a fault of Lockgate.
 pub fn run(scenario: &Scenario, options: &Options<'_>) -> Result<Runs, Error> {
     let guard = options.memory.map(Guard::new);
-    let may_split = options.seeds.len() == 1
-        && options.threads.is_none_or(|threads| threads > 1)
-        && std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1)
-        && lockgate_sim::can_split(scenario);
-    let one = |seed: &Seed| run_one(scenario, *seed, options, guard.as_ref(), may_split);
-    let on_all = || options.seeds.par_iter().map(one).collect::<Result<Vec<_>, _>>();
+    let one = |seed: &Seed| run_one(scenario, *seed, options, guard.as_ref());
     let recordings = match (options.threads, options.seeds.len()) {
         (Some(0 | 1), _) | (_, 0 | 1) => options.seeds.iter().map(one).collect(),
-        (None, _) => on_all(),
-        (Some(threads), many) => {
-            let threads = threads.min(many).min(MOST_THREADS);
-            match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
-                Ok(pool) => pool.install(on_all),
-                // No thread can be started here.
-                Err(_) => options.seeds.iter().map(one).collect(),
-            }
-        }
+        _ => on_threads(options, one),
     };
     Ok(Runs { recordings: recordings?, stopped_early: (options.stop)(), ..Runs::default() })
+}
+
+/// Makes several runs on the threads of `options`.
+#[cfg(feature = "threads")]
+fn on_threads(
+    options: &Options<'_>,
+    one: impl Fn(&Seed) -> Result<Recording, Error> + Sync + Send + Copy,
+) -> Result<Vec<Recording>, Error> {
+    let on_all = || options.seeds.par_iter().map(one).collect();
+    let Some(threads) = options.threads else { return on_all() };
+    let threads = threads.min(options.seeds.len()).min(MOST_THREADS);
+    match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
+        Ok(pool) => pool.install(on_all),
+        // No thread can be started here.
+        Err(_) => options.seeds.iter().map(one).collect(),
+    }
+}
+
+/// Makes several runs in turn.
+#[cfg(not(feature = "threads"))]
+fn on_threads(
+    options: &Options<'_>,
+    one: impl Fn(&Seed) -> Result<Recording, Error>,
+) -> Result<Vec<Recording>, Error> {
+    options.seeds.iter().map(one).collect()
+}
+
+/// Simulates a run, a single one of a large network on two threads. Returns the processor time of other threads in
+/// seconds as well.
+fn simulate(
+    scenario: &Scenario,
+    seed: Seed,
+    options: &Options<'_>,
+    watch: &mut dyn FnMut(Instant) -> Control,
+) -> (Result<Outcome, Failure>, f64) {
+    #[cfg(feature = "threads")]
+    if options.seeds.len() == 1
+        && options.threads.is_none_or(|threads| threads > 1)
+        && std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1)
+        && lockgate_sim::can_split(scenario)
+    {
+        return crate::helper_thread::run_on_two_threads(scenario, seed, watch);
+    }
+    let _ = options;
+    (lockgate_sim::run(scenario, seed, watch), 0.0)
 }
 
 fn run_one(
@@ -118,7 +151,6 @@ fn run_one(
     seed: Seed,
     options: &Options<'_>,
     guard: Option<&Guard>,
-    may_split: bool,
 ) -> Result<Recording, Error> {
     let end = scenario.end();
     let last = Cell::new(Instant::ZERO);
@@ -129,11 +161,7 @@ fn run_one(
         exceeded = guard.and_then(Guard::exceeded);
         if (options.stop)() || exceeded.is_some() { Control::Stop } else { Control::Continue }
     };
-    let (outcome, helper_cpu_s) = if may_split {
-        run_on_two_threads(scenario, seed, &mut watch_run)
-    } else {
-        (lockgate_sim::run(scenario, seed, &mut watch_run), 0.0)
-    };
+    let (outcome, helper_cpu_s) = simulate(scenario, seed, options, &mut watch_run);
     if let (Some(limit), Some(taken)) = (options.memory, exceeded) {
         return Err(Error::Memory { taken, limit });
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use lockgate::plans::{Compared, Curves, Planned, on_threads};
-use lockgate_experiment::{Row, Task, row, run_tasks};
+use lockgate::plans::{Compared, Curves, Planned, RunValues, on_threads};
+use lockgate_experiment::{Row, Task, run_tasks};
 use lockgate_measure::report::page;
 use lockgate_measure::verdict::Wait;
 
@@ -73,15 +73,12 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Row of a run, and the queue in which its packets waited longest.
-type Made = (Row, Option<Wait>);
-
 /// Makes the runs of a plan, in the order of the tasks. Returns `None` if it was interrupted.
 fn make(
     planned: &Planned,
     arguments: &Compare,
     curves: Option<&Curves>,
-) -> Result<Option<Vec<Made>>, Failure> {
+) -> Result<Option<Vec<RunValues>>, Failure> {
     let tasks = planned.plan.tasks()?;
     let bar = plans::progress(tasks.len(), arguments.variations.quiet);
     let one = |task: &Task| {
@@ -89,19 +86,15 @@ fn make(
         let Some(recording) = planned.source().record(task, metrics, &interrupt::is_requested)? else {
             return Ok(None);
         };
-        if let Some(curves) = curves {
-            curves.add(task, &recording);
-        }
-        let summary = lockgate_measure::summarise(&[recording]);
-        let row = row(&summary, metrics)?;
+        let values = planned.values(task, recording, curves)?;
         bar.inc(1);
-        Ok::<_, lockgate::Error>(Some((row, Wait::longest(&summary))))
+        Ok::<_, lockgate::Error>(Some(values))
     };
     let made = on_threads(arguments.variations.limits.jobs, || run_tasks(&tasks, one));
     bar.finish_and_clear();
-    let made: Vec<Option<Made>> = made?;
+    let made: Vec<Option<RunValues>> = made?;
     let done = made.iter().flatten().count();
-    let all = made.into_iter().collect::<Option<Vec<Made>>>();
+    let all = made.into_iter().collect::<Option<Vec<RunValues>>>();
     if all.is_none() {
         tell!("stopped after {done} of {} runs; nothing is kept of a comparison", tasks.len());
     }
@@ -159,10 +152,8 @@ fn write(
     offers: Vec<String>,
 ) -> Result<PathBuf, Failure> {
     let plan = compared.plan;
-    let mut report = results::report_head(compared.title, &plan.text);
-    compared.add_to(&mut report, curves);
+    let mut report = results::signed(compared.report(&planned.base, curves));
     report.verdict.extend(offers);
-    report.topology = results::topology(&planned.base);
     out.write("scenario.toml", &plan.text)?;
     out.write("comparison.json", results::json(&compared.json())?)?;
     out.write("runs.csv", compared.csv())?;

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use lockgate_experiment::{Task, report_variants, shown};
 use lockgate_measure::recording::Recording;
 use lockgate_measure::report::{ReportData, Run, Shown, VariantRun};
+use lockgate_scenario::Scenario;
 
 use super::{Compared, Planned};
 
@@ -48,8 +49,11 @@ impl Curves {
 }
 
 impl Compared<'_> {
-    /// Adds the comparison to a report: its sentences, the curves of the variants and the table.
-    pub fn add_to(&self, report: &mut ReportData, curves: Curves) {
+    /// Returns the report of the comparison: its sentences, the network of the scenario `base`, the curves of
+    /// the variants and the table.
+    pub fn report(&self, base: &Scenario, curves: Curves) -> ReportData {
+        let mut report = crate::report::head(self.title, &self.plan.text);
+        report.topology = crate::report::topology(base);
         let columns: Vec<usize> = self.columns().iter().map(|column| column.index).collect();
         let mut variants = report_variants(self.plan, self.variants, &columns, &self.metrics);
         variants.table = self.table();
@@ -65,5 +69,6 @@ impl Compared<'_> {
             report.verdict.push(format!("Curves are those of the first {} variants.", report.runs.len()));
         }
         report.variants = Some(variants);
+        report
     }
 }

@@ -103,6 +103,18 @@ impl Source {
         Ok(Some(row(&lockgate_measure::summarise(&[recording]), addresses)?))
     }
 
+    /// Returns the scenario of a task, whose runs observe the parts that `addresses` name.
+    ///
+    /// # Errors
+    /// If it cannot be read, or its run would take too much memory.
+    pub fn scenario(&self, task: &Task, addresses: &[String]) -> Result<Arc<Scenario>, Error> {
+        self.recent.get(&task.settings, || {
+            let mut scenario = self.read(&task.settings)?;
+            scenario.observe(addresses.iter().map(String::as_str));
+            memory::estimate(&scenario, 1).map(|_| scenario)
+        })
+    }
+
     /// Simulates a task, observing the parts of the run that `addresses` name. Returns its recording; `None`
     /// if `stop` ended the run.
     ///
@@ -117,11 +129,7 @@ impl Source {
         if stop() {
             return Ok(None);
         }
-        let scenario = self.recent.get(&task.settings, || {
-            let mut scenario = self.read(&task.settings)?;
-            scenario.observe(addresses.iter().map(String::as_str));
-            memory::estimate(&scenario, 1).map(|_| scenario)
-        })?;
+        let scenario = self.scenario(task, addresses)?;
         let options = Options {
             seeds: vec![Seed(task.seed)],
             threads: Some(1),
@@ -156,7 +164,11 @@ impl Recent {
         let scenario = Arc::new(read()?);
         let mut scenarios = lock();
         // One scenario for each thread, because each may work on another variant.
-        if scenarios.len() > rayon::current_num_threads() {
+        #[cfg(feature = "threads")]
+        let threads = rayon::current_num_threads();
+        #[cfg(not(feature = "threads"))]
+        let threads = 1;
+        if scenarios.len() > threads {
             scenarios.pop_front();
         }
         scenarios.push_back((settings.to_vec(), Arc::clone(&scenario)));

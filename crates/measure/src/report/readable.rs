@@ -9,7 +9,7 @@ impl ReportData {
     /// Returns the data with `µs` for `us` behind a number in all sentences and cells; the scenario and the
     /// command stay as written.
     #[must_use]
-    pub(super) fn readable(mut self) -> Self {
+    pub fn readable(mut self) -> Self {
         self.verdict.iter_mut().for_each(micro);
         for run in &mut self.runs {
             run.summary.warnings.iter_mut().for_each(micro);
