@@ -8,6 +8,7 @@
 //! All variants are run with the same seeds (common random numbers), so each seed's difference is one
 //! observation, and what the seeds have in common cancels.
 
+pub mod effect;
 mod equality;
 mod family;
 mod practical;
@@ -16,7 +17,7 @@ use serde::Serialize;
 
 pub use self::equality::Equality;
 use self::family::Family;
-pub use self::practical::Practical;
+pub use self::practical::{Practical, Shown};
 use crate::intervals::{Interval, normal_quantile, probability_within, quantile};
 use crate::metric::Better;
 

@@ -234,3 +234,66 @@ fn an_expectation_at_its_bound_seldom_holds_in_the_interval() {
         }
     }
 }
+
+/// Pairs of runs of a change without an effect: both values of a metric have the same law, and the metrics are
+/// independent, the worst case. Returns the share of changes to which an effect is credited.
+fn credited(trials: usize, metrics: usize, ratio: impl Fn(&mut Draws) -> f64) -> f64 {
+    use lockgate_measure::comparison::effect::{PAIRS, is_effect};
+    let mut draws = Draws(11);
+    let is_credited = |_: &usize| {
+        let pairs: Vec<Vec<(f64, f64)>> = (0..metrics)
+            .map(|_| (0..PAIRS).map(|_| (ratio(&mut draws).exp(), ratio(&mut draws).exp())).collect())
+            .collect();
+        pairs.iter().any(|pairs| is_effect(pairs, pairs[0], metrics))
+    };
+    (0..trials).filter(is_credited).count() as f64 / trials as f64
+}
+
+#[test]
+fn a_change_without_an_effect_is_credited_in_at_most_one_of_a_thousand() {
+    use lockgate_measure::comparison::effect::LEVEL;
+    const TRIALS: usize = 20_000;
+    println!("| law of the logarithm | metrics | promised | simulated |\n| --- | --- | --- | --- |");
+    let laws: [(&str, fn(&mut Draws) -> f64); 5] = [
+        ("normal, 0.05", |draws| 0.05 * draws.of(Law::Normal)),
+        ("normal, 0.5", |draws| 0.5 * draws.of(Law::Normal)),
+        ("exponential", |draws| 0.5 * draws.exponential()),
+        ("two modes", |draws| if draws.uniform() < 0.5 { 0.05 * draws.of(Law::Normal) } else { 1.5 }),
+        ("Cauchy", |draws| 0.1 * (core::f64::consts::PI * (draws.uniform() - 0.5)).tan()),
+    ];
+    for (name, law) in laws {
+        for metrics in [1, 5] {
+            let found = credited(TRIALS, metrics, law);
+            println!("| {name} | {metrics} | 0.1 % | {:.3} % |", 100.0 * found);
+            assert!(found <= allowed(LEVEL, TRIALS), "{name}, {metrics}: {found}");
+        }
+    }
+}
+
+/// Drifts and swings without a change are no step: five batches before and after some time.
+#[test]
+fn a_series_without_a_step_has_one_in_at_most_one_of_a_thousand() {
+    use lockgate_measure::comparison::effect::{LEVEL, is_step};
+    const TRIALS: usize = 20_000;
+    println!("| series | promised | simulated |\n| --- | --- | --- |");
+    let series: [(&str, fn(&mut Draws) -> [f64; 10]); 3] = [
+        ("independent", |draws| core::array::from_fn(|_| 0.3 * draws.of(Law::Normal))),
+        ("sawtooth", |draws| {
+            let (phase, period) = (draws.uniform(), 1.5 + 8.0 * draws.uniform());
+            core::array::from_fn(|at| (phase + at as f64 / period).fract() + 0.02 * draws.of(Law::Normal))
+        }),
+        ("drift", |draws| {
+            core::array::from_fn(|at| 0.2 * at as f64 + 0.05 * draws.of(Law::Normal))
+        }),
+    ];
+    for (name, draw) in series {
+        let mut draws = Draws(13);
+        let is_told = |_: &usize| {
+            let all = draw(&mut draws).map(f64::exp);
+            is_step(&all[..5], &all[5..], 1)
+        };
+        let found = (0..TRIALS).filter(is_told).count() as f64 / TRIALS as f64;
+        println!("| {name} | 0.1 % | {:.3} % |", 100.0 * found);
+        assert!(found <= allowed(LEVEL, TRIALS), "{name}: {found}");
+    }
+}

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use super::{MetricComparison, Verdict};
+use super::{Difference, MetricComparison, Verdict};
 use crate::metric::Unit;
 
 /// Limits below which two means are practically equal: a fraction of the reference's mean, or a time. One of
@@ -22,7 +22,50 @@ impl Default for Practical {
     }
 }
 
+/// What a difference is shown to be, its whole interval against the limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Worse than the reference by no more than the limits: as good.
+    AsGood,
+    /// Worse by more than the limits.
+    Worse,
+    /// Neither: the interval crosses a limit, or the scatter is unknown.
+    Undecided,
+}
+
 impl Practical {
+    /// Returns the largest difference from `reference` that does not matter.
+    pub fn limit(&self, reference: f64, unit: Unit) -> f64 {
+        let seconds = if unit == Unit::Seconds { self.seconds } else { 0.0 };
+        (self.ratio * reference.abs()).max(seconds)
+    }
+
+    /// Judges a difference from `reference`, of which `worse` is the mean if it is turned so that more is worse:
+    /// a test of equivalence and one of a difference that matters, each at the level of the difference's own
+    /// interval (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987)).
+    pub fn shown(&self, one: &Difference, worse: f64, reference: f64, unit: Unit) -> Shown {
+        let limit = self.limit(reference, unit);
+        let half = match (one.verdict, one.half_width) {
+            (Verdict::Same, _) => return Shown::AsGood,
+            (Verdict::Unknown, _) => return Shown::Undecided,
+            (_, half) => half.unwrap_or(0.0),
+        };
+        match (worse + half <= limit, worse - half > limit) {
+            (true, _) => Shown::AsGood,
+            (_, true) => Shown::Worse,
+            _ => Shown::Undecided,
+        }
+    }
+
+    /// Returns the number of seeds with which a difference that is undecided would be decided, if it is as
+    /// large as it seems: its interval becomes narrower by the root of their number. `None` if it is at a
+    /// limit, and for unknown scatter.
+    pub fn seeds_needed(&self, one: &Difference, worse: f64, reference: f64, unit: Unit) -> Option<u64> {
+        let (half, away) = (one.half_width?, (worse - self.limit(reference, unit)).abs());
+        let seeds = libm::ceil(one.pairs as f64 * (half / away) * (half / away));
+        (seeds <= super::MOST_SEEDS).then_some((seeds as u64).max(one.pairs + 1))
+    }
+
     /// Returns whether a difference from `reference` does not matter.
     pub fn is_equal(&self, difference: f64, reference: f64, unit: Unit) -> bool {
         difference.abs() < self.ratio * reference.abs()
