@@ -60,6 +60,8 @@ pub struct Compared<'a> {
     pub rows: &'a [Row],
     /// Comparison of each metric of the plan.
     pub metrics: Vec<MetricComparison>,
+    /// Comparison of each metric with its best variant, by which is decided.
+    with_best: Vec<MetricComparison>,
     /// Limits of differences that matter.
     pub practical: Practical,
     /// Expectations of the scenario, judged for each variant: those on the plan's metrics.
@@ -80,6 +82,7 @@ impl<'a> Compared<'a> {
         base: Option<usize>,
     ) -> Self {
         let (metrics, columns) = (compare(plan, rows, base), columns(&plan.vary));
+        let with_best = if base.is_some() { compare(plan, rows, None) } else { metrics.clone() };
         let practical = Practical { ratio: 0.0, seconds: 0.0 };
         Self {
             plan,
@@ -87,6 +90,7 @@ impl<'a> Compared<'a> {
             variants,
             rows,
             metrics,
+            with_best,
             practical,
             judged: Vec::new(),
             waits: Vec::new(),

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use lockgate_measure::comparison::{Difference, Verdict};
+use lockgate_measure::comparison::{Difference, Shown, Verdict};
 use lockgate_measure::metric::{Better, Quantity, Unit};
 use lockgate_measure::summary::{Expectation, Expected};
 use lockgate_measure::verdict::Words;
@@ -23,6 +23,13 @@ struct Aim {
     better: Better,
     unit: Unit,
     best: usize,
+}
+
+impl Aim {
+    /// Returns the mean of a difference from the best, turned so that more is worse.
+    fn worse(&self, one: &Difference) -> f64 {
+        if self.better == Better::Lower { one.mean } else { -one.mean }
+    }
 }
 
 impl Compared<'_> {
@@ -63,32 +70,25 @@ impl Compared<'_> {
         if aims.is_empty() {
             return self.keepers().into_iter().chain(self.longest_waits(None)).collect();
         }
-        let good = |variant: usize| aims.iter().filter(|aim| self.is_as_good(variant, aim)).count();
-        let even: Vec<usize> =
-            candidates.iter().copied().filter(|variant| good(*variant) == aims.len()).collect();
-        let best = candidates.iter().copied().max_by(|one, other| {
-            let by_loss = || self.loss(*other, &aims).total_cmp(&self.loss(*one, &aims));
+        let count = |variant: usize, shown: Shown| {
+            aims.iter().filter(|aim| self.shown(variant, aim) == shown).count()
+        };
+        let best = candidates.iter().copied().min_by(|one, other| {
+            let by_worse = count(*one, Shown::Worse).cmp(&count(*other, Shown::Worse));
+            let by_loss = || self.loss(*one, &aims).total_cmp(&self.loss(*other, &aims));
+            let by_means = || self.loss_of_means(*one, &aims).total_cmp(&self.loss_of_means(*other, &aims));
             // Of equal ones the first.
-            good(*one).cmp(&good(*other)).then_with(by_loss).then(other.cmp(one))
+            by_worse.then_with(by_loss).then_with(by_means).then(one.cmp(other))
         });
         let mut sentences = Vec::new();
         let mut chosen = None;
         if let Some(best) = best {
-            sentences.push(match even.as_slice() {
-                all if all.len() == self.variants.len() => {
-                    "Take any of the variants: no difference between them is seen that matters.".to_owned()
-                }
-                [_, _, ..] if even.len() == candidates.len() => {
-                    format!(
-                        "Take any of {}: no difference between them is seen that matters.",
-                        self.named(&even)
-                    )
-                }
-                _ => {
-                    chosen = Some(best);
-                    self.choice(best, &aims)
-                }
-            });
+            let (sentence, is_choice) = match self.without_choice(&candidates, &aims) {
+                Some(sentence) => (sentence, false),
+                None => (self.choice(best, &aims), true),
+            };
+            sentences.push(sentence);
+            chosen = is_choice.then_some(best);
         }
         sentences.extend(self.shortfall(most, best));
         sentences.extend(self.keepers());
@@ -116,73 +116,164 @@ impl Compared<'_> {
         self.metrics[metric].intervals[variant].as_ref().map(|interval| interval.mean)
     }
 
-    /// Returns whether a variant is the best in a metric, or no difference from it is seen that matters.
-    fn is_as_good(&self, variant: usize, aim: &Aim) -> bool {
-        if variant == aim.best {
-            return true;
+    /// Returns what the runs show of a variant in a metric: as good as any other within the limits that matter,
+    /// worse than the best by more, or neither.
+    fn shown(&self, variant: usize, aim: &Aim) -> Shown {
+        if variant != aim.best {
+            return self.shown_beside_best(variant, aim);
         }
-        let compared = &self.metrics[aim.metric];
-        let (Some(one), Some(best)) = (&compared.intervals[variant], &compared.intervals[aim.best]) else {
-            return false;
-        };
-        let apart = one.mean - best.mean;
-        if apart == 0.0 || self.practical.is_equal(apart, best.mean, aim.unit) {
-            return true;
-        }
-        match &compared.differences[variant] {
-            Some(Difference { verdict, .. }) if compared.reference == Some(aim.best) => {
-                matches!(verdict, Verdict::Same | Verdict::NotSeen | Verdict::Equal)
+        // The best mean is shown to be as good as any if no other can be better than it by what matters.
+        let compared = &self.with_best[aim.metric];
+        let is_open = |one: &&Difference| match (one.verdict, one.half_width) {
+            (Verdict::Same, _) => false,
+            (Verdict::Unknown, _) => true,
+            (_, half) => {
+                let reference = self.mean(aim.metric, aim.best).unwrap_or(0.0);
+                aim.worse(one) - half.unwrap_or(0.0) < -self.practical.limit(reference, aim.unit)
             }
-            // Two variants that were not tested against each other: their intervals decide.
-            _ => apart.abs() <= one.half_width.unwrap_or(0.0) + best.half_width.unwrap_or(0.0),
+        };
+        match compared.differences.iter().flatten().find(is_open) {
+            Some(_) => Shown::Undecided,
+            None => Shown::AsGood,
         }
+    }
+
+    /// Returns what the runs show of the difference of a variant from the best of a metric.
+    fn shown_beside_best(&self, variant: usize, aim: &Aim) -> Shown {
+        match (&self.with_best[aim.metric].differences[variant], self.mean(aim.metric, aim.best)) {
+            (Some(one), Some(best)) if one.mean.is_finite() => {
+                self.practical.shown(one, aim.worse(one), best, aim.unit)
+            }
+            // Without a value it cannot be taken for it.
+            _ if self.mean(aim.metric, variant).is_none() => Shown::Worse,
+            _ => Shown::Undecided,
+        }
+    }
+
+    /// Returns the sentence that takes the place of a choice: if all candidates are as good as each other, if
+    /// they cannot be told apart, and if most differences between them are undecided.
+    fn without_choice(&self, candidates: &[usize], aims: &[Aim]) -> Option<String> {
+        let seeds = self.plan.seeds.len();
+        if !self.is_told(aims) || candidates.len() < 2 {
+            return None;
+        }
+        let cells = || {
+            let of = |aim| candidates.iter().map(move |variant| (*variant, aim));
+            aims.iter().flat_map(of).filter(|(variant, aim)| *variant != aim.best)
+        };
+        let undecided: Vec<(usize, &Aim)> =
+            cells().filter(|(variant, aim)| self.shown_beside_best(*variant, aim) == Shown::Undecided).collect();
+        let worse = cells().filter(|(variant, aim)| self.shown_beside_best(*variant, aim) == Shown::Worse);
+        let (worse, all) = (worse.count(), cells().count());
+        let are_all = candidates.len() == self.variants.len();
+        let any = if are_all { "any of the variants".to_owned() } else { format!("any of {}", self.named(candidates)) };
+        if worse == 0 && undecided.is_empty() {
+            let is_same = |(variant, aim): (usize, &Aim)| {
+                let one = &self.with_best[aim.metric].differences[variant];
+                one.as_ref().is_some_and(|one| one.verdict == Verdict::Same)
+            };
+            let why = match cells().all(is_same) {
+                true => "all their values are the same".to_owned(),
+                false => format!("none is worse by more than {} (--equal)", self.practical),
+            };
+            return Some(format!("Take {any}: they cannot be told apart, {why}."));
+        }
+        let more = self.would(&undecided);
+        if worse == 0 {
+            let these = if are_all { "The variants".to_owned() } else { capital(&self.named(candidates)) };
+            return Some(format!("{these} cannot be told apart with {seeds} seeds{more}."));
+        }
+        (2 * undecided.len() > all).then(|| {
+            let many = undecided.len();
+            format!("No decision: {many} of {all} differences cannot be shown with {seeds} seeds{more}.")
+        })
+    }
+
+    /// Returns how many seeds would decide half of these cells: `; about 40 would show half of them`; empty if
+    /// it is not known of any.
+    fn would(&self, undecided: &[(usize, &Aim)]) -> String {
+        let of = |(variant, aim): &(usize, &Aim)| {
+            let one = self.with_best[aim.metric].differences[*variant].as_ref()?;
+            let best = self.mean(aim.metric, aim.best)?;
+            self.practical.seeds_needed(one, aim.worse(one), best, aim.unit)
+        };
+        let mut needed: Vec<u64> = undecided.iter().filter_map(of).collect();
+        needed.sort_unstable();
+        let half = undecided.len().div_ceil(2);
+        let these = if undecided.len() == 1 { "it" } else { "half of them" };
+        needed.get(half - 1).map_or_else(String::new, |seeds| format!("; about {seeds} seeds would decide {these}"))
     }
 
     /// Returns the product of the factors by which a variant is worse than the best of each metric, as a
-    /// logarithm. A difference that is not seen, or does not matter, counts as zero.
+    /// logarithm. Only a difference that is shown to matter counts.
     fn loss(&self, variant: usize, aims: &[Aim]) -> f64 {
-        let of = |aim: &Aim| {
-            if self.is_as_good(variant, aim) {
-                return 0.0;
-            }
-            let (Some(one), Some(best)) = (self.mean(aim.metric, variant), self.mean(aim.metric, aim.best))
-            else {
-                return f64::INFINITY;
-            };
-            match (one, best) {
-                (one, best) if one > 0.0 && best > 0.0 => (one / best).ln().abs(),
-                (one, best) => (one - best).abs(),
-            }
-        };
-        aims.iter().map(of).sum()
+        let is_worse = |aim: &&Aim| self.shown(variant, aim) == Shown::Worse;
+        aims.iter().filter(is_worse).map(|aim| self.loss_in(variant, aim)).sum()
     }
 
-    /// Returns the sentence on the variant to take: in what it is best, and what it costs.
-    fn choice(&self, variant: usize, aims: &[Aim]) -> String {
-        let (good, costs): (Vec<&Aim>, Vec<&Aim>) =
-            aims.iter().partition(|aim| self.is_as_good(variant, aim));
-        let is_best =
-            good.iter().all(|aim| self.mean(aim.metric, variant) == self.mean(aim.metric, aim.best));
-        let good: Vec<String> = good.iter().map(|aim| self.words(aim.metric)).collect();
-        let costs: Vec<String> = costs.iter().filter_map(|aim| self.cost(variant, aim)).collect();
-        let role = if is_best { "best" } else { "best or as good as the best" };
-        let best = match good.as_slice() {
-            [] => "the least loss in all".to_owned(),
-            all if costs.is_empty() && all.len() > 2 => format!("{role} in everything compared"),
-            some => format!("{role} in {}", listed(some)),
+    /// Returns the same of all differences of the means.
+    fn loss_of_means(&self, variant: usize, aims: &[Aim]) -> f64 {
+        aims.iter().map(|aim| self.loss_in(variant, aim)).sum()
+    }
+
+    fn loss_in(&self, variant: usize, aim: &Aim) -> f64 {
+        let (Some(one), Some(best)) = (self.mean(aim.metric, variant), self.mean(aim.metric, aim.best))
+        else {
+            return f64::INFINITY;
         };
+        match (one, best) {
+            (one, best) if one > 0.0 && best > 0.0 => (one / best).ln().abs(),
+            (one, best) => (one - best).abs(),
+        }
+    }
+
+    /// Returns the sentence on the variant to take: in what it is best, what it costs, and what the seeds do not
+    /// tell.
+    fn choice(&self, variant: usize, aims: &[Aim]) -> String {
+        let is_best = |aim: &&Aim| self.mean(aim.metric, variant) == self.mean(aim.metric, aim.best);
+        let words = |aims: &[&Aim]| {
+            listed(&aims.iter().map(|aim| self.words(aim.metric)).collect::<Vec<String>>())
+        };
+        let is = |shown: Shown| move |aim: &&Aim| self.shown(variant, aim) == shown;
+        let (best, others): (Vec<&Aim>, Vec<&Aim>) = aims.iter().partition(is_best);
+        let equal: Vec<&Aim> = others.iter().copied().filter(is(Shown::AsGood)).collect();
+        let open: Vec<&Aim> = others.iter().copied().filter(is(Shown::Undecided)).collect();
+        let costs: Vec<String> =
+            others.iter().filter(|aim| is(Shown::Worse)(aim)).filter_map(|aim| self.cost(variant, aim)).collect();
+        let mut parts = Vec::new();
+        match best.as_slice() {
+            [] => {}
+            all if all.len() == aims.len() && all.len() > 2 => parts.push("best in everything compared".to_owned()),
+            some => parts.push(format!("best in {}", words(some))),
+        }
+        if !equal.is_empty() {
+            parts.push(format!("within {} of the best in {}", self.practical, words(&equal)));
+        }
+        if !open.is_empty() {
+            parts.push(format!("not shown to be worse in {}", words(&open)));
+        }
+        if parts.is_empty() {
+            parts.push("the least loss in all".to_owned());
+        }
         let costs = if costs.is_empty() { String::new() } else { format!("; it costs {}", listed(&costs)) };
-        let name = self.name(variant);
-        match (self.is_told(aims), self.plan.seeds.len()) {
-            (true, _) => format!("Take {name}: {best}{costs}."),
-            (false, 1) => format!("One seed cannot tell which to take. In its runs {name} is {best}{costs}."),
-            (false, _) => format!("Too few values tell which to take. In these {name} is {best}{costs}."),
+        let (name, parts) = (self.name(variant), parts.join(", "));
+        let is_open = aims.iter().any(|aim| self.shown(variant, aim) == Shown::Undecided);
+        match (self.is_told(aims), self.plan.seeds.len(), is_open) {
+            (true, _, false) => format!("Take {name}: {parts}{costs}."),
+            (true, seeds, true) => {
+                format!("As far as {seeds} seeds can tell, take {name}: {parts}{costs}.")
+            }
+            (false, 1, _) => format!("One seed cannot tell which to take. In its runs {name} is {parts}{costs}."),
+            (false, ..) => {
+                format!("Too few values tell which to take. In these {name} is {parts}{costs}.")
+            }
         }
     }
 
     /// Returns true if a difference of any aim could be told from chance.
     fn is_told(&self, aims: &[Aim]) -> bool {
-        let differences = aims.iter().flat_map(|aim| self.metrics[aim.metric].differences.iter().flatten());
+        let differences =
+            aims.iter().flat_map(|aim| self.with_best[aim.metric].differences.iter().flatten());
         differences.into_iter().any(|one| one.verdict != Verdict::Unknown)
     }
 
@@ -316,6 +407,12 @@ fn listed(parts: &[String]) -> String {
         [one] => one.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
+}
+
+/// Returns a text that begins with a capital letter.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn plain(value: f64) -> String {

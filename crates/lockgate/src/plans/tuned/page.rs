@@ -1,7 +1,8 @@
 //! Parts of a search's report: sentences, tables and figures.
 
 use lockgate_experiment::tune::{Constraint, Goal, Tried};
-use lockgate_measure::metric::Address;
+use lockgate_measure::comparison::{Practical, Shown};
+use lockgate_measure::metric::{Address, Unit};
 use lockgate_measure::report::{Axis, Comparison, Figure, FigureKind, FigureSeries, Origin};
 use lockgate_measure::verdict::Words;
 use lockgate_scenario::path::resolved;
@@ -77,9 +78,15 @@ impl Tuned<'_> {
             _ if is_knee && self.judged.front.len() == 1 => "best in all goals",
             _ => role,
         };
-        let mut sentence = format!("{}, #{}, {}: ", capital(role), point + 1, self.named_values(point));
+        let is_nothing_better = self.is_nothing_better(point);
+        let role = match is_nothing_better {
+            true => "Nothing is shown to be better than the file as it is. The best point".to_owned(),
+            false => capital(role),
+        };
+        let mut sentence = format!("{role}, #{}, {}: ", point + 1, self.named_values(point));
         sentence.push_str(&self.results(point));
         sentence.push('.');
+        sentence.extend(is_nothing_better.then(|| self.alike(point)).flatten());
         for step in is_knee.then(|| self.steps()).into_iter().flatten() {
             sentence.push(' ');
             sentence.push_str(&step);
@@ -88,6 +95,53 @@ impl Tuned<'_> {
         lines.extend(self.cliffs(point));
         lines.push(self.command(file, point));
         lines
+    }
+
+    /// True if a point is the winner, and is not shown to be better than the file as it is by what matters,
+    /// which keeps every constraint as well.
+    fn is_nothing_better(&self, point: usize) -> bool {
+        let (Some(winner), Some(goal)) = (self.judged.winner, self.tuning.goals.first()) else { return false };
+        let unchanged = self.judged.finalists.iter().position(Option::is_none);
+        let Some(unchanged) = unchanged.filter(|_| self.point(Some(winner)) == Some(point)) else { return false };
+        let mean = |metric: usize, finalist: usize| {
+            Some(self.judged.metrics.get(metric)?.intervals.get(finalist)?.as_ref()?.mean)
+        };
+        let keeps = self.tuning.constraints.iter().enumerate().all(|(index, constraint)| {
+            let value = mean(self.tuning.goals.len() + index, unchanged);
+            value.is_some_and(|value| constraint.violation(value) <= 0.0)
+        });
+        let difference = self.judged.metrics.first().and_then(|one| one.differences.get(unchanged)?.as_ref());
+        let (Some(difference), Some(best)) = (difference, mean(0, winner)) else { return false };
+        let shown = Practical::default().shown(difference, goal.cost(difference.mean), best, unit_of(goal));
+        keeps && shown != Shown::Worse
+    }
+
+    /// Returns the sentence on the points of the search that give the same as the winner, and on that of them
+    /// that gives most of the first constraint's metric; `None` if there is no other.
+    fn alike(&self, winner: usize) -> Option<String> {
+        let goal = self.tuning.goals.first()?;
+        let best = self.found.tried.get(winner)?.means.first().copied().flatten()?;
+        let limit = Practical::default().limit(best, unit_of(goal));
+        let is_alike = |tried: &Tried| {
+            let cost = tried.means.first().copied().flatten().map(|mean| goal.cost(mean));
+            tried.is_feasible() && cost.is_some_and(|cost| cost <= goal.cost(best) + limit)
+        };
+        let all = self.found.tried.iter().enumerate();
+        let alike: Vec<(usize, &Tried)> = all.filter(|(_, tried)| is_alike(tried)).collect();
+        if alike.len() < 2 {
+            return None;
+        }
+        let text = format!(" {} of {} points of the search give the same", alike.len(), self.found.tried.len());
+        let Some(constraint) = self.tuning.constraints.first() else { return Some(format!("{text}.")) };
+        let metric = self.tuning.goals.len();
+        let slack = |tried: &Tried| Some(constraint.slack(tried.means.get(metric).copied().flatten()?));
+        let most = alike.into_iter().filter_map(|(index, tried)| Some((index, tried, slack(tried)?)));
+        let (index, tried, _) = most.max_by(|one, other| one.2.total_cmp(&other.2))?;
+        let value = quantity(&constraint.path, tried.means.get(metric).copied().flatten());
+        let which = if constraint.is_at_least { "most" } else { "least" };
+        let words = Words::of(&constraint.path).in_sentence();
+        let values = self.named_values(index);
+        Some(format!("{text}; of these #{}, {values}, has {which} {words}: {value}.", index + 1))
     }
 
     /// Returns the values of a point with their names: `cake bandwidth 9.87mbit`.
@@ -223,6 +277,11 @@ fn bound(constraint: &Constraint, values: impl Iterator<Item = f64>) -> FigureSe
     let name = if constraint.is_at_least { "at least" } else { "at most" };
     let line = series(name, vec![(low, constraint.bound), (high, constraint.bound)]);
     FigureSeries { mode: Origin::Theory, ..line }
+}
+
+/// Returns the unit of a goal's metric.
+fn unit_of(goal: &Goal) -> Unit {
+    Address::parse(&goal.path).map_or(Unit::Number, |address| address.metric.unit)
 }
 
 /// Returns a text that begins with a capital letter.
