@@ -60,7 +60,7 @@ def picture(data: dict) -> str:
     change = next(event for event in run["events"] if event["path"].endswith(".root"))
     before, after = (next(iter(queues)), change["value"])
     finding = next(line for line in data["verdict"] if line.startswith("At "))
-    less = re.search(r"([\d.]+) times less; (\d+) waiting packets moved, (\w+) lost", finding)
+    less = re.search(r"([\d.]+) times less\b.*; (\d+) waiting packets moved, (\w+) lost", finding)
     assert less, finding
 
     points = [

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant as WallInstant;
 
 use lockgate::units::{Bytes, Instant};
-use lockgate::{Advance, Files, Options, Override, Runs, Scenario, Seed, figures};
+use lockgate::{Advance, Files, Options, Override, Runs, Scenario, Seed, Summary, figures};
+use lockgate_measure::report::Ghost;
 use lockgate_scenario::MEMORY;
 use lockgate_scenario::laboratory::LINE;
 
@@ -154,6 +155,31 @@ pub(crate) fn simulate(
     );
     bar.finish_and_clear();
     Ok(runs?)
+}
+
+/// Adds to the summary of simulated runs what each change did: runs without it, and further ones that tell an
+/// effect from chance. Returns the series without each change.
+pub(crate) fn add_effects(
+    scenario: &Scenario,
+    runs: &Runs,
+    threads: Option<usize>,
+    quiet: bool,
+    summary: &mut Summary,
+) -> Result<Vec<Ghost>, Failure> {
+    if runs.stopped_early && interrupt::is_requested() {
+        return Ok(Vec::new());
+    }
+    let bar = terminal::progress(0, quiet);
+    bar.set_message("the same without each change");
+    let options = Options {
+        threads,
+        memory: Some(scenario.memory),
+        stop: &interrupt::is_requested,
+        ..Options::default()
+    };
+    let ghosts = lockgate::add_effects(scenario, runs, &options, summary);
+    bar.finish_and_clear();
+    Ok(ghosts?)
 }
 
 /// Returns how much is simulated, of how much, and how fast: `3.2 of 20.0 s simulated, 12 times real time`.

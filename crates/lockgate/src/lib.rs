@@ -36,6 +36,7 @@
 #![forbid(unsafe_code)]
 
 mod cost;
+mod counterfactual;
 mod error;
 pub mod files;
 #[cfg(feature = "threads")]
@@ -59,6 +60,7 @@ mod ties;
 pub mod twin;
 pub mod verdict;
 
+pub use counterfactual::add_effects;
 pub use error::Error;
 pub use judge::{judge, summarise};
 #[cfg(feature = "live")]

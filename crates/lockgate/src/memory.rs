@@ -33,6 +33,13 @@ pub fn estimate(scenario: &Scenario, runs: usize) -> Result<u64, Error> {
     })
 }
 
+/// True if `runs` runs of a scenario, as many at the same time as there are processors, are estimated to take
+/// no more than `limit` bytes.
+pub(crate) fn allows(scenario: &Scenario, runs: usize, limit: u64) -> bool {
+    let together = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    Estimate::of(scenario).of_runs(runs as u64, together) <= limit
+}
+
 /// Estimates the bytes that one run of a scenario takes while it goes on.
 pub fn of_run(scenario: &Scenario) -> u64 {
     Estimate::of(scenario).of_runs(1, 1)

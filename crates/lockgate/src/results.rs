@@ -13,7 +13,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use lockgate_measure::recording::{Event, Mode, Recording};
-use lockgate_measure::report::{ReportData, Run, page};
+use lockgate_measure::report::{Ghost, ReportData, Run, page};
 use lockgate_measure::summary::Summary;
 use lockgate_scenario::Scenario;
 use serde::Serialize;
@@ -155,13 +155,15 @@ pub struct RunResults<'a> {
     pub command: String,
     /// Another run of the same scenario, to be drawn beneath.
     pub overlaid: Option<Run>,
+    /// Series of the first run without each of its changes.
+    pub ghosts: Vec<Ghost>,
 }
 
 impl<'a> RunResults<'a> {
     /// Creates the results of these runs, with the sentences of their verdict.
     pub fn new(scenario: &'a Scenario, seeds: &'a [Seed], runs: &'a Runs, summary: &'a Summary) -> Self {
         let (verdict, command, overlaid) = (crate::verdict::answer(summary), String::new(), None);
-        Self { scenario, seeds, runs, summary, verdict, command, overlaid }
+        Self { scenario, seeds, runs, summary, verdict, command, overlaid, ghosts: Vec::new() }
     }
 
     fn manifest(&self) -> Manifest<'_> {
@@ -186,6 +188,9 @@ impl<'a> RunResults<'a> {
     fn report(&self, first: &Recording) -> ReportData {
         let mut report = signed(crate::report::of_runs(self.scenario, self.summary, first), &self.command);
         report.verdict.clone_from(&self.verdict);
+        if let Some(run) = report.runs.first_mut() {
+            run.ghosts.clone_from(&self.ghosts);
+        }
         report.runs.splice(..0, self.overlaid.iter().cloned());
         report
     }

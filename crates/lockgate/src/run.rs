@@ -94,36 +94,54 @@ pub struct ProgramOutput {
 pub fn run(scenario: &Scenario, options: &Options<'_>) -> Result<Runs, Error> {
     let guard = options.memory.map(Guard::new);
     let one = |seed: &Seed| run_one(scenario, *seed, options, guard.as_ref());
-    let recordings = match (options.threads, options.seeds.len()) {
-        (Some(0 | 1), _) | (_, 0 | 1) => options.seeds.iter().map(one).collect(),
-        _ => on_threads(options, one),
-    };
-    Ok(Runs { recordings: recordings?, stopped_early: (options.stop)(), ..Runs::default() })
+    let recordings = on_threads(&options.seeds, options.threads, one)?;
+    Ok(Runs { recordings, stopped_early: (options.stop)(), ..Runs::default() })
 }
 
-/// Makes several runs on the threads of `options`.
+/// Returns the number of threads that simulate: by default one a processor.
 #[cfg(feature = "threads")]
-fn on_threads(
-    options: &Options<'_>,
-    one: impl Fn(&Seed) -> Result<Recording, Error> + Sync + Send + Copy,
-) -> Result<Vec<Recording>, Error> {
-    let on_all = || options.seeds.par_iter().map(one).collect();
-    let Some(threads) = options.threads else { return on_all() };
-    let threads = threads.min(options.seeds.len()).min(MOST_THREADS);
-    match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
-        Ok(pool) => pool.install(on_all),
-        // No thread can be started here.
-        Err(_) => options.seeds.iter().map(one).collect(),
+pub(crate) fn threads_of(threads: Option<usize>) -> usize {
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    threads.unwrap_or_else(processors).clamp(1, MOST_THREADS)
+}
+
+/// Returns the number of threads that simulate: one.
+#[cfg(not(feature = "threads"))]
+pub(crate) fn threads_of(_: Option<usize>) -> usize {
+    1
+}
+
+/// Calls `one` with each item, on so many threads or on one a processor. Results are in the order of the
+/// items; the first error ends all.
+#[cfg(feature = "threads")]
+pub(crate) fn on_threads<T: Sync, R: Send>(
+    items: &[T],
+    threads: Option<usize>,
+    one: impl Fn(&T) -> Result<R, Error> + Sync + Send,
+) -> Result<Vec<R>, Error> {
+    let on_all = || items.par_iter().map(&one).collect();
+    match (threads, items.len()) {
+        (Some(0 | 1), _) | (_, 0 | 1) => items.iter().map(&one).collect(),
+        (None, _) => on_all(),
+        (Some(threads), many) => {
+            let threads = threads.min(many).min(MOST_THREADS);
+            match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
+                Ok(pool) => pool.install(on_all),
+                // No thread can be started here.
+                Err(_) => items.iter().map(&one).collect(),
+            }
+        }
     }
 }
 
-/// Makes several runs in turn.
+/// Calls `one` with each item, in turn; the first error ends all.
 #[cfg(not(feature = "threads"))]
-fn on_threads(
-    options: &Options<'_>,
-    one: impl Fn(&Seed) -> Result<Recording, Error>,
-) -> Result<Vec<Recording>, Error> {
-    options.seeds.iter().map(one).collect()
+pub(crate) fn on_threads<T, R>(
+    items: &[T],
+    _: Option<usize>,
+    one: impl Fn(&T) -> Result<R, Error>,
+) -> Result<Vec<R>, Error> {
+    items.iter().map(one).collect()
 }
 
 /// Simulates a run, a single one of a large network on two threads. Returns the processor time of other threads in

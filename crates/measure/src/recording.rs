@@ -341,6 +341,16 @@ impl Recording {
         &self.phases
     }
 
+    /// Returns the changes that began the phase of this index; none of the first.
+    pub(crate) fn changes_of(&self, phase: usize) -> impl Iterator<Item = &Event> {
+        let start = self.phases.get(phase).copied().unwrap_or(Instant::NEVER);
+        let until = self.phases.get(phase + 1).copied().unwrap_or(Instant::NEVER);
+        let is_of = move |event: &&Event| {
+            event.kind == EventKind::Change && phase > 0 && event.at >= start && event.at < until
+        };
+        self.events.iter().filter(is_of)
+    }
+
     /// Ends the recording: counts what is still buffered. Must be called after the last `on_inside` and
     /// [`PortRecord::finish`].
     pub fn finish(&mut self) {
@@ -359,6 +369,16 @@ impl Recording {
     /// the run.
     pub fn window(&self) -> Duration {
         (Instant::ZERO + self.duration).since(self.warmup)
+    }
+
+    /// Returns true if a run of the same network has the same packets: in each flow as many sent, received and
+    /// lost in each interval, with the same delays, waits and gaps, to the picosecond in their sums; and as
+    /// many on each link. Compared is what is recorded anyway, so a run pays nothing for it.
+    pub fn has_same_packets(&self, other: &Self) -> bool {
+        let is_same = |(one, other): (&PortRecord, &PortRecord)| one.transmitted() == other.transmitted();
+        self.flows.len() == other.flows.len()
+            && self.flows.iter().zip(&other.flows).all(|(one, other)| one.has_same_packets(other))
+            && self.ports.iter().zip(&other.ports).all(is_same)
     }
 
     /// Checks that the packets and bytes of every flow are accounted for, over the whole run and over the

@@ -6,6 +6,7 @@
 mod answer;
 mod bands;
 pub mod files;
+mod ghost;
 pub mod groups;
 mod page;
 mod places;
@@ -16,6 +17,7 @@ mod run;
 mod variant_run;
 mod variants;
 
+pub use ghost::{Ghost, GhostFlow, GhostQueue};
 pub use page::{MARKER, page};
 pub use run::{
     BoxPlot, Cdf, Density, EventData, FlowData, FlowSeriesData, PhaseDelay, PortData, QueueData,

@@ -4,6 +4,7 @@
 //! seeds give the same bytes on any machine and with any number of threads; the time that a run took is in
 //! `manifest.json`.
 
+mod batches;
 mod build;
 mod expectation;
 mod files;
@@ -14,6 +15,7 @@ mod totals;
 mod value;
 pub mod verdict;
 mod voice;
+mod without;
 mod worst;
 
 pub use build::summarise;
@@ -23,6 +25,7 @@ pub use fold::MembersSummary;
 pub use phases::PhaseSummary;
 pub use requests::{EchoSummary, PagesSummary};
 pub use totals::GroupTotals;
+pub use without::{Pairs, Values, WithoutChange, WithoutValue, values_by_phase};
 pub use worst::{FlowTable, WORST, sort_worst_first};
 
 use indexmap::IndexMap;

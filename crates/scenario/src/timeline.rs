@@ -6,6 +6,7 @@
 //! ```
 
 mod extension;
+mod omission;
 
 use core::fmt;
 use std::collections::VecDeque;

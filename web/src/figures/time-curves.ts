@@ -4,6 +4,7 @@ import type { Dash, Ink } from "../palette";
 import type { Numbers } from "../report";
 import { flowOf, isOfFlow, panelOf, queueSeriesOf, type ShownRun, type View } from "../selection";
 import { styleOf } from "../style";
+import { ghostCurves } from "./ghost-curves";
 import { queueStyles } from "./queues";
 
 export interface Panel {
@@ -108,6 +109,7 @@ export function recordedCurves(of: Recorded, ink: Ink): Curve[] {
       if (of.lost) add(3, "lost", series.lost_packets, false, view.runs.length === 1);
     }
     queueCurves(of, shown, ink, styles, curves);
+    curves.push(...ghostCurves(view, shown, ink));
   }
   // The last are on top: thick ones, which are judged.
   return curves.sort((a, b) => a.width - b.width);

@@ -58,13 +58,17 @@ export function endingVerdict(status: Status): HTMLElement[] {
   const { verdict } = status;
   if (verdict === undefined || verdict === null) return [];
   const sign = { held: "✓ ", missed: "✗ ", none: "" }[verdict.outcome];
+  // The sentence on what holds, which has the sign, is below that on a change.
+  const held = verdict.change_first === true ? 1 : 0;
+  const colour = verdict.outcome === "missed" ? " bad" : " good";
   return [
-    h(
-      "p",
-      { class: `headline ${verdict.outcome === "missed" ? "bad" : "good"}` },
-      `${sign}${micro(verdict.headline)}`,
+    ...[verdict.headline, ...verdict.findings].map((sentence, index) =>
+      h(
+        "p",
+        { class: `${index === 0 ? "headline" : "finding"}${index === held ? colour : ""}` },
+        `${index === held ? sign : ""}${micro(sentence)}`,
+      ),
     ),
-    ...verdict.findings.map((finding) => h("p", { class: "finding" }, micro(finding))),
     status.results
       ? h("p", {}, "Report: ", h("code", {}, `${status.results}/report.html`))
       : h("p", { class: "note" }, "No results were written: “--out DIR” leaves a report."),

@@ -36,12 +36,12 @@ export function answerPart(
   network: readonly HTMLElement[],
 ): HTMLElement {
   const sentences = report.verdict.length > 0 ? report.verdict : [verdict.headline, ...verdict.findings];
+  // The sentence on what holds, which has the sign, is below that on a change.
+  const held = verdict.change_first === true ? 1 : 0;
   const told = h(
     "div",
     { class: "told" },
-    ...sentences.map((sentence, index) =>
-      index === 0 ? headline(verdict, sentence) : h("p", { class: "finding" }, sentence),
-    ),
+    ...sentences.map((sentence, index) => toldSentence(verdict, sentence, index, held)),
     judgedTable(verdict.rows, selection),
     phaseTable(verdict),
   );
@@ -49,11 +49,16 @@ export function answerPart(
   return h("div", { class: "answer" }, told, picture);
 }
 
-function headline(verdict: RunVerdict, sentence: string): HTMLElement {
-  const sign = SIGNS[verdict.outcome];
+/** Returns a sentence of the answer; that at `held` is on what holds. */
+function toldSentence(verdict: RunVerdict, sentence: string, index: number, held: number): HTMLElement {
+  const outcome = index === held ? verdict.outcome : null;
+  const sign = outcome === null ? "" : SIGNS[outcome];
+  const role = index === 0 ? "headline" : "finding";
+  const kind = outcome === null ? (index === 0 ? " event" : "") : ` ${CLASSES[outcome]}`;
+  const shown = role === "finding" && outcome === "none" ? role : `${role}${kind}`;
   return h(
     "p",
-    { class: `headline ${CLASSES[verdict.outcome]}` },
+    { class: shown },
     sign === "" ? null : [h("span", { class: "sign" }, sign), " "],
     sentence,
   );

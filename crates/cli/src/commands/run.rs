@@ -57,11 +57,17 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     if let (Some(series), Some(first)) = (series, runs.recordings.first()) {
         series.write(first)?;
     }
-    let summary = lockgate::summarise(&scenario, &runs.recordings)?;
+    let mut summary = lockgate::summarise(&scenario, &runs.recordings)?;
+    let ghosts = if arguments.no_ghost {
+        Vec::new()
+    } else {
+        runs::add_effects(&scenario, &runs, arguments.jobs, arguments.output.quiet, &mut summary)?
+    };
     if let Some(file) = members {
         file.write(&scenario, &summary)?;
     }
-    let directory = results::write(results, RunResults::new(&scenario, &seeds, &runs, &summary))?;
+    let written = RunResults { ghosts, ..RunResults::new(&scenario, &seeds, &runs, &summary) };
+    let directory = results::write(results, written)?;
     match &arguments.output {
         Output { json: true, .. } => crate::results::print_json(&summary.written())?,
         Output { quiet: false, .. } if !arguments.tables => {

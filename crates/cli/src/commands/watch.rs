@@ -50,6 +50,7 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     let outputs = WatchOutputs {
         scenario: &scenario,
         seed: arguments.seed,
+        ghost: !arguments.no_ghost,
         results,
         save,
         hub: hub.clone(),
@@ -88,6 +89,8 @@ struct WatchedRun {
 struct WatchOutputs<'a> {
     scenario: &'a Scenario,
     seed: u64,
+    /// True if each change is told with and without it.
+    ghost: bool,
     results: Option<ResultsDirectory>,
     save: Option<SavedFile>,
     hub: Arc<Hub>,
@@ -101,7 +104,7 @@ impl WatchOutputs<'_> {
         let mut written = WrittenOutput { exit: Exit::Failed, ..WrittenOutput::default() };
         match run {
             Ok(run) => {
-                match summed_up(&run, self.results, self.seed) {
+                match summed_up(&run, self.results, self.seed, self.ghost) {
                     Ok(summed) => {
                         let directory = summed.directory.as_ref();
                         let results = directory.map_or_else(String::new, |path| path.display().to_string());
@@ -300,13 +303,22 @@ fn watched(runs: &Runs) -> Exit {
 }
 
 /// Summarises a watched run, and writes its results if a directory was named.
-fn summed_up(run: &WatchedRun, results: Option<ResultsDirectory>, seed: u64) -> Result<SummedUp, Failure> {
+fn summed_up(
+    run: &WatchedRun,
+    results: Option<ResultsDirectory>,
+    seed: u64,
+    ghost: bool,
+) -> Result<SummedUp, Failure> {
     let (scenario, runs) = (&run.changed, &run.runs);
-    let summary = lockgate::summarise(scenario, &runs.recordings)?;
+    let mut summary = lockgate::summarise(scenario, &runs.recordings)?;
+    // The screen belongs to the view.
+    let ghosts = if ghost { runs::add_effects(scenario, runs, None, true, &mut summary)? } else { Vec::new() };
     let Some(results) = results else {
         return Ok(SummedUp { summary, exit: watched(runs), directory: None });
     };
-    let directory = results::write(results, RunResults::new(scenario, &[Seed(seed)], runs, &summary))?;
+    let seeds = [Seed(seed)];
+    let written = RunResults { ghosts, ..RunResults::new(scenario, &seeds, runs, &summary) };
+    let directory = results::write(results, written)?;
     // Quitting the view is no interruption.
     let interrupted = runs.stopped_early && interrupt::is_requested();
     let exit = if interrupted { Exit::Interrupted } else { ended_whole(runs, verdict::holds(&summary)) };

@@ -34,8 +34,16 @@ impl Digest<'_> {
         let Self { summary, runs, .. } = *self;
         let mut lines = head(summary, runs, surface);
         lines.extend(flows::lines(summary, runs.recordings.first(), surface));
-        for sentence in summary.verdict().findings {
-            lines.extend(surface.wrapped(&visible(&sentence), "  "));
+        let verdict = summary.verdict();
+        let mut findings = verdict.findings.as_slice();
+        if verdict.change_first {
+            let headline = surface.wrapped(&visible(&verdict.headline), "  ");
+            lines.extend(headline.iter().map(|line| surface.paint(Look::Strong, line)));
+            // Expectations have lines of their own.
+            findings = findings.get(1..).unwrap_or_default();
+        }
+        for sentence in findings {
+            lines.extend(surface.wrapped(&visible(sentence), "  "));
         }
         lines.extend(programs(runs, surface));
         lines.extend(expectations::lines(summary, surface));

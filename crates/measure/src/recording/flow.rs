@@ -492,6 +492,15 @@ impl FlowRecord {
         self.pending.all().is_empty()
     }
 
+    /// Returns true if another run's record of the flow has the same packets: as many sent, received and lost
+    /// in each interval, and the same delays, waits and gaps, to the picosecond in their sums.
+    pub(crate) fn has_same_packets(&self, other: &Self) -> bool {
+        (self.sent, self.received, self.lost, self.inside)
+            == (other.sent, other.received, other.lost, other.inside)
+            && (&self.lost_by, &self.delays, &self.brief) == (&other.lost_by, &other.delays, &other.brief)
+            && (&self.series, self.payload_bytes) == (&other.series, other.payload_bytes)
+    }
+
     /// Checks that its packets and bytes are accounted for.
     ///
     /// # Errors

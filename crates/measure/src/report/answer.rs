@@ -22,17 +22,22 @@ pub(super) fn elements(data: &ReportData) -> String {
     );
     let verdict = data.runs.iter().rev().find_map(|run| run.summary.verdict.as_ref());
     let outcome = verdict.map_or(Outcome::None, |verdict| verdict.outcome);
+    // The sentence on what holds, which has the sign, is below that on a change.
+    let held = usize::from(verdict.is_some_and(|verdict| verdict.change_first));
     for (index, sentence) in data.verdict.iter().enumerate() {
         let class = match (index, outcome) {
+            (0, _) if held > 0 => "headline event",
             (0, Outcome::Held) => "headline good",
             (0, Outcome::Missed) => "headline bad",
             (0, Outcome::None) => "headline none",
+            (_, Outcome::Held) if index == held => "finding good",
+            (_, Outcome::Missed) if index == held => "finding bad",
             _ => "finding",
         };
         html.push_str("<p class=\"");
         html.push_str(class);
         html.push_str("\">");
-        if let (0, Some(verdict)) = (index, verdict) {
+        if let Some(verdict) = verdict.filter(|_| index == held) {
             sign(&mut html, verdict);
         }
         text(&mut html, sentence);

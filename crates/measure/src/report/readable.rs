@@ -33,7 +33,7 @@ fn verdict(verdict: &mut RunVerdict) {
         [&mut row.value, &mut row.wanted, &mut row.margin].into_iter().for_each(micro);
     }
     let phases = verdict.phases.iter_mut().flat_map(|table| &mut table.rows);
-    phases.flat_map(|row| &mut row.values).for_each(micro);
+    phases.flat_map(|row| row.values.iter_mut().chain(&mut row.without)).for_each(micro);
 }
 
 fn table(table: &mut Comparison) {

@@ -6,7 +6,7 @@ use lockgate_engine::units::{Duration, Instant};
 use serde::Serialize;
 
 use super::rounding::{short, shorts};
-use super::{Origin, bands};
+use super::{Ghost, Origin, bands};
 use crate::histogram::Histogram;
 use crate::recording::{
     Brief, BriefSample, Brisk, EventKind, FlowPhase, FlowRecord, PortRecord, Recording, TcpRecord,
@@ -39,6 +39,9 @@ pub struct Run {
     pub ports: Vec<PortData>,
     /// Events.
     pub events: Vec<EventData>,
+    /// Series of the same time without each change; absent if no such run was made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ghosts: Vec<Ghost>,
 }
 
 /// Data of a flow.
@@ -234,6 +237,7 @@ impl Run {
                     text: event.text.clone(),
                 })
                 .collect(),
+            ghosts: Vec::new(),
         }
     }
 }

@@ -6,10 +6,13 @@ use lockgate_engine::units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, EchoSummary, FlowSummary, PagesSummary, Summary, VoiceSummary, ratio};
+use super::batches::Levels;
+use super::{
+    Distribution, EchoSummary, FlowSummary, PagesSummary, Summary, VoiceSummary, WithoutChange, ratio,
+};
 use crate::group::group_of;
 use crate::metric::{Address, MemberStatistic, Metric, Statistic, Subject, SubjectKind};
-use crate::recording::{EventKind, FlowPhase, FlowRecord, Recording, RequestKind, RequestPhase};
+use crate::recording::{FlowPhase, FlowRecord, Recording, RequestKind, RequestPhase};
 
 /// Results of a part of the window, between two changes.
 ///
@@ -31,6 +34,13 @@ pub struct PhaseSummary {
     /// Value of each judged metric of flows, and of a delay or a rate of the other flows, by its address;
     /// `null` if nothing was observed.
     pub values: IndexMap<String, Option<f64>>,
+    /// The same time without the changes at its start; absent for the first phase, and if no such run was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without: Option<WithoutChange>,
+    /// Levels of flows in parts of this phase.
+    #[serde(skip)]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub(crate) levels: IndexMap<String, Levels>,
     /// Flows in this phase, from which further values are computed.
     #[serde(skip)]
     #[cfg_attr(feature = "typescript", ts(skip))]
@@ -101,18 +111,17 @@ pub(super) fn phases(recording: &Recording) -> Vec<PhaseSummary> {
             let next = record.phases().get(number + 1);
             Some((record.setup.name.clone(), flow(record, number, phase, next, end.since(start))))
         });
+        let levels = recording.flows.iter().filter(|record| !record.phases().is_empty());
         let mut summary = PhaseSummary {
+            levels: levels
+                .map(|record| (record.setup.name.clone(), Levels::of(record, start, end)))
+                .collect(),
             from_s: start.as_secs_f64(),
             to_s: end.as_secs_f64(),
             flows: flows.collect(),
             ..PhaseSummary::default()
         };
-        let is_last = number + 1 == starts.len();
-        let until = if is_last { Instant::NEVER } else { end };
-        let changes = recording.events.iter().filter(|event| {
-            event.kind == EventKind::Change && number > 0 && event.at >= start && event.at < until
-        });
-        for event in changes {
+        for event in recording.changes_of(number) {
             summary.changes.push(super::verdict::change(&event.path, &event.value));
             summary.moved_packets += event.moved_packets.unwrap_or(0);
             summary.forced_out_packets += event.forced_out_packets;

@@ -44,9 +44,14 @@ pub enum Outcome {
 pub struct RunVerdict {
     /// Outcome of all expectations.
     pub outcome: Outcome,
-    /// One sentence or two on what holds and how tightly: `All 4 hold. Tightest: …`.
+    /// Most important sentences: on what holds and how tightly (`All 4 hold. Tightest: …`), or on what a
+    /// change did.
     pub headline: String,
-    /// Further sentences, most important first: where packets waited, what each change did.
+    /// True if the headline is on a change: it has an effect, and nothing is expected of the metric that it
+    /// changed most. The first of the findings is then on what holds.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub change_first: bool,
+    /// Further sentences, most important first: what each change did, where packets waited.
     pub findings: Vec<String>,
     /// Each expectation, formatted: missed ones first, else in the scenario's order.
     pub rows: Vec<JudgedRow>,
@@ -139,11 +144,28 @@ impl Summary {
             (false, true) => Outcome::Held,
             (false, false) => Outcome::Missed,
         };
-        let mut findings = changes::sentences(self);
+        let mut headline = headline(self, outcome);
+        let mut changes = changes::sentences(self);
+        let first = self.first_change(&changes);
+        if let Some(index) = first {
+            let held = core::mem::replace(&mut headline, changes.remove(index).sentence);
+            changes.insert(0, changes::Told { sentence: held, most: None });
+        }
+        let mut findings: Vec<String> = changes.into_iter().map(|told| told.sentence).collect();
         findings.push(longest_wait(self));
         findings.extend(limits::sentence(self));
-        let headline = headline(self, outcome);
-        RunVerdict { outcome, headline, findings, rows, phases: phases::table(self) }
+        let phases = phases::table(self);
+        RunVerdict { outcome, headline, change_first: first.is_some(), findings, rows, phases }
+    }
+
+    /// Returns the index of the change with the largest effect, if nothing is expected of the metric that it
+    /// changed most.
+    fn first_change(&self, changes: &[changes::Told]) -> Option<usize> {
+        let effects = changes.iter().enumerate().filter_map(|(index, told)| Some((index, told.most.as_ref()?)));
+        // Of equal ones the first.
+        let largest = effects.rev().max_by(|(_, one), (_, other)| one.1.total_cmp(&other.1));
+        let (index, (path, _)) = largest?;
+        (!self.expect.iter().any(|expect| expect.that == *path)).then_some(index)
     }
 }
 

@@ -1,70 +1,113 @@
-//! Sentence for each change of a run: the values before and after it.
+//! Sentence for each change of a run: the values with and without it. A run without another life has those
+//! before and after it, which is no effect, and no word says so.
 
 use core::cmp::Ordering;
 
 use super::words::Words;
 use super::{Summary, text};
+use crate::comparison::effect::{is_notable, is_step};
 use crate::figures;
 use crate::metric::{Address, Better};
-use crate::summary::PhaseSummary;
-
-/// Ratio of two values from which one counts as better or worse than the other.
-const NOTABLE: f64 = 1.1;
+use crate::summary::{PhaseSummary, WithoutChange};
 
 /// Changes named in a sentence; the others are counted.
 const NAMED: usize = 2;
 
-/// A metric before and after a change.
+/// Sentence on a change.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Told {
+    pub(super) sentence: String,
+    /// Address of the metric that the change had the largest effect on, and by which factor; `None` if no
+    /// effect is told.
+    pub(super) most: Option<(String, f64)>,
+}
+
+/// A metric before and after a change, or without and with it.
 struct Pair<'a> {
     path: &'a str,
-    before: f64,
-    after: f64,
+    other: f64,
+    this: f64,
     /// How many times better it became; below 1 if it became worse.
     gain: f64,
 }
 
-impl Pair<'_> {
-    /// Returns the pair in words: `call delay median 950 ms → 20.7 ms, 46 times less`.
-    fn words(&self) -> String {
-        let [before, after] = [self.before, self.after].map(|value| text::quantity(self.path, Some(value)));
-        let ratio = self.after / self.before;
-        let times = |factor: f64| {
-            if factor >= 10.0 {
-                format!("{factor:.0}")
-            } else {
-                figures::without_zeros(&format!("{factor:.1}"))
-            }
+impl<'a> Pair<'a> {
+    /// Returns the pair of a metric of which more or less is better.
+    fn new(path: &'a str, other: f64, this: f64) -> Option<Self> {
+        let gain = match Address::parse(path).ok()?.metric.better? {
+            Better::Lower => other / this,
+            Better::Higher => this / other,
         };
-        let how = match ratio.partial_cmp(&1.0) {
-            Some(Ordering::Less) if ratio > 0.5 => format!("{:.0} % less", (1.0 - ratio) * 100.0),
-            Some(Ordering::Less) if ratio > 0.0 => format!("{} times less", times(1.0 / ratio)),
-            Some(Ordering::Greater) if ratio < 2.0 => format!("{:.0} % more", (ratio - 1.0) * 100.0),
-            Some(Ordering::Greater) if ratio.is_finite() => format!("{} times as much", times(ratio)),
-            _ => return format!("{} {before} → {after}", Words::of(self.path).in_sentence()),
-        };
-        format!("{} {before} → {after}, {how}", Words::of(self.path).in_sentence())
+        (other >= 0.0 && this >= 0.0 && !gain.is_nan()).then_some(Self { path, other, this, gain })
+    }
+
+    /// Returns how far it is from no difference, as a logarithm.
+    fn distance(&self) -> f64 {
+        libm::log(self.gain).abs()
+    }
+
+    fn is_notable(&self) -> bool {
+        is_notable((self.this, self.other))
+    }
+
+    /// Returns the metric with its value: `call delay median 20.7 ms`.
+    fn value(&self) -> String {
+        format!("{} {}", Words::of(self.path).in_sentence(), text::quantity(self.path, Some(self.this)))
+    }
+
+    /// Returns the other value: `951 ms`.
+    fn other(&self) -> String {
+        text::quantity(self.path, Some(self.other))
+    }
+}
+
+/// Returns `46 times less` or `31 % more` for a ratio, and whether it is a factor; `None` if there is none.
+fn ratio_words(ratio: f64) -> Option<(String, bool)> {
+    Some(match ratio.partial_cmp(&1.0)? {
+        Ordering::Less if ratio > 0.5 => (format!("{:.0} % less", (1.0 - ratio) * 100.0), false),
+        Ordering::Less if ratio > 0.0 => (format!("{} times less", times(1.0 / ratio)), true),
+        Ordering::Greater if ratio < 2.0 => (format!("{:.0} % more", (ratio - 1.0) * 100.0), false),
+        Ordering::Greater if ratio.is_finite() => (format!("{} times as much", times(ratio)), true),
+        _ => return None,
+    })
+}
+
+fn times(factor: f64) -> String {
+    match factor {
+        large if large >= 10.0 => format!("{large:.0}"),
+        small => figures::without_zeros(&format!("{small:.1}")),
+    }
+}
+
+/// Returns the ends of a range of ratios in the form of the ratio that it is beside: `38 to 50 times`.
+fn range([low, high]: [f64; 2], is_factor: bool) -> String {
+    let mut ends = match (high < 1.0, is_factor) {
+        (true, true) => [1.0 / high, 1.0 / low],
+        (true, false) => [1.0 - high, 1.0 - low],
+        (false, true) => [low, high],
+        (false, false) => [low - 1.0, high - 1.0],
+    };
+    ends.sort_by(f64::total_cmp);
+    let [low, high] = ends;
+    match is_factor {
+        true => format!("{} to {} times", times(low), times(high)),
+        false => format!("{:.0} to {:.0} %", low * 100.0, high * 100.0),
     }
 }
 
 /// Returns a sentence for each change in the measured window.
-pub(super) fn sentences(summary: &Summary) -> Vec<String> {
+pub(super) fn sentences(summary: &Summary) -> Vec<Told> {
     let pairs = summary.phases.iter().zip(summary.phases.iter().skip(1));
-    pairs.map(|(before, after)| sentence(before, after)).collect()
+    pairs.map(|(before, after)| sentence(summary, before, after)).collect()
 }
 
-fn sentence(before: &PhaseSummary, after: &PhaseSummary) -> String {
+fn sentence(summary: &Summary, before: &PhaseSummary, after: &PhaseSummary) -> Told {
     let mut named = after.changes.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
     if after.changes.len() > NAMED {
         let more = figures::count((after.changes.len() - NAMED) as u64, "more change");
         named = format!("{named} and {more}");
     }
     let at = figures::without_zeros(&figures::seconds(Some(after.from_s)));
-    let mut pairs = pairs(before, after);
-    pairs.sort_by(|one, other| other.gain.total_cmp(&one.gain));
-    let best = pairs.first().filter(|pair| pair.gain >= NOTABLE);
-    let worst = pairs.last().filter(|pair| pair.gain <= 1.0 / NOTABLE);
-    let told: Vec<String> = best.into_iter().chain(worst).map(Pair::words).collect();
-    let told = if told.is_empty() { "nothing changed by a tenth".to_owned() } else { told.join("; ") };
     let moved = match (after.moved_packets, after.forced_out_packets) {
         (0, 0) => String::new(),
         (moved, lost) => {
@@ -72,19 +115,119 @@ fn sentence(before: &PhaseSummary, after: &PhaseSummary) -> String {
             format!("; {} moved, {lost} lost", figures::count(moved, "waiting packet"))
         }
     };
-    format!("At {at}, {named}: {told}{moved}.")
+    let (told, most) = match &after.without {
+        Some(without) => effect(summary, without),
+        None => (before_and_after(before, after), None),
+    };
+    Told { sentence: format!("At {at}, {named}: {told}{moved}."), most }
 }
 
-/// Returns the metrics that both phases have a value of, and of which more or less is better.
-fn pairs<'a>(before: &'a PhaseSummary, after: &PhaseSummary) -> Vec<Pair<'a>> {
-    let pair = |(path, value): (&'a String, &Option<f64>)| {
-        let better = Address::parse(path).ok()?.metric.better?;
-        let (before, after) = ((*value)?, after.values.get(path).copied().flatten()?);
-        let gain = match better {
-            Better::Lower => before / after,
-            Better::Higher => after / before,
-        };
-        (before >= 0.0 && after >= 0.0 && !gain.is_nan()).then_some(Pair { path, before, after, gain })
+/// Returns the best and the worst of pairs, in this order, if they are better and worse.
+fn extremes<'a, 'p>(pairs: &'a [Pair<'p>]) -> impl Iterator<Item = &'a Pair<'p>> {
+    let by_gain = |one: &&Pair<'_>, other: &&Pair<'_>| one.gain.total_cmp(&other.gain);
+    // Of equal ones the first.
+    let best = pairs.iter().rev().max_by(by_gain).filter(|pair| pair.gain > 1.0);
+    let worst = pairs.iter().min_by(by_gain).filter(|pair| pair.gain < 1.0);
+    best.into_iter().chain(worst)
+}
+
+/// Returns the pair of the largest difference, if it is a tenth or more.
+fn largest<'a, 'p>(pairs: &'a [Pair<'p>]) -> Option<&'a Pair<'p>> {
+    let notable = pairs.iter().rev().filter(|pair| pair.is_notable());
+    notable.max_by(|one, other| one.distance().total_cmp(&other.distance()))
+}
+
+/// Returns what a change did, and the metric that it changed most.
+fn effect(summary: &Summary, without: &WithoutChange) -> (String, Option<(String, f64)>) {
+    if without.same_packets {
+        return ("no packet differs without it".to_owned(), None);
+    }
+    let all: Vec<Pair<'_>> = without
+        .values
+        .iter()
+        .filter_map(|(path, value)| {
+            let (with, without) = value.pair()?;
+            Pair::new(path, without, with)
+        })
+        .collect();
+    let is_effect = |pair: &Pair<'_>| without.values.get(pair.path).is_some_and(|value| value.is_effect);
+    let (effects, others): (Vec<Pair<'_>>, Vec<Pair<'_>>) = all.into_iter().partition(is_effect);
+    // Of several changes each is left out alone.
+    let alone = if summary.phases.len() > 2 { ", the other changes made," } else { "" };
+    let on_average = if summary.runs > 1 { "on average" } else { "in this run" };
+    let told: Vec<String> = extremes(&effects)
+        .enumerate()
+        .map(|(index, pair)| {
+            let first = if index == 0 { alone } else { "" };
+            let at = if index == 0 && alone.is_empty() { " at the same time" } else { "" };
+            let main = format!("{}, without it{first} {}{at}", pair.value(), pair.other());
+            match ratio_words(pair.this / pair.other) {
+                Some((words, is_factor)) => {
+                    format!("{main}: {words}{}", scatter(without, pair, is_factor, index == 0))
+                }
+                None => main,
+            }
+        })
+        .collect();
+    if let Some(most) = largest(&effects) {
+        return (told.join("; "), Some((most.path.to_owned(), most.distance())));
+    }
+    let told = match (largest(&others), without.runs) {
+        (None, _) if others.is_empty() => "no metric of flows is recorded by phase".to_owned(),
+        (None, _) => format!("without it{alone} nothing differs by a tenth {on_average}"),
+        (Some(pair), runs) => {
+            let both = format!("{on_average} {}, without it{alone} {}", pair.value(), pair.other());
+            match runs {
+                0 | 1 => format!("{both}; one pair of runs cannot tell an effect from chance"),
+                _ => format!("{runs} runs with and without it tell no effect from chance; {both}"),
+            }
+        }
     };
-    before.values.iter().filter_map(pair).collect()
+    (told, None)
+}
+
+/// Returns the scatter of an effect in brackets: over several seeds the interval of the difference, else the
+/// range of its ratio in all pairs of runs.
+fn scatter(without: &WithoutChange, pair: &Pair<'_>, is_factor: bool, is_first: bool) -> String {
+    let Some(value) = without.values.get(pair.path) else { return String::new() };
+    if let Some(half) = value.half_width {
+        let apart = text::interval(pair.path, (pair.this - pair.other).abs(), Some(half));
+        return format!(" ({apart} apart)");
+    }
+    let Some(ratios) = value.ratios else { return String::new() };
+    let runs = if is_first { format!(" in {} runs each way", without.runs) } else { String::new() };
+    format!(" ({}{runs})", range(ratios, is_factor))
+}
+
+/// Returns the values before and after a change. A ratio is only said if both phases are long enough to tell
+/// them apart.
+fn before_and_after(before: &PhaseSummary, after: &PhaseSummary) -> String {
+    let pair = |(path, value): (&'_ String, &Option<f64>)| {
+        Some((path.clone(), (*value)?, after.values.get(path).copied().flatten()?))
+    };
+    let values: Vec<(String, f64, f64)> = before.values.iter().filter_map(pair).collect();
+    let all: Vec<Pair<'_>> =
+        values.iter().filter_map(|(path, before, after)| Pair::new(path, *before, *after)).collect();
+    let is_told = |pair: &Pair<'_>| {
+        let Ok(address) = Address::parse(pair.path) else { return false };
+        let [before, after] = [before, after].map(|phase| phase.levels(&address));
+        pair.is_notable() && is_step(&before, &after, values.len())
+    };
+    let (steps, others): (Vec<Pair<'_>>, Vec<Pair<'_>>) = all.into_iter().partition(is_told);
+    let both = |pair: &Pair<'_>| {
+        let name = Words::of(pair.path).in_sentence();
+        format!("{name} {} before, {} after", pair.other(), text::quantity(pair.path, Some(pair.this)))
+    };
+    let told: Vec<String> = extremes(&steps)
+        .map(|pair| match ratio_words(pair.this / pair.other) {
+            Some((words, _)) => format!("{}, {words}", both(pair)),
+            None => both(pair),
+        })
+        .collect();
+    match (told.is_empty(), largest(&others)) {
+        (false, _) => told.join("; "),
+        (true, Some(pair)) => both(pair),
+        (true, None) if others.is_empty() => "no metric of flows is recorded by phase".to_owned(),
+        (true, None) => "nothing differs by a tenth before and after".to_owned(),
+    }
 }

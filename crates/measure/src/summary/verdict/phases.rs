@@ -30,6 +30,10 @@ pub struct PhaseRow {
     pub quantity: String,
     /// Value in each phase, with its unit.
     pub values: Vec<String>,
+    /// Value in each phase without the changes at its start, with its unit; empty for the first phase. Absent
+    /// if no run without them was made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
     /// True if an expectation is on it.
     pub judged: bool,
 }
@@ -44,7 +48,17 @@ pub(super) fn table(summary: &Summary) -> Option<PhaseTable> {
         let Words { subject, quantity } = Words::of(path);
         let value = |phase: &PhaseSummary| text::quantity(path, phase.values.get(path).copied().flatten());
         let values = summary.phases.iter().map(value).collect();
-        PhaseRow { that: path.clone(), subject, quantity, values, judged: is_judged(path) }
+        let without = |phase: &PhaseSummary| match &phase.without {
+            Some(without) => {
+                text::quantity(path, without.values.get(path).and_then(|value| value.without))
+            }
+            None => String::new(),
+        };
+        let mut without: Vec<String> = summary.phases.iter().map(without).collect();
+        if summary.phases.iter().all(|phase| phase.without.is_none()) {
+            without.clear();
+        }
+        PhaseRow { that: path.clone(), subject, quantity, values, without, judged: is_judged(path) }
     };
     let rows: Vec<PhaseRow> = judged.into_iter().chain(others).map(row).collect();
     (!rows.is_empty()).then(|| PhaseTable { heads: summary.phases.iter().map(head).collect(), rows })

@@ -296,3 +296,111 @@ fn the_shares_of_a_sender_are_those_of_its_samples_after_the_warm_up() {
     ];
     assert_eq!(shares.map(|share| (share * 100.0).round() as u32), [0, 50, 25, 25]);
 }
+
+mod of_changes {
+    use super::*;
+    use crate::summary::{Pairs, PhaseSummary, Values};
+
+    const CALL: &str = "flow.call.owd.p50";
+    const GOODPUT: &str = "flow.download/1.goodput";
+
+    fn values(call: f64, goodput: f64) -> Values {
+        [(CALL, call), (GOODPUT, goodput)].map(|(path, value)| (path.to_owned(), Some(value))).into()
+    }
+
+    /// A run with one change at 30 s, of these values before and after it.
+    fn changed(before: Values, after: Values) -> Summary {
+        let mut summary = home();
+        summary.runs = 1;
+        let phase = |from_s, values| PhaseSummary { from_s, values, ..PhaseSummary::default() };
+        summary.phases = vec![phase(5.0, before), phase(30.0, after)];
+        summary.phases[1].changes = vec!["router:client = fair".to_owned()];
+        summary
+    }
+
+    fn with(pairs: &[[(f64, f64); 2]], same_packets: bool) -> Summary {
+        let mut summary = changed(values(0.9, 2e6), values(pairs[0][0].0, pairs[0][0].1));
+        let mut of_phase = Pairs::default();
+        for (index, [with, without]) in pairs.iter().enumerate() {
+            let [with, without] = [with, without].map(|(call, goodput)| values(*call, *goodput));
+            if index == 0 { of_phase.show(with, without) } else { of_phase.add(with, without) }
+        }
+        summary.add_without(1, &of_phase, same_packets);
+        summary
+    }
+
+    #[test]
+    fn an_effect_is_the_headline_if_nothing_is_expected_of_its_metric() {
+        let pairs: Vec<[(f64, f64); 2]> = (0..8)
+            .map(|seed| [(0.0207 + 1e-5 * f64::from(seed), 2.1e6), (0.951 + 0.01 * f64::from(seed), 2e6)])
+            .collect();
+        let mut summary = with(&pairs, false);
+        let verdict = summary.verdict();
+        assert!(verdict.change_first);
+        assert_eq!(
+            verdict.headline,
+            "At 30 s, router:client = fair: call delay median 20.7 ms, without it 951 ms at the same time: 46 times less \
+             (46 to 49 times in 8 runs each way)."
+        );
+        assert!(verdict.findings[0].starts_with("Both hold. "), "{:?}", verdict.findings);
+        let row = verdict.phases.expect("phases").rows.remove(0);
+        assert_eq!(row.without, ["", "951 ms"]);
+        summary.expect.push(judged(CALL, Bound::Below(0.05), Some(0.0207)));
+        let verdict = summary.verdict();
+        assert!(!verdict.change_first && verdict.headline.starts_with("All 3 hold. "), "{verdict:?}");
+    }
+
+    #[test]
+    fn what_is_no_effect_has_no_ratio() {
+        let one = [(0.79, 2.16e6), (0.256, 1.65e6)];
+        let same = with(&[one], true).verdict().findings.remove(0);
+        assert_eq!(same, "At 30 s, router:client = fair: no packet differs without it.");
+        let untold = with(&[one], false).verdict().findings.remove(0);
+        assert_eq!(
+            untold,
+            "At 30 s, router:client = fair: in this run call delay median 790 ms, without it 256 ms; one pair of runs \
+             cannot tell an effect from chance."
+        );
+        let swings: Vec<[(f64, f64); 2]> =
+            core::iter::once(one).chain((0..7).map(|_| [(0.4, 1.8e6), (0.5, 1.7e6)])).collect();
+        assert_eq!(
+            with(&swings, false).verdict().findings[0],
+            "At 30 s, router:client = fair: 8 runs with and without it tell no effect from chance; in this run call delay \
+             median 790 ms, without it 256 ms."
+        );
+        let little = with(&[[(0.79, 2.16e6), (0.78, 2.1e6)]], false).verdict().findings.remove(0);
+        assert_eq!(
+            little,
+            "At 30 s, router:client = fair: without it nothing differs by a tenth in this run."
+        );
+    }
+
+    #[test]
+    fn before_and_after_has_no_ratio_without_long_phases() {
+        let summary = changed(values(0.94, 2e6), values(0.705, 2e6));
+        let verdict = summary.verdict();
+        assert!(!verdict.change_first);
+        assert_eq!(
+            verdict.findings[0],
+            "At 30 s, router:client = fair: call delay median 940 ms before, 705 ms after."
+        );
+        let same = changed(values(0.94, 2e6), values(0.93, 2e6)).verdict().findings.remove(0);
+        assert_eq!(same, "At 30 s, router:client = fair: nothing differs by a tenth before and after.");
+    }
+
+    #[test]
+    fn several_seeds_have_the_interval_of_the_difference() {
+        let mut summary = changed(values(0.9, 2e6), values(0.02, 2e6));
+        summary.runs = 8;
+        let mut pairs = Pairs::default();
+        for seed in 0..8 {
+            pairs.show(values(0.02, 2e6), values(0.95 + 0.01 * f64::from(seed), 2e6));
+        }
+        summary.add_without(1, &pairs, false);
+        let headline = summary.verdict().headline;
+        assert!(
+            headline.contains("call delay median 20.0 ms, without it 985 ms at the same time: 49 times less (965 ± 20.5 ms apart)"),
+            "{headline}"
+        );
+    }
+}
