@@ -243,6 +243,16 @@ impl Classes {
         node(&self.paths, &mut self.tops, class)
     }
 
+    /// Returns the node of `class`, to read it.
+    pub(crate) fn node_ref(&self, class: usize) -> Option<&Node> {
+        let (last, ancestors) = self.paths[class].indices.split_last()?;
+        let mut nodes = &self.tops[..];
+        for child_index in ancestors {
+            nodes = nodes[*child_index as usize].classes_ref();
+        }
+        nodes.get(*last as usize)
+    }
+
     /// Returns the number and bytes of the packets queued in `class` and below.
     #[inline]
     pub fn backlog(&mut self, class: usize) -> Tally {

@@ -16,6 +16,7 @@
 //! delivered instead of dropped, as in Linux, and counts as a drop.
 
 pub(crate) mod cobalt;
+mod explain;
 pub(crate) mod pie;
 pub(crate) mod red;
 

@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use crate::context::{Context, Dequeue, DropReason, Invalid, PortConditions};
+use crate::explanation::{Explanation, Foresight, Value, why};
 use crate::node::{Band, Node};
 use crate::pacing::Pace;
 use crate::packet::Packet;
@@ -123,6 +124,15 @@ pub trait Discipline: Sized + Send + 'static {
     /// Calls `emit` with internal quantities worth plotting, such as `("tokens_bytes", 1500.0)`.
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         let _ = emit;
+    }
+
+    /// Explains what [`dequeue`](Self::dequeue) will do at this time: the state that decides, the choice, and
+    /// the sentence with the numbers that decided. The choice is exactly what `dequeue` then does. Children
+    /// are explained by [`Node::explain`]. The default shows the gauges and leaves the choice open.
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        let _ = cx;
+        self.gauges(&mut |name, value| to.state(name, Value::Number(value)));
+        to.why = why!["this kind shows its gauges only"];
     }
 }
 

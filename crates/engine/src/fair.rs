@@ -22,6 +22,7 @@
 //! `Waiting`, and in the discipline's order exactly if it is `Listed`. The order is a [`TagHeap`], O(log n) a
 //! packet, or for `qfq` [`groups`], O(1). Decision 008.
 
+pub(crate) mod explain;
 pub(crate) mod groups;
 mod tag_heap;
 

@@ -53,6 +53,7 @@ mod context;
 mod control;
 pub mod discipline;
 pub mod disciplines;
+pub mod explanation;
 mod fair;
 pub mod node;
 pub mod overhead;

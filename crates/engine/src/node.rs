@@ -43,6 +43,7 @@ use std::sync::Arc;
 
 use crate::classify::Classifier;
 use crate::context::{Context, Dequeue, DropReason, Invalid, PortConditions};
+use crate::explanation::{Choice, Explanation, Foresight, why};
 use crate::packet::{Header, Packet};
 use crate::prefetch::prefetch;
 use crate::units::{Bytes, Instant, Rate};
@@ -597,6 +598,24 @@ impl Node {
     /// Calls `emit` with the discipline's internal quantities.
     pub fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         self.contents.gauges(emit);
+    }
+
+    /// Explains what [`dequeue`](Self::dequeue) will do at this time, and changes nothing.
+    pub fn explain(&self, cx: &mut Foresight<'_>) -> Explanation {
+        let mut to = Explanation::new(self.cold.name.clone(), self.cold.kind);
+        self.contents.explain(cx, &mut to);
+        if let Some(held) = &self.held {
+            (to.drops, to.below) = (Vec::new(), None);
+            to.send_own(None, held, why!["the parent has looked at this packet: it leaves first"]);
+        } else if cx.is_ambiguous() {
+            to.choice = Choice::Unknown;
+        }
+        to
+    }
+
+    /// Returns the child classes of an inner class, to read them.
+    pub(crate) fn classes_ref(&self) -> &[Self] {
+        self.contents.classes_ref()
     }
 
     /// Calls `emit` with the bands within the discipline.

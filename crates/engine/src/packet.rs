@@ -154,6 +154,11 @@ impl Packet {
     pub fn new(header: Header) -> Self {
         Self(Box::new(header))
     }
+
+    /// Returns a copy for the rehearsal of a decision. No node counts it, and it is never sent.
+    pub(crate) fn copy(&self) -> Self {
+        Self::new(Header { ..*self.0 })
+    }
 }
 
 impl Deref for Packet {

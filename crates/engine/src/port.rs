@@ -12,6 +12,7 @@
 //! instead of three.
 
 mod change;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ use crate::ring::{Ring, RingConfig};
 use crate::units::{Bytes, Duration, Instant};
 
 pub use change::{Effect, Parameters, PortChange, QueueChange};
+use watch::Watch;
+pub use watch::{NAMED_PACKETS, PortEvent, PortStep, Queued};
 
 /// Answer of a port whose link is free.
 #[must_use]
@@ -114,7 +117,7 @@ pub struct Retired {
 pub struct Port {
     root: Node,
     drops: Drops,
-    /// Fast path: no ring, no coarse clock, no timers, no rate.
+    /// Fast path: no ring, no coarse clock, no timers, no rate, no watch.
     plain: bool,
     clock: ClockModel,
     ring: Option<Ring>,
@@ -132,6 +135,7 @@ pub struct Port {
     trees: u32,
     /// True if a node of another name was the root before.
     had_another_root: bool,
+    watch: Option<Box<Watch>>,
 }
 
 impl Port {
@@ -151,6 +155,7 @@ impl Port {
             retired: Vec::new(),
             trees: 0,
             had_another_root: false,
+            watch: None,
             plain: false,
         };
         port.assign_ids();
@@ -207,7 +212,8 @@ impl Port {
         self.plain = self.ring.is_none()
             && !self.clock.is_coarse()
             && !self.root.is_timed()
-            && self.pacing.is_unlimited();
+            && self.pacing.is_unlimited()
+            && self.watch.is_none();
         let mut queues = 0;
         self.root.each_direct(&mut |_| queues += 1);
         self.compares = (2..=Requests::MOST_COMPARED).contains(&queues);
@@ -230,9 +236,17 @@ impl Port {
 
     #[inline(never)]
     fn offer_slow(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) {
-        let mut cx =
-            Context { now: self.clock.read(now), random: &mut self.random, drops: &mut self.drops, headers };
-        self.root.enqueue(packet, &mut cx);
+        if self.watch.is_some() {
+            self.enqueue_watched(packet, now, headers);
+        } else {
+            let mut cx = Context {
+                now: self.clock.read(now),
+                random: &mut self.random,
+                drops: &mut self.drops,
+                headers,
+            };
+            self.root.enqueue(packet, &mut cx);
+        }
         if self.ring.is_some() {
             let _ = self.fill_ring(now, headers, true);
         }
@@ -290,6 +304,9 @@ impl Port {
 
     #[inline(always)]
     fn dequeue(&mut self, now: Instant, headers: &dyn Headers) -> Dequeue {
+        if self.watch.is_some() {
+            return self.dequeue_watched(now, headers);
+        }
         let mut cx =
             Context { now: self.clock.read(now), random: &mut self.random, drops: &mut self.drops, headers };
         self.root.dequeue(&mut cx)
@@ -322,8 +339,10 @@ impl Port {
     fn run_timers(&mut self, now: Instant, headers: &dyn Headers) {
         let now = self.clock.read(now);
         if self.root.next_timer().is_some_and(|time| time <= now) {
+            let before = self.drops.waiting.len();
             let mut cx = Context { now, random: &mut self.random, drops: &mut self.drops, headers };
             self.root.on_timer(&mut cx);
+            self.record_drops(before, now);
         }
     }
 

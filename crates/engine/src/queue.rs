@@ -45,6 +45,17 @@ pub(crate) struct PacketQueue {
     bytes: Bytes,
 }
 
+impl Clone for PacketQueue {
+    /// Copies the packets, for the rehearsal of a decision.
+    fn clone(&self) -> Self {
+        Self {
+            first: self.first.as_ref().map(Packet::copy),
+            rest: self.rest.iter().map(Packet::copy).collect(),
+            bytes: self.bytes,
+        }
+    }
+}
+
 impl PacketQueue {
     /// Appends a packet.
     #[inline]
@@ -115,6 +126,11 @@ impl PacketQueue {
         let packet = self.rest.remove(index - 1)?;
         self.bytes -= packet.bytes();
         Some(packet)
+    }
+
+    /// Iterates over the packets, oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.first.iter().chain(&self.rest)
     }
 
     /// Returns the oldest packet.

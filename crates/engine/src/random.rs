@@ -31,6 +31,16 @@ impl Random {
         Self(ChaCha8Rng::from_seed(key))
     }
 
+    /// Returns a copy that continues with the same numbers, for a rehearsal of a decision.
+    pub(crate) fn copy(&self) -> Self {
+        Self(ChaCha8Rng::deserialize_state(&self.0.serialize_state()))
+    }
+
+    /// Returns whether both continue with the same numbers.
+    pub(crate) fn is_at(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+
     /// Returns 32 random bits.
     #[inline]
     pub fn bits(&mut self) -> u32 {

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::discipline::{
     About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit,
 };
+use crate::explanation::{Explanation, Foresight, why};
 use crate::packet::{Header, Packet};
 use crate::queue::Overflow;
 use crate::queue::ranked::RankedQueue;
@@ -105,5 +106,22 @@ impl<R: Rank> Discipline for Ranked<R> {
 
     fn flush(&mut self, out: &mut Vec<Packet>) {
         self.queue.flush(out);
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        to.state("packets", self.queue.len());
+        let mut first = self.queue.in_order();
+        match (first.next(), first.next()) {
+            (Some((rank, packet)), second) => {
+                let why = why!["rank ", rank, " is the smallest of ", self.queue.len()];
+                let why = match second {
+                    Some((second, _)) => why.and(why!["; the next has ", second]),
+                    None => why,
+                };
+                to.state("waited", cx.now.since(packet.arrived));
+                to.send_own(None, packet, why);
+            }
+            (None, _) => to.empty(),
+        }
     }
 }

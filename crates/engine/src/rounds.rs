@@ -11,11 +11,23 @@
 //!
 //! Source: Shreedhar and Varghese, SIGCOMM 1995.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
 use crate::discipline::{Context, Dequeue};
+use crate::explanation::{Choice, Explanation, Value, Why, why};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::queue::active::ActiveList;
 use crate::units::{Bytes, Instant};
+
+/// How the turns of a dequeue end.
+pub(crate) enum Turn {
+    /// This child sends, for this reason.
+    Sends(usize, Why),
+    /// None sends before this time.
+    Rests(Option<Instant>),
+}
 
 /// Children that take turns.
 pub(crate) struct DeficitRounds {
@@ -132,6 +144,78 @@ impl DeficitRounds {
             }
         }
         earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+    }
+
+    /// Adds a row for each child, and explains the turns up to the one that sends. Returns the row of the child
+    /// that does and the sentence, or the earliest time that a child named.
+    ///
+    /// # Errors
+    /// Name of the child whose choice is not known.
+    pub(crate) fn explain(
+        &self,
+        nexts: &[Explanation],
+        first_row: usize,
+        to: &mut Explanation,
+    ) -> Result<Turn, Arc<str>> {
+        let mut deficits: Vec<u64> = self.classes.iter().map(|class| class.deficit.0).collect();
+        let mut order: VecDeque<usize> = self.active.iter().collect();
+        for (slot, class) in self.classes.iter().enumerate() {
+            let turn = order.iter().position(|listed| *listed == slot);
+            to.field(first_row + slot, "turn", turn.map_or(Value::Word("-"), |turn| Value::from(turn + 1)));
+            to.field(first_row + slot, "deficit", class.deficit);
+            to.field(first_row + slot, "quantum", class.quantum);
+        }
+        let mut earliest: Option<Instant> = None;
+        let (mut turns, mut rounds) = (0, None::<u64>);
+        let mut passed_over = None;
+        while let Some(slot) = order.front().copied() {
+            let quantum = self.classes[slot].quantum.0;
+            if turns == order.len() {
+                let Some(rounds) = rounds.take() else { break };
+                for slot in &order {
+                    if matches!(nexts[*slot].choice, Choice::Packet { .. }) {
+                        let credit = self.classes[*slot].quantum.0.saturating_mul(rounds - 1);
+                        deficits[*slot] = deficits[*slot].saturating_add(credit);
+                    }
+                }
+                (turns, earliest) = (0, None);
+            }
+            match nexts[slot].choice {
+                Choice::Packet { packet, .. } if packet.bytes().0 <= deficits[slot] => {
+                    let sends = why![
+                        &nexts[slot].queue,
+                        ": deficit ",
+                        Bytes(deficits[slot]),
+                        " >= ",
+                        packet.bytes(),
+                    ];
+                    let why = passed_over.map_or_else(Why::default, |why: Why| why.and(why!["; "]));
+                    return Ok(Turn::Sends(slot, why.and(sends)));
+                }
+                Choice::Packet { packet, .. } => {
+                    let short = (Bytes(deficits[slot]), packet.bytes());
+                    passed_over = Some(why![&nexts[slot].queue, ": deficit ", short.0, " < ", short.1]);
+                    deficits[slot] = deficits[slot].saturating_add(quantum);
+                    let needed = packet.bytes().0.saturating_sub(deficits[slot]).div_ceil(quantum) + 1;
+                    rounds = Some(rounds.map_or(needed, |known| known.min(needed)));
+                }
+                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Empty if nexts[slot].drains(&self.classes[slot].node) => {
+                    order.pop_front();
+                    continue;
+                }
+                Choice::Empty => {}
+                Choice::Unknown => return Err(nexts[slot].queue.clone()),
+            }
+            order.rotate_left(1);
+            turns += 1;
+        }
+        Ok(Turn::Rests(earliest))
+    }
+
+    /// Returns the children.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.classes.iter().map(|class| &class.node)
     }
 
     /// Calls `visit` with each child.

@@ -65,7 +65,7 @@ struct Group<E>([E; FAN]);
 /// assert_eq!(tree.set(0, entry(9, 0)), entry(7, 0));
 /// assert_eq!(tree.first(), entry(7, 2));
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct WinnerTree<E> {
     /// Level after level: the winners of groups `FAN`·k + 1 to `FAN`·(k + 1) are the entries of group k.
     /// The last level holds the slots.

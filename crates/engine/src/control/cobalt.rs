@@ -5,6 +5,7 @@
 
 use super::Aim;
 use crate::context::Context;
+use crate::explanation::{Field, Value, Why, why};
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant, Probability};
 
@@ -107,6 +108,39 @@ impl CobaltLaw {
             self.drop_next = now;
         }
         drops
+    }
+
+    /// Returns the law's quantities before a decision on the oldest packet.
+    pub(crate) fn fields(&self, aim: &Aim, head: Option<&Packet>, now: Instant) -> Vec<Field> {
+        let mut fields = Vec::new();
+        let mut add = |name, value: Value| fields.push(Field { name, value });
+        if let Some(head) = head {
+            add("sojourn", now.since(head.arrived).into());
+        }
+        add("target", aim.target.into());
+        add("count", self.count.into());
+        add("next drop", self.drop_next.into());
+        add("probability", self.blue());
+        fields
+    }
+
+    /// Says why the law dropped this many packets, of which `head` was the first it judged.
+    pub(crate) fn reason(&self, aim: &Aim, head: &Packet, drops: usize, now: Instant) -> Why {
+        let sojourn = now.since(head.arrived);
+        let compared = if sojourn > aim.target { " > target " } else { " <= target " };
+        let waits = why!["sojourn ", sojourn, compared, aim.target];
+        if drops > 0 {
+            let clock = why![", drop clock ", self.drop_next, ", BLUE ", self.blue(), ": drops ", drops];
+            return waits.and(clock);
+        }
+        if sojourn > aim.target {
+            return waits.and(why![", count ", self.count, ", drop clock ", self.drop_next, ": no drop"]);
+        }
+        waits.and(why![": no drop"])
+    }
+
+    fn blue(&self) -> Value {
+        Value::Probability(self.probability as f64 / ONE as f64)
     }
 
     /// Calls `emit` with the law's internal quantities.

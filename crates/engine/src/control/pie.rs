@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Invalid};
+use crate::explanation::{Field, Value, Why, why};
 use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Instant, PICOS_PER_SECOND};
 
@@ -250,6 +251,32 @@ impl ControlLaw {
             state.burst = state.burst.saturating_sub(since);
         }
         state.last_departure = Some(now);
+    }
+
+    /// Says with which probability arrivals are dropped.
+    pub(crate) fn arrivals(&self, aim: &Aim) -> Why {
+        let probability = Value::Probability(self.state.probability as f64 / ONE as f64);
+        why![
+            "; arrivals are dropped by ",
+            probability,
+            ", as the delay ",
+            self.state.delay,
+            " and the target ",
+            aim.target,
+            " made it"
+        ]
+    }
+
+    /// Returns the law's quantities.
+    pub(crate) fn fields(&self, aim: &Aim) -> Vec<Field> {
+        let field = |name, value: Value| Field { name, value };
+        vec![
+            field("probability", Value::Probability(self.state.probability as f64 / ONE as f64)),
+            field("delay", self.state.delay.into()),
+            field("target", aim.target.into()),
+            field("burst allowance", self.state.burst.into()),
+            field("next update", self.next_update.into()),
+        ]
     }
 
     /// Calls `emit` with the law's internal quantities.

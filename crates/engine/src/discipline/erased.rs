@@ -3,6 +3,7 @@
 use core::any::Any;
 
 use super::{Child, Context, Dequeue, Discipline, Invalid, PortConditions};
+use crate::explanation::{Explanation, Foresight};
 use crate::node::{Band, Contents, Erased, Node};
 use crate::packet::Packet;
 use crate::units::{Instant, Rate};
@@ -40,6 +41,9 @@ impl<D: Discipline> Erased for D {
     }
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         D::gauges(self, emit);
+    }
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        D::explain(self, cx, to);
     }
     fn bands(&self, emit: &mut dyn FnMut(&'static str, Band)) {
         D::bands(self, emit);

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::discipline::{
     About, Arity, Child, Context, Dequeue, Discipline, DropReason, Guarantee, Invalid, NoShare, check_limit,
 };
+use crate::explanation::{Explanation, Foresight, Value, why};
 use crate::node::Node;
 use crate::pacing::Pace;
 use crate::packet::Packet;
@@ -52,6 +53,7 @@ impl Config {
 }
 
 /// Account of the bits sent in a second.
+#[derive(Clone)]
 struct Account {
     rate: Rate,
     /// Index of the account's second since the start; `None` before the first packet.
@@ -199,6 +201,34 @@ impl Discipline for BandwidthShaper {
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         if let Waiting::Child(child) = &mut self.waiting {
             visit(child);
+        }
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        let mut account = self.account.clone();
+        let below = match &self.waiting {
+            Waiting::Here(queue, _) if queue.is_empty() => return to.empty(),
+            Waiting::Child(child) if child.is_empty() => return to.empty(),
+            Waiting::Here(..) => None,
+            Waiting::Child(child) => Some(child.explain(cx)),
+        };
+        account.turn(cx.now);
+        let (sent, allowed) = (Value::Bytes(account.sent / 8), Value::Bytes(account.allowed(cx.now) / 8));
+        to.state("rate", account.rate);
+        to.state("sent in second", sent.clone());
+        to.state("allowed so far", allowed.clone());
+        if let Some(time) = account.wait(cx.now) {
+            return to.wait(time, why!["sent ", sent, " of this second > allowed so far ", allowed]);
+        }
+        let why = why!["sent ", sent, " of this second <= allowed so far ", allowed];
+        match (below, &self.waiting) {
+            (Some(below), _) => to.pass_on(below, why),
+            (None, Waiting::Here(queue, _)) => {
+                if let Some(packet) = queue.front() {
+                    to.send_own(None, packet, why);
+                }
+            }
+            (None, Waiting::Child(_)) => {}
         }
     }
 

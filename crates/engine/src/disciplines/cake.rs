@@ -28,6 +28,7 @@
 
 mod ack_filter;
 mod diffserv;
+mod explain;
 mod hosts;
 mod set_associative;
 mod tin;
@@ -46,6 +47,7 @@ use crate::control::cobalt::Steps;
 use crate::discipline::{
     About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
 };
+use crate::explanation::{Explanation, Foresight};
 use crate::node::{Band, Tally};
 use crate::overhead::{Framing, LinkHeader, PortOverhead, describe_lines};
 use crate::pacing::Pace;
@@ -220,6 +222,7 @@ fn part_of(time: Duration, part: Part) -> Duration {
 }
 
 /// Common Applications Kept Enhanced. What each packet touches comes first.
+#[derive(Clone)]
 #[repr(C)]
 pub struct Cake {
     tins: Vec<Tin>,
@@ -394,6 +397,10 @@ impl Discipline for Cake {
         let from = out.len();
         self.tins.iter_mut().for_each(|tin| tin.flush(out, &mut self.backlog));
         out[from..].sort_by_key(|packet| packet.arrived);
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        self.explain_decision(cx, to);
     }
 
     fn bands(&self, emit: &mut dyn FnMut(&'static str, Band)) {

@@ -28,6 +28,7 @@ use crate::control::red::{Flavour, Gap, weight};
 use crate::discipline::{
     About, Child, Context, Dequeue, Discipline, DropReason, Guarantee, Invalid, NoShare, check_limit,
 };
+use crate::explanation::{Explanation, Foresight, Value, why};
 use crate::packet::{Header, Packet};
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Limit, Packets, Probability, Rate};
@@ -248,6 +249,14 @@ impl Discipline for Choke {
 
     fn flush(&mut self, out: &mut Vec<Packet>) {
         self.queue.flush(out);
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        to.state("packets", self.queue.len());
+        to.state("average", Value::Number(self.average.at(cx.now)));
+        let Some(oldest) = self.queue.front() else { return to.empty() };
+        let waited = cx.now.since(oldest.arrived);
+        to.send_own(None, oldest, why!["the oldest of ", self.queue.len(), ": it waited ", waited]);
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {

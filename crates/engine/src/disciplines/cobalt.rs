@@ -20,6 +20,7 @@ use crate::discipline::{
     About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
     check_limit,
 };
+use crate::explanation::{Explanation, Foresight};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Limit, Packets, Probability};
@@ -72,6 +73,7 @@ impl Config {
 }
 
 /// `CoDel` and BLUE alternate.
+#[derive(Clone)]
 pub struct Cobalt {
     config: Config,
     aim: Aim,
@@ -143,6 +145,16 @@ impl Discipline for Cobalt {
 
     fn flush(&mut self, out: &mut Vec<Packet>) {
         self.queue.flush(out);
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        to.state = self.law.fields(&self.aim, self.queue.front(), cx.now);
+        to.state("packets", self.queue.len());
+        to.rehearse(&mut self.clone(), cx);
+        match self.queue.front() {
+            Some(head) => to.why = self.law.reason(&self.aim, head, to.drops.len(), cx.now),
+            None => to.empty(),
+        }
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {

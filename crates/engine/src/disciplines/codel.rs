@@ -15,6 +15,7 @@ use crate::discipline::{
     About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
     check_limit,
 };
+use crate::explanation::{Explanation, Foresight};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Limit, Packets};
@@ -60,6 +61,7 @@ impl Config {
 }
 
 /// Controlled delay.
+#[derive(Clone)]
 pub struct Codel {
     limit: Limit,
     aim: Aim,
@@ -133,6 +135,20 @@ impl Discipline for Codel {
 
     fn flush(&mut self, out: &mut Vec<Packet>) {
         self.queue.flush(out);
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        to.state = self.law.fields(&self.aim, self.queue.front(), cx.now);
+        to.state("packets", self.queue.len());
+        let mut copy = self.clone();
+        to.rehearse(&mut copy, cx);
+        match self.queue.front() {
+            Some(head) => {
+                let behind = self.queue.bytes().saturating_sub(head.bytes());
+                to.why = self.law.reason(&copy.law, &self.aim, (head, behind), to.drops.len(), cx.now);
+            }
+            None => to.empty(),
+        }
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {

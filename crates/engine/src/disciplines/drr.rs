@@ -14,9 +14,10 @@ use crate::discipline::{
     About, Arity, Child, Context, Dequeue, Discipline, FULL_FRAME, Guarantee, Invalid, PortConditions,
     SMALL_QUANTUM,
 };
+use crate::explanation::{Explanation, Foresight};
 use crate::node::Node;
 use crate::packet::Packet;
-use crate::rounds::DeficitRounds;
+use crate::rounds::{DeficitRounds, Turn};
 use crate::units::Bytes;
 
 /// Parameters of `drr`: none of its own; each child has its quantum.
@@ -110,6 +111,15 @@ impl Discipline for Drr {
                 );
                 tell(Invalid::new("quantum", why).on_child(child));
             }
+        }
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        let mut nexts = to.children(self.children.nodes(), cx);
+        match self.children.explain(&nexts, 0, to) {
+            Ok(Turn::Sends(slot, why)) => to.send(slot, nexts.swap_remove(slot), why),
+            Ok(Turn::Rests(earliest)) => to.rest(earliest),
+            Err(name) => to.open(&name),
         }
     }
 

@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::discipline::{
     About, Child, Context, Dequeue, Discipline, DropReason, Guarantee, Invalid, NoShare, check_limit,
 };
+use crate::explanation::{Choice, Explanation, Foresight, PacketName, Row, Value, why};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Instant, Limit, PICOS_PER_SECOND, Packets, Probability, Threshold};
@@ -237,6 +238,7 @@ enum Verdict {
 }
 
 /// Coupled dual queue.
+#[derive(Clone)]
 pub struct DualPi2 {
     config: Config,
     gains: Gains,
@@ -376,6 +378,34 @@ impl Discipline for DualPi2 {
         self.classic.flush(out);
         out[from..].sort_by_key(|packet| packet.arrived);
         self.credit = 0;
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        to.row_noun = "queue";
+        let share = |probability: u64| Value::Probability(probability as f64 / ONE as f64);
+        let coupled = self.controller.coupled(self.config.coupling_factor);
+        let credit = Value::Bytes((self.credit >> 32).cast_signed());
+        to.state("classic credit", credit.clone());
+        to.state("base probability", share(self.controller.probability));
+        for (name, queue, probability) in
+            [("l4s", &self.low, coupled), ("classic", &self.classic, self.controller.classic())]
+        {
+            let row = Row::named(name).with("packets", queue.len()).with("probability", share(probability));
+            to.row(match queue.front() {
+                Some(head) => row.with("waiting", cx.now.since(head.arrived)),
+                None => row,
+            });
+        }
+        to.rehearse(&mut self.clone(), cx);
+        let Choice::Packet { packet, .. } = to.choice else { return to.empty() };
+        let is_low = self.low.iter().any(|queued| PacketName::from(&**queued) == packet);
+        to.chosen_row(usize::from(!is_low));
+        to.why = match (is_low, self.low.is_empty() || self.classic.is_empty()) {
+            (true, true) => why!["l4s: the classic queue is empty"],
+            (false, true) => why!["classic: the l4s queue is empty"],
+            (true, false) => why!["l4s: the classic queue's credit of ", credit, " does not pay its head"],
+            (false, false) => why!["classic: its credit of ", credit, " pays its head"],
+        };
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {

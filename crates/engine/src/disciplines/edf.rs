@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
+use crate::explanation::{Choice, Explanation, Foresight, why};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::units::{Duration, Instant};
@@ -68,6 +69,13 @@ impl Class {
         self.settle();
         // Packets beyond the known arrivals count as if they had arrived at the start.
         Some(self.arrivals.front().copied().unwrap_or(Instant::ZERO) + self.deadline)
+    }
+
+    /// Returns what [`due`](Self::due) will.
+    fn foreseen_due(&self) -> Option<Instant> {
+        let waiting = self.node.backlog().packets as usize;
+        let oldest = self.arrivals.get(self.arrivals.len().saturating_sub(waiting));
+        (waiting > 0).then(|| oldest.copied().unwrap_or(Instant::ZERO) + self.deadline)
     }
 
     /// Removes the oldest arrivals, as many as packets have left unnoticed.
@@ -191,6 +199,35 @@ impl Discipline for Edf {
             Some(packet) => Dequeue::Packet(packet),
             None => earliest.map_or(Dequeue::Empty, Dequeue::NotBefore),
         }
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        let mut nexts = to.children(self.classes.iter().map(|class| &class.node), cx);
+        let mut order: Vec<(Instant, usize)> = Vec::new();
+        for (slot, class) in self.classes.iter().enumerate() {
+            if let Some(due) = class.foreseen_due() {
+                to.field(slot, "deadline", due);
+                order.push((due, slot));
+            }
+        }
+        order.sort_unstable();
+        let mut earliest: Option<Instant> = None;
+        for (index, (due, slot)) in order.iter().copied().enumerate() {
+            match nexts[slot].choice {
+                Choice::Packet { .. } => {
+                    let first = why![&nexts[slot].queue, ": its deadline ", due, " is the earliest of "];
+                    let mut why = first.and(why![order.len() - index]);
+                    if let Some((later, other)) = order.get(index + 1) {
+                        why = why.and(why!["; ", &nexts[*other].queue, " has ", *later]);
+                    }
+                    return to.send(slot, nexts.swap_remove(slot), why);
+                }
+                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Empty => {}
+                Choice::Unknown => return to.open(&nexts[slot].queue),
+            }
+        }
+        to.rest(earliest);
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {

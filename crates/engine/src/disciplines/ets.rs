@@ -28,10 +28,11 @@ use crate::discipline::{
     About, Arity, Child, Context, Dequeue, Discipline, FULL_FRAME, Guarantee, Invalid, PortConditions,
     SMALL_QUANTUM,
 };
+use crate::explanation::{Choice, Explanation, Foresight, why};
 use crate::node::Node;
 use crate::packet::{Header, Packet};
-use crate::rounds::DeficitRounds;
-use crate::units::Bytes;
+use crate::rounds::{DeficitRounds, Turn};
+use crate::units::{Bytes, Instant};
 
 /// Parameters of `ets`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -209,6 +210,30 @@ impl Discipline for Ets {
                 );
                 tell(Invalid::new("quantum", why).on_child(self.strict.len() + slot));
             }
+        }
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        to.row_noun = "band";
+        let mut nexts = to.children(self.strict.iter().chain(self.sharing.nodes()), cx);
+        let strict = self.strict.len();
+        let turn = self.sharing.explain(&nexts[strict..], strict, to);
+        let mut earliest: Option<Instant> = None;
+        for band in (0..strict).filter(|band| !self.strict[*band].is_empty()) {
+            match nexts[band].choice {
+                Choice::Packet { .. } => {
+                    let why = why![&nexts[band].queue, ": band ", band, " is the first strict one with a packet"];
+                    return to.send(band, nexts.swap_remove(band), why);
+                }
+                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Empty => {}
+                Choice::Unknown => return to.open(&nexts[band].queue),
+            }
+        }
+        match turn {
+            Ok(Turn::Sends(slot, why)) => to.send(strict + slot, nexts.swap_remove(strict + slot), why),
+            Ok(Turn::Rests(time)) => to.rest(earliest.into_iter().chain(time).min()),
+            Err(name) => to.open(&name),
         }
     }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::discipline::{
     About, Child, Context, Dequeue, Discipline, Guarantee, Invalid, NoShare, check_limit,
 };
+use crate::explanation::{Explanation, Foresight, why};
 use crate::packet::Packet;
 pub use crate::queue::Overflow;
 pub use crate::queue::fifo::Fifo;
@@ -97,5 +98,18 @@ impl Discipline for Fifo {
 
     fn flush(&mut self, out: &mut Vec<Packet>) {
         self.flush(out);
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        let (packets, bytes) = self.backlog();
+        to.state("packets", packets);
+        to.state("bytes", bytes);
+        match self.front() {
+            Some(oldest) => {
+                let waited = cx.now.since(oldest.arrived);
+                to.send_own(None, oldest, why!["the oldest of ", packets, ": it waited ", waited]);
+            }
+            None => to.empty(),
+        }
     }
 }

@@ -18,6 +18,7 @@ use crate::discipline::{
     About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
     check_limit,
 };
+use crate::explanation::{Choice, Explanation, Foresight, why};
 use crate::packet::Packet;
 use crate::queue::fattest::Fattest;
 use crate::queue::flows::{Flows, Waiting};
@@ -91,6 +92,7 @@ impl Config {
 
 /// Flow queueing with controlled delay. Only the parameters that each packet needs are stored inline: four
 /// cache lines in all, as a network may have one `fq_codel` for each subscriber (decision 109).
+#[derive(Clone)]
 pub struct FqCodel {
     flows: Flows<ControlLaw>,
     fattest: Fattest,
@@ -202,6 +204,24 @@ impl Discipline for FqCodel {
     fn flush(&mut self, out: &mut Vec<Packet>) {
         self.flows.flush(out);
         self.fattest.clear();
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        let now = cx.now;
+        self.flows.explain(to, |flow| flow.law.fields(&self.aim, flow.queue.front(), now));
+        let mut copy = self.clone();
+        to.rehearse(&mut copy, cx);
+        if to.choice == Choice::Empty {
+            return to.empty();
+        }
+        let Some(flow) = self.flows.explain_turn(&copy.flows, to) else { return };
+        let Some(head) = flow.queue.front() else { return };
+        // The law judges by the backlog of all flows.
+        let behind = self.flows.bytes().saturating_sub(head.bytes());
+        let after = copy.flows.same_queue(&self.flows, flow).map_or(flow.law, |after| after.law);
+        let reason = flow.law.reason(&after, &self.aim, (head, behind), to.drops.len(), now);
+        let why = core::mem::take(&mut to.why);
+        to.why = why.and(why!["; "]).and(reason);
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {

@@ -22,6 +22,7 @@ use crate::discipline::{
     About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
     check_limit,
 };
+use crate::explanation::{Choice, Explanation, Foresight};
 use crate::packet::Packet;
 use crate::queue::flows::Flows;
 use crate::units::{Bytes, Duration, Instant, Limit, Packets};
@@ -113,6 +114,7 @@ impl Config {
 }
 
 /// Flow queueing with the proportional integral controller.
+#[derive(Clone)]
 pub struct FqPie {
     config: Config,
     aim: Aim,
@@ -207,6 +209,15 @@ impl Discipline for FqPie {
 
     fn flush(&mut self, out: &mut Vec<Packet>) {
         self.flows.flush(out);
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        self.flows.explain(to, |flow| flow.law.fields(&self.aim));
+        let mut copy = self.clone();
+        to.rehearse(&mut copy, cx);
+        if self.flows.explain_turn(&copy.flows, to).is_none() && to.choice == Choice::Empty {
+            to.empty();
+        }
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {

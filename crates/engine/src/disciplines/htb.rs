@@ -21,6 +21,7 @@
 //! invariant), `round_robin` (turns). Decisions 013 and 070.
 
 mod bucket;
+mod explain;
 mod round_robin;
 mod scheduler;
 
@@ -31,6 +32,7 @@ use crate::class::Classes;
 use crate::discipline::{
     About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, PortConditions,
 };
+use crate::explanation::{Explanation, Foresight};
 use crate::node::Node;
 use crate::overhead::{FrameOverhead, Framing};
 use crate::pacing::Pace;
@@ -325,6 +327,10 @@ impl Discipline for Htb {
             );
             tell(Invalid::new("children", why));
         }
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        self.explain_decision(cx, to);
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {

@@ -16,6 +16,7 @@ use crate::control::pie::{Aim, ControlLaw};
 use crate::discipline::{
     About, Child, Context, Dequeue, Discipline, DropReason, Guarantee, Invalid, NoShare, check_limit,
 };
+use crate::explanation::{Explanation, Foresight, why};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Limit, Packets};
@@ -161,6 +162,17 @@ impl Discipline for Pie {
 
     fn flush(&mut self, out: &mut Vec<Packet>) {
         self.queue.flush(out);
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        let mut law = self.law.clone();
+        law.catch_up(&self.aim, self.queue.bytes(), cx.now);
+        to.state = law.fields(&self.aim);
+        to.state("packets", self.queue.len());
+        let Some(oldest) = self.queue.front() else { return to.empty() };
+        let waited = cx.now.since(oldest.arrived);
+        let why = why!["the oldest of ", self.queue.len(), ": it waited ", waited];
+        to.send_own(None, oldest, why.and(law.arrivals(&self.aim)));
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {

@@ -23,6 +23,7 @@ use crate::discipline::{
     About, Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
     PortConditions, check_limit,
 };
+use crate::explanation::{Explanation, Foresight, Value, why};
 use crate::node::Node;
 use crate::pacing::Pace;
 use crate::packet::Packet;
@@ -393,6 +394,18 @@ impl Discipline for Policer {
                 );
                 return tell(Invalid::new(field, why));
             }
+        }
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        to.state("tokens", Value::Bytes((self.meter.committed.tokens / BYTE).cast_signed()));
+        let why = why!["the buckets have judged at the arrival: the oldest leaves"];
+        match &self.waiting {
+            Waiting::Here(queue, _) => match queue.front() {
+                Some(oldest) => to.send_own(None, oldest, why),
+                None => to.empty(),
+            },
+            Waiting::Child(child) => to.pass_on(child.explain(cx), why),
         }
     }
 

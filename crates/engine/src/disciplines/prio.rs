@@ -16,10 +16,13 @@
 //!
 //! A packet longer than the bucket is sent with priority when the bucket is full; the excess remains as debt.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
+use crate::explanation::{Choice, Explanation, Foresight, Value, Why, why};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant, PICOS_PER_SECOND, Rate};
@@ -44,6 +47,7 @@ pub struct Share {
 }
 
 /// Bucket of bytes, counted in bit-picoseconds so that nothing is rounded.
+#[derive(Clone)]
 struct Guard {
     rate: Rate,
     burst: Bytes,
@@ -194,10 +198,62 @@ impl Discipline for Prio {
         self.bands.iter_mut().for_each(|band| visit(&mut band.node));
     }
 
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        to.row_noun = "band";
+        let mut nexts = to.children(self.bands.iter().map(|band| &band.node), cx);
+        let guards: Vec<Option<Guard>> = self.bands.iter().map(|band| band.guard.clone()).collect();
+        let mut earliest: Option<Instant> = None;
+        let mut passed_over = None;
+        for (index, mut guard) in guards.into_iter().enumerate() {
+            if self.bands[index].node.is_empty() {
+                continue;
+            }
+            let next = &nexts[index];
+            let mut tokens = None;
+            if let (Some(guard), Choice::Packet { packet, .. }) = (&mut guard, next.choice) {
+                let allows = guard.allows(packet.bytes(), cx.now);
+                to.field(index, "guard tokens", Value::Bytes(guard.tokens / BYTE));
+                if !allows {
+                    passed_over = passed_over.or(Some(index));
+                    continue;
+                }
+                tokens = Some((guard.tokens / BYTE, packet.bytes()));
+            }
+            match next.choice {
+                Choice::Packet { .. } => {
+                    let why = why_first(&next.queue, index, tokens);
+                    return to.send(index, nexts.swap_remove(index), why);
+                }
+                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Empty => {}
+                Choice::Unknown => return to.open(&next.queue),
+            }
+        }
+        match passed_over {
+            Some(index) => {
+                let why =
+                    why![&nexts[index].queue, ": over its guard, but no other band has a packet to send"];
+                to.send(index, nexts.swap_remove(index), why);
+            }
+            None => to.rest(earliest),
+        }
+    }
+
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         if let Some(guard) = self.bands.iter().find_map(|band| band.guard.as_ref()) {
             emit("guard_tokens_bytes", guard.tokens as f64 / BYTE as f64);
         }
+    }
+}
+
+/// Says why this band is first; `tokens` of its guard, and the length of its packet.
+fn why_first(name: &Arc<str>, band: usize, tokens: Option<(i128, Bytes)>) -> Why {
+    let first = why![name, ": band ", band, " is the first that may send"];
+    match tokens {
+        Some((tokens, length)) => {
+            first.and(why![", its guard holds ", Value::Bytes(tokens), " for ", length])
+        }
+        None => first,
     }
 }
 

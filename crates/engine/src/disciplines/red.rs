@@ -31,6 +31,7 @@ use crate::control::red::{Gap, weight};
 use crate::discipline::{
     About, Child, Context, Dequeue, Discipline, DropReason, Guarantee, Invalid, NoShare, check_limit,
 };
+use crate::explanation::{Explanation, Foresight, Value, why};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Instant, Limit, Probability, Rate};
@@ -253,6 +254,22 @@ impl Discipline for Red {
         self.queue.flush(out);
     }
 
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        let average = self.average.at(cx.now);
+        let bytes = Value::Bytes(average as i128);
+        to.state("packets", self.queue.len());
+        to.state("average", bytes.clone());
+        to.state("min", self.config.min);
+        to.state("max", self.config.max);
+        to.state("max probability", Value::Probability(self.probability as f64 / ONE as f64));
+        let probability = Value::Probability(self.on_the_curve(average));
+        to.state("probability", probability.clone());
+        let Some(oldest) = self.queue.front() else { return to.empty() };
+        let why = why!["the oldest of ", self.queue.len(), ": it waited ", cx.now.since(oldest.arrived)];
+        let arrivals = why!["; arrivals are dropped by ", probability, " at the average ", bytes];
+        to.send_own(None, oldest, why.and(arrivals));
+    }
+
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         emit("average_bytes", self.average.bytes());
         emit("max_probability", self.probability as f64 / ONE as f64);
@@ -282,6 +299,21 @@ fn draw_as_linux(config: &Config, probability: u64, cx: &mut Context<'_>) -> u64
 }
 
 impl Red {
+    /// Returns the probability of a drop at this average, before the gaps between drops are spread.
+    fn on_the_curve(&self, average: f64) -> f64 {
+        let (min, max) = (self.config.min.0 as f64, self.config.max.0 as f64);
+        let most = self.probability as f64 / ONE as f64;
+        if average < min {
+            0.0
+        } else if average < max {
+            most * (average - min) / (max - min)
+        } else if self.config.is_gentle() && average < 2.0 * max {
+            most + (1.0 - most) * (average - max) / max
+        } else {
+            1.0
+        }
+    }
+
     fn judge(&mut self, cx: &mut Context<'_>) -> Verdict {
         match self.config.flavour {
             Flavour::Linux | Flavour::Linux24 => self.judge_as_linux(cx),
@@ -312,15 +344,12 @@ impl Red {
 
     fn judge_as_paper(&mut self, cx: &mut Context<'_>) -> Verdict {
         let (min, max) = (self.config.min.0 as f64, self.config.max.0 as f64);
-        let most = self.probability as f64 / ONE as f64;
         let average = self.average.bytes();
         let base = if average < min {
             self.gap.reset();
             return Verdict::Accept;
-        } else if average < max {
-            most * (average - min) / (max - min)
-        } else if self.config.is_gentle() && average < 2.0 * max {
-            most + (1.0 - most) * (average - max) / max
+        } else if average < max || self.config.is_gentle() && average < 2.0 * max {
+            self.on_the_curve(average)
         } else {
             self.gap.reset();
             return Verdict::Forced;

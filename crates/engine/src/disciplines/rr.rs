@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, NoShare};
+use crate::explanation::{Choice, Explanation, Foresight, why};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::queue::bitmap::Bitmap;
@@ -108,6 +109,25 @@ impl Discipline for Rr {
             }
         }
         earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        let mut nexts = to.children(&self.children, cx);
+        let count = self.children.len();
+        to.state("next", &self.children[self.next].name().clone());
+        let mut earliest: Option<Instant> = None;
+        for child in (self.next..count).chain(0..self.next) {
+            match nexts[child].choice {
+                Choice::Packet { .. } => {
+                    let why = why![&nexts[child].queue, ": the first with a packet from child ", self.next, " on"];
+                    return to.send(child, nexts.swap_remove(child), why);
+                }
+                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Empty => {}
+                Choice::Unknown => return to.open(&nexts[child].queue),
+            }
+        }
+        to.rest(earliest);
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {

@@ -25,9 +25,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, NoShare};
+use crate::explanation::{Choice, Explanation, Foresight, why};
 use crate::node::Node;
 use crate::packet::{FlowId, Header, Packet};
-use crate::units::Bytes;
+use crate::units::{Bytes, Instant};
 
 /// Bits of a sequence number that count a flow's bytes: all but R.
 const COUNT: u32 = 0x003F_FFFF;
@@ -177,6 +178,29 @@ impl Discipline for Run2c {
             }
         }
         earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        let mut nexts = to.children(&self.children, cx);
+        let count = self.children.len();
+        let mut earliest: Option<Instant> = None;
+        for child in (self.next..count).chain(0..self.next) {
+            if self.children[child].is_empty() {
+                continue;
+            }
+            match nexts[child].choice {
+                Choice::Packet { .. } => {
+                    let age = if child == 0 { " bytes of their flows" } else { " bytes: none of the short ones waits" };
+                    let which = if child == 0 { ": packets within the first " } else { ": packets beyond the first " };
+                    let why = why![&nexts[child].queue, which, self.config.threshold.0, age];
+                    return to.send(child, nexts.swap_remove(child), why);
+                }
+                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Empty => {}
+                Choice::Unknown => return to.open(&nexts[child].queue),
+            }
+        }
+        to.rest(earliest);
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {

@@ -9,6 +9,8 @@
 //! packet of every other child *and* for its own time at the child's rate: see `stfq` and `wf2q+`. O(log n).
 
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
+use crate::explanation::{Explanation, Foresight};
+use crate::fair::explain::By;
 use crate::fair::{Tag, TagHeap, TaggedChildren};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
@@ -98,6 +100,13 @@ impl Discipline for Scfq {
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         emit("virtual_time_bytes", self.clock.as_bytes());
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        let clock = if self.classes.will_begin(cx.now) { Tag::ZERO } else { self.clock };
+        to.state("virtual time", clock);
+        let contest = self.classes.contest(|_| clock, clock, Some(&self.order), cx, to);
+        TaggedChildren::explain_smallest(By::Finish, contest, to);
     }
 }
 

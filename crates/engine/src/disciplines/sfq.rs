@@ -22,6 +22,7 @@ use crate::discipline::{
     About, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
     PortConditions, SMALL_QUANTUM, check_limit,
 };
+use crate::explanation::{Choice, Explanation, Foresight, PacketName, Row, Value, why};
 use crate::packet::{FlowId, Packet};
 use crate::queue::PacketQueue;
 use crate::queue::active::ActiveList;
@@ -84,6 +85,7 @@ impl Config {
 }
 
 /// Stochastic fairness queueing.
+#[derive(Clone)]
 pub struct Sfq {
     config: Config,
     /// Queues in use.
@@ -101,7 +103,7 @@ pub struct Sfq {
     rekey: Option<Instant>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Queue {
     packets: PacketQueue,
     /// Bytes left in its turn; negative if it sent too much.
@@ -250,6 +252,33 @@ impl Discipline for Sfq {
             );
             tell(Invalid::new("quantum", why));
         }
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        to.row_noun = "queue";
+        to.state("packets", self.packets);
+        to.state("quantum", self.config.quantum);
+        let slots: Vec<usize> = self.active.iter().collect();
+        for slot in &slots {
+            let queue = &self.queues[*slot];
+            let name = queue.packets.front().map_or(Value::Word("-"), |head| head.flow.into());
+            let row = Row::named(name).with("packets", queue.packets.len());
+            to.row(row.with("allotment", Value::Bytes(queue.allot)));
+        }
+        let mut copy = self.clone();
+        to.rehearse(&mut copy, cx);
+        let Choice::Packet { packet, .. } = to.choice else { return to.empty() };
+        if copy.rekey != self.rekey {
+            to.why = why!["the hash has changed: all flows were sorted anew, and the first queue sends"];
+            return;
+        }
+        let holds = |slot: &usize| {
+            self.queues[*slot].packets.iter().any(|queued| PacketName::from(&**queued) == packet)
+        };
+        let Some(row) = slots.iter().position(holds) else { return };
+        to.chosen_row(row);
+        let allot = Value::Bytes(copy.queues[slots[row]].allot + i128::from(packet.length));
+        to.why = why![FlowId(packet.flow), ": allotment ", allot, " > 0, its turn is first of ", slots.len()];
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {

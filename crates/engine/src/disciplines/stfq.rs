@@ -9,6 +9,8 @@
 //! whose rate varies, since virtual time is that of the packet in service. O(log n).
 
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
+use crate::explanation::{Explanation, Foresight};
+use crate::fair::explain::By;
 use crate::fair::{Tag, TagHeap, TaggedChildren};
 use crate::node::Node;
 use crate::packet::Packet;
@@ -98,5 +100,12 @@ impl Discipline for Stfq {
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         emit("virtual_time_bytes", self.clock.as_bytes());
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        let clock = if self.classes.will_begin(cx.now) { Tag::ZERO } else { self.clock };
+        to.state("virtual time", clock);
+        let contest = self.classes.contest(|_| clock, clock, None, cx, to);
+        TaggedChildren::explain_smallest(By::Start, contest, to);
     }
 }

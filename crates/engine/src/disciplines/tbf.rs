@@ -17,6 +17,7 @@ use crate::discipline::{
     About, Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Guarantee, Invalid, NoShare,
     PortConditions, check_limit,
 };
+use crate::explanation::{Choice, Explanation, Foresight, Row, why};
 use crate::node::{Node, Peek};
 use crate::overhead::{FrameOverhead, Framing};
 use crate::pacing::Pace;
@@ -303,6 +304,54 @@ impl Discipline for Tbf {
         }
         if let Some(why) = port.too_small(self.bucket.rate, self.burst) {
             tell(Invalid::new("burst", why));
+        }
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        to.row_noun = "bucket";
+        let elapsed = cx.now.since(self.updated);
+        let (next, below) = match &self.waiting {
+            Waiting::Here(queue, _) => {
+                (queue.front().map_or(Choice::Empty, |packet| Choice::of(packet)), None)
+            }
+            Waiting::Child(child) => {
+                let below = child.explain(cx);
+                (below.choice, Some(below))
+            }
+        };
+        let buckets = [("rate", Some(&self.bucket)), ("peakrate", self.peak.as_ref())];
+        for (name, bucket) in buckets.into_iter().filter_map(|(name, bucket)| Some((name, bucket?))) {
+            let row = Row::named(name).with("rate", bucket.rate);
+            let row = row.with("depth", bucket.rate.bytes_in(bucket.depth));
+            to.row(row.with("tokens", bucket.rate.bytes_in(bucket.after(elapsed))));
+        }
+        let packet = match next {
+            Choice::Packet { packet, .. } => packet,
+            Choice::Wait(time) => return to.wait(time, why!["the child waits itself until ", time]),
+            Choice::Empty => return to.empty(),
+            Choice::Unknown => return below.map_or((), |below| to.open(&below.queue)),
+        };
+        let cost = self.overhead.on_link(packet.bytes());
+        to.state("next", cost);
+        if packet.bytes() > self.longest {
+            to.why = why!["the next packet of ", packet.bytes(), " never fits into the buckets: it is dropped"];
+            return;
+        }
+        let missing = |bucket: &Bucket| bucket.rate.time_for(cost).saturating_sub(bucket.after(elapsed));
+        let buckets = [Some(&self.bucket), self.peak.as_ref()];
+        let Some(bucket) = buckets.into_iter().flatten().max_by_key(|bucket| missing(bucket)) else { return };
+        let tokens = bucket.rate.bytes_in(bucket.after(elapsed));
+        let missing = missing(bucket);
+        if missing.is_zero() {
+            let why = why!["tokens ", tokens, " >= next packet ", cost];
+            match below {
+                Some(below) => to.send(None, below, why),
+                None => (to.choice, to.why) = (next, why),
+            }
+        } else {
+            let until = cx.now + missing;
+            let why = why!["tokens ", tokens, " < next packet ", cost, ": the rest comes at ", bucket.rate, " in ", missing];
+            to.wait(until, why);
         }
     }
 

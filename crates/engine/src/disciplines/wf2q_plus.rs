@@ -17,6 +17,8 @@
 //! link's rate is not needed, and may vary.
 
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
+use crate::explanation::{Choice, Explanation, Foresight, Value, why};
+use crate::fair::explain::{Contest, rank, take};
 use crate::fair::{Tag, TagHeap, TaggedChildren};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
@@ -133,9 +135,63 @@ impl Discipline for Wf2qPlus {
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         emit("virtual_time_bytes", self.clock.as_bytes());
     }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        let begins = self.classes.will_begin(cx.now);
+        let (before, service) = if begins { (Tag::ZERO, None) } else { (self.clock, self.service.as_ref()) };
+        let now = cx.now;
+        let at = |time| virtual_time(before, service, self.weights, time, now);
+        let clock = service.map_or(before, |last| before.during(last.length, self.weights, 1, 1));
+        let contest = self.classes.contest(at, clock, Some(&self.eligible), cx, to);
+        Self::explain_eligible(clock, contest, to);
+    }
+}
+
+/// Returns virtual time at `time`, in a service that began at virtual time `before` and lasts until `now`.
+fn virtual_time(before: Tag, service: Option<&Service>, weights: u64, time: Instant, now: Instant) -> Tag {
+    let Some(Service { began, length }) = service else { return before };
+    // If no time passed, nothing is known to have been sent.
+    let elapsed = time.since(*began).as_picos();
+    if elapsed == 0 { before } else { before.during(*length, weights, elapsed, now.since(*began).as_picos()) }
 }
 
 impl Wf2qPlus {
+    /// Explains the choice of the smallest finish tag among the children that are eligible at `clock`, or at
+    /// the first start tag if none is.
+    fn explain_eligible(mut clock: Tag, contest: Contest, to: &mut Explanation) {
+        let Contest { starts, finishes, nexts } = contest;
+        let mut order: Vec<(Tag, usize)> =
+            starts.iter().enumerate().filter_map(|(slot, start)| start.map(|start| (start, slot))).collect();
+        order.sort_unstable();
+        let mut earliest: Option<Instant> = None;
+        let mut eligible: Vec<(Tag, usize)> = Vec::new();
+        for (start, slot) in order {
+            if start > clock {
+                if !eligible.is_empty() {
+                    break;
+                }
+                clock = start;
+            }
+            match nexts[slot].choice {
+                Choice::Packet { .. } => eligible.push((finishes[slot].unwrap_or(start), slot)),
+                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Empty => {}
+                Choice::Unknown => return to.open(&nexts[slot].queue),
+            }
+        }
+        to.state("virtual time", clock);
+        to.state("eligible", eligible.len());
+        eligible.sort_unstable();
+        let Some(&(finish, slot)) = eligible.first() else { return to.rest(earliest) };
+        let start = starts[slot].unwrap_or_default();
+        let why = why![
+            &nexts[slot].queue, " first: its start tag ", Value::from(start), " <= virtual time ",
+            Value::from(clock), " is eligible, and of those its finish tag ", Value::from(finish),
+        ];
+        let why = why.and(rank(&eligible, &nexts));
+        to.send(slot, take(nexts, slot), why);
+    }
+
     /// Ends the current service: gives the children that became non-empty meanwhile their start tags, and
     /// advances virtual time to its end. Returns the earliest time that a waiting child named.
     fn advance(&mut self, cx: &mut Context<'_>) -> Option<Instant> {
@@ -145,15 +201,7 @@ impl Wf2qPlus {
             *service = None;
         }
         let before = *clock;
-        let at = |time: Instant| match &*service {
-            Some(Service { began, length }) => {
-                let whole = cx.now.since(*began).as_picos();
-                // If no time passed, nothing is known to have been sent.
-                let elapsed = time.since(*began).as_picos();
-                if elapsed == 0 { before } else { before.during(*length, *weights, elapsed, whole) }
-            }
-            None => before,
-        };
+        let at = |time| virtual_time(before, service.as_ref(), *weights, time, cx.now);
         classes.tag_fresh(at, |start, slot| later.insert(start, slot));
         if let Some(Service { length, .. }) = service.take() {
             *clock = before.during(length, *weights, 1, 1);

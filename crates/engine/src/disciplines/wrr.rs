@@ -7,12 +7,15 @@
 //! O(1). Fair in packets, not in bytes: a child with packets twice as long gets twice the link (`drr`
 //! counts bytes).
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 use schemars::JsonSchema;
 
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
 use crate::fair::check_weights;
+use crate::explanation::{Choice, Explanation, Foresight, Value, why};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::queue::active::ActiveList;
@@ -136,6 +139,49 @@ impl Discipline for Wrr {
             }
         }
         earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        let mut nexts = to.children(self.classes.iter().map(|class| &class.node), cx);
+        let mut order: VecDeque<usize> = self.active.iter().collect();
+        for (slot, class) in self.classes.iter().enumerate() {
+            let turn = order.iter().position(|listed| *listed == slot);
+            to.field(slot, "turn", turn.map_or(Value::Word("-"), |turn| Value::from(turn + 1)));
+            to.field(slot, "weight", class.weight);
+            to.field(slot, "sent", if turn == Some(0) { self.sent } else { 0 });
+        }
+        let mut sent = self.sent;
+        let mut earliest: Option<Instant> = None;
+        let mut passed_over = 0;
+        while let Some(slot) = order.front().copied() {
+            let Class { node, weight } = &self.classes[slot];
+            if sent >= *weight {
+                order.rotate_left(1);
+                sent = 0;
+                continue;
+            }
+            if passed_over == order.len() {
+                break;
+            }
+            match nexts[slot].choice {
+                Choice::Packet { .. } => {
+                    let why = why![&nexts[slot].queue, ": it sent ", sent, " of the ", *weight, " of its turn"];
+                    return to.send(slot, nexts.swap_remove(slot), why);
+                }
+                Choice::Unknown => return to.open(&nexts[slot].queue),
+                Choice::Empty if nexts[slot].drains(node) => {
+                    order.pop_front();
+                    sent = 0;
+                    continue;
+                }
+                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Empty => {}
+            }
+            order.rotate_left(1);
+            sent = 0;
+            passed_over += 1;
+        }
+        to.rest(earliest);
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {

@@ -161,6 +161,22 @@ impl TagHeap {
         Some(first)
     }
 
+    /// Returns the tags by which the children in the heap are ordered, by child below `count`.
+    pub(crate) fn tags(&self, count: usize) -> Vec<Option<Tag>> {
+        let mut tags = vec![None; count];
+        let keys = self.lines.iter().flat_map(|line| line.0).enumerate();
+        for (index, key) in keys.filter(|(_, key)| *key != NONE) {
+            if index == ROOT && self.is_root_free {
+                continue;
+            }
+            let steps = u128::from(key >> self.slot_bits) << self.step;
+            if let Some(tag) = tags.get_mut(self.slot(key) as usize) {
+                *tag = Some(Tag(self.base.saturating_add(steps)));
+            }
+        }
+        tags
+    }
+
     pub(crate) fn clear(&mut self) {
         *self = Self::with_slot_bits(self.slot_bits);
     }

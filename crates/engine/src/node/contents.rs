@@ -21,6 +21,7 @@ use core::ops::{Deref, DerefMut};
 pub(crate) use self::inner_class::InnerClass;
 use super::{Band, Node};
 use crate::context::{Context, Dequeue, Invalid, PortConditions};
+use crate::explanation::{Explanation, Foresight};
 use crate::packet::Packet;
 use crate::queue::Overflow;
 use crate::queue::fifo::Fifo;
@@ -40,6 +41,8 @@ pub(crate) trait Erased: Send {
     /// Passes the rate of the port to the discipline and, if it never holds packets back, to its children.
     fn on_port_rate(&mut self, _: Option<Rate>, _: &mut Context<'_>) {}
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64));
+    /// Explains the next dequeue.
+    fn explain(&self, _: &mut Foresight<'_>, _: &mut Explanation) {}
     fn bands(&self, _: &mut dyn FnMut(&'static str, Band)) {}
     fn doubts(&self, _: PortConditions, _: &mut dyn FnMut(Invalid)) {}
     fn as_any(&mut self) -> &mut dyn Any;
@@ -100,6 +103,11 @@ impl Contents {
     #[inline(always)]
     pub(crate) fn classes(&mut self) -> &mut [Node] {
         if let Self::Class(class) = self { class.classes() } else { &mut [] }
+    }
+
+    /// Returns the child classes of an inner class, to read them.
+    pub(crate) fn classes_ref(&self) -> &[Node] {
+        if let Self::Class(class) = self { class.classes_ref() } else { &[] }
     }
 
     /// Returns the address of a boxed discipline.

@@ -107,6 +107,7 @@ impl Port {
         headers: &dyn Headers,
     ) -> Result<Effect, Invalid> {
         let before = self.backlog().packets;
+        let dropped = self.drops.waiting.len();
         if let Queues::Keep(queues) = &mut change.queues {
             self.set_parameters(queues, now, headers)?;
         }
@@ -122,6 +123,7 @@ impl Port {
                 None
             }
         };
+        self.record_drops(dropped, now);
         Ok(Effect { moved_packets, forced_out_packets: before - self.backlog().packets })
     }
 

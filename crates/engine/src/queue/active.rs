@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use crate::prefetch::{CACHED_CHILDREN, TURNS_PER_GROUP};
 
 /// Slots `0..n` in the order of their turns.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ActiveList {
     turns: VecDeque<u32>,
     listed: Vec<bool>,

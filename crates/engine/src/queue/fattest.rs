@@ -42,7 +42,7 @@ struct Entry {
 const SEARCHED_QUEUES: usize = 16;
 
 /// Queues, bucketed by backlog.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fattest {
     /// Up to [`SEARCHED_QUEUES`] queues, while there are no `buckets`. A single one, as most subscribers
     /// have, is inline.
@@ -112,7 +112,7 @@ impl Fattest {
 }
 
 /// Many queues, in a list for each bucket.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Buckets {
     heads: Vec<u32>,
     occupied: [u64; BUCKETS / 64],

@@ -3,7 +3,7 @@
 use super::{Overflow, PacketQueue};
 use crate::context::{Context, Dequeue, DropReason};
 use crate::packet::Packet;
-use crate::units::{Limit, Packets};
+use crate::units::{Bytes, Limit, Packets};
 
 /// First in, first out.
 pub struct Fifo {
@@ -99,6 +99,11 @@ impl Fifo {
     #[inline(always)]
     pub(crate) fn front(&self) -> Option<&Packet> {
         self.queue.front()
+    }
+
+    /// Returns the number and the bytes of the packets.
+    pub(crate) fn backlog(&self) -> (usize, Bytes) {
+        (self.queue.len(), self.queue.bytes())
     }
 
     /// Prefetches the next packet: see [`PacketQueue::prefetch`].

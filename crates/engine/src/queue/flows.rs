@@ -12,13 +12,14 @@
 //! Source: RFC 8290, section 4.
 
 use crate::context::Context;
+use crate::explanation::{Choice, Explanation, Field, PacketName, Row, Value, why};
 use crate::packet::{FlowId, Packet};
 use crate::queue::PacketQueue;
 use crate::queue::slots::Slots;
 use crate::units::Bytes;
 
 /// Queue of a flow, with the discipline's state for it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Flow<T> {
     /// Packets of the flow.
     pub queue: PacketQueue,
@@ -33,7 +34,7 @@ pub(crate) struct Flow<T> {
 
 /// List of flows in the order of their turns, linked by [`Flow::next`]: it allocates nothing, and a turn
 /// reads and writes only the cache lines of the flow itself.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct List {
     /// Slots of the first and the last flow; meaningless if there are none.
     first: u32,
@@ -107,7 +108,7 @@ impl Waiting<'_> {
 }
 
 /// Flow queues and their turns.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Flows<T> {
     /// Queues in use, in the order of their first use.
     used: Vec<Flow<T>>,
@@ -270,6 +271,58 @@ impl<T> Flows<T> {
     #[inline]
     pub(crate) fn bytes(&self) -> Bytes {
         self.bytes
+    }
+
+    /// Adds a row for each flow in a list, in the order of turns, with the quantities of its law.
+    pub(crate) fn explain(&self, to: &mut Explanation, law: impl Fn(&Flow<T>) -> Vec<Field>) {
+        to.row_noun = "flow";
+        to.state("packets", self.packets);
+        for (list, name) in [(&self.new, "new"), (&self.old, "old")] {
+            let mut slot = list.first;
+            for _ in 0..list.flows {
+                let flow = &self.used[slot as usize];
+                let head = flow.queue.front().map_or(Value::Word("-"), |packet| packet.flow.into());
+                let row = Row::named(head).with("list", name).with("packets", flow.queue.len());
+                let mut row = row.with("deficit", Value::Bytes(flow.deficit.into()));
+                row.fields.extend(law(flow));
+                to.row(row);
+                slot = flow.next;
+            }
+        }
+    }
+
+    /// Returns the row in [`explain`](Self::explain) of the queue that holds this packet, and the queue.
+    pub(crate) fn holder(&self, name: PacketName) -> Option<(usize, &Flow<T>)> {
+        let mut row = 0;
+        for list in [&self.new, &self.old] {
+            let mut slot = list.first;
+            for _ in 0..list.flows {
+                let flow = &self.used[slot as usize];
+                if flow.queue.iter().any(|packet| PacketName::from(&**packet) == name) {
+                    return Some((row, flow));
+                }
+                (row, slot) = (row + 1, flow.next);
+            }
+        }
+        None
+    }
+
+    /// Chooses the row of the packet that a rehearsal on `copy` returned, and says why its flow has the turn.
+    pub(crate) fn explain_turn(&self, copy: &Self, to: &mut Explanation) -> Option<&Flow<T>> {
+        let Choice::Packet { packet, .. } = to.choice else { return None };
+        let (row, flow) = self.holder(packet)?;
+        to.chosen_row(row);
+        // The copy charged the packet, after the quanta of skipped turns.
+        let after = copy.same_queue(self, flow)?;
+        let deficit = Value::Bytes(i128::from(after.deficit) + i128::from(packet.length));
+        to.why = why![FlowId(packet.flow), ": deficit ", deficit, " > 0, its turn is first"];
+        Some(flow)
+    }
+
+    /// Returns the queue of a copy that `flow` is in `original`.
+    pub(crate) fn same_queue(&self, original: &Self, flow: &Flow<T>) -> Option<&Flow<T>> {
+        let slot = original.used.iter().position(|used| core::ptr::eq(used, flow))?;
+        self.used.get(slot)
     }
 
     /// Calls `emit` with the number of flows in each list.

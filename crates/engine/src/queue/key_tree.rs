@@ -59,7 +59,7 @@ const WIDE_NONE: u128 = u128::MAX;
 
 /// Tree of slots `0..n`, at most 2^20, each listed at most once, with its key. One cache line, and
 /// the groups.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct KeyTree<K> {
     narrow: WinnerTree<u64>,

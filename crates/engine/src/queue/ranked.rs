@@ -33,6 +33,16 @@ impl RankedQueue {
         Some(packet)
     }
 
+    /// Returns the packets with their ranks, in the order in which they will be served.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = (u64, &Packet)> {
+        self.packets.iter().map(|((rank, _), packet)| (*rank, packet))
+    }
+
+    /// Returns the number of packets.
+    pub(crate) fn len(&self) -> usize {
+        self.packets.len()
+    }
+
     /// Removes and returns the packet that would be served last.
     pub(crate) fn pop_last(&mut self) -> Option<Packet> {
         let (_, packet) = self.packets.pop_last()?;

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 const COMPARED_QUEUES: usize = 4;
 
 /// Lookup table from hash values to queues.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Slots {
     count: usize,
     /// Hash values of up to [`COMPARED_QUEUES`] queues, by index; empty while there are `numbers`.

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::common::fickle::{self, Fickle};
 use crate::common::kind::{self, Refusal};
+use crate::explanations::Explained;
 use crate::topology::{FLOWS, Shape, Topology};
 
 /// Record of a packet that the test offered.
@@ -58,6 +59,8 @@ pub(crate) struct Account {
     pub(crate) came: Option<u32>,
     /// Hash of all output, to compare two runs.
     pub digest: u64,
+    /// Laws of explanations, if the port is watched.
+    pub explained: Option<Explained>,
 }
 
 impl Account {
@@ -82,6 +85,7 @@ impl Account {
             wake: None,
             came: None,
             digest: 0,
+            explained: None,
         }
     }
 
@@ -123,6 +127,7 @@ impl Account {
         self.waiting_bytes += u64::from(length);
         self.next += 1;
         self.port.offer(Packet::new(header), self.now, &NoHeaders);
+        self.compare_explanations();
         self.check();
     }
 
@@ -143,6 +148,7 @@ impl Account {
     pub(crate) fn poll(&mut self) -> bool {
         let had = self.waiting();
         let polled = self.port.poll(self.now, &NoHeaders);
+        self.compare_explanations();
         self.wake = None;
         self.came = None;
         let came = match polled {
@@ -189,6 +195,22 @@ impl Account {
         self.mix(self.wake.map_or(1, Instant::as_picos));
         self.check();
         came
+    }
+
+    /// Watches the port, and compares each explanation with the decision that follows it.
+    pub(crate) fn watch(&mut self) {
+        self.port.watch();
+        self.port.watch_decisions(true);
+        self.explained = Some(Explained::default());
+    }
+
+    fn compare_explanations(&mut self) {
+        let Some(explained) = &mut self.explained else { return };
+        let exact = !self.has_ring && self.topology.children.is_empty();
+        let mut drops = Vec::new();
+        while let Some(step) = self.port.take_step() {
+            explained.compare(&step, &mut drops, exact);
+        }
     }
 
     /// Peeks at `name` as its parent does.

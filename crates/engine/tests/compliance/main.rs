@@ -10,6 +10,7 @@ mod common;
 mod account;
 mod declarations;
 mod equivalences;
+mod explanations;
 mod extremes;
 mod fingerprints;
 mod parameters;

@@ -121,7 +121,7 @@ struct Load {
 }
 
 /// Hosts of the backlogged flows.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Hosts {
     slots: BTreeMap<Host, u32>,
     loads: Vec<Load>,

@@ -74,7 +74,7 @@ struct SetIndex(u8);
 
 /// A value for each queue of a tin. A set of values is allocated with the first change of one of them: the
 /// queues of a tin take 150 KiB, and a subscriber's tin has one to three flows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct BySet<T> {
     /// In the order of allocation.
     allocated: Vec<[T; WAYS]>,
@@ -127,7 +127,7 @@ impl<T: Default> BySet<T> {
 }
 
 /// Assignment of flows to queues.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct FlowTable {
     /// Flows that found no free queue, by tag. Mostly empty, but a flood of flows brings thousands.
     guests: BTreeMap<u64, Guest>,

@@ -25,7 +25,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::ack_filter::{self, AckFilter};
-use super::hosts::{Hosts, Identity, Sorting};
+use super::hosts::{Hosts, Identity, Isolation, Sorting};
 use super::set_associative::{Assignment, BySet, FlowTable, QueueIndex};
 use crate::classify::Acknowledgement;
 use crate::control::Aim;
@@ -66,7 +66,7 @@ pub(super) struct TinQueue {
 struct UseNumber(u32);
 
 /// Packets queued in all tins.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Backlog {
     pub packets: u64,
     pub bytes: Bytes,
@@ -93,7 +93,7 @@ impl Backlog {
 }
 
 /// A flow's queue. What each packet touches comes first.
-#[derive(Default)]
+#[derive(Clone, Default)]
 #[repr(C)]
 struct Queue {
     packets: PacketQueue,
@@ -130,7 +130,19 @@ enum HeadPacket {
     Nothing,
 }
 
+/// Turn of a flow, for explanations.
+pub(super) struct FlowTurn<'a> {
+    pub list: &'static str,
+    /// Bytes left in its turn.
+    pub deficit: i64,
+    /// Number of flows among which the share of its host is divided.
+    pub load: u32,
+    pub packets: &'a PacketQueue,
+    pub law: &'a CobaltLaw,
+}
+
 /// A tin.
+#[derive(Clone)]
 pub(super) struct Tin {
     pub aim: Aim,
     /// Bytes per turn.
@@ -504,6 +516,23 @@ impl Tin {
         backlog.packets -= self.packets;
         backlog.bytes -= self.bytes;
         (self.packets, self.bytes) = (0, Bytes::ZERO);
+    }
+
+    /// Returns the flows in the order of their turns: name of the list, deficit in bytes, number of bulk flows
+    /// of the host, packets, and the control law.
+    pub(super) fn turns(&self, isolation: Isolation) -> impl Iterator<Item = FlowTurn<'_>> {
+        let new = self.new.iter().map(|index| ("new", index));
+        let old = self.old.values().map(|index| ("old", index));
+        new.chain(old).filter_map(move |(list, index)| {
+            let queue = self.queues.get(*index)?;
+            Some(FlowTurn {
+                list: if queue.bulk { "bulk" } else { list },
+                deficit: queue.deficit / BYTE,
+                load: self.hosts.load(isolation, queue.source, queue.destination),
+                packets: &queue.packets,
+                law: &queue.law,
+            })
+        })
     }
 
     /// Returns the number of new flows, of old flows, and of flows that found all queues of their set

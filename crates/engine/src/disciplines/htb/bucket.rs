@@ -19,7 +19,7 @@ fn picobits(bytes: Bytes) -> i128 {
 }
 
 /// Tokens that accumulate at a rate, up to a depth.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Bucket {
     /// Tokens in picobits; a debt if negative.
     level: i128,
@@ -85,6 +85,11 @@ impl Bucket {
             Err(_) => u64::try_from(debt.div_ceil(u128::from(self.rate))).unwrap_or(u64::MAX),
         };
         Duration::from_picos(picos)
+    }
+
+    /// Returns the level in whole bytes, rounded down.
+    pub(super) fn whole_bytes(&self) -> i128 {
+        self.level.div_euclid(i128::from(BYTE))
     }
 
     /// Returns the level in bytes, for display.

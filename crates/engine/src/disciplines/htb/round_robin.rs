@@ -6,7 +6,7 @@ use crate::queue::bitmap::Bitmap;
 /// Members that take turns in the order of their indices. The position is kept per level of lender, so that
 /// turns paid for by one lender do not shift those of another. A member that leaves and returns before its
 /// turn has passed does not lose it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RoundRobin {
     members: Bitmap,
     /// By level of the lender: index at which the search for the next member starts.

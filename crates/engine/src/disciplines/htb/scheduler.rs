@@ -56,6 +56,7 @@ pub(super) enum Mode {
 }
 
 /// State of a class. Two cache lines.
+#[derive(Clone)]
 #[repr(align(64))]
 struct Class {
     rate: Bucket,
@@ -173,6 +174,7 @@ impl Selection<'_> {
 }
 
 /// Scheduler of `htb`: rows, feeds, modes and wake-ups of all classes.
+#[derive(Clone)]
 pub(super) struct Scheduler {
     states: Vec<Class>,
     feeds: Vec<RoundRobin>,
@@ -396,6 +398,23 @@ impl Scheduler {
     pub(super) fn buckets(&self, class: usize) -> (&Bucket, &Bucket) {
         let state = &self.states[class];
         (&state.rate, &state.ceil)
+    }
+
+    /// Returns the tokens and ctokens of `class` in bytes at `now`, and its mode then.
+    pub(super) fn level(&self, class: usize, now: Instant) -> (i128, i128, Mode) {
+        let mut state = self.states[class].clone();
+        state.fill(now);
+        (state.rate.whole_bytes(), state.ceil.whole_bytes(), state.judge())
+    }
+
+    /// Returns the level of `class` in the tree: 0 for a leaf.
+    pub(super) fn class_level(&self, class: usize) -> usize {
+        self.states[class].level as usize
+    }
+
+    /// Returns the priority of `leaf`, and its deficit at this level of lender.
+    pub(super) fn turn_of(&self, leaf: usize, lender: usize) -> (usize, i64) {
+        (usize::from(self.states[leaf].priority), self.deficits[leaf * self.ready.len() + lender])
     }
 
     /// Returns the ceiling of `class`.

@@ -58,4 +58,9 @@ impl InnerClass {
     pub(crate) fn classes(&mut self) -> &mut [Node] {
         &mut self.children
     }
+
+    /// Returns the children, to read them.
+    pub(crate) fn classes_ref(&self) -> &[Node] {
+        &self.children
+    }
 }
