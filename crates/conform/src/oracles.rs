@@ -34,6 +34,7 @@ oracles! {
     guard::Guard,
     ets_bands::EtsBands,
     fluid::FluidServer,
+    gps::GpsLate,
     fair_index::FairIndex,
     slot_index::SlotIndex,
     own_rate::OwnRate,

@@ -64,6 +64,7 @@ tests! {
     guard "guard",
     ets_bands "ets-bands",
     fluid "fluid-server",
+    gps "gps-late",
     fair_index "fair-index",
     slot_index "slot-index",
     own_rate "own-rate",

@@ -122,6 +122,7 @@ disciplines! {
     scfq::Scfq in Fair,
     wf2q_plus::Wf2qPlus in Fair,
     qfq::Qfq in Fair,
+    wfq::Wfq in Fair,
     wfq_altq::WfqAltq in Fair,
     sfq::Sfq in Fair,
     edf::Edf in Priority,

@@ -13,24 +13,24 @@ use crate::trials::Trials;
 
 pub(super) struct FluidServer;
 
-fn whole(number: u64) -> BigRational {
+pub(super) fn whole(number: u64) -> BigRational {
     BigRational::from_integer(number.into())
 }
 
 /// A fluid server: it serves all backlogged children at once, in proportion to their weights.
-struct Fluid<'a> {
+pub(super) struct Fluid<'a> {
     weights: &'a [u64],
     now: BigRational,
     /// Backlog of each child: index and remaining bytes of each packet.
-    waiting: Vec<VecDeque<(usize, BigRational)>>,
+    pub(super) waiting: Vec<VecDeque<(usize, BigRational)>>,
     /// Bytes served of each child.
-    served: Vec<BigRational>,
+    pub(super) served: Vec<BigRational>,
     /// End of service of each packet.
-    ends: Vec<BigRational>,
+    pub(super) ends: Vec<BigRational>,
 }
 
 impl<'a> Fluid<'a> {
-    fn new(weights: &'a [u64], packets: usize) -> Self {
+    pub(super) fn new(weights: &'a [u64], packets: usize) -> Self {
         let count = weights.len();
         Self {
             weights,
@@ -41,13 +41,13 @@ impl<'a> Fluid<'a> {
         }
     }
 
-    fn offer(&mut self, index: usize, offer: &Offer) {
+    pub(super) fn offer(&mut self, index: usize, offer: &Offer) {
         self.run_until(&whole(offer.at));
         self.waiting[offer.child].push_back((index, whole(offer.length)));
     }
 
     /// Serves until `until`, from the end of one packet to that of the next.
-    fn run_until(&mut self, until: &BigRational) {
+    pub(super) fn run_until(&mut self, until: &BigRational) {
         while self.now < *until {
             let busy: Vec<usize> =
                 (0..self.weights.len()).filter(|child| !self.waiting[*child].is_empty()).collect();

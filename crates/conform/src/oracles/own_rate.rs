@@ -25,13 +25,13 @@ impl Oracle for OwnRate {
     const FAMILY: &'static str = "O11";
     const NAME: &'static str = "own-rate";
     const THEOREM: &'static str = "beyond its expected arrival at rate r = C w/W a packet ends by: STFQ, the others' longest packets and its own \
-         at C; SCFQ, the others' and L/r; WF2Q+, L/r and L_max/C";
+         at C; SCFQ, the others' and L/r; WF2Q+ and WFQ, L/r and L_max/C";
     const SOURCE: &'static str =
         "Goyal, Vin and Cheng, SIGCOMM 1996; Golestani, INFOCOM 1994; Bennett and Zhang, SIGCOMM 1996";
     const TRIALS: u32 = 120;
 
     fn applies(kind: &Kind) -> bool {
-        kind.is(&["stfq", "scfq", "wf2q+"])
+        kind.is(&["stfq", "scfq", "wf2q+", "wfq"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {

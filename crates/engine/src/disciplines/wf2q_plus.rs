@@ -188,7 +188,7 @@ impl Wf2qPlus {
             &nexts[slot].queue, " first: its start tag ", Value::from(start), " <= virtual time ",
             Value::from(clock), " is eligible, and of those its finish tag ", Value::from(finish),
         ];
-        let why = why.and(rank(&eligible, &nexts));
+        let why = why.and(rank(&eligible, &nexts, Value::from));
         to.send(slot, take(nexts, slot), why);
     }
 

@@ -102,7 +102,7 @@ impl TaggedChildren {
         match tags.first() {
             Some((tag, slot)) => {
                 let first = why![&nexts[*slot].queue, " first: its ", by.name(), Value::from(*tag)];
-                let why = first.and(rank(&tags, &nexts));
+                let why = first.and(rank(&tags, &nexts, Value::from));
                 to.send(*slot, take(nexts, *slot), why);
             }
             None => to.rest(earliest),
@@ -111,19 +111,16 @@ impl TaggedChildren {
 }
 
 /// Says how the first of these tags, which are sorted, compares with the second.
-pub(crate) fn rank(tags: &[(Tag, usize)], nexts: &[Explanation]) -> Why {
+pub(crate) fn rank<T: Copy + PartialEq>(
+    tags: &[(T, usize)],
+    nexts: &[Explanation],
+    value: impl Fn(T) -> Value,
+) -> Why {
     match tags {
         [(first, _), (second, slot), ..] => {
             let equal = if first == second { ", as the first child" } else { "" };
-            why![
-                " is the smallest of ",
-                tags.len(),
-                equal,
-                "; ",
-                &nexts[*slot].queue,
-                " has ",
-                Value::from(*second)
-            ]
+            let rank = why![" is the smallest of ", tags.len(), equal, "; "];
+            rank.and(why![&nexts[*slot].queue, " has ", value(*second)])
         }
         _ => why![" is the only one"],
     }

@@ -445,7 +445,7 @@ fn refused_changes(queue: &Topology) -> Vec<(Value, Value)> {
             (with(&queue.config, "mtu", "1514B"), share),
         ],
         "drr" => vec![(queue.config.clone(), with(&share, "quantum", "0B"))],
-        "wrr" | "stfq" | "scfq" | "wf2q+" | "qfq" | "wfq-altq" => {
+        "wrr" | "stfq" | "scfq" | "wf2q+" | "qfq" | "wfq" | "wfq-altq" => {
             let mut none = share;
             none["weight"] = json!(0);
             vec![(queue.config.clone(), none)]
