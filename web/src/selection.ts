@@ -87,18 +87,24 @@ function rankFlows(report: Report): string[] {
     .map((entry) => entry.name);
 }
 
-/** Returns the names of all ports, the most relevant first: by drops, then by largest backlog. */
+/**
+ * Returns the names of all ports, the most relevant first: that of the queue with the longest wait, which the verdict
+ * names; of equal ones by drops, then by largest backlog.
+ */
 function rankPorts(report: Report): string[] {
-  const weight = new Map<string, number>();
+  const weight = new Map<string, [wait: number, drops: number, peak: number]>();
   for (const run of report.runs) {
     for (const port of run.ports) {
       const queues = Object.values(run.summary.ports[port.name]?.queues ?? {});
-      const drops = queues.reduce((sum, queue) => sum + queue.dropped_packets, 0);
-      const peak = Math.max(0, ...queues.map((queue) => queue.peak_backlog_packets));
-      weight.set(port.name, Math.max(weight.get(port.name) ?? 0, drops * 1e6 + peak));
+      const [wait, drops, peak] = weight.get(port.name) ?? [0, 0, 0];
+      weight.set(port.name, [
+        Math.max(wait, ...queues.map(({ sojourn_s }) => sojourn_s.p99 ?? sojourn_s.max ?? 0)),
+        drops + queues.reduce((sum, queue) => sum + queue.dropped_packets, 0),
+        Math.max(peak, ...queues.map((queue) => queue.peak_backlog_packets)),
+      ]);
     }
   }
-  return [...weight].sort((a, b) => b[1] - a[1]).map(([name]) => name);
+  return [...weight].sort(([, a], [, b]) => b[0] - a[0] || b[1] - a[1] || b[2] - a[2]).map(([name]) => name);
 }
 
 /**

@@ -20,8 +20,8 @@ describe("the line of a bound", () => {
     const figure = timeFigure(selection.view(), {});
     const drawing = figure.draw(LIGHT, 900);
     if (!("option" in drawing)) throw new Error("no chart");
-    const grid = (drawing.option.grid as { top: number; height: number }[])[1];
-    const axis = (drawing.option.yAxis as { min: number; max: number }[])[1];
+    const grid = (drawing.option.grid as { top: number; height: number }[])[0];
+    const axis = (drawing.option.yAxis as { min: number; max: number }[])[0];
     if (!grid || !axis) throw new Error("no panel of delays");
     const svg = chartToSvg(drawing.option, 900, figure.height(900));
     const dashed = svg

@@ -196,18 +196,22 @@ describe.skipIf(executable === undefined)("the page", () => {
   });
 
   it.each([
-    ["rate", 80],
-    ["delay", 220],
-    ["queue length", 330],
+    ["One-way delay", 90],
+    ["Wait in queue", 40],
+    ["Rate", 40],
+    ["Lost", 18],
   ])(
     "zooms by a drag over the %s, keeps the view in its address, and goes back by a double click",
-    async (_, down) => {
-      const { page, complaints } = await open(`drag-${down}`, fill(template, answered()), 1400);
+    async (panel, down) => {
+      const report = answered();
+      for (const { series } of report.runs[0]?.flows ?? []) series.lost_packets = series.time_s.map(() => 1);
+      const { page, complaints } = await open(`drag-${down}`, fill(template, report), 1400);
       const picture = page.locator("#figure-time .picture");
-      await picture.scrollIntoViewIfNeeded();
-      const box = await picture.boundingBox();
-      if (!box) throw new Error("no picture");
-      const y = box.y + down;
+      const head = picture.locator("svg text", { hasText: panel }).first();
+      await head.evaluate((text) => text.scrollIntoView({ block: "center" }));
+      const [box, title] = await Promise.all([picture.boundingBox(), head.boundingBox()]);
+      if (!box || !title) throw new Error(`no panel ${panel}`);
+      const y = title.y + down;
       await page.mouse.move(box.x + 300, y);
       await page.mouse.down();
       await page.mouse.move(box.x + 500, y, { steps: 4 });
@@ -310,7 +314,7 @@ describe.skipIf(executable === undefined)("the page", () => {
       const bottom =
         ((await page.locator("#figure-time .picture").boundingBox())?.height ?? NaN) + (places[1] ?? NaN);
       if (width > 1000) expect(bottom).toBeLessThanOrEqual(height);
-      // Under three sentences of verdict a phone shows rate and delay.
+      // Under three sentences of verdict a phone shows the delay.
       expect(places[1]).toBeLessThan(height - 320);
       // The configuration is said once on the screen, and under every figure on paper.
       await scrollTo(page, "owd-cdf");
@@ -467,7 +471,7 @@ describe.skipIf(executable === undefined)("the page", () => {
         [
           picture,
           picture.locator("text", { hasText: "One-way delay" }),
-          picture.locator("text", { hasText: "Queue length" }),
+          picture.locator("text", { hasText: "Wait in queue" }),
         ].map((part) => part.boundingBox()),
       );
       if (!svg || !above || !below) throw new Error("the picture has no panel of delays");

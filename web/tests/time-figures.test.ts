@@ -4,12 +4,13 @@ import { eventLabel, placeLabels } from "../src/events";
 import { gapFigure } from "../src/figures/distribution";
 import { hasSenders, senderFigure } from "../src/figures/sender";
 import { endOf, timeFigure } from "../src/figures/time";
+import { waitsOf } from "../src/figures/time-curves";
 import { THIN } from "../src/format";
 import type { FlowData, FlowSummary, Run } from "../src/generated/lockgate";
 import { LIGHT, STROKES } from "../src/palette";
 import { EMPTY, type Report } from "../src/report";
 import { isFolded, Selection } from "../src/selection";
-import { flowData, queueData, runOf, sampleReport, sparseReport } from "./sample";
+import { expectation, flowData, queueData, runOf, sampleReport, singleReport, sparseReport } from "./sample";
 
 const spaced = (text: string): string => text.replaceAll(THIN, " ");
 
@@ -151,9 +152,9 @@ describe("events at their rules", () => {
     // Every bound on a flow that is drawn is a line with its number.
     const bounds = said.filter((rule) => rule.yAxis !== undefined);
     expect(bounds.map((rule) => [spaced(rule.name), rule.yAxis])).toEqual([
-      ["upload > 8.5 Mbit/s", 8.5e6],
       ["voice < 20 ms", 0.02],
       ["web < 50 ms", 0.05],
+      ["upload > 8.5 Mbit/s", 8.5e6],
     ]);
   });
 });
@@ -247,5 +248,72 @@ describe("densities", () => {
         .option.yAxis.type;
     expect([type({}), type({ y: "linear" })]).toEqual(["log", "value"]);
     expect(gapFigure(view, {}).choices.map((choice) => choice.label)).toEqual(["x axis", "y axis"]);
+  });
+});
+
+describe("the wait in a queue", () => {
+  it("is its backlog over the rate at which it is served, also where it was idle for a part of an interval", () => {
+    const backlog_bytes = [0, 10_000, 20_000, 0, 5_000, 0];
+    const sent_bps = [0, 1e6, 8e5, 1e6, 4e5, 2e5];
+    const { series } = queueData("q", { time_s: [1, 2, 3, 4, 5, 6], backlog_bytes, sent_bps });
+    // Between 2 and 3 s it always had something to send; at 5 s it did only then, and is served at its largest rate.
+    expect(waitsOf(series)).toEqual([0, 0.1, 0.2, 0, 0.04, 0]);
+  });
+});
+
+describe("the delay, which is what users feel", () => {
+  type Series = {
+    id: string;
+    xAxisIndex?: number;
+    stack?: string;
+    areaStyle?: object;
+    data: [number, number | null][];
+  };
+  const seriesOf = (report: Report): Series[] => {
+    const drawing = timeFigure(new Selection(report).view(), {}).draw(LIGHT, 1300) as {
+      option: { series: Series[] };
+    };
+    return drawing.option.series;
+  };
+  const panelOfCurve = (report: Report, id: string): number | undefined =>
+    seriesOf(report).find((series) => series.id === id)?.xAxisIndex;
+
+  it("is the first panel and the highest, above the queue and the rate", () => {
+    const { option } = timeFigure(new Selection(singleReport()).view(), {}).draw(LIGHT, 1300) as {
+      option: { grid: { height: number }[]; yAxis: { name: string }[] };
+    };
+    expect(option.yAxis.map(({ name }) => name.split(",")[0])).toEqual([
+      "One-way delay",
+      "Wait in queue",
+      "Rate",
+    ]);
+    const [delay = 0, ...others] = option.grid.map(({ height }) => height);
+    expect(delay).toBeGreaterThan(2 * Math.max(...others));
+    expect(panelOfCurve(singleReport(), "0 p50 voice")).toBe(0);
+    expect(panelOfCurve(singleReport(), "0 received voice")).toBe(2);
+  });
+
+  it("shades what is above its bound, and nothing of what is below", () => {
+    const report = singleReport();
+    const [run] = report.runs;
+    const voice = run?.flows.find(({ name }) => name === "voice");
+    if (!run || !voice) throw new Error("no flow");
+    voice.series.owd_p99_s = voice.series.time_s.map((at) => ((at ?? 0) > 40 ? 0.05 : 0.01));
+    run.summary.expect = [expectation({ that: "flow.voice.owd.p99", below: 0.02, value: 0.05 })];
+    const [excess] = seriesOf(report).filter(
+      ({ areaStyle, stack }) => areaStyle && stack?.startsWith("excess"),
+    );
+    expect(Math.max(...(excess?.data ?? []).map(([, y]) => y ?? 0))).toBeCloseTo(0.03, 9);
+    expect(excess?.data.some(([x, y]) => x < 39 && (y ?? 0) > 0)).toBe(false);
+    voice.series.owd_p99_s = voice.series.time_s.map(() => 0.01);
+    expect(seriesOf(report).some(({ stack }) => stack?.startsWith("excess"))).toBe(false);
+  });
+
+  it("stands above what each queue sent, up to the rate of the link", () => {
+    const stacked = seriesOf(singleReport()).filter(({ stack }) => stack === "sent");
+    expect(stacked.length).toBeGreaterThan(1);
+    expect(stacked.every(({ xAxisIndex }) => xAxisIndex === 2)).toBe(true);
+    // Of several runs, areas would lie over each other.
+    expect(seriesOf(sampleReport()).some(({ stack }) => stack === "sent")).toBe(false);
   });
 });

@@ -73,3 +73,20 @@ export function boundLook(ink: Ink, words: string): object {
     },
   };
 }
+
+/** Returns the look of the line at the rate of a link, with its words at its start, where no bound has its own. */
+export function capacityLook(ink: Ink, words: string): object {
+  return {
+    name: words,
+    lineStyle: { color: ink.soft, width: 1, type: [2, 3], opacity: 1 },
+    label: {
+      show: true,
+      position: "insideStartBottom",
+      distance: 2,
+      color: ink.soft,
+      fontSize: 11,
+      fontWeight: 400,
+      align: "left",
+    },
+  };
+}

@@ -29,7 +29,7 @@ export function senderFigure(view: View, settings: Settings): Figure {
     { name: "Sent again, segments an interval", unit: "", height: 76, log: false },
   ];
   const isSender = (name: string): boolean => view.runs.some(({ run }) => flowOf(run, name)?.tcp);
-  const drawing = new SenderDrawing(view, panels, [], false, range);
+  const drawing = new SenderDrawing(view, panels, [], "packets", range);
   return {
     id: "senders",
     title: "TCP senders over time",
@@ -56,6 +56,11 @@ class SenderDrawing extends TimeDrawing {
   /** None: expectations are on one-way delays and rates, which no panel here shows. */
   protected override bounds(): BoundLine[] {
     return [];
+  }
+
+  /** None: no panel here is of a link's rate. */
+  protected override get capacity(): number | null {
+    return null;
   }
 
   protected override curves(ink: Ink): Curve[] {

@@ -3,9 +3,10 @@ import type { extent } from "../axis";
 import { quantity, shortened } from "../format";
 import { limitsOf } from "../report";
 import { isOfFlow, panelOf, type View } from "../selection";
+import { DELAY, RATE } from "./time-curves";
 
 /** A bound up to so many times the largest value is drawn; the axis ends before one beyond. */
-const REACHED = 4;
+export const REACHED = 4;
 
 /** Bound of an expectation on flows that a panel draws. */
 export interface BoundLine {
@@ -14,6 +15,10 @@ export interface BoundLine {
   words: string;
   /** Part of the run on which it is judged, in seconds; null for all of it. */
   during: readonly [number, number] | null;
+  /** Flows that must stay below it; none if it is a lower bound. */
+  below: readonly string[];
+  /** True if it bounds a high percentile or the largest value. */
+  isTail: boolean;
 }
 
 const SECONDS: Record<string, number> = { ps: 1e-12, ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600 };
@@ -41,7 +46,7 @@ export function boundsOf(view: View): BoundLine[] {
       const flows = view.flows.filter((flow) => isOfFlow(that, flow));
       const drawn = kind === "rate" || /\.owd\./.test(that);
       if (flows.length === 0 || !drawn || /\.(sum|mos|r_factor)$/.test(that)) continue;
-      const panel = kind === "rate" ? 0 : 1;
+      const panel = kind === "rate" ? RATE : DELAY;
       const unit = kind === "rate" ? "bit/s" : "s";
       for (const [value, sign] of [
         [high, "<"],
@@ -54,7 +59,9 @@ export function boundsOf(view: View): BoundLine[] {
         const names =
           named === undefined ? name : named.split(", ").includes(name) ? named : `${named}, ${name}`;
         const words = `${shortened(names, 40)} ${sign} ${quantity(value, unit)}`;
-        found.set(key, { panel, value, words, during });
+        const others = found.get(key)?.below ?? [];
+        const below = sign === "<" ? [...new Set([...others, ...flows])] : [];
+        found.set(key, { panel, value, words, during, below, isTail: /\.(p9\d*|max)\b/.test(that) });
       }
     }
   }

@@ -1,11 +1,14 @@
 /** Curves of flows and queues over time, before they are cut to a window. */
-import type { FlowSeriesData } from "../generated/lockgate";
+import type { FlowSeriesData, QueueSeriesData } from "../generated/lockgate";
 import type { Dash, Ink } from "../palette";
 import type { Numbers } from "../report";
 import { flowOf, isOfFlow, panelOf, queueSeriesOf, type ShownRun, type View } from "../selection";
 import { styleOf } from "../style";
 import { ghostCurves } from "./ghost-curves";
 import { queueStyles } from "./queues";
+
+/** Panels of the record of a run, from the top: the delay is what users feel, the others say why. */
+export const [DELAY, QUEUE, RATE, LOSS] = [0, 1, 2, 3] as const;
 
 export interface Panel {
   name: string;
@@ -14,6 +17,8 @@ export interface Panel {
   log: boolean;
   /** True for rates, which are drawn as means over several intervals. */
   mean?: boolean;
+  /** True for counts that are drawn as a tick each. */
+  ticks?: boolean;
 }
 
 /** One curve of a panel, before it is cut to a window. */
@@ -31,6 +36,8 @@ export interface Curve {
   width: number;
   opacity: number;
   area: boolean;
+  /** Stack on which its area lies; none if it lies on the axis. */
+  stack?: string;
   /** Name at the end of the curve; empty for none. */
   name?: string;
 }
@@ -55,12 +62,32 @@ export function hasGaps({ x, y }: Curve, log: boolean): boolean {
   return x.length === 1 || x.some((_, index) => missing(y[index] ?? null));
 }
 
+/** What is drawn of a queue: the time to send what waits, or its size. */
+export type Backlog = "time" | "packets" | "bytes";
+
+/**
+ * Returns about the wait of a packet that arrives at the end of each interval: the backlog over the rate at which the
+ * queue is served. That is the rate in an interval beside it that begins and ends with a backlog; a queue that was empty
+ * at both has sent more slowly than it is served, and its largest rate stands for it.
+ */
+export function waitsOf({ time_s, backlog_bytes, sent_bps }: QueueSeriesData): Numbers {
+  const isBusy = (at: number): boolean => (backlog_bytes[at - 1] ?? 0) > 0 && (backlog_bytes[at] ?? 0) > 0;
+  const most = sent_bps.reduce<number>((max, rate) => Math.max(max, rate ?? 0), 0);
+  return time_s.map((_, at) => {
+    const waiting = backlog_bytes[at] ?? null;
+    if (waiting === null || waiting === 0) return waiting;
+    const beside = [at, at + 1].filter(isBusy).map((near) => sent_bps[near] ?? 0);
+    const rate = Math.max(0, ...beside) || most;
+    return rate > 0 ? (8 * waiting) / rate : null;
+  });
+}
+
 /** What the curves of the record of a run are of. */
 interface Recorded {
   view: View;
   queues: readonly string[];
-  /** True for backlogs in bytes. */
-  bytes: boolean;
+  /** What is drawn of the queues. */
+  backlog: Backlog;
   /** True if a panel of losses is drawn. */
   lost: boolean;
 }
@@ -82,10 +109,10 @@ export function recordedCurves(of: Recorded, ink: Ink): Curve[] {
       const judged = subjects.filter((that) => isOfFlow(that, name)).map(panelOf);
       const add = (panel: number, what: string, y: Numbers, thin: boolean, area = false): void => {
         if (y.length === 0) return;
-        const kind = (["rate", "delay", "", "loss"] as const)[panel];
+        const kind = (["delay", "", "rate", "loss"] as const)[panel];
         const front = judged.some((one) => one === kind);
         // Beside a judged flow, one that is not judged here stands back.
-        const back = judging && !front && kind === "delay";
+        const back = judging && !front && panel === DELAY;
         curves.push({
           id: `${shown.index} ${what} ${name}`,
           of: name,
@@ -99,14 +126,14 @@ export function recordedCurves(of: Recorded, ink: Ink): Curve[] {
           width: thin ? (front ? 1.2 : 0.8) : front ? 2.4 : back ? 1 : 1.6,
           opacity: thin ? (back ? 0.22 : 0.5) : back ? 0.55 : 1,
           area,
-          name: thin || panel > 1 ? "" : name,
+          name: thin || panel === LOSS ? "" : name,
         });
       };
-      add(0, "offered", series.offered_bps, true);
-      add(0, "received", series.received_bps, false);
-      add(1, "p99", series.owd_p99_s, true);
-      add(1, "p50", delayOf(series), false);
-      if (of.lost) add(3, "lost", series.lost_packets, false, view.runs.length === 1);
+      add(RATE, "offered", series.offered_bps, true);
+      add(RATE, "received", series.received_bps, false);
+      add(DELAY, "p99", series.owd_p99_s, true);
+      add(DELAY, "p50", delayOf(series), false);
+      if (of.lost) add(LOSS, "lost", series.lost_packets, false);
     }
     queueCurves(of, shown, ink, styles, curves);
     curves.push(...ghostCurves(view, shown, ink));
@@ -114,6 +141,9 @@ export function recordedCurves(of: Recorded, ink: Ink): Curve[] {
   // The last are on top: thick ones, which are judged.
   return curves.sort((a, b) => a.width - b.width);
 }
+
+const byBytes = (series: QueueSeriesData): Numbers => series.backlog_bytes;
+const byPackets = (series: QueueSeriesData): Numbers => series.backlog_packets;
 
 function queueCurves(
   of: Recorded,
@@ -129,14 +159,14 @@ function queueCurves(
     const style = styleOf(view, ink, shown, name);
     const common = {
       of: name,
-      panel: 2,
+      panel: QUEUE,
       x: series.time_s,
       ...style,
       ...styles(shown, name),
       area: false,
     };
-    const now = of.bytes ? series.backlog_bytes : series.backlog_packets;
-    if (!of.bytes && series.peak_packets.length > 0) {
+    const now = { time: waitsOf, bytes: byBytes, packets: byPackets }[of.backlog](series);
+    if (of.backlog === "packets" && series.peak_packets.length > 0) {
       curves.push({
         ...common,
         id: `${shown.index} peak ${name}`,
@@ -149,5 +179,19 @@ function queueCurves(
     }
     if (now.length > 0)
       curves.push({ ...common, id: `${shown.index} backlog ${name}`, y: now, width: 1.6, opacity: 1 });
+    // Of one run, the queues' shares of the line are areas on each other below the rates of the flows.
+    if (view.runs.length === 1 && series.sent_bps.length > 0)
+      curves.push({
+        ...common,
+        id: `${shown.index} sent ${name}`,
+        panel: RATE,
+        y: series.sent_bps,
+        dash: null,
+        mark: null,
+        width: 0.5,
+        opacity: 0.35,
+        area: true,
+        stack: "sent",
+      });
   }
 }

@@ -6,16 +6,26 @@ import { isolated, nearest, nearestValue, type Point, reduced } from "../decimat
 import { eventLabel, eventText, type Placed, placeLabels } from "../events";
 import type { Silhouette } from "../figure";
 import { quantity, shortened, significant } from "../format";
+import type { Run } from "../generated/lockgate";
 import type { Ink } from "../palette";
 import { flowOf, queueSeriesOf, type View } from "../selection";
 import { runName, styleOf } from "../style";
 import { placeOf, type TipRow, tip } from "../tooltip";
-import { boundLook, carrier } from "./carrier";
+import { boundLook, capacityLook, carrier } from "./carrier";
 import { endNames, levelAt, type NamedPanel } from "./end-names";
 import { queueStyles } from "./queues";
 import { LABELLED, type Rule, rulesOf } from "./rules";
-import { type BoundLine, boundsOf, reaching } from "./time-bounds";
-import { type Curve, delayOf, hasGaps, type Panel, recordedCurves } from "./time-curves";
+import { type BoundLine, boundsOf, REACHED, reaching } from "./time-bounds";
+import {
+  type Backlog,
+  type Curve,
+  DELAY,
+  delayOf,
+  hasGaps,
+  type Panel,
+  RATE,
+  recordedCurves,
+} from "./time-curves";
 
 const LEFT = 58;
 const RIGHT = 22;
@@ -53,6 +63,26 @@ interface Drawn extends Record<string, unknown> {
   symbolSize?: number;
 }
 
+/** Returns the sum of columns of points at the same places. */
+const sumOf = (columns: readonly Point[][]): Point[] =>
+  (columns[0] ?? []).map(
+    ([x], at): Point => [x, columns.reduce((sum, column) => sum + (column[at]?.[1] ?? 0), 0)],
+  );
+
+/** Returns the series of counts, a tick for each that is not zero. */
+function tick(curve: Curve, data: readonly Point[], place: object): Drawn {
+  return {
+    ...place,
+    id: curve.id,
+    type: "bar",
+    barWidth: 1.5,
+    barGap: "-100%",
+    barMinHeight: 4,
+    itemStyle: { color: curve.colour, opacity: 0.75 * curve.opacity },
+    data: data.filter(([, y]) => y !== null && y > 0),
+  };
+}
+
 export class TimeDrawing {
   readonly height: number;
   readonly rules: Rule[];
@@ -68,7 +98,7 @@ export class TimeDrawing {
     readonly view: View,
     readonly panels: readonly Panel[],
     readonly queues: readonly string[],
-    readonly bytes: boolean,
+    readonly backlog: Backlog,
     readonly range: readonly [number, number],
   ) {
     this.rules = rulesOf(view);
@@ -118,7 +148,7 @@ export class TimeDrawing {
   silhouette(ink: Ink, width: number): Silhouette {
     this.#width = width;
     const curves = this.#all(ink);
-    const drawn = [1, 0]
+    const drawn = [DELAY, RATE]
       .map((panel) => curves.filter((curve) => curve.panel === panel && curve.width >= 1))
       .find((found) => found.length > 0);
     return {
@@ -131,6 +161,25 @@ export class TimeDrawing {
       left: LEFT,
       right: this.#right,
     };
+  }
+
+  /** Rate of the shown port's link, in bits per second; null for several runs, and of figures without rates. */
+  protected get capacity(): number | null {
+    const { runs, port } = this.view;
+    return runs.length === 1 ? (runs[0]?.run.summary.ports[port]?.rate_bps ?? null) : null;
+  }
+
+  /** Whether the line at the rate of the link is near enough to the rates to be drawn. */
+  get hasCapacity(): boolean {
+    const { capacity } = this;
+    if (capacity === null) return false;
+    const rates = this.view.flows.map(
+      (flow) => flowOf(this.view.runs[0]?.run as Run, flow)?.series.received_bps ?? [],
+    );
+    const queues = this.queues.map(
+      (name) => queueSeriesOf(this.view.runs[0]?.run as Run, this.view.port, name)?.sent_bps ?? [],
+    );
+    return REACHED * (extent([...rates, ...queues])?.[1] ?? 0) >= capacity;
   }
 
   get #warmup(): number {
@@ -146,13 +195,13 @@ export class TimeDrawing {
         ? reduced(curve.x, curve.y).means(this.#width / MEAN, window)
         : reduced(curve.x, curve.y).extremes(moving ? MOVING : BUCKETS, window),
     );
-    const ranges = this.panels.map((_, index) =>
-      this.#range(
-        index,
-        points.filter((_, at) => curves[at]?.panel === index),
-        window,
-      ),
-    );
+    const ranges = this.panels.map((_, index) => {
+      const own = points.filter((_, at) => curves[at]?.panel === index);
+      const stacked = points.filter(
+        (_, at) => curves[at]?.panel === index && curves[at]?.stack !== undefined,
+      );
+      return this.#range(index, stacked.length > 1 ? [...own, sumOf(stacked)] : own, window);
+    });
     const axes = this.panels.map(({ name, unit, log, height }, index) => ({
       ...yAxis({
         name,
@@ -198,6 +247,7 @@ export class TimeDrawing {
       series: [
         ...this.panels.map((_, index) => this.#carrier(ink, index, window, ranges[index]?.spike ?? null)),
         ...this.panels.map((_, index) => endNames(this.#named(ink, index, window, curves, points))),
+        ...this.#excess(ink, curves, points),
         ...drawn,
       ],
     } as EChartsOption;
@@ -216,6 +266,7 @@ export class TimeDrawing {
     const measured = window[1] > warmup ? warmup : window[0];
     const values = columns.map((column) => column.filter(([x]) => x >= measured).map((point) => point[1]));
     const bounds = this.#bounds.filter((bound) => bound.panel === panel).map((bound) => bound.value);
+    if (panel === RATE && this.capacity !== null) bounds.push(this.capacity);
     const range = reaching(extent(values, this.panels[panel]?.log === true), bounds);
     const early = extent(columns.map((column) => column.map((point) => point[1])));
     return { range, spike: early && range && early[1] > 1.25 * range[1] ? early[1] : null };
@@ -282,9 +333,17 @@ export class TimeDrawing {
     });
   }
 
-  /** Returns the lines of the bounds of a panel, with their numbers; that of a part of the run lies over this part. */
+  /**
+   * Returns the lines of the bounds of a panel, with their numbers; that of a part of the run lies over this part. That
+   * of the rates has the link's rate too.
+   */
   #boundLines(ink: Ink, panel: number, window: readonly [number, number]): object[] {
-    return this.#bounds
+    const { capacity } = this;
+    const line =
+      panel === RATE && capacity !== null && this.hasCapacity
+        ? [{ ...capacityLook(ink, `link ${quantity(capacity, "bit/s")}`), yAxis: capacity }]
+        : [];
+    const bounds = this.#bounds
       .filter((bound) => bound.panel === panel)
       .flatMap((bound): object[] => {
         const look = boundLook(ink, bound.words);
@@ -294,6 +353,39 @@ export class TimeDrawing {
         if (from >= to) return [];
         return [[{ ...look, coord: [from, bound.value] }, { coord: [to, bound.value] }]];
       });
+    return [...line, ...bounds];
+  }
+
+  /** Returns the areas of delays above their bounds: an invisible line at the bound, and the excess stacked on it. */
+  #excess(ink: Ink, curves: readonly Curve[], points: readonly Point[][]): Drawn[] {
+    if (this.panels[DELAY]?.log === true || this.panels[DELAY]?.name !== "One-way delay") return [];
+    const place = { xAxisIndex: DELAY, yAxisIndex: DELAY, silent: true, type: "line", showSymbol: false };
+    return this.#bounds.flatMap((bound, at) =>
+      bound.below.flatMap((flow): Drawn[] => {
+        const what = bound.isTail ? "p99" : "p50";
+        const of = curves.findIndex(
+          (curve) => curve.panel === DELAY && curve.of === flow && curve.id.endsWith(` ${what} ${flow}`),
+        );
+        const [from, to] = bound.during ?? this.range;
+        const inside = (points[of] ?? []).filter(([x]) => x >= Math.max(from, this.#warmup) && x <= to);
+        if (!inside.some(([, y]) => y !== null && y > bound.value)) return [];
+        const stack = { ...place, stack: `excess ${at} ${flow}`, lineStyle: { width: 0, opacity: 0 } };
+        const excess = inside.map(([x, y]): Point => [x, y === null ? null : Math.max(0, y - bound.value)]);
+        return [
+          {
+            ...stack,
+            id: `bound ${at} ${flow}`,
+            data: inside.map(([x, y]): Point => [x, y === null ? null : bound.value]),
+          },
+          {
+            ...stack,
+            id: `excess ${at} ${flow}`,
+            data: excess,
+            areaStyle: { color: ink.bad, opacity: 0.28 },
+          },
+        ];
+      }),
+    );
   }
 
   /** Returns the labels above the rules of a window, as far as there is room. */
@@ -315,7 +407,7 @@ export class TimeDrawing {
   /** Returns the curves of all panels. */
   protected curves(ink: Ink): Curve[] {
     const lost = this.panels.length > 3;
-    return recordedCurves({ view: this.view, queues: this.queues, bytes: this.bytes, lost }, ink);
+    return recordedCurves({ view: this.view, queues: this.queues, backlog: this.backlog, lost }, ink);
   }
 
   /** Returns the curves with what does not depend on the window, computed once for an ink. */
@@ -333,6 +425,7 @@ export class TimeDrawing {
   #series(curve: Curve & { gaps: boolean }, points: Point[], log: boolean): Drawn[] {
     const data = log ? points.map(([x, y]): Point => [x, y !== null && y > 0 ? y : null]) : points;
     const place = { xAxisIndex: curve.panel, yAxisIndex: curve.panel, silent: true };
+    if (this.panels[curve.panel]?.ticks === true) return [tick(curve, data, place)];
     const line = {
       ...place,
       id: curve.id,
@@ -348,7 +441,8 @@ export class TimeDrawing {
         join: "round",
       },
       itemStyle: { color: curve.colour },
-      ...(curve.area ? { areaStyle: { color: curve.colour, opacity: 0.25 }, step: "end" } : {}),
+      ...(curve.area ? { areaStyle: { color: curve.colour, opacity: 0.16 } } : {}),
+      ...(curve.stack === undefined ? {} : { stack: curve.stack }),
     };
     const lines = curve.gaps ? [line, this.#dots(curve, data, place)] : [line];
     if (curve.mark === null) return lines;

@@ -9,7 +9,7 @@ import { flowOf, type View } from "../selection";
 import { flowKey } from "../style";
 import { queueKey, queuesOf } from "./queues";
 import { asideOf } from "./rules";
-import { delayOf, isBrief, type Panel } from "./time-curves";
+import { type Backlog, delayOf, isBrief, type Panel } from "./time-curves";
 import { TimeDrawing } from "./time-drawing";
 import { timeTable } from "./time-table";
 
@@ -42,23 +42,22 @@ export function duration(view: View): readonly [number, number] {
 
 export function timeFigure(view: View, settings: Settings): Figure {
   const delayLog = settings["delay"] === "log";
-  const bytes = settings["backlog"] === "bytes";
+  const backlog = (settings["backlog"] ?? "time") as Backlog;
   const queues = queuesOf(view);
   const range = duration(view);
   const panels: Panel[] = [
-    { name: "Rate", unit: "bit/s", height: 104, log: false, mean: true },
-    { name: "One-way delay", unit: "s", height: 104, log: delayLog },
+    { name: "One-way delay", unit: "s", height: 190, log: delayLog },
     {
-      name: bytes ? "Queue length" : "Queue length, packets",
-      unit: bytes ? "B" : "",
-      height: 80,
-      log: false,
-    },
+      time: { name: "Wait in queue", unit: "s", height: 64, log: false },
+      packets: { name: "Queue length, packets", unit: "", height: 64, log: false },
+      bytes: { name: "Queue length", unit: "B", height: 64, log: false },
+    }[backlog],
+    { name: "Rate", unit: "bit/s", height: 84, log: false, mean: true },
   ];
   const lost = view.runs.some(({ run }) =>
     view.flows.some((name) => flowOf(run, name)?.series.lost_packets.some((count) => (count ?? 0) > 0)),
   );
-  if (lost) panels.push({ name: "Lost, packets an interval", unit: "", height: 46, log: false });
+  if (lost) panels.push({ name: "Lost, packets an interval", unit: "", height: 30, log: false, ticks: true });
   const some = view.runs.some(
     ({ run }) => run.flows.some((flow) => flow.series.time_s.length > 0) || run.ports.length > 0,
   );
@@ -72,13 +71,16 @@ export function timeFigure(view: View, settings: Settings): Figure {
     queues.all > queues.shown.length
       ? ` Queues shown: the ${queues.shown.length} fullest of ${queues.all}.`
       : "";
-  const drawing = new TimeDrawing(view, panels, queues.shown, bytes, range);
+  const drawing = new TimeDrawing(view, panels, queues.shown, backlog, range);
   return {
     id: "time",
-    title: `Rate, delay${lost ? ", queue length and loss" : " and queue length"} over time`,
+    title: `Delay, queue${lost ? ", rate and loss" : " and rate"} over time`,
     caption:
-      `Thick: rate received, ${allBrief ? "largest" : "median"} delay, queue of ${view.port || "no port"} at the end of each interval. ` +
-      `Thin: rate offered, ${allBrief ? "" : "99th percentile of delay, "}greatest queue within it. Rates are means over as many intervals as the width asks for: zoom in for single ones.` +
+      `Thick: ${allBrief ? "largest" : "median"} delay, queue of ${view.port || "no port"}, rate received. ` +
+      `Thin: ${allBrief ? "" : "99th percentile of delay, "}${backlog === "packets" ? "greatest queue in an interval, " : ""}rate offered. ` +
+      `${backlog === "time" ? "The wait in a queue is about its backlog over the rate at which it is served. " : ""}` +
+      `${drawing.hasCapacity ? `Areas: what the queues of ${view.port} sent; dashed: the rate of its link. ` : ""}` +
+      "Rates are means over as many intervals as the width asks for: zoom in for single ones." +
       `${brief > 0 && !allBrief ? " Members of groups have the largest delay of each interval." : ""}` +
       `${dotted ? ` A dot${view.mixed ? ", hollow in simulation," : ""} is an interval with packets between two without.` : ""}` +
       `${lost ? "" : " No packet of these flows was lost."}${cut}${hiddenNote(view)}`,
@@ -89,8 +91,8 @@ export function timeFigure(view: View, settings: Settings): Figure {
       {
         name: "backlog",
         label: "queue in",
-        options: ["packets", "bytes"],
-        chosen: bytes ? "bytes" : "packets",
+        options: ["time", "packets", "bytes"],
+        chosen: backlog,
       },
     ],
     key: (ink) => [...flowKey(view, ink), ...queueKey(view, queues.shown, ink)],
