@@ -15,6 +15,7 @@
 #   make renew   everything that is pinned or generated, written anew, and a list of what changed (minutes)
 #   make python-test  the Python package: its tests, examples, tutorial and types (part of make test)
 #   make wheel   the Python package as a wheel, in target/wheels
+#   make play    the simulator as a WebAssembly module for pages, with its sizes and speed (the same target)
 #   make wasm-check  the pure crates compile for the browser (rustup target add wasm32-unknown-unknown)
 #   make types   the TypeScript types of the pages and the metrics of the Python package, from Rust
 #   make release archives, packages, wheel, bills of materials and checksums in target/release-files (packaging/README.md)
@@ -28,7 +29,7 @@ ACCEPTED ?= 100000
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
-.PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web picture docs types renew format hooks weigh tools release site build fast clean
+.PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web picture docs types renew format hooks weigh tools release site build fast play clean
 .DEFAULT_GOAL := demo
 
 # Shown by `lockgate --version`; empty outside a clone. Not for tests, which would be compiled anew after each commit.
@@ -113,12 +114,16 @@ lint: web
 	@$(MAKE) --no-print-directory wasm-check
 
 # The pure crates compile for the browser. WASM_CARGO is a cargo that has the target, where rustup's own has not.
-PURE = engine traffic measure scenario tcp network sim session tc
+PURE = engine traffic measure scenario tcp network sim session tc wasm
 wasm-check:
-	@if [ -n "$(WASM_CARGO)" ]; then cargo="$(WASM_CARGO)"; \
-	elif [ -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" ]; then cargo="$(CARGO)"; \
-	else echo "lint::wasm32: target wasm32-unknown-unknown is not installed" | tee -a "$${LOCKGATE_SKIPPED:-/dev/null}"; exit 0; fi; \
-	$$cargo check --locked --target wasm32-unknown-unknown --no-default-features $(PURE:%=-p lockgate-%) -p lockgate
+	@missing=$$(CARGO="$(CARGO)" crates/wasm/cargo.sh --version) || { \
+	echo "lint::wasm32: $$missing" | tee -a "$${LOCKGATE_SKIPPED:-/dev/null}"; exit 0; }; \
+	CARGO="$(CARGO)" crates/wasm/cargo.sh check --locked --target wasm32-unknown-unknown --no-default-features $(PURE:%=-p lockgate-%) -p lockgate
+
+# Two scenarios show the speed: a home with TCP, and calls beside bulk.
+play:
+	@CARGO="$(CARGO)" crates/wasm/build.sh
+	@node crates/wasm/tests/module.mjs target/play/lockgate.wasm measure scenarios/home.toml scenarios/voice-beside-bulk.toml
 
 # Tolerances that are missed are a result, not a failure to make.
 twin: build

@@ -2,10 +2,12 @@
 //! between machines.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 /// Crates that each crate may use, without dependencies of tests and benches.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("engine", &[]),
     ("traffic", &["engine"]),
     ("measure", &["engine"]),
@@ -44,6 +46,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
             "tc",
         ],
     ),
+    ("wasm", &["engine", "scenario", "measure", "session", "tc", "experiment", "lockgate"]),
     ("testing", &[]),
     ("python", &["scenario", "measure", "experiment", "lockgate", "cli"]),
 ];
@@ -110,4 +113,34 @@ fn pure_crates_stay_pure() {
             assert!(!uses, "`{name}` must not depend on `{forbidden}`");
         }
     }
+}
+
+/// Unsafe code stands in the crate of frame I/O, and in the exports of the module for pages.
+#[test]
+fn unsafe_code_stands_in_two_places() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the crates");
+    let (mut folders, mut found) = (vec![crates.clone()], BTreeSet::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.strip_prefix(&crates).expect("below").to_string_lossy().into_owned();
+            if path.is_dir() && !name.ends_with("/tests") && !name.ends_with("/benches") {
+                folders.push(path);
+            } else if name.ends_with(".rs") {
+                let text = fs::read_to_string(&path).expect("a source");
+                let is_code = |line: &str| !line.trim_start().starts_with("//");
+                let lines = text.lines().filter(|line| is_code(line));
+                let has_unsafe = |line: &str| {
+                    ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "#[unsafe("]
+                        .iter()
+                        .any(|word| line.contains(word))
+                };
+                if lines.into_iter().any(has_unsafe) {
+                    found.insert(name);
+                }
+            }
+        }
+    }
+    found.retain(|name| !name.starts_with("dataplane/src/"));
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), ["wasm/src/exports.rs"]);
 }

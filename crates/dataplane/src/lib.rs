@@ -9,7 +9,7 @@
 //! MonotonicClock, RealTimeThread, LatencyRequest, mailbox            time, punctual threads, messages
 //! ```
 //!
-//! Start at [`Interfaces::open`](interfaces::Interfaces::open). This is the only crate with `unsafe` code.
+//! Start at [`Interfaces::open`](interfaces::Interfaces::open). It has the `unsafe` code for Linux.
 //! On other platforms than Linux it has only the clock, the slab and the mailbox, and the trait
 //! [`Dataplane`](dataplane::Dataplane) for simulated interfaces.
 //!

@@ -24,6 +24,24 @@ fn exported(declarations: &mut Declarations) {
     declarations.visit::<Refused>();
     // The report; contains the summary.
     declarations.visit::<ReportData>();
+    // Requests to the simulator in a page, and its answers.
+    declarations.visit::<lockgate_wasm::ScenarioRequest>();
+    declarations.visit::<lockgate_wasm::Checked>();
+    declarations.visit::<lockgate_wasm::RunRequest>();
+    declarations.visit::<lockgate_wasm::Ran>();
+    declarations.visit::<lockgate_wasm::CompareRequest>();
+    declarations.visit::<lockgate_wasm::ComparedVariants>();
+    declarations.visit::<lockgate_wasm::JobRequest>();
+    declarations.visit::<lockgate_wasm::Begun>();
+    declarations.visit::<lockgate_wasm::StepRequest>();
+    declarations.visit::<lockgate_wasm::JobNumber>();
+    declarations.visit::<lockgate_wasm::JobProgress>();
+    declarations.visit::<lockgate_wasm::ImportRequest>();
+    declarations.visit::<lockgate_wasm::Imported>();
+    declarations.visit::<lockgate_wasm::CompleteRequest>();
+    declarations.visit::<lockgate_wasm::Completions>();
+    declarations.visit::<lockgate_wasm::Sliders>();
+    declarations.visit::<lockgate_wasm::SchemaRequest>();
 }
 
 /// Declarations of types, by name.

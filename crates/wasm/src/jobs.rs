@@ -1,0 +1,206 @@
+//! Runs and comparisons in steps, between which the caller shows their progress or cancels them.
+//!
+//! ```text
+//! begin -> number; step(number, events) -> progress, ...; finish(number) -> result, or cancel(number)
+//! ```
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use lockgate::units::Instant;
+use lockgate::{Control, Progress, Simulation};
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Wrong;
+use crate::compare::{CompareRequest, ComparedVariants, Comparing};
+use crate::message::{Message, Value};
+use crate::run::{Ran, RunRequest, Running};
+
+/// Events of a simulation between two calls of its callback, about.
+const EVENTS: u64 = 4096;
+
+/// Request for runs or a comparison in steps.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum JobRequest {
+    /// Runs.
+    Run(RunRequest),
+    /// A comparison.
+    Compare(CompareRequest),
+}
+
+/// Job that has begun.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Begun {
+    /// Number of the job, for the other calls.
+    pub job: u32,
+    /// Number of its runs.
+    pub runs: usize,
+}
+
+/// Request for a step.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(deny_unknown_fields)]
+pub struct StepRequest {
+    /// Number of the job.
+    pub job: u32,
+    /// Events that are simulated, about.
+    pub events: u64,
+}
+
+/// A job, to be finished or cancelled.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(deny_unknown_fields)]
+pub struct JobNumber {
+    /// Number of the job.
+    pub job: u32,
+}
+
+/// Progress of a job.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct JobProgress {
+    /// Number of runs that are made; a fraction for the current one.
+    pub done: f64,
+    /// Number of all runs.
+    pub runs: usize,
+    /// True if all are made: [`finish`] returns the result.
+    pub ended: bool,
+}
+
+/// Limit on the work of a step.
+pub(crate) struct Budget {
+    /// Calls of the simulation's callback that are left.
+    calls: u64,
+}
+
+impl Budget {
+    pub(crate) fn unlimited() -> Self {
+        Self { calls: u64::MAX }
+    }
+
+    /// Advances a run until `until`, to its end, or until the budget is spent. Returns false if it was spent.
+    pub(crate) fn advance(&mut self, run: &mut Simulation<'_>, until: Instant) -> Result<bool, Wrong> {
+        if self.calls == 0 {
+            return Ok(false);
+        }
+        let mut watch = |_| {
+            self.calls -= 1;
+            if self.calls == 0 { Control::Stop } else { Control::Continue }
+        };
+        let progress = run.step_while(until, &mut watch).map_err(lockgate::Error::from)?;
+        Ok(progress != Progress::Stopped)
+    }
+}
+
+/// Work that is made in steps.
+pub(crate) trait Job {
+    /// Continues until the budget is spent, or all runs are made.
+    fn step(&mut self, budget: &mut Budget) -> Result<(), Wrong>;
+
+    /// Returns the number of runs that are made, with the fraction of the current one.
+    fn done(&self) -> f64;
+
+    /// Returns the number of runs.
+    fn runs(&self) -> usize;
+}
+
+/// A job of either kind.
+enum AnyJob {
+    Run(Box<Running>),
+    Compare(Box<Comparing>),
+}
+
+impl AnyJob {
+    fn job(&mut self) -> &mut dyn Job {
+        match self {
+            Self::Run(job) => &mut **job,
+            Self::Compare(job) => &mut **job,
+        }
+    }
+}
+
+/// Result of a job.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Finished {
+    /// Of runs.
+    Run(Ran),
+    /// Of a comparison.
+    Compare(ComparedVariants),
+}
+
+thread_local! {
+    static JOBS: RefCell<Jobs> = const { RefCell::new(Jobs { last: 0, by_number: BTreeMap::new() }) };
+}
+
+/// Jobs that have begun and are neither finished nor cancelled.
+struct Jobs {
+    last: u32,
+    by_number: BTreeMap<u32, AnyJob>,
+}
+
+/// Begins a job.
+///
+/// # Errors
+/// If its scenario has problems.
+pub fn begin(message: &Message<'_>) -> Result<Value<Begun>, Wrong> {
+    let mut job = match message.head()? {
+        JobRequest::Run(request) => AnyJob::Run(Box::new(Running::new(request, message)?)),
+        JobRequest::Compare(request) => AnyJob::Compare(Box::new(Comparing::new(request, message)?)),
+    };
+    let runs = job.job().runs();
+    let number = JOBS.with_borrow_mut(|jobs| {
+        jobs.last = jobs.last.wrapping_add(1);
+        jobs.by_number.insert(jobs.last, job);
+        jobs.last
+    });
+    Ok(Begun { job: number, runs }.into())
+}
+
+/// Continues a job.
+///
+/// # Errors
+/// If a run fails; the job is then cancelled.
+pub fn step(message: &Message<'_>) -> Result<Value<JobProgress>, Wrong> {
+    let StepRequest { job: number, events } = message.head()?;
+    let mut job = taken(number)?;
+    job.job().step(&mut Budget { calls: events.div_ceil(EVENTS).max(1) })?;
+    let (done, runs) = (job.job().done(), job.job().runs());
+    JOBS.with_borrow_mut(|jobs| jobs.by_number.insert(number, job));
+    Ok(JobProgress { done, runs, ended: done >= runs as f64 }.into())
+}
+
+/// Ends a job and returns its result: of runs, that of the ones made so far.
+///
+/// # Errors
+/// If a comparison lacks runs, or a run fails.
+pub fn finish(message: &Message<'_>) -> Result<Value<Finished>, Wrong> {
+    let JobNumber { job } = message.head()?;
+    match taken(job)? {
+        AnyJob::Run(job) => {
+            job.finish().map(|Value { value, parts }| Value { value: Finished::Run(value), parts })
+        }
+        AnyJob::Compare(job) => {
+            job.finish().map(|Value { value, parts }| Value { value: Finished::Compare(value), parts })
+        }
+    }
+}
+
+/// Ends a job without a result.
+///
+/// # Errors
+/// If it has ended.
+pub fn cancel(message: &Message<'_>) -> Result<Value<()>, Wrong> {
+    let JobNumber { job } = message.head()?;
+    taken(job).map(drop).map(Value::from)
+}
+
+fn taken(number: u32) -> Result<AnyJob, Wrong> {
+    let job = JOBS.with_borrow_mut(|jobs| jobs.by_number.remove(&number));
+    job.ok_or_else(|| Wrong::new(format!("job {number} has ended")))
+}
