@@ -20,6 +20,7 @@ mod network;
 pub mod run;
 pub mod side_by_side;
 pub mod simulation;
+pub mod stepper;
 mod tcp_hosts;
 
 pub use event_loop::EVENTS_BETWEEN_STOPS;
@@ -28,3 +29,4 @@ pub use memory::Estimate;
 pub use run::{Command, Observer, run, watched};
 pub use side_by_side::{Half, InTurn, Worker, can_split, run_side_by_side};
 pub use simulation::{Control, Outcome, Progress, RunView, Simulation};
+pub use stepper::{Step, StepEvent, StepPacket, Stepper, Waiting};

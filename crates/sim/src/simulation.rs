@@ -166,6 +166,12 @@ impl<'a> Simulation<'a> {
         self.now
     }
 
+    /// Returns the time of the next event, change or sampling; the end of the run if nothing else is to happen.
+    pub(crate) fn next_time(&self) -> Instant {
+        let (event, _) = self.events.network.first();
+        event.min(self.timeline.next_time()).min(self.sampling).min(self.end)
+    }
+
     /// Advances the run until everything at `time` has happened, or to its end. A past time is that of now.
     ///
     /// # Errors

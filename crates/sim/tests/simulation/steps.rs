@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lockgate_engine::explanation::Choice;
 use lockgate_engine::pacing::Pace;
 use lockgate_engine::port::PortChange;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant, Rate};
 use lockgate_measure::recording::Window;
 use lockgate_scenario::Override;
-use lockgate_sim::{Control, Progress, Simulation, run};
+use lockgate_sim::{Control, Progress, Simulation, StepEvent, Stepper, run};
 
 use crate::common::{assert_same, one_link, scenario};
 
@@ -55,6 +56,75 @@ fn steps_of_any_length_yield_the_run_in_one() {
         assert!(!stepped.stopped_early);
         assert_same(&stepped.recording, &whole.recording);
     }
+}
+
+/// Queues of a port that is stepped through: shaped, with a control law, coarse, and before a device ring.
+const STEPPED: [&str; 6] = [
+    "root = \"q\"\nqueue.q = { kind = \"fq_codel\" }",
+    "root = \"q\"\nqueue.q = { kind = \"tbf\", rate = \"5mbit\", burst = \"10kB\" }",
+    "root = \"q\"\nqueue.q = { kind = \"cake\", bandwidth = \"6mbit\" }",
+    "root = \"q\"\nclock = { source = \"jiffies\", hz = 250 }\nqueue.q = { kind = \"codel\" }",
+    "root = \"q\"\nring = { slots = 3 }\nqueue.q = { kind = \"pie\" }",
+    "root = \"q\"\nqueue = { q = { kind = \"wfq\", children = [\"one\", \"two\"] }, \
+     one = { kind = \"fifo\", weight = 3, match = [{ flow = \"poisson\" }] }, two = { kind = \"codel\" } }",
+];
+
+/// Steps from decision to decision: the run stays the same, every packet of the port is in a step, and each
+/// decision is as explained.
+#[test]
+fn steps_from_decision_to_decision_yield_the_run_in_one() {
+    for queues in STEPPED {
+        let scenario = scenario(&one_link("4s", "8mbit", queues, FLOWS));
+        let whole = run(&scenario, Seed(3), &mut |_| Control::Continue).expect("a run");
+        let port = scenario.port("a:b").expect("a port");
+        let mut stepper = Stepper::new(&scenario, Seed(3), port).expect("a network");
+        let (mut arrived, mut left, mut last) = (0_usize, 0_usize, Instant::ZERO);
+        while let Some(step) = stepper.next(Instant::NEVER).expect("a step") {
+            assert!(step.at >= last, "time never goes back");
+            assert_eq!(step.packets, arrived - left, "{queues}");
+            assert_eq!(step.queue.len(), step.packets.min(64));
+            last = step.at;
+            match (&step.event, step.decision.as_ref().map(|decision| decision.choice)) {
+                (StepEvent::Arrival(_), None) => arrived += 1,
+                (StepEvent::Drop(..), None) => left += 1,
+                (StepEvent::Departure { packet, .. }, Some(Choice::Packet { packet: named, .. })) => {
+                    assert_eq!((packet.sequence, packet.length), (named.sequence, named.length));
+                    assert!(step.queue.iter().any(|waiting| waiting.packet == *packet) || step.packets > 64);
+                    left += 1;
+                }
+                (StepEvent::Wait(time), Some(Choice::Wait(named))) => assert_eq!(*time, named),
+                (StepEvent::Empty, Some(Choice::Empty)) => {}
+                other => panic!("{queues}: {other:?}"),
+            }
+        }
+        assert!(arrived > 1_000 && left > 1_000, "{queues}: {arrived} arrived, {left} left");
+        let stepped = stepper.finish_run().expect("a balanced account");
+        assert_same(&stepped.recording, &whole.recording);
+    }
+}
+
+/// A run that is skipped to a time has the steps from there on that it has without.
+#[test]
+fn steps_from_a_time_on_are_the_later_steps_of_the_run() {
+    let scenario = scenario(&text());
+    let (from, until) =
+        (Instant::ZERO + Duration::from_secs(1), Instant::ZERO + Duration::from_millis(1_200));
+    let steps = |skips: bool| {
+        let mut stepper = Stepper::new(&scenario, Seed(3), 0).expect("a network");
+        if skips {
+            stepper.skip_to(from).expect("a run");
+        }
+        let mut steps = Vec::new();
+        while let Some(step) = stepper.next(until).expect("a step") {
+            if step.at >= from {
+                steps.push(format!("{step:?}"));
+            }
+        }
+        steps
+    };
+    let skipped = steps(true);
+    assert!(skipped.len() > 100, "{}", skipped.len());
+    assert_eq!(skipped, steps(false));
 }
 
 #[test]
