@@ -79,6 +79,16 @@ Where the output is not a terminal, each sample is a line; when their reader goe
 its results are written at once; with --web, the page stays until Ctrl-C, which is then the normal end. `lockgate set` turns the knobs of a run with --web. \
 Elsewhere than on loopback, changes need the token in LOCKGATE_TOKEN, or the one that is printed.")]
     Watch(Watch),
+    /// Shows the decisions of a port, one after another: the state that decides, the choice, and why
+    #[command(after_help = "Examples:
+  lockgate step scenarios/voice-beside-bulk.toml
+  lockgate step home.toml --port router:modem --from 2s --count 5
+  lockgate step home.toml --port router:modem --until drop
+  lockgate step home.toml --until late --late 50ms --set port.router:modem.root=fifo
+  lockgate step exercise.toml --until 3s --count 100 --json > steps.json
+
+Each step is a decision, that is, a dequeue of the port's queues, or a drop. --until drop, mark and late show the steps before the event, and the event; a time shows the last ones before it. The chosen row of a table has a `>`. Sentences and tables name queues and flows as the scenario does, and a packet by its number in its flow.")]
+    Step(Step),
     /// Sets values of a run that `lockgate watch --web` shows, all at once
     #[command(after_help = "Examples:
   lockgate set port.home:server.queue.voice.limit=20p
@@ -326,6 +336,39 @@ pub(crate) struct Run {
     pub(crate) memory: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Step {
+    /// Scenario file; if left out, the scenarios found here are listed
+    pub(crate) file: Option<PathBuf>,
+    /// Port, such as home:server [default: the one before which most packets wait]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) port: Option<String>,
+    /// Time of the first step, such as 2.5s [default: 0s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<String>,
+    /// Last step: `drop`, `mark`, `late`, or a time such as 3s
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) until: Option<String>,
+    /// Sojourn beyond which a packet is late
+    #[arg(long, default_value = "20ms", value_name = "TIME")]
+    pub(crate) late: String,
+    /// Number of steps: the first ones, or with --until the last ones
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) count: u16,
+    /// Seed of all random draws
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) seed: u64,
+    /// Sets a value of the scenario; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// Memory limit of the scenario and its run, such as 8GiB [default: 2GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Prints the steps as JSON: quantities with unit, number and text
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Default address of the page that `lockgate watch --web` serves.

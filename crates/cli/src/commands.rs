@@ -26,6 +26,7 @@ mod schema;
 mod send;
 mod set;
 mod status;
+mod step;
 mod sweep;
 mod tc;
 mod test;
@@ -47,6 +48,7 @@ pub(crate) fn dispatch(arguments: &Arguments, storage: &OpenStorage<'_>) -> Resu
         Some(Command::New(new)) => new::new(new),
         Some(Command::Run(run)) => run::run(run),
         Some(Command::Watch(watch)) => watch::watch(watch),
+        Some(Command::Step(arguments)) => step::step(arguments),
         Some(Command::Set(set)) => set::set(set),
         Some(Command::Check(check)) => Ok(check::check(check)),
         Some(Command::Compare(compare)) => compare::compare(compare),

@@ -54,6 +54,7 @@ pub mod report;
 pub mod results;
 mod run;
 pub mod shell;
+pub mod step;
 #[cfg(feature = "text")]
 pub mod text;
 mod ties;
@@ -75,3 +76,4 @@ pub use lockgate_measure::recording::{Detail, Recording};
 pub use lockgate_measure::summary::Summary;
 pub use lockgate_scenario::{Files, Override, Problem, Problems, Scenario};
 pub use lockgate_sim::{Command, Control, Observer, Outcome, Progress, RunView, Simulation};
+pub use lockgate_sim::{Step, StepEvent, Stepper};

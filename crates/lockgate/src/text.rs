@@ -12,6 +12,7 @@ mod list;
 mod queues;
 #[cfg(feature = "plans")]
 mod reproduction;
+mod step;
 mod surface;
 mod tables;
 mod twin;
@@ -27,6 +28,7 @@ pub use lockgate_scenario::diagnostic::visible;
 pub use queues::queues;
 #[cfg(feature = "plans")]
 pub use reproduction::{overview, reproduction, reproduction_cost};
+pub use step::step;
 pub use surface::{Look, NAMED_COLUMNS, Surface};
 pub use tables::{cost, programs, tables};
 pub use twin::twin;

@@ -83,6 +83,13 @@ fn completed(command: &str, is_policy: bool, argument: Arg, line: &Arc<[OsString
             .add(files(|text| lockgate_scenario::is_scenario(text) || lockgate_scenario::is_policy(text))),
         (_, "file" | "files") if is_policy => argument.add(files(lockgate_scenario::is_policy)),
         (_, "file" | "files") => argument.add(files(lockgate_scenario::is_scenario)),
+        ("step", "port") => argument.add(of_scenario(|file, _| {
+            let scenario = lockgate::read(file, &[]).ok()?;
+            Some(scenario.ports.into_iter().map(|port| port.name).collect())
+        })),
+        ("step", "until") => {
+            argument.add(candidates(|| ["drop", "mark", "late"].map(str::to_owned).to_vec()))
+        }
         (_, "show" | "goals" | "constraints") => argument
             .add(of_scenario(|file, current| Some(metrics(&lockgate::read(file, &[]).ok()?, current)))),
         (_, "overrides" | "vary" | "vary_together") => argument

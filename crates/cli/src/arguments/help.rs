@@ -12,7 +12,7 @@ use crate::terminal;
 
 /// The commands by what they are for. A command in none of them is shown in the last one.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("One run", &["demo", "new", "run", "watch", "set", "check"]),
+    ("One run", &["demo", "new", "run", "step", "watch", "set", "check"]),
     ("Many runs", &["compare", "tune", "sweep", "test"]),
     (
         "Real interfaces",

@@ -11,6 +11,7 @@ Lockgate is a laboratory and a router for packet scheduling.
   lockgate run FILE        runs a scenario and leaves a report
   lockgate compare FILE    runs its variants over several seeds and says which really differ
   lockgate watch FILE      shows a scenario while it runs, in the terminal and as a page
+  lockgate step FILE       shows each decision of a port: state, choice, and why
   lockgate route FILE      queues and paces the frames of this host's interfaces by a policy
   lockgate check FILE      every problem of a scenario or a policy at once
   lockgate list            the disciplines, with parameters and guarantees
