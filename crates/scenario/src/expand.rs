@@ -197,9 +197,13 @@ pub(crate) fn expand<'i>(
     memory: u64,
     problems: &mut Vec<Problem>,
 ) -> Result<Option<(DeTable<'i>, Groups)>, Unexpanded> {
+    let is_read = [tables.subscribers.is_some(), tables.sites.is_some()];
+    let named = [SUBSCRIBERS, SITES].into_iter().zip(is_read);
+    let unread = named.filter(|(key, is_read)| !is_read && root.contains_key(*key)).map(|(key, _)| key);
     let mut expansion = Expansion {
         groups: Groups::default(),
         tables,
+        unread: unread.collect(),
         memory,
         room: Room::new(memory),
         is_incomplete: false,
@@ -243,6 +247,8 @@ fn table_of<'a, 'i>(table: &'a DeTable<'i>, key: &str) -> Option<&'a DeTable<'i>
 struct Expansion<'e> {
     groups: Groups,
     tables: Tables<'e>,
+    /// Tables that the file names and that could not be read, which is reported: by their key.
+    unread: Vec<&'static str>,
     /// Limit of memory in bytes, and what is left of it.
     memory: u64,
     room: Room,

@@ -5,6 +5,51 @@ use toml::de::Error;
 use crate::diagnostic::{Problem, Span};
 use crate::table_reader::shorten;
 
+/// Limit on the errors shown: later ones follow from the first.
+const MOST: usize = 10;
+
+/// Signs of which seven at the beginning of a line are a marker of a merge conflict.
+const MARKERS: [char; 4] = ['<', '|', '=', '>'];
+const SIGNS: usize = 7;
+
+/// Converts the parser's errors to problems with their fixes. Markers of a merge conflict are one problem: they
+/// are wrong together, and all that is wrong after the first follows from it.
+pub(crate) fn problems(errors: &[Error], text: &str) -> Vec<Problem> {
+    let conflict = conflict(text);
+    let before = |error: &&Error| {
+        conflict.as_ref().is_none_or(|marker| error.span().unwrap_or(0..0).end <= marker.start)
+    };
+    let mut all: Vec<Problem> =
+        errors.iter().filter(before).take(MOST).map(|error| problem(error, text)).collect();
+    if errors.iter().filter(before).count() == errors.len() {
+        return all;
+    }
+    all.extend(conflict.map(|marker| {
+        Problem::new(marker, "a merge conflict is left in this file").help(
+            "keep one of its sides, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`",
+        )
+    }));
+    all
+}
+
+/// Returns the place of the first marker of a merge conflict at the beginning of a line.
+fn conflict(text: &str) -> Option<Span> {
+    let mut start = 0;
+    text.split_inclusive('\n').find_map(|line| {
+        let own = start..start + line.trim_end().len();
+        start += line.len();
+        is_conflict_marker(line).then_some(own)
+    })
+}
+
+/// Returns true if a line is a marker of a merge conflict, as `git` writes them.
+pub(crate) fn is_conflict_marker(line: &str) -> bool {
+    MARKERS.into_iter().any(|sign| {
+        let rest = line.trim_start_matches(sign);
+        line.len() - rest.len() == SIGNS && (rest.is_empty() || rest.starts_with(char::is_whitespace))
+    })
+}
+
 /// Converts the parser's error to a problem with its fix.
 pub(crate) fn problem(error: &Error, text: &str) -> Problem {
     let span = visible(error.span().unwrap_or(0..0), text);

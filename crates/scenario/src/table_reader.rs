@@ -360,8 +360,8 @@ fn explain(table: &str, path: &[String], message: &str, span: Span) -> Problem {
             "a text in quotes" => Some(format!("write `{what} = \"…\"`")),
             "a list in brackets" => Some(format!("write `{what} = [ … ]`")),
             "a table" => Some(format!("write `{what} = {{ … }}`")),
-            _ if expected.contains("number") && found.starts_with("the text") => {
-                Some("write it without quotes".to_owned())
+            _ if expected.contains("number") => {
+                number_in(&found).map(|number| format!("write `{what} = {number}`, without quotes"))
             }
             _ => None,
         };
@@ -372,6 +372,12 @@ fn explain(table: &str, path: &[String], message: &str, span: Span) -> Problem {
         Some((wrong, allowed)) => Problem::new(span, wrong).help(allowed),
         None => Problem::new(span, message),
     }
+}
+
+/// Returns the number that a text in quotes is; `None` if it is none.
+fn number_in(found: &str) -> Option<&str> {
+    let text = found.strip_prefix("the text \"")?.strip_suffix('"')?.trim();
+    text.parse::<f64>().is_ok_and(f64::is_finite).then_some(text)
 }
 
 /// Translates serde's "invalid type: integer `5`, expected a string" into the terms of the file.

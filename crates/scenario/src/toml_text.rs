@@ -15,9 +15,6 @@ const READING: u64 = 64;
 /// Length in bytes up to which a text is always read: the later estimate of what it describes is more exact.
 const ALWAYS_READ: u64 = 4 << 20;
 
-/// Limit on the TOML syntax errors shown: later ones follow from the first.
-const MOST_SYNTAX: usize = 10;
-
 /// Returns the longest text, in bytes, that is read within `memory` bytes.
 pub const fn longest_text(memory: u64) -> u64 {
     let bounded = memory / READING;
@@ -33,6 +30,5 @@ pub(crate) fn parsed<'t>(text: &'t str, source: &Source) -> Result<Spanned<DeTab
     if errors.is_empty() {
         return Ok(root);
     }
-    let problems = errors.iter().take(MOST_SYNTAX).map(|error| syntax::problem(error, text)).collect();
-    Err(Problems::new(source, problems))
+    Err(Problems::new(source, syntax::problems(&errors, text)))
 }

@@ -4,7 +4,7 @@ mod support;
 
 use std::fmt::Write as _;
 
-use support::{BASE, problems, rendered};
+use support::{BASE, outcome, problems, rendered};
 
 /// Line, column, a part of the message, a part of the help.
 type Expected = (usize, usize, &'static str, &'static str);
@@ -148,7 +148,10 @@ fn values_of_the_wrong_type_or_out_of_range() {
         "destination_port = 70000\n",
         &[(13, 20, "a whole number from 0 to 65535, not the number `70000`", NO_HELP)],
     );
-    add("destination_port = \"80\"\n", &[(13, 20, "not the text \"80\"", "without quotes")]);
+    add(
+        "destination_port = \"80\"\n",
+        &[(13, 20, "not the text \"80\"", "write `destination_port = 80`, without quotes")],
+    );
     add(
         "[port.\"a->b\"]\nclock = 5\n",
         &[(14, 9, "`clock` is a table, not the number `5`", "`clock = { … }`")],
@@ -480,8 +483,69 @@ fn expectations_that_cannot_be_held() {
     );
 }
 
+/// A number in quotes is the number, wherever a bound is one.
+#[test]
+fn bounds_in_quotes_are_read_as_those_without() {
+    for (that, bare, quoted) in [
+        ("jain_index", "0.999", "\"0.999\""),
+        ("jain_index", "1", "\" 1 \""),
+        ("flow.f.loss", "0.01", "\"1e-2\""),
+        ("flow.f.loss", "0.01", "\"1%\""),
+    ] {
+        let read = |bound: &str| {
+            let text = format!("{BASE}[[expect]]\nthat = \"{that}\"\nat_least = {bound}\n");
+            outcome(&text).unwrap_or_else(|problems| panic!("{}", rendered(&problems))).expects
+        };
+        assert_eq!(read(quoted), read(bare), "{quoted}");
+    }
+    for (that, bound) in
+        [("jain_index", "\"inf\""), ("jain_index", "\"much\""), ("flow.f.owd.p99", "\"0.02\"")]
+    {
+        let text = format!("{BASE}[[expect]]\nthat = \"{that}\"\nat_least = {bound}\n");
+        assert_eq!(problems(&text).len(), 1, "{bound}");
+    }
+}
+
+/// A conflict is one error, at its first marker, whatever stands between the markers.
+#[test]
+fn a_merge_conflict_is_one_error_at_its_first_marker() {
+    let lines: Vec<&str> = BASE.lines().collect();
+    let help = "keep one of its sides, and delete the lines";
+    let conflict = "<<<<<<< HEAD\nrate = \"10mbit\"\n=======\nrate = \"9mbit\"\n>>>>>>> other branch\n";
+    let three = "<<<<<<< ours\nx = 1\n||||||| 1a2b3c\nx = \n=======\n[[[\n>>>>>>> theirs\n";
+    let left = "=======\nrate = \"9mbit\"\n>>>>>>> other\n";
+    for marked in [conflict, three, left, "<<<<<<<\r\n=======\r\n>>>>>>>\r\n"] {
+        for at in 0..=lines.len() {
+            let text = format!("{}\n{marked}{}\n", lines[..at].join("\n"), lines[at..].join("\n"));
+            let line = at.max(1) + 1;
+            expect(&text, &[(line, 1, "a merge conflict is left in this file", help)]);
+        }
+    }
+    // What is wrong before it is said too, and signs that are no marker, or within a text, are none.
+    expect(&format!("x = [\n{conflict}{BASE}"), &[(2, 1, "a merge conflict is left in this file", help)]);
+    let said = problems(&format!("x = ]\n{conflict}{BASE}"));
+    assert_eq!(said.len(), 2, "{}", rendered(&said));
+    let within = format!("title = \"\"\"\n{conflict}\"\"\"\n{BASE}");
+    assert!(outcome(&within).is_ok());
+    let other = problems(&format!("<<<<<< HEAD\n{BASE}"));
+    assert!(other.iter().all(|problem| !problem.message().contains("merge")), "{}", rendered(&other));
+}
+
 #[test]
 fn files_that_are_not_there_or_not_what_they_should_be() {
+    // A table that cannot be read is one error, however many groups follow it.
+    let group = "[node.sub]\ncount = \"subscribers\"\n[node.half]\ncount = \"50% of subscribers\"\n[node.site]\ncount = \"sites\"\n";
+    for key in ["subscribers", "sites"] {
+        let text = format!("{key} = \"nope.csv\"\n{BASE}{group}");
+        let said = problems(&text);
+        let of_file =
+            said.iter().filter(|problem| problem.message().contains("`nope.csv` cannot be read")).count();
+        let of_group = said
+            .iter()
+            .filter(|problem| problem.message().contains(&format!("no group called `{key}`")))
+            .count();
+        assert_eq!((of_file, of_group), (1, 0), "{}", rendered(&said));
+    }
     swap(
         "rate = \"10mbit\"",
         "trace = \"no.trace\"",

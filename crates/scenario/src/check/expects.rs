@@ -225,7 +225,7 @@ fn in_unit(raw: &Raw, unit: Unit, that: &str) -> Result<f64, Wrong> {
         Unit::Bytes => ("a size", "`64kB`"),
         Unit::Packets => ("a number of packets", "`100p`"),
         Unit::Ratio => ("a fraction", "`0.01` or `1%`"),
-        Unit::Number => ("a number", "`0.95`, without quotes"),
+        Unit::Number => ("a number", "`0.95`"),
     };
     let wrong =
         |detail: String| (format!("`{that}` is {what}, and `{}` is none", shorten(&raw.to_string())), detail);
@@ -240,7 +240,7 @@ fn in_unit(raw: &Raw, unit: Unit, that: &str) -> Result<f64, Wrong> {
             read::<Packets>(text).map(|packets| packets.0 as f64).map_err(wrong)
         }
         // A percentage of one: Jain's index may be written so.
-        (Unit::Ratio | Unit::Number, Raw::Text(text)) => percent(text).ok_or_else(|| wrong(plain())),
+        (Unit::Ratio | Unit::Number, Raw::Text(text)) => ratio(text).ok_or_else(|| wrong(plain())),
         (Unit::Ratio | Unit::Number, Raw::Number(number)) if number.is_finite() => Ok(*number),
         (Unit::Seconds | Unit::BitsPerSecond | Unit::Bytes | Unit::Packets, Raw::Number(_)) => {
             Err(wrong(format!("it needs a unit: write it like {example}")))
@@ -260,7 +260,7 @@ fn in_any_unit(raw: &Raw) -> Result<f64, Wrong> {
             .map(Duration::as_secs_f64)
             .or_else(|_| read::<Bytes>(text).map(|bytes| bytes.0 as f64))
             .or_else(|_| read::<Packets>(text).map(|packets| packets.0 as f64))
-            .or_else(|why| percent(text).ok_or(why))
+            .or_else(|why| ratio(text).ok_or(why))
             .or_else(|_| read::<Rate>(text).map(|rate| rate.as_bits() as f64))
             .map_err(|why| {
                 let allowed = if why.contains("bytes") && why.contains("bits") {
@@ -274,10 +274,12 @@ fn in_any_unit(raw: &Raw) -> Result<f64, Wrong> {
     }
 }
 
-/// Parses a percentage: `1%` is 0.01. A ratio may exceed 1, so this is not a probability.
-fn percent(text: &str) -> Option<f64> {
-    let number: f64 = text.trim().strip_suffix('%')?.trim().parse().ok()?;
-    Some(number / 100.0).filter(|ratio| ratio.is_finite())
+/// Parses a number in quotes, or a percentage: `1%` is 0.01. A ratio may exceed 1, so this is not a
+/// probability.
+fn ratio(text: &str) -> Option<f64> {
+    let (number, whole) = text.trim().strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    let number: f64 = number.trim().parse().ok()?;
+    Some(number / whole).filter(|ratio| ratio.is_finite())
 }
 
 fn read<T: FromStr>(text: &str) -> Result<T, String>

@@ -21,6 +21,7 @@ impl Expansion<'_> {
             },
             DeValue::String(text) => match self.part(text) {
                 Ok(count) => return Some(count),
+                Err(Some(group)) if self.unread.contains(&group) => return None,
                 Err(Some(group)) => {
                     let known = self.groups.names("node").chain(self.groups.names("link"));
                     let near = suggest(group, known);
