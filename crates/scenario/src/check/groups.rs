@@ -62,8 +62,8 @@ impl Checker<'_> {
             let wrong =
                 format!("{of} of `{}` {is} not used as written: {}", shorten(&name), altered.joined());
             self.warn(Problem::new(span, wrong).help(
-                "give a circuit one plan, and an address to one circuit; `lockgate check --strict` makes \
-                 this an error",
+                "give a circuit one plan, and an address to one circuit; of prefixes that contain each other \
+                 the longest decides; `lockgate check --strict` makes this an error",
             ));
         }
         Some((shorten(&name), Arc::new(rows)))

@@ -1,6 +1,7 @@
 //! Fills in the values of one member: lists dealt in turn, `$i`, columns of a table, members of groups.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -47,8 +48,23 @@ pub(crate) fn variables(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns a rule for each of the addresses that the text at `end` has, with commas between them.
-fn each_address<'i>(rule: &Spanned<DeValue<'i>>, end: &str) -> Vec<Spanned<DeValue<'i>>> {
+/// Key of a rule that orders it among those of all siblings.
+const PREFERENCE: &str = "preference";
+
+/// Returns a whole number as a value. The library creates one only from its text.
+fn integer(number: u8) -> Option<DeValue<'static>> {
+    static TEXTS: LazyLock<Vec<String>> =
+        LazyLock::new(|| (0..=u8::MAX).map(|number| number.to_string()).collect());
+    DeValue::parse(&TEXTS[usize::from(number)]).ok().map(Spanned::into_inner)
+}
+
+/// Returns a rule for each of the addresses that the text at `end` has, with commas between them. Of prefixes
+/// in `rows` that contain each other, the rule of the longest comes first.
+fn each_address<'i>(
+    rule: &Spanned<DeValue<'i>>,
+    end: &str,
+    rows: Option<&Rows>,
+) -> Vec<Spanned<DeValue<'i>>> {
     let DeValue::Table(table) = rule.get_ref() else { return vec![rule.clone()] };
     let Some((key, value)) = table.get_key_value(end) else { return vec![rule.clone()] };
     let text = value.get_ref().as_str().unwrap_or_default();
@@ -58,6 +74,11 @@ fn each_address<'i>(rule: &Spanned<DeValue<'i>>, end: &str) -> Vec<Spanned<DeVal
         own.remove(end);
         let text = DeValue::String(Cow::Owned(address.to_owned()));
         own.insert(key.clone(), Spanned::new(value.span(), text));
+        let preference = rows.and_then(|rows| rows.preference(address)).and_then(integer);
+        if let Some(preference) = preference.filter(|_| !own.contains_key(PREFERENCE)) {
+            let key = Spanned::new(key.span(), Cow::Borrowed(PREFERENCE));
+            own.insert(key, Spanned::new(value.span(), preference));
+        }
         Spanned::new(rule.span(), DeValue::Table(own))
     };
     addresses.map(with).collect()
@@ -113,7 +134,7 @@ impl Fill<'_> {
                 let text = rule.get_ref().as_table().and_then(|rule| rule.get(end)?.get_ref().as_str());
                 if text.is_some_and(|text| text.contains('$')) {
                     first.get_or_insert_with(|| filled[0].clone());
-                    filled = filled.iter().flat_map(|rule| each_address(rule, end)).collect();
+                    filled = filled.iter().flat_map(|rule| each_address(rule, end, self.rows)).collect();
                 }
             }
             all.extend(filled);

@@ -14,12 +14,18 @@
 //! be one (too few values, a rate that is not a number, a wrong address) is left out, with the reason. What a
 //! row has that an earlier row contradicts (another rate of the circuit, an address of another circuit) is
 //! named too. So each row is used, or named.
+//!
+//! A prefix may contain addresses of other rows, as in the routes of a router: the longest decides, whatever
+//! the order of rows and sites, and the row with the wide one is named.
 
 mod circuits;
 mod records;
 mod sites;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
+
+use ipnet::IpNet;
 
 pub(crate) use circuits::PARENT;
 pub(crate) use sites::Sites;
@@ -27,6 +33,7 @@ pub(crate) use sites::Sites;
 use circuits::Circuits;
 use records::{Record, Records};
 
+use crate::syntax::is_conflict_marker;
 use crate::table_reader::shorten;
 
 /// Limit on the columns of a table.
@@ -44,6 +51,8 @@ pub(crate) struct Rows {
     left_out: Remarks,
     /// Rows of which a value is not used.
     altered: Remarks,
+    /// Prefixes that contain addresses of other rows.
+    wide: BTreeSet<IpNet>,
 }
 
 /// Reasons why rows are not used as they are written: the first of them, and the number of rows.
@@ -63,6 +72,13 @@ impl Remarks {
         if self.reasons.len() < Self::MOST {
             self.reasons.push(format!("line {line}{of}: {}", why()));
         }
+    }
+
+    /// Adds the rows of `others` after its own.
+    fn extend(&mut self, others: Self) {
+        self.count += others.count;
+        self.reasons.extend(others.reasons);
+        self.reasons.truncate(Self::MOST);
     }
 
     /// Returns the reasons in one line.
@@ -93,6 +109,9 @@ impl Rows {
         let mut circuits = Circuits::new(&columns, &head.values);
         let mut left = memory;
         for mut record in records {
+            if record.values.first().is_some_and(|value| is_conflict_marker(value)) {
+                return Err(format!("line {}: a merge conflict is left in it", record.line));
+            }
             if let Some(why) = circuits.refusal(&mut record) {
                 circuits.left_out.add(record.line, &circuits::name(&columns, &record.values), || why);
                 continue;
@@ -107,11 +126,12 @@ impl Rows {
             })?;
             circuits.add(Row { line, values }, last);
         }
+        let wide = circuits.wide();
         let Circuits { rows, left_out, altered, .. } = circuits;
         match (rows.is_empty(), left_out.reasons.first()) {
             (true, Some(first)) => Err(first.clone()),
             (true, None) => Err("it has no row".to_owned()),
-            (false, _) => Ok(Self { columns, all: rows, left_out, altered }),
+            (false, _) => Ok(Self { columns, all: rows, left_out, altered, wide }),
         }
     }
 
@@ -123,6 +143,13 @@ impl Rows {
     /// Returns the rows that are used, but not as they are written.
     pub(crate) fn altered(&self) -> &Remarks {
         &self.altered
+    }
+
+    /// Returns the preference of the rule of an address or prefix: the longest first of those that contain
+    /// each other, as in a table of routes; `None` if it contains no other row's.
+    pub(crate) fn preference(&self, address: &str) -> Option<u8> {
+        let prefix = circuits::prefix(address).filter(|prefix| self.wide.contains(prefix))?;
+        Some(prefix.max_prefix_len() - prefix.prefix_len())
     }
 
     /// Returns the row at index `row`, of those beyond the last from the first again; `None` without rows.

@@ -3,16 +3,20 @@
 //! A table of a few circuits is made and damaged at random, in its headings, cells, quotes, lines and
 //! encoding, and so is the network above them. The provider's policy is read with both. Then either the
 //! policy is refused by a message that names the table, or each row is found in the queues with its addresses
-//! and rates, or has its line in a warning.
+//! and rates, packets to its addresses come there whatever wider prefixes others have, or it has its line in
+//! a warning.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use lockgate_engine::classify::{Classifier, Fields, Headers};
+use lockgate_engine::packet::{Header, Packet};
 use lockgate_engine::units::Rate;
-use lockgate_scenario::{Policy, embed_tables, read_policy};
+use lockgate_scenario::{Policy, QueueTree, embed_tables, read_policy};
 
 use crate::support::rendered;
 
@@ -100,6 +104,9 @@ fn row(number: usize, random: &mut Random) -> Vec<String> {
                 random.pick(&[
                     "10.1.0.1",
                     "10.1.0.0/24",
+                    "10.1.0.0/29",
+                    "10.1.0.6/31",
+                    "10.0.0.0/8",
                     "10.1.0.300",
                     "10.1.0.2, 10.9.0.1",
                     "",
@@ -238,6 +245,32 @@ fn names_line(text: &str, line: usize) -> bool {
     })
 }
 
+/// Packet to an address.
+struct To(IpAddr);
+
+impl Headers for To {
+    fn fields(&self, _: &Packet) -> Option<Fields> {
+        let (source, destination) = (self.0, self.0);
+        Some(Fields { protocol: 17, source, destination, source_port: 1, destination_port: 1, flow_label: 0 })
+    }
+}
+
+/// Checks that packets to an address come to the queue of this name, past all queues above it.
+fn reaches(tree: &QueueTree, address: IpAddr, name: &str) -> Result<(), String> {
+    let packet = Packet::new(Header { length: 200, ..Header::default() });
+    let mut at = 0;
+    loop {
+        let queue = &tree.queues()[at];
+        if queue.children.is_empty() {
+            let found = &queue.name;
+            return if **found == *name { Ok(()) } else { Err(format!("{address} comes to `{found}`")) };
+        }
+        let rules = queue.children.iter().map(|child| tree.queues()[*child].rules.clone()).collect();
+        let class = Classifier::new(rules).classify(&packet, &To(address));
+        at = queue.children[class.child as usize];
+    }
+}
+
 /// Returns why a row is not served as it is written.
 fn unserved(policy: &Policy, cells: &[String]) -> Result<(), String> {
     let down = policy.ports.iter().find(|port| port.name == "wan:lan").ok_or("no port")?;
@@ -246,9 +279,12 @@ fn unserved(policy: &Policy, cells: &[String]) -> Result<(), String> {
     let queue = down.tree.queues().iter().find(|queue| *queue.name == name).ok_or("it has no queue")?;
     for part in [6, 7].into_iter().flat_map(|column| cell(column).trim_matches('"').split(',')) {
         let part = part.trim();
-        let prefix = part.parse::<std::net::IpAddr>().map(IpNet::from).or_else(|_| part.parse::<IpNet>());
+        let prefix = part.parse::<IpAddr>().map(IpNet::from).or_else(|_| part.parse::<IpNet>());
         let Some(prefix) = (!part.is_empty()).then_some(prefix) else { continue };
         let prefix = prefix.map_err(|_| format!("`{part}` is not an address"))?;
+        if prefix.prefix_len() == prefix.max_prefix_len() {
+            reaches(&down.tree, prefix.addr(), &name)?;
+        }
         let is_served = queue
             .rules
             .iter()
@@ -299,4 +335,76 @@ fn each_row_of_a_damaged_table_is_used_or_named() {
     }
     println!("{TABLES} tables, {read} read: {used} rows used, {named} named");
     assert!(read > TABLES / 4 && used > 1_000 && named > 1_000, "{read} read, {used} used, {named} named");
+}
+
+/// Warnings of a policy in which each of 803 circuits has an address, and a wide prefix stands in one row.
+fn with_wide(wide: usize, parent: &str) -> (Policy, String) {
+    let mut table = HEADINGS.join(",");
+    for number in 1..=803_usize {
+        let (site, address) = match number {
+            _ if number == wide => (parent, "100.64.0.0/24".to_owned()),
+            // A second prefix within the wide one, and addresses of other blocks.
+            9 => ("Hill", "100.64.0.208/28".to_owned()),
+            _ if number % 4 == 0 => ("Hill", format!("100.64.0.{}", number / 4)),
+            _ => ("AP_1", format!("100.65.{}.{}", number / 200, number % 200)),
+        };
+        let _ = write!(table, "\nC{number},a,D{number},r,{site},,{address},,5,2,30,10,");
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/provider");
+    let text = std::fs::read_to_string(folder.join("provider.toml")).expect("the example");
+    let policy = policy(table.as_bytes(), NETWORK, &text).unwrap_or_else(|why| panic!("{why}"));
+    let said =
+        policy.warnings.iter().map(ToString::to_string).filter(|one| one.contains("ShapedDevices.csv"));
+    let said = said.collect::<Vec<_>>().join("\n");
+    (policy, said)
+}
+
+/// One row that is too wide takes no address of others, wherever it and its site stand, and is named, not
+/// they.
+#[test]
+fn a_prefix_around_other_circuits_takes_none_of_them() {
+    for wide in [803, 1, 402] {
+        for parent in ["AP_1", "Hill", "Harbour", ""] {
+            let (policy, said) = with_wide(wide, parent);
+            let own =
+                format!("line {}, circuit `C{wide}`: its `100.64.0.0/24` contains addresses of ", wide + 1);
+            let first = said.split("as written: ").nth(1).unwrap_or_default();
+            assert!(first.starts_with(&own), "{wide} {parent}: {said}");
+            assert!(first.contains("addresses of 201 other circuits"), "{wide} {parent}: {said}");
+            let down = policy.ports.iter().find(|port| port.name == "wan:lan").expect("a port");
+            for number in (1..=803_usize).filter(|number| *number != wide) {
+                let name = format!("plan/C{number}");
+                let address = match number {
+                    9 => "100.64.0.210".to_owned(),
+                    _ if number % 4 == 0 => format!("100.64.0.{}", number / 4),
+                    _ => format!("100.65.{}.{}", number / 200, number % 200),
+                };
+                let address: IpAddr = address.parse().expect("an address");
+                reaches(&down.tree, address, &name).unwrap_or_else(|why| panic!("{wide} {parent}: {why}"));
+            }
+            let of_wide = format!("plan/C{wide}");
+            reaches(&down.tree, "100.64.0.250".parse().expect("an address"), &of_wide)
+                .expect("the rest of it");
+        }
+    }
+}
+
+#[test]
+fn an_address_of_two_circuits_is_said_with_both() {
+    let text = std::fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/provider/provider.toml"),
+    )
+    .expect("the example");
+    let rows = "C1,a,D1,r,AP_1,,10.1.0.1,,5,2,30,10,\nC2,b,D2,r,Hill,,\"10.1.0.1, 10.1.0.2\",,5,2,30,10,\n\
+                C3,c,D3,r,Hill,,10.1.0.2,,5,2,30,10,\nC4,d,D4,r,Hill,,10.1.0.0/30,,5,2,30,10,\n";
+    let policy = policy(format!("{}\n{rows}", HEADINGS.join(",")).as_bytes(), NETWORK, &text)
+        .unwrap_or_else(|why| panic!("{why}"));
+    let said = policy.warnings.iter().fold(String::new(), |all, one| all + &one.to_string() + "\n");
+    for part in [
+        "line 5, circuit `C4`: its `10.1.0.0/30` contains addresses of 2 other circuits, which keep them, such as `10.1.0.1` \
+         of line 2, circuit `C1`; line 3, circuit `C2`: its `10.1.0.1` is that of line 2, circuit `C1`",
+        "left out: line 4, circuit `C3`: its `10.1.0.2` is that of line 3, circuit `C2`",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
 }

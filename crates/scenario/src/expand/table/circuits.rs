@@ -110,7 +110,7 @@ impl<'t> Circuits<'t> {
     }
 
     /// Adds a row: a circuit, or a device of one that is there, whose plan is that of its first row. An
-    /// address stays with the circuit that has it first. `last` is the line at which the row ends.
+    /// address or prefix stays with the circuit that has it first. `last` is the line at which the row ends.
     pub(super) fn add(&mut self, mut row: Row, last: usize) {
         let of = name(self.columns, &row.values);
         let id = self.place("circuit_id").map(|id| row.values[id].clone()).filter(|id| !id.is_empty());
@@ -121,13 +121,9 @@ impl<'t> Circuits<'t> {
             let mut kept = Vec::new();
             for part in parts(&row.values[column]) {
                 let Some(prefix) = prefix(part) else { continue };
-                if let Some((outer, holder)) = self.taken.around(prefix, circuit) {
+                if let Some(holder) = self.taken.get(prefix).filter(|holder| holder.circuit != circuit) {
                     why.get_or_insert_with(|| {
-                        let of = self.holder(holder);
-                        if outer == prefix {
-                            return format!("its `{}` is that of {of}", shorten(part));
-                        }
-                        format!("its `{}` is within `{outer}` of {of}", shorten(part))
+                        format!("its `{}` is that of {}", shorten(part), self.holder(holder))
                     });
                     continue;
                 }
@@ -140,10 +136,8 @@ impl<'t> Circuits<'t> {
             self.left_out.add(row.line, &of, || why.unwrap_or_default());
             return;
         }
-        for prefix in own {
-            why = why.or_else(|| self.straddled(prefix, circuit, &row));
-            self.taken.insert(prefix, Holder { circuit, line: row.line });
-        }
+        let line = row.line;
+        own.into_iter().for_each(|prefix| self.taken.insert(prefix, Holder { circuit, line }));
         let differs = || self.difference(known?, &row);
         let goes_on = || (last > row.line).then(|| format!("a value in quotes goes on to line {last}"));
         if let Some(why) = why.or_else(differs).or_else(goes_on) {
@@ -154,22 +148,32 @@ impl<'t> Circuits<'t> {
 
     /// Returns the circuit that has an address, in words.
     fn holder(&self, holder: Holder) -> String {
-        let of = self.rows.get(holder.circuit).map(|row| name(self.columns, &row.values));
-        format!("line {}{}", holder.line, of.unwrap_or_default())
+        format!("line {}{}", holder.line, self.of(holder))
     }
 
-    /// Returns the circuit below another site that has an address within this prefix, in words: which of the
-    /// two gets its packets is decided by the order of the sites.
-    fn straddled(&self, prefix: IpNet, circuit: usize, row: &Row) -> Option<String> {
-        let parent = self.place(PARENT)?;
-        let (inner, holder) = self.taken.within(prefix, |holder| {
-            let of = self.rows.get(holder.circuit).map(|row| &row.values[parent]);
-            holder.circuit != circuit && of.is_some_and(|of| *of != row.values[parent])
-        })?;
-        let of = self.holder(holder);
-        Some(format!(
-            "its `{prefix}` has `{inner}` of {of}, below another site: the site that is first gets it"
-        ))
+    fn of(&self, holder: Holder) -> String {
+        self.rows.get(holder.circuit).map(|row| name(self.columns, &row.values)).unwrap_or_default()
+    }
+
+    /// Returns the prefixes that contain addresses of other circuits, and says so of them before everything
+    /// else: one row that is too wide would else be told as many that are wrong.
+    pub(super) fn wide(&mut self) -> BTreeSet<IpNet> {
+        let mut wide: Vec<Wide> = self.taken.wide();
+        wide.sort_by_key(|one| core::cmp::Reverse(one.circuits));
+        let mut altered = Remarks::default();
+        for Wide { outer, holder, inner, first, circuits } in &wide {
+            let (of, first, inner) = (self.of(*holder), self.holder(*first), shown(*inner));
+            altered.add(holder.line, &of, || match circuits {
+                1 => format!("its `{outer}` contains `{inner}` of {first}, which keeps it"),
+                _ => format!(
+                    "its `{outer}` contains addresses of {circuits} other circuits, which keep them, such as \
+                     `{inner}` of {first}"
+                ),
+            });
+        }
+        altered.extend(core::mem::take(&mut self.altered));
+        self.altered = altered;
+        wide.into_iter().map(|one| one.outer).collect()
     }
 
     /// Returns the first value of a row that is not that of its circuit.
@@ -213,43 +217,50 @@ impl<'t> Circuits<'t> {
 }
 
 /// Row that an address is from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Holder {
     circuit: usize,
     line: usize,
 }
 
-/// Prefixes of the circuits so far, each with the first address of its own, in their order.
-#[derive(Default)]
-struct Taken {
-    all: BTreeMap<(IpAddr, u8), Holder>,
-    /// Lengths that there are.
-    lengths: BTreeSet<u8>,
+/// Prefix that contains addresses of other circuits.
+struct Wide {
+    outer: IpNet,
+    holder: Holder,
+    /// First address or prefix of another circuit in it.
+    inner: IpNet,
+    first: Holder,
+    /// Number of other circuits that have addresses in it.
+    circuits: usize,
 }
 
-impl Taken {
-    /// Returns the longest prefix of another circuit that contains `prefix`.
-    fn around(&self, prefix: IpNet, circuit: usize) -> Option<(IpNet, Holder)> {
-        self.lengths.range(..=prefix.prefix_len()).rev().find_map(|length| {
-            let outer = IpNet::new(prefix.addr(), *length).ok()?.trunc();
-            let holder = self.all.get(&(outer.addr(), *length))?;
-            (holder.circuit != circuit).then_some((outer, *holder))
-        })
-    }
+/// Prefixes of the circuits so far, each with the first address of its own, in their order.
+#[derive(Default)]
+struct Taken(BTreeMap<(IpAddr, u8), Holder>);
 
-    /// Returns the first prefix within `prefix` whose circuit is wanted.
-    fn within(&self, prefix: IpNet, is_wanted: impl Fn(&Holder) -> bool) -> Option<(IpNet, Holder)> {
-        if self.all.contains_key(&(prefix.addr(), prefix.prefix_len())) {
-            return None;
-        }
-        let inner = self.all.range((prefix.addr(), prefix.prefix_len())..=(prefix.broadcast(), u8::MAX));
-        let mut wanted = inner.filter(|(_, holder)| is_wanted(holder));
-        wanted.find_map(|((address, length), holder)| Some((IpNet::new(*address, *length).ok()?, *holder)))
+impl Taken {
+    fn get(&self, prefix: IpNet) -> Option<Holder> {
+        self.0.get(&(prefix.addr(), prefix.prefix_len())).copied()
     }
 
     fn insert(&mut self, prefix: IpNet, holder: Holder) {
-        self.lengths.insert(prefix.prefix_len());
-        self.all.entry((prefix.addr(), prefix.prefix_len())).or_insert(holder);
+        self.0.entry((prefix.addr(), prefix.prefix_len())).or_insert(holder);
+    }
+
+    /// Returns the prefixes that contain addresses of other circuits.
+    fn wide(&self) -> Vec<Wide> {
+        let mut wide = Vec::new();
+        for ((address, length), holder) in &self.0 {
+            let Ok(outer) = IpNet::new(*address, *length) else { continue };
+            // Longer prefixes with the same first address come after it.
+            let inner = self.0.range((*address, length.saturating_add(1))..=(outer.broadcast(), u8::MAX));
+            let mut others = inner.filter(|(_, other)| other.circuit != holder.circuit).peekable();
+            let Some(&(&(address, length), &first)) = others.peek() else { continue };
+            let Ok(inner) = IpNet::new(address, length) else { continue };
+            let circuits = others.map(|(_, other)| other.circuit).collect::<BTreeSet<_>>().len();
+            wide.push(Wide { outer, holder: *holder, inner, first, circuits });
+        }
+        wide
     }
 }
 
@@ -277,9 +288,15 @@ fn parts(value: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Reads an address or a prefix, without the bits behind its length.
-fn prefix(text: &str) -> Option<IpNet> {
+pub(super) fn prefix(text: &str) -> Option<IpNet> {
     let address = text.parse::<IpAddr>().ok().map(IpNet::from);
     address.or_else(|| text.parse::<IpNet>().ok()).map(|prefix| prefix.trunc())
+}
+
+/// Returns a prefix as it is written: of a host, its address alone.
+fn shown(prefix: IpNet) -> String {
+    let is_host = prefix.prefix_len() == prefix.max_prefix_len();
+    if is_host { prefix.addr().to_string() } else { prefix.to_string() }
 }
 
 /// Returns the circuit of a row, for a message: `, circuit 87`; empty if the table names no circuits.
@@ -337,6 +354,73 @@ mod tests {
             ]
         );
         assert_eq!((rows.line(2), rows.circuit(2)), (5, ", circuit `3`".to_owned()));
+    }
+
+    /// A wide prefix is one row that is doubtful, wherever it stands, and the others keep their addresses.
+    #[test]
+    fn a_prefix_around_other_circuits_is_said_once_and_first() {
+        let others: String = (1..=198).fold(String::new(), |text, number| {
+            let (last, length) = (number, if number % 3 == 0 { "/32" } else { "" });
+            text + &format!("C{number},100.64.0.{last}{length}\n")
+        });
+        let wide = "W,100.64.0.0/24\n";
+        let wider = "V,100.64.0.0/16\n";
+        for (text, line, first) in [
+            (format!("{others}{wide}"), 200, 2),
+            (format!("{wide}{others}"), 2, 3),
+            (format!("{others}{wide}{wider}"), 200, 2),
+        ] {
+            let rows = Rows::read(&format!("Circuit ID,IPv4\n{text}"), 1 << 20).expect("a table");
+            let all = text.lines().count();
+            assert_eq!(
+                (rows.len(), rows.left_out().count),
+                (all, 0),
+                "each row is used: {:?}",
+                rows.left_out()
+            );
+            let reasons = &rows.altered().reasons;
+            assert_eq!(reasons.len(), all - 198, "{reasons:?}");
+            let said = |circuit, prefix, line, number| {
+                format!(
+                    "line {line}, circuit `{circuit}`: its `{prefix}` contains addresses of {number} other circuits, which \
+                     keep them, such as `100.64.0.1` of line {first}, circuit `C1`"
+                )
+            };
+            assert_eq!(reasons.last(), Some(&said("W", "100.64.0.0/24", line, 198)));
+            assert_eq!(rows.preference("100.64.0.0/24"), Some(8));
+            assert_eq!(rows.preference("100.64.0.7"), None);
+            if all == 200 {
+                let why = "line 201, circuit `V`: its `100.64.0.0/16` contains addresses of 199 other circuits, which keep \
+                           them, such as `100.64.0.0/24` of line 200, circuit `W`";
+                assert_eq!(reasons[0], why);
+                assert_eq!(rows.preference("100.64.0.0/16"), Some(16));
+            }
+        }
+    }
+
+    #[test]
+    fn an_address_of_two_circuits_stays_with_the_first_and_both_are_named() {
+        let text = "Circuit ID,IPv4,IPv6\n1,10.0.0.1,2001:db8::/48\n2,\"10.0.0.1, 10.0.0.2\",\n3,10.0.0.2,\n\
+                    4,10.0.0.4,2001:db8:0:7::/64\n1,10.0.0.0/24,\n";
+        let rows = Rows::read(text, 1 << 20).expect("a table");
+        assert_eq!(
+            rows.left_out().reasons,
+            ["line 4, circuit `3`: its `10.0.0.2` is that of line 3, circuit `2`"]
+        );
+        assert_eq!(
+            rows.altered().reasons,
+            [
+                "line 6, circuit `1`: its `10.0.0.0/24` contains addresses of 2 other circuits, which keep them, such as \
+                 `10.0.0.2` of line 3, circuit `2`",
+                "line 2, circuit `1`: its `2001:db8::/48` contains `2001:db8:0:7::/64` of line 5, circuit `4`, which keeps it",
+                "line 3, circuit `2`: its `10.0.0.1` is that of line 2, circuit `1`",
+            ]
+        );
+        assert_eq!(
+            rows.get(0, "ipv4"),
+            Some("10.0.0.1, 10.0.0.0/24"),
+            "its own address within it is no doubt"
+        );
     }
 
     /// Headings without units, as the first versions had them, and a table of one's own.
