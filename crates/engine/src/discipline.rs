@@ -238,7 +238,7 @@ impl Guarantee {
 }
 
 /// Length of a full Ethernet frame: the smallest burst that makes sense.
-pub(crate) const FULL_FRAME: Bytes = Bytes(1514);
+pub const FULL_FRAME: Bytes = Bytes(1514);
 /// Quantum below which a full frame takes more than six turns, which `fq_codel` refuses. A quantum between
 /// this and a full frame is right for a class of small packets.
 pub(crate) const SMALL_QUANTUM: Bytes = Bytes(256);

@@ -240,7 +240,7 @@ impl Visitor for PaceOfChild<'_> {
 
 impl Queue {
     /// Returns the rate that its parameters let it send at most, whatever its children have.
-    fn own_pace(&self) -> Pace {
+    pub(crate) fn own_pace(&self) -> Pace {
         disciplines::visit(self.kind, PaceOf(&self.config)).unwrap_or_default()
     }
 

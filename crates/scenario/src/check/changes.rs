@@ -179,7 +179,7 @@ impl Base {
     }
 
     fn context(&self) -> TreeContext<'_> {
-        TreeContext { network: &self.network, flows: &self.flows, rate: None }
+        TreeContext { network: &self.network, flows: &self.flows, rate: None, own: Pace::default() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Expands groups before the file is checked, and reports a problem of many members once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use toml::Spanned;
@@ -197,21 +197,34 @@ impl Checker<'_> {
         [self.problems.len(), self.warnings.len()]
     }
 
-    /// Keeps one of the problems that differ only in the number of the member that they are of. `text` is
-    /// that of the file.
+    /// Keeps one of the problems that differ only in the number of the member that they are of, with the
+    /// number of the others. `text` is that of the file.
     pub(crate) fn merge_members(&mut self, text: &str) {
         if self.groups.is_empty() {
             return;
         }
         for list in [&mut self.problems, &mut self.warnings] {
-            let mut seen = BTreeSet::new();
-            list.retain(|problem| {
+            let mut kept: Vec<Problem> = Vec::new();
+            let mut seen: BTreeMap<_, (usize, BTreeSet<String>)> = BTreeMap::new();
+            for problem in list.drain(..) {
                 let letters = problem.message().chars().filter(|letter| !letter.is_ascii_digit());
                 // Problems of members may stand at different elements of one list.
                 let is_member = problem.is_of_member() || problem.message().contains('/');
                 let place = problem.span().filter(|_| !is_member).map(|span| (span.start, span.end));
-                seen.insert((place, letters.collect::<String>()))
-            });
+                let key = (place, letters.collect::<String>());
+                let (_, all) = seen.entry(key).or_insert_with(|| (kept.len(), BTreeSet::new()));
+                let message = problem.message().to_owned();
+                if all.is_empty() {
+                    kept.push(problem);
+                }
+                all.insert(message);
+            }
+            for (index, all) in seen.values().filter(|(_, all)| all.len() > 1) {
+                let problem = kept[*index].clone();
+                let message = format!("{} (and {} more like it)", problem.message(), all.len() - 1);
+                kept[*index] = problem.replace_message(message);
+            }
+            *list = kept;
         }
         let problems = core::mem::take(&mut self.problems);
         self.problems = problems.into_iter().map(|problem| self.explain_columns(text, problem)).collect();

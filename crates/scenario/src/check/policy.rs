@@ -6,6 +6,7 @@ use std::sync::Arc;
 use lockgate_engine::classify::PROTOCOL_OTHER;
 use lockgate_engine::disciplines::Kind;
 use lockgate_engine::overhead::{self, PortOverhead};
+use lockgate_engine::pacing::Pace;
 use lockgate_engine::port_name;
 use lockgate_engine::units::{Bytes, Limit};
 use schemars::JsonSchema;
@@ -408,7 +409,10 @@ impl Checker<'_> {
     ) -> Option<PolicyPort> {
         let place = entry.place();
         let (network, flows) = (Network::default(), Flows::default());
-        let read = self.port(place, TreeContext { network: &network, flows: &flows, rate: None })?;
+        let read = self.port(
+            place,
+            TreeContext { network: &network, flows: &flows, rate: None, own: Pace::default() },
+        )?;
         let reads_source = |queue: &&Queue| Kind::named(queue.kind).is_some_and(|kind| kind.reads_source);
         for queue in read.tree.queues().iter().filter(reads_source) {
             let queues = place.table.get("queue").and_then(|queues| queues.get_ref().as_table());

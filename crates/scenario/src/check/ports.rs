@@ -27,6 +27,8 @@ pub(super) struct TreeContext<'a> {
     pub(super) flows: &'a Flows,
     /// Rate of the port's link, if known and constant.
     pub(super) rate: Option<Rate>,
+    /// Pace of the port itself.
+    pub(super) own: Pace,
 }
 
 /// The ports, as far as they could be read.
@@ -74,7 +76,7 @@ impl Checker<'_> {
             let place = names.find(&port_name::canonical(entry.name), &ports.models, &links);
             let place = place.or_else(|| self.no_such_port(entry.name, entry.key.clone(), network, &names));
             let rate = place.and_then(|place| ports.models[place].rate_of_link(&links));
-            let read = self.port(entry.place(), TreeContext { network, flows, rate });
+            let read = self.port(entry.place(), TreeContext { network, flows, rate, own: Pace::default() });
             let Some(place) = place else { continue };
             if let Some(first) = seen.insert(place, entry.key.clone()) {
                 let problem = Problem::new(entry.key.clone(), format!("{} is in the file twice", entry.what));
@@ -168,7 +170,8 @@ impl Checker<'_> {
         }
         let rate = table.as_ref().and_then(|table| table.rate);
         let overhead = table.as_ref().and_then(|table| self.overhead_of_port(place, table));
-        let context = TreeContext { rate: [rate, context.rate].into_iter().flatten().min(), ..context };
+        let own = Pace { rate, overhead: overhead.unwrap_or_default().on(LinkHeader::Ethernet) };
+        let context = TreeContext { rate: [rate, context.rate].into_iter().flatten().min(), own, ..context };
         let root = table.as_ref().and_then(|table| table.root.as_deref());
         // In a router the ticks of the scheduler's clock are the times at which a port is polled.
         let tick = table.as_ref().and_then(|table| table.clock).filter(|clock| clock.hz > 0);

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use lockgate_engine::class;
 use lockgate_engine::classify::Rule;
-use lockgate_engine::discipline::{Arity, Invalid, PortConditions};
+use lockgate_engine::discipline::{Arity, FULL_FRAME, Invalid, PortConditions};
 use lockgate_engine::node::Node;
-use lockgate_engine::units::Rate;
+use lockgate_engine::pacing::Pace;
+use lockgate_engine::units::{Bytes, Rate};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -113,6 +114,7 @@ impl Checker<'_> {
         if !sound {
             return None;
         }
+        self.warn_two_shapers(&entries, context.own);
         for &index in &roots {
             // Every tree is built, also those that only a change makes the root.
             let _ = self.build(index, &entries, context.rate);
@@ -178,6 +180,28 @@ impl Checker<'_> {
             });
         }
         entries
+    }
+
+    /// Warns of queues whose own rate is not below that of the port: it never holds.
+    fn warn_two_shapers(&mut self, entries: &[Entry<'_, '_>], port: Pace) {
+        let Some(rate) = port.rate else { return };
+        // The rates count different overheads: compared by what a full frame takes.
+        let of = |rate: Rate, on_link: Bytes| u128::from(rate.as_bits()) * u128::from(on_link.0);
+        for entry in entries {
+            let Some(queue) = queue_of(entry) else { continue };
+            let own = queue.own_pace();
+            let Some(limit) = own.rate else { continue };
+            if of(limit, port.overhead.on_link(FULL_FRAME)) < of(rate, own.overhead.on_link(FULL_FRAME)) {
+                continue;
+            }
+            let key = ["bandwidth", "rate"].into_iter().find(|key| entry.place().has(key)).unwrap_or("kind");
+            let wrong = format!(
+                "`{key}` of the queue `{}`, {limit}, never holds: the port sends no more than {rate}",
+                entry.name
+            );
+            let help = format!("one shaper is enough: leave out `{key}` here, or `rate` of the port");
+            self.warn(Problem::new(entry.place().value(key), wrong).help(help));
+        }
     }
 
     fn warn_matches(&mut self, entries: &[Entry<'_, '_>]) {

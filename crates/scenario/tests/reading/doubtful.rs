@@ -372,3 +372,28 @@ fn a_trace_that_begins_again_within_the_run_is_doubted() {
         assert!(outcome(&text(duration, trace)).expect("it is accepted").warnings.is_empty(), "{trace}");
     }
 }
+
+/// Two shapers on one way: the one that never holds is doubted, by what a frame takes of each.
+#[test]
+fn a_rate_that_the_port_never_reaches_is_doubted() {
+    let cake = |port: &str, queue: &str| format!("rate = {port}\nqueue.c = {{ kind = \"cake\", {queue} }}\n");
+    let said = "never holds: the port sends no more than 9mbit";
+    let help = "leave out `bandwidth` here, or `rate` of the port";
+    for (port, bandwidth) in [("\"9mbit\"", "\"9mbit\""), ("\"9mbit\"", "\"20mbit\"")] {
+        doubted(&cake(port, &format!("bandwidth = {bandwidth}")), &[(bandwidth, said, help)]);
+    }
+    doubted(&cake("\"9mbit\"", "bandwidth = \"8.9mbit\""), &[]);
+    doubted(&cake("\"9mbit\"", "rtt = \"50ms\""), &[]);
+    // The frames of the queue's rate are longer: it holds first.
+    doubted(&cake("\"9mbit\"", "bandwidth = \"9mbit\", overhead = \"22B\""), &[]);
+    doubted(&cake("\"9mbit\"\noverhead = \"22B\"", "bandwidth = \"9mbit\""), &[("\"9mbit\"", said, help)]);
+    let tbf = "rate = \"9mbit\"\nqueue.t = { kind = \"tbf\", rate = \"10mbit\", burst = \"10kB\", children = [\"c\"] }\n\
+               queue.c = { kind = \"cake\", bandwidth = \"9.5mbit\" }\n";
+    doubted(
+        tbf,
+        &[
+            ("\"10mbit\"", "`rate` of the queue `t`, 10mbit, never", "here"),
+            ("\"9.5mbit\"", "queue `c`", help),
+        ],
+    );
+}
