@@ -1,6 +1,7 @@
 /** Layout of the live page in a real browser: widths, themes, shifts, keyboard, and readers who see or point otherwise. */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { QueueSample, Sample } from "../src/generated/lockgate";
 import { executable, seriousFaults, shiftsOf, watchShifts } from "./browser";
 import { queue, sample, status } from "./live-sample";
 import { LivePages, Player } from "./player";
@@ -112,6 +113,82 @@ describe.skipIf(executable === undefined)("the layout of the live page", () => {
     player.close();
   });
 
+  it("shows operators a kernel's delays, limits and reasons, and no box without anything in it", async () => {
+    const player = new Player(pages.html);
+    player.readOnly = true;
+    player.status = {
+      ...status,
+      mode: "kernel",
+      title: "eth0 of host; a look takes 58.8 us",
+      duration_s: 0,
+      flows: [],
+      links: [],
+      ports: [],
+    };
+    player.sample = (number) => {
+      const one = sample(number);
+      const untimed = { sojourn_p50_s: null, sojourn_p99_s: null, sojourn_mean_s: 0.139 };
+      const queues = (one.ports[0]?.queues ?? []).map(
+        (each, at): QueueSample => ({
+          ...each,
+          ...untimed,
+          pain: "wait",
+          why: at === 1 ? "limited by its ceil 8mbit" : "",
+        }),
+      );
+      const port = {
+        ...one.ports[0],
+        name: "eth0",
+        index: 0,
+        sent_bps: 7.9e6,
+        rate_bps: 8e6,
+        is_full: true,
+        ring_packets: 0,
+        queues,
+      };
+      return { ...one, flows: [], ports: [port], hurts: "`one` of port eth0: packets waited 139 ms" };
+    };
+    const { page, complaints } = await pages.open(player, 1280, "light");
+    await expect.poll(() => page.locator("#queues thead th").allTextContents()).toContain("delay");
+    const heads = await page.locator("#queues thead th").allTextContents();
+    const cell = (row: number, head: string): Promise<string | null> =>
+      page.locator("#queues tbody tr").nth(row).locator("th, td").nth(heads.indexOf(head)).textContent();
+    expect(await cell(1, "delay")).toBe("139.0 ms");
+    expect(await cell(1, "why it waits")).toBe("limited by its ceil 8mbit");
+    expect(await page.locator("#queues .note").textContent()).toContain("--sojourn");
+    expect(await page.locator(".live h1").textContent()).toBe("eth0 of host");
+    expect(await page.locator(".facts").textContent()).toContain("eth0 7.90 Mbit/s of 8.00 Mbit/s, full");
+    expect(await page.locator(".hurts.bad").textContent()).toContain("packets waited 139 ms");
+    for (const box of [".log", ".knobs", "section.flows"])
+      expect(await page.locator(box).isVisible(), box).toBe(false);
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
+  it("says of a router its policy, the time until it goes back, and its alerts", async () => {
+    const player = new Player(pages.html);
+    player.status = { ...status, mode: "route", duration_s: 0, flows: [] };
+    const router = {
+      mode: "bridge",
+      interfaces: [],
+      policy: 3,
+      is_on_trial: true,
+      revert_s: 251.4,
+      alerts: ["slow"],
+      lost_by: [],
+      bypassed_frames: 0,
+      bypass: "",
+    } satisfies Sample["router"];
+    player.sample = (number) => ({ ...sample(number), flows: [], router });
+    const { page, complaints } = await pages.open(player, 1280, "light");
+    const facts = page.locator(".facts");
+    await expect.poll(() => facts.textContent()).toContain("policy 3 on trial, goes back in 4:12");
+    expect(await facts.textContent()).toContain("alert slow");
+    expect(await page.locator(".hurts").textContent()).toBe("No queue hurts.");
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
   it("is worked by the keyboard alone", async () => {
     const player = new Player(pages.html);
     const { page } = await pages.open(player, 1280, "light");
@@ -132,7 +209,7 @@ describe.skipIf(executable === undefined)("the layout of the live page", () => {
       "Mark",
       "Save scenario",
       "Interval of samples",
-      "Filter events",
+      "Events, newest first",
       "Scrub over the last minutes",
       "undo: set link.l.rate=5mbit",
       "port.a->b.root, limit",

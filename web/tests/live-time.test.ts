@@ -98,7 +98,7 @@ describe.skipIf(executable === undefined)("what the live page shows", () => {
           return count;
         }),
       );
-    await expect.poll(async () => (await blue())[1]).toBeGreaterThan(100);
+    await expect.poll(async () => (await blue())[0]).toBeGreaterThan(100);
     if (process.env["SCREENSHOTS"])
       await page.locator(".strips").screenshot({
         path: join(process.env["SCREENSHOTS"], `live-dots-${width}-${scheme}.png`),
@@ -172,16 +172,16 @@ describe.skipIf(executable === undefined)("what the live page shows", () => {
     const player = new Player(pages.html);
     const { page, complaints } = await pages.open(player, 1280, "light");
     const first = page.locator(".strip figcaption").first();
-    expect(await first.textContent()).toContain("Rate (thin: offered)");
+    expect(await first.textContent()).toContain("Delay p99 (thin: median)");
     await page.locator(".flows th button", { hasText: "f" }).click({ delay: 350 });
-    await expect.poll(() => first.textContent()).toContain("Rate received");
+    await expect.poll(() => first.textContent()).toContain("One-way delay p99");
     expect(await page.locator(".strips .key").textContent()).toBe("flow f");
-    await page.locator(".strip").nth(1).hover();
+    await page.locator(".strip").nth(0).hover();
     await expect
-      .poll(() => page.locator(".strip").nth(1).locator(".values").textContent())
+      .poll(() => page.locator(".strip").nth(0).locator(".values").textContent())
       .toContain("40\u202fms");
     await page.locator("button", { hasText: "back to the queues" }).click();
-    await expect.poll(() => first.textContent()).toContain("Rate (thin: offered)");
+    await expect.poll(() => first.textContent()).toContain("Delay p99 (thin: median)");
     expect(complaints).toEqual([]);
     player.close();
   });

@@ -20,6 +20,9 @@ export class Player {
   readonly server: Server;
   readonly #timer: NodeJS.Timeout;
 
+  /** True if nothing can be changed, and nothing was. */
+  readOnly = false;
+
   constructor(page: string) {
     this.server = createServer((request, response) => {
       const path = (request.url ?? "").split("?")[0] ?? "";
@@ -37,8 +40,8 @@ export class Player {
         json({
           ...this.status,
           changes_need_token: false,
-          read_only: false,
-          events: [sample(100).events[0]],
+          read_only: this.readOnly,
+          events: this.readOnly ? [] : [sample(100).events[0]],
           sample: null,
         });
       else if (path === "/api/samples")

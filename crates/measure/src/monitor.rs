@@ -13,6 +13,7 @@ mod groups;
 mod hurt;
 mod interval;
 mod judged;
+mod pain;
 
 use std::borrow::Cow;
 
@@ -22,10 +23,11 @@ use lockgate_engine::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 pub use self::groups::{GroupSample, groups};
-pub use self::hurt::{Hurt, LONGEST_WAIT, MOST_LOSS, worst};
+pub use self::hurt::{Hurt, worst};
 pub use self::interval::Pass;
 use self::interval::PortState;
 pub use self::judged::{MOST_JUDGED, judge_so_far};
+pub use self::pain::{Condition, FULL, LONGEST_WAIT, Limits, MOST_LOSS, Pain, mark};
 use crate::histogram::Coarse;
 use crate::recording::{
     Event, FlowRecord, PortRecord, QueueFigures, Recording, SOJOURN_CLASSES, Totals, Window,
@@ -60,6 +62,9 @@ pub struct Sample {
     /// the run does not judge them while it goes on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judged: Vec<JudgedRow>,
+    /// Sentence on the queue that hurts most; empty if none does.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub hurts: String,
     /// Events in the interval.
     pub events: Vec<EventSample>,
     /// Timing accuracy of the run so far; `None` for a simulation, which is exact.
@@ -81,6 +86,12 @@ pub struct RouterSample {
     pub policy: u64,
     /// True while that policy is on trial.
     pub is_on_trial: bool,
+    /// Time in seconds after which the router goes back to the policy before, unless this one is confirmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revert_s: Option<f64>,
+    /// Names of the alerts that fire.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alerts: Vec<String>,
     /// Frames lost outside the queues since the start, by cause.
     pub lost_by: Vec<(Cow<'static, str>, u64)>,
     /// Frames that took the kernel's way past the router since the start.
@@ -126,6 +137,12 @@ pub struct PortSample {
     pub index: usize,
     /// Bits per second sent on the link in the interval.
     pub sent_bps: f64,
+    /// Rate of the link, or that of the port if it has its own, in bits per second; `None` if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_bps: Option<f64>,
+    /// True if that rate is used up.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_full: bool,
     /// Packets in the device ring below the queues now.
     pub ring_packets: usize,
     /// Queues, the root first, parents before children; those of replaced trees are left out.
@@ -185,6 +202,15 @@ pub struct QueueSample {
     #[cfg_attr(feature = "typescript", ts(skip))]
     #[serde(default, skip_serializing_if = "is_zero")]
     pub still_s: f64,
+    /// Smallest upper bound of the expectations on its delay, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound_s: Option<f64>,
+    /// Reason for which it hurts; `None`: it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pain: Option<Pain>,
+    /// Reason why its packets wait, if it is known, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
     /// Internal state that the discipline exposes, by name.
     pub gauges: Vec<(Cow<'static, str>, f64)>,
     /// Tins of a `cake`, in the order of `tc -s`; none for other disciplines.
@@ -192,6 +218,11 @@ pub struct QueueSample {
     pub tins: Vec<TinSample>,
     /// Totals since the start.
     pub total: QueueTotal,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
@@ -285,6 +316,12 @@ pub struct FlowSample {
     pub owd_p50_s: Option<f64>,
     /// 99th percentile of the one-way delay, in seconds, within 3 %.
     pub owd_p99_s: Option<f64>,
+    /// Smallest upper bound of the expectations on that delay, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound_s: Option<f64>,
+    /// Reason for which it hurts; `None`: it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pain: Option<Pain>,
     /// Congestion window of the sender at its last sample, in payload bytes; `None` for flows without one.
     pub cwnd_bytes: Option<u64>,
     /// Smoothed round-trip time at the same instant, in seconds.
@@ -466,6 +503,7 @@ impl Monitor {
         sample.left_out = LeftOut::default();
         sample.groups.clear();
         sample.judged.clear();
+        sample.hurts.clear();
         sample.events.clear();
         sample.events.extend(events.iter().skip(self.events).map(EventSample::of));
         self.events = events.len();

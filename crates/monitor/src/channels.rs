@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex};
 
-use lockgate_measure::monitor::Sample;
+use lockgate_measure::monitor::{Limits, Sample};
 use lockgate_session::{Session, Status};
 
 use crate::Command;
@@ -37,8 +37,11 @@ impl Channels {
         }
     }
 
-    /// Sends a sample of a run without a session. Returns false if the channel is full: the sample is lost.
-    pub fn send(&self, sample: Sample) -> bool {
+    /// Sends a sample of a run without a session, with what hurts. Returns false if the channel is full: the
+    /// sample is lost.
+    pub fn send(&self, mut sample: Sample) -> bool {
+        let status = self.board.lock().map(|board| board.clone()).unwrap_or_default();
+        status.mark(&mut sample, &Limits::default());
         self.samples.try_send(Arc::new(sample)).is_ok()
     }
 

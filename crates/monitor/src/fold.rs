@@ -7,12 +7,13 @@
 //!                                    above them, percentiles over the members of each group of flows
 //! ```
 //!
-//! Worst: most packets dropped in the interval, then the longest backlog, then the longest delay.
+//! Worst: furthest beyond the bounds of what hurts, then most packets dropped in the interval, then the longest
+//! backlog.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use lockgate_measure::monitor::{FlowSample, LeftOut, PortSample, QueueSample, Sample, groups};
+use lockgate_measure::monitor::{Condition, FlowSample, LeftOut, PortSample, QueueSample, Sample, groups};
 use serde::Serialize;
 
 /// Largest number of queues, and of flows, for which a sample is not folded.
@@ -41,7 +42,7 @@ pub(crate) fn fold(sample: &Arc<Sample>, followed: &[String]) -> Arc<Sample> {
         return sample.clone();
     }
     let mut kept = leaves(sample);
-    worst_first(&mut kept);
+    worst_first(&mut kept, sample.interval_s);
     let mut chosen: Vec<(usize, usize)> = kept.iter().take(KEPT).map(|leaf| leaf.position).collect();
     for text in followed {
         let found = kept.iter().filter(|leaf| is_in(text, &leaf.port.name) || is_in(text, &leaf.queue.name));
@@ -64,6 +65,7 @@ pub(crate) fn fold(sample: &Arc<Sample>, followed: &[String]) -> Arc<Sample> {
         left_out,
         groups: groups(&sample.flows),
         judged: sample.judged.clone(),
+        hurts: sample.hurts.clone(),
         events: sample.events.clone(),
         fidelity: sample.fidelity.clone(),
         router: sample.router.clone(),
@@ -75,7 +77,7 @@ pub(crate) fn fold(sample: &Arc<Sample>, followed: &[String]) -> Arc<Sample> {
 pub(crate) fn search<'a>(sample: &'a Sample, text: &str, most: usize) -> Vec<Found<'a>> {
     let mut found = leaves(sample);
     found.retain(|leaf| is_in(text, &leaf.port.name) || is_in(text, &leaf.queue.name));
-    worst_first(&mut found);
+    worst_first(&mut found, sample.interval_s);
     let found = found.into_iter().take(most);
     found
         .map(|leaf| Found { port_index: leaf.port.index, port: &leaf.port.name, queue: leaf.queue })
@@ -111,9 +113,11 @@ fn leaves(sample: &Sample) -> Vec<Leaf<'_>> {
     leaves
 }
 
-fn worst_first(leaves: &mut [Leaf<'_>]) {
+/// Sorts leaves by how far they are beyond the bounds of what hurts, in thousandths.
+fn worst_first(leaves: &mut [Leaf<'_>], interval_s: f64) {
     leaves.sort_by_key(|leaf| {
-        Reverse((leaf.queue.dropped_packets, leaf.queue.peak_packets, nanos(leaf.queue.sojourn_p99_s)))
+        let badness = (1e3 * Condition::of_queue(leaf.queue, interval_s).badness()) as u64;
+        Reverse((badness, leaf.queue.dropped_packets, leaf.queue.peak_packets))
     });
 }
 
@@ -148,6 +152,8 @@ fn ports_of(sample: &Sample, mut chosen: Vec<(usize, usize)>) -> Vec<PortSample>
             name: port.name.clone(),
             index: port.index,
             sent_bps: port.sent_bps,
+            rate_bps: port.rate_bps,
+            is_full: port.is_full,
             ring_packets: port.ring_packets,
             queues: queues.map(|(queue, _)| queue.clone()).collect(),
         });

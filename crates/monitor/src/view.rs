@@ -3,6 +3,7 @@
 mod keys;
 pub mod lines;
 mod paint;
+mod past;
 mod screen;
 mod show;
 

@@ -37,6 +37,19 @@ use crate::tap::CaptureReader;
 use lockgate_measure::monitor::Sample;
 use lockgate_scenario::Policy;
 
+/// Policy that runs, as samples show it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NotedPolicy {
+    /// Its number.
+    pub number: u64,
+    /// True while it is on trial.
+    pub is_on_trial: bool,
+    /// Time at which the trial ends without a confirmation.
+    pub reverts_at: Option<std::time::Instant>,
+    /// Names of the alerts that fire.
+    pub alerts: Vec<String>,
+}
+
 /// A running router, as its control sees it.
 pub trait Engine {
     /// Changes the ports to those of `policy`, which has the mode and the interfaces of the running one.
@@ -54,8 +67,8 @@ pub trait Engine {
         Losses::default()
     }
 
-    /// Notes for its samples the number of the policy that runs, and whether it is on trial.
-    fn note_policy(&mut self, _number: u64, _is_on_trial: bool) {}
+    /// Notes for its samples the policy that runs, and what its readers must know of it.
+    fn note_policy(&mut self, _noted: NotedPolicy) {}
 
     /// Captures the frames of a port that `filter` has, instead of those captured so far.
     ///

@@ -30,7 +30,7 @@ use crate::attach::preflight::MOST_AF_XDP;
 use crate::attach::{Attachment, await_pairs_gone};
 use crate::control::capture::{Filter, is_of};
 use crate::control::state::fits;
-use crate::control::{Applied, Bypass, Engine, Losses, Misfit};
+use crate::control::{Applied, Bypass, Engine, Losses, Misfit, NotedPolicy};
 use crate::failure::Failure;
 use crate::forward::{
     Forwarder, Newest, NotApplied, OrderError, OrderSender, apply_everywhere, orders, samples,
@@ -93,7 +93,7 @@ pub struct Router {
     packet_senders: Option<String>,
     priority: Option<i32>,
     /// Number of the policy that runs, and whether it is on trial.
-    noted_policy: Arc<Mutex<(u64, bool)>>,
+    noted_policy: Arc<Mutex<NotedPolicy>>,
     /// Follower of the kernel's connections, while a queue needs the hosts behind them.
     nat: Option<Follower>,
     tell: Arc<dyn Fn(&str) + Send + Sync>,
@@ -417,8 +417,8 @@ impl Engine for Router {
         self.observer().sample()
     }
 
-    fn note_policy(&mut self, number: u64, is_on_trial: bool) {
-        *self.noted_policy.lock().unwrap_or_else(PoisonError::into_inner) = (number, is_on_trial);
+    fn note_policy(&mut self, noted: NotedPolicy) {
+        *self.noted_policy.lock().unwrap_or_else(PoisonError::into_inner) = noted;
     }
 
     fn capture(&mut self, port: &str, filter: Filter) -> Result<CaptureReader, Misfit> {
@@ -471,7 +471,7 @@ pub struct Observer {
     attachment: Weak<Attachment>,
     mode: &'static str,
     interfaces: Vec<(String, String)>,
-    noted_policy: Arc<Mutex<(u64, bool)>>,
+    noted_policy: Arc<Mutex<NotedPolicy>>,
 }
 
 impl Observer {
@@ -509,8 +509,10 @@ impl Observer {
         let router = merged.as_mut()?.router.get_or_insert_default();
         self.mode.clone_into(&mut router.mode);
         router.interfaces.clone_from(&self.interfaces);
-        (router.policy, router.is_on_trial) =
-            *self.noted_policy.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = self.noted_policy.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        (router.policy, router.is_on_trial, router.alerts) = (noted.number, noted.is_on_trial, noted.alerts);
+        let left = |at: std::time::Instant| at.saturating_duration_since(std::time::Instant::now());
+        router.revert_s = noted.reverts_at.map(|at| left(at).as_secs_f64());
         if let (Some(sample), Some(attachment)) = (&mut merged, self.attachment.upgrade()) {
             let Bypass { frames, why, faults } = attachment.bypass();
             let lost = attachment.lost();
@@ -602,7 +604,12 @@ mod tests {
             attachment: Weak::new(),
             mode: "egress",
             interfaces: vec![("wan".to_owned(), "eth0".to_owned())],
-            noted_policy: Arc::new(Mutex::new((4, true))),
+            noted_policy: Arc::new(Mutex::new(NotedPolicy {
+                number: 4,
+                is_on_trial: true,
+                alerts: vec!["slow".to_owned()],
+                ..NotedPolicy::default()
+            })),
         };
         let sample = observer.sample().expect("all threads have a sample");
         let ports = sample.ports.iter().map(|port| (port.index, port.name.as_str()));
@@ -612,6 +619,7 @@ mod tests {
         assert_eq!((fidelity.host_losses, fidelity.late_p99_s), (7, Some(4.0)));
         let router = sample.router.expect("a router");
         assert_eq!((router.policy, router.is_on_trial, router.mode.as_str()), (4, true, "egress"));
+        assert_eq!((router.alerts.as_slice(), router.revert_s), (&["slow".to_owned()][..], None));
         assert_eq!(router.interfaces[0].1, "eth0");
         assert_eq!(router.lost_by.iter().map(|(_, frames)| frames).sum::<u64>(), 6);
     }

@@ -1,7 +1,7 @@
 //! State of a session, the same for a simulation and a live run.
 
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_measure::monitor::{EventSample, Sample};
+use lockgate_measure::monitor::{EventSample, Limits, Sample};
 use lockgate_scenario::{Files, Override, Scenario};
 
 use crate::effective::Effective;
@@ -34,6 +34,7 @@ pub struct Session {
     scenario: Scenario,
     effective: Effective,
     status: Status,
+    limits: Limits,
     notes: Notes,
     every: Duration,
     /// Number of samples that were dropped on the way to the readers.
@@ -74,6 +75,7 @@ impl Session {
             scenario: scenario.clone(),
             effective,
             status,
+            limits: Limits::new(&scenario.expects),
             notes: Notes::default(),
             every: start.every,
             dropped: 0,
@@ -147,8 +149,10 @@ impl Session {
         true
     }
 
-    /// Completes a sample before it is passed on: adds previous values, marks, and events of dropped samples.
+    /// Completes a sample before it is passed on: adds previous values, marks, events of dropped samples, and
+    /// what hurts.
     pub fn complete(&mut self, sample: &mut Sample) {
+        self.status.mark(sample, &self.limits);
         sample.dropped_samples += self.dropped;
         sample.events.splice(0..0, self.undelivered.drain(..));
         self.notes.add_to(sample);

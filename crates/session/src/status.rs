@@ -1,8 +1,10 @@
 //! Status of a session: the part that changes rarely.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use lockgate_engine::units::Duration;
+use lockgate_measure::monitor::{Limits, Sample, mark};
 use lockgate_measure::verdict::RunVerdict;
 use lockgate_scenario::{Action, Link, Scenario};
 use serde::Serialize;
@@ -143,6 +145,21 @@ impl Status {
     }
 }
 
+impl Status {
+    /// Marks in a sample what hurts and which links are full: by the rates of the links that it has.
+    pub fn mark(&self, sample: &mut Sample, limits: &Limits) {
+        let rates: BTreeMap<&str, &LinkStatus> =
+            self.links.iter().map(|link| (link.name.as_str(), link)).collect();
+        for shown in &mut sample.ports {
+            let Some(port) = self.ports.get(shown.index) else { continue };
+            let Some(link) = rates.get(port.link.as_str()) else { continue };
+            let known = link.rate_bps[usize::from(link.from != port.from)];
+            shown.rate_bps = known.or(shown.rate_bps);
+        }
+        mark(sample, limits);
+    }
+}
+
 /// Queues, nodes and flows up to which readers get all of a status.
 const LARGE: usize = 400;
 
@@ -197,7 +214,6 @@ pub fn saved(status: &Status, date: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::sync::Arc;
 
     use lockgate_engine::units::Instant;

@@ -312,6 +312,10 @@ lost_packets: number,
 owd_p50_s: number | null,
 /** 99th percentile of the one-way delay, in seconds, within 3 %. */
 owd_p99_s: number | null,
+/** Smallest upper bound of the expectations on that delay, in seconds. */
+bound_s?: number | null,
+/** Reason for which it hurts; `None`: it does not. */
+pain?: Pain | null,
 /** Congestion window of the sender at its last sample, in payload bytes; `None` for flows without one. */
 cwnd_bytes: number | null,
 /** Smoothed round-trip time at the same instant, in seconds. */
@@ -551,6 +555,9 @@ loaded: number,
 /** Time from the first request of a page until its last object has arrived, in seconds. */
 load_s: Distribution, };
 
+/** Reason for which a queue or a flow hurts. */
+export type Pain = "bound" | "wait" | "loss";
+
 /** One-way delay of a flow in a part of the window, between two changes. A packet counts in the phase in
  * which it was sent, so the packets of all phases are those of the window. */
 export type PhaseDelay = {
@@ -561,7 +568,13 @@ to_s: number,
 /** Packets of the distribution: sent in the phase, and received. */
 packets: number,
 /** Distribution function, in seconds. */
-owd_cdf: Cdf, };
+owd_cdf: Cdf,
+/** Box plot, in seconds. */
+owd_box: BoxPlot,
+/** 99th percentile, in seconds. */
+owd_p99_s: number | null,
+/** Mean time spent waiting in queues, in seconds. */
+queueing_s: number | null, };
 
 /** A metric in each phase, formatted. */
 export type PhaseRow = {
@@ -617,6 +630,10 @@ name: string,
 index: number,
 /** Bits per second sent on the link in the interval. */
 sent_bps: number,
+/** Rate of the link, or that of the port if it has its own, in bits per second; `None` if it is not known. */
+rate_bps?: number | null,
+/** True if that rate is used up. */
+is_full?: boolean,
 /** Packets in the device ring below the queues now. */
 ring_packets: number,
 /** Queues, the root first, parents before children; those of replaced trees are left out. */
@@ -709,6 +726,12 @@ sojourn_p99_s: number | null,
  * interval; the rest of their time in the port is spent in the ring. `None` if there were none, and
  * without a ring, when the queue accounts for all of the time. */
 waited_mean_s: number | null,
+/** Smallest upper bound of the expectations on its delay, in seconds. */
+bound_s?: number | null,
+/** Reason for which it hurts; `None`: it does not. */
+pain?: Pain | null,
+/** Reason why its packets wait, if it is known, in words. */
+why?: string,
 /** Internal state that the discipline exposes, by name. */
 gauges: Array<[string, number]>,
 /** Tins of a `cake`, in the order of `tc -s`; none for other disciplines. */
@@ -828,6 +851,8 @@ runs: Array<Run>,
 comparisons: Array<Comparison>,
 /** Further figures. */
 figures: Array<Figure>,
+/** Card of the run, an SVG document to share; empty if there is none. */
+card?: string,
 /** Variants that are compared; then each of `runs` is one of them. */
 variants?: Variants | null, };
 
@@ -841,6 +866,10 @@ interfaces: Array<[string, string]>,
 policy: number,
 /** True while that policy is on trial. */
 is_on_trial: boolean,
+/** Time in seconds after which the router goes back to the policy before, unless this one is confirmed. */
+revert_s?: number | null,
+/** Names of the alerts that fire. */
+alerts?: Array<string>,
 /** Frames lost outside the queues since the start, by cause. */
 lost_by: Array<[string, number]>,
 /** Frames that took the kernel's way past the router since the start. */
@@ -900,6 +929,8 @@ groups?: Array<GroupSample>,
 /** Expectations on flows, judged on the run from the end of its warm-up until now; empty before, and if
  * the run does not judge them while it goes on. */
 judged?: Array<JudgedRow>,
+/** Sentence on the queue that hurts most; empty if none does. */
+hurts?: string,
 /** Events in the interval. */
 events: Array<EventSample>,
 /** Timing accuracy of the run so far; `None` for a simulation, which is exact. */
@@ -1133,7 +1164,9 @@ export type VariantData = {
 /** Its values in one text. */
 label: string,
 /** Index of its value in each variable's `values`. */
-values: Array<number>, };
+values: Array<number>,
+/** Indices of the metrics whose expectations it misses. */
+missed: Array<number>, };
 
 /** A metric of all variants. */
 export type VariantMetric = {
@@ -1150,7 +1183,9 @@ best: number | null,
 /** Index of the variant that the others are compared with. */
 reference: number | null,
 /** Values of each variant. */
-variants: Array<VariantValues>, };
+variants: Array<VariantValues>,
+/** Lower and upper bound of the expectations on it. */
+bounds: [number | null, number | null], };
 
 /** Values of a metric in a variant; all `null` if no run has a value. */
 export type VariantValues = {
@@ -1165,7 +1200,9 @@ difference: number | null,
 /** Half the width of the difference's confidence interval, as it was tested. */
 difference_half_width: number | null,
 /** Standing among the variants. */
-standing: Standing, };
+standing: Standing,
+/** Factor by which it is worse than the best, if that is two or more. */
+times: number | null, };
 
 /** Variants of a scenario: the variables that distinguish them, and every metric over the seeds. */
 export type Variants = {
@@ -1179,8 +1216,11 @@ seeds: Array<number>,
 metrics: Array<VariantMetric>,
 /** Fronts of pairs of metrics that have a better direction. */
 fronts: Array<Front>,
-/** Table of the variants, as the terminal and notebooks have it. */
-table: Comparison, };
+/** Table of the variants, the best first, as the terminal and notebooks have it; its first column is the
+ * number of the variant, from 1. */
+table: Comparison,
+/** Index of the variant to take, if one is. */
+recommended?: number | null, };
 
 /** Speech quality of a call by the E-model (ITU-T G.107), played out at the fixed delay that gives the best
  * rating. */

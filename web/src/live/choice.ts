@@ -3,14 +3,14 @@
  * where packets wait longest, as in the terminal.
  */
 import type { PortSample, Sample } from "../generated/lockgate";
-import { isFolded, portAt } from "./parts";
+import { delayOf, isFolded, portAt } from "./parts";
 
 /** Part of a wait that counts in the next sample: what is over is left behind within some samples. */
 const MEMORY = 0.9;
 
 /** Returns the longest wait of a port in seconds; of a queue that holds packets and sent none, the interval. */
 const wait = (port: PortSample, interval: number): number =>
-  Math.max(0, ...port.queues.map((queue) => queue.sojourn_p99_s ?? (queue.packets > 0 ? interval : 0)));
+  Math.max(0, ...port.queues.map((queue) => delayOf(queue) ?? (queue.packets > 0 ? interval : 0)));
 
 export class Choice {
   port = -1;

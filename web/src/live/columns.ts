@@ -1,7 +1,10 @@
 /** Data of the strips as columns of numbers. */
 import type { Sample } from "../generated/lockgate";
 import type { QueueLifetime } from "./history";
-import { portAt } from "./parts";
+import { delayOf, portAt } from "./parts";
+
+/** Strips from the top: the delay is what users feel. */
+export const [DELAY, RATE] = [0, 1] as const;
 
 type Column = (number | null)[];
 
@@ -32,8 +35,8 @@ export function columns(
     chosen.flatMap(({ port, queue: name }): [number | null, number | null] => {
       const queue = portAt(sample, port)?.queues.find((one) => one.name === name);
       if (queue === undefined) return [null, null];
-      if (strip === 0) return [queue.sent_bps, queue.offered_bps];
-      if (strip === 1) return [queue.sojourn_p99_s, queue.sojourn_p50_s];
+      if (strip === RATE) return [queue.sent_bps, queue.offered_bps];
+      if (strip === DELAY) return [delayOf(queue), queue.sojourn_p50_s];
       if (strip === 2) return [queue.packets, queue.peak_packets];
       return [queue.dropped_packets, queue.marked_packets];
     }),
@@ -45,8 +48,8 @@ export function flowColumns(samples: readonly Sample[], name: string, strip: num
   return table(samples, 2, (sample): [number | null, number | null] => {
     const flow = sample.flows.find((one) => one.name === name);
     if (flow === undefined) return [null, null];
-    if (strip === 0) return [flow.received_bps, flow.offered_bps];
-    if (strip === 1) return [flow.owd_p99_s, flow.owd_p50_s];
+    if (strip === RATE) return [flow.received_bps, flow.offered_bps];
+    if (strip === DELAY) return [flow.owd_p99_s, flow.owd_p50_s];
     if (strip === 2) return [flow.cwnd_bytes, null];
     return [flow.lost_packets, null];
   });

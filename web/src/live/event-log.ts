@@ -3,6 +3,8 @@ import { announce, breakable, h } from "../dom";
 import type { EventSample } from "../generated/lockgate";
 import type { Feed } from "./feed";
 
+/** Number of events up to which there is no filter. */
+const UNFILTERED = 8;
 /** Largest number of events shown. */
 const SHOWN = 100;
 
@@ -17,6 +19,8 @@ function eventText(event: EventSample): string {
 export class EventLog {
   readonly list = h("ol", { class: "events", "aria-label": "Events, newest first", tabindex: 0 });
   readonly filter: HTMLInputElement;
+  /** The log: there from the first event on. */
+  readonly element: HTMLElement;
   /** Number of events announced so far. */
   #announced = 0;
 
@@ -30,11 +34,20 @@ export class EventLog {
       "aria-label": "Filter events",
       oninput: redraw,
     });
+    this.element = h(
+      "section",
+      { class: "log", hidden: true },
+      h("h2", {}, "Events"),
+      this.filter,
+      this.list,
+    );
   }
 
   /** Draws the events up to this time, in seconds. */
   draw(until: number): void {
     const { events } = this.feed;
+    this.element.hidden = events.length === 0;
+    this.filter.hidden = events.length <= UNFILTERED;
     const wanted = this.filter.value.toLowerCase();
     const shown = events
       .filter((event) => event.at_s <= until && eventText(event).toLowerCase().includes(wanted))

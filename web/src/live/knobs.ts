@@ -132,7 +132,10 @@ export class KnobPanel {
     const port = status.is_large
       ? this.#answer?.knobs?.port
       : status.ports.find((candidate) => candidate.name === portName);
-    if (!port) return;
+    if (!port) {
+      this.element.hidden = this.feed.readOnly;
+      return;
+    }
     const link = status.is_large
       ? this.#answer?.knobs?.link
       : status.links.find((candidate) => candidate.name === port.link);
@@ -159,6 +162,8 @@ export class KnobPanel {
             ),
           ];
     const root = port.root && port.root.choices.length > 1 ? [port.root] : [];
+    // A router is changed by its policy, and the kernel by `tc`: no box says that nothing can be turned.
+    this.element.hidden = this.feed.readOnly && own.length + root.length + (link?.knobs.length ?? 0) === 0;
     this.element.replaceChildren(
       h("h2", {}, "Knobs"),
       this.feed.readOnly

@@ -7,7 +7,7 @@ import type { Ink } from "../palette";
 import type { Choice } from "./choice";
 import type { Feed } from "./feed";
 import type { History } from "./history";
-import { isFolded } from "./parts";
+import { delayOf, isFolded } from "./parts";
 import { rate, time } from "./quantities";
 import { attributeOf, type LiveRow, LiveRows, textOf } from "./rows";
 
@@ -57,7 +57,7 @@ function queueAndRing(queue: QueueSample, ring: number | undefined): [string, st
 const ORDERS: Record<string, ((queue: QueueSample) => number) | null> = {
   tree: null,
   backlog: (queue) => queue.peak_packets,
-  delay: (queue) => queue.sojourn_p99_s ?? -1,
+  delay: (queue) => delayOf(queue) ?? -1,
   drops: (queue) => queue.dropped_packets,
 };
 
@@ -68,7 +68,7 @@ export class QueueTable {
   readonly head = h("thead");
   readonly #rows = new LiveRows();
   readonly body = this.#rows.element;
-  #ringed = false;
+  #shape = "";
   /** Note on the number of queues that are not listed. */
   readonly note = h("p", { class: "note", hidden: true });
   /** Queues of the table's rows. */
@@ -175,10 +175,15 @@ export class QueueTable {
             .sort((a, b) => peak(b) - peak(a))
             .slice(0, LISTED)
             .sort((a, b) => a.index - b.index);
-    this.note.hidden = listed.length === used.length && !isFolded(sample);
-    this.note.textContent = isFolded(sample)
-      ? `${all - (sample?.left_out.queues ?? 0)} of ${all} queues, the worst; the filter finds the others.`
-      : `${listed.length} of ${used.length} ports, the fullest; the filter finds the others.`;
+    const isMean =
+      this.feed.status?.mode === "kernel" &&
+      found.every((port) => port.queues.every((queue) => queue.sojourn_p99_s === null));
+    this.note.hidden = listed.length === used.length && !isFolded(sample) && !isMean;
+    this.note.textContent = isMean
+      ? "Delay: the mean backlog over the rate. The kernel times no packets; `lockgate top --sojourn` does, with percentiles."
+      : isFolded(sample)
+        ? `${all - (sample?.left_out.queues ?? 0)} of ${all} queues, the worst; the filter finds the others.`
+        : `${listed.length} of ${used.length} ports, the fullest; the filter finds the others.`;
     return listed;
   }
 
@@ -196,8 +201,13 @@ export class QueueTable {
   draw(sample: Sample | undefined, ink: Ink): void {
     const rows = this.rows(sample);
     const most = Math.max(1, ...rows.map((row) => row.queue.peak_packets));
-    // If there is a device ring, the delay of the queues is shown apart from that of the ring.
-    const ringed = rows.some((row) => row.queue.total.waited_count > 0);
+    const shape: Shape = {
+      // If there is a device ring, the delay of the queues is shown apart from that of the ring.
+      ringed: rows.some((row) => row.queue.total.waited_count > 0),
+      // The kernel times no packets.
+      timed: this.feed.status?.mode !== "kernel" || rows.some((row) => row.queue.sojourn_p99_s !== null),
+      reasoned: rows.some((row) => (row.queue.why ?? "") !== ""),
+    };
     const names = [
       "queue",
       "kind",
@@ -206,26 +216,27 @@ export class QueueTable {
       "max",
       "in",
       "out",
-      "p50",
-      "p99",
-      ...(ringed ? ["in queue", "in ring"] : []),
+      ...(shape.timed ? ["p50", "p99"] : ["delay"]),
+      ...(shape.ringed ? ["in queue", "in ring"] : []),
       "drop",
       "mark",
+      ...(shape.reasoned ? ["why it waits"] : []),
     ];
-    if (this.head.childElementCount === 0 || this.head.querySelectorAll("th").length !== names.length)
-      this.head.replaceChildren(headings(names));
     this.#shown = rows;
     // Rows with other columns are other rows.
-    if (ringed !== this.#ringed) this.#rows.clear();
-    this.#ringed = ringed;
+    if (names.join() !== this.#shape) {
+      this.#rows.clear();
+      this.head.replaceChildren(headings(names));
+    }
+    this.#shape = names.join();
     this.#rows.show(
-      rows.map((row) => this.#values(row, most, ringed, ink)),
-      () => queueRow(ringed),
+      rows.map((row) => this.#values(row, most, shape, ink)),
+      () => queueRow(shape),
     );
   }
 
   /** Returns the values of a row, in the order of the writers of `queueRow`. */
-  #values(row: Row, most: number, ringed: boolean, ink: Ink): string[] {
+  #values(row: Row, most: number, shape: Shape, ink: Ink): string[] {
     const { port, depth, queue } = row;
     const selected = this.#isSelected(row);
     const colour = port.index === this.choice.port ? this.history.slotOf(port.index, queue.name) : -1;
@@ -233,8 +244,11 @@ export class QueueTable {
     const share = (value: number): string => `${Math.min(100, (100 * value) / most).toFixed(1)}%`;
     const drops = queue.dropped_by.map(([reason, packets]) => `${reason} ${packets}`).join(", ");
     const gauges = queue.gauges.map(([gauge, value]) => `${gauge} ${value.toPrecision(4)}`).join("\n");
+    const { pain } = queue;
     return [
-      selected ? "selected" : "",
+      [selected ? "selected" : "", pain ? "pain" : "", depth === 0 && port.is_full ? "full" : ""]
+        .join(" ")
+        .trim(),
       String(selected),
       [gauges, drops].filter((part) => part !== "").join("\n"),
       `padding-left:${8 + depth * 16}px`,
@@ -246,25 +260,35 @@ export class QueueTable {
       String(queue.peak_packets),
       rate(queue.offered_bps),
       rate(queue.sent_bps),
-      time(queue.sojourn_p50_s),
-      time(queue.sojourn_p99_s),
-      ...(ringed ? queueAndRing(queue, depth === 0 ? port.ring_packets : undefined) : []),
+      ...(shape.timed ? [time(queue.sojourn_p50_s)] : []),
+      time(delayOf(queue)),
+      pain === "wait" || pain === "bound" ? "bad" : "",
+      ...(shape.ringed ? queueAndRing(queue, depth === 0 ? port.ring_packets : undefined) : []),
       String(queue.dropped_packets),
-      queue.dropped_packets > 0 ? "bad" : "",
+      pain === "loss" ? "bad" : "",
       String(queue.marked_packets),
+      ...(shape.reasoned ? [queue.why ?? ""] : []),
     ];
   }
 }
 
+/** Columns that a table has besides those of all. */
+interface Shape {
+  ringed: boolean;
+  timed: boolean;
+  reasoned: boolean;
+}
+
 /** Returns an empty row of a queue. */
-function queueRow(ringed: boolean): LiveRow {
+function queueRow({ ringed, timed, reasoned }: Shape): LiveRow {
   const swatch = h("span", { class: "swatch" });
   const head = h("th", { scope: "row" }, swatch);
   const bar = h("span", { class: "thermometer" });
   const cells = (count: number): HTMLElement[] => Array.from({ length: count }, () => h("td"));
-  const [kind, now, before] = [h("td", { class: "word" }), h("td"), cells(ringed ? 7 : 5)];
-  const [drop, mark] = [h("td"), h("td")];
-  const element = h("tr", {}, head, kind, now, h("td", {}, bar), before, drop, mark);
+  const [kind, now, before] = [h("td", { class: "word" }), h("td"), cells(timed ? 4 : 3)];
+  const [delay, ring, drop, mark] = [h("td"), cells(ringed ? 2 : 0), h("td"), h("td")];
+  const why = reasoned ? [h("td", { class: "why" })] : [];
+  const element = h("tr", {}, head, kind, now, h("td", {}, bar), before, delay, ring, drop, mark, why);
   return {
     element,
     writes: [
@@ -274,9 +298,13 @@ function queueRow(ringed: boolean): LiveRow {
       ...[head, kind, now].map(textOf),
       attributeOf(bar, "style"),
       ...before.map(textOf),
+      textOf(delay),
+      attributeOf(delay, "class"),
+      ...ring.map(textOf),
       textOf(drop),
       attributeOf(drop, "class"),
       textOf(mark),
+      ...why.map(textOf),
     ],
   };
 }

@@ -10,8 +10,9 @@ import { quantity, scaleFor, significant, THIN } from "../format";
 import type { Sample } from "../generated/lockgate";
 import { drawSample } from "../key";
 import { type Ink, strokeOf } from "../palette";
-import { columns, flowColumns } from "./columns";
+import { columns, DELAY, flowColumns, RATE } from "./columns";
 import type { QueueLifetime } from "./history";
+import { portAt } from "./parts";
 
 interface Strip {
   name: string;
@@ -19,15 +20,15 @@ interface Strip {
 }
 
 const OF_QUEUES: readonly Strip[] = [
-  { name: "Rate (thin: offered)", unit: "bit/s" },
   { name: "Delay p99 (thin: median)", unit: "s" },
+  { name: "Rate (thin: offered)", unit: "bit/s" },
   { name: "Backlog, packets (thin: maximum)", unit: "" },
   { name: "Drops and marks (thin), packets an interval", unit: "" },
 ];
 
 const OF_A_FLOW: readonly Strip[] = [
-  { name: "Rate received (thin: offered)", unit: "bit/s" },
   { name: "One-way delay p99 (thin: median)", unit: "s" },
+  { name: "Rate received (thin: offered)", unit: "bit/s" },
   { name: "Congestion window", unit: "B" },
   { name: "Lost, packets an interval", unit: "" },
 ];
@@ -37,6 +38,9 @@ export interface Rule {
   at: number;
   label: string;
 }
+
+/** A level up to so many times the largest value is drawn. */
+const NEAR = 4;
 
 /** Heights in pixels: of a strip, and of the time axis. */
 const PLOT = 104;
@@ -94,6 +98,8 @@ export class Strips {
   #plots: uPlot[] = [];
   #built = "";
   #rules: readonly Rule[] = [];
+  /** Bound of the delay, and rate of the link, by strip; null if it is not known. */
+  #levels: readonly (number | null)[] = [];
 
   /**
    * Draws samples of these queues, or of a flow if one is named; the curve of a queue that is gone stops at its last
@@ -114,6 +120,7 @@ export class Strips {
       seen.last < end ? ` until ${significant(seen.last, 4)}${THIN}s` : "";
     const key = JSON.stringify([flow, chosen.map((seen) => [seen.port, seen.queue, gone(seen)]), ink.name]);
     this.#rules = rules;
+    this.#levels = levelsOf(samples.at(-1), chosen, flow);
     if (key !== this.#built) {
       this.#built = key;
       this.#key.replaceChildren(
@@ -166,7 +173,7 @@ export class Strips {
         {
           width,
           height: last ? PLOT + AXIS : PLOT,
-          series: [{}, ...chosen.flatMap((seen) => seriesOf(seen, ink, strip === 0))],
+          series: [{}, ...chosen.flatMap((seen) => seriesOf(seen, ink, strip === RATE))],
           legend: { show: false },
           cursor: { sync: { key: "lockgate" }, drag: { x: false, y: false } },
           scales: {
@@ -174,8 +181,11 @@ export class Strips {
             y: {
               range: (plot, low, high) => [
                 Math.min(0, low ?? 0),
-                Math.max(strip === 0 ? rateLimit(plot, high ?? 0) : (high ?? 0), strip === 1 ? 1e-4 : 1) *
-                  1.05,
+                Math.max(
+                  strip === RATE ? rateLimit(plot, high ?? 0) : (high ?? 0),
+                  strip === DELAY ? 1e-4 : 1,
+                  this.#levelNear(strip, high ?? 0) ?? 0,
+                ) * 1.05,
               ],
             },
           },
@@ -189,7 +199,10 @@ export class Strips {
             { ...axis, size: 78, space: 24, values: (_, splits) => ticks(splits, unit) },
           ],
           hooks: {
-            draw: [(plot) => this.#drawRules(plot, ink, strip === 0)],
+            draw: [
+              (plot) => this.#drawRules(plot, ink, strip === 0),
+              (plot) => this.#drawLevel(plot, ink, strip, unit),
+            ],
             setCursor: [(plot) => this.#sayValues(plot, box, unit, strip === 0)],
           },
         },
@@ -218,6 +231,34 @@ export class Strips {
       parts.push(`${String(plot.series[series]?.label ?? "")} ${words}`);
     }
     values.textContent = parts.join("   ");
+  }
+
+  /** Returns the level of a strip, if it is not far beyond the curves. */
+  #levelNear(strip: number, high: number): number | null {
+    const level = this.#levels[strip] ?? null;
+    return level !== null && level <= NEAR * high ? level : null;
+  }
+
+  /** Draws the bound of the delay, or the rate of the link, as a line with its number. */
+  #drawLevel(plot: uPlot, ink: Ink, strip: number, unit: string): void {
+    const level = this.#levels[strip] ?? null;
+    if (level === null || level > (plot.scales["y"]?.max ?? 0)) return;
+    const { ctx, bbox } = plot;
+    const y = plot.valToPos(level, "y", true);
+    const words = strip === DELAY ? `bound ${quantity(level, unit)}` : `rate ${quantity(level, unit)}`;
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = strip === DELAY ? ink.bad : ink.soft;
+    ctx.lineWidth = devicePixelRatio;
+    ctx.setLineDash([5 * devicePixelRatio, 3 * devicePixelRatio]);
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    ctx.textAlign = "right";
+    ctx.textBaseline = y > bbox.top + 16 * devicePixelRatio ? "bottom" : "top";
+    ctx.fillText(words, bbox.left + bbox.width - 4 * devicePixelRatio, y);
+    ctx.restore();
   }
 
   #drawRules(plot: uPlot, ink: Ink, labelled: boolean): void {
@@ -259,6 +300,18 @@ export class Strips {
       ctx.fillText(text, x, bbox.top + 2 * devicePixelRatio);
     }
   }
+}
+
+/** Returns the bound of the delay and the rate of the link of what is shown, by strip. */
+function levelsOf(
+  sample: Sample | undefined,
+  chosen: readonly QueueLifetime[],
+  flow: string,
+): (number | null)[] {
+  if (flow !== "") return [sample?.flows.find(({ name }) => name === flow)?.bound_s ?? null, null];
+  const port = portAt(sample, chosen[0]?.port ?? -1);
+  const bounds = (port?.queues ?? []).flatMap(({ bound_s }) => bound_s ?? []);
+  return [bounds.length > 0 ? Math.min(...bounds) : null, port?.rate_bps ?? null];
 }
 
 /**

@@ -40,6 +40,9 @@ const lengthOf = ({ start, end }: Direction): number => Math.hypot(end.x - start
 
 const isDropping = ({ shown }: Direction): boolean => (shown?.queues[0]?.dropped_packets ?? 0) > 0;
 
+/** Whether a queue of the port hurts, as Rust judges it. */
+const isInPain = ({ shown }: Direction): boolean => shown?.queues.some(({ pain }) => pain) ?? false;
+
 /** Returns the line of a direction's load, on the right-hand half of its link; without a rate there is no load. */
 function drawLoad(direction: Direction, ink: Ink): SVGElement[] {
   const { start, end, thick, rate, shown } = direction;
@@ -57,7 +60,7 @@ function drawLoad(direction: Direction, ink: Ink): SVGElement[] {
       y1: start.y + below,
       x2: start.x + aside + (end.x - start.x) * load,
       y2: start.y + below + (end.y - start.y) * load,
-      stroke: ink.accent,
+      stroke: shown?.is_full ? ink.warn : ink.accent,
       "stroke-width": thick * 0.45,
       "stroke-linecap": "round",
     }),
@@ -80,8 +83,10 @@ function drawMark(
     start.x + ((end.x - start.x) * away) / length,
     start.y + ((end.y - start.y) * away) / length,
   ];
-  const dropping = isDropping(direction);
-  const name = `${port}: ${packets} packets wait, ${bits(shown?.sent_bps ?? 0)}bit/s${rate === null ? "" : ` of ${bits(rate)}bit/s`}${dropping ? ", dropping" : ""}`;
+  const [dropping, pain] = [isDropping(direction), isInPain(direction)];
+  const full = shown?.is_full === true;
+  const name = `${port}: ${packets} packets wait, ${bits(shown?.sent_bps ?? 0)}bit/s${rate === null ? "" : ` of ${bits(rate)}bit/s`}${full ? ", full" : ""}${dropping ? ", drops" : ""}${pain ? ", hurts" : ""}`;
+  const radius = length < 90 ? 9 : 12;
   return svg(
     "g",
     {
@@ -96,11 +101,13 @@ function drawMark(
     svg("circle", {
       cx: x,
       cy: y,
-      r: length < 90 ? 9 : 12,
+      r: radius,
       fill: ink.page,
-      stroke: dropping ? ink.bad : isSelected ? ink.accent : ink.soft,
-      "stroke-width": dropping || isSelected ? 3 : 1.5,
+      stroke: pain ? ink.bad : isSelected ? ink.accent : full ? ink.warn : ink.soft,
+      "stroke-width": pain || isSelected ? 3 : full ? 2.5 : 1.5,
     }),
+    // A drop alone is how active queue management works: a tick.
+    dropping ? svg("path", { d: `M${x} ${y + radius + 1}v4`, stroke: ink.soft, "stroke-width": 2 }) : null,
     svg("text", { x, y: y + 4, "text-anchor": "middle", "font-size": 11, fill: ink.text }, String(packets)),
   );
 }
@@ -110,9 +117,11 @@ function drawRate(direction: Direction, ink: Ink): SVGElement {
   const { start, end, rate, isForth, shown } = direction;
   const sent = bits(shown?.sent_bps ?? 0);
   const whole = rate === null ? `${sent}bit/s` : `${sent.trimEnd()}/${bits(rate)}bit/s`;
-  const labels = [`${whole}${isDropping(direction) ? " drops" : ""}`, whole, `${sent}bit/s`];
+  const labels = [whole, `${sent}bit/s`, sent.trimEnd()];
   const room = Math.abs(end.x - start.x) - 8;
-  const label = labels.find((text) => text.length * 6 <= room) ?? sent.trimEnd();
+  // Without room it would lie over the marks of its neighbours; it is in the mark's name.
+  const label =
+    labels.find((text) => text.length * 6 <= room - (Math.abs(end.y - start.y) > 4 ? 30 : 0)) ?? "";
   // Between the marks at both ends of the link, or beyond them.
   const gap = label.length * 6 <= room - 84 ? 15 : 21;
   return svg(

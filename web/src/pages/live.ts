@@ -6,6 +6,7 @@ import { eventLabel } from "../events";
 import type { Sample, Status } from "../generated/lockgate";
 import { Bands } from "../live/bands";
 import { Choice } from "../live/choice";
+import { Condition } from "../live/condition";
 import { EventLog } from "../live/event-log";
 import { Feed } from "../live/feed";
 import { History } from "../live/history";
@@ -60,6 +61,7 @@ class LivePage {
   readonly knobs = new KnobPanel(this.feed, () => this.#ask());
   readonly strips = new Strips();
   readonly expectations = new Expectations();
+  readonly condition = new Condition();
   readonly inside = new Inside();
   readonly bands = new Bands((flow) => this.#openFlow(flow));
   readonly choice = new Choice();
@@ -220,10 +222,16 @@ class LivePage {
         "main",
         {},
         h("h1", { class: "title" }),
-        h("div", { class: "news" }, this.reasons, this.banner, this.expectations.element),
+        h(
+          "div",
+          { class: "news" },
+          this.condition.element,
+          this.reasons,
+          this.banner,
+          this.expectations.element,
+        ),
         h("section", { class: "net", "aria-label": "Topology" }, this.picture),
         this.bands.element,
-        h("section", { class: "log" }, h("h2", {}, "Events"), this.log.filter, this.log.list),
         h(
           "section",
           { id: "queues", class: "queues" },
@@ -248,7 +256,7 @@ class LivePage {
           ),
           this.strips.element,
         ),
-        h("div", { class: "beside" }, this.knobs.element, this.inside.element),
+        h("div", { class: "beside" }, this.knobs.element, this.inside.element, this.log.element),
         h(
           "section",
           { class: "flows" },
@@ -459,7 +467,9 @@ class LivePage {
     if (document.activeElement !== this.pace) this.pace.value = String(status.pace);
     document.title = `${status.title} – Lockgate`;
     const title = document.querySelector(".live h1");
-    if (title && title.textContent !== status.title) title.textContent = status.title;
+    const [name = ""] = status.title.split("; ");
+    if (title && title.textContent !== name) title.textContent = name;
+    this.condition.draw(status, sample);
     const drawn = status.nodes.length <= DRAWN && !status.is_large;
     document.querySelector(".live main")?.classList.toggle("large", !drawn);
     if (drawn)
@@ -469,13 +479,15 @@ class LivePage {
     yield;
     const flows = this.flows.closest("section") ?? this.flows;
     // A router counts packets by queue, and has no flows.
-    flows.hidden = status.mode === "route";
+    flows.hidden = status.mode === "route" || status.mode === "kernel";
     if (this.#sight.isNear(flows)) this.#drawFlows(sample);
     this.log.draw(paused ?? Number.POSITIVE_INFINITY);
     this.inside.draw(
       portAt(sample, this.choice.port)?.queues.find((queue) => queue.name === this.choice.queue),
     );
     this.knobs.show(portAt(sample, this.choice.port)?.name ?? "", this.choice.queue);
+    const isBare = [this.knobs, this.inside, this.log].every(({ element }) => element.hidden === true);
+    document.querySelector(".live main")?.classList.toggle("bare", isBare);
     yield;
     const end = paused ?? last;
     [this.scrub.min, this.scrub.max] = [String(samples[0]?.at_s ?? 0), String(last)];

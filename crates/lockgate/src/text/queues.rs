@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use lockgate_measure::monitor::{PortSample, QueueSample, Sample, worst};
+use lockgate_measure::monitor::{Condition, PortSample, QueueSample, Sample, worst};
 
 use super::lines::Lines;
 use super::visible;
@@ -23,7 +23,8 @@ pub fn queues(sample: &Sample, is_all: bool, lines: &mut Lines) {
     });
     let queues = sample.ports.iter().flat_map(|port| port.queues.iter().map(move |queue| (port, queue)));
     let all: Vec<(&PortSample, &QueueSample)> = queues.collect();
-    let shown = if is_all || all.len() <= QUEUES_SHOWN { all.clone() } else { worst_of(&all) };
+    let shown =
+        if is_all || all.len() <= QUEUES_SHOWN { all.clone() } else { worst_of(&all, sample.interval_s) };
     if shown.len() < all.len() {
         let (shown, all) = (shown.len(), all.len());
         lines.heading(&format!("the roots and the worst of {all} queues ({shown} shown; --all shows all)"));
@@ -37,8 +38,12 @@ pub fn queues(sample: &Sample, is_all: bool, lines: &mut Lines) {
     );
 }
 
-/// Returns the roots, and the leaves that drop most and hold most, in the order of the sample.
-fn worst_of<'a>(all: &[(&'a PortSample, &'a QueueSample)]) -> Vec<(&'a PortSample, &'a QueueSample)> {
+/// Returns the roots, and the leaves that hurt most, in the order of the sample; of equal ones those that drop and
+/// hold most.
+fn worst_of<'a>(
+    all: &[(&'a PortSample, &'a QueueSample)],
+    interval_s: f64,
+) -> Vec<(&'a PortSample, &'a QueueSample)> {
     let parents: BTreeSet<(usize, u32)> =
         all.iter().filter_map(|(port, queue)| Some((port.index, queue.parent?))).collect();
     let mut leaves: Vec<usize> = (0..all.len())
@@ -46,8 +51,8 @@ fn worst_of<'a>(all: &[(&'a PortSample, &'a QueueSample)]) -> Vec<(&'a PortSampl
         .collect();
     leaves.sort_by_key(|index| {
         let queue = all[*index].1;
-        let wait = queue.sojourn_p99_s.unwrap_or(0.0);
-        Reverse((queue.dropped_packets, (wait * 1e6) as u64, queue.packets, queue.total.dropped_packets))
+        let badness = Condition::of_queue(queue, interval_s).badness();
+        Reverse(((badness * 1e6) as u64, queue.dropped_packets, queue.packets, queue.total.dropped_packets))
     });
     leaves.truncate(SHOWN);
     let kept: BTreeSet<usize> = leaves.into_iter().collect();
@@ -86,7 +91,7 @@ mod tests {
         };
         let port = PortSample { queues: (0..100).map(queue).collect(), ..PortSample::default() };
         let all: Vec<_> = port.queues.iter().map(|queue| (&port, queue)).collect();
-        let shown: Vec<u32> = worst_of(&all).iter().map(|(_, queue)| queue.index).collect();
+        let shown: Vec<u32> = worst_of(&all, 1.0).iter().map(|(_, queue)| queue.index).collect();
         let expected: Vec<u32> = [0].into_iter().chain(80..100).collect();
         assert_eq!(shown, expected);
     }

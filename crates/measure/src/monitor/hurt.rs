@@ -2,20 +2,10 @@
 //! packets wait for the whole interval and none leaves, their wait is as long as the interval at least.
 
 use core::fmt;
-use std::collections::BTreeSet;
 
+use super::pain::{Condition, active_leaves, starved};
 use super::{PortSample, QueueSample, Sample};
 use crate::figures;
-
-/// 99th percentile of the time in the port, in seconds, from which a queue hurts: a call bears 150 ms each
-/// way.
-pub const LONGEST_WAIT: f64 = 0.1;
-
-/// Share of lost packets from which a queue hurts: speech is impaired, and TCP well below its rate.
-pub const MOST_LOSS: f64 = 0.05;
-
-/// Packets that left in the interval, below which a share says nothing.
-const FEW_PACKETS: u64 = 20;
 
 /// Condition of the worst queue of a sample.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,37 +25,34 @@ pub struct Hurt {
     pub sent_bps: f64,
     /// Packets that wait.
     pub packets: u64,
+    /// Delay and loss that are judged.
+    condition: Condition,
 }
 
 impl Hurt {
     fn of(port: &PortSample, queue: &QueueSample, interval_s: f64) -> Self {
-        let left = queue.sent_packets + queue.dropped_packets;
+        let condition = Condition::of_queue(queue, interval_s);
         Self {
             port: port.name.clone(),
             queue: queue.name.clone(),
             wait_s: queue.sojourn_p99_s,
             starved_s: starved(queue, interval_s),
-            loss: if left >= FEW_PACKETS { queue.dropped_packets as f64 / left as f64 } else { 0.0 },
+            loss: condition.loss,
             sent_bps: queue.sent_bps,
             packets: queue.packets,
+            condition,
         }
-    }
-
-    /// Returns how far it is beyond the bounds: from 1 it hurts.
-    fn badness(&self) -> f64 {
-        let wait = self.wait_s.into_iter().chain(self.starved_s).fold(0.0, f64::max);
-        (wait / LONGEST_WAIT).max(self.loss / MOST_LOSS)
     }
 
     /// True if it is beyond the bounds.
     pub fn hurts(&self) -> bool {
-        self.badness() >= 1.0
+        self.condition.pain().is_some()
     }
 }
 
 impl fmt::Display for Hurt {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { port, queue, wait_s, starved_s, loss, sent_bps, packets } = self;
+        let Self { port, queue, wait_s, starved_s, loss, sent_bps, packets, condition: _ } = self;
         let waiting = figures::count(*packets, "packet");
         if starved_s.is_some() {
             let interval = figures::seconds(*starved_s);
@@ -80,28 +67,12 @@ impl fmt::Display for Hurt {
     }
 }
 
-/// Returns the time for which packets have waited and none was sent or dropped, if that is the whole
-/// interval. The intervals before count too: those of a router may be shorter than what a packet may wait.
-fn starved(queue: &QueueSample, interval_s: f64) -> Option<f64> {
-    if queue.packets == 0 || queue.sent_packets + queue.dropped_packets > 0 {
-        return None;
-    }
-    // Nothing left, so that what did not arrive in the interval was there before it. Half of a byte: the rate
-    // is rounded; a hundredth: the threads of a router do not begin an interval at the same time.
-    let arrived_bytes = 1.01 * queue.offered_bps * interval_s / 8.0;
-    (queue.bytes as f64 - arrived_bytes > 0.5).then_some(interval_s.max(queue.still_s))
-}
-
 /// Returns the worst leaf of a sample; `None` if no leaf sent or dropped a packet, and none is starved.
 pub fn worst(sample: &Sample) -> Option<Hurt> {
     let mut worst: Option<(f64, &PortSample, &QueueSample)> = None;
     for port in &sample.ports {
-        let parents: BTreeSet<u32> = port.queues.iter().filter_map(|queue| queue.parent).collect();
-        let is_active = |queue: &&QueueSample| {
-            queue.sent_packets + queue.dropped_packets > 0 || starved(queue, sample.interval_s).is_some()
-        };
-        for queue in port.queues.iter().filter(|queue| !parents.contains(&queue.index)).filter(is_active) {
-            let badness = Hurt::of(port, queue, sample.interval_s).badness();
+        for queue in active_leaves(port, sample.interval_s) {
+            let badness = Condition::of_queue(queue, sample.interval_s).badness();
             if worst.is_none_or(|(most, ..)| badness > most) {
                 worst = Some((badness, port, queue));
             }

@@ -39,6 +39,9 @@ const PUBLISHED: Duration = Duration::from_secs(1);
 /// Way to change the queues.
 pub const CHANGED_BY: &str = "start `lockgate top --set`, or change the kernel's queues with `tc`";
 
+/// Interfaces up to which the title names all.
+const MOST_NAMED: usize = 4;
+
 /// Queues up to which their values are read and can be set from the view.
 const SET: usize = 400;
 
@@ -249,8 +252,15 @@ impl<'a> KernelSession<'a> {
         };
         let lost = self.sojourn.as_ref().map_or(0, Sojourn::lost);
         let lost = if lost > 0 { format!("; {lost} events of the trace were lost") } else { String::new() };
+        let devices: Vec<&str> = self.kernel.trees().map(|tree| tree.device.as_str()).collect();
+        let named = match devices.as_slice() {
+            [] => "no interface with queues".to_owned(),
+            few if few.len() <= MOST_NAMED => few.join(", "),
+            [first, rest @ ..] => format!("{first} and {} more interfaces", rest.len()),
+        };
         let title = format!(
-            "kernel's queues; a look takes {} ({share:.1} % of a processor){sparing}{lost}",
+            "{named} of {}; a look takes {} ({share:.1} % of a processor){sparing}{lost}",
+            host(),
             figures::seconds(Some(self.cost.as_secs_f64()))
         );
         let names = |tree: &Tree| tree.queues.iter().map(|branch| branch.queue.name()).collect();

@@ -7,7 +7,9 @@ mod selected;
 mod table;
 
 use lockgate_measure::figures;
-use lockgate_measure::monitor::{FidelitySample, RouterSample};
+use lockgate_measure::monitor::{EventSample, FidelitySample, RouterSample};
+use lockgate_measure::recording::EventKind;
+use lockgate_measure::verdict::JudgedRow;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style};
@@ -15,6 +17,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::lines::event_line;
+use super::past::Change;
 use super::screen::{Screen, Typing};
 
 /// Heights that depend on that of the screen: its least height, flows, events, and the selected queue.
@@ -29,9 +32,11 @@ pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
     let events = u16::try_from(screen.events.len()).unwrap_or(u16::MAX).clamp(1, most_events);
     let flows = (flows::shown(screen).count() as u16).min(most_flows) + 1;
     let lines = u16::try_from(screen.lines().len() + 1).unwrap_or(u16::MAX);
-    let rest = area.height.saturating_sub(1 + flows + selected + events + 2);
-    let [head, queues, chosen, flow_list, event_list, message, keys] = Layout::vertical([
+    let judged = u16::from(screen.status.expectations > 0);
+    let rest = area.height.saturating_sub(1 + judged + flows + selected + events + 2);
+    let [head, expected, queues, chosen, flow_list, event_list, message, keys] = Layout::vertical([
         Constraint::Length(1),
+        Constraint::Length(judged),
         Constraint::Length(lines.min(rest).max(3)),
         Constraint::Min(4),
         Constraint::Length(flows),
@@ -42,14 +47,15 @@ pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
     .areas(area);
     let width = usize::from(area.width);
     frame.render_widget(Paragraph::new(heading(screen, width)), head);
+    frame.render_widget(Paragraph::new(judged_line(screen, width)), expected);
     frame.render_widget(Paragraph::new(queues::lines(screen, queues)), queues);
     selected::draw(screen, frame, chosen);
     frame.render_widget(Paragraph::new(flows::lines(screen, flow_list)), flow_list);
     let happened = screen.events.iter().take(usize::from(events));
-    let happened = happened.map(|event| Line::from(fit(&event_line(event), width)));
+    let happened = happened.map(|event| Line::from(fit(&lettered(screen, event), width)));
     frame.render_widget(Paragraph::new(happened.collect::<Vec<_>>()), event_list);
-    let said = Line::styled(fit(&said(screen), width), style(screen, Color::Yellow));
-    frame.render_widget(Paragraph::new(said), message);
+    let (text, colour) = said(screen);
+    frame.render_widget(Paragraph::new(Line::styled(fit(&text, width), style(screen, colour))), message);
     frame.render_widget(
         Paragraph::new(Line::styled(help::keys(screen, width), Style::new().add_modifier(Modifier::DIM))),
         keys,
@@ -59,8 +65,60 @@ pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
     }
 }
 
-/// Returns the text that is being typed, or the last message.
-fn said(screen: &Screen) -> String {
+/// Returns the expectations as they stand, in a line: with their bounds if there is room.
+fn judged_line(screen: &Screen, width: usize) -> Line<'static> {
+    let rows = screen.sample.iter().flat_map(|sample| &sample.judged);
+    let chip = |row: &JudgedRow, is_whole: bool| {
+        let sign = if row.holds { '✓' } else { '✗' };
+        let name = if row.subject.is_empty() { &row.quantity } else { &row.subject };
+        let wanted = if is_whole { format!(" ({})", row.wanted) } else { String::new() };
+        format!("{sign} {name} {}{wanted}  ", row.value)
+    };
+    let columns =
+        |is_whole: bool| rows.clone().map(|row| Span::raw(chip(row, is_whole)).width()).sum::<usize>();
+    let is_whole = columns(true) <= width;
+    let colour = |row: &JudgedRow| if row.holds { Color::Green } else { Color::Red };
+    let chips: Vec<Span<'static>> =
+        rows.clone().map(|row| Span::styled(chip(row, is_whole), style(screen, colour(row)))).collect();
+    if chips.is_empty() {
+        let all = figures::count(screen.status.expectations as u64, "expectation");
+        let from = figures::seconds(Some(screen.status.warmup_s));
+        return Line::styled(
+            format!("{all}, counted from {from} on"),
+            Style::new().add_modifier(Modifier::DIM),
+        );
+    }
+    Line::from(chips)
+}
+
+/// Returns an event as a line, with the letter of its change.
+fn lettered(screen: &Screen, event: &EventSample) -> String {
+    let is_of = |change: &&Change| change.at_s == event.at_s && event.kind == EventKind::Change;
+    let letter = screen.changes.all.iter().find(is_of).map_or(' ', |change| change.letter);
+    format!("{letter}{}", event_line(event))
+}
+
+/// Returns the text that is being typed, or else the effect of a change, the last message, or what hurts, and its
+/// colour.
+fn said(screen: &Screen) -> (String, Color) {
+    let typed = typed(screen);
+    if !typed.is_empty() {
+        return (typed, Color::Yellow);
+    }
+    let now = screen.sample.as_ref().map_or(0.0, |sample| sample.at_s);
+    if let Some((letter, what, port, before, after)) = screen.changes.effect(now) {
+        let [before, after] = [before, after].map(|delay| figures::seconds(Some(delay)));
+        return (format!("{letter}: {what}: packets wait {before} → {after} at {port}"), Color::Cyan);
+    }
+    if !screen.message.is_empty() {
+        return (screen.message.clone(), Color::Yellow);
+    }
+    let hurts = screen.sample.as_ref().map_or("", |sample| &sample.hurts);
+    if hurts.is_empty() { (String::new(), Color::Yellow) } else { (format!("HURTS: {hurts}"), Color::Red) }
+}
+
+/// Returns the text that is being typed, or the filter.
+fn typed(screen: &Screen) -> String {
     match &screen.typing {
         Typing::Value(typed) => {
             let knob = screen.knobs().get(screen.knob).map(|knob| knob.path.clone()).unwrap_or_default();
@@ -68,7 +126,7 @@ fn said(screen: &Screen) -> String {
         }
         Typing::Filter => format!("filter: {}_   (Enter keeps, Esc ends)", screen.filter),
         Typing::Nothing if !screen.filter.is_empty() => format!("filter: {}   (Esc ends)", screen.filter),
-        Typing::Nothing => screen.message.clone(),
+        Typing::Nothing => String::new(),
     }
 }
 
@@ -131,8 +189,15 @@ fn condition(router: Option<&RouterSample>) -> String {
     let Some(router) = router else { return "router".to_owned() };
     let mut words = vec!["router".to_owned()];
     if router.policy > 0 {
-        let trial = if router.is_on_trial { " ON TRIAL" } else { "" };
+        let trial = match router.revert_s {
+            Some(left) => format!(" ON TRIAL, reverts in {:.0} s", left.ceil()),
+            None if router.is_on_trial => " ON TRIAL".to_owned(),
+            None => String::new(),
+        };
         words.push(format!("policy {}{trial}", router.policy));
+    }
+    if !router.alerts.is_empty() {
+        words.push(format!("ALERT {}", router.alerts.join(", ")));
     }
     let lost: u64 = router.lost_by.iter().map(|(_, frames)| frames).sum();
     if lost > 0 {

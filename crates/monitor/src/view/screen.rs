@@ -8,8 +8,7 @@ use lockgate_measure::monitor::{EventSample, PortSample, QueueSample, Sample};
 use lockgate_session::{Knob, LONGEST_INTERVAL, SHORTEST_INTERVAL, Status};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Samples kept for the curves of a queue.
-const HISTORY: usize = 1024;
+use super::past::{Changes, Past, Point};
 
 /// Part of a port's largest delay that is left after each sample: half of it after about 35.
 const DECAY: f64 = 0.98;
@@ -21,6 +20,9 @@ const CLEARLY: f64 = 1.25;
 /// Number of events kept for the screen.
 const EVENTS: usize = 64;
 
+/// Times in seconds that `z` steps through; `None`: the whole run.
+const SPANS_S: [Option<f64>; 3] = [None, Some(10.0), Some(60.0)];
+
 /// Intervals in ms that `[` and `]` step through.
 const INTERVALS_MS: [u64; 9] = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
@@ -29,8 +31,11 @@ pub(crate) struct Screen {
     pub(crate) status: Arc<Status>,
     pub(crate) sample: Option<Arc<Sample>>,
     pub(crate) events: VecDeque<EventSample>,
-    /// The last samples of each queue, by port and queue.
-    pub(crate) history: BTreeMap<(usize, u32), VecDeque<Point>>,
+    /// The past of each queue, by port and queue.
+    pub(crate) history: BTreeMap<(usize, u32), Past>,
+    pub(crate) changes: Changes,
+    /// Time in seconds that the curves show; `None`: the whole run.
+    pub(crate) span_s: Option<f64>,
     /// Ports by index, the one with the longest delays first, and how long these are, fading.
     order: Vec<(usize, f64)>,
     /// Port and queue that are selected; `None`: the worst.
@@ -47,16 +52,6 @@ pub(crate) struct Screen {
     pub(crate) message: String,
     pub(crate) missed: u64,
     pub(crate) colour: bool,
-}
-
-/// A queue in one sample.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Point {
-    /// Mean backlog, in packets.
-    pub(crate) packets: f64,
-    /// 99th percentile of the time in the port, in seconds, if packets left; the mean if there are no
-    /// percentiles.
-    pub(crate) delay: Option<f64>,
 }
 
 /// Returns the delay of a queue that is shown: the 99th percentile, or the mean if no packet was timed.
@@ -100,6 +95,8 @@ impl Screen {
             sample: None,
             events: VecDeque::new(),
             history: BTreeMap::new(),
+            changes: Changes::default(),
+            span_s: None,
             order: Vec::new(),
             selected: None,
             knob: 0,
@@ -118,16 +115,14 @@ impl Screen {
         for port in &sample.ports {
             for queue in &port.queues {
                 let values = self.history.entry((port.index, queue.index)).or_default();
-                values.push_back(Point { packets: queue.mean_packets, delay: delay(queue) });
-                if values.len() > HISTORY {
-                    values.pop_front();
-                }
+                values.push(Point::new(sample.at_s, queue.mean_packets, delay(queue)));
             }
         }
         for event in &sample.events {
             self.events.push_front(event.clone());
         }
         self.events.truncate(EVENTS);
+        self.changes.take(&sample, self.order.first().map(|(index, _)| *index));
         if !self.frozen || self.sample.is_none() {
             self.sort(&sample);
             self.sample = Some(sample);
@@ -254,6 +249,10 @@ impl Screen {
             }
             KeyCode::Char('r') => return self.swap_root(),
             KeyCode::Char(' ') => self.frozen = !self.frozen,
+            KeyCode::Char('z') => {
+                let at = SPANS_S.iter().position(|span| *span == self.span_s).unwrap_or(0);
+                self.span_s = SPANS_S[(at + 1) % SPANS_S.len()];
+            }
             KeyCode::Char('h') if !["live", "kernel"].contains(&self.status.mode) => {
                 return KeyRequest::Hold(!self.status.held);
             }

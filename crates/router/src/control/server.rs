@@ -25,7 +25,6 @@ use self::clients::{Clients, Sent};
 use self::notices::Notices;
 use self::reading::{Order, Purpose, Reading};
 use self::sufferers::Sufferers;
-use super::Engine;
 use super::alerts::{Alerts, Notice};
 use super::claim::{Boot, Claim, UnusedFile, remove_socket};
 use super::directories::SOCKET;
@@ -34,6 +33,7 @@ use super::notify::Notifier;
 use super::protocol::{Answer, Changed, Refusal, Request, Status};
 use super::state::{Change, Control, Reversal, Stamp};
 use super::store::{Store, StoreError};
+use super::{Engine, NotedPolicy};
 
 /// Function that takes each event for the log, which [`line()`] formats. It must not block: trials end on the
 /// thread that calls it.
@@ -282,7 +282,11 @@ impl<E: Engine> Serving<E> {
         if let Some(message) = self.sufferers.observe(&sample, now) {
             self.log(&message);
         }
-        for (alert, notice) in self.alerts.observe(&sample, now) {
+        let notices = self.alerts.observe(&sample, now);
+        if !notices.is_empty() {
+            self.note_policy();
+        }
+        for (alert, notice) in notices {
             let notice = Notice { router: self.claim.name.clone(), at: shown(Timestamp::now()), ..notice };
             self.log(&notice.line());
             let has_action = alert.webhook.is_some() || !alert.command.is_empty();
@@ -468,10 +472,24 @@ impl<E: Engine> Serving<E> {
         self.show();
     }
 
+    /// Shows the policy and the alerts that fire in the samples. Returns the state.
+    fn note_policy(&mut self) -> Status {
+        let status = self.status();
+        self.control.engine().note_policy(NotedPolicy {
+            number: status.running,
+            is_on_trial: status.trial.is_some(),
+            reverts_at: status
+                .trial
+                .as_ref()
+                .map(|trial| Instant::now() + Duration::from_millis(trial.left_ms)),
+            alerts: status.alerts.clone(),
+        });
+        status
+    }
+
     /// Shows the state to the service manager and in the samples.
     fn show(&mut self) {
-        let status = self.status();
-        self.control.engine().note_policy(status.running, status.trial.is_some());
+        let status = self.note_policy();
         if self.alerts_of != Some(status.running) {
             self.alerts_of = Some(status.running);
             self.alerts.replace(&self.control.policy().alerts);

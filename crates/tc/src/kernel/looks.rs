@@ -182,6 +182,8 @@ fn suffix(queue: &KernelQueue) -> &'static str {
 fn port(index: usize, tree: &Tree, states: &mut [State], interval_s: f64) -> PortSample {
     let mut queues: Vec<QueueSample> = Vec::with_capacity(tree.queues.len());
     let mut sent_bps = 0.0;
+    // Of each queue of the tree: its place among the samples, which have tins besides, and its rate.
+    let (mut places, mut sent) = (Vec::with_capacity(tree.queues.len()), Vec::new());
     for (position, Branch { queue, above, .. }) in tree.queues.iter().enumerate() {
         let parent = above.and_then(|above| states.get(above)).map(|above| above.index);
         let Some(state) = states.get_mut(position) else { continue };
@@ -199,6 +201,8 @@ fn port(index: usize, tree: &Tree, states: &mut [State], interval_s: f64) -> Por
         if parent.is_none() {
             sent_bps += sample.sent_bps;
         }
+        places.push(queues.len());
+        sent.push(sample.sent_bps);
         queues.push(sample);
         if let OwnStatistics::Cake(cake) = &queue.statistics.own {
             for (index, (tin_state, tin)) in state.tins.iter_mut().zip(&cake.tins).enumerate() {
@@ -211,7 +215,28 @@ fn port(index: usize, tree: &Tree, states: &mut [State], interval_s: f64) -> Por
             }
         }
     }
-    PortSample { name: tree.device.clone(), index, sent_bps, ring_packets: 0, queues }
+    for (index, place) in places.into_iter().enumerate() {
+        if let Some(reason) = tree.reason(index, &sent) {
+            queues[place].why = reason.to_string();
+        }
+    }
+    PortSample {
+        name: tree.device.clone(),
+        index,
+        sent_bps,
+        rate_bps: rate(tree),
+        queues,
+        ..PortSample::default()
+    }
+}
+
+/// Returns the rate to which the queues of a device are shaped: the ceiling of the only class at the root of an
+/// `htb`; `None` if there is no such limit, or it is not known.
+fn rate(tree: &Tree) -> Option<f64> {
+    let is_root = |above: Option<usize>| above.is_some_and(|above| tree.queues[above].above.is_none());
+    let mut classes = tree.queues.iter().filter(|branch| branch.queue.htb.is_some() && is_root(branch.above));
+    let only = classes.next().and_then(|branch| branch.queue.htb)?;
+    classes.next().is_none().then_some(only.ceil_bps as f64)
 }
 
 impl State {

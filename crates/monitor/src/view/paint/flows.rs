@@ -3,10 +3,11 @@
 use lockgate_measure::metric::matches;
 use lockgate_measure::monitor::FlowSample;
 use ratatui::layout::Rect;
+use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 
 use super::table::{Column, Table};
-use super::{bold, seconds, short_rate};
+use super::{bold, seconds, short_rate, style};
 use crate::view::screen::Screen;
 
 /// Widest name shown whole.
@@ -39,7 +40,8 @@ pub(super) fn lines(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
     let mut lines = vec![Line::styled(format!("  {}", table.header("flow", 0, "")), bold())];
     for flow in flows {
         let text = table.line(&flow.name, 0, "", |title| cell(flow, title));
-        lines.push(Line::from(format!("  {text}")));
+        let look = if flow.pain.is_some() { style(screen, Color::Red) } else { Style::new() };
+        lines.push(Line::styled(format!("  {text}"), look));
     }
     lines
 }

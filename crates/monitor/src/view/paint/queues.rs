@@ -61,13 +61,17 @@ pub(super) fn lines(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
     let room = usize::from(area.height).saturating_sub(1).max(1);
     let selected = screen.line();
     let first = (selected + 1).saturating_sub(room).min(all.len().saturating_sub(room));
-    for (index, QueueLine { queue, .. }) in all.iter().enumerate().skip(first).take(room) {
+    for (index, QueueLine { port, queue, .. }) in all.iter().enumerate().skip(first).take(room) {
         let text = table.line(&named[index], extra, BAR, |title| match title {
             BAR => bar(queue.packets, queue.peak_packets, most, BAR_WIDTH[0] + extra),
             title => cell(queue, title),
         });
         let sign = if index == selected { "▶ " } else { "  " };
-        let mut look = if queue.dropped_packets > 0 { style(screen, Color::Red) } else { Style::new() };
+        let mut look = match queue.pain {
+            Some(_) => style(screen, Color::Red),
+            None if port.is_full && queue.parent.is_none() => style(screen, Color::Yellow),
+            None => Style::new(),
+        };
         if index == selected {
             look = look.add_modifier(Modifier::BOLD);
         }

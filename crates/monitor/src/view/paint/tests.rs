@@ -154,9 +154,10 @@ fn the_worst_port_is_first_and_selected_until_a_key_is_pressed() {
     press(&mut screen, KeyCode::Down);
     screen.take(sample([50e-3, 5e-3]));
     assert_eq!(screen.line(), 1);
-    let packets: Vec<u64> = screen.history[&(1, 0)].iter().map(|point| point.packets as u64).collect();
+    let packets: Vec<u64> =
+        screen.history[&(1, 0)].recent.iter().map(|point| point.packets[0] as u64).collect();
     assert_eq!(packets, [3; 5]);
-    assert_eq!(screen.history[&(1, 0)][2].delay, Some(5e-3));
+    assert_eq!(screen.history[&(1, 0)].recent[2].delay, Some([5e-3; 2]));
 }
 
 /// A key turns a knob of the queue that was shown when it was pressed, also if another one becomes the worst.
@@ -367,6 +368,56 @@ fn a_picture_of_the_largest_numbers_is_drawn_too() {
     });
     for _ in 0..4 {
         let text = picture.recv_timeout(std::time::Duration::from_mins(1)).expect("drawn within a minute");
-        assert!(text.contains("backlog, last") && text.contains("q quit"), "{text}");
+        assert!(text.contains("backlog, all") && text.contains("q quit"), "{text}");
     }
+}
+
+/// A long queue is red and one whose discipline drops is not; a full link is yellow.
+#[test]
+fn red_is_pain() {
+    let mut screen = Screen::new(Arc::default(), true);
+    let bloated = QueueSample { dropped_packets: 0, ..queue("bloated", 0, None, 745) };
+    let fair =
+        QueueSample { sojourn_p99_s: Some(0.0178), sent_packets: 98, dropped_packets: 2, ..bloated.clone() };
+    let port = |name: &str, index, queue, sent_bps| PortSample {
+        name: name.to_owned(),
+        index,
+        queues: vec![queue],
+        sent_bps,
+        rate_bps: Some(10e6),
+        ..PortSample::default()
+    };
+    let bloated = QueueSample { sojourn_p99_s: Some(0.682), ..bloated };
+    let ports =
+        vec![port("a", 0, bloated, 9.99e6), port("b", 1, fair.clone(), 9.99e6), port("c", 2, fair, 1e6)];
+    let mut sample = Sample { ports, interval_s: 0.1, ..Sample::default() };
+    lockgate_measure::monitor::mark(&mut sample, &lockgate_measure::monitor::Limits::default());
+    screen.take(Arc::new(sample));
+    let lines = queues::lines(&screen, ratatui::layout::Rect { x: 0, y: 0, width: 100, height: 10 });
+    let colours: Vec<_> = lines[1..].iter().map(|line| line.style.fg).collect();
+    assert_eq!(colours, [Some(Color::Red), Some(Color::Yellow), None]);
+    assert!(drawn(&screen).0.contains("HURTS: `bloated`"));
+}
+
+#[test]
+fn expectations_stand_in_a_line_and_z_changes_the_time_shown() {
+    let mut screen = home();
+    Arc::make_mut(&mut screen.status).expectations = 2;
+    let row = |subject: &str, value: &str, holds| lockgate_measure::verdict::JudgedRow {
+        subject: subject.to_owned(),
+        quantity: "delay p99".to_owned(),
+        value: value.to_owned(),
+        wanted: "below 50 ms".to_owned(),
+        holds,
+        ..Default::default()
+    };
+    assert!(trimmed(&screen, 80, 24).contains("2 expectations, counted from"));
+    let judged = vec![row("call", "17.4 ms", true), row("game", "61 ms", false)];
+    let last = screen.sample.clone().expect("a sample");
+    screen.take(Arc::new(Sample { judged, at_s: 20.1, ..Sample::clone(&last) }));
+    let text = trimmed(&screen, 80, 24);
+    assert!(text.contains("✓ call 17.4 ms (below 50 ms)  ✗ game 61 ms (below 50 ms)"), "{text}");
+    assert!(text.contains("backlog, all 20.0s"), "{text}");
+    press(&mut screen, KeyCode::Char('z'));
+    assert!(trimmed(&screen, 80, 24).contains("backlog, last 10.0s"));
 }
