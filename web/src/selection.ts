@@ -259,6 +259,14 @@ export class Selection {
     this.#changed();
   }
 
+  /** Shows these runs alone. */
+  showRuns(indices: readonly number[]): void {
+    const known = indices.filter((index) => index in this.report.runs);
+    if (known.length === 0) return;
+    this.#runs = new Set(known);
+    this.#changed();
+  }
+
   showPort(name: string): void {
     this.#port = name;
     this.#changed();

@@ -30,6 +30,8 @@ interface TableRequest {
   rows: Cell[][];
   /** Number of rows shown at first; the rest is shown on demand. */
   limit?: number;
+  /** Returns the class of a row. */
+  look?: (row: number) => string;
   /** Whether a filter field is shown, which keeps the rows with a text that contains the input. */
   filter?: boolean;
 }
@@ -258,7 +260,7 @@ class SortedTable {
     const row = this.request.rows[index] ?? [];
     return h(
       "tr",
-      {},
+      { class: this.request.look?.(index) || null },
       ...this.request.columns.map((column, at) => {
         const value = row[at] ?? null;
         const content = column.draw ? column.draw(value, index) : (this.#scales[at]?.(value) ?? "");

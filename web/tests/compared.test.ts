@@ -81,6 +81,10 @@ describe.skipIf(executable === undefined || lockgate === undefined)("the page of
           Number(/translate\(([\d.]+)/.exec(dot.getAttribute("transform") ?? "")?.[1]),
         ),
         last: row.lastElementChild?.textContent ?? "",
+        variant: Number(row.firstElementChild?.textContent) - 1,
+        look: row.className,
+        bounds: row.querySelectorAll(".place .bound").length,
+        misses: row.querySelectorAll(".misses").length,
       })),
     );
     // The trade-off with the longest front stands beside the table, and below it where there is no room.
@@ -102,10 +106,9 @@ describe.skipIf(executable === undefined || lockgate === undefined)("the page of
     await browser.close();
     expect(rows).toHaveLength(4);
     document.metrics.forEach(({ comparison }, metric) => {
-      for (const [at, row] of rows.entries())
-        same((row.cells[metric] ?? "").trim(), comparison.intervals[at]);
+      for (const row of rows) same((row.cells[metric] ?? "").trim(), comparison.intervals[row.variant]);
       // The dots are in the order of the means.
-      const means = comparison.intervals.map((one) => one?.mean ?? NaN);
+      const means = rows.map(({ variant }) => comparison.intervals[variant]?.mean ?? NaN);
       const order = (values: readonly number[]): number[] =>
         [0, 1, 2, 3].sort((a, b) => (values[a] as number) - (values[b] as number));
       const places = rows.map((row) => row.places[metric] ?? NaN);
@@ -116,6 +119,17 @@ describe.skipIf(executable === undefined || lockgate === undefined)("the page of
     const holds = document.expectations.map(
       (variant) => `${variant.filter((one) => one.holds).length}/${variant.length}`,
     );
-    expect(rows.map(({ last }) => last)).toEqual(holds);
+    expect(rows.map(({ last }) => last)).toEqual(rows.map(({ variant }) => holds[variant]));
+    // The rows are ranked: none keeps more expectations than one above it; those that miss some say in which cell.
+    const kept = rows.map(({ last }) => Number(last.split("/")[0]));
+    expect(kept).toEqual([...kept].sort((a, b) => b - a));
+    for (const { misses, last } of rows) {
+      const [held = 0, of = 0] = last.split("/").map(Number);
+      expect(misses).toBe(of - held);
+    }
+    expect(rows.every(({ bounds }) => bounds > 0)).toBe(true);
+    const taken = rows.filter(({ look }) => look === "taken").map(({ variant }) => variant);
+    const [, named] = /^Take .* \(#(\d+)\):/.exec(document.decision[0] ?? "") ?? [];
+    expect(taken).toEqual(named === undefined ? [] : [Number(named) - 1]);
   });
 });

@@ -27,7 +27,9 @@ const metric = (
     difference: standings[at] === "best" ? null : 0.5,
     difference_half_width: 0.2,
     standing: standings[at] as Standing,
+    times: null,
   })),
+  bounds: [null, null],
 });
 
 const variable = (name: string, values: string[], numbers: number[]): Variable => ({
@@ -41,7 +43,7 @@ const variable = (name: string, values: string[], numbers: number[]): Variable =
 /** Four variants: rate 99 and 95 % by delay 1 and 2. */
 const data: Variants = {
   variables: [variable("rate", ["99%", "95%"], [99, 95]), variable("delay", ["1", "2"], [1, 2])],
-  variants: [0, 1, 2, 3].map((at) => ({ label: `v${at}`, values: [at >> 1, at & 1] })),
+  variants: [0, 1, 2, 3].map((at) => ({ label: `v${at}`, values: [at >> 1, at & 1], missed: [] })),
   seeds: [1, 2, 3],
   metrics: [
     metric("flow.a.owd.p99", "lower", [1, 4, 1.1, 3], ["best", "differs", "same", "equal"]),

@@ -25,7 +25,11 @@ pub fn report_variants(
         let index = |(variable, text): (&Variable, &&str)| {
             variable.values.iter().position(|value| value == *text).unwrap_or_default()
         };
-        VariantData { label: texts.join(" "), values: variables.iter().zip(&texts).map(index).collect() }
+        VariantData {
+            label: texts.join(" "),
+            values: variables.iter().zip(&texts).map(index).collect(),
+            missed: Vec::new(),
+        }
     };
     let metrics: Vec<VariantMetric> =
         plan.metrics.iter().zip(metrics).map(|(path, compared)| VariantMetric::new(path, compared)).collect();
@@ -36,6 +40,7 @@ pub fn report_variants(
         variables,
         metrics,
         table: Comparison::default(),
+        recommended: None,
     }
 }
 

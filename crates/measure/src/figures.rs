@@ -25,7 +25,8 @@ pub fn quantity(value: Option<f64>, unit: &str) -> String {
     }
 }
 
-/// Formats a value and half the width of its interval, with their unit once: `31.8 ± 0.400 ms`.
+/// Formats a value and half the width of its interval, with their unit once and as many decimals: two digits of
+/// the half width, at most three decimals: `31.80 ± 0.40 ms`.
 pub fn interval(value: f64, half: f64, unit: &str) -> String {
     let larger = value.abs().max(half);
     let (scale, unit) = match unit {
@@ -36,8 +37,18 @@ pub fn interval(value: f64, half: f64, unit: &str) -> String {
         "ratio" => (0.01, "%".to_owned()),
         _ => (1.0, unit.to_owned()),
     };
-    let text = format!("{} ± {} {unit}", three_digits(value / scale), three_digits(half / scale));
-    text.trim_end().to_owned()
+    let (value, half) = (value / scale, half / scale);
+    if half <= 0.0 || !half.is_finite() {
+        return format!("{} ± {} {unit}", three_digits(value), three_digits(half)).trim_end().to_owned();
+    }
+    // Half a unit of the second digit more is the next one: 9.96 has the digits of 10.
+    let decimals = (1.0 - libm::floor(libm::log10(half * 1.005))).clamp(0.0, 3.0) as usize;
+    let text = |number: f64| format!("{number:.decimals$}");
+    let unsigned = |text: String| match text.strip_prefix('-') {
+        Some(zero) if zero.chars().all(|digit| digit == '0' || digit == '.') => zero.to_owned(),
+        _ => text,
+    };
+    format!("{} ± {} {unit}", unsigned(text(value)), text(half)).trim_end().to_owned()
 }
 
 /// Formats a number of packets, without decimals if whole: `1 packet`.
@@ -153,12 +164,15 @@ mod tests {
 
     #[test]
     fn an_interval_has_its_unit_once() {
-        assert_eq!(interval(0.0318, 0.0004, "s"), "31.8 ± 0.400 ms");
-        assert_eq!(interval(-0.000_02, 1.5, "s"), "-0.0000 ± 1.50 s");
-        assert_eq!(interval(182.0, 63.5, "packets"), "182 ± 63.5 packets");
-        assert_eq!(interval(0.75, 0.012, "ratio"), "75.0 ± 1.20 %");
-        assert_eq!(interval(0.75, 0.012, ""), "0.750 ± 0.0120");
+        assert_eq!(interval(0.0318, 0.0004, "s"), "31.80 ± 0.40 ms");
+        assert_eq!(interval(-0.000_02, 1.5, "s"), "0.0 ± 1.5 s");
+        assert_eq!(interval(182.0, 63.5, "packets"), "182 ± 64 packets");
+        assert_eq!(interval(0.75, 0.012, "ratio"), "75.0 ± 1.2 %");
+        assert_eq!(interval(0.75, 0.012, ""), "0.750 ± 0.012");
         assert_eq!(interval(0.0, 0.0, "s"), "0 ± 0 s");
+        assert_eq!(interval(0.0143, 0.000_005_8, "s"), "14.300 ± 0.006 ms");
+        assert_eq!(interval(0.94, 0.207, "s"), "940 ± 207 ms");
+        assert_eq!(interval(0.224, 0.009_96, "s"), "224 ± 10 ms");
     }
 
     #[test]

@@ -51,7 +51,7 @@ const tablesOf = (report: Report): Comparison[] =>
 function verdictParts({ report, context, figures }: Placing): Parts {
   const { variants } = report;
   if (variants) {
-    const [table, beside] = [variantsTable(variants, context.theme), figures("verdict")];
+    const [table, beside] = [variantsTable(variants, context.theme, context.selection), figures("verdict")];
     return [
       ...verdictSection(report),
       beside.length > 0 ? h("div", { class: "compared" }, table, ...beside) : table,

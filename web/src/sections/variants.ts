@@ -9,6 +9,7 @@ import { standingWords, variantColour } from "../figures/intervals";
 import { columnScale, NONE, plural, significant } from "../format";
 import type { VariantMetric, Variants, VariantValues } from "../generated/lockgate";
 import type { Cell } from "../report";
+import type { Selection } from "../selection";
 import { type Column, makeTable } from "../table";
 import type { Theme } from "../theme";
 import { lookOf, metricName } from "../variants";
@@ -17,32 +18,69 @@ export function variantsSubtitle(data: Variants): string {
   return `${plural(data.variants.length, "variant")} × ${plural(data.seeds.length, "seed")}`;
 }
 
-export function variantsTable(data: Variants, theme: Theme): HTMLElement {
+export function variantsTable(data: Variants, theme: Theme, selection: Selection): HTMLElement {
   // Between the number with the variables, and whether expectations hold, are the metrics, which are sorted by their means.
   const first = 1 + data.variables.length;
   const { columns, addresses = [], rows: told, note: marks } = data.table;
   const textOf = (row: number, at: number): string => String(told[row]?.[at] ?? NONE);
+  // The rows are ranked; their first cell is the number of the variant.
+  const variantOf = (row: number): number => Number(textOf(row, 0)) - 1;
   const rows = told.map((_, row) =>
     columns.map((_, at): Cell => {
       const metric = data.metrics[at - first];
-      return metric ? (metric.variants[row]?.mean ?? null) : at === 0 ? row + 1 : textOf(row, at);
+      return metric
+        ? (metric.variants[variantOf(row)]?.mean ?? null)
+        : at === 0
+          ? variantOf(row) + 1
+          : textOf(row, at);
     }),
   );
   const table = makeTable({
     name: "variants",
     rows,
     limit: 40,
+    look: (row) => rowLook(data, variantOf(row)),
     columns: columns.map((title, at): Column => {
       const metric = data.metrics[at - first];
       const address = addresses[at] || (at === 0 ? "number" : title);
       const named = address === addresses[at] ? { csv: address, hint: address } : { csv: address };
+      if (at === 0) return { title, ...named, draw: (_, row) => numberOf(data, variantOf(row), selection) };
       if (!metric) return { title, ...named };
-      const draw = (_: Cell, row: number): HTMLElement => cell(data, metric, row, textOf(row, at), theme);
+      const draw = (_: Cell, row: number): HTMLElement =>
+        cell(data, metric, variantOf(row), textOf(row, at), theme);
       return { title: metricName(metric), ...named, draw };
     }),
   });
-  const note = `Mean ± half the width of the 95 % interval. ${marks}. Paired by seed, all of a metric judged together at 5 %; no mark: the difference is real.`;
+  const bounded = data.metrics.some(({ bounds }) => bounds.some((bound) => bound !== null));
+  const note =
+    `The best variant is first${data.recommended === undefined ? "" : ", the one to take has a bar"}. Mean ± half the width of the 95 % interval. ${marks}. ` +
+    `Paired by seed, all of a metric judged together at 5 %; no mark: the difference is real. × : times as bad as the best.` +
+    `${bounded ? " Red: the bound of an expectation; ✗ misses it." : ""}${data.metrics.some(isLog) ? " Axes whose values differ much are logarithmic." : ""}`;
   return h("div", { class: "variants" }, table, h("p", { class: "note" }, note));
+}
+
+/** Returns the class of a variant's row: the one to take, or one that misses an expectation. */
+const rowLook = (data: Variants, at: number): string =>
+  at === data.recommended ? "taken" : (data.variants[at]?.missed.length ?? 0) > 0 ? "failing" : "";
+
+/** Returns the number of a variant, which shows its curves over those of the variant to take. */
+function numberOf({ recommended }: Variants, at: number, selection: Selection): HTMLElement | string {
+  if (recommended === undefined || recommended === null || at === recommended) return String(at + 1);
+  const title = `Show the delay of #${at + 1} over that of #${recommended + 1}`;
+  return h(
+    "button",
+    {
+      type: "button",
+      class: "quiet",
+      title,
+      "aria-label": `${at + 1}: ${title}`,
+      onclick: () => {
+        selection.showRuns([recommended, at]);
+        document.getElementById("figure-time")?.scrollIntoView({ block: "center" });
+      },
+    },
+    String(at + 1),
+  );
 }
 
 /** Shapes of the means, by the variables after the first: circle, diamond, square, triangle, cross. */
@@ -69,10 +107,17 @@ function cell(data: Variants, metric: VariantMetric, row: number, text: string, 
   const apart = values.difference === null ? "" : `: ${shown(values.difference)}${half} ${label}`;
   const title = `${standingWords(values.standing)}${apart}`;
   const best = values.standing === "best";
+  const misses = data.variants[row]?.missed.includes(data.metrics.indexOf(metric)) ?? false;
+  const times = values.times ? ` ×${significant(values.times, 2)}` : "";
   const axis = h("span", { class: "place", "aria-hidden": "true" });
   const draw = (): void => {
     // Safe as HTML: colours and numbers.
-    axis.innerHTML = placeOf(metric, values, variantColour(theme.ink, data, row), lookOf(data, row).mark);
+    axis.innerHTML = placeOf(
+      metric,
+      values,
+      { colour: variantColour(theme.ink, data, row), bound: theme.ink.bad },
+      lookOf(data, row).mark,
+    );
   };
   draw();
   theme.onChange(draw);
@@ -80,15 +125,33 @@ function cell(data: Variants, metric: VariantMetric, row: number, text: string, 
     "span",
     { class: `standing ${values.standing}`, title },
     best ? h("b", {}, text) : h("span", {}, text),
+    times === "" ? null : h("span", { class: "times", title: "Times as bad as the best" }, times),
+    misses ? h("span", { class: "misses", title: "Misses its expectation" }, " ✗") : null,
     axis,
   );
 }
 
-/** Returns the mean as a dot and its interval as a line, on an axis that the column's cells share. */
-function placeOf(metric: VariantMetric, values: VariantValues, colour: string, mark: number): string {
-  const means = metric.variants.flatMap(({ mean }) => (mean === null ? [] : [mean]));
+/** Returns the extent of the axis that a column's cells share: of the means, and of bounds that are not far off. */
+function extentOf({ variants, bounds }: VariantMetric): readonly [number, number] {
+  const means = variants.flatMap(({ mean }) => (mean === null ? [] : [mean]));
   const [low, high] = [Math.min(...means), Math.max(...means)];
-  const log = variantsWantLog([low, high]);
+  const near = bounds.flatMap((bound) =>
+    bound !== null && bound <= 4 * high && bound >= low / 4 ? [bound] : [],
+  );
+  return [Math.min(low, ...near), Math.max(high, ...near)];
+}
+
+const isLog = (metric: VariantMetric): boolean => variantsWantLog(extentOf(metric));
+
+/** Returns the mean as a dot, its interval as a line and the bounds as rules, on an axis that the column's cells share. */
+function placeOf(
+  metric: VariantMetric,
+  values: VariantValues,
+  { colour, bound }: { colour: string; bound: string },
+  mark: number,
+): string {
+  const [low, high] = extentOf(metric);
+  const log = isLog(metric);
   const scale = (value: number): number => (log ? Math.log(Math.max(value, low / 3)) : value);
   const [from, to] = [scale(low), scale(high)];
   const [width, height] = AXIS;
@@ -100,6 +163,11 @@ function placeOf(metric: VariantMetric, values: VariantValues, colour: string, m
   const half = values.half_width ?? 0;
   const line = (x1: number, x2: number, stroke: string, wide: number): string =>
     `<line x1="${x1.toFixed(1)}" x2="${x2.toFixed(1)}" y1="${height / 2}" y2="${height / 2}" stroke="${stroke}" stroke-width="${wide}"/>`;
+  const rules = metric.bounds.map((value) =>
+    value === null || value < low || value > high
+      ? ""
+      : `<line class="bound" x1="${x(value).toFixed(1)}" x2="${x(value).toFixed(1)}" y1="0" y2="${height}" stroke="${bound}" stroke-width="2"/>`,
+  );
   const dot = `<path transform="translate(${x(mean).toFixed(1)} ${height / 2})" d="${SHAPES[mark % SHAPES.length]}" fill="${colour}"/>`;
-  return `<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">${line(0, width, "currentColor", 0.4)}${line(x(mean - half), x(mean + half), colour, 2)}${dot}</svg>`;
+  return `<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">${line(0, width, "currentColor", 0.4)}${rules.join("")}${line(x(mean - half), x(mean + half), colour, 2)}${dot}</svg>`;
 }

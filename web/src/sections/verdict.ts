@@ -66,7 +66,7 @@ export function verdictSection(report: Report): HTMLElement[] {
   const line = (text: string, index: number): HTMLElement =>
     h("p", decides(index) ? { class: "headline none" } : {}, text);
   if (sentences.length > 0) parts.push(h("div", { class: "verdict" }, ...sentences.map(line)));
-  if (commands.length > 0) parts.push(commandList(commands, report.variants !== undefined));
+  if (commands.length > 0) parts.push(commandList(commands));
   return parts;
 }
 
@@ -95,17 +95,12 @@ export function split(lines: readonly string[]): { sentences: string[]; commands
   return { sentences, commands };
 }
 
-/** Returns the commands, folded, each to be copied; those of a comparison are of all variants that are best in a metric. */
-function commandList(commands: readonly Command[], isOfVariants: boolean): HTMLElement {
+/** Returns the commands, folded, each to be copied. */
+function commandList(commands: readonly Command[]): HTMLElement {
   return h(
     "details",
     { class: "commands", "data-print": "open" },
-    h(
-      "summary",
-      {},
-      plural(commands.length, "command"),
-      isOfVariants ? " of variants that are best in a metric" : " of what is recommended",
-    ),
+    h("summary", {}, plural(commands.length, "command"), " of what is recommended"),
     ...commands.map(({ of, text }) =>
       h(
         "div",

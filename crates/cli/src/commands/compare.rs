@@ -1,6 +1,5 @@
 //! `lockgate compare`: variants of a scenario beside each other, over the same seeds.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use lockgate::plans::{Compared, Curves, Planned, RunValues, on_threads};
@@ -19,9 +18,6 @@ use crate::{interrupt, runs, terminal};
 
 /// Limit on the variants: each is a row of the table.
 const MOST_VARIANTS: usize = 10_000;
-
-/// Most variants that are offered as commands of `tc`.
-const MOST_OFFERS: usize = 3;
 
 pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
@@ -49,12 +45,12 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         .expecting(&planned.base.expects)
         .within(arguments.equal)
         .waiting(waits);
-    let offers = offers(file, &planned, &compared)?;
+    let offer = offer(file, &planned, &compared)?;
     // Printed first, so that a file that cannot be written does not suppress the table.
     let is_document = json.as_ref().is_some_and(OutputFile::is_stdout);
     if !is_document {
         show(&compared);
-        for line in &offers {
+        if let Some(line) = &offer {
             terminal::offer(line);
         }
     }
@@ -65,7 +61,7 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         json.write(&results::json(&compared.json())?)?;
     }
     if let (Some(out), Some(curves)) = (out, curves) {
-        let page = write(out, &planned, &compared, curves, offers)?;
+        let page = write(out, &planned, &compared, curves, offer)?;
         if !is_document {
             say!("report: {}", page.display());
         }
@@ -112,35 +108,30 @@ fn base(number: Option<usize>, variants: usize) -> Result<Option<usize>, Failure
     }
 }
 
-/// Returns how the kernel is set up like the best variant of each metric.
-fn offers(file: &Path, planned: &Planned, compared: &Compared<'_>) -> Result<Vec<String>, Failure> {
+/// Returns how the kernel is set up like the variant to take, if there is one and the kernel can be.
+fn offer(file: &Path, planned: &Planned, compared: &Compared<'_>) -> Result<Option<String>, Failure> {
+    let Some(variant) = compared.recommended() else { return Ok(None) };
     let tasks = planned.plan.tasks()?;
-    let best: BTreeSet<usize> = compared.metrics.iter().filter_map(|metric| metric.best).collect();
-    let offer = |variant: usize| {
-        let task = tasks.iter().find(|task| task.variant == variant)?;
-        let offer = plans::kernel::offer(file, &compared.variants[variant].settings, &task.settings)?;
-        Some(format!("#{} {offer}", variant + 1))
-    };
-    Ok(best.into_iter().take(MOST_OFFERS).filter_map(offer).collect())
+    let Some(task) = tasks.iter().find(|task| task.variant == variant) else { return Ok(None) };
+    let offer = plans::kernel::offer(file, &compared.variants[variant].settings, &task.settings);
+    Ok(offer.map(|offer| format!("#{} {offer}", variant + 1)))
 }
 
-/// Prints the table, a row a variant, and a line for each metric.
+/// Prints the table, the best variant first, a line for each metric, and at the end the decision.
 fn show(compared: &Compared<'_>) {
     terminal::heading(compared.title);
     say!("{}", compared.size());
-    let decision = compared.decision();
-    if !decision.is_empty() {
-        say!();
-        for line in &decision {
-            terminal::sentence(&terminal::visible(line));
-        }
-    }
     say!();
     let table = compared.table();
     terminal::comparison(&table);
     say!();
     terminal::sentence(&table.note);
     compared.sentences().iter().for_each(|line| terminal::sentence(&terminal::visible(line)));
+    let decision = compared.decision();
+    if !decision.is_empty() {
+        say!();
+        decision.iter().for_each(|line| terminal::sentence(&terminal::visible(line)));
+    }
 }
 
 /// Writes the files of a comparison and moves the directory to its place. Returns the page's path.
@@ -149,11 +140,11 @@ fn write(
     planned: &Planned,
     compared: &Compared<'_>,
     curves: Curves,
-    offers: Vec<String>,
+    offer: Option<String>,
 ) -> Result<PathBuf, Failure> {
     let plan = compared.plan;
-    let mut report = results::signed(compared.report(&planned.base, curves));
-    report.verdict.extend(offers);
+    let mut report = results::signed(compared.report(&planned.base, Some(curves)));
+    report.verdict.extend(offer);
     out.write("scenario.toml", &plan.text)?;
     out.write("comparison.json", results::json(&compared.json())?)?;
     out.write("runs.csv", compared.csv())?;

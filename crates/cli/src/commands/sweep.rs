@@ -1,20 +1,26 @@
 //! `lockgate sweep`: any number of runs into a store that can be stopped, resumed and shared.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lockgate::figures;
-use lockgate::plans::{Sweep, on_threads};
+use lockgate::files::Beside;
+use lockgate::plans::{Compared, Sweep, on_threads};
 use lockgate_experiment::store::{Directory, Status, Storage};
-use lockgate_experiment::{Error, run_tasks};
+use lockgate_experiment::{Error, Row, run_tasks};
+use lockgate_measure::report::page;
 
 use crate::OpenStorage;
 use crate::arguments;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
 use crate::plans::check_memory;
-use crate::{interrupt, plans, runs};
+use crate::{interrupt, plans, results, runs, terminal};
+
+/// Variants up to which a page compares them, and up to which the terminal prints them.
+const MOST_COMPARED: usize = 2_000;
+const MOST_PRINTED: usize = 40;
 
 pub(crate) fn sweep(arguments: &arguments::Sweep, addresses: &OpenStorage<'_>) -> Result<Exit, Failure> {
     let sweep = open(arguments, addresses)?;
@@ -22,7 +28,7 @@ pub(crate) fn sweep(arguments: &arguments::Sweep, addresses: &OpenStorage<'_>) -
         return status(&sweep);
     }
     if arguments.collect {
-        return collect(&sweep);
+        return collect(&sweep, &arguments.into);
     }
     let (shard, of) = arguments.shard.unwrap_or((1, 1));
     let missing = sweep.missing((shard, of))?;
@@ -57,7 +63,7 @@ pub(crate) fn sweep(arguments: &arguments::Sweep, addresses: &OpenStorage<'_>) -
         say!("when all shards have ended: lockgate sweep --into {into} --collect");
         return Ok(if failed > 0 { Exit::Failed } else { Exit::Ok });
     }
-    collect(&sweep)
+    collect(&sweep, &arguments.into)
 }
 
 /// Opens the store, or creates it for the plan of the command line.
@@ -115,12 +121,39 @@ fn status(sweep: &Sweep) -> Result<Exit, Failure> {
     Ok(if failed > 0 { Exit::Failed } else { Exit::Ok })
 }
 
-/// Writes the table of all runs.
-fn collect(sweep: &Sweep) -> Result<Exit, Failure> {
+/// Writes the table of all runs, and once all are made the page that compares them.
+fn collect(sweep: &Sweep, into: &Path) -> Result<Exit, Failure> {
     let (path, rows) = sweep.collect()?;
+    if rows == sweep.tasks.len()
+        && let Some(page) = compare(sweep, into)?
+    {
+        say!("report: {}", page.display());
+    }
     say!("{path}: {rows} of {} runs", sweep.tasks.len());
     match sweep.status()? {
         Status { failed: 0, .. } => Ok(Exit::Ok),
         _ => status(sweep),
     }
+}
+
+/// Prints the table of the variants, if they are few, and writes the page into the directory of the store. Returns its
+/// path; `None` for a storage that is no directory, and for variants that no page shows.
+fn compare(sweep: &Sweep, into: &Path) -> Result<Option<PathBuf>, Failure> {
+    let variants = sweep.plan.variants()?;
+    if !(2..=MOST_COMPARED).contains(&variants.len()) || !into.is_dir() {
+        return Ok(None);
+    }
+    let file = Path::new(sweep.scenario());
+    let base = runs::read_text(&sweep.plan.text, sweep.scenario(), &Beside::new(file), &[])?;
+    let rows: Vec<Row> = sweep.rows()?.into_iter().map(|(_, row)| row).collect();
+    let compared = Compared::new(&sweep.plan, &base.title, &variants, &rows, None).expecting(&base.expects);
+    if variants.len() <= MOST_PRINTED {
+        terminal::comparison(&compared.table());
+        compared.decision().iter().for_each(|line| terminal::sentence(&terminal::visible(line)));
+    }
+    let report = results::signed(compared.report(&base, None));
+    let path = into.join("report.html");
+    std::fs::write(&path, page(&results::template(), report))
+        .map_err(|error| Failure::run(error, "make room, and run it again with --collect"))?;
+    Ok(Some(path))
 }

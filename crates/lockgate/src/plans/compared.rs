@@ -1,6 +1,7 @@
 //! Comparison of a plan's variants in words: the table of the terminal, of notebooks and of the page;
 //! sentences; CSV and JSON.
 
+mod bounds;
 mod decision;
 mod waits;
 
@@ -127,7 +128,7 @@ impl<'a> Compared<'a> {
         format!("{variants} variants x {seeds} seed{}, mean ± 95 %", figures::plural(seeds as f64))
     }
 
-    /// Returns the table, a row a variant; the note explains the marks.
+    /// Returns the table, a row a variant in the order of the ranking; the note explains the marks.
     pub fn table(&self) -> Comparison {
         let mut heads = vec![("#".to_owned(), String::new())];
         heads.extend(self.columns.iter().map(|column| (column.name.clone(), column.path.clone())));
@@ -135,7 +136,8 @@ impl<'a> Compared<'a> {
         let is_judged = self.held(0).1 > 0;
         heads.extend(is_judged.then(|| ("holds".to_owned(), String::new())));
         let (columns, addresses) = heads.into_iter().unzip();
-        let row = |(index, variant): (usize, &Variant)| {
+        let row = |index: usize| {
+            let variant = &self.variants[index];
             let mut cells = vec![(index + 1).to_string()];
             cells.extend(self.columns.iter().map(|column| variant.values[column.index].clone()));
             cells.extend((0..self.plan.metrics.len()).map(|metric| self.cell(metric, index)));
@@ -147,7 +149,7 @@ impl<'a> Compared<'a> {
             title: self.title.to_owned(),
             columns,
             addresses,
-            rows: self.variants.iter().enumerate().map(row).collect(),
+            rows: self.ranking().into_iter().map(row).collect(),
             note: self.marks(),
         }
     }

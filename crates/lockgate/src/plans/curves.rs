@@ -50,13 +50,20 @@ impl Curves {
 
 impl Compared<'_> {
     /// Returns the report of the comparison: its sentences, the network of the scenario `base`, the curves of
-    /// the variants and the table.
-    pub fn report(&self, base: &Scenario, curves: Curves) -> ReportData {
+    /// the variants, if they were kept, and the table.
+    pub fn report(&self, base: &Scenario, curves: Option<Curves>) -> ReportData {
         let mut report = crate::report::head(self.title, &self.plan.text);
         report.topology = crate::report::topology(base);
         let columns: Vec<usize> = self.columns().iter().map(|column| column.index).collect();
         let mut variants = report_variants(self.plan, self.variants, &columns, &self.metrics);
         variants.table = self.table();
+        variants.recommended = self.recommended();
+        for (index, variant) in variants.variants.iter_mut().enumerate() {
+            variant.missed = self.missed(index);
+        }
+        for (index, metric) in variants.metrics.iter_mut().enumerate() {
+            metric.bounds = self.bounds(index);
+        }
         for (variable, column) in variants.variables.iter_mut().zip(self.columns()) {
             variable.name.clone_from(&column.name);
             variable.path.clone_from(&column.path);
@@ -64,8 +71,10 @@ impl Compared<'_> {
         // The page itself marks the variants without a significant difference, in its table.
         report.verdict = self.decision();
         report.verdict.extend(self.sentences().into_iter().filter(|line| !line.starts_with(' ')));
-        report.runs = curves.finish(variants.variants.iter().map(|variant| variant.label.clone()));
-        if report.runs.len() < variants.variants.len() {
+        let has_curves = curves.is_some();
+        let labels = variants.variants.iter().map(|variant| variant.label.clone());
+        report.runs = curves.map(|curves| curves.finish(labels)).unwrap_or_default();
+        if has_curves && report.runs.len() < variants.variants.len() {
             report.verdict.push(format!("Curves are those of the first {} variants.", report.runs.len()));
         }
         report.variants = Some(variants);

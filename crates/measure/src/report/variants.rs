@@ -25,8 +25,12 @@ pub struct Variants {
     pub metrics: Vec<VariantMetric>,
     /// Fronts of pairs of metrics that have a better direction.
     pub fronts: Vec<Front>,
-    /// Table of the variants, as the terminal and notebooks have it.
+    /// Table of the variants, the best first, as the terminal and notebooks have it; its first column is the
+    /// number of the variant, from 1.
     pub table: Comparison,
+    /// Index of the variant to take, if one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recommended: Option<usize>,
 }
 
 /// A variable of a comparison.
@@ -53,6 +57,8 @@ pub struct VariantData {
     pub label: String,
     /// Index of its value in each variable's `values`.
     pub values: Vec<usize>,
+    /// Indices of the metrics whose expectations it misses.
+    pub missed: Vec<usize>,
 }
 
 /// A metric of all variants.
@@ -73,6 +79,8 @@ pub struct VariantMetric {
     pub reference: Option<usize>,
     /// Values of each variant.
     pub variants: Vec<VariantValues>,
+    /// Lower and upper bound of the expectations on it.
+    pub bounds: [Option<f64>; 2],
 }
 
 /// Values of a metric in a variant; all `null` if no run has a value.
@@ -91,6 +99,17 @@ pub struct VariantValues {
     pub difference_half_width: Option<f64>,
     /// Standing among the variants.
     pub standing: Standing,
+    /// Factor by which it is worse than the best, if that is two or more.
+    pub times: Option<f64>,
+}
+
+/// Factor from which a variant is that many times worse; below, its value says enough.
+const LEAST_TIMES: f64 = 2.0;
+
+/// Returns the factor by which a value is worse than the best one, if that is large.
+fn times(value: f64, best: f64, better: Better) -> Option<f64> {
+    let factor = if better == Better::Lower { value / best } else { best / value };
+    (value > 0.0 && best > 0.0 && factor >= LEAST_TIMES).then_some(factor)
 }
 
 /// Standing of a variant in a metric: what it is itself, or the verdict on its difference from the reference.
@@ -129,6 +148,8 @@ impl VariantMetric {
     /// Creates the data of a metric from its comparison.
     pub fn new(path: &str, compared: &MetricComparison) -> Self {
         let metric = Address::parse(path).ok().map(|address| address.metric);
+        let better = metric.and_then(|metric| metric.better);
+        let best = compared.best.and_then(|best| Some(compared.intervals[best].as_ref()?.mean));
         let all = compared.intervals.iter().zip(&compared.differences).enumerate();
         let of = |(index, (interval, difference)): (usize, (&Option<_>, &Option<_>))| {
             let interval: &Option<crate::intervals::Interval> = interval;
@@ -148,16 +169,18 @@ impl VariantMetric {
                 difference: difference.map(|one| one.mean).filter(|mean| mean.is_finite()),
                 difference_half_width: difference.and_then(|one| one.half_width),
                 standing,
+                times: interval.as_ref().and_then(|interval| times(interval.mean, best?, better?)),
             }
         };
         Self {
             path: path.to_owned(),
             words: Words::of(path).in_sentence(),
             unit: metric.map_or("", |metric| metric.unit.symbol()).to_owned(),
-            better: metric.and_then(|metric| metric.better),
+            better,
             best: compared.best,
             reference: compared.reference,
             variants: all.map(of).collect(),
+            bounds: [None; 2],
         }
     }
 }
@@ -201,6 +224,9 @@ mod tests {
         let fronts = fronts(&[delay.clone(), lost, goodput]);
         assert_eq!(fronts, [Front { x: 0, y: 2, on: vec![0, 1] }]);
         assert_eq!((delay.best, delay.unit.as_str()), (Some(0), "s"));
+        let times = |metric: &VariantMetric| metric.variants.iter().map(|one| one.times).collect::<Vec<_>>();
+        assert_eq!(times(&delay).iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, true]);
+        assert_eq!(super::times(1e6, 3e6, Better::Higher), Some(3.0));
         assert!((delay.variants[2].difference.expect("a difference") - 0.2).abs() < 1e-12);
     }
 

@@ -18,7 +18,7 @@ const MOST_NAMED: usize = 6;
 const LEAST_FACTOR: f64 = 2.0;
 
 /// A metric with a better direction, and the variant that is best in it.
-struct Aim {
+pub(super) struct Aim {
     metric: usize,
     better: Better,
     unit: Unit,
@@ -63,37 +63,59 @@ impl Compared<'_> {
         if self.variants.len() < 2 {
             return Vec::new();
         }
-        let most = (0..self.variants.len()).map(|variant| self.held(variant).0).max().unwrap_or(0);
-        let candidates: Vec<usize> =
-            (0..self.variants.len()).filter(|variant| self.held(*variant).0 == most).collect();
+        let (most, candidates) = self.candidates();
         let aims = self.aims();
         if aims.is_empty() {
             return self.keepers().into_iter().chain(self.longest_waits(None)).collect();
         }
-        let count = |variant: usize, shown: Shown| {
-            aims.iter().filter(|aim| self.shown(variant, aim) == shown).count()
-        };
-        let best = candidates.iter().copied().min_by(|one, other| {
-            let by_worse = count(*one, Shown::Worse).cmp(&count(*other, Shown::Worse));
-            let by_loss = || self.loss(*one, &aims).total_cmp(&self.loss(*other, &aims));
-            let by_means = || self.loss_of_means(*one, &aims).total_cmp(&self.loss_of_means(*other, &aims));
-            // Of equal ones the first.
-            by_worse.then_with(by_loss).then_with(by_means).then(one.cmp(other))
-        });
+        let best = self.ranking().first().copied();
+        let chosen = self.chosen(&aims);
         let mut sentences = Vec::new();
-        let mut chosen = None;
-        if let Some(best) = best {
-            let (sentence, is_choice) = match self.without_choice(&candidates, &aims) {
-                Some(sentence) => (sentence, false),
-                None => (self.choice(best, &aims), true),
-            };
-            sentences.push(sentence);
-            chosen = is_choice.then_some(best);
+        match (chosen, best) {
+            (Some(chosen), _) => sentences.push(self.choice(chosen, &aims)),
+            (None, Some(_)) => sentences.extend(self.without_choice(&candidates, &aims)),
+            (None, None) => {}
         }
         sentences.extend(self.shortfall(most, best));
         sentences.extend(self.keepers());
         sentences.extend(self.longest_waits(chosen));
         sentences
+    }
+
+    /// Returns the largest number of expectations that a variant keeps, and the variants that keep as many.
+    fn candidates(&self) -> (usize, Vec<usize>) {
+        let most = (0..self.variants.len()).map(|variant| self.held(variant).0).max().unwrap_or(0);
+        (most, (0..self.variants.len()).filter(|variant| self.held(*variant).0 == most).collect())
+    }
+
+    /// Returns the variant that the decision names; `None` if the runs do not tell one from the others.
+    fn chosen(&self, aims: &[Aim]) -> Option<usize> {
+        let is_open = aims.is_empty() || self.without_choice(&self.candidates().1, aims).is_some();
+        self.ranking().first().copied().filter(|_| !is_open && self.variants.len() > 1)
+    }
+
+    /// Returns the variant to take; `None` if the runs tell none.
+    pub fn recommended(&self) -> Option<usize> {
+        let aims = self.aims();
+        self.chosen(&aims).filter(|_| self.is_told(&aims))
+    }
+
+    /// Returns the indices of the variants: by expectations kept, then by the number of metrics in which a
+    /// variant is worse than the best, then by what it loses in these, and by the means; of equal ones the
+    /// first of the plan.
+    pub fn ranking(&self) -> Vec<usize> {
+        let aims = self.aims();
+        let key = |variant: usize| {
+            let worse = aims.iter().filter(|aim| self.shown(variant, aim) == Shown::Worse).count();
+            let held = core::cmp::Reverse(self.held(variant).0);
+            ((held, worse), [self.loss(variant, &aims), self.loss_of_means(variant, &aims)])
+        };
+        let mut order: Vec<_> = (0..self.variants.len()).map(|variant| (variant, key(variant))).collect();
+        order.sort_by(|(_, (rank, loss)), (_, (other_rank, other_loss))| {
+            let by_loss = loss[0].total_cmp(&other_loss[0]).then(loss[1].total_cmp(&other_loss[1]));
+            rank.cmp(other_rank).then(by_loss)
+        });
+        order.into_iter().map(|(variant, _)| variant).collect()
     }
 
     /// Returns the metrics with a better direction, each with the best variant, whatever else it misses.
