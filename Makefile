@@ -155,9 +155,10 @@ site: build
 	python3 docs/site/make.py $(LOCKGATE)
 	python3 docs/site/check.py target/site
 
-# The same run draws the same bytes.
-picture: build
+# The same run draws the same bytes of the SVG; the report has the date of its run.
+picture: build web/node_modules
 	python3 docs/images/picture.py $(LOCKGATE)
+	node docs/images/report.mjs $(LOCKGATE)
 
 types:
 	LOCKGATE_RENEW=1 $(CARGO) test --locked -p lockgate-session --test typescript

@@ -4,6 +4,7 @@
 //! [`write()`] writes those of a run into a [`ResultsDirectory`], which replaces nothing but an earlier
 //! run's.
 
+pub mod card;
 mod directory;
 mod error;
 mod form;
@@ -12,6 +13,7 @@ mod saved_file;
 use std::io::Read as _;
 use std::path::PathBuf;
 
+use self::card::card;
 use lockgate_measure::recording::{Event, Mode, Recording};
 use lockgate_measure::report::{Ghost, ReportData, Run, page};
 use lockgate_measure::summary::Summary;
@@ -192,6 +194,7 @@ impl<'a> RunResults<'a> {
             run.ghosts.clone_from(&self.ghosts);
         }
         report.runs.splice(..0, self.overlaid.iter().cloned());
+        report.card = card(&self.scenario.title, self.summary, first, &self.command);
         report
     }
 }

@@ -65,6 +65,9 @@ pub struct ReportData {
     pub comparisons: Vec<Comparison>,
     /// Further figures.
     pub figures: Vec<Figure>,
+    /// Card of the run, an SVG document to share; empty if there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub card: String,
     /// Variants that are compared; then each of `runs` is one of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variants: Option<Variants>,
@@ -88,6 +91,7 @@ impl ReportData {
             runs: Vec::new(),
             comparisons: Vec::new(),
             figures: Vec::new(),
+            card: String::new(),
             variants: None,
         }
     }

@@ -135,7 +135,7 @@ impl Comparing {
             .within(self.equal)
             .waiting(waits);
         let parts = vec![
-            ("report", serde_json::to_vec(&compared.report(&planned.base, self.curves).readable())?),
+            ("report", serde_json::to_vec(&compared.report(&planned.base, Some(self.curves)).readable())?),
             ("comparison", report::json(&compared.json())?.into_bytes()),
             ("runs", compared.csv().into_bytes()),
         ];
@@ -162,7 +162,7 @@ impl Job for Comparing {
             let mut simulation = match self.current.take() {
                 Some(simulation) => simulation,
                 None => {
-                    let scenario = self.planned.source().scenario(task)?;
+                    let scenario = self.planned.source().scenario(task, &self.planned.plan.metrics)?;
                     Simulation::owning((*scenario).clone(), Seed(task.seed)).map_err(lockgate::Error::from)?
                 }
             };

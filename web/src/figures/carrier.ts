@@ -32,7 +32,8 @@ export function carrier({ ink, panel, lines, opacity, warmup, words }: Carried):
       label: {
         show: true,
         position: "end",
-        distance: 16,
+        // Above the title of the axis, also where a rule is near its start.
+        distance: 28,
         color: ink.text,
         fontSize: 11,
         fontWeight: 600,

@@ -104,7 +104,7 @@ export class TimeDrawing {
     this.rules = rulesOf(view);
     this.#bounds = this.bounds();
     // A line above the first axis is reserved for the labels of rules.
-    let top = this.rules.length > 0 ? 38 : 24;
+    let top = this.rules.length > 0 ? 44 : 24;
     for (const panel of panels) {
       this.#tops.push(top);
       top += panel.height + 27;

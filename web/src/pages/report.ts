@@ -16,6 +16,7 @@ import { EMPTY, type Report, seedNote } from "../report";
 import { answering, facts } from "../sections/answer";
 import { type Placing, SECTIONS } from "../sections/list";
 import { picker } from "../sections/picker";
+import { share } from "../sections/share";
 import { variantsSubtitle } from "../sections/variants";
 import { Selection } from "../selection";
 import { SharedWindow } from "../shared-window";
@@ -184,7 +185,13 @@ class Page implements Placing {
         { "aria-label": "Sections" },
         ...sections.map((section) => h("a", { href: `#${section.id}` }, section.short)),
       ),
-      h("span", { class: "end" }, this.report.runs.length > 0 ? picker(this.selection) : null, toggle),
+      h(
+        "span",
+        { class: "end" },
+        this.report.runs.length > 0 ? picker(this.selection) : null,
+        share(this.report),
+        toggle,
+      ),
     );
   }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use lockgate::results::SavedFile;
+use lockgate::results::card::{HEAD, card};
 use lockgate::text;
 use lockgate::{Detail, Recording, Scenario, Seed, figures, memory, verdict};
 use lockgate_export::{members, series};
@@ -44,6 +45,7 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     }
     let series = arguments.series.as_deref().map(SeriesFile::start).transpose()?;
     let members = arguments.members.as_deref().map(MembersFile::start).transpose()?;
+    let drawn = arguments.card.as_deref().map(card_file).transpose()?;
     let results = ResultsDirectory::start(arguments.output.out.as_deref(), &scenario.title)?;
     interrupt::listen();
     if arguments.twin {
@@ -66,6 +68,10 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     if let Some(file) = members {
         file.write(&scenario, &summary)?;
     }
+    if let (Some(file), Some(first)) = (drawn, runs.recordings.first()) {
+        let picture = card(&scenario.title, &summary, first, &results::command_line());
+        file.write(picture).map_err(|error| Failure::saved_file(&error, "--card"))?;
+    }
     let written = RunResults { ghosts, ..RunResults::new(&scenario, &seeds, &runs, &summary) };
     let directory = results::write(results, written)?;
     match &arguments.output {
@@ -86,6 +92,17 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
         }
     }
     Ok(ended(&runs, verdict::holds(&summary)))
+}
+
+/// Prepares the file of the card, before anything runs.
+fn card_file(path: &Path) -> Result<SavedFile, Failure> {
+    if path.extension().is_none_or(|ending| ending != "svg") {
+        return Err(Failure::usage(
+            format!("`--card {}` is no name of an SVG file", path.display()),
+            "end it with `.svg`; the button Share of the report makes a PNG of the same picture",
+        ));
+    }
+    SavedFile::start(path, HEAD).map_err(|error| Failure::saved_file(&error, "--card"))
 }
 
 /// Returns the seeds: successive ones from `--seed` on.
