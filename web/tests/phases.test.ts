@@ -1,6 +1,8 @@
 /** Delays before and after a change: a curve a flow and phase, in the colour of the flow. */
 import { describe, expect, it } from "vitest";
+import { boxFigure } from "../src/figures/box";
 import { ccdfFigure, cdfFigure, gapFigure } from "../src/figures/distribution";
+import { splitFigure } from "../src/figures/stack";
 import { LIGHT } from "../src/palette";
 import { Selection, type View } from "../src/selection";
 import { sampleReport } from "./sample";
@@ -18,8 +20,19 @@ function swapped(runs: number): View {
         to_s: 30,
         packets: 1250,
         owd_cdf: { value_s: [0.019, 0.02], fraction: [0.5, 1] },
+        owd_box: { p5: 0.018, p25: 0.019, p50: 0.02, p75: 0.021, p95: 0.022, mean: 0.02 },
+        owd_p99_s: 0.023,
+        queueing_s: 0.015,
       },
-      { from_s: 30, to_s: 60, packets: 1500, owd_cdf: { value_s: [0.009, 0.01], fraction: [0.25, 1] } },
+      {
+        from_s: 30,
+        to_s: 60,
+        packets: 1500,
+        owd_cdf: { value_s: [0.009, 0.01], fraction: [0.25, 1] },
+        owd_box: { p5: 0.008, p25: 0.009, p50: 0.01, p75: 0.011, p95: 0.012, mean: 0.01 },
+        owd_p99_s: 0.013,
+        queueing_s: 0.005,
+      },
     ];
   return new Selection(report).view();
 }
@@ -79,5 +92,25 @@ describe("delays before and after a change", () => {
         .key(LIGHT)
         .map(({ label }) => label),
     ).toEqual(["Flow"]);
+  });
+
+  it("have a box and a bar each, and none of both together", () => {
+    const view = swapped(1);
+    const flow = view.flows[0] as string;
+    const boxes = boxFigure(view, {})
+      .table()
+      .rows.filter(([name]) => name === flow);
+    expect(boxes.map(([, part, , , p50]) => [part, p50])).toEqual([
+      ["5 to 30 s", 0.02],
+      ["30 to 60 s", 0.01],
+    ]);
+    const { columns, rows } = splitFigure(view).table();
+    expect(columns.slice(2)).toEqual(["queueing_mean_s", "sending and travelling_mean_s"]);
+    expect(rows[0]?.slice(1, 3)).toEqual(["5 to 30 s", 0.015]);
+    expect(rows[0]?.[3]).toBeCloseTo(0.005, 9);
+    // Without a change the parts of the delay are those of the whole run.
+    expect(splitFigure(new Selection(sampleReport()).view()).table().columns.slice(2)).toContain(
+      "propagation_mean_s",
+    );
   });
 });

@@ -11,7 +11,7 @@ import type { Ink } from "../palette";
 import { flowOf, type ShownRun, type View } from "../selection";
 import { curveName, runShort } from "../style";
 import { tip } from "../tooltip";
-import { labelWidth, type RowLabel, rowAxis } from "./rows";
+import { labelWidth, partWords, type RowLabel, rowAxis } from "./rows";
 
 interface Row extends RowLabel {
   shown: ShownRun;
@@ -22,10 +22,23 @@ interface Row extends RowLabel {
 export function boxFigure(view: View, settings: Settings): Figure {
   const rows: Row[] = view.flows.flatMap((flow) =>
     view.runs.flatMap((shown) => {
-      const box = flowOf(shown.run, flow)?.owd_box;
-      return box && box.p50 !== null
-        ? [{ shown, flow, box, first: flow, second: runShort(view, shown) }]
-        : [];
+      const data = flowOf(shown.run, flow);
+      if (!data) return [];
+      // Of a run with changes a box for each part: one of both would be of no packet's delay.
+      const parts = data.phases ?? [];
+      const boxes =
+        parts.length > 1
+          ? parts.map((part) => ({ box: part.owd_box, part: partWords(part) }))
+          : [{ box: data.owd_box, part: "" }];
+      return boxes
+        .filter(({ box }) => box.p50 !== null)
+        .map(({ box, part }) => ({
+          shown,
+          flow,
+          box,
+          first: flow,
+          second: [runShort(view, shown), part].filter((word) => word !== "").join(", "),
+        }));
     }),
   );
   const values = rows.map(({ box }) => [box.p5, box.p25, box.p50, box.p75, box.p95, box.mean]);
@@ -42,9 +55,9 @@ export function boxFigure(view: View, settings: Settings): Figure {
     draw: (ink, width) => ({ option: option(view, ink, rows, log, width) }),
     table: () => ({
       columns: ["flow", "run", "p5_s", "p25_s", "p50_s", "p75_s", "p95_s", "mean_s"],
-      rows: rows.map(({ flow, shown, box }) => [
+      rows: rows.map(({ flow, shown, box, second }) => [
         flow,
-        shown.run.label,
+        second === "" ? shown.run.label : second,
         box.p5,
         box.p25,
         box.p50,

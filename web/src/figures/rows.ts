@@ -4,8 +4,13 @@
 import { format } from "echarts/core";
 import { axisLook } from "../axis";
 import { FONT } from "../chart";
-import { shortened } from "../format";
+import { shortened, significant } from "../format";
+import type { PhaseDelay } from "../generated/lockgate";
 import type { Ink } from "../palette";
+
+/** Returns the words of a part of a run: `5 to 30 s`. */
+export const partWords = ({ from_s, to_s }: PhaseDelay): string =>
+  `${significant(from_s)} to ${significant(to_s)} s`;
 
 /** The two parts of a row's label; the first is left out if it repeats the row above. */
 export interface RowLabel {

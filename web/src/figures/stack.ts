@@ -7,7 +7,7 @@ import type { Ink } from "../palette";
 import { flowOf, leavesOf, queuesOfPort, type View } from "../selection";
 import { runShort } from "../style";
 import { tip } from "../tooltip";
-import { labelWidth, type RowLabel, rowAxis } from "./rows";
+import { labelWidth, partWords, type RowLabel, rowAxis } from "./rows";
 
 interface Row extends RowLabel {
   run: string;
@@ -65,22 +65,30 @@ function stackOption(
 const partColour = (ink: Ink, at: number): string =>
   ink.series[(SLOTS[at % SLOTS.length] ?? 0) % ink.series.length] as string;
 
+/** Name of what is left of a delay beside the waiting, in a part of a run. */
+const REST = "sending and travelling";
+
 export function splitFigure(view: View): Figure {
-  const parts = ["queueing", "serialisation", "propagation"] as const;
+  const parts = ["queueing", "serialisation", "propagation", REST] as const;
   const rows: Row[] = view.flows.flatMap((flow) =>
-    view.runs.flatMap((shown) => {
-      const split = flowOf(shown.run, flow)?.split_s;
-      if (!split) return [];
-      return [
-        {
-          first: flow,
-          second: runShort(view, shown),
-          run: shown.run.label,
-          parts: parts.map((part) => split[part]),
-        },
-      ];
+    view.runs.flatMap((shown): Row[] => {
+      const data = flowOf(shown.run, flow);
+      if (!data) return [];
+      const row = { first: flow, second: runShort(view, shown), run: shown.run.label };
+      const split = data.split_s;
+      const phases = (data.phases ?? []).filter(({ queueing_s }) => queueing_s !== null);
+      if (phases.length < 2)
+        return [{ ...row, parts: [split.queueing, split.serialisation, split.propagation, null] }];
+      // Of a part of the run the waiting is known, and the mean of all of the delay.
+      return phases.map((phase): Row => {
+        const second = [row.second, partWords(phase)].filter((word) => word !== "").join(", ");
+        const rest = phase.owd_box.mean === null ? null : phase.owd_box.mean - (phase.queueing_s ?? 0);
+        return { ...row, second, parts: [phase.queueing_s, null, null, rest] };
+      });
     }),
   );
+  const shown = parts.filter((_, at) => rows.some((row) => (row.parts[at] ?? 0) > 0));
+  for (const row of rows) row.parts = shown.map((part) => row.parts[parts.indexOf(part)] ?? null);
   return {
     id: "owd-split",
     title: "Where the delay comes from",
@@ -90,16 +98,16 @@ export function splitFigure(view: View): Figure {
     key: (ink) => [
       {
         label: "Part",
-        entries: parts.map((label, at) => ({ label, colour: partColour(ink, at), kind: "swatch" })),
+        entries: shown.map((label, at) => ({ label, colour: partColour(ink, at), kind: "swatch" })),
       },
     ],
     height: () => rows.length * 30 + 64,
     draw: (ink, width) => ({
-      option: stackOption(ink, width, rows, parts, "Mean one-way delay", "s"),
+      option: stackOption(ink, width, rows, shown, "Mean one-way delay", "s"),
     }),
     table: () => ({
-      columns: ["flow", "run", ...parts.map((part) => `${part}_mean_s`)],
-      rows: rows.map((row) => [row.first, row.run, ...row.parts]),
+      columns: ["flow", "run", ...shown.map((part) => `${part}_mean_s`)],
+      rows: rows.map((row) => [row.first, row.second === "" ? row.run : row.second, ...row.parts]),
     }),
   };
 }

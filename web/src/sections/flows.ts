@@ -1,5 +1,6 @@
 /** Table of all flows of all runs. */
 import { h } from "../dom";
+import { partWords } from "../figures/rows";
 import { NONE, quantity, significant } from "../format";
 import type { FlowSummary } from "../generated/lockgate";
 import { unitOf } from "../metric";
@@ -224,8 +225,50 @@ export function flowsSection(report: Report): HTMLElement[] {
         : "",
       h("span", { class: "screen" }, "Press a heading to sort."),
     ),
+    ...byPart(report),
     ...fairness(report),
     ...intervals(report),
+  ];
+}
+
+/** Returns the delays of each flow before and after each change, if there was one. */
+function byPart(report: Report): HTMLElement[] {
+  const several = report.runs.length > 1;
+  const rows = report.runs.flatMap((run) =>
+    run.flows
+      .filter(({ name, phases }) => (phases ?? []).length > 1 && !isFolded(name))
+      .flatMap(({ name, phases = [] }) =>
+        phases.map((phase): Cell[] => [
+          name,
+          ...(several ? [runName(run)] : []),
+          partWords(phase),
+          phase.packets,
+          phase.owd_box.p50,
+          phase.owd_box.p95,
+          phase.owd_p99_s,
+          phase.queueing_s,
+        ]),
+      ),
+  );
+  if (rows.length === 0) return [];
+  return [
+    h("h3", {}, "Delay before and after each change"),
+    makeTable({
+      name: "parts",
+      rows,
+      limit: 30,
+      filter: true,
+      columns: [
+        { title: "Flow", csv: "flow" },
+        ...(several ? [{ title: "Run", csv: "run" }] : []),
+        { title: "Part", csv: "part" },
+        { title: "Packets", csv: "packets", unit: "" },
+        { title: "Delay p50", csv: "owd_p50_s", unit: "s", group: "delay" },
+        { title: "p95", csv: "owd_p95_s", unit: "s", group: "delay" },
+        { title: "p99", csv: "owd_p99_s", unit: "s", group: "delay" },
+        { title: "of it waiting", csv: "queueing_mean_s", unit: "s", hint: "Mean time in queues" },
+      ],
+    }),
   ];
 }
 

@@ -82,6 +82,12 @@ pub struct PhaseDelay {
     pub packets: u64,
     /// Distribution function, in seconds.
     pub owd_cdf: Cdf,
+    /// Box plot, in seconds.
+    pub owd_box: BoxPlot,
+    /// 99th percentile, in seconds.
+    pub owd_p99_s: Option<f64>,
+    /// Mean time spent waiting in queues, in seconds.
+    pub queueing_s: Option<f64>,
 }
 
 /// A flow over time; columns of equal length.
@@ -325,6 +331,9 @@ fn phase_delays(phases: &[FlowPhase], end: Instant) -> Vec<PhaseDelay> {
         to_s: end.as_secs_f64(),
         packets: phase.owd.count(),
         owd_cdf: phase_cdf(&phase.owd, phases.len()),
+        owd_box: box_plot(&phase.owd),
+        owd_p99_s: p99(&phase.owd),
+        queueing_s: phase.queueing.mean().map(|mean| short(mean / 1e12)),
     };
     phases.iter().zip(ends).map(one).collect()
 }
@@ -400,6 +409,11 @@ pub(super) fn density(histogram: &Histogram) -> Density {
         value_s: bins.iter().map(|(centre, _)| short(centre / 1e12)).collect(),
         density: bins.iter().map(|(_, density)| short(density * 1e12)).collect(),
     }
+}
+
+/// Returns the 99th percentile, in seconds.
+pub(super) fn p99(histogram: &Histogram) -> Option<f64> {
+    histogram.quantile(0.99).map(|value| short(value as f64 / 1e12))
 }
 
 pub(super) fn box_plot<const SUB: usize>(histogram: &Histogram<SUB>) -> BoxPlot {

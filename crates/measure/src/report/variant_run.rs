@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::run::{FlowData, FlowSeriesData, QueueSeriesData, Run, box_plot, cdf, density, phase_cdf};
+use super::run::{FlowData, FlowSeriesData, QueueSeriesData, Run, box_plot, cdf, density, p99, phase_cdf};
 use crate::histogram::Histogram;
 use crate::recording::{FlowRecord, Recording};
 use crate::summary::Summary;
@@ -58,6 +58,10 @@ impl AllSeeds {
         for (phase, all) in flow.phases.iter_mut().zip(&self.phases) {
             phase.packets = all.count();
             phase.owd_cdf = phase_cdf(all, self.phases.len());
+            phase.owd_box = box_plot(all);
+            phase.owd_p99_s = p99(all);
+            // The means of other seeds are not kept.
+            phase.queueing_s = None;
         }
     }
 }
