@@ -199,7 +199,7 @@ describe.skipIf(executable === undefined)("the page", () => {
     ["One-way delay", 90],
     ["Wait in queue", 40],
     ["Rate", 40],
-    ["Lost", 18],
+    ["Lost", 28],
   ])(
     "zooms by a drag over the %s, keeps the view in its address, and goes back by a double click",
     async (panel, down) => {

@@ -317,6 +317,10 @@ pub(crate) struct Run {
     /// for each, Parquet, or CSV if its name ends with `.csv`
     #[arg(long, value_name = "FILE", conflicts_with = "twin")]
     pub(crate) members: Option<PathBuf>,
+    /// Writes a picture of the (first) run to share to this file, which is replaced: its verdict, the delay that
+    /// decides, and the command, as SVG of 1200 by 630 pixels; the report's button makes a PNG of the same
+    #[arg(long, value_name = "FILE.svg", conflicts_with = "twin")]
+    pub(crate) card: Option<PathBuf>,
     /// Keeps a row for every packet and port in packets.parquet
     #[arg(long)]
     pub(crate) packets: bool,
@@ -406,8 +410,8 @@ pub(crate) fn traffic_address(text: &str) -> Result<SocketAddr, String> {
 pub(crate) struct Watch {
     /// Scenario file
     pub(crate) file: PathBuf,
-    /// Simulates at the pace of the clock
-    #[arg(long, required_unless_present = "live")]
+    /// Simulates at the pace of the clock: what is done without --live
+    #[arg(long)]
     pub(crate) sim: bool,
     /// Runs on real packets, with the kernel's TCP
     #[arg(long, conflicts_with = "sim")]
@@ -571,7 +575,8 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 pub(crate) struct Reproduce {
-    /// Paper, or folder with a claims.toml [default: all papers that come with Lockgate]
+    /// Paper, or folder with a claims.toml; `all` for all papers that come with Lockgate; without any they are
+    /// listed
     #[arg(value_name = "PAPER")]
     pub(crate) papers: Vec<String>,
     /// Checks only this claim

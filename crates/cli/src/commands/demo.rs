@@ -63,17 +63,13 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
             say!("{line}");
         }
     } else {
-        terminal::heading(
-            "A call, web pages and four TCP downloads share 10 Mbit/s behind one second of FIFO buffer.",
-        );
+        terminal::heading("A call, pages and four TCP downloads share 10 Mbit/s behind a second of FIFO.");
         say!("Half-way the discipline is replaced by FQ-CoDel, under running TCP.\n");
         for recording in simulated.recordings.iter().chain(live.iter().flat_map(|live| &live.recordings)) {
             strip(recording);
         }
         say!("");
-        for line in &verdict {
-            say!("{line}");
-        }
+        verdict.iter().for_each(|line| terminal::sentence(line));
         say!("report: {}", directory.join("report.html").display());
     }
     Ok(if shown.stopped_early { Exit::Interrupted } else { Exit::Ok })
@@ -119,12 +115,15 @@ fn verdict(
     lines
 }
 
-/// Prints the call's median delay over time: one character for each half second, on a scale of one second.
+/// Characters of the curve, so that its line fits 80 columns.
+const CURVE: usize = 38;
+
+/// Prints the call's median delay over time, on a scale of one second.
 fn strip(recording: &Recording) {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let Some(flow) = recording.flows.iter().find(|flow| flow.setup.name == CALL) else { return };
     let series = flow.series();
-    let step = series.end.len().div_ceil(60).max(1);
+    let step = series.end.len().div_ceil(CURVE).max(1);
     let bars: String = series
         .owd_p50
         .chunks(step)
@@ -135,7 +134,7 @@ fn strip(recording: &Recording) {
         .collect();
     let how = if recording.mode == Mode::Live { "live" } else { "simulated" };
     let end = figures::seconds(Some(recording.duration.as_secs_f64()));
-    say!("delay of the call, {how:<9}  1 s ┤{bars}├ 0 to {end}");
+    say!("delay of the call, {how:<9} 1 s ┤{bars}├ {end}");
 }
 
 /// Delays of the call before and after the swap.
@@ -187,18 +186,17 @@ impl Story {
         };
         vec![
             format!(
-                "FIFO with a second of buffer:  the call waits {} (median of its last {})",
-                beside(|story| figures::seconds(Some(story.before))),
-                figures::seconds(Some(self.swap.as_secs_f64() / 2.0))
+                "FIFO, a second of buffer: the call waits {}",
+                beside(|story| figures::seconds(Some(story.before)))
             ),
             format!(
-                "swap to FQ-CoDel at {}:    {} waiting packets moved to the new queues, {} lost by it",
+                "swap at {}: {} waiting packets moved, {} lost by it",
                 figures::seconds(Some(self.swap.as_secs_f64())),
                 both(|story| story.moved_packets.to_string()),
                 both(|story| story.lost_packets.to_string())
             ),
             format!(
-                "FQ-CoDel:                      the call waits {}: {} times less",
+                "FQ-CoDel: the call waits {}: {} times less",
                 beside(|story| figures::seconds(Some(story.after))),
                 both(|story| format!("{:.0}", story.before / story.after))
             ),

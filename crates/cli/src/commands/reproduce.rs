@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::arguments::Reproduce;
 use crate::exit::{Exit, Failure};
+use crate::output::say;
 use crate::papers::live::PacketRunner;
 use crate::papers::{self, PaperRunner};
 use crate::results::ResultsDirectory;
@@ -45,11 +46,34 @@ struct OnPackets<'a> {
     outside: &'a BTreeMap<String, Vec<String>>,
 }
 
+/// Name that stands for all papers that come with Lockgate.
+const ALL: &str = "all";
+
+/// Lists the papers, and how they are reproduced.
+fn list() -> Result<Exit, Failure> {
+    let row = |name: &str| {
+        let folder = papers::open(name)?;
+        let text = folder.text("claims.toml").unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("title = "));
+        let title = line.unwrap_or_default().trim_matches('"').to_owned();
+        Ok::<_, Failure>(vec![name.to_owned(), title])
+    };
+    let rows = papers::names().into_iter().map(row).collect::<Result<Vec<_>, _>>()?;
+    terminal::words(&["paper", "title"], &rows);
+    say!();
+    terminal::sentence(
+        "`lockgate reproduce PAPER --quick` takes less than a minute, `lockgate reproduce all` some.",
+    );
+    Ok(Exit::Ok)
+}
+
 pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
-    let names = if arguments.papers.is_empty() {
-        papers::names().into_iter().map(str::to_owned).collect()
-    } else {
-        arguments.papers.clone()
+    if arguments.papers.is_empty() {
+        return list();
+    }
+    let names = match arguments.papers.as_slice() {
+        [all] if all == ALL => papers::names().into_iter().map(str::to_owned).collect(),
+        some => some.to_vec(),
     };
     if arguments.claim.is_some() && names.len() != 1 {
         return Err(Failure::usage("`--claim` is of one paper", "name the paper before it"));
