@@ -355,6 +355,7 @@ mod tests {
             lost_by: vec![("ring".into(), 17)],
             bypassed_frames: 5,
             bypass: "it stands still".to_owned(),
+            ..RouterSample::default()
         };
         let unfaithful = vec!["frames passed around the router".to_owned()];
         let fidelity =

@@ -119,9 +119,10 @@ function drawRate(direction: Direction, ink: Ink): SVGElement {
   const whole = rate === null ? `${sent}bit/s` : `${sent.trimEnd()}/${bits(rate)}bit/s`;
   const labels = [whole, `${sent}bit/s`, sent.trimEnd()];
   const room = Math.abs(end.x - start.x) - 8;
-  // Without room it would lie over the marks of its neighbours; it is in the mark's name.
-  const label =
-    labels.find((text) => text.length * 6 <= room - (Math.abs(end.y - start.y) > 4 ? 30 : 0)) ?? "";
+  // Without room it would lie over its neighbours, and below the link over names; it is in the mark's name.
+  const free = room - (Math.abs(end.y - start.y) > 4 ? 30 : 0) - (isForth ? 0 : 60);
+  const short = (labels.at(-1)?.length ?? 0) * 6 <= room ? labels.at(-1) : "";
+  const label = labels.find((text) => text.length * 6 <= free) ?? short ?? "";
   // Between the marks at both ends of the link, or beyond them.
   const gap = label.length * 6 <= room - 84 ? 15 : 21;
   return svg(

@@ -21,7 +21,7 @@ const RIGHT: f64 = 1150.0;
 const TOP: f64 = 300.0;
 const BOTTOM: f64 = 530.0;
 /// Letters of a line of the headline, and of the sentence below it.
-const LETTERS: [usize; 2] = [58, 92];
+const LETTERS: [usize; 2] = [50, 84];
 /// Columns of the curve: each has the smallest and largest delay in it.
 const COLUMNS: usize = 400;
 /// A bound up to so many times the largest delay is drawn.
@@ -78,7 +78,7 @@ pub fn card(title: &str, summary: &Summary, recording: &Recording, command: &str
         svg,
         "<text x=\"50\" y=\"598\" font-size=\"20\" font-family=\"ui-monospace,'DejaVu Sans Mono',Menlo,monospace\" \
          fill=\"{SOFT}\">{}</text>",
-        escaped(&cut(command, 82))
+        escaped(&cut(&repeated(command), 76))
     );
     let _ = write!(
         svg,
@@ -229,6 +229,23 @@ fn wrapped(words: &str, letters: usize, most: usize) -> Vec<String> {
     lines.into_iter().map(|line| cut(&line, letters + 2)).collect()
 }
 
+/// Returns a command without the options that say where its results go.
+fn repeated(command: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut words = command.split(' ');
+    while let Some(word) = words.next() {
+        match word {
+            // A quoted path may have blanks: the command is then left as it is.
+            "--out" | "--card" if words.next().is_some_and(|path| path.starts_with(['\'', '"'])) => {
+                return command.to_owned();
+            }
+            "--out" | "--card" | "--quiet" | "-q" => {}
+            word => kept.push(word),
+        }
+    }
+    kept.join(" ")
+}
+
 fn cut(text: &str, letters: usize) -> String {
     if text.chars().count() <= letters {
         return text.to_owned();
@@ -262,5 +279,7 @@ mod tests {
         assert_eq!(wrapped("one two three four five", 9, 2), ["one two", "three …"]);
         assert_eq!(escaped("a<b> & \"c\"\u{7}"), "a&lt;b&gt; &amp; &quot;c&quot; ");
         assert_eq!(cut("abcdef", 4), "abc…");
+        let command = "lockgate run home.toml --out runs/a --seed 3 --card a.svg --quiet";
+        assert_eq!(repeated(command), "lockgate run home.toml --seed 3");
     }
 }
