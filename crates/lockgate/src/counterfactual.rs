@@ -66,9 +66,12 @@ pub fn add_effects(
     summary: &mut Summary,
 ) -> Result<Vec<Ghost>, Error> {
     let recordings = &runs.recordings;
-    let Some(first) = recordings.first().filter(|first| first.mode == Mode::Sim) else { return Ok(Vec::new()) };
+    let Some(first) = recordings.first().filter(|first| first.mode == Mode::Sim) else {
+        return Ok(Vec::new());
+    };
     let starts = first.phases().to_vec();
-    let paths: Vec<String> = summary.phases.first().iter().flat_map(|phase| phase.values.keys().cloned()).collect();
+    let paths: Vec<String> =
+        summary.phases.first().iter().flat_map(|phase| phase.values.keys().cloned()).collect();
     if starts.len() < 2 || recordings.iter().any(|one| one.phases() != starts) {
         return Ok(Vec::new());
     }
@@ -124,7 +127,9 @@ impl Lives<'_> {
         let one = |&(phase, seed): &(usize, usize)| -> Result<Option<(usize, Shown)>, Error> {
             let with = &self.recordings[seed];
             let end = Instant::ZERO + with.duration;
-            let Some(without) = self.run(self.scenario, Some(phase), with.seed, end)? else { return Ok(None) };
+            let Some(without) = self.run(self.scenario, Some(phase), with.seed, end)? else {
+                return Ok(None);
+            };
             let ghost = (seed == 0).then(|| Ghost::new(with, &without, phase));
             let values = self.values(&without, phase);
             Ok(Some((phase, Shown { values, same_packets: with.has_same_packets(&without), ghost })))
@@ -157,7 +162,8 @@ impl Lives<'_> {
         let Some(made) = made.into_iter().collect::<Option<Vec<Vec<Values>>>>() else { return Ok(false) };
         let (with, without) = made.split_at(seeds);
         for ((seed, phase), values) in lives[seeds..].iter().zip(without) {
-            let of = |values: &Vec<Values>| phase.and_then(|phase| values.get(phase)).cloned().unwrap_or_default();
+            let of =
+                |values: &Vec<Values>| phase.and_then(|phase| values.get(phase)).cloned().unwrap_or_default();
             if let Some((pairs, _)) = phase.and_then(|phase| pairs.get_mut(&phase)) {
                 pairs.add(of(&with[*seed]), of(values));
             }

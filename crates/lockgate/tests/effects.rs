@@ -35,7 +35,8 @@ impl Network {
         let mut one = |of: &[u32]| of[random.below(of.len() as u32) as usize];
         let (rate, delay, limit) = (one(&[3, 5, 8]), one(&[5, 15, 40]), one(&[20, 60, 150]));
         let (downloads, kind) = (one(&[1, 2, 3]), one(&[0, 1, 2]) as usize);
-        let (congestion, root) = (["cubic", "reno", "bbr"][one(&[0, 1, 2]) as usize], ["fifo", "fq_codel", "red"][kind]);
+        let (congestion, root) =
+            (["cubic", "reno", "bbr"][one(&[0, 1, 2]) as usize], ["fifo", "fq_codel", "red"][kind]);
         let mut text = format!(
             "duration = \"{seconds}s\"\nwarmup = \"1s\"\nnode = {{ server = {{}}, router = {{}}, client = {{}} }}\n\
              link.core = {{ between = [\"server\", \"router\"], rate = \"100mbit\", delay = \"5ms\" }}\n\
@@ -130,7 +131,8 @@ fn a_change_that_only_reshuffles_is_credited_with_nothing() {
     for trial in 0..all {
         let mut random = Random::stream(Seed(trial), "nearly");
         let network = Network::new(&mut random, 8);
-        let (at, set) = (time(&mut random, 2, 6), network.nearly_same(&mut random));
+        // Short windows swing most.
+        let (at, set) = (time(&mut random, 3, 8), network.nearly_same(&mut random));
         let scenario = read(&network.changed(&at, &set));
         let said = changes(&told(&scenario, &made(&scenario, trial, 1 + trial % 3 / 2 * 2)));
         untold += u32::from(said[0].contains("tell no effect from chance"));
@@ -139,7 +141,7 @@ fn a_change_that_only_reshuffles_is_credited_with_nothing() {
     println!("{} of {all} reshuffles are credited, {untold} are told from no chance", claimed.len());
     assert!(claimed.is_empty(), "{claimed:#?}");
     // A law that no swing puts to the test holds nothing.
-    assert!(untold > 0);
+    assert!(all < 100 || untold > 5, "{untold}");
 }
 
 /// A knob of a watched run is a change of the scenario that the run ends with.
@@ -200,54 +202,53 @@ fn a_long_live_run_tells_a_step_with_its_ratio() {
     assert!(said[0].contains(" before, ") && said[0].contains(" after, ") && claims(&said[0]), "{said:?}");
 }
 
-/// The figures of a sentence are those of two runs, one without a `[[change]]`, of which an expectation asks
-/// for the same part.
+/// The figures of a sentence are those of two runs, one without a `[[change]]`, of which expectations name the
+/// same part.
 #[test]
 fn the_figures_of_an_effect_are_those_of_two_runs_made_by_hand() {
-    const PATHS: [&str; 3] = ["flow.call.owd.p50", "flow.call.owd.p99", "flow.pages.owd.p50"];
-    let mut claimed = 0;
-    let all = trials(6, 50);
+    let (mut told_figures, all) = (0, trials(6, 50));
     for trial in 0..all {
         let mut random = Random::stream(Seed(trial), "real");
         let network = Network::new(&mut random, 8);
         let at = format!("{}s", 3 + random.below(3));
-        let set = match random.below(3) {
+        let set = match random.below(4) {
             0 => ("link.bottleneck.delay", "200ms".to_owned()),
             1 => ("link.bottleneck.rate", "1mbit".to_owned()),
-            _ => ("link.core.delay", "150ms".to_owned()),
+            2 => ("link.core.delay", "150ms".to_owned()),
+            _ => ("flow.pages.gap", "1s".to_owned()),
         };
-        let parts = PATHS.map(|path| format!("{path} @ {at}..8s"));
-        let expect = |part: &String| format!("[[expect]]\nthat = \"{part}\"\nbelow = \"10s\"\n");
-        let asked: String = parts.iter().map(expect).collect();
-        let by_hand = [network.changed(&at, &set), network.text.clone()].map(|text| {
-            let scenario = read(&format!("{text}{asked}"));
-            let runs = made(&scenario, trial, 1);
-            let summary = lockgate::summarise(&scenario, &runs.recordings).expect("its metrics");
-            parts.each_ref().map(|part| summary.metric(part).expect("packets"))
-        });
         let scenario = read(&network.changed(&at, &set));
         let summary = told(&scenario, &made(&scenario, trial, 1));
-        let without = summary.phases[1].without.as_ref().expect("another life");
+        let values = &summary.phases[1].without.as_ref().expect("another life").values;
+        let part = |path: &String| format!("{path} @ {at}..8s");
+        let expect = |path: &String| {
+            let bound = if path.contains("goodput") { "at_least = \"0bit\"" } else { "below = \"10s\"" };
+            format!("[[expect]]\nthat = \"{}\"\n{bound}\n", part(path))
+        };
+        let asked: String = values.keys().map(expect).collect();
+        let [with, without] = [network.changed(&at, &set), network.text.clone()].map(|text| {
+            let scenario = read(&format!("{text}{asked}"));
+            let runs = made(&scenario, trial, 1);
+            lockgate::summarise(&scenario, &runs.recordings).expect("its metrics")
+        });
         let said = changes(&summary).remove(0);
-        let mut is_told = false;
-        for (index, path) in PATHS.into_iter().enumerate() {
-            let [with, other] = by_hand.map(|values| values[index]);
-            assert_eq!(without.values[path].pair(), Some((with, other)), "trial {trial}: {path}");
+        for (path, value) in values {
+            let by_hand = [&with, &without].map(|summary| summary.metric(&part(path)).expect("packets"));
+            let (told_with, told_without) = value.pair().expect("packets");
+            for (told, by_hand) in [told_with, told_without].into_iter().zip(by_hand) {
+                assert!((told / by_hand - 1.0).abs() < 1e-9, "trial {trial}: {path} {told} {by_hand}");
+            }
             let words = Words::of(path).in_sentence();
             if claims(&said) && said.contains(&format!("{words} ")) {
-                let [with, other] = [with, other].map(|value| quantity(path, Some(value)));
-                let both = format!("{words} {with}, without it {other}");
+                let [with, without] = by_hand.map(|value| quantity(path, Some(value)));
+                let both = format!("{words} {with}, without it {without}");
                 assert!(said.contains(&both), "trial {trial}: {said} / {both}");
-                is_told = true;
+                told_figures += 1;
             }
         }
-        claimed += u64::from(is_told);
-        if !is_told {
-            println!("{trial}: {said}");
-        }
     }
-    println!("{claimed} of {all} effects are told of a delay");
-    assert!(3 * claimed >= all, "{claimed} of {all}");
+    println!("{told_figures} effects are told in {all} runs");
+    assert!(2 * told_figures >= all, "{told_figures} of {all}");
 }
 
 /// Each of several changes is left out alone: the others are made, also those after it.

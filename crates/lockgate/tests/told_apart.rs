@@ -63,7 +63,8 @@ fn variants_that_are_the_same_cannot_be_told_apart() {
             let scenario =
                 lockgate::read_text(&text, "law", &lockgate::no_files(), &settings).expect("a scenario");
             let runs = lockgate::run(&scenario, &Options { seeds: seeds.clone(), ..Options::default() });
-            let of = |recording| row(&lockgate_measure::summarise(&[recording]), &plan.metrics).expect("metrics");
+            let of =
+                |recording| row(&lockgate_measure::summarise(&[recording]), &plan.metrics).expect("metrics");
             runs.expect("runs").recordings.into_iter().map(of).collect::<Vec<Row>>()
         });
         let rows: Vec<Row> = rows.collect();
@@ -89,7 +90,8 @@ fn a_true_difference_below_the_limits_makes_no_variant_better() {
             .into_iter()
             .flat_map(|factor| common.iter().map(move |common| (factor, *common)).collect::<Vec<_>>())
             .map(|(factor, common)| {
-                let mut value = |mean: f64| Some(mean * factor * common * (1.0 + scatter * (random.unit() - 0.5)));
+                let mut value =
+                    |mean: f64| Some(mean * factor * common * (1.0 + scatter * (random.unit() - 0.5)));
                 vec![value(0.2), value(0.5), value(9e6)]
             })
             .collect();
@@ -106,7 +108,7 @@ fn a_true_difference_below_the_limits_makes_no_variant_better() {
 fn most_differences_undecided_are_no_decision() {
     let plan = plan("link.l.delay=15ms,16ms,17ms", 3);
     let wild = |mean: f64| [0.95 * mean, mean, 1.05 * mean];
-    let rows: Vec<Row> = [(0.014, 9.2e6, 0.5), (0.016, 9.3e6, 0.52), (0.059, 9.25e6, 0.9)]
+    let rows: Vec<Row> = [(0.014, 9.2e6, 0.5), (0.016, 9.3e6, 0.52), (0.059, 9.25e6, 0.53)]
         .into_iter()
         .enumerate()
         .flat_map(|(index, (delay, goodput, pages))| {

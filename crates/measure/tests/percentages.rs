@@ -282,9 +282,7 @@ fn a_series_without_a_step_has_one_in_at_most_one_of_a_thousand() {
             let (phase, period) = (draws.uniform(), 1.5 + 8.0 * draws.uniform());
             core::array::from_fn(|at| (phase + at as f64 / period).fract() + 0.02 * draws.of(Law::Normal))
         }),
-        ("drift", |draws| {
-            core::array::from_fn(|at| 0.2 * at as f64 + 0.05 * draws.of(Law::Normal))
-        }),
+        ("drift", |draws| core::array::from_fn(|at| 0.2 * at as f64 + 0.05 * draws.of(Law::Normal))),
     ];
     for (name, draw) in series {
         let mut draws = Draws(13);

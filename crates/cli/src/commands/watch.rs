@@ -312,7 +312,8 @@ fn summed_up(
     let (scenario, runs) = (&run.changed, &run.runs);
     let mut summary = lockgate::summarise(scenario, &runs.recordings)?;
     // The screen belongs to the view.
-    let ghosts = if ghost { runs::add_effects(scenario, runs, None, true, &mut summary)? } else { Vec::new() };
+    let ghosts =
+        if ghost { runs::add_effects(scenario, runs, None, true, &mut summary)? } else { Vec::new() };
     let Some(results) = results else {
         return Ok(SummedUp { summary, exit: watched(runs), directory: None });
     };

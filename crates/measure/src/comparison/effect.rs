@@ -42,18 +42,15 @@ pub fn is_effect(pairs: &[(f64, f64)], shown: (f64, f64), metrics: usize) -> boo
         return false;
     }
     let is_positive = all().all(|value| value > 0.0);
-    let differences: Vec<f64> = match is_positive {
-        true => pairs.iter().map(|(with, without)| libm::log(with / without)).collect(),
-        false => pairs.iter().map(|(with, without)| with - without).collect(),
+    let difference = |(with, without): &(f64, f64)| {
+        if is_positive { libm::log(with / without) } else { with - without }
     };
+    let differences: Vec<f64> = pairs.iter().map(difference).collect();
     let mean = differences.iter().sum::<f64>() / differences.len() as f64;
-    let sides = [|pair: &(f64, f64)| pair.0, |pair: &(f64, f64)| pair.1].map(|side| {
-        pairs.iter().map(side).sum::<f64>() / pairs.len() as f64
-    });
-    let is_large = match is_positive {
-        true => mean.abs() >= libm::log(NOTABLE),
-        false => is_notable((sides[0], sides[1])),
-    };
+    let sides = [|pair: &(f64, f64)| pair.0, |pair: &(f64, f64)| pair.1]
+        .map(|side| pairs.iter().map(side).sum::<f64>() / pairs.len() as f64);
+    let is_large =
+        if is_positive { mean.abs() >= libm::log(NOTABLE) } else { is_notable((sides[0], sides[1])) };
     let rounding = if is_positive { ROUNDING } else { ROUNDING * sides[0].abs().max(sides[1].abs()) };
     is_large && probability(&differences, mean, rounding) < level
 }
@@ -61,7 +58,7 @@ pub fn is_effect(pairs: &[(f64, f64)], shown: (f64, f64), metrics: usize) -> boo
 /// Returns true if two values differ by a tenth or more.
 pub fn is_notable((one, other): (f64, f64)) -> bool {
     let (small, large) = (one.abs().min(other.abs()), one.abs().max(other.abs()));
-    one != other && (one * other < 0.0 || large >= NOTABLE * small)
+    large > 0.0 && (one * other < 0.0 || large >= NOTABLE * small)
 }
 
 /// Returns the probability of a mean as far from zero if there were no difference, by Student's t. The
@@ -111,7 +108,8 @@ mod tests {
 
     #[test]
     fn an_effect_is_told_by_eight_pairs_and_never_by_seven() {
-        let pairs = [0.951, 0.9, 1.02, 0.93, 0.97, 0.88, 0.94, 1.0].map(|without| (0.0208 * without, without));
+        let pairs =
+            [0.951, 0.9, 1.02, 0.93, 0.97, 0.88, 0.94, 1.0].map(|without| (0.0208 * without, without));
         assert!(is_effect(&pairs, pairs[0], 5));
         assert!(!is_effect(&pairs[..7], pairs[0], 5));
         // One value on the other side, one that overlaps with another seed's, and one that is unknown.

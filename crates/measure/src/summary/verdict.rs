@@ -161,7 +161,8 @@ impl Summary {
     /// Returns the index of the change with the largest effect, if nothing is expected of the metric that it
     /// changed most.
     fn first_change(&self, changes: &[changes::Told]) -> Option<usize> {
-        let effects = changes.iter().enumerate().filter_map(|(index, told)| Some((index, told.most.as_ref()?)));
+        let effects =
+            changes.iter().enumerate().filter_map(|(index, told)| Some((index, told.most.as_ref()?)));
         // Of equal ones the first.
         let largest = effects.rev().max_by(|(_, one), (_, other)| one.1.total_cmp(&other.1));
         let (index, (path, _)) = largest?;

@@ -105,8 +105,8 @@ impl Pairs {
             if let (Some(pairs), Some(shown)) = (pairs, value.pair()) {
                 value.is_effect = is_effect(&pairs, shown, first.len());
                 let ratios = pairs.iter().map(|(with, without)| with / without);
-                let (low, high) = ratios
-                    .fold((f64::INFINITY, 0.0_f64), |(low, high), one| (one.min(low), one.max(high)));
+                let (low, high) =
+                    ratios.fold((f64::INFINITY, 0.0_f64), |(low, high), one| (one.min(low), one.max(high)));
                 value.ratios = (value.is_effect && high.is_finite()).then_some([low, high]);
             }
             (path.clone(), value)
@@ -125,11 +125,8 @@ impl WithoutValue {
 impl Summary {
     /// Adds to the phase of this index, counted from 0, what its change did.
     pub fn add_without(&mut self, phase: usize, pairs: &Pairs, same_packets: bool) {
-        let without = WithoutChange {
-            same_packets,
-            runs: pairs.tested().len() as u64,
-            values: pairs.values(),
-        };
+        let without =
+            WithoutChange { same_packets, runs: pairs.tested().len() as u64, values: pairs.values() };
         if let Some(phase) = self.phases.get_mut(phase) {
             phase.without = Some(without);
         }

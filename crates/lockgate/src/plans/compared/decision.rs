@@ -183,20 +183,26 @@ impl Compared<'_> {
             let of = |aim| candidates.iter().map(move |variant| (*variant, aim));
             aims.iter().flat_map(of).filter(|(variant, aim)| *variant != aim.best)
         };
-        let undecided: Vec<(usize, &Aim)> =
-            cells().filter(|(variant, aim)| self.shown_beside_best(*variant, aim) == Shown::Undecided).collect();
+        let undecided: Vec<(usize, &Aim)> = cells()
+            .filter(|(variant, aim)| self.shown_beside_best(*variant, aim) == Shown::Undecided)
+            .collect();
         let worse = cells().filter(|(variant, aim)| self.shown_beside_best(*variant, aim) == Shown::Worse);
         let (worse, all) = (worse.count(), cells().count());
         let are_all = candidates.len() == self.variants.len();
-        let any = if are_all { "any of the variants".to_owned() } else { format!("any of {}", self.named(candidates)) };
+        let any = if are_all {
+            "any of the variants".to_owned()
+        } else {
+            format!("any of {}", self.named(candidates))
+        };
         if worse == 0 && undecided.is_empty() {
             let is_same = |(variant, aim): (usize, &Aim)| {
                 let one = &self.with_best[aim.metric].differences[variant];
                 one.as_ref().is_some_and(|one| one.verdict == Verdict::Same)
             };
-            let why = match cells().all(is_same) {
-                true => "all their values are the same".to_owned(),
-                false => format!("none is worse by more than {} (--equal)", self.practical),
+            let why = if cells().all(is_same) {
+                "all their values are the same".to_owned()
+            } else {
+                format!("none is worse by more than {} (--equal)", self.practical)
             };
             return Some(format!("Take {any}: they cannot be told apart, {why}."));
         }
@@ -221,9 +227,9 @@ impl Compared<'_> {
         };
         let mut needed: Vec<u64> = undecided.iter().filter_map(of).collect();
         needed.sort_unstable();
-        let half = undecided.len().div_ceil(2);
         let these = if undecided.len() == 1 { "it" } else { "half of them" };
-        needed.get(half - 1).map_or_else(String::new, |seeds| format!("; about {seeds} seeds would decide {these}"))
+        let half = undecided.len().div_ceil(2).checked_sub(1).and_then(|half| needed.get(half));
+        half.map_or_else(String::new, |seeds| format!("; about {seeds} seeds would decide {these}"))
     }
 
     /// Returns the product of the factors by which a variant is worse than the best of each metric, as a
@@ -253,19 +259,23 @@ impl Compared<'_> {
     /// tell.
     fn choice(&self, variant: usize, aims: &[Aim]) -> String {
         let is_best = |aim: &&Aim| self.mean(aim.metric, variant) == self.mean(aim.metric, aim.best);
-        let words = |aims: &[&Aim]| {
-            listed(&aims.iter().map(|aim| self.words(aim.metric)).collect::<Vec<String>>())
-        };
+        let words =
+            |aims: &[&Aim]| listed(&aims.iter().map(|aim| self.words(aim.metric)).collect::<Vec<String>>());
         let is = |shown: Shown| move |aim: &&Aim| self.shown(variant, aim) == shown;
         let (best, others): (Vec<&Aim>, Vec<&Aim>) = aims.iter().partition(is_best);
         let equal: Vec<&Aim> = others.iter().copied().filter(is(Shown::AsGood)).collect();
         let open: Vec<&Aim> = others.iter().copied().filter(is(Shown::Undecided)).collect();
-        let costs: Vec<String> =
-            others.iter().filter(|aim| is(Shown::Worse)(aim)).filter_map(|aim| self.cost(variant, aim)).collect();
+        let costs: Vec<String> = others
+            .iter()
+            .filter(|aim| is(Shown::Worse)(aim))
+            .filter_map(|aim| self.cost(variant, aim))
+            .collect();
         let mut parts = Vec::new();
         match best.as_slice() {
             [] => {}
-            all if all.len() == aims.len() && all.len() > 2 => parts.push("best in everything compared".to_owned()),
+            all if all.len() == aims.len() && all.len() > 2 => {
+                parts.push("best in everything compared".to_owned())
+            }
             some => parts.push(format!("best in {}", words(some))),
         }
         if !equal.is_empty() {
@@ -285,7 +295,9 @@ impl Compared<'_> {
             (true, seeds, true) => {
                 format!("As far as {seeds} seeds can tell, take {name}: {parts}{costs}.")
             }
-            (false, 1, _) => format!("One seed cannot tell which to take. In its runs {name} is {parts}{costs}."),
+            (false, 1, _) => {
+                format!("One seed cannot tell which to take. In its runs {name} is {parts}{costs}.")
+            }
             (false, ..) => {
                 format!("Too few values tell which to take. In these {name} is {parts}{costs}.")
             }
@@ -294,8 +306,7 @@ impl Compared<'_> {
 
     /// Returns true if a difference of any aim could be told from chance.
     fn is_told(&self, aims: &[Aim]) -> bool {
-        let differences =
-            aims.iter().flat_map(|aim| self.with_best[aim.metric].differences.iter().flatten());
+        let differences = aims.iter().flat_map(|aim| self.with_best[aim.metric].differences.iter().flatten());
         differences.into_iter().any(|one| one.verdict != Verdict::Unknown)
     }
 

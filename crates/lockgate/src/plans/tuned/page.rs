@@ -79,9 +79,10 @@ impl Tuned<'_> {
             _ => role,
         };
         let is_nothing_better = self.is_nothing_better(point);
-        let role = match is_nothing_better {
-            true => "Nothing is shown to be better than the file as it is. The best point".to_owned(),
-            false => capital(role),
+        let role = if is_nothing_better {
+            "Nothing is shown to be better than the file as it is. The best point".to_owned()
+        } else {
+            capital(role)
         };
         let mut sentence = format!("{role}, #{}, {}: ", point + 1, self.named_values(point));
         sentence.push_str(&self.results(point));
@@ -100,9 +101,13 @@ impl Tuned<'_> {
     /// True if a point is the winner, and is not shown to be better than the file as it is by what matters,
     /// which keeps every constraint as well.
     fn is_nothing_better(&self, point: usize) -> bool {
-        let (Some(winner), Some(goal)) = (self.judged.winner, self.tuning.goals.first()) else { return false };
+        let (Some(winner), Some(goal)) = (self.judged.winner, self.tuning.goals.first()) else {
+            return false;
+        };
         let unchanged = self.judged.finalists.iter().position(Option::is_none);
-        let Some(unchanged) = unchanged.filter(|_| self.point(Some(winner)) == Some(point)) else { return false };
+        let Some(unchanged) = unchanged.filter(|_| self.point(Some(winner)) == Some(point)) else {
+            return false;
+        };
         let mean = |metric: usize, finalist: usize| {
             Some(self.judged.metrics.get(metric)?.intervals.get(finalist)?.as_ref()?.mean)
         };
@@ -131,7 +136,8 @@ impl Tuned<'_> {
         if alike.len() < 2 {
             return None;
         }
-        let text = format!(" {} of {} points of the search give the same", alike.len(), self.found.tried.len());
+        let text =
+            format!(" {} of {} points of the search give the same", alike.len(), self.found.tried.len());
         let Some(constraint) = self.tuning.constraints.first() else { return Some(format!("{text}.")) };
         let metric = self.tuning.goals.len();
         let slack = |tried: &Tried| Some(constraint.slack(tried.means.get(metric).copied().flatten()?));

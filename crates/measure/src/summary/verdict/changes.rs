@@ -89,9 +89,10 @@ fn range([low, high]: [f64; 2], is_factor: bool) -> String {
     };
     ends.sort_by(f64::total_cmp);
     let [low, high] = ends;
-    match is_factor {
-        true => format!("{} to {} times", times(low), times(high)),
-        false => format!("{:.0} to {:.0} %", low * 100.0, high * 100.0),
+    if is_factor {
+        format!("{} to {} times", times(low), times(high))
+    } else {
+        format!("{:.0} to {:.0} %", low * 100.0, high * 100.0)
     }
 }
 

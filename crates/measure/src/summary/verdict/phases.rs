@@ -49,9 +49,7 @@ pub(super) fn table(summary: &Summary) -> Option<PhaseTable> {
         let value = |phase: &PhaseSummary| text::quantity(path, phase.values.get(path).copied().flatten());
         let values = summary.phases.iter().map(value).collect();
         let without = |phase: &PhaseSummary| match &phase.without {
-            Some(without) => {
-                text::quantity(path, without.values.get(path).and_then(|value| value.without))
-            }
+            Some(without) => text::quantity(path, without.values.get(path).and_then(|value| value.without)),
             None => String::new(),
         };
         let mut without: Vec<String> = summary.phases.iter().map(without).collect();
