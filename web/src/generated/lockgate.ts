@@ -397,6 +397,30 @@ y: number,
 /** Indices of the variants on the front. */
 on: Array<number>, };
 
+/** A run without a change, from the change on: until then it is the run itself. */
+export type Ghost = {
+/** The changes that are not made, such as `router:client = fair`: those at one time. */
+changes: Array<string>,
+/** Time of the change, in seconds. */
+from_s: number,
+/** End of the time that both lives are compared in: the next change, or the end of the run, in seconds.
+ * The series go on to the end of the run. */
+to_s: number,
+/** End of each interval, in seconds, of all series. */
+time_s: Array<number>,
+/** Flows that a packet of which differs; without acknowledgements. */
+flows: Array<GhostFlow>,
+/** Queues that held a packet. Queues are those of the trees without the change. */
+queues: Array<GhostQueue>, };
+
+/** Series of a flow without a change. */
+export type GhostFlow = { name: string, owd_p50_s: Array<number | null>, received_bps: Array<number>, };
+
+/** Series of a queue without a change. */
+export type GhostQueue = { port: string, name: string,
+/** Packets that wait at the end of each interval. */
+backlog_packets: Array<number>, };
+
 /** Grade of a line under load, the best first. */
 export type Grade = "A+" | "A" | "B" | "C" | "D" | "F";
 
@@ -586,6 +610,9 @@ subject: string,
 quantity: string,
 /** Value in each phase, with its unit. */
 values: Array<string>,
+/** Value in each phase without the changes at its start, with its unit; empty for the first phase. Absent
+ * if no run without them was made. */
+without?: Array<string>,
 /** True if an expectation is on it. */
 judged: boolean, };
 
@@ -606,7 +633,9 @@ moved_packets: number,
 forced_out_packets: number,
 /** Value of each judged metric of flows, and of a delay or a rate of the other flows, by its address;
  * `null` if nothing was observed. */
-values: { [key in string]: number | null }, };
+values: { [key in string]: number | null },
+/** The same time without the changes at its start; absent for the first phase, and if no such run was made. */
+without?: WithoutChange | null, };
 
 /** Metrics before and after each change, formatted. */
 export type PhaseTable = {
@@ -892,15 +921,21 @@ flows: Array<FlowData>,
 /** Ports, in the driver's order. */
 ports: Array<PortData>,
 /** Events. */
-events: Array<EventData>, };
+events: Array<EventData>,
+/** Series of the same time without each change; absent if no such run was made. */
+ghosts?: Array<Ghost>, };
 
 /** Verdict of a run, in words and rows. */
 export type RunVerdict = {
 /** Outcome of all expectations. */
 outcome: Outcome,
-/** One sentence or two on what holds and how tightly: `All 4 hold. Tightest: …`. */
+/** Most important sentences: on what holds and how tightly (`All 4 hold. Tightest: …`), or on what a
+ * change did. */
 headline: string,
-/** Further sentences, most important first: where packets waited, what each change did. */
+/** True if the headline is on a change: it has an effect, and nothing is expected of the metric that it
+ * changed most. The first of the findings is then on what holds. */
+change_first?: boolean,
+/** Further sentences, most important first: what each change did, where packets waited. */
 findings: Array<string>,
 /** Each expectation, formatted: missed ones first, else in the scenario's order. */
 rows: Array<JudgedRow>,
@@ -1235,6 +1270,29 @@ mos: number | null,
 delay_s: number | null,
 /** Fraction of the packets that were lost or too late to be played out. */
 loss_ratio: number | null, };
+
+/** The part of the window after a change, with and without the change; all other changes are made in both. */
+export type WithoutChange = {
+/** True if no packet differs without the change: each flow sent, received and lost as many in each interval,
+ * with the same delays. */
+same_packets: boolean,
+/** Runs with the change, and as many without it, by which effects were told from chance; 1 if none were. */
+runs: number,
+/** Each value of the phase, with and without the change, by its address. */
+values: { [key in string]: WithoutValue }, };
+
+/** A metric with and without a change. */
+export type WithoutValue = {
+/** Value with the change; of several seeds, the mean. */
+with_change: number | null,
+/** Value in the same time without it. */
+without: number | null,
+/** Half the width of the 95 % confidence interval of their difference over several seeds; `null` for one. */
+half_width: number | null,
+/** Smallest and largest ratio of both in any pair of runs; `null` if none was told from chance. */
+ratios: [number, number] | null,
+/** True if the change is told to have an effect: the runs tell the difference from chance. */
+is_effect: boolean, };
 
 /** One problem. */
 export type Wrong = {

@@ -56,12 +56,7 @@ function toldSentence(verdict: RunVerdict, sentence: string, index: number, held
   const role = index === 0 ? "headline" : "finding";
   const kind = outcome === null ? (index === 0 ? " event" : "") : ` ${CLASSES[outcome]}`;
   const shown = role === "finding" && outcome === "none" ? role : `${role}${kind}`;
-  return h(
-    "p",
-    { class: shown },
-    sign === "" ? null : [h("span", { class: "sign" }, sign), " "],
-    sentence,
-  );
+  return h("p", { class: shown }, sign === "" ? null : [h("span", { class: "sign" }, sign), " "], sentence);
 }
 
 function judgedTable(rows: readonly JudgedRow[], selection: Selection): HTMLElement | null {
