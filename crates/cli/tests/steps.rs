@@ -124,7 +124,8 @@ fn decisions_of_single_queues_and_flow_queues() {
     is_as_known("sfq", &queue(r#"kind = "sfq""#), &["--from", "20ms"]);
 }
 
-/// Decisions of a scenario: the flow of each packet sent, and a quantity of the chosen row in the level of a kind.
+/// Decisions of a scenario: the flow of each packet sent, and a quantity of the chosen row in the level of a
+/// kind.
 fn chosen(scenario: &str, kind: &str, field: &str) -> Vec<(String, f64)> {
     let output = lockgate(scenario, &["--count", "100", "--until", "100s", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));

@@ -3,15 +3,16 @@
 //!
 //! ```text
 //! Port::explain -> Node::explain -> Discipline::explain
-//!                                     |- state   quantities of the discipline        virtual time, drop clock
-//!                                     |- rows    one a child, class, flow or bucket  tags, deficit, tokens
+//!                                     |- state   quantities of the discipline     virtual time, drop clock
+//!                                     |- rows    one a child, class, flow, bucket  tags, deficit, tokens
 //!                                     |- choice  packet of a row | wait until | empty
 //!                                     |- why     "`voice` first: finish tag 1.75 is the smallest of 3"
 //!                                     '- below   explanation of the chosen child
 //! ```
 //!
 //! A page draws the quantities, a terminal prints them; both have the same sentence. An explanation is taken
-//! through a shared reference, with copies of the port's random numbers and of the packets: it changes nothing.
+//! through a shared reference, with copies of the port's random numbers and of the packets: it changes
+//! nothing.
 //! The compliance suite compares each choice with the dequeue that follows.
 
 mod value;
@@ -41,13 +42,13 @@ pub struct Explanation {
     pub kind: &'static str,
     /// State of the discipline as a whole.
     pub state: Vec<Field>,
-    /// What a row is: `child`, `class`, `flow`, `bucket`.
+    /// Noun for a row: `child`, `class`, `flow`, `bucket`.
     pub row_noun: &'static str,
     /// State of each child, class, flow or bucket.
     pub rows: Vec<Row>,
     /// Packets that the discipline drops before its choice, in order.
     pub drops: Vec<Dropped>,
-    /// What `dequeue` does now.
+    /// Result of `dequeue` now.
     pub choice: Choice,
     /// The reason, with the numbers that decided.
     pub why: Why,

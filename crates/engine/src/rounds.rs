@@ -146,8 +146,8 @@ impl DeficitRounds {
         earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
     }
 
-    /// Adds a row for each child, and explains the turns up to the one that sends. Returns the row of the child
-    /// that does and the sentence, or the earliest time that a child named.
+    /// Adds the turns to the rows of the children, from `first_row` on, and explains the turns up to the one
+    /// that sends. Returns the child that does and the sentence, or the earliest time that a child named.
     ///
     /// # Errors
     /// Name of the child whose choice is not known.

@@ -166,7 +166,7 @@ impl<'a> Simulation<'a> {
         self.now
     }
 
-    /// Returns the time of the next event, change or sampling; the end of the run if nothing else is to happen.
+    /// Returns the time of the next event, change or sampling, or the end of the run if none is before it.
     pub(crate) fn next_time(&self) -> Instant {
         let (event, _) = self.events.network.first();
         event.min(self.timeline.next_time()).min(self.sampling).min(self.end)

@@ -4,8 +4,8 @@
 //! Stepper::new -> (skip_to) -> next -> Step -> next -> Step -> ... -> None: the time or the end is reached
 //! ```
 //!
-//! The port is watched ([`Port::watch`]); the run is advanced from event to event by the ordinary event loop, so
-//! that it is the same run, packet by packet. Pure, like the simulation.
+//! The port is watched ([`Port::watch`]); the run is advanced from event to event by the ordinary event loop,
+//! so that it is the same run, packet by packet. Pure, like the simulation.
 //!
 //! [`Port::watch`]: lockgate_engine::port::Port::watch
 
@@ -74,7 +74,8 @@ pub struct Step {
     pub port: Arc<str>,
     /// Event.
     pub event: StepEvent,
-    /// Explanation of the decision, with that of the chosen child, down to the leaf; none of arrivals and drops.
+    /// Explanation of the decision, with that of the chosen child, down to the leaf; none of arrivals and
+    /// drops.
     pub decision: Option<Explanation>,
     /// Number of packets that waited before the event.
     pub packets: usize,
@@ -134,7 +135,7 @@ pub struct Stepper<'a> {
 }
 
 impl<'a> Stepper<'a> {
-    /// Builds the run of `scenario` with the random draws of `seed`, at whose port with index `port` it stops.
+    /// Builds the run of `scenario` with the random draws of `seed`. It stops at the port with index `port`.
     ///
     /// # Errors
     /// Those of [`Simulation::new`].
@@ -174,8 +175,8 @@ impl<'a> Stepper<'a> {
         Ok(())
     }
 
-    /// Advances the run to the next event at the port. Returns `None` if there is none up to `until`, or up to
-    /// the end of the run.
+    /// Advances the run to the next event at the port. Returns `None` if there is none up to `until`, or up
+    /// to the end of the run.
     ///
     /// # Errors
     /// Those of [`Simulation::step_until`].

@@ -13,8 +13,8 @@ use crate::trials::Trials;
 
 pub(super) struct GpsLate;
 
-/// Returns the finish tag of each packet: virtual time by its definition, from the end of one child's backlog in
-/// the fluid server to that of the next. A byte takes a microsecond.
+/// Returns the finish tag of each packet: virtual time by its definition, from the end of one child's backlog
+/// in the fluid server to that of the next. A byte takes a microsecond.
 fn finish_tags(traffic: &Traffic) -> Vec<BigRational> {
     let (mut virtual_time, mut now) = (whole(0), whole(0));
     let mut last = vec![whole(0); traffic.weights.len()];

@@ -114,9 +114,7 @@ impl CobaltLaw {
     pub(crate) fn fields(&self, aim: &Aim, head: Option<&Packet>, now: Instant) -> Vec<Field> {
         let mut fields = Vec::new();
         let mut add = |name, value: Value| fields.push(Field { name, value });
-        if let Some(head) = head {
-            add("sojourn", now.since(head.arrived).into());
-        }
+        add("sojourn", head.map_or(Value::Word("-"), |head| now.since(head.arrived).into()));
         add("target", aim.target.into());
         add("count", self.count.into());
         add("next drop", self.drop_next.into());

@@ -1,5 +1,5 @@
-//! Explanation of `CoDel`'s decision: the waiting against the target, the clock of first-above, and the clock of
-//! drops.
+//! Explanation of `CoDel`'s decision: the waiting against the target, the clock of first-above, and the clock
+//! of drops.
 
 use super::{Aim, ControlLaw};
 use crate::explanation::{Field, Value, Why, why};
@@ -11,17 +11,11 @@ impl ControlLaw {
     pub(crate) fn fields(&self, aim: &Aim, head: Option<&Packet>, now: Instant) -> Vec<Field> {
         let mut fields = Vec::new();
         let mut add = |name, value: Value| fields.push(Field { name, value });
-        if let Some(head) = head {
-            add("sojourn", now.since(head.arrived).into());
-        }
+        let none = || Value::Word("-");
+        add("sojourn", head.map_or_else(none, |head| now.since(head.arrived).into()));
         add("target", aim.target.into());
-        if let Some(due) = self.first_above {
-            add("first above until", due.into());
-        }
-        add("dropping", Value::Word(if self.dropping { "yes" } else { "no" }));
-        if self.dropping {
-            add("next drop", self.drop_next.into());
-        }
+        add("first above until", self.first_above.map_or_else(none, Value::Time));
+        add("next drop", if self.dropping { self.drop_next.into() } else { none() });
         add("count", self.count.into());
         fields
     }

@@ -3,18 +3,18 @@
 //! ```text
 //! GPS, the fluid server     serves all backlogged children at once, in proportion to their weights
 //! dV / d(work)              1 / sum of the weights of the children that are backlogged in GPS
-//! S = max(V at the arrival, F of the child's packet before it);  F = S + length / weight;  serve the smallest F
+//! S = max(V at arrival, F of the child's packet before it);  F = S + length / weight;  serve the smallest F
 //! ```
 //!
 //! V is that of the fluid server itself, not an approximation: it turns at each instant at which a child
 //! empties there. A packet ends at most L_max/C after GPS ends it, but may end long before: see `wf2q+`.
 //!
-//! V advances with the work of the link, so that the rate of the link is not needed, and may vary. The work done
-//! at an arrival during a transmission is known when that has ended: arrivals get their tags at the next
+//! V advances with the work of the link, so that the rate of the link is not needed, and may vary. The work
+//! done at an arrival during a transmission is known when that has ended: arrivals get their tags at the next
 //! dequeue, from the fraction of the transmission that had passed.
 //!
-//! Tags belong to arrivals. A child that drops gives up the oldest of its tags, one that reorders uses them in
-//! the order of arrival.
+//! Tags belong to arrivals. A child that drops gives up the oldest of its tags, one that reorders uses them
+//! in the order of arrival.
 //!
 //! The fluid server, the tags and their arithmetic are in `wfq/tags.rs`. O(log n).
 

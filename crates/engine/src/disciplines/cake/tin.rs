@@ -518,8 +518,8 @@ impl Tin {
         (self.packets, self.bytes) = (0, Bytes::ZERO);
     }
 
-    /// Returns the flows in the order of their turns: name of the list, deficit in bytes, number of bulk flows
-    /// of the host, packets, and the control law.
+    /// Returns the flows in the order of their turns: name of the list, deficit in bytes, number of bulk
+    /// flows of the host, packets, and the control law.
     pub(super) fn turns(&self, isolation: Isolation) -> impl Iterator<Item = FlowTurn<'_>> {
         let new = self.new.iter().map(|index| ("new", index));
         let old = self.old.values().map(|index| ("old", index));

@@ -61,7 +61,7 @@ impl Gps {
         self.virtual_time + since.unwrap_or_default()
     }
 
-    /// Makes a child busy up to the tag `finish`, when `work` is done. `before`: its last finish tag until now.
+    /// Makes a child busy up to the tag `finish`, when `work` is done. `before`: its last finish tag.
     fn begin(&mut self, child: u32, weight: u32, before: u128, finish: u128, work: u128) {
         if !self.busy.remove(&(before, child)) {
             self.virtual_time = self.at(work);
@@ -178,8 +178,8 @@ impl Tags {
         gps.advance(work, |child| children[child as usize].weight);
     }
 
-    /// Returns the part of the service that was done at `time`, in steps: the fraction of the packet is that of
-    /// the time until `now`.
+    /// Returns the part of the service that was done at `time`, in steps: the fraction of the packet is that
+    /// of the time until `now`.
     fn done(&self, time: Instant, now: Instant) -> u128 {
         let Some(Service { began, length }) = self.service else { return 0 };
         let whole = u128::from(now.since(began).as_picos());
