@@ -8,7 +8,7 @@ use lockgate::units::{Bytes, Instant};
 use lockgate::{Advance, Files, Options, Override, Runs, Scenario, Seed, Summary, figures};
 use lockgate_measure::report::Ghost;
 use lockgate_scenario::MEMORY;
-use lockgate_scenario::laboratory::LINE;
+use lockgate_scenario::laboratory::{self, LINE};
 
 use crate::exit::Failure;
 use crate::output::tell;
@@ -32,19 +32,42 @@ pub(crate) fn read_file(
     Ok(lockgate::read_within(file, &parse_overrides(overrides)?, memory)?)
 }
 
-/// Prints which line is assumed around a policy, and how another is said. Prints nothing of a scenario.
-pub(crate) fn tell_line(file: &Path, scenario: &Scenario) {
+/// Prints which line is around a policy, which of its rates are assumed, and which circuits have no traffic.
+/// `settings` are those of the command, each `PATH=VALUE`. Prints nothing of a scenario.
+pub(crate) fn tell_line(file: &Path, scenario: &Scenario, settings: &[String]) {
     if !is_policy(file) {
         return;
     }
     let Some(line) = scenario.links.iter().find(|link| link.name == LINE) else { return };
     let rates = [0, 1].map(|direction| figures::rate(Some(line.mean_rate(direction).as_bits() as f64)));
     let [up, down] = rates;
-    tell!(
-        "`{}` is run in a laboratory, before a line of {up} up and {down} down: assumed, as a policy does not say it; \
-         `--set link.line.rate.up=...` and `link.line.rate.down=...` say yours",
-        file.display()
-    );
+    let assumed = match ["up", "down"].map(|direction| sets_line(settings, direction)) {
+        [true, true] => "",
+        [true, false] => {
+            ": the second is assumed, as a policy does not say it; `--set link.line.rate.down=...` says yours"
+        }
+        [false, true] => {
+            ": the first is assumed, as a policy does not say it; `--set link.line.rate.up=...` says yours"
+        }
+        [false, false] => {
+            ": assumed, as a policy does not say it; `--set link.line.rate.up=...` and `link.line.rate.down=...` say yours"
+        }
+    };
+    let file = file.display();
+    tell!("`{file}` is run in a laboratory, before a line of {up} up and {down} down{assumed}");
+    if let Some(active) = laboratory::active(&scenario.to_toml()) {
+        tell!("{active}; `lockgate new lab --from {file}` writes the laboratory, to load others");
+    }
+}
+
+/// True if settings have the rate of the line in a direction, `up` or `down`.
+fn sets_line(settings: &[String], direction: &str) -> bool {
+    let whole = ["link", LINE, "rate", direction];
+    let paths = settings.iter().filter_map(|text| Override::parse(text).ok());
+    paths.into_iter().any(|setting| {
+        let path = setting.path();
+        (2..=whole.len()).contains(&path.len()) && path.iter().zip(whole).all(|(own, part)| own == part)
+    })
 }
 
 /// True if a file is a policy of a router.

@@ -60,6 +60,11 @@ fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Returns what is said, without the breaks of its lines.
+fn unbroken(output: &Output) -> String {
+    errors(output).split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn a_tower_that_is_oversold_carries_no_more_than_it_has() {
     let folder = folder();
@@ -83,6 +88,17 @@ fn a_tower_that_is_oversold_carries_no_more_than_it_has() {
     fs::write(folder.path().join("network.json"), NETWORK.replace("80", "12")).expect("written");
     let checked = errors(&lockgate(folder.path(), &["check", "provider.toml"]));
     assert!(checked.contains("`ceil` of the queue `site/Tower` is under the 15mbit"), "{checked}");
+    // Each of several such sites counts, whatever their names differ in.
+    let narrow = NETWORK.replace("\"downloadBandwidthMbps\": 30", "\"downloadBandwidthMbps\": 2");
+    fs::write(folder.path().join("network.json"), &narrow).expect("written");
+    let checked = unbroken(&lockgate(folder.path(), &["check", "provider.toml"]));
+    assert!(checked.contains("`ceil` of the queue `site/AP1` is under the 5mbit"), "{checked}");
+    assert!(checked.contains("(and 2 more like it)"), "{checked}");
+    fs::write(folder.path().join("network.json"), narrow.replace("AP2", "Barn")).expect("written");
+    fs::write(folder.path().join("ShapedDevices.csv"), CIRCUITS.replace("AP2", "Barn")).expect("written");
+    let checked = unbroken(&lockgate(folder.path(), &["check", "provider.toml"]));
+    assert!(checked.contains("`site/Barn` is under the 5mbit"), "{checked}");
+    assert!(checked.contains("(and 1 more like it)"), "{checked}");
     // A row for each member, with the columns of its circuit.
     let members = fs::read_to_string(folder.path().join("m.csv")).expect("members");
     let mut lines = members.lines();
@@ -152,4 +168,43 @@ fn names_are_quoted_where_a_shell_reads_them() {
     let files: Vec<_> =
         fs::read_dir(folder.path()).expect("a folder").flatten().map(|file| file.file_name()).collect();
     assert!(!files.iter().any(|file| file.to_string_lossy().starts_with("PWN")), "{files:?}");
+}
+
+/// What a laboratory assumes, and whom it loads, is said; what the user sets is not called assumed.
+#[test]
+fn a_laboratory_says_which_circuits_have_traffic_and_which_rates_it_assumes() {
+    const LOADED: &str = r#"subscribers = "s.csv"
+[router]
+mode = "bridge"
+interfaces = { lan = "eth1", wan = "eth2" }
+[port."wan->lan"]
+root = "shaper"
+[port."wan->lan".queue]
+shaper = { kind = "htb", children = ["line"] }
+line = { kind = "class", rate = "20mbit", children = ["plan", "rest"] }
+plan = { count = "subscribers", name = "$circuit_id", kind = "fq_codel", rate = "100kbit", ceil = "5mbit", match = [{ destination = "$ipv4" }] }
+rest = { kind = "fq_codel", rate = "1mbit", ceil = "20mbit" }
+"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let circuits = |number: u32| {
+        (1..=number)
+            .fold("Circuit ID,IPv4".to_owned(), |text, number| text + &format!("\nC{number},10.1.0.{number}"))
+    };
+    fs::write(folder.path().join("p.toml"), LOADED).expect("written");
+    let run = |number: u32, settings: &[&str]| {
+        fs::write(folder.path().join("s.csv"), circuits(number)).expect("written");
+        let settings = settings.iter().flat_map(|setting| ["--set", setting]).collect::<Vec<_>>();
+        let fixed = ["run", "p.toml", "--duration", "1s", "--out", "o"];
+        errors(&lockgate(folder.path(), &[&fixed[..], &settings].concat()))
+    };
+    let said = run(60, &[]);
+    assert!(said.contains("12 of the 60 circuits have traffic: of each plan some"), "{said}");
+    assert!(said.contains("down: assumed, as a policy does not say it"), "{said}");
+    let said = run(8, &["link.line.rate.down=30mbit"]);
+    assert!(!said.contains("circuits have traffic"), "all have: {said}");
+    assert!(said.contains("30.0 Mbit/s down: the first is assumed"), "{said}");
+    for both in [&["link.line.rate=30mbit"][..], &["link.line.rate.up=9mbit", "link.line.rate.down=30mbit"]] {
+        let said = run(8, both);
+        assert!(said.contains("30.0 Mbit/s down\n") && !said.contains("assumed"), "{said}");
+    }
 }

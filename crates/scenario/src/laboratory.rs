@@ -127,6 +127,16 @@ impl<'p> Way<'p> {
 /// Link of every laboratory that is its line, and the node on the users' side of it.
 pub const LINE: &str = "line";
 
+/// End of the sentence on the circuits that have traffic.
+const ACTIVE: &str = "circuits have traffic: of each plan some, until they fill the line";
+
+/// Returns the sentence on the circuits that have traffic in the laboratory of this text, without a full stop;
+/// `None` if all have.
+pub fn active(text: &str) -> Option<&str> {
+    let mut lines = text.lines();
+    lines.find_map(|line| line.strip_prefix("# ")?.strip_suffix('.').filter(|line| line.ends_with(ACTIVE)))
+}
+
 /// Returns the text of a scenario around a policy that is read from `path`. It lasts `duration`, or as long
 /// as it needs.
 pub fn laboratory(policy: &Policy, path: &str, duration: Option<Duration>) -> String {
@@ -220,10 +230,7 @@ fn network(text: &mut String, ways: &[Way<'_>], hosts: &Hosts, active: Option<(u
     let network = Rate::from_bits(gbit * 1_000_000_000);
     *text += "[node]\nrouter = {}\nmodem = {}\nisp = {}\n";
     if let Some((active, all)) = active {
-        let _ = writeln!(
-            text,
-            "# {active} of the {all} circuits have traffic: of each plan some, until they fill the line."
-        );
+        let _ = writeln!(text, "# {active} of the {all} {ACTIVE}.");
     }
     for host in hosts.of(Side::Users).chain(hosts.of(Side::Far)) {
         let _ = writeln!(text, "{} = {{ address = \"{}\" }}", host.name, host.address);

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     scenario.record.capture |= arguments.capture;
     if !arguments.output.quiet {
         terminal::warnings(&scenario.warnings);
-        runs::tell_line(file, &scenario);
+        runs::tell_line(file, &scenario, &overrides);
     }
     let needed = memory::estimate(&scenario, usize::from(arguments.repeat))?;
     if needed >= SAID && !arguments.output.quiet {

@@ -239,7 +239,7 @@ fn summary(file: &Path, arguments: &Test, seeds: &[Seed]) -> Result<Summary, Fai
     settings.extend_from_slice(&arguments.limits.overrides);
     let scenario = runs::read_file(file, &settings, arguments.limits.memory.as_deref())?;
     if !arguments.json {
-        runs::tell_line(file, &scenario);
+        runs::tell_line(file, &scenario, &settings);
     }
     check_memory(lockgate::memory::of_run(&scenario), arguments.limits.jobs, seeds.len(), scenario.memory)?;
     let options = Options {

@@ -135,7 +135,9 @@ fn tuning(file: &Path, arguments: &Tune) -> Result<Tuning, Failure> {
     };
     let vary = arguments.vary.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     if !arguments.quiet {
-        runs::tell_line(file, &base);
+        let varied = vary.iter().flat_map(|vary| &vary.paths).map(|path| format!("{path}=0"));
+        let settings: Vec<String> = arguments.limits.overrides.iter().cloned().chain(varied).collect();
+        runs::tell_line(file, &base, &settings);
     }
     let request = TuneRequest {
         settings: arguments.limits.overrides.clone(),
