@@ -78,7 +78,7 @@ fn policies_are_compared_and_a_value_of_one_is_tuned() {
             "tune",
             "dsl.toml",
             "--vary",
-            "port.router:modem.rate=8mbit,9.3mbit,11mbit",
+            "port.router:modem.rate=8mbit,9.7mbit,11mbit",
             "--goal",
             "max flow.upload.goodput",
             "--subject-to",
@@ -97,7 +97,7 @@ fn policies_are_compared_and_a_value_of_one_is_tuned() {
     assert_eq!(tuned.status.code(), Some(0), "{}", text(&tuned));
     // The winner is in the policy, and nothing else has changed, comments among it.
     let house = fs::read_to_string(folder.path().join("house.toml")).expect("a policy");
-    assert_eq!(house, HOUSE.replace("rate = \"9.5mbit\"", "rate = \"9.3mbit\""), "{}", text(&tuned));
+    assert_eq!(house, HOUSE.replace("rate = \"9.5mbit\"", "rate = \"9.7mbit\""), "{}", text(&tuned));
     let other = [
         "tune",
         "dsl.toml",
@@ -261,6 +261,98 @@ fn a_rate_beyond_the_line_is_neither_found_nor_written() {
         assert!(text(&output).contains(said), "{said}: {}", text(&output));
     }
     assert_eq!(fs::read_to_string(folder.path().join("house.toml")).expect("a policy"), HOUSE);
+}
+
+/// What is worse in a goal than the file is written only by its number.
+#[test]
+fn no_point_is_written_over_a_file_that_is_better_in_a_goal() {
+    let folder = folder();
+    let tune = |more: &[&str]| {
+        let fixed = [
+            "tune",
+            "house.toml",
+            "--vary",
+            "port.wan.rate=8.6mbit,8.8mbit,9mbit,9.1mbit,9.2mbit",
+            "--goal",
+            "max group.upload.goodput.sum",
+            "--runs",
+            "5",
+            "--seeds",
+            "1",
+            "--validate",
+            "101..104",
+        ];
+        lockgate(folder.path(), &[&fixed[..], more].concat())
+    };
+    let policy = || fs::read_to_string(folder.path().join("house.toml")).expect("a policy");
+    let delay = ["--goal", "min flow.ping.rtt.p95"];
+    let both = tune(&[&delay[..], &["--write"]].concat());
+    assert_eq!(both.status.code(), Some(0), "{}", text(&both));
+    let why = "nothing is better than the file as it is: no point is better in one goal and worse in none; `--write=";
+    let said = text(&both);
+    assert!(said.contains(&format!("nothing is written: {why}")), "{said}");
+    assert_eq!(policy(), HOUSE, "{said}");
+    let single = text(&tune(&["--write"]));
+    assert!(
+        single.contains("nothing is written: nothing is better than the file as it is; `--write="),
+        "{single}"
+    );
+    assert!(single.contains("Nothing is better than the file as it is. The best point"), "{single}");
+    assert_eq!(policy(), HOUSE, "{single}");
+    let unknown = tune(&[&delay[..], &["--write=9"]].concat());
+    assert_eq!(unknown.status.code(), Some(1), "{}", text(&unknown));
+    assert!(text(&unknown).contains("nothing is written: #9 is not recommended"), "{}", text(&unknown));
+    assert_eq!(policy(), HOUSE);
+    let (_, number) = said.split_once(why).expect("a number");
+    let number = number.split('`').next().expect("a number");
+    let written = tune(&[&delay[..], &[&format!("--write={number}")]].concat());
+    assert_eq!(written.status.code(), Some(0), "{}", text(&written));
+    assert!(policy() != HOUSE && policy().contains("rate = \""), "{}", text(&written));
+}
+
+/// A difference of two metrics is a constraint and a goal as it is an expectation.
+#[test]
+fn a_search_takes_differences() {
+    let folder = folder();
+    let difference = "flow.ping.rtt.p95 - flow.ping.rtt.min";
+    let bound = format!("{difference} <= 30ms");
+    let tuned = lockgate(
+        folder.path(),
+        &[
+            "tune",
+            "house.toml",
+            "--vary",
+            "port.wan.rate=8mbit,9mbit,9.5mbit,11mbit,12mbit",
+            "--goal",
+            "max group.upload.goodput.sum",
+            "--subject-to",
+            &bound,
+            "--runs",
+            "5",
+            "--seeds",
+            "1",
+            "--validate",
+            "101",
+            "--json",
+            "-",
+        ],
+    );
+    let json: serde_json::Value = serde_json::from_slice(&tuned.stdout).unwrap_or_default();
+    assert_eq!(json["metrics"][1], difference, "{}", text(&tuned));
+    for point in json["tried"].as_array().expect("points") {
+        let is_below = ["8mbit", "9mbit", "9.5mbit"].iter().any(|rate| point["values"][0] == *rate);
+        assert_eq!(point["feasible"], is_below, "the line has 10 Mbit/s: {point}");
+    }
+    let units = [
+        "tune",
+        "house.toml",
+        "--vary",
+        "port.wan.rate=8mbit,9mbit",
+        "--goal",
+        "min flow.ping.rtt.p95 - flow.ping.loss",
+    ];
+    let refused = text(&lockgate(folder.path(), &units));
+    assert!(refused.contains("a difference has one unit"), "{refused}");
 }
 
 /// A search in which nothing differs names no winner, and the reason.

@@ -24,7 +24,7 @@ pub(crate) fn tune(arguments: &Tune) -> Result<Exit, Failure> {
     let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
     let tuning = tuning(file, arguments)?;
     let policies = Policies { file, text: tuning.text() };
-    if arguments.write {
+    if arguments.write.is_some() {
         policies.check(&tuning)?;
     }
     let json =
@@ -49,13 +49,13 @@ pub(crate) fn tune(arguments: &Tune) -> Result<Exit, Failure> {
             say!("report: {}", page.display());
         }
     }
-    if arguments.write {
-        for (path, changed) in policies.write(&tuned)? {
+    if let Some(point) = arguments.write {
+        for (path, changed) in policies.write(&tuned, point)? {
             if is_shown {
                 say!("{path}: {changed}");
             }
         }
-    } else if is_shown && !tuned.recommended().is_empty() && policies.check(&tuning).is_ok() {
+    } else if is_shown && !tuned.improvements().is_empty() && policies.check(&tuning).is_ok() {
         say!("with --write, the winner's values are written into the policy");
     }
     Ok(if tuned.recommended().is_empty() { Exit::ExpectMissed } else { Exit::Ok })
@@ -94,9 +94,34 @@ impl Policies<'_> {
         }
     }
 
-    /// Writes the winner's values. Returns each file with what was written.
-    fn write(&self, tuned: &Tuned<'_>) -> Result<Vec<(String, String)>, Failure> {
-        let Some((_, winner)) = tuned.recommended().into_iter().next() else { return Ok(Vec::new()) };
+    /// Returns the point to write: the one of this number, or the first that is better than the file as it is
+    /// in a goal and worse in none. Prints why there is none.
+    fn chosen(tuned: &Tuned<'_>, number: Option<usize>) -> Result<Option<usize>, Failure> {
+        let all: Vec<usize> = tuned.recommended().into_iter().map(|(_, point)| point).collect();
+        let names = |points: &[usize]| {
+            points.iter().map(|point| format!("#{}", point + 1)).collect::<Vec<_>>().join(", ")
+        };
+        let Some(number) = number else {
+            let found = tuned.improvements().first().copied();
+            if let (None, Some(why), [first, ..]) = (found, tuned.without_improvement(), all.as_slice()) {
+                let why = why.trim_end_matches('.');
+                let first = first + 1;
+                tell!("nothing is written: {}; `--write={first}` writes #{first}", lower(why));
+            }
+            return Ok(found);
+        };
+        let point = number.checked_sub(1).filter(|point| all.contains(point));
+        if point.is_none() && !all.is_empty() {
+            let help = format!("it may be {}", names(&all));
+            return Err(Failure::run(format!("nothing is written: #{number} is not recommended"), help));
+        }
+        Ok(point)
+    }
+
+    /// Writes the values of a point: that of this number, or the best. Returns each file with what was
+    /// written.
+    fn write(&self, tuned: &Tuned<'_>, number: Option<usize>) -> Result<Vec<(String, String)>, Failure> {
+        let Some(winner) = Self::chosen(tuned, number)? else { return Ok(Vec::new()) };
         Self::check_line(tuned, winner)?;
         let mut files: Vec<(String, Vec<Override>)> = Vec::new();
         for setting in tuned.settings(winner) {
@@ -194,6 +219,7 @@ fn show(tuned: &Tuned<'_>, file: &str) {
         Some((role, point)) => told(&tuned.told(role, *point, file)),
         None => told(&tuned.recommendation(file)),
     }
+    tuned.front_without_improvement().iter().for_each(|line| terminal::sentence(line));
     say!();
     let finalists = tuned.finalists();
     terminal::sentence(&format!("{}:", finalists.title));
@@ -214,6 +240,12 @@ fn show(tuned: &Tuned<'_>, file: &str) {
             terminal::offer(&line);
         }
     }
+}
+
+/// Returns a sentence as the end of another.
+fn lower(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
 /// Prints sentences and commands. A command is copied: it is never broken.

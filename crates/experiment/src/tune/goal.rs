@@ -1,23 +1,23 @@
 //! Goals and constraints of a search, as written on the command line.
 
-use lockgate_measure::metric::{Address, Better, Unit};
+use lockgate_measure::metric::{Better, Quantity, Unit};
 use lockgate_scenario::vary;
 
 use crate::Error;
 
-/// A metric that a search makes as small or as large as possible.
+/// A metric, or a difference of two, that a search makes as small or as large as possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Goal {
-    /// Address of the metric.
+    /// Address of the metric, or two with ` - ` between them.
     pub path: String,
     /// Direction.
     pub better: Better,
 }
 
-/// A metric that must not be beyond a bound.
+/// A metric, or a difference of two, that must not be beyond a bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constraint {
-    /// Address of the metric.
+    /// Address of the metric, or two with ` - ` between them.
     pub path: String,
     /// True if the metric is at least the bound, false if at most.
     pub is_at_least: bool,
@@ -42,9 +42,9 @@ impl Goal {
             "max" => Better::Higher,
             _ => return Err(wrong()),
         };
-        let address =
-            Address::parse(path.trim()).map_err(|error| Error::Tune(format!("`{text}`: {error}")))?;
-        Ok(Self { path: address.to_string(), better })
+        let quantity =
+            Quantity::parse(path.trim()).map_err(|error| Error::Tune(format!("`{text}`: {error}")))?;
+        Ok(Self { path: quantity.to_string(), better })
     }
 
     /// Returns a value as a cost: less is better.
@@ -69,8 +69,8 @@ impl Constraint {
                 "`{text}` is not a constraint: write `ADDRESS >= VALUE`, such as `group.backup.goodput.sum >= 8mbit`"
             )));
         };
-        let address = Address::parse(path).map_err(|error| Error::Tune(format!("`{text}`: {error}")))?;
-        let unit = address.metric.unit;
+        let quantity = Quantity::parse(path).map_err(|error| Error::Tune(format!("`{text}`: {error}")))?;
+        let unit = quantity.unit();
         let number = vary::number(value)
             .ok_or_else(|| Error::Tune(format!("`{text}`: `{value}` is not a number with a unit")))?;
         let bound = match (unit, vary::unit(value)) {
@@ -84,7 +84,7 @@ impl Constraint {
                 )));
             }
         };
-        Ok(Self { path: address.to_string(), is_at_least, bound })
+        Ok(Self { path: quantity.to_string(), is_at_least, bound })
     }
 
     /// Returns how far a value is beyond the bound, as a fraction of the bound; zero if it is not.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lockgate_experiment::Error as ExperimentError;
 use lockgate_experiment::tune::{Constraint, Largest, largest};
-use lockgate_measure::metric::MetricError;
+use lockgate_measure::metric::{MetricError, Quantity};
 use lockgate_scenario::Scenario;
 use serde_json::{Value, json};
 
@@ -87,11 +87,17 @@ impl LargestSearch {
         if made.stopped_early {
             return Ok(None);
         }
-        let value = |recording| match lockgate_measure::summarise(&[recording]).metric(&self.constraint.path)
-        {
-            Ok(value) => Ok(Some(value)),
-            Err(MetricError::Empty { .. }) => Ok(None),
-            Err(unknown) => Err(PlanError::NotAMetric(unknown)),
+        let quantity = Quantity::parse(&self.constraint.path).map_err(PlanError::NotAMetric)?;
+        let value = |recording| {
+            let summary = lockgate_measure::summarise(&[recording]);
+            let mut each = quantity.addresses().map(|address| summary.metric(&address.to_string()));
+            let less = |of: Option<f64>, value: Result<f64, MetricError>| {
+                value.map(|value| Some(of.map_or(value, |of| of - value)))
+            };
+            match each.try_fold(None, less) {
+                Err(MetricError::Empty { .. }) => Ok(None),
+                value => value.map_err(PlanError::NotAMetric),
+            }
         };
         let values: Vec<Option<f64>> = made.recordings.into_iter().map(value).collect::<Result<_, _>>()?;
         let kept = values.iter().map(|value| self.is_kept(*value)).collect();

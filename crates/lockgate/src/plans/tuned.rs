@@ -1,6 +1,7 @@
 //! Outcome of a search in words: the points, the judgement, the recommended settings; tables of the terminal,
 //! of notebooks and of the page.
 
+mod improvement;
 mod knee;
 mod page;
 

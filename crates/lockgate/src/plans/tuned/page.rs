@@ -1,8 +1,8 @@
 //! Parts of a search's report: sentences, tables and figures.
 
 use lockgate_experiment::tune::{Constraint, Goal, Tried};
-use lockgate_measure::comparison::{Practical, Shown};
-use lockgate_measure::metric::{Address, Unit};
+use lockgate_measure::comparison::Practical;
+use lockgate_measure::metric::{Address, Quantity, Unit};
 use lockgate_measure::report::{Axis, Comparison, Figure, FigureKind, FigureSeries, Origin};
 use lockgate_measure::verdict::Words;
 use lockgate_scenario::path::resolved;
@@ -25,6 +25,7 @@ impl Tuned<'_> {
     /// `file` is the scenario's path in commands.
     pub fn sentences(&self, file: &str) -> Vec<String> {
         let mut lines = self.recommendation(file);
+        lines.extend(self.front_without_improvement());
         lines.push(format!("{}; stopped: {}.", self.size(), self.stop()));
         lines.extend(self.without_values());
         lines
@@ -78,16 +79,16 @@ impl Tuned<'_> {
             _ if is_knee && self.judged.front.len() == 1 => "best in all goals",
             _ => role,
         };
-        let is_nothing_better = self.is_nothing_better(point);
-        let role = if is_nothing_better {
-            "Nothing is shown to be better than the file as it is. The best point".to_owned()
-        } else {
-            capital(role)
+        let nothing_better =
+            self.without_improvement().filter(|_| self.point(self.judged.winner) == Some(point));
+        let role = match &nothing_better {
+            Some(nothing) => format!("{nothing} The best point"),
+            None => capital(role),
         };
         let mut sentence = format!("{role}, #{}, {}: ", point + 1, self.named_values(point));
         sentence.push_str(&self.results(point));
         sentence.push('.');
-        sentence.extend(is_nothing_better.then(|| self.alike(point)).flatten());
+        sentence.extend(nothing_better.and_then(|_| self.alike(point)));
         for step in is_knee.then(|| self.steps()).into_iter().flatten() {
             sentence.push(' ');
             sentence.push_str(&step);
@@ -96,29 +97,6 @@ impl Tuned<'_> {
         lines.extend(self.cliffs(point));
         lines.push(self.command(file, point));
         lines
-    }
-
-    /// True if a point is the winner, and is not shown to be better than the file as it is by what matters,
-    /// which keeps every constraint as well.
-    fn is_nothing_better(&self, point: usize) -> bool {
-        let (Some(winner), Some(goal)) = (self.judged.winner, self.tuning.goals.first()) else {
-            return false;
-        };
-        let unchanged = self.judged.finalists.iter().position(Option::is_none);
-        let Some(unchanged) = unchanged.filter(|_| self.point(Some(winner)) == Some(point)) else {
-            return false;
-        };
-        let mean = |metric: usize, finalist: usize| {
-            Some(self.judged.metrics.get(metric)?.intervals.get(finalist)?.as_ref()?.mean)
-        };
-        let keeps = self.tuning.constraints.iter().enumerate().all(|(index, constraint)| {
-            let value = mean(self.tuning.goals.len() + index, unchanged);
-            value.is_some_and(|value| constraint.violation(value) <= 0.0)
-        });
-        let difference = self.judged.metrics.first().and_then(|one| one.differences.get(unchanged)?.as_ref());
-        let (Some(difference), Some(best)) = (difference, mean(0, winner)) else { return false };
-        let shown = Practical::default().shown(difference, goal.cost(difference.mean), best, unit_of(goal));
-        keeps && shown != Shown::Worse
     }
 
     /// Returns the sentence on the points of the search that give the same as the winner, and on that of them
@@ -204,7 +182,7 @@ impl Tuned<'_> {
     }
 
     /// Returns the position of a point among the finalists.
-    fn finalist(&self, index: usize) -> Option<usize> {
+    pub(super) fn finalist(&self, index: usize) -> Option<usize> {
         self.judged.finalists.iter().position(|finalist| *finalist == Some(index))
     }
 
@@ -302,7 +280,7 @@ const WIDE: f64 = 8.0;
 
 /// Returns the axis of a metric with these values.
 fn axis(path: &str, values: impl Iterator<Item = f64>) -> Axis {
-    let unit = Address::parse(path).map_or("", |address| address.metric.unit.symbol());
+    let unit = Quantity::parse(path).map_or("", |quantity| quantity.unit().symbol());
     let (low, high) =
         values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
     Axis { label: Words::of(path).in_sentence(), unit: unit.to_owned(), log: low > 0.0 && high > WIDE * low }
