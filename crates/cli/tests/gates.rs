@@ -378,6 +378,16 @@ fn a_baseline_knows_a_file_however_its_path_is_written() {
         let slower = [&arguments[..], &["--set", "link.line.rate=900kbit"]].concat();
         assert_eq!(lockgate(folder.path(), &slower).status.code(), Some(3), "{file}");
     }
+    let slower = ["--set", "link.line.rate=900kbit", "--github"];
+    let gate = ["test", "qos", "--seeds", "1..3", "--baseline", "main.json", "--fail-on-regression", "5%"];
+    let annotated = text(&lockgate(folder.path(), &[&gate[..], &slower].concat()).stdout);
+    let annotation = annotated.lines().find(|line| line.starts_with("::error ")).expect("an annotation");
+    assert!(annotation.contains("title=regression::flow."), "{annotation}");
+    for policy in ["nope.toml", "qos/nope.toml"] {
+        let refused = lockgate(folder.path(), &["test", "qos", "--policy", policy]);
+        let why = format!("cannot read `{policy}`: there is no such file");
+        assert!(refused.status.code() == Some(1) && text(&refused.stderr).contains(&why), "{refused:?}");
+    }
     let gone = lockgate(folder.path(), &["test", "qos", "--baseline", "nothere.json"]);
     assert!(text(&gone.stderr).contains("cannot read the baseline `nothere.json`: there is no such file"));
 }

@@ -90,6 +90,10 @@ impl Gate {
     fn read(arguments: &Test) -> Result<Self, Refusal> {
         let of_command = |failure| ("lockgate test".to_owned(), failure);
         let seeds = plans::seeds(&arguments.seeds).map_err(of_command)?;
+        if let Some(policy) = arguments.policy.as_deref().filter(|policy| !policy.exists()) {
+            let wrong = format!("cannot read `{}`: there is no such file", policy.display());
+            return Err(of_command(Failure::run(wrong, "`--policy` is the file of a policy")));
+        }
         let share = arguments.fail_on_regression.as_deref().map(share).transpose().map_err(of_command)?;
         let file = arguments.baseline.as_deref();
         let baseline =
@@ -193,6 +197,9 @@ impl Gate {
     }
 }
 
+/// Beginning of the message of a case that a baseline judges.
+const REGRESSION: &str = "regression: ";
+
 /// Prints the line of a file, and GitHub's annotations.
 fn tell_of(arguments: &Test, tested: &Tested) {
     if !arguments.json {
@@ -201,7 +208,7 @@ fn tell_of(arguments: &Test, tested: &Tested) {
     if arguments.github {
         annotate(tested);
     }
-    for words in tested.cases().iter().filter_map(|case| case.message.strip_prefix("regression: ")) {
+    for words in tested.cases().iter().filter_map(|case| case.message.strip_prefix(REGRESSION)) {
         tell!("regression: {}: {words}", one_line(&tested.file));
     }
 }
@@ -212,9 +219,13 @@ fn annotate(tested: &Tested) {
         let line = case.line.map(|line| line.to_string());
         let mut properties = vec![("file", tested.file.as_str())];
         properties.extend(line.as_deref().map(|line| ("line", line)));
-        let title = if case.judgement == Judgement::Missed { "expectation missed" } else { "lockgate" };
+        let (title, message) = match case.message.strip_prefix(REGRESSION) {
+            Some(message) => ("regression", message),
+            None if case.judgement == Judgement::Missed => ("expectation missed", case.message.as_str()),
+            None => ("lockgate", case.message.as_str()),
+        };
         properties.push(("title", title));
-        output::command("error", &properties, &case.message);
+        output::command("error", &properties, message);
     }
 }
 
