@@ -90,7 +90,14 @@ impl<R: Runtime> NetworkCore<R> {
         now: Instant,
     ) -> Result<Effect, Invalid> {
         let link = &mut self.links[port];
-        let effect = link.port.apply(change, now, self.runtime.headers())?;
+        let effect = match link.port.apply(change, now, self.runtime.headers()) {
+            Ok(effect) => effect,
+            // A refused change may have dropped packets as well.
+            Err(why) => {
+                self.collect_drops(port, now);
+                return Err(why);
+            }
+        };
         if effect.moved_packets.is_some() {
             link.record.on_replaced(now, &mut link.port);
         }

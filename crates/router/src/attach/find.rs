@@ -1,6 +1,8 @@
 //! Interfaces of a policy, as they are on this host: found, and checked for what a router of the policy's
 //! mode needs.
 
+use std::time::{Duration, Instant};
+
 use lockgate_dataplane::netlink::{Link, LinkHeader, Netlink, XdpMode};
 use lockgate_scenario::Policy;
 use lockgate_scenario::policy::{Attach, FrameIo, Mode};
@@ -45,7 +47,7 @@ impl Found {
 /// Finds the interfaces of `policy` in this thread's namespace.
 pub(super) fn find(policy: &Policy) -> Result<Found, Failure> {
     let mut netlink = Netlink::open()?;
-    let all = netlink.links()?;
+    let all = links_without_ended_router(&mut netlink, policy)?;
     let mut links = Vec::new();
     for interface in &policy.interfaces {
         let Some(link) = all.iter().find(|link| link.is_called(&interface.name)) else {
@@ -65,10 +67,7 @@ pub(super) fn find(policy: &Policy) -> Result<Found, Failure> {
         fits(link, &all, policy.mode)?;
         links.push(link.clone());
     }
-    let is_left = |name: &String| all.iter().any(|other| other.name == *name);
-    let of =
-        |link: &Link| [false, true].map(|is_second| near_name(link, is_second)).into_iter().find(is_left);
-    if let Some((near, link)) = links.iter().find_map(|link| Some((of(link)?, link))) {
+    if let Some((near, link)) = links.iter().find_map(|link| Some((pair_of(link, &all)?, link))) {
         return Err(another_router(&near, &link.name));
     }
     let bridge = match policy.mode {
@@ -102,6 +101,31 @@ pub(super) fn find(policy: &Policy) -> Result<Found, Failure> {
         (alarms, around) = super::around(bridge.as_ref(), &links, &all, policy.attach == Attach::Xdp);
     }
     Ok(Found { links, bridge, alarms, around, own, lost, preflights })
+}
+
+/// Longest wait for the pairs of a router that has ended, and the pause before the next look.
+const PAIRS_GO: Duration = Duration::from_secs(1);
+const PAIRS_PAUSE: Duration = Duration::from_millis(20);
+
+/// Returns the interfaces of this thread's namespace. The kernel deletes the pairs of a killed router some
+/// tens of milliseconds after its end: waits for that.
+fn links_without_ended_router(netlink: &mut Netlink, policy: &Policy) -> Result<Vec<Link>, Failure> {
+    let begin = Instant::now();
+    loop {
+        let all = netlink.links()?;
+        let is_wanted = |link: &&Link| policy.interfaces.iter().any(|wanted| link.is_called(&wanted.name));
+        let has_pair = all.iter().filter(is_wanted).any(|link| pair_of(link, &all).is_some());
+        if !has_pair || begin.elapsed() >= PAIRS_GO {
+            return Ok(all);
+        }
+        std::thread::sleep(PAIRS_PAUSE);
+    }
+}
+
+/// Returns the near end of a pair that `link` has, by its name.
+fn pair_of(link: &Link, all: &[Link]) -> Option<String> {
+    let mut names = [false, true].map(|is_second| near_name(link, is_second)).into_iter();
+    names.find(|name| all.iter().any(|other| other.name == *name))
 }
 
 /// Checks that the frames of `link` have an Ethernet header, or none where that is supported.
