@@ -2,7 +2,7 @@
 
 use lockgate_experiment::tune::{Constraint, Goal, Tried};
 use lockgate_measure::comparison::Practical;
-use lockgate_measure::metric::{Address, Quantity, Unit};
+use lockgate_measure::metric::{Quantity, Unit};
 use lockgate_measure::report::{Axis, Comparison, Figure, FigureKind, FigureSeries, Origin};
 use lockgate_measure::verdict::Words;
 use lockgate_scenario::path::resolved;
@@ -265,7 +265,7 @@ fn bound(constraint: &Constraint, values: impl Iterator<Item = f64>) -> FigureSe
 
 /// Returns the unit of a goal's metric.
 fn unit_of(goal: &Goal) -> Unit {
-    Address::parse(&goal.path).map_or(Unit::Number, |address| address.metric.unit)
+    Quantity::parse(&goal.path).map_or(Unit::Number, |quantity| quantity.unit())
 }
 
 /// Returns a text that begins with a capital letter.
